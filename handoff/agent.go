@@ -1,0 +1,56 @@
+package handoff
+
+import (
+	"context"
+	"iter"
+)
+
+// Fleet finds agent threads. Implementations are safe for concurrent use; errors are [*Error].
+type Fleet interface {
+	// Resolve turns spoken or partial names into canonical ones: Server is a name of the fleet,
+	// Thread is "", [NewThread] or a full thread id. It never guesses.
+	Resolve(ctx context.Context, c Caller, t Target) (Target, error)
+	// Attach resumes the thread of a resolved target and subscribes to it. It runs nothing and may be
+	// repeated. The thread attached is exactly the one asked for.
+	Attach(ctx context.Context, t Target) (Attached, error)
+	// Create makes a fresh thread on the server and project of a resolved target.
+	Create(ctx context.Context, t Target) (Attached, error)
+}
+
+// Attached is a thread that is ready for a turn.
+type Attached struct {
+	Agent   Agent
+	Target  Target // with the thread's id
+	Title   string // its name or first words; "" when it has none yet
+	Running TurnID // the turn that runs now, or ""
+	Newest  TurnID // the newest turn known; a later start is told apart from it
+}
+
+// Agent is one attached thread. If it also implements [Controls], the running turn can be steered,
+// interrupted and answered.
+type Agent interface {
+	// Start gives the thread a turn: one try, never repeated here or below. An error with code
+	// [CodeUnknownStart] means that it may have started nevertheless.
+	Start(ctx context.Context, turn Turn) (TurnID, error)
+	// Follow yields what the turn reports, beginning with what was already buffered, and ends after
+	// [TurnEnded] or with an error. Leaving it never touches the turn.
+	Follow(ctx context.Context, id TurnID) iter.Seq2[Update, error]
+	// Close detaches: unsubscribes when nobody else here uses the thread.
+	Close() error
+}
+
+// Controls is what else a running turn can be told.
+type Controls interface {
+	Steer(ctx context.Context, turn TurnID, text string) error
+	Interrupt(ctx context.Context, turn TurnID) error
+	// Decide answers a question of a turn that we started. A question that is answered, withdrawn or
+	// foreign gives [CodeNotPending].
+	Decide(ctx context.Context, id QuestionID, d Decision) error
+}
+
+// Stickies keeps the sticky threads of callers beyond the process. The router is its only writer.
+type Stickies interface {
+	List(ctx context.Context, c Caller) ([]Sticky, error)
+	Set(ctx context.Context, c Caller, s Sticky) error
+	Clear(ctx context.Context, c Caller, t Target) error
+}

@@ -1,0 +1,100 @@
+package handoff
+
+import (
+	"context"
+	"time"
+)
+
+// Directory answers what there is: the same JSON for the voice model's tools and for the page.
+type Directory interface {
+	Servers(ctx context.Context, c Caller) []ServerInfo
+	// Sessions lists newest first over all servers at once. One that does not answer in time is named
+	// in Errors; the others are complete.
+	Sessions(ctx context.Context, c Caller, q SessionQuery) (SessionList, error)
+	// Read returns the newest turns of one session, oldest first.
+	Read(ctx context.Context, c Caller, t Target, limit int) (Transcript, error)
+}
+
+// SessionQuery narrows a list of sessions. Zero values mean everything; Limit is at most 40.
+type SessionQuery struct {
+	Server string
+	Text   string // words to find in titles and first messages, any case
+	Limit  int
+}
+
+// Health is what is known of a server.
+type Health string
+
+// Healths.
+const (
+	HealthUp         Health = "up"
+	HealthConnecting Health = "connecting"
+	HealthDown       Health = "down"
+)
+
+// ServerInfo describes one server of the fleet.
+type ServerInfo struct {
+	Name      string   `json:"name"`
+	Aliases   []string `json:"aliases,omitempty"`
+	Kind      string   `json:"kind"`
+	Health    Health   `json:"health"`
+	Problem   string   `json:"problem,omitempty"` // why it is down, in words
+	Projects  []string `json:"projects,omitempty"`
+	Simulated bool     `json:"simulated,omitempty"`
+	Version   string   `json:"version,omitempty"`
+	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now
+}
+
+// SessionStatus is what a session does.
+type SessionStatus string
+
+// Statuses. Unknown: its server knows it only from disk.
+const (
+	SessionIdle    SessionStatus = "idle"
+	SessionRunning SessionStatus = "running"
+	SessionWaiting SessionStatus = "waiting" // for an approval or an answer
+	SessionUnknown SessionStatus = "unknown"
+)
+
+// SessionInfo describes one thread, called a session where people see it.
+type SessionInfo struct {
+	ID        string        `json:"id"`
+	Label     string        `json:"label"` // a short name that can be said and passed as thread_id
+	Title     string        `json:"title"`
+	Server    string        `json:"server"`
+	Directory string        `json:"directory,omitempty"`
+	Branch    string        `json:"branch,omitempty"`
+	Updated   time.Time     `json:"updated"`
+	Age       string        `json:"age"` // "5 minutes ago"
+	Status    SessionStatus `json:"status"`
+}
+
+// ServerProblem names a server that could not be asked.
+type ServerProblem struct {
+	Server  string `json:"server"`
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+// SessionList is a page of sessions. More counts those left out.
+type SessionList struct {
+	Items  []SessionInfo   `json:"items"`
+	More   int             `json:"more,omitempty"`
+	Errors []ServerProblem `json:"errors,omitempty"`
+}
+
+// A Line is one readable entry of a session.
+type Line struct {
+	Role string `json:"role"` // user, agent, command, edit, tool
+	Text string `json:"text"`
+}
+
+// Transcript is the newest part of a session, oldest line first. More counts lines left out before it.
+type Transcript struct {
+	Server string        `json:"server"`
+	ID     string        `json:"id"`
+	Title  string        `json:"title"`
+	Status SessionStatus `json:"status"`
+	Lines  []Line        `json:"lines"`
+	More   int           `json:"more,omitempty"`
+}

@@ -1,0 +1,142 @@
+package handoff
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// A Code is a reason that callers, pages and clients can act on. Its row in the vocabulary maps it to a
+// spoken phrase, an HTTP status and a WebSocket close code: there is no second mapping.
+type Code string
+
+// The codes.
+const (
+	CodeUnknownServer    Code = "unknown_server"
+	CodeAmbiguousServer  Code = "ambiguous_server"
+	CodeUnknownSession   Code = "unknown_session"
+	CodeAmbiguousSession Code = "ambiguous_session"
+	CodeSessionGone      Code = "session_gone"
+	CodeSessionArchived  Code = "session_archived"
+	CodeSessionInUse     Code = "session_in_use"
+	CodeSessionMismatch  Code = "session_mismatch"
+	CodeUnreachable      Code = "unreachable"
+	CodeBusy             Code = "busy"
+	CodeRefused          Code = "refused"
+	CodeUnknownStart     Code = "unknown_start"
+	CodeAgentGone        Code = "agent_gone"
+	CodeAgentFailed      Code = "agent_failed"
+	CodeOverloaded       Code = "overloaded"
+	CodeMalformed        Code = "malformed"
+	CodeTooLarge         Code = "too_large"
+	CodeUnauthorized     Code = "unauthorized"
+	CodeForbidden        Code = "forbidden"
+	CodeNotFound         Code = "not_found"
+	CodeNotPending       Code = "not_pending"
+	CodeVoiceUnreachable Code = "voice_unreachable"
+	CodeVoiceGone        Code = "voice_gone"
+	CodeSlowClient       Code = "slow_client"
+	CodeShutdown         Code = "shutdown"
+	CodeInternal         Code = "internal"
+)
+
+// A Meaning is what a code means to a person and on each wire.
+type Meaning struct {
+	Spoken string // %s is the error's subject: a machine, a session, an argument
+	Next   string // what to do now
+	HTTP   int
+	Close  int // WebSocket close code; 0 where the code never ends a socket
+}
+
+// vocabulary holds the meaning of every code. Set once.
+var vocabulary = map[Code]Meaning{
+	CodeUnknownServer:    {"I don't know a machine called %s.", "Name one of the machines that list_servers gives.", http.StatusNotFound, 0},
+	CodeAmbiguousServer:  {"%s could be more than one machine.", "Ask which one is meant.", http.StatusConflict, 0},
+	CodeUnknownSession:   {"I can't find the session %s.", "Look with list_sessions and pass its id.", http.StatusNotFound, 0},
+	CodeAmbiguousSession: {"%s could be more than one session.", "Ask which one is meant, or pass its id.", http.StatusConflict, 0},
+	CodeSessionGone:      {"The session %s no longer exists.", "Ask whether to start a new one; nothing was run.", http.StatusGone, 0},
+	CodeSessionArchived:  {"The session %s is archived.", "Unarchive it on its machine first; nothing was run.", http.StatusConflict, 0},
+	CodeSessionInUse:     {"The session %s is open in another Codex on that machine.", "Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0},
+	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look with list_sessions and try again.", http.StatusBadGateway, 0},
+	CodeUnreachable:      {"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0},
+	CodeBusy:             {"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0},
+	CodeRefused:          {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
+	CodeUnknownStart:     {"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.", http.StatusBadGateway, 0},
+	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
+	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
+	CodeOverloaded:       {"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0},
+	CodeMalformed:        {"I didn't understand that request: %s.", "Correct it and try again.", http.StatusBadRequest, 4400},
+	CodeTooLarge:         {"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009},
+	CodeUnauthorized:     {"That key is not valid.", "Use the key that Switchboard printed, or the one in its configuration.", http.StatusUnauthorized, 4401},
+	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
+	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
+	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, or the work ended.", http.StatusConflict, 0},
+	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
+	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
+	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
+	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
+	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
+}
+
+// Codes returns every code with its meaning.
+func Codes() map[Code]Meaning {
+	all := make(map[Code]Meaning, len(vocabulary))
+	for code, meaning := range vocabulary {
+		all[code] = meaning
+	}
+	return all
+}
+
+// An Error is a failure with a code of the vocabulary.
+type Error struct {
+	Code    Code
+	Subject string   // fills %s of the spoken phrase; may be said aloud
+	Choices []string // names that can be said: candidates, or what there is
+	Detail  string   // for the log and the page, never spoken; no secrets
+}
+
+// Fault returns an error with a code and its subject.
+func Fault(code Code, subject, detail string) *Error {
+	return &Error{Code: code, Subject: subject, Detail: detail}
+}
+
+// Error returns the code, the subject and the detail.
+func (e *Error) Error() string {
+	s := string(e.Code)
+	if e.Subject != "" {
+		s += " " + e.Subject
+	}
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+// Meaning returns the row of the vocabulary.
+func (e *Error) Meaning() Meaning {
+	if m, ok := vocabulary[e.Code]; ok {
+		return m
+	}
+	return vocabulary[CodeInternal]
+}
+
+// Spoken returns the sentence a person hears, with up to three choices.
+func (e *Error) Spoken() string {
+	subject := e.Subject
+	if subject == "" {
+		subject = "it"
+	}
+	s := strings.Replace(e.Meaning().Spoken, "%s", subject, 1)
+	if n := min(len(e.Choices), 3); n > 0 {
+		s += " There is " + strings.Join(e.Choices[:n], ", ") + "."
+	}
+	return s
+}
+
+// AsError returns err as an [*Error]; anything else becomes an internal one that keeps its text as detail.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: CodeInternal, Detail: err.Error()}
+}

@@ -1,0 +1,101 @@
+package handoff
+
+import (
+	"sync"
+)
+
+// FeedBacklog is how many events a caller's feed keeps for those who come back.
+const FeedBacklog = 512
+
+// FeedQueue is how many events a listener may be behind before it is dropped; it then reads the snapshot
+// again. A page that cannot keep up must not slow the others.
+const FeedQueue = 256
+
+// A Feed is what one caller's pages see, in order: a bounded log and its listeners.
+type Feed struct {
+	mu        sync.Mutex
+	last      uint64                 // Guarded by mu: id of the newest event
+	backlog   []PageEvent            // Guarded by mu: at most FeedBacklog, oldest first
+	listeners map[*FeedListener]bool // Guarded by mu
+	dropped   uint64                 // Guarded by mu: listeners dropped for being slow
+}
+
+// A FeedListener receives a feed. Events is closed when it fell behind or was stopped.
+type FeedListener struct {
+	Events <-chan PageEvent
+	events chan PageEvent // closed under the feed's mu
+	feed   *Feed          // Set once
+}
+
+// publish appends an event and hands it to every listener that has room.
+func (f *Feed) publish(e PageEvent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	e.ID = f.last
+	f.backlog = append(f.backlog, e)
+	if n := len(f.backlog) - FeedBacklog; n > 0 {
+		f.backlog = append(f.backlog[:0:0], f.backlog[n:]...)
+	}
+	for l := range f.listeners {
+		select {
+		case l.events <- e:
+		default:
+			f.dropped++
+			f.removeLocked(l)
+		}
+	}
+}
+
+// Listen subscribes after the event with id last. The events missed since come first; complete is false
+// when the backlog no longer reaches back that far, or the id is from another life of the process: then
+// the caller shows a fresh snapshot.
+func (f *Feed) Listen(last uint64) (l *FeedListener, missed []PageEvent, complete bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	events := make(chan PageEvent, FeedQueue)
+	l = &FeedListener{Events: events, events: events, feed: f}
+	if f.listeners == nil {
+		f.listeners = map[*FeedListener]bool{}
+	}
+	f.listeners[l] = true
+	if last > f.last {
+		return l, nil, false
+	}
+	for i, e := range f.backlog {
+		if e.ID > last {
+			missed = append(missed, f.backlog[i:]...)
+			break
+		}
+	}
+	first := f.last - uint64(len(f.backlog)) // id before the oldest kept
+	return l, missed, last >= first
+}
+
+// Last returns the id of the newest event.
+func (f *Feed) Last() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+// Dropped counts the listeners that were dropped for being slow.
+func (f *Feed) Dropped() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dropped
+}
+
+// Stop ends the subscription. It may be called more than once.
+func (l *FeedListener) Stop() {
+	l.feed.mu.Lock()
+	defer l.feed.mu.Unlock()
+	l.feed.removeLocked(l)
+}
+
+func (f *Feed) removeLocked(l *FeedListener) {
+	if f.listeners[l] {
+		delete(f.listeners, l)
+		close(l.events)
+	}
+}

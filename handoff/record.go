@@ -1,0 +1,117 @@
+package handoff
+
+import "time"
+
+// A Status is where a handoff stands in the ledger's words. A record's status only moves forward.
+type Status string
+
+// The statuses, in order.
+const (
+	StatusAccepted    Status = "accepted"    // a request of ours, nothing sent yet
+	StatusDispatching Status = "dispatching" // the start is on its way to the agent
+	StatusStarted     Status = "started"     // the agent acknowledged the turn
+	StatusCompleted   Status = "completed"   // the outcome is known
+	StatusDelivered   Status = "delivered"   // the outcome was said, shown or answered
+)
+
+// An Outcome is how a handoff ended. Every accepted handoff gets exactly one.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeResult      Outcome = "result"
+	OutcomeFailed      Outcome = "failed"
+	OutcomeInterrupted Outcome = "interrupted"
+	OutcomeCancelled   Outcome = "cancelled" // before anything was started
+	OutcomeUnknown     Outcome = "unknown"   // it cannot be told whether the work ran
+)
+
+// A Record is one handoff as the page and the API show it.
+type Record struct {
+	ID        string       `json:"id"`
+	Server    string       `json:"server"`
+	Project   string       `json:"project,omitempty"`
+	ThreadID  string       `json:"thread_id,omitempty"`
+	Title     string       `json:"title,omitempty"`
+	Why       string       `json:"why,omitempty"` // named, continued or new
+	Prompt    string       `json:"prompt"`
+	State     Status       `json:"state"`
+	Outcome   Outcome      `json:"outcome,omitempty"`
+	Text      string       `json:"text,omitempty"`   // the agent's whole answer
+	Spoken    string       `json:"spoken,omitempty"` // what is fit to be said of it
+	Error     *RecordError `json:"error,omitempty"`
+	Items     []RecordItem `json:"items,omitempty"` // what the agent did, oldest first, the newest 200
+	CreatedAt time.Time    `json:"created_at"`
+	EndedAt   *time.Time   `json:"ended_at,omitempty"`
+}
+
+// RecordError is an error as the API gives it.
+type RecordError struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Next    string `json:"next,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// RecordItem is one thing the agent did, as the page shows it.
+type RecordItem struct {
+	ID     string   `json:"id"`
+	Kind   ItemKind `json:"kind"`
+	Text   string   `json:"text"`
+	Output string   `json:"output,omitempty"`
+	Exit   *int     `json:"exit,omitempty"`
+	State  string   `json:"state"` // running, done, failed
+}
+
+// A RecordQuestion is a question as the page shows it.
+type RecordQuestion struct {
+	ID        QuestionID   `json:"id"`
+	Handoff   string       `json:"handoff"`
+	Server    string       `json:"server"`
+	Title     string       `json:"title,omitempty"`
+	Kind      QuestionKind `json:"kind"`
+	Text      string       `json:"text"`
+	Command   string       `json:"command,omitempty"`
+	Cwd       string       `json:"cwd,omitempty"`
+	Reason    string       `json:"reason,omitempty"`
+	Changes   []string     `json:"changes,omitempty"`
+	Decisions []Decision   `json:"decisions"`
+	Asked     time.Time    `json:"asked"`
+}
+
+// A RecordSticky is a sticky session as the page shows it.
+type RecordSticky struct {
+	Server   string    `json:"server"` // "bigpc", or "bigpc/api" for a project
+	ThreadID string    `json:"thread_id"`
+	Title    string    `json:"title,omitempty"`
+	Why      string    `json:"why"` // named or new
+	Since    time.Time `json:"since"`
+}
+
+// An EventKind says what a [PageEvent] carries.
+type EventKind string
+
+// The kinds of events on a caller's feed.
+const (
+	EventHandoff  EventKind = "handoff"  // a whole record; replaces the one with the same id
+	EventItem     EventKind = "item"     // one item of a handoff; replaces the one with the same id
+	EventDelta    EventKind = "delta"    // text to append to an item
+	EventDropped  EventKind = "dropped"  // an item is withdrawn
+	EventQuestion EventKind = "question" // a question is open
+	EventClosed   EventKind = "closed"   // a question is no longer open
+	EventSticky   EventKind = "sticky"   // the sticky sessions changed; read them again
+	EventServers  EventKind = "servers"  // the health of the fleet changed; read it again
+)
+
+// A PageEvent is one entry of a caller's feed. ID grows by one a feed.
+type PageEvent struct {
+	ID       uint64          `json:"-"`
+	Kind     EventKind       `json:"kind"`
+	Handoff  string          `json:"handoff,omitempty"`
+	Record   *Record         `json:"record,omitempty"`
+	Item     *RecordItem     `json:"item,omitempty"`
+	ItemID   string          `json:"item_id,omitempty"`
+	Delta    string          `json:"delta,omitempty"`
+	Question *RecordQuestion `json:"question,omitempty"`
+	Closed   QuestionID      `json:"closed,omitempty"`
+}

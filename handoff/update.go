@@ -1,0 +1,114 @@
+package handoff
+
+import "time"
+
+// An Update is something a turn reports: [Started], [ItemStarted], [Delta], [ItemDone], [ItemDropped],
+// [Question], [QuestionClosed] or [TurnEnded].
+type Update interface{ agentUpdate() }
+
+// Started says that the turn was seen running.
+type Started struct{ Turn TurnID }
+
+// ItemStarted says that the agent began an item.
+type ItemStarted struct{ Item Item }
+
+// Delta is a piece of an item's text or output. It is advisory: [ItemDone] has the whole.
+type Delta struct {
+	ItemID string
+	Text   string
+}
+
+// ItemDone is a finished item with its authoritative content.
+type ItemDone struct{ Item Item }
+
+// ItemDropped withdraws an item that will never be finished, and its deltas.
+type ItemDropped struct{ ItemID string }
+
+// QuestionClosed says that a question was answered (by whomever) or withdrawn.
+type QuestionClosed struct{ ID QuestionID }
+
+// TurnEnded is the last update of a turn.
+type TurnEnded struct {
+	Status TurnStatus
+	Text   string // the last message of the agent, its authoritative answer; may be empty
+	Detail string // why it failed; for logs and the page
+}
+
+// TurnStatus is how a turn ended.
+type TurnStatus int
+
+// How a turn can end.
+const (
+	TurnCompleted TurnStatus = iota
+	TurnFailed
+	TurnInterrupted
+)
+
+// ItemKind is what an item of a turn is.
+type ItemKind string
+
+// The kinds of items that are shown. Everything else is [ItemOther].
+const (
+	ItemMessage    ItemKind = "message"     // the agent speaks
+	ItemReasoning  ItemKind = "reasoning"   // the agent thinks
+	ItemCommand    ItemKind = "command"     // a shell command
+	ItemFileChange ItemKind = "file_change" // an edit
+	ItemToolCall   ItemKind = "tool"        // another tool
+	ItemOther      ItemKind = "other"
+)
+
+// An Item is one thing the agent did in a turn.
+type Item struct {
+	ID     string
+	Kind   ItemKind
+	Text   string // message or reasoning text, the command line, the changed paths, the tool's name
+	Output string // a command's output so far, at most 64 KiB, its end kept
+	Exit   *int   // a command's exit code
+	Failed bool
+}
+
+// A Question is an approval request or another question of the agent. The turn waits for it.
+type Question struct {
+	ID        QuestionID
+	Kind      QuestionKind
+	Turn      TurnID
+	Text      string   // what is asked, in words
+	Command   string   // the exact command line, for approvals of commands
+	Cwd       string   // where it would run
+	Reason    string   // why the agent wants it, in its own words: untrusted
+	Changes   []string // paths that an edit touches
+	Decisions []Decision
+	Asked     time.Time
+}
+
+// QuestionKind is what an agent asks for.
+type QuestionKind string
+
+// The kinds of questions.
+const (
+	QuestionCommand     QuestionKind = "command"
+	QuestionFileChange  QuestionKind = "file_change"
+	QuestionPermissions QuestionKind = "permissions"
+	QuestionInput       QuestionKind = "input"
+	QuestionElicitation QuestionKind = "elicitation"
+)
+
+// A Decision answers an approval.
+type Decision string
+
+// The decisions. Nothing is ever decided by itself.
+const (
+	DecisionAccept           Decision = "accept"
+	DecisionAcceptForSession Decision = "accept_for_session"
+	DecisionDecline          Decision = "decline"
+	DecisionStop             Decision = "stop" // decline and end the turn
+)
+
+func (Started) agentUpdate()        {}
+func (ItemStarted) agentUpdate()    {}
+func (Delta) agentUpdate()          {}
+func (ItemDone) agentUpdate()       {}
+func (ItemDropped) agentUpdate()    {}
+func (Question) agentUpdate()       {}
+func (QuestionClosed) agentUpdate() {}
+func (TurnEnded) agentUpdate()      {}

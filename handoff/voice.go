@@ -1,0 +1,52 @@
+package handoff
+
+// Voice is the router's view of one call. Events is closed after [CallEnded] was delivered. Say only
+// enqueues and never blocks; it may be used from any goroutine, also after the call has ended (then it
+// does nothing). What was said is confirmed by [Said].
+type Voice interface {
+	Events() <-chan Event
+	Say(Utterance)
+}
+
+// An Event is something that happened in a call: [Request], [Heard], [Said] or [CallEnded].
+type Event interface{ voiceEvent() }
+
+// Heard is a finalized utterance of the caller: a transcript, or text they typed.
+type Heard struct {
+	Text  string
+	Typed bool
+}
+
+// Said confirms that the response which carried the utterance was given to the caller, fully or until
+// they interrupted it, or for a silent one that the voice model has it.
+type Said struct{ ID string }
+
+// CallEnded is the last event of a call. Cause is nil when somebody hung up.
+type CallEnded struct{ Cause error }
+
+func (Request) voiceEvent()   {}
+func (Heard) voiceEvent()     {}
+func (Said) voiceEvent()      {}
+func (CallEnded) voiceEvent() {}
+
+// Floor says how much an utterance wants the voice model to speak.
+type Floor int
+
+const (
+	// FloorNone adds the utterance to the context and asks for nothing.
+	FloorNone Floor = iota
+	// FloorUnlessSpoke asks for a response only if the response that carried the request said nothing
+	// to the caller. It is for early answers: the model may already have said "one moment".
+	FloorUnlessSpoke
+	// FloorAsk asks for a response as soon as nobody speaks.
+	FloorAsk
+)
+
+// An Utterance is something the router gives to the voice model: the one answer to a request (CallID is
+// set) or a message that comes later.
+type Utterance struct {
+	ID     string // ours, [a-z0-9-], at most 24 bytes; repeated, it is delivered once
+	CallID string // the request this answers, or "" for a message
+	Text   string // an answer's output (JSON text), or the message for the model
+	Floor  Floor
+}

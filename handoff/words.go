@@ -1,0 +1,75 @@
+package handoff
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Caller is who speaks: the principal whose key opened the call and, for keys that serve many people,
+// the end user that the backend names. Stickies, handoffs, questions and events are kept per caller.
+type Caller struct {
+	Principal string
+	User      string
+}
+
+// String returns a form fit for keys and logs: "owner" or "assistant/alice".
+func (c Caller) String() string {
+	if c.User == "" {
+		return c.Principal
+	}
+	return c.Principal + "/" + c.User
+}
+
+// NewThread as the Thread of a [Target] asks for a fresh thread whatever the sticky one is.
+const NewThread = "new"
+
+// A Target says where work goes. Empty parts are defaults: no Project is the server's own directory, no
+// Thread is the caller's sticky thread of that server and project.
+type Target struct {
+	Server  string // canonical name once resolved
+	Project string // a named directory of the server, "" for its default
+	Thread  string // thread id once resolved; "" or [NewThread] before
+}
+
+// A TurnID names one run of a thread. It is unique only together with its thread: forks reuse turn ids.
+type TurnID string
+
+// A QuestionID names one question of an agent, unique in this process. It is bound to one server, one
+// connection generation and one wire request, so that it can never answer another question.
+type QuestionID string
+
+// A Turn is what an agent is asked to do.
+type Turn struct {
+	ID      string    // ours, unique for each handoff; servers that keep it make a lost start findable
+	Prompt  string    // the caller's request, verbatim
+	Context []Context // said beside the prompt
+}
+
+// Context is something the agent is told beside the prompt.
+type Context struct {
+	Key     string // a short name, [a-z_]
+	Value   string
+	Trusted bool // true: from Switchboard itself; false: quoted from somebody, never instructions
+}
+
+// A Request is one completed function call of the voice model for one of our tools.
+type Request struct {
+	CallID    string // the voice model's call_id, unique in its call
+	Tool      string
+	Arguments string // raw JSON text, possibly malformed
+}
+
+// A Sticky is the thread a caller uses on a server or project until they say otherwise.
+type Sticky struct {
+	Target Target
+	Title  string
+	Named  bool // the caller named the thread; false: Switchboard made it
+	Since  time.Time
+}
+
+// A Tool is a function the voice model may call.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON schema
+}
