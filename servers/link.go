@@ -1,0 +1,55 @@
+package servers
+
+import (
+	"context"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Dial opens a connection to one agent server and completes its handshake. Errors are [*handoff.Error].
+// The context bounds the dial alone.
+type Dial func(ctx context.Context) (*Link, error)
+
+// A Link is one live connection to an agent server.
+type Link struct {
+	Conn    Conn            // Set once
+	Catalog Catalog         // Set once
+	Done    <-chan struct{} // closed when the connection is lost or closed
+	Version string          // of the server, "" when it does not tell
+}
+
+// Conn attaches threads. It is safe for concurrent use. The Target of what it returns has only a Thread.
+type Conn interface {
+	// Attach resumes a thread by its full id, subscribes, and returns exactly that thread.
+	Attach(ctx context.Context, thread string) (handoff.Attached, error)
+	// Create makes a fresh thread in a directory of the server ("" for the server's own default).
+	Create(ctx context.Context, dir string) (handoff.Attached, error)
+	// Close ends the connection and returns when its goroutines have ended.
+	Close() error
+}
+
+// Catalog lists and reads threads without attaching them. It is safe for concurrent use.
+type Catalog interface {
+	// List returns the newest threads first, at most limit.
+	List(ctx context.Context, limit int) ([]Thread, error)
+	// Read returns the newest lines of a thread, oldest first, and how many were left out.
+	Read(ctx context.Context, thread string, lines int) (Text, error)
+}
+
+// A Thread is one conversation as its server lists it.
+type Thread struct {
+	ID      string
+	Title   string // its name, else its first words
+	Dir     string
+	Branch  string
+	Updated time.Time
+	Status  handoff.SessionStatus
+}
+
+// A Text is the readable part of a thread.
+type Text struct {
+	Thread Thread
+	Lines  []handoff.Line
+	More   int
+}
