@@ -1,0 +1,101 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Bounds of request bodies in bytes. An SDP offer of a browser is about 4 KiB, with a session beside it
+// (instructions, tools) a few tens more.
+const (
+	maxJSON = 16 << 10
+	maxCall = 256 << 10
+)
+
+// bodyTime is how long a client may take to send a body.
+const bodyTime = 15 * time.Second
+
+// problem is the body of every error.
+type problem struct {
+	Error struct {
+		Code    handoff.Code `json:"code"`
+		Message string       `json:"message"`
+		Next    string       `json:"next,omitempty"`
+	} `json:"error"`
+}
+
+// writeError answers with an error of the vocabulary.
+func writeError(w http.ResponseWriter, err error) *handoff.Error {
+	e := handoff.AsError(err)
+	meaning := e.Meaning()
+	var body problem
+	body.Error.Code, body.Error.Message, body.Error.Next = e.Code, e.Spoken(), meaning.Next
+	if e.Code == handoff.CodeUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	writeJSON(w, meaning.HTTP, body)
+	return e
+}
+
+// writeJSON answers with v. What we marshal always marshals; a client that left is not our problem.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"Something went wrong on my side."}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that left cannot be told
+}
+
+// readBody takes the whole body into memory, bounded in size and in time, before a handler sees it.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has one; then the size alone bounds it
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return handoff.Fault(handoff.CodeTooLarge, "at most "+strconv.FormatInt(limit, 10)+" bytes", "")
+		}
+		return handoff.Fault(handoff.CodeMalformed, "the body did not arrive", err.Error())
+	}
+	_ = control.SetReadDeadline(time.Time{}) // else it would cancel a handler that works longer
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	return nil
+}
+
+// decode reads one JSON object with no field that v lacks.
+func decode(r io.Reader, v any) error {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return handoff.Fault(handoff.CodeMalformed, "the body is not the JSON that belongs here", err.Error())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return handoff.Fault(handoff.CodeMalformed, "there is something after the JSON", "")
+	}
+	return nil
+}
+
+// number reads an optional whole number from 1 to most of the query; absent is 0.
+func number(r *http.Request, name string, most int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, handoff.Fault(handoff.CodeMalformed, name+" is a number from 1 to "+strconv.Itoa(most), "")
+	}
+	return n, nil
+}

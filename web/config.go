@@ -1,0 +1,143 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// Work is what was asked of the agents. An unknown id, and one of another caller, is [handoff.CodeNotFound].
+type Work interface {
+	Handoffs(c handoff.Caller) []handoff.Record
+	Handoff(c handoff.Caller, id string) (handoff.Record, error)
+	Stop(ctx context.Context, c handoff.Caller, id string) error
+}
+
+// Questions is what agents wait for. Deciding one that is answered, withdrawn or foreign is
+// [handoff.CodeNotPending].
+type Questions interface {
+	Questions(c handoff.Caller) []handoff.RecordQuestion
+	Decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d handoff.Decision) error
+}
+
+// Stickies is which session is used where. A server is written "bigpc", or "bigpc/api" for a project.
+type Stickies interface {
+	Stickies(ctx context.Context, c handoff.Caller) ([]handoff.RecordSticky, error)
+	ClearSticky(ctx context.Context, c handoff.Caller, server string) error
+}
+
+// Feeds gives each caller's feed: the same one for the same caller as long as the process lives.
+type Feeds interface {
+	Feed(c handoff.Caller) *handoff.Feed
+}
+
+// Front is the voice front. The request it gets has passed every check; the body of a call is in memory.
+type Front interface {
+	ServeWebSocket(w http.ResponseWriter, r *http.Request, c handoff.Caller)
+	ServeCalls(w http.ResponseWriter, r *http.Request, c handoff.Caller)
+	Hangup(c handoff.Caller, id string) error
+}
+
+// A Key lets its holder in as a principal. Two keys may stand for one principal.
+type Key struct {
+	Principal string
+	Sum       [sha256.Size]byte // SHA-256 of the key's text
+}
+
+// NewKey returns the key with this text.
+func NewKey(principal, text string) Key {
+	return Key{Principal: principal, Sum: sha256.Sum256([]byte(text))}
+}
+
+// A Chip is a sentence that the page offers to a newcomer.
+type Chip struct {
+	Text string `json:"text"`           // what is sent when it is pressed
+	Hint string `json:"hint,omitempty"` // what it shows, in a few words
+}
+
+// VoiceInfo is what the page tells about the voice model.
+type VoiceInfo struct {
+	Simulated bool   `json:"simulated"`
+	Model     string `json:"model"`
+	Chips     []Chip `json:"chips"`
+}
+
+// Config is what a [Server] is made of.
+type Config struct {
+	Work      Work
+	Questions Questions
+	Stickies  Stickies
+	Feeds     Feeds
+	Directory handoff.Directory
+	Front     Front
+
+	// Keys has at least one key; who comes without one sees only the page's login form.
+	Keys []Key
+	// CookieSecret signs login cookies; kept by the caller, it lets them outlive a restart. Empty: derived
+	// from the keys, which does the same as long as the keys' sums stay secret.
+	CookieSecret []byte
+	// Listen is the address really listened on, as host:port.
+	Listen string
+	// PublicURL is one more address of the page (scheme and host), e.g. of a proxy before it. Optional.
+	PublicURL string
+	// TrustedProxies: when set, only these and loopback may connect.
+	TrustedProxies []netip.Prefix
+	Voice          VoiceInfo
+	// Ready says why calls cannot be taken now. Nil: always ready.
+	Ready func(context.Context) error
+	Log   *zap.Logger // nil: silent
+}
+
+// New checks the configuration and returns a server; it starts nothing.
+func New(cfg Config) (*Server, error) {
+	if cfg.Work == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil {
+		return nil, errors.New("web: a part of the configuration is missing")
+	}
+	if len(cfg.Keys) == 0 {
+		return nil, errors.New("web: no key; whoever may connect must hold one")
+	}
+	door, err := newDoor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	files, err := loadPage()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	s := &Server{cfg: cfg, log: cfg.Log, door: door, auth: newAuth(cfg), files: files, closed: make(chan struct{})}
+	s.streams = newStreams(feedOf(cfg.Feeds))
+	s.routes()
+	return s, nil
+}
+
+// newDoor reads the addresses that people may use.
+func newDoor(cfg Config) (door, error) {
+	host, port, err := net.SplitHostPort(cfg.Listen)
+	if err != nil {
+		return door{}, fmt.Errorf("web: listen address %q: %w", cfg.Listen, err)
+	}
+	d := door{host: host, port: port, proxies: cfg.TrustedProxies}
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		d.host, d.wildcard = "", true
+	}
+	if cfg.PublicURL != "" {
+		u, err := url.Parse(cfg.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return door{}, fmt.Errorf("web: public_url %q is not an http or https address", cfg.PublicURL)
+		}
+		d.publicScheme, d.publicHost = u.Scheme, canonicalHost(u.Host, u.Scheme)
+	}
+	return d, nil
+}

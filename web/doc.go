@@ -1,0 +1,17 @@
+// Package web is the HTTP edge of Switchboard and its page: who may come in, the login, the fleet's API,
+// the feed of events, and the embedded page that people look at while they talk.
+//
+// It sees the fleet through small interfaces of its own ([Work], [Questions], [Stickies], [Feeds]) and
+// handoff.Directory, and the voice through [Front]. It must not know a server's protocol, the voice
+// model's, or Redis; it decides nothing about work, it only shows it and passes on what a person pressed.
+//
+// # Order at the door
+//
+// Every request passes the same checks in the same order: the peer (trusted proxies), the Host, the
+// Origin, the key, the limits, and only then its handler. Loopback is not a key.
+//
+// # Concurrency
+//
+// A [Server] starts no goroutine. Each request is served by net/http's; event streams end when the client
+// leaves, falls behind, or [Server.Close] is called.
+package web

@@ -1,0 +1,177 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// A door decides who may come in before any key is looked at: by peer, by Host, by Origin. Set once.
+type door struct {
+	host, port   string // of the listener; host is "" when it listens everywhere
+	wildcard     bool
+	publicScheme string // of public_url, or ""
+	publicHost   string // canonical, or ""
+	proxies      []netip.Prefix
+}
+
+// A visitor is what the door looks at in a request.
+type visitor struct {
+	peer    netip.Addr // invalid: not an IP connection
+	local   netip.Addr // our end of the connection
+	tls     bool
+	host    string
+	origins []string
+	site    string // Sec-Fetch-Site
+	unsafe  bool   // a method that changes something, or a WebSocket
+	carried bool   // the key is carried in the request itself: a bearer header or a subprotocol
+	public  bool   // the route shows nothing that is anybody's
+}
+
+func newVisitor(r *http.Request, public bool) visitor {
+	v := visitor{
+		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"), site: r.Header.Get("Sec-Fetch-Site"),
+		unsafe: !safeMethod(r.Method) || isUpgrade(r), public: public,
+	}
+	_, v.carried = carriedKey(r)
+	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		v.peer = peer.Addr().Unmap()
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if addr, err := netip.ParseAddrPort(local.String()); err == nil {
+			v.local = addr.Addr().Unmap()
+		}
+	}
+	return v
+}
+
+// check returns why the visitor is refused, or nil.
+func (d door) check(v visitor) error {
+	switch {
+	case !d.peerAllowed(v.peer):
+		return handoff.Fault(handoff.CodeForbidden, "a connection past the proxy", "peer is not in trusted_proxies")
+	case !d.hostAllowed(v):
+		return handoff.Fault(handoff.CodeForbidden, "this address", "host is not known")
+	case !d.originAllowed(v):
+		return handoff.Fault(handoff.CodeForbidden, "a request from another page", "origin is not ours")
+	}
+	return nil
+}
+
+// peerAllowed: when there is a proxy, nobody but it (and this machine) talks to us.
+func (d door) peerAllowed(peer netip.Addr) bool {
+	if len(d.proxies) == 0 || peer.IsLoopback() {
+		return true
+	}
+	for _, p := range d.proxies {
+		if p.Contains(peer) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostAllowed stops DNS rebinding: a name that somebody else controls is never ours.
+func (d door) hostAllowed(v visitor) bool {
+	if d.isPublic(v) {
+		return true
+	}
+	name, port := splitHost(canonicalHost(v.host, v.scheme()), v.scheme())
+	if port != d.port || name == "" {
+		return false
+	}
+	if name == "localhost" || d.host != "" && name == strings.ToLower(d.host) {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	if err != nil {
+		return false
+	}
+	return addr.IsLoopback() || d.wildcard && addr.Unmap() == v.local
+}
+
+// originAllowed: an Origin must be the page's own, exactly. Without one, whoever changes something must
+// carry a key in the request itself, because a browser would have sent an Origin; reading with a cookie is
+// held to Sec-Fetch-Site, where browsers send it.
+func (d door) originAllowed(v visitor) bool {
+	switch len(v.origins) {
+	case 0:
+		if v.unsafe {
+			return v.carried
+		}
+		return v.public || v.carried || v.site == "" || v.site == "same-origin" || v.site == "none"
+	case 1:
+		return v.origins[0] == d.scheme(v)+"://"+canonicalHost(v.host, d.scheme(v))
+	}
+	return false
+}
+
+// isPublic tells whether the visitor came by public_url.
+func (d door) isPublic(v visitor) bool {
+	return d.publicHost != "" && canonicalHost(v.host, d.publicScheme) == d.publicHost
+}
+
+// scheme is the one the visitor's address bar shows. A proxy may have taken TLS off.
+func (d door) scheme(v visitor) string {
+	if d.isPublic(v) {
+		return d.publicScheme
+	}
+	return v.scheme()
+}
+
+// secure tells whether a cookie for this visitor may be marked Secure.
+func (d door) secure(v visitor) bool { return d.scheme(v) == "https" }
+
+func (v visitor) scheme() string {
+	if v.tls {
+		return "https"
+	}
+	return "http"
+}
+
+// canonicalHost writes a host as browsers do: lower case, without the scheme's own port.
+func canonicalHost(host, scheme string) string {
+	return strings.TrimSuffix(strings.ToLower(host), ":"+defaultPort(scheme))
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// splitHost takes a host apart; a missing port is the scheme's. A host that is none has no name.
+func splitHost(host, scheme string) (name, port string) {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		return name, port
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+			return "", ""
+		}
+		return inner, defaultPort(scheme)
+	}
+	if strings.ContainsAny(host, ":") {
+		return "", ""
+	}
+	return host, defaultPort(scheme)
+}
+
+func safeMethod(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead
+}
+
+func isUpgrade(r *http.Request) bool {
+	for _, value := range r.Header.Values("Connection") {
+		for token := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
+				return true
+			}
+		}
+	}
+	return r.Header.Get("Upgrade") != ""
+}

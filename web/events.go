@@ -1,0 +1,174 @@
+package web
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// maxStreams is how many event streams one caller may hold: some tabs on some devices. More are refused,
+// so that a page that forgets to close them cannot take every connection.
+const maxStreams = 16
+
+// heartbeat is how often a quiet stream says that it lives; proxies cut at 30 s or more.
+const heartbeat = 15 * time.Second
+
+// eventTime is how long one write may take before the listener counts as gone.
+const eventTime = 10 * time.Second
+
+// A subscription is one listener of one feed.
+type subscription struct {
+	events <-chan handoff.PageEvent // closed when the listener fell behind
+	stop   func()
+}
+
+// A feed is what events of a caller are read from; handoff.Feed behind [feedOf].
+type feed interface {
+	last() uint64
+	listen(after uint64) (sub subscription, missed []handoff.PageEvent, complete bool)
+}
+
+type routerFeed struct{ *handoff.Feed }
+
+func (f routerFeed) last() uint64 { return f.Last() }
+
+func (f routerFeed) listen(after uint64) (subscription, []handoff.PageEvent, bool) {
+	l, missed, complete := f.Listen(after)
+	return subscription{l.Events, l.Stop}, missed, complete
+}
+
+func feedOf(feeds Feeds) func(handoff.Caller) feed {
+	return func(c handoff.Caller) feed { return routerFeed{feeds.Feed(c)} }
+}
+
+// streams bounds the event streams of each caller.
+type streams struct {
+	of   func(handoff.Caller) feed // Set once
+	life string                    // Set once: event ids of another process never match
+
+	mu      sync.Mutex
+	open    map[handoff.Caller]int // Guarded by mu
+	refused uint64                 // Guarded by mu: streams refused because there were too many
+}
+
+func newStreams(of func(handoff.Caller) feed) *streams {
+	return &streams{of: of, life: rand.Text()[:8], open: map[handoff.Caller]int{}}
+}
+
+func (s *streams) enter(c handoff.Caller) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[c] >= maxStreams {
+		s.refused++
+		return false
+	}
+	s.open[c]++
+	return true
+}
+
+func (s *streams) leave(c handoff.Caller) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[c]--; s.open[c] == 0 {
+		delete(s.open, c)
+	}
+}
+
+// parse reads an event id that we gave out: "life-number". One of another process does not parse.
+func (s *streams) parse(id string) (uint64, bool) {
+	text, ok := strings.CutPrefix(id, s.life+"-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
+}
+
+// events streams what happens to the caller's work as Server-Sent Events. Each has an id to come back
+// with. A client that brings none, or one that the backlog does not reach, first gets `event: reset`: it
+// reads everything anew.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	if !s.streams.enter(c) {
+		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
+	}
+	defer s.streams.leave(c)
+	sub, start, missed := s.streams.begin(s.streams.of(c), r.Header.Get("Last-Event-ID"))
+	defer sub.stop()
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects would show everything late
+	w.WriteHeader(http.StatusOK)
+	out := eventWriter{w: w, control: http.NewResponseController(w), life: s.streams.life}
+	if !out.raw("retry: 1000\n" + start + "\n") {
+		return nil
+	}
+	for _, e := range missed {
+		if !out.event(e) {
+			return nil
+		}
+	}
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case e, ok := <-sub.events:
+			if !ok || !out.event(e) { // fell behind: it comes back with its last id
+				return nil
+			}
+		case <-tick.C:
+			if !out.raw(": alive\n\n") {
+				return nil
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-s.closed:
+			return nil
+		}
+	}
+}
+
+// begin subscribes after the event the client knows. start is a reset event where it must read anew.
+func (s *streams) begin(f feed, id string) (sub subscription, start string, missed []handoff.PageEvent) {
+	if after, ok := s.parse(id); ok {
+		sub, missed, complete := f.listen(after)
+		if complete {
+			return sub, "", missed
+		}
+		sub.stop()
+	}
+	// The reset carries the id from before the subscription, so nothing falls between the two.
+	at := f.last()
+	sub, missed, _ = f.listen(at)
+	return sub, fmt.Sprintf("id: %s-%d\nevent: reset\ndata: {}\n", s.life, at), missed
+}
+
+// eventWriter writes to one stream. False means that the client has gone or takes nothing.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	life    string
+}
+
+func (o eventWriter) event(e handoff.PageEvent) bool {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return false
+	}
+	return o.raw(fmt.Sprintf("id: %s-%d\ndata: %s\n\n", o.life, e.ID, data))
+}
+
+func (o eventWriter) raw(text string) bool {
+	_ = o.control.SetWriteDeadline(time.Now().Add(eventTime)) // a writer without deadlines fails on its own
+	if _, err := o.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return o.control.Flush() == nil
+}

@@ -1,0 +1,346 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+const (
+	ownerKey = "owner-key-0123456789"
+	otherKey = "other-key-0123456789"
+)
+
+// world stands for the router, the directory and the voice front.
+type world struct {
+	mu        sync.Mutex
+	records   []handoff.Record         // Guarded by mu
+	questions []handoff.RecordQuestion // Guarded by mu
+	stickies  []handoff.RecordSticky   // Guarded by mu
+	servers   []handoff.ServerInfo     // Guarded by mu
+	sessions  handoff.SessionList      // Guarded by mu
+	transcr   handoff.Transcript       // Guarded by mu
+	asked     []string                 // Guarded by mu: what was called, with its arguments
+	fail      error                    // Guarded by mu: what every call returns
+	feeds     map[string]*testFeed     // Guarded by mu: by principal
+	onCalls   http.HandlerFunc         // Guarded by mu: answers calls; nil: an error
+	onDecide  func() error             // Guarded by mu: nil: the question closes
+}
+
+func newWorld() *world { return &world{feeds: map[string]*testFeed{}} }
+
+func (w *world) note(parts ...string) error {
+	w.asked = append(w.asked, strings.Join(parts, " "))
+	return w.fail
+}
+
+func (w *world) log() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.asked...)
+}
+
+func (w *world) Handoffs(c handoff.Caller) []handoff.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("handoffs", c.String())
+	return append([]handoff.Record(nil), w.records...)
+}
+
+func (w *world) Handoff(c handoff.Caller, id string) (handoff.Record, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("handoff", c.String(), id)
+	for _, r := range w.records {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "work with this id", "")
+}
+
+func (w *world) Stop(_ context.Context, c handoff.Caller, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("stop", c.String(), id)
+}
+
+func (w *world) Questions(c handoff.Caller) []handoff.RecordQuestion {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("questions", c.String())
+	return append([]handoff.RecordQuestion(nil), w.questions...)
+}
+
+func (w *world) Decide(_ context.Context, c handoff.Caller, id handoff.QuestionID, d handoff.Decision) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.note("decide", c.String(), string(id), string(d))
+	if w.onDecide != nil {
+		return w.onDecide()
+	}
+	return err
+}
+
+func (w *world) Stickies(_ context.Context, c handoff.Caller) ([]handoff.RecordSticky, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]handoff.RecordSticky(nil), w.stickies...), w.note("stickies", c.String())
+}
+
+func (w *world) ClearSticky(_ context.Context, c handoff.Caller, server string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := w.stickies[:0:0]
+	for _, s := range w.stickies {
+		if s.Server != server {
+			kept = append(kept, s)
+		}
+	}
+	w.stickies = kept
+	return w.note("clear", c.String(), server)
+}
+
+// Feed is never asked: tests put testFeed in its place, because a router's feed is filled by the router.
+func (w *world) Feed(handoff.Caller) *handoff.Feed { return &handoff.Feed{} }
+
+func (w *world) Servers(_ context.Context, c handoff.Caller) []handoff.ServerInfo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("servers", c.String())
+	return append([]handoff.ServerInfo(nil), w.servers...)
+}
+
+func (w *world) Sessions(_ context.Context, c handoff.Caller, q handoff.SessionQuery) (handoff.SessionList, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text, err := json.Marshal(q)
+	if err != nil {
+		return handoff.SessionList{}, err
+	}
+	err = w.note("sessions", c.String(), string(text))
+	out := w.sessions
+	out.Items = nil
+	for _, s := range w.sessions.Items {
+		if q.Server == "" || s.Server == q.Server {
+			out.Items = append(out.Items, s)
+		}
+	}
+	return out, err
+}
+
+func (w *world) Read(_ context.Context, c handoff.Caller, t handoff.Target, limit int) (handoff.Transcript, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text, err := json.Marshal(struct {
+		handoff.Target
+		Limit int
+	}{t, limit})
+	if err != nil {
+		return handoff.Transcript{}, err
+	}
+	return w.transcr, w.note("read", c.String(), string(text))
+}
+
+func (w *world) ServeWebSocket(rw http.ResponseWriter, _ *http.Request, c handoff.Caller) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("socket", c.String())
+	rw.WriteHeader(http.StatusNoContent) // a recorder takes no 101
+}
+
+func (w *world) ServeCalls(rw http.ResponseWriter, r *http.Request, c handoff.Caller) {
+	body, err := io.ReadAll(r.Body)
+	w.mu.Lock()
+	_ = w.note("calls", c.String(), string(body))
+	answer := w.onCalls
+	w.mu.Unlock()
+	if err == nil && answer != nil {
+		answer(rw, r)
+		return
+	}
+	writeError(rw, handoff.Fault(handoff.CodeVoiceUnreachable, "127.0.0.1:9", ""))
+}
+
+func (w *world) Hangup(c handoff.Caller, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("hangup", c.String(), id)
+}
+
+// feed returns the feed of a principal.
+func (w *world) feed(principal string) *testFeed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.feeds[principal]
+	if f == nil {
+		f = &testFeed{listeners: map[int]chan handoff.PageEvent{}, keep: 8, room: 4}
+		w.feeds[principal] = f
+	}
+	return f
+}
+
+// change alters the world under its lock.
+func (w *world) change(f func(*world)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(w)
+}
+
+// testFeed behaves like handoff.Feed, with small bounds, and can be filled by tests.
+type testFeed struct {
+	mu         sync.Mutex
+	newest     uint64                         // Guarded by mu
+	kept       []handoff.PageEvent            // Guarded by mu
+	listeners  map[int]chan handoff.PageEvent // Guarded by mu
+	next       int                            // Guarded by mu
+	keep, room int                            // Set once
+}
+
+func (f *testFeed) publish(e handoff.PageEvent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.newest++
+	e.ID = f.newest
+	f.kept = append(f.kept, e)
+	if n := len(f.kept) - f.keep; n > 0 {
+		f.kept = append(f.kept[:0:0], f.kept[n:]...)
+	}
+	for id, l := range f.listeners {
+		select {
+		case l <- e:
+		default:
+			close(l)
+			delete(f.listeners, id)
+		}
+	}
+}
+
+func (f *testFeed) last() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.newest
+}
+
+func (f *testFeed) listen(after uint64) (subscription, []handoff.PageEvent, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, ch := f.next, make(chan handoff.PageEvent, f.room)
+	f.next++
+	f.listeners[id] = ch
+	sub := subscription{ch, func() { f.drop(id) }}
+	var missed []handoff.PageEvent
+	for _, e := range f.kept {
+		if e.ID > after {
+			missed = append(missed, e)
+		}
+	}
+	return sub, missed, after <= f.newest && after >= f.newest-uint64(len(f.kept))
+}
+
+func (f *testFeed) drop(id int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ch, ok := f.listeners[id]; ok {
+		close(ch)
+		delete(f.listeners, id)
+	}
+}
+
+// listening counts the listeners.
+func (f *testFeed) listening() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.listeners)
+}
+
+// config is a complete configuration over a world.
+func config(w *world, listen string) Config {
+	return Config{
+		Work: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Listen: listen,
+		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
+	}
+}
+
+// newServer makes a server over a world.
+func newServer(t *testing.T, w *world, adjust func(*Config)) *Server {
+	t.Helper()
+	cfg := config(w, "127.0.0.1:8080")
+	if adjust != nil {
+		adjust(&cfg)
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.streams.of = func(c handoff.Caller) feed { return w.feed(c.Principal) }
+	return s
+}
+
+// serve listens on loopback; it returns the address of the page.
+func serve(t *testing.T, w *world, adjust func(*Config)) (*Server, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, w, func(cfg *Config) {
+		cfg.Listen = l.Addr().String()
+		if adjust != nil {
+			adjust(cfg)
+		}
+	})
+	h := s.HTTPServer()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := h.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if err := <-served; err != http.ErrServerClosed {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return s, "http://" + l.Addr().String()
+}
+
+// ask sends one request with the owner's key to a server in memory.
+func ask(s *Server, method, target, body string, adjust func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "127.0.0.1:8080"
+	r.RemoteAddr = "127.0.0.1:40000"
+	r.Header.Set("Authorization", "Bearer "+ownerKey)
+	if adjust != nil {
+		adjust(r)
+	}
+	rec := httptest.NewRecorder()
+	s.ServeHTTP(rec, r)
+	return rec
+}
+
+// codeOf reads the error code of an answer.
+func codeOf(t *testing.T, rec *httptest.ResponseRecorder) handoff.Code {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
+		t.Fatalf("answer %d is not an error of ours: %q", rec.Code, rec.Body.String())
+	}
+	if p.Error.Message == "" {
+		t.Errorf("error %s says nothing", p.Error.Code)
+	}
+	if want := handoff.Codes()[p.Error.Code].HTTP; rec.Code != want {
+		t.Errorf("error %s has status %d, want %d", p.Error.Code, rec.Code, want)
+	}
+	return p.Error.Code
+}

@@ -1,0 +1,186 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// list is the form of every list.
+type list[T any] struct {
+	Items []T `json:"items"`
+}
+
+// listOf gives a list whose items are never null.
+func listOf[T any](items []T) list[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return list[T]{Items: items}
+}
+
+// login gives a cookie for a key. The cookie is all that a browser keeps.
+func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Caller) error {
+	var body struct {
+		Key string `json:"key"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	key, ok := s.auth.byText(body.Key)
+	if !ok {
+		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
+	}
+	http.SetCookie(w, s.auth.cookie(key, s.door.secure(newVisitor(r, true)), time.Now()))
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Caller) error {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	return nil
+}
+
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Caller) error {
+	if s.cfg.Ready != nil {
+		if err := s.cfg.Ready(r.Context()); err != nil {
+			return err
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	return nil
+}
+
+func (s *Server) realtime(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	s.cfg.Front.ServeWebSocket(w, r, c)
+	return nil
+}
+
+func (s *Server) calls(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	s.cfg.Front.ServeCalls(w, r, c)
+	return nil
+}
+
+func (s *Server) hangup(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	if err := s.cfg.Front.Hangup(c, r.PathValue("id")); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (s *Server) servers(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	voice := s.cfg.Voice
+	if voice.Chips == nil {
+		voice.Chips = []Chip{}
+	}
+	writeJSON(w, http.StatusOK, struct {
+		list[handoff.ServerInfo]
+		Voice VoiceInfo `json:"voice"`
+	}{listOf(s.cfg.Directory.Servers(r.Context(), c)), voice})
+	return nil
+}
+
+func (s *Server) sessions(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	limit, err := number(r, "limit", handoff.MaxSessions)
+	if err != nil {
+		return err
+	}
+	query := handoff.SessionQuery{Server: r.URL.Query().Get("server"), Text: r.URL.Query().Get("query"), Limit: limit}
+	found, err := s.cfg.Directory.Sessions(r.Context(), c, query)
+	if err != nil {
+		return err
+	}
+	if found.Items == nil {
+		found.Items = []handoff.SessionInfo{}
+	}
+	writeJSON(w, http.StatusOK, found)
+	return nil
+}
+
+func (s *Server) session(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	limit, err := number(r, "limit", handoff.MaxReadLines)
+	if err != nil {
+		return err
+	}
+	server, project, _ := strings.Cut(r.PathValue("server"), "/")
+	target := handoff.Target{Server: server, Project: project, Thread: r.PathValue("thread")}
+	transcript, err := s.cfg.Directory.Read(r.Context(), c, target, limit)
+	if err != nil {
+		return err
+	}
+	if transcript.Lines == nil {
+		transcript.Lines = []handoff.Line{}
+	}
+	writeJSON(w, http.StatusOK, transcript)
+	return nil
+}
+
+func (s *Server) handoffs(w http.ResponseWriter, _ *http.Request, c handoff.Caller) error {
+	writeJSON(w, http.StatusOK, listOf(s.cfg.Work.Handoffs(c)))
+	return nil
+}
+
+func (s *Server) handoff(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	record, err := s.cfg.Work.Handoff(c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, record)
+	return nil
+}
+
+func (s *Server) stop(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	if err := s.cfg.Work.Stop(r.Context(), c, r.PathValue("id")); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (s *Server) questions(w http.ResponseWriter, _ *http.Request, c handoff.Caller) error {
+	writeJSON(w, http.StatusOK, listOf(s.cfg.Questions.Questions(c)))
+	return nil
+}
+
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	var body struct {
+		Decision handoff.Decision `json:"decision"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	switch body.Decision {
+	case handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop:
+	default:
+		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
+	}
+	if err := s.cfg.Questions.Decide(r.Context(), c, handoff.QuestionID(r.PathValue("id")), body.Decision); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (s *Server) stickies(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	items, err := s.cfg.Stickies.Stickies(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, listOf(items))
+	return nil
+}
+
+func (s *Server) clearSticky(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+	if err := s.cfg.Stickies.ClearSticky(r.Context(), c, r.PathValue("server")); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+// done answers a change that has nothing to tell.
+func done(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,182 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// Server is the HTTP edge. It is safe for concurrent use.
+type Server struct {
+	cfg     Config           // Set once
+	log     *zap.Logger      // Set once
+	door    door             // Set once
+	auth    auth             // Set once
+	files   map[string]file  // Set once: the page's files by name
+	mux     *http.ServeMux   // Set once
+	known   map[string]route // Set once: routes by pattern
+	streams *streams
+	closing sync.Once
+	closed  chan struct{} // closed by Close
+}
+
+// access says what a route asks of a visitor.
+type access int
+
+const (
+	accessCaller access = iota // a key or a login
+	accessPublic               // nothing; nothing of anybody is shown
+)
+
+// A handler serves a route for a caller; what it returns is answered as an error.
+type handler func(w http.ResponseWriter, r *http.Request, c handoff.Caller) error
+
+// A route is one path of design section 11.
+type route struct {
+	pattern string
+	access  access
+	body    int64 // the largest body in bytes; 0: a body is not read
+	serve   handler
+}
+
+// routes registers everything there is; whatever is not here is unknown.
+func (s *Server) routes() {
+	s.mux, s.known = http.NewServeMux(), map[string]route{}
+	for _, r := range []route{
+		{"GET /{$}", accessPublic, 0, s.page},
+		{"GET /page/{file}", accessPublic, 0, s.asset},
+		{"POST /login", accessPublic, maxJSON, s.login},
+		{"GET /healthz", accessPublic, 0, s.healthz},
+		{"GET /readyz", accessPublic, 0, s.readyz},
+		{"GET /v1/realtime", accessCaller, 0, s.realtime},
+		{"POST /v1/realtime/calls", accessCaller, maxCall, s.calls},
+		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, s.hangup},
+		{"GET /fleet/servers", accessCaller, 0, s.servers},
+		{"GET /fleet/sessions", accessCaller, 0, s.sessions},
+		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, s.session},
+		{"GET /fleet/handoffs", accessCaller, 0, s.handoffs},
+		{"GET /fleet/handoffs/{id}", accessCaller, 0, s.handoff},
+		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, s.stop},
+		{"GET /fleet/questions", accessCaller, 0, s.questions},
+		{"POST /fleet/questions/{id}", accessCaller, maxJSON, s.decide},
+		{"GET /fleet/sticky", accessCaller, 0, s.stickies},
+		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, s.clearSticky},
+		{"GET /fleet/events", accessCaller, 0, s.events},
+	} {
+		s.known[r.pattern] = r
+		s.mux.Handle(r.pattern, s.chain(r))
+	}
+}
+
+// ServeHTTP lets a request through the door to its route.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, pattern := s.mux.Handler(r)
+	to, found := s.known[pattern]
+	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere
+	v := newVisitor(r, found && to.access == accessPublic)
+	if err := s.door.check(v); err != nil {
+		setHeaders(w.Header(), "")
+		s.fail(w, r, err)
+		return
+	}
+	setHeaders(w.Header(), r.Host)
+	if !found {
+		s.fail(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+cut(r.URL.Path, 80), ""))
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// chain puts the key and the limits before a route's handler.
+func (s *Server) chain(to route) http.Handler {
+	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var c handoff.Caller
+		if to.access == accessCaller {
+			var err error
+			if c, err = s.auth.caller(r, s.door.secure(newVisitor(r, false)), time.Now()); err != nil {
+				s.fail(w, r, err)
+				return
+			}
+		}
+		if to.body > 0 {
+			if err := readBody(w, r, to.body); err != nil {
+				s.fail(w, r, err)
+				return
+			}
+		}
+		if err := to.serve(w, r, c); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+	if to.body == 0 {
+		return inner
+	}
+	// The door has compared the Origin; this is the standard library's own opinion, as a second one.
+	protection := http.NewCrossOriginProtection()
+	if s.door.publicHost != "" {
+		_ = protection.AddTrustedOrigin(s.door.publicScheme + "://" + s.door.publicHost) // parsed once already
+	}
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, handoff.Fault(handoff.CodeForbidden, "a request from another page", "cross-origin"))
+	}))
+	return protection.Handler(inner)
+}
+
+// fail answers with an error and leaves a trace of it.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := writeError(w, err)
+	level := zap.DebugLevel
+	if e.Code == handoff.CodeInternal {
+		level = zap.WarnLevel
+	}
+	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", cut(r.URL.Path, 80)),
+		zap.String("code", string(e.Code)), zap.String("detail", e.Detail))
+}
+
+// Close ends the event streams, which would otherwise hold up a shutdown for ever. Use it with
+// http.Server.RegisterOnShutdown.
+func (s *Server) Close() {
+	s.closing.Do(func() { close(s.closed) })
+}
+
+// HTTPServer wraps the server for serving: bounds for slow and greedy clients, and event streams that end
+// when it shuts down. Streams and sockets last for hours, so there is no overall write timeout; bodies
+// and events have their own.
+func (s *Server) HTTPServer() *http.Server {
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: zap.NewStdLog(s.log),
+	}
+	h.RegisterOnShutdown(s.Close)
+	return h
+}
+
+// setHeaders sets what every answer carries. host is "" when it is not to be trusted.
+func setHeaders(h http.Header, host string) {
+	sockets := ""
+	if host != "" { // older browsers do not count sockets as 'self'
+		sockets = fmt.Sprintf(" ws://%s wss://%s", host, host)
+	}
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "+
+		"manifest-src 'self'; connect-src 'self'"+sockets+"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+
+		"require-trusted-types-for 'script'; trusted-types 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "microphone=(self), speaker-selection=(self), camera=(), geolocation=(), display-capture=()")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// cut bounds a text that a client chose.
+func cut(s string, most int) string {
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
