@@ -1,0 +1,132 @@
+package realtime
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/url"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// A Router does what the voice model asks for in one call. Serve returns after the call has ended and its
+// Events were read to their end; ctx ends some time after that at the latest.
+type Router interface {
+	Serve(ctx context.Context, c handoff.Caller, v handoff.Voice) error
+}
+
+// Config is what a [Front] needs.
+type Config struct {
+	// ModelURL is the ws:// or wss:// address of a Realtime server, with query parameters that it needs.
+	ModelURL string
+	// Model is asked for when a client names none. Empty leaves the choice to the server.
+	Model string
+	// Key is sent to the model as a bearer token; empty sends none. It never reaches a client or a log.
+	Key string
+	// Router serves every call. Required.
+	Router Router
+	// Log may be nil.
+	Log *zap.Logger
+}
+
+// A Front carries calls between clients and the voice model. Its methods may be used from any goroutine;
+// calls live while Run runs.
+type Front struct {
+	config  Config                     // Set once
+	model   *url.URL                   // Set once
+	log     *zap.Logger                // Set once
+	starts  chan func(context.Context) // taken by Run
+	stopped chan struct{}              // closed by Run when no call may start any more
+
+	buffers sync.Pool // lends write buffers: most sockets write nothing most of the time
+
+	mu    sync.Mutex
+	calls map[string]*Call // Guarded by mu: those that run, by id
+}
+
+// NewFront checks the configuration. Errors are [*handoff.Error].
+func NewFront(c Config) (*Front, error) {
+	u, err := url.Parse(c.ModelURL)
+	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
+		return nil, handoff.Fault(handoff.CodeMalformed, "the model's URL", "want ws:// or wss:// with a host")
+	}
+	if c.Router == nil {
+		return nil, handoff.Fault(handoff.CodeMalformed, "the front", "it has no router")
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return &Front{
+		config: c, model: u, log: c.Log,
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}), calls: map[string]*Call{},
+	}, nil
+}
+
+// Run lets calls live. When ctx ends they end with [handoff.CodeShutdown]; Run returns after the last has.
+// It must be called once.
+func (f *Front) Run(ctx context.Context) error {
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer close(f.stopped)
+	for {
+		select {
+		case call := <-f.starts:
+			calls.Go(func() { call(ctx) })
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// launch lets fn run in a goroutine of Run, with Run's context. It waits for Run while ctx lasts.
+func (f *Front) launch(ctx context.Context, fn func(context.Context)) *handoff.Error {
+	select {
+	case f.starts <- fn:
+		return nil
+	case <-f.stopped:
+	case <-ctx.Done():
+	}
+	return handoff.Fault(handoff.CodeShutdown, "", "no call may start")
+}
+
+// serve carries one call between a client's leg and a model that [Front.dialModel] reached, until one of
+// them or Hangup or ctx ends it. It runs the model's socket, closes both, and returns after the router
+// has left the call. The client's leg is run by whoever made it. The error is nil when somebody hung up.
+func (f *Front) serve(ctx context.Context, caller handoff.Caller, id string, client leg, model *socket) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(model.run)
+	c := newCall(caller, id, client, model, f.log)
+	f.mu.Lock()
+	f.calls[id] = c
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.calls, id)
+		f.mu.Unlock()
+	}()
+	return c.run(ctx, f.config.Router)
+}
+
+// Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives
+// [handoff.CodeNotFound].
+func (f *Front) Hangup(caller handoff.Caller, id string) error {
+	f.mu.Lock()
+	c := f.calls[id]
+	f.mu.Unlock()
+	if c == nil || c.caller != caller {
+		return handoff.Fault(handoff.CodeNotFound, "such call", "")
+	}
+	c.hangUp()
+	return nil
+}
+
+// newCallID returns an id in the form of OpenAI's.
+func newCallID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return "rtc_" + hex.EncodeToString(b[:])
+}

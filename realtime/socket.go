@@ -1,0 +1,204 @@
+package realtime
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+const (
+	// maxFrame bounds one event: an append carries up to 15 MiB of audio.
+	maxFrame = 16 << 20
+	// keptBuffer is what a socket keeps between events; a larger one is given back.
+	keptBuffer = 1 << 20
+	// receiveQueue bounds events read and not yet taken. When full the reader waits, so TCP slows the far
+	// end; the call never waits, so this is short.
+	receiveQueue = 64
+	// sendQueue and sendBytes bound what waits to be written. When full the socket ends: text is never
+	// dropped, and a client that is this far behind has lost the conversation anyway.
+	sendQueue = 1024
+	sendBytes = 64 << 20
+	// pingEvery keeps proxies from closing an idle socket, idleLimit notices a far end that is gone.
+	pingEvery = 20 * time.Second
+	idleLimit = 60 * time.Second
+	// writeLimit bounds one write, closeGrace what a closing socket still may take to flush and say so.
+	writeLimit = 10 * time.Second
+	closeGrace = time.Second
+)
+
+// A socket is one WebSocket that carries Realtime events, to a client or to a voice model. It is a [leg].
+type socket struct {
+	conn     *websocket.Conn // Set once; read by read, written by write
+	log      *zap.Logger     // Set once
+	received chan []byte     // closed by read
+	queue    chan []byte     // never closed
+	queued   atomic.Int64    // bytes in queue
+	closing  chan struct{}   // closed by end
+	done     chan struct{}   // closed when run has ended
+	once     sync.Once       // guards end
+	reason   *handoff.Error  // Set once, before closing is closed
+}
+
+// newSocket makes a socket of a connection; it lives while run runs.
+func newSocket(conn *websocket.Conn, log *zap.Logger) *socket {
+	return &socket{
+		conn: conn, log: log,
+		received: make(chan []byte, receiveQueue),
+		queue:    make(chan []byte, sendQueue),
+		closing:  make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+}
+
+// Received implements [leg].
+func (s *socket) Received() <-chan []byte { return s.received }
+
+// Send implements [leg].
+func (s *socket) Send(event []byte) bool {
+	if s.queued.Add(int64(len(event))) > sendBytes {
+		s.end(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
+		return false
+	}
+	select {
+	case <-s.closing:
+		return false
+	case s.queue <- event:
+		return true
+	default:
+		s.end(handoff.Fault(handoff.CodeSlowClient, "", "events"))
+		return false
+	}
+}
+
+// Close implements [leg]. What was sent before is still written, for closeGrace at most. Run must have
+// been called.
+func (s *socket) Close(reason *handoff.Error) {
+	s.end(reason)
+	<-s.done
+}
+
+// end begins the end of the socket; the first reason counts.
+func (s *socket) end(reason *handoff.Error) {
+	s.once.Do(func() {
+		s.reason = reason
+		close(s.closing)
+		// A write that hangs now must not hold the end up. The net.Conn takes this beside the writer.
+		_ = s.conn.NetConn().SetWriteDeadline(time.Now().Add(closeGrace))
+	})
+}
+
+// run reads and writes until the far end has gone or Close was called.
+func (s *socket) run() {
+	defer close(s.done)
+	var writer sync.WaitGroup
+	writer.Go(s.write)
+	s.read()
+	s.end(nil)
+	writer.Wait()
+	_ = s.conn.Close()
+}
+
+func (s *socket) read() {
+	defer close(s.received)
+	s.conn.SetReadLimit(maxFrame)
+	s.conn.SetPongHandler(func(string) error { return s.alive() })
+	var buffer bytes.Buffer
+	for s.alive() == nil {
+		_, frame, err := s.conn.NextReader()
+		if err == nil {
+			buffer.Reset()
+			_, err = buffer.ReadFrom(frame)
+		}
+		if err != nil {
+			s.log.Debug("socket ended", zap.Error(err))
+			return
+		}
+		event := bytes.Clone(buffer.Bytes())
+		if buffer.Cap() > keptBuffer {
+			buffer = bytes.Buffer{}
+		}
+		select {
+		case s.received <- event:
+		case <-s.closing: // read on, so that the far end's close frame is seen and ours is not lost to a reset
+		}
+	}
+}
+
+// alive moves the read deadline, but not beyond the end of a closing socket.
+func (s *socket) alive() error {
+	select {
+	case <-s.closing:
+		return nil
+	default:
+		return s.conn.SetReadDeadline(time.Now().Add(idleLimit))
+	}
+}
+
+func (s *socket) write() {
+	// Whatever ends the writer ends the reader, at the latest after closeGrace.
+	defer func() { _ = s.conn.NetConn().SetReadDeadline(time.Now().Add(closeGrace)) }()
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		var err error
+		select {
+		case event := <-s.queue:
+			err = s.put(event, writeLimit)
+		case <-ping.C:
+			err = s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
+		case <-s.closing:
+			s.farewell()
+			return
+		}
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				s.log.Debug("socket cannot be written", zap.Error(err))
+			}
+			s.end(nil)
+			return
+		}
+	}
+}
+
+func (s *socket) put(event []byte, limit time.Duration) error {
+	s.queued.Add(-int64(len(event)))
+	_ = s.conn.SetWriteDeadline(time.Now().Add(limit)) // it only stores the time
+	return s.conn.WriteMessage(websocket.TextMessage, event)
+}
+
+// farewell flushes the queue, unless the far end is too slow for it, and says why the socket closes.
+func (s *socket) farewell() {
+	until := time.Now().Add(closeGrace)
+	for slow := s.reason != nil && s.reason.Code == handoff.CodeSlowClient; !slow; {
+		select {
+		case event := <-s.queue:
+			if s.put(event, time.Until(until)) != nil {
+				return
+			}
+			continue
+		default:
+		}
+		break
+	}
+	_ = s.conn.WriteControl(websocket.CloseMessage, closeFrame(s.reason), until)
+}
+
+// closeFrame is the close code and words of a reason.
+func closeFrame(reason *handoff.Error) []byte {
+	if reason == nil {
+		return websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	}
+	code := reason.Meaning().Close
+	if code == 0 {
+		code = websocket.CloseInternalServerErr
+	}
+	return websocket.FormatCloseMessage(code, string(reason.Code)) // at most 123 bytes; codes are short
+}

@@ -1,0 +1,78 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// ServeWebSocket serves GET /v1/realtime?model= to a client that was authenticated as caller, and returns
+// when the call has ended. Host and Origin were checked before. The model is reached before the upgrade,
+// so that its failure is an HTTP error.
+func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, caller handoff.Caller) {
+	done := make(chan struct{})
+	fault := f.launch(r.Context(), func(ctx context.Context) {
+		defer close(done)
+		f.serveWebSocket(ctx, w, r, caller)
+	})
+	if fault != nil {
+		writeError(w, fault)
+		return
+	}
+	<-done
+}
+
+func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, caller handoff.Caller) {
+	query := r.URL.Query()
+	if query.Has("call_id") {
+		writeError(w, handoff.Fault(handoff.CodeNotFound, "such call", "a running call cannot be joined by a second socket"))
+		return
+	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		writeError(w, handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade"))
+		return
+	}
+	dialing, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(ctx, cancel)
+	model, fault := f.dialModel(dialing, query.Get("model"), r.Header)
+	stop()
+	cancel()
+	if fault != nil {
+		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		writeError(w, fault)
+		return
+	}
+	upgrader := websocket.Upgrader{
+		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
+		ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+	}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil { // it has answered the client
+		f.log.Debug("upgrade refused", zap.Error(err))
+		_ = model.conn.Close()
+		return
+	}
+	client := newSocket(conn, f.log)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(client.run)
+	// How the call ended was logged by the call.
+	_ = f.serve(ctx, caller, newCallID(), client, model)
+}
+
+// writeError answers a request with an error of the vocabulary.
+func writeError(w http.ResponseWriter, e *handoff.Error) {
+	meaning := e.Meaning()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(meaning.HTTP)
+	// The client may be gone; nobody is left to tell.
+	_ = json.NewEncoder(w).Encode(map[string]handoff.RecordError{
+		"error": {Code: e.Code, Message: e.Spoken(), Next: meaning.Next, Detail: e.Detail},
+	})
+}
