@@ -1,0 +1,368 @@
+package handoff
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Bounds of what a book keeps. When full, the oldest ended record goes, then the oldest item of a record.
+const (
+	maxRecords = 100
+	maxItems   = 200
+	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
+)
+
+// A book is what the router knows of one caller: what the page shows and what outlives a call. Its
+// methods never wait.
+type book struct {
+	feed Feed // what happens, in order; safe by itself
+
+	mu        sync.Mutex
+	records   []*Record                    // Guarded by mu: oldest first
+	works     map[string]*work             // Guarded by mu: works that have not ended, by record id
+	questions map[QuestionID]*openQuestion // Guarded by mu
+	stickies  map[stickyKey]Sticky         // Guarded by mu: valid if loaded
+	loaded    bool                         // Guarded by mu
+	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
+}
+
+// stickyKey says where a sticky thread counts.
+type stickyKey struct{ server, project string }
+
+// String returns "bigpc" or "bigpc/api".
+func (k stickyKey) String() string {
+	if k.project == "" {
+		return k.server
+	}
+	return k.server + "/" + k.project
+}
+
+func keyOf(t Target) stickyKey { return stickyKey{t.Server, t.Project} }
+
+// openQuestion is a question that waits for the caller, with the agent that asked.
+type openQuestion struct {
+	shown    RecordQuestion
+	controls Controls // Set once
+	deciding bool     // Guarded by the book's mu: an answer is on its way
+}
+
+func newBook() *book {
+	return &book{
+		works:     map[string]*work{},
+		questions: map[QuestionID]*openQuestion{},
+		stickies:  map[stickyKey]Sticky{},
+	}
+}
+
+// open adds a record.
+func (b *book) open(rec Record, w *work) {
+	b.mu.Lock()
+	if len(b.records) >= maxRecords {
+		if i := slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" }); i >= 0 {
+			b.records = slices.Delete(b.records, i, i+1)
+		}
+	}
+	b.records = append(b.records, &rec)
+	b.works[rec.ID] = w
+	shown := rec.copy()
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: rec.ID, Record: &shown})
+}
+
+// change lets fn alter a record and shows it to the pages. It returns the record as it is then.
+func (b *book) change(id string, fn func(*Record)) Record {
+	b.mu.Lock()
+	rec := b.findLocked(id)
+	if rec == nil { // pushed out of the book by newer ones
+		b.mu.Unlock()
+		return Record{ID: id}
+	}
+	fn(rec)
+	shown := rec.copy()
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: id, Record: &shown})
+	return shown
+}
+
+// item adds an item to a record, or replaces the one with its id.
+func (b *book) item(id string, it RecordItem) {
+	it.Text, it.Output = keepEnd(it.Text, maxOutput), keepEnd(it.Output, maxOutput)
+	b.mu.Lock()
+	if rec := b.findLocked(id); rec != nil {
+		if i := indexItem(rec.Items, it.ID); i >= 0 {
+			rec.Items[i] = it
+		} else {
+			if len(rec.Items) >= maxItems {
+				rec.Items = slices.Delete(rec.Items, 0, 1)
+			}
+			rec.Items = append(rec.Items, it)
+		}
+	}
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventItem, Handoff: id, Item: &it})
+}
+
+// delta appends to an item: to a command's output, to anything else's text.
+func (b *book) delta(id, itemID, text string) {
+	b.mu.Lock()
+	if rec := b.findLocked(id); rec != nil {
+		i := indexItem(rec.Items, itemID)
+		if i < 0 { // its beginning was missed: the thread was resumed in the middle
+			rec.Items = append(rec.Items, RecordItem{ID: itemID, Kind: ItemMessage, State: itemRunning})
+			i = len(rec.Items) - 1
+		}
+		it := &rec.Items[i]
+		if it.Kind == ItemCommand {
+			it.Output = keepEnd(it.Output+text, maxOutput)
+		} else {
+			it.Text = keepEnd(it.Text+text, maxOutput)
+		}
+	}
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventDelta, Handoff: id, ItemID: itemID, Delta: text})
+}
+
+// drop withdraws an item.
+func (b *book) drop(id, itemID string) {
+	b.mu.Lock()
+	if rec := b.findLocked(id); rec != nil {
+		if i := indexItem(rec.Items, itemID); i >= 0 {
+			rec.Items = slices.Delete(rec.Items, i, i+1)
+		}
+	}
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventDropped, Handoff: id, ItemID: itemID})
+}
+
+// ended closes a record's work and its open questions.
+func (b *book) ended(id string) {
+	b.mu.Lock()
+	delete(b.works, id)
+	var closed []QuestionID
+	for qid, q := range b.questions {
+		if q.shown.Handoff == id {
+			closed = append(closed, qid)
+			delete(b.questions, qid)
+		}
+	}
+	b.mu.Unlock()
+	slices.Sort(closed)
+	for _, qid := range closed {
+		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: id, Closed: qid})
+	}
+}
+
+// ask shows a question.
+func (b *book) ask(q RecordQuestion, controls Controls) {
+	b.mu.Lock()
+	b.questions[q.ID] = &openQuestion{shown: q, controls: controls}
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventQuestion, Handoff: q.Handoff, Question: &q})
+}
+
+// closeQuestion takes a question away; somebody answered it, or it was withdrawn.
+func (b *book) closeQuestion(id QuestionID) {
+	b.mu.Lock()
+	q := b.questions[id]
+	delete(b.questions, id)
+	b.mu.Unlock()
+	if q != nil {
+		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: q.shown.Handoff, Closed: id})
+	}
+}
+
+// claimQuestion reserves a question for one answer, so that two taps never send two decisions.
+func (b *book) claimQuestion(id QuestionID, d Decision) (*openQuestion, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.questions[id]
+	if q == nil || q.deciding {
+		return nil, Fault(CodeNotPending, "", "")
+	}
+	if !slices.Contains(q.shown.Decisions, d) {
+		return nil, Fault(CodeMalformed, "this question cannot be answered with "+string(clip(string(d), 40)), "")
+	}
+	q.deciding = true
+	return q, nil
+}
+
+// releaseQuestion opens a question again whose answer could not be given.
+func (b *book) releaseQuestion(q *openQuestion) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q.deciding = false
+}
+
+// keep remembers that nobody heard the outcome of a record.
+func (b *book) keep(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.unheard, id) {
+		b.unheard = append(b.unheard, id)
+	}
+}
+
+// takeUnheard returns the records whose outcome nobody heard and forgets that; who takes them tells them.
+func (b *book) takeUnheard() []Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Record
+	for _, id := range b.unheard {
+		if rec := b.findLocked(id); rec != nil {
+			out = append(out, rec.copy())
+		}
+	}
+	b.unheard = nil
+	return out
+}
+
+// delivered marks records whose outcome was given.
+func (b *book) delivered(ids ...string) {
+	for _, id := range ids {
+		b.change(id, func(r *Record) {
+			if r.State == StatusCompleted {
+				r.State = StatusDelivered
+			}
+		})
+	}
+}
+
+// sticky returns the sticky thread for a target, if the stickies were read.
+func (b *book) sticky(k stickyKey) (Sticky, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.stickies[k]
+	return s, ok
+}
+
+// setStickies takes what the store has. What was set meanwhile is newer and stays.
+func (b *book) setStickies(list []Sticky) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.loaded {
+		return
+	}
+	for _, s := range list {
+		if _, ok := b.stickies[keyOf(s.Target)]; !ok {
+			b.stickies[keyOf(s.Target)] = s
+		}
+	}
+	b.loaded = true
+}
+
+func (b *book) isLoaded() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.loaded
+}
+
+func (b *book) putSticky(s Sticky) {
+	b.mu.Lock()
+	b.stickies[keyOf(s.Target)] = s
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventSticky})
+}
+
+func (b *book) dropSticky(k stickyKey) {
+	b.mu.Lock()
+	delete(b.stickies, k)
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventSticky})
+}
+
+func (b *book) listStickies() []Sticky {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.SortedFunc(maps.Values(b.stickies), func(x, y Sticky) int {
+		return strings.Compare(keyOf(x.Target).String(), keyOf(y.Target).String())
+	})
+}
+
+// list returns the records, newest first.
+func (b *book) list() []Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]Record, 0, len(b.records))
+	for _, rec := range slices.Backward(b.records) {
+		out = append(out, rec.copy())
+	}
+	return out
+}
+
+func (b *book) find(id string) (Record, *work) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.findLocked(id)
+	if rec == nil {
+		return Record{}, nil
+	}
+	return rec.copy(), b.works[id]
+}
+
+func (b *book) listQuestions() []RecordQuestion {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]RecordQuestion, 0, len(b.questions))
+	for _, q := range b.questions {
+		out = append(out, q.shown)
+	}
+	slices.SortFunc(out, func(x, y RecordQuestion) int {
+		if c := x.Asked.Compare(y.Asked); c != 0 {
+			return c
+		}
+		return strings.Compare(string(x.ID), string(y.ID))
+	})
+	return out
+}
+
+func (b *book) findLocked(id string) *Record {
+	for _, rec := range slices.Backward(b.records) {
+		if rec.ID == id {
+			return rec
+		}
+	}
+	return nil
+}
+
+// copy returns a record that shares nothing that changes.
+func (r *Record) copy() Record {
+	c := *r
+	c.Items = slices.Clone(r.Items)
+	if r.EndedAt != nil {
+		c.EndedAt = new(*r.EndedAt)
+	}
+	return c
+}
+
+// States of a [RecordItem].
+const (
+	itemRunning = "running"
+	itemDone    = "done"
+	itemFailed  = "failed"
+)
+
+func indexItem(items []RecordItem, id string) int {
+	return slices.IndexFunc(items, func(it RecordItem) bool { return it.ID == id })
+}
+
+// keepEnd shortens text to its last limit bytes at a rune boundary.
+func keepEnd(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	text = text[len(text)-limit:]
+	for text != "" && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+func recordError(e *Error) *RecordError {
+	if e == nil {
+		return nil
+	}
+	return &RecordError{Code: e.Code, Message: e.Spoken(), Next: e.Meaning().Next, Detail: e.Detail}
+}

@@ -1,0 +1,239 @@
+package handoff
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+)
+
+// Config is what a router needs. Fleet, Directory and Stickies are required.
+type Config struct {
+	Fleet     Fleet
+	Directory Directory
+	Stickies  Stickies
+	Log       *zap.Logger // nil: none
+	Life      string      // names this life of the router in ids, [a-z0-9]; "": random
+}
+
+// A Router takes requests out of calls to agents and brings what comes of them back.
+type Router struct {
+	fleet     Fleet       // Set once
+	directory Directory   // Set once
+	stickies  Stickies    // Set once
+	log       *zap.Logger // Set once
+	life      string      // Set once
+
+	launch        chan job      // works and lookups for Run, which takes them at once; unbuffered
+	closing       chan struct{} // closed by Run when it takes no more
+	ids           atomic.Uint64 // the last id given
+	droppedOrders atomic.Uint64 // orders to works that were dropped
+
+	mu     sync.Mutex
+	books  map[Caller]*book  // Guarded by mu
+	claims map[string]string // Guarded by mu: what is used, and by which work
+}
+
+// A job runs under [Router.Run] until it is done or the process ends.
+type job func(ctx context.Context)
+
+// NewRouter returns a router that does nothing before [Router.Run].
+func NewRouter(cfg Config) *Router {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	if cfg.Life == "" {
+		cfg.Life = strings.ToLower(rand.Text()[:8])
+	}
+	return &Router{
+		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
+		launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{}, claims: map[string]string{},
+	}
+}
+
+// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open work gets its outcome
+// and Run returns after the last one.
+func (r *Router) Run(ctx context.Context) error {
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	defer close(r.closing)
+	for {
+		select {
+		case j := <-r.launch:
+			jobs.Go(func() { j(ctx) })
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// start gives Run a job. False means that the process ends and the job will never run.
+func (r *Router) start(j job) bool {
+	select {
+	case r.launch <- j:
+		return true
+	case <-r.closing:
+		return false
+	}
+}
+
+// nextID returns an id that no other life of the router gives.
+func (r *Router) nextID() string {
+	return r.life + "-" + itoa(int(r.ids.Add(1)))
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func (r *Router) book(c Caller) *book {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.books[c]
+	if b == nil {
+		b = newBook()
+		r.books[c] = b
+	}
+	return b
+}
+
+func threadClaim(t Target) string { return "thread " + t.Server + " " + t.Thread }
+
+func newClaim(c Caller, t Target) string { return "new " + c.String() + " " + keyOf(t).String() }
+
+// claim takes a key for one work. It is false while another has it.
+func (r *Router) claim(key, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if owner, taken := r.claims[key]; taken && owner != id {
+		return false
+	}
+	r.claims[key] = id
+	return true
+}
+
+func (r *Router) release(keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range keys {
+		delete(r.claims, key)
+	}
+}
+
+// loadStickies reads a caller's stickies once; after that the router is their only writer.
+func (r *Router) loadStickies(ctx context.Context, c Caller, b *book) error {
+	if b.isLoaded() {
+		return nil
+	}
+	list, err := r.stickies.List(ctx, c)
+	if err != nil {
+		return err
+	}
+	b.setStickies(list)
+	return nil
+}
+
+// Handoffs returns a caller's handoffs, newest first.
+func (r *Router) Handoffs(c Caller) []Record { return r.book(c).list() }
+
+// Handoff returns one of a caller's handoffs.
+func (r *Router) Handoff(c Caller, id string) (Record, error) {
+	rec, _ := r.book(c).find(id)
+	if rec.ID == "" {
+		return Record{}, Fault(CodeNotFound, "such work", "")
+	}
+	return rec, nil
+}
+
+// Stop asks a work to stop: before its turn started it is cancelled, after that interrupted. It returns
+// at once; the outcome follows on the feed.
+func (r *Router) Stop(_ context.Context, c Caller, id string) error {
+	rec, w := r.book(c).find(id)
+	switch {
+	case rec.ID == "":
+		return Fault(CodeNotFound, "such work", "")
+	case w == nil:
+		return Fault(CodeNotPending, "", "the work has ended")
+	}
+	w.tell(FactStop)
+	return nil
+}
+
+// Questions returns what agents wait for, oldest first.
+func (r *Router) Questions(c Caller) []RecordQuestion { return r.book(c).listQuestions() }
+
+// Decide answers a question. A second answer, and one to a question that was withdrawn or is somebody
+// else's, gives [CodeNotPending] and reaches nobody.
+func (r *Router) Decide(ctx context.Context, c Caller, id QuestionID, d Decision) error {
+	b := r.book(c)
+	q, err := b.claimQuestion(id, d)
+	if err != nil {
+		return err
+	}
+	r.log.Info("question decided", zap.String("principal", c.Principal), zap.String("server", q.shown.Server),
+		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d)))
+	if err := q.controls.Decide(ctx, id, d); err != nil {
+		e := AsError(err)
+		if e.Code == CodeNotPending {
+			b.closeQuestion(id)
+		} else {
+			b.releaseQuestion(q)
+		}
+		return e
+	}
+	b.closeQuestion(id)
+	return nil
+}
+
+// Stickies returns a caller's sticky sessions, by server.
+func (r *Router) Stickies(ctx context.Context, c Caller) ([]RecordSticky, error) {
+	b := r.book(c)
+	if err := r.loadStickies(ctx, c, b); err != nil {
+		return nil, AsError(err)
+	}
+	list := []RecordSticky{}
+	for _, s := range b.listStickies() {
+		why := whyNew
+		if s.Named {
+			why = whyNamed
+		}
+		list = append(list, RecordSticky{Server: keyOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since})
+	}
+	return list, nil
+}
+
+// ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
+func (r *Router) ClearSticky(ctx context.Context, c Caller, server string) error {
+	b := r.book(c)
+	if err := r.loadStickies(ctx, c, b); err != nil {
+		return AsError(err)
+	}
+	name, project, _ := strings.Cut(server, "/")
+	key := stickyKey{name, project}
+	if _, ok := b.sticky(key); !ok {
+		return Fault(CodeNotFound, "sticky session there", "")
+	}
+	if err := r.stickies.Clear(ctx, c, Target{Server: name, Project: project}); err != nil {
+		return AsError(err)
+	}
+	b.dropSticky(key)
+	return nil
+}
+
+// Feed returns what a caller's pages follow.
+func (r *Router) Feed(c Caller) *Feed { return &r.book(c).feed }
+
+// ServersChanged tells every page that the health of the fleet changed.
+func (r *Router) ServersChanged() {
+	r.mu.Lock()
+	books := make([]*book, 0, len(r.books))
+	for _, b := range r.books {
+		books = append(books, b)
+	}
+	r.mu.Unlock()
+	for _, b := range books {
+		b.feed.publish(PageEvent{Kind: EventServers})
+	}
+}
