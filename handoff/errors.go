@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -81,9 +82,7 @@ var vocabulary = map[Code]Meaning{
 // Codes returns every code with its meaning.
 func Codes() map[Code]Meaning {
 	all := make(map[Code]Meaning, len(vocabulary))
-	for code, meaning := range vocabulary {
-		all[code] = meaning
-	}
+	maps.Copy(all, vocabulary)
 	return all
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -134,10 +135,8 @@ func (w *world) Resolve(_ context.Context, _ Caller, t Target) (Target, error) {
 		return Target{}, err
 	}
 	name, project, _ := strings.Cut(t.Server, "/")
-	for _, s := range w.servers {
-		if s == name {
-			return Target{Server: name, Project: project, Thread: t.Thread}, nil
-		}
+	if slices.Contains(w.servers, name) {
+		return Target{Server: name, Project: project, Thread: t.Thread}, nil
 	}
 	return Target{}, &Error{Code: CodeUnknownServer, Subject: t.Server, Choices: w.servers}
 }
@@ -284,14 +283,14 @@ func (a *fakeAgent) Follow(ctx context.Context, id TurnID) iter.Seq2[Update, err
 			case <-ctx.Done():
 				return
 			}
-			if !a.report(id, fmt.Sprintf("item-%d", i), rest, yield) {
+			if !a.report(ctx, id, fmt.Sprintf("item-%d", i), rest, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (a *fakeAgent) report(id TurnID, item, step string, yield func(Update, error) bool) bool {
+func (a *fakeAgent) report(ctx context.Context, id TurnID, item, step string, yield func(Update, error) bool) bool {
 	w := a.world
 	verb, text, _ := strings.Cut(step, " ")
 	switch verb {
@@ -303,7 +302,7 @@ func (a *fakeAgent) report(id TurnID, item, step string, yield func(Update, erro
 		w.record("agent", a.name(), "runs "+text)
 		return yield(ItemDone{Item{ID: item, Kind: ItemCommand, Text: text, Exit: new(0)}}, nil)
 	case "ask":
-		return a.ask(id, QuestionID(item), text, yield)
+		return a.ask(ctx, id, QuestionID(item), text, yield)
 	case "gone":
 		yield(nil, Fault(CodeAgentGone, a.target.Server, ""))
 		return false
@@ -316,7 +315,7 @@ func (a *fakeAgent) report(id TurnID, item, step string, yield func(Update, erro
 	return false
 }
 
-func (a *fakeAgent) ask(id TurnID, q QuestionID, command string, yield func(Update, error) bool) bool {
+func (a *fakeAgent) ask(ctx context.Context, id TurnID, q QuestionID, command string, yield func(Update, error) bool) bool {
 	w := a.world
 	w.record("agent", a.name(), "asks for "+command)
 	answer := make(chan Decision, 1)
@@ -334,6 +333,8 @@ func (a *fakeAgent) ask(id TurnID, q QuestionID, command string, yield func(Upda
 	case <-wake:
 		w.record("agent", a.name(), "turn interrupted")
 		return yield(QuestionClosed{ID: q}, nil) && yield(TurnEnded{Status: TurnInterrupted}, nil) && false
+	case <-ctx.Done():
+		return false
 	}
 }
 

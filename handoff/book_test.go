@@ -1,0 +1,202 @@
+package handoff
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBookKeepsItsBounds(t *testing.T) {
+	b := newBook()
+	for i := range maxRecords + 5 {
+		id := fmt.Sprint(i)
+		b.open(Record{ID: id}, nil)
+		if i != 2 { // the third work still runs
+			b.change(id, func(r *Record) { r.State, r.Outcome = StatusCompleted, OutcomeResult })
+		}
+	}
+	list := b.list()
+	if len(list) != maxRecords || list[0].ID != fmt.Sprint(maxRecords+4) {
+		t.Fatalf("%d records, newest %s", len(list), list[0].ID)
+	}
+	if rec, _ := b.find("2"); rec.ID == "" {
+		t.Error("a running work was pushed out")
+	}
+	if rec, _ := b.find("0"); rec.ID != "" {
+		t.Error("the oldest ended record stayed")
+	}
+	if rec := b.change("0", func(r *Record) { t.Error("changed what is gone") }); rec.ID != "0" {
+		t.Errorf("a record that is gone: %+v", rec)
+	}
+	for i := range maxItems + 3 {
+		b.item("2", RecordItem{ID: fmt.Sprint("i", i), Kind: ItemCommand})
+	}
+	b.delta("2", "i10", strings.Repeat("x", maxOutput))
+	b.delta("2", "i10", "end")
+	rec, _ := b.find("2")
+	if len(rec.Items) != maxItems || rec.Items[0].ID != "i3" {
+		t.Errorf("%d items, first %s", len(rec.Items), rec.Items[0].ID)
+	}
+	if out := rec.Items[indexItem(rec.Items, "i10")].Output; len(out) != maxOutput || !strings.HasSuffix(out, "xend") {
+		t.Errorf("output of %d bytes", len(out))
+	}
+}
+
+func TestBookItems(t *testing.T) {
+	b := newBook()
+	b.open(Record{ID: "h"}, nil)
+	b.delta("h", "m1", "half of ")
+	b.delta("h", "m1", "a message")
+	b.item("h", RecordItem{ID: "c1", Kind: ItemCommand, Text: "go test", State: itemRunning})
+	b.item("h", RecordItem{ID: "c1", Kind: ItemCommand, Text: "go test", State: itemDone})
+	rec, _ := b.find("h")
+	if len(rec.Items) != 2 || rec.Items[0].Text != "half of a message" || rec.Items[1].State != itemDone {
+		t.Fatalf("items: %+v", rec.Items)
+	}
+	rec.Items[0].Text = "changed outside"
+	b.drop("h", "c1")
+	if again, _ := b.find("h"); len(again.Items) != 1 || again.Items[0].Text != "half of a message" {
+		t.Fatalf("a copy shares its items: %+v", again.Items)
+	}
+	b.delta("gone", "m", "x")
+	b.item("gone", RecordItem{ID: "m"})
+	b.drop("gone", "m")
+}
+
+func TestBookUnheard(t *testing.T) {
+	b := newBook()
+	for _, id := range []string{"a", "b"} {
+		b.open(Record{ID: id}, nil)
+		b.change(id, func(r *Record) { r.State = StatusCompleted })
+	}
+	b.keep("b")
+	b.keep("a")
+	b.keep("b")
+	if got := b.takeUnheard(); len(got) != 2 || got[0].ID != "b" || got[1].ID != "a" {
+		t.Fatalf("unheard: %v", got)
+	}
+	if got := b.takeUnheard(); len(got) != 0 {
+		t.Fatalf("taken twice: %v", got)
+	}
+	b.delivered("a")
+	if rec, _ := b.find("a"); rec.State != StatusDelivered {
+		t.Errorf("state %s", rec.State)
+	}
+}
+
+func TestFeedResumes(t *testing.T) {
+	var f Feed
+	for i := range 10 {
+		f.publish(PageEvent{Kind: EventDelta, Delta: fmt.Sprint(i)})
+	}
+	l, missed, complete := f.Listen(7)
+	defer l.Stop()
+	if !complete || len(missed) != 3 || missed[0].ID != 8 {
+		t.Fatalf("missed %v, complete %t", missed, complete)
+	}
+	f.publish(PageEvent{Kind: EventServers})
+	if e := <-l.Events; e.ID != 11 || e.Kind != EventServers {
+		t.Fatalf("got %+v", e)
+	}
+	if _, _, complete := f.Listen(99); complete {
+		t.Error("an id of another life counts as complete")
+	}
+	for range FeedBacklog {
+		f.publish(PageEvent{Kind: EventDelta})
+	}
+	if _, missed, complete := f.Listen(3); complete || len(missed) != FeedBacklog {
+		t.Errorf("the backlog does not reach back: complete %t, %d missed", complete, len(missed))
+	}
+	if f.Last() != uint64(11+FeedBacklog) {
+		t.Errorf("last %d", f.Last())
+	}
+}
+
+func TestFeedDropsTheSlow(t *testing.T) {
+	var f Feed
+	slow, _, _ := f.Listen(0)
+	quick, _, _ := f.Listen(0)
+	defer quick.Stop()
+	for range FeedQueue + 1 {
+		f.publish(PageEvent{Kind: EventDelta})
+		<-quick.Events
+	}
+	n := 0
+	for range slow.Events {
+		n++
+	}
+	if n != FeedQueue || f.Dropped() != 1 {
+		t.Errorf("the slow one got %d, dropped %d", n, f.Dropped())
+	}
+	slow.Stop() // again, harmless
+}
+
+// TestCallersAreApart holds that nothing of one caller is seen or touched by another.
+func TestCallersAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := newFakeVoice(w, false)
+		go func() { done <- r.Serve(ctx, ladderCaller, v) }()
+		v.events <- Request{CallID: "c1", Tool: ToolCodex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		synctest.Wait()
+		for len(r.Questions(ladderCaller)) == 0 {
+			synctest.Wait()
+			<-timeAfter(100)
+		}
+		other := Caller{Principal: "owner", User: "somebody"}
+		id := r.Questions(ladderCaller)[0].ID
+		if err := r.Decide(ctx, other, id, DecisionAccept); AsError(err).Code != CodeNotPending {
+			t.Errorf("a foreign question: %v", err)
+		}
+		if err := r.Stop(ctx, other, "h-1"); AsError(err).Code != CodeNotFound {
+			t.Errorf("a foreign work: %v", err)
+		}
+		if _, err := r.Handoff(other, "h-1"); AsError(err).Code != CodeNotFound {
+			t.Errorf("a foreign record: %v", err)
+		}
+		if len(r.Handoffs(other))+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
+			t.Error("something of another caller is shown")
+		}
+		if rec, err := r.Handoff(ladderCaller, "h-1"); err != nil || rec.State != StatusStarted {
+			t.Errorf("own record: %+v, %v", rec, err)
+		}
+		r.ServersChanged()
+		v.events <- CallEnded{}
+		v.end()
+		cancel()
+		<-done
+		<-done
+	})
+}
+
+// TestEventsEndWithoutGoodbye holds that a voice that just closes its events has ended its call.
+func TestEventsEndWithoutGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 9s completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := newFakeVoice(w, false)
+		go func() { done <- r.Serve(ctx, ladderCaller, v) }()
+		v.events <- Request{CallID: "c1", Tool: ToolCodex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		<-timeAfter(3000)
+		v.end()
+		<-done
+		<-timeAfter(20000)
+		if got := r.book(ladderCaller).takeUnheard(); len(got) != 1 || got[0].Outcome != OutcomeResult {
+			t.Errorf("unheard: %+v", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * time.Millisecond) }
