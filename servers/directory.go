@@ -1,0 +1,224 @@
+package servers
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Bounds of asking servers for their threads.
+const (
+	listTimeout  = 2 * time.Second        // a server that needs longer is named in Errors
+	workTimeout  = 700 * time.Millisecond // for who works on what, which is only nice to know
+	listWindow   = 100                    // threads asked of each server: the most that Codex gives at once
+	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
+)
+
+// A listing is what a server answered last.
+type listing struct {
+	at      time.Time
+	threads []named
+}
+
+// list asks a server for its threads.
+func (f *Fleet) list(ctx context.Context, k *keeper, timeout time.Duration) ([]named, *handoff.Error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	link, fault := k.link(ctx, false)
+	if fault != nil {
+		return nil, fault
+	}
+	threads, err := link.Catalog.List(ctx, listWindow)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "it did not answer in time")
+	default:
+		return nil, f.name(err, handoff.Target{Server: k.spec.Name})
+	}
+	list := name(threads)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists[k.spec.Name] = listing{at: time.Now(), threads: list}
+	return list, nil
+}
+
+func (f *Fleet) cached(server string) listing {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lists[server]
+}
+
+// findThread resolves a thread name. What is unique for ever (id, label) may come from the last list;
+// everything else needs a fresh one, because a newer thread may fit as well.
+func (f *Fleet) findThread(ctx context.Context, server, said string) (string, *handoff.Error) {
+	if id, ok := exactThread(said, f.cached(server).threads); ok {
+		return id, nil
+	}
+	list, fault := f.list(ctx, f.byName[server], listTimeout)
+	if fault != nil {
+		return "", fault
+	}
+	return findThread(said, list)
+}
+
+// title returns what can be said of a target's thread.
+func (f *Fleet) title(t handoff.Target) string {
+	for _, known := range f.cached(t.Server).threads {
+		if known.ID == t.Thread && known.Title != "" {
+			return sayable(known.Title)
+		}
+	}
+	return "on " + t.Server
+}
+
+// Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
+// time.
+func (f *Fleet) Servers(ctx context.Context, _ handoff.Caller) []handoff.ServerInfo {
+	infos := make([]handoff.ServerInfo, len(f.keepers))
+	var asks sync.WaitGroup
+	for i, k := range f.keepers {
+		v := k.now.Load()
+		infos[i] = handoff.ServerInfo{
+			Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health,
+			Projects: f.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version,
+		}
+		if v.health != handoff.HealthUp {
+			infos[i].Problem = problem(v.fault)
+			continue
+		}
+		asks.Go(func() { infos[i].Working = f.working(ctx, k) })
+	}
+	asks.Wait()
+	return infos
+}
+
+// working returns the titles of the sessions of a server that run a turn.
+func (f *Fleet) working(ctx context.Context, k *keeper) []string {
+	last := f.cached(k.spec.Name)
+	list := last.threads
+	if time.Since(last.at) > listFreshFor {
+		var fault *handoff.Error
+		if list, fault = f.list(ctx, k, workTimeout); fault != nil {
+			return nil
+		}
+	}
+	var titles []string
+	for _, t := range list {
+		if t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting {
+			titles = append(titles, t.Title)
+		}
+	}
+	return titles
+}
+
+// Sessions implements [handoff.Directory]: all servers at once, each with its own deadline.
+func (f *Fleet) Sessions(ctx context.Context, _ handoff.Caller, q handoff.SessionQuery) (handoff.SessionList, error) {
+	asked := f.keepers
+	var within place
+	if strings.TrimSpace(q.Server) != "" {
+		var fault *handoff.Error
+		if within, fault = f.names.resolve(q.Server); fault != nil {
+			return handoff.SessionList{}, fault
+		}
+		asked = []*keeper{f.byName[within.server]}
+	}
+	lists := make([][]named, len(asked))
+	faults := make([]*handoff.Error, len(asked))
+	var asks sync.WaitGroup
+	for i, k := range asked {
+		asks.Go(func() { lists[i], faults[i] = f.list(ctx, k, listTimeout) })
+	}
+	asks.Wait()
+	var result handoff.SessionList
+	now := time.Now()
+	for i, k := range asked {
+		if faults[i] != nil {
+			result.Errors = append(result.Errors, handoff.ServerProblem{
+				Server: k.spec.Name, Code: faults[i].Code, Message: faults[i].Spoken(),
+			})
+			continue
+		}
+		dir := k.spec.Projects[within.project]
+		for _, t := range lists[i] {
+			if inside(t.Dir, dir) && mentions(t, q.Text) {
+				result.Items = append(result.Items, session(now, k.spec.Name, t))
+			}
+		}
+	}
+	return cut(result, q.Limit), nil
+}
+
+func session(now time.Time, server string, t named) handoff.SessionInfo {
+	return handoff.SessionInfo{
+		ID: t.ID, Label: t.Label, Title: t.Title, Server: server, Directory: t.Dir, Branch: t.Branch,
+		Updated: t.Updated, Age: age(now, t.Updated), Status: t.Status,
+	}
+}
+
+// cut sorts newest first and keeps limit sessions.
+func cut(list handoff.SessionList, limit int) handoff.SessionList {
+	if limit <= 0 {
+		limit = handoff.DefaultSessions
+	}
+	limit = min(limit, handoff.MaxSessions)
+	slices.SortStableFunc(list.Items, func(a, b handoff.SessionInfo) int { return b.Updated.Compare(a.Updated) })
+	if left := len(list.Items) - limit; left > 0 {
+		list.Items, list.More = list.Items[:limit], left
+	}
+	return list
+}
+
+// inside tells whether a thread's directory is dir or below it. Without dir everything is.
+func inside(have, dir string) bool {
+	dir = strings.TrimRight(dir, "/")
+	return dir == "" || have == dir || strings.HasPrefix(have, dir+"/")
+}
+
+// mentions tells whether every word of a query stands in the title, label, directory or branch.
+func mentions(t named, query string) bool {
+	text := strings.ToLower(strings.Join([]string{t.Title, t.Label, t.Dir, t.Branch}, "\n"))
+	for word := range strings.FieldsSeq(strings.ToLower(query)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// Read implements [handoff.Directory].
+func (f *Fleet) Read(ctx context.Context, c handoff.Caller, t handoff.Target, limit int) (handoff.Transcript, error) {
+	target, err := f.Resolve(ctx, c, t)
+	if err != nil {
+		return handoff.Transcript{}, err
+	}
+	if target.Thread == "" || target.Thread == handoff.NewThread {
+		return handoff.Transcript{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
+	}
+	if limit <= 0 {
+		limit = handoff.DefaultReadLines
+	}
+	ctx, cancel := context.WithTimeout(ctx, WaitConnecting)
+	defer cancel()
+	link, fault := f.byName[target.Server].link(ctx, true)
+	if fault != nil {
+		return handoff.Transcript{}, fault
+	}
+	text, err := link.Catalog.Read(ctx, target.Thread, min(limit, handoff.MaxReadLines))
+	if err != nil {
+		return handoff.Transcript{}, f.name(err, target)
+	}
+	return handoff.Transcript{
+		Server: target.Server, ID: text.Thread.ID, Title: text.Thread.Title, Status: text.Thread.Status,
+		Lines: text.Lines, More: text.More,
+	}, nil
+}
+
+var (
+	_ handoff.Fleet     = (*Fleet)(nil)
+	_ handoff.Directory = (*Fleet)(nil)
+)

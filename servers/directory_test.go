@@ -1,0 +1,170 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+var nobody handoff.Caller
+
+func titles(list handoff.SessionList) string {
+	var all []string
+	for _, s := range list.Items {
+		all = append(all, s.Title)
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestSessionsOfAWholeFleet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		big := &fakeServer{threads: []Thread{
+			{ID: "1", Title: "Auth refactor", Dir: "/src/shop", Branch: "auth-refactor", Updated: now.Add(-12 * time.Minute), Status: handoff.SessionRunning},
+			{ID: "2", Title: "Checkout page polish", Dir: "/src/shop/web", Updated: now.Add(-3 * time.Hour)},
+		}}
+		lap := &fakeServer{threads: []Thread{{ID: "3", Title: "Release notes 2.4", Dir: "/docs", Updated: now.Add(-time.Hour)}}}
+		slow, dead := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}
+		broken := &fakeServer{onList: func(context.Context) error { return errors.New("boom") }}
+		f := run(t,
+			Spec{Name: "bigpc", Kind: "codex", Projects: map[string]string{"shop": "/src/shop"}, Dial: big.dial},
+			Spec{Name: "laptop", Dial: lap.dial}, Spec{Name: "slow", Dial: slow.dial},
+			Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "broken", Dial: broken.dial})
+		synctest.Wait()
+
+		start := time.Now()
+		list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
+		if err != nil || titles(list) != "Auth refactor, Release notes 2.4, Checkout page polish" {
+			t.Errorf("%s, %v", titles(list), err)
+		}
+		if took := time.Since(start); took != listTimeout {
+			t.Errorf("took %v", took)
+		}
+		var problems []string
+		for _, p := range list.Errors {
+			problems = append(problems, p.Server+" "+string(p.Code)+" "+p.Message)
+		}
+		if got := strings.Join(problems, "; "); got != "slow unreachable slow is not answering.; attic unreachable attic is not answering.; broken internal Something went wrong on my side." {
+			t.Error(got)
+		}
+		first := list.Items[0]
+		first.Updated = time.Time{}
+		if want := (handoff.SessionInfo{ID: "1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Directory: "/src/shop",
+			Branch: "auth-refactor", Age: "12 minutes ago", Status: handoff.SessionRunning}); first != want {
+			t.Errorf("%+v", first)
+		}
+
+		start = time.Now()
+		if list, _ := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Server: "attic"}); len(list.Errors) != 1 || time.Since(start) != 0 {
+			t.Errorf("a dead server: %+v after %v", list, time.Since(start))
+		}
+		for query, want := range map[handoff.SessionQuery]string{
+			{Server: "the laptop"}:                   "Release notes 2.4",
+			{Server: "bigpc", Text: "AUTH"}:          "Auth refactor",
+			{Server: "bigpc", Text: "shop polish"}:   "Checkout page polish",
+			{Server: "bigpc", Text: "shop payment"}:  "",
+			{Server: "bigpc", Text: "auth-ref"}:      "Auth refactor",
+			{Server: "shop"}:                         "Auth refactor, Checkout page polish",
+			{Server: "bigpc", Limit: 1}:              "Auth refactor",
+			{Server: "bigpc", Limit: 1000, Text: ""}: "Auth refactor, Checkout page polish",
+		} {
+			if list, err := f.Sessions(t.Context(), nobody, query); err != nil || titles(list) != want {
+				t.Errorf("%+v: %s, %v", query, titles(list), err)
+			}
+		}
+		if _, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Server: "nope"}); handoff.AsError(err).Code != handoff.CodeUnknownServer {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSessionsAreCutAndCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &fakeServer{}, &fakeServer{}
+		for i := range 60 {
+			at := time.Now().Add(-time.Duration(i) * time.Minute)
+			a.threads = append(a.threads, Thread{ID: fmt.Sprintf("a%02d", i), Title: "Work", Updated: at})
+			b.threads = append(b.threads, Thread{ID: fmt.Sprintf("b%02d", i), Title: "Work", Updated: at.Add(-time.Second)})
+		}
+		f := run(t, Spec{Name: "a", Dial: a.dial}, Spec{Name: "b", Dial: b.dial})
+		synctest.Wait()
+		for limit, want := range map[int]int{0: handoff.DefaultSessions, 7: 7, 40: 40, 4000: handoff.MaxSessions, -1: handoff.DefaultSessions} {
+			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: limit})
+			if err != nil || len(list.Items) != want || list.More != 120-want {
+				t.Errorf("limit %d: %d and %d more, %v", limit, len(list.Items), list.More, err)
+			}
+			if list.Items[0].ID != "a00" || list.Items[1].ID != "b00" {
+				t.Errorf("limit %d begins with %s, %s", limit, list.Items[0].ID, list.Items[1].ID)
+			}
+		}
+	})
+}
+
+func TestServers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		busy := &fakeServer{threads: []Thread{
+			{ID: "1", Title: "Auth refactor", Status: handoff.SessionRunning}, {ID: "2", Title: "Idle", Status: handoff.SessionIdle},
+			{ID: "3", Title: "Push", Status: handoff.SessionWaiting},
+		}}
+		slow, dead, coming := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}, &fakeServer{delay: time.Hour}
+		f := run(t,
+			Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "codex", Simulated: true, Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
+			Spec{Name: "slow", Dial: slow.dial}, Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "coming", Dial: coming.dial})
+		synctest.Wait()
+		start := time.Now()
+		got := f.Servers(t.Context(), nobody)
+		if took := time.Since(start); took != workTimeout {
+			t.Errorf("took %v", took)
+		}
+		want := []string{
+			"{bigpc [big pc] codex up  [api shop] true 0.169.0 [Auth refactor Push]}",
+			"{slow []  up  [] false 0.169.0 []}",
+			"{attic []  down nothing is listening there [] false  []}",
+			"{coming []  connecting  [] false  []}",
+		}
+		for i := range want {
+			if got := fmt.Sprint(got[i]); got != want[i] {
+				t.Errorf("%s\nwant %s", got, want[i])
+			}
+		}
+	})
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor", Status: handoff.SessionIdle}}}
+		dead := &fakeServer{refuse: errRefused}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial}, Spec{Name: "attic", Dial: dead.dial})
+		synctest.Wait()
+		for limit, lines := range map[int]int{0: handoff.DefaultReadLines, 3: 3, 1000: handoff.MaxReadLines} {
+			got, err := f.Read(t.Context(), nobody, handoff.Target{Server: "big pc", Thread: "auth"}, limit)
+			if err != nil || got.ID != idAuth || got.Title != "Auth refactor" || got.Server != "bigpc" || len(got.Lines) != lines || got.More != 3 {
+				t.Errorf("limit %d: %+v, %v", limit, got, err)
+			}
+		}
+		for _, row := range []struct {
+			target handoff.Target
+			code   handoff.Code
+		}{
+			{handoff.Target{Server: "bigpc"}, handoff.CodeMalformed},
+			{handoff.Target{Server: "bigpc", Thread: "new"}, handoff.CodeMalformed},
+			{handoff.Target{Server: "bigpc", Thread: "payment"}, handoff.CodeUnknownSession},
+			{handoff.Target{Server: "bigpc", Thread: idAuth2}, handoff.CodeSessionGone},
+			{handoff.Target{Server: "attic", Thread: idAuth}, handoff.CodeUnreachable},
+		} {
+			if _, err := f.Read(t.Context(), nobody, row.target, 1); err == nil || handoff.AsError(err).Code != row.code {
+				t.Errorf("%+v: %v, want %s", row.target, err, row.code)
+			}
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// A Spec describes one server of the fleet.
+type Spec struct {
+	Name      string            // canonical and unique; no "/"
+	Aliases   []string          // other names people say; unique over the fleet
+	Host      string            // where it runs, as people may name it; "" when that says nothing
+	Kind      string            // "codex", shown to people
+	Dir       string            // directory of new threads, "" for the server's own default
+	Projects  map[string]string // named directories
+	Simulated bool
+	Dial      Dial
+}
+
+// Config of a [Fleet].
+type Config struct {
+	Specs []Spec
+	Log   *zap.Logger // nil: nothing is logged
+	// Changed, when set, is called after the health of a server has changed, from one goroutine and with
+	// no lock held. Several changes may be told by one call.
+	Changed func()
+}
+
+// A Fleet is all servers. It implements [handoff.Fleet] and [handoff.Directory].
+type Fleet struct {
+	log     *zap.Logger        // Set once
+	names   *namebook          // Set once
+	keepers []*keeper          // Set once: in configured order
+	byName  map[string]*keeper // Set once
+	told    func()             // Set once: Config.Changed
+	changes chan struct{}      // capacity 1: full means that a call is due already
+
+	mu    sync.Mutex
+	lists map[string]listing // Guarded by mu: the newest list of each server, by name
+}
+
+// New checks the servers and makes a fleet. Nothing is connected before [Fleet.Run].
+func New(c Config) (*Fleet, error) {
+	if err := check(c.Specs); err != nil {
+		return nil, err
+	}
+	f := &Fleet{
+		log:     c.Log,
+		names:   newNamebook(c.Specs),
+		byName:  map[string]*keeper{},
+		told:    c.Changed,
+		changes: make(chan struct{}, 1),
+		lists:   map[string]listing{},
+	}
+	if f.log == nil {
+		f.log = zap.NewNop()
+	}
+	for _, s := range c.Specs {
+		k := newKeeper(s, f.log, f.change)
+		f.keepers = append(f.keepers, k)
+		f.byName[s.Name] = k
+	}
+	return f, nil
+}
+
+// check reports every fault of the specs at once.
+func check(specs []Spec) error {
+	var faults []error
+	owners := map[string]string{} // spoken form -> server
+	claim := func(server, what, name string) {
+		said := keys(words(name))
+		if len(said) == 0 || strings.Contains(name, "/") {
+			faults = append(faults, fmt.Errorf("server %q: %s %q must have a letter or figure and no slash", server, what, name))
+			return
+		}
+		for _, key := range said {
+			if owner, taken := owners[key]; taken && owner != server {
+				faults = append(faults, fmt.Errorf("server %q: %s %q is also a name of server %q", server, what, name, owner))
+				return
+			}
+			owners[key] = server
+		}
+	}
+	var seen []string
+	for _, s := range specs {
+		if slices.Contains(seen, s.Name) {
+			faults = append(faults, fmt.Errorf("server %q is there twice", s.Name))
+			continue
+		}
+		seen = append(seen, s.Name)
+		if s.Dial == nil {
+			faults = append(faults, fmt.Errorf("server %q: no way to dial it", s.Name))
+		}
+		claim(s.Name, "name", s.Name)
+		for _, alias := range s.Aliases {
+			claim(s.Name, "alias", alias)
+		}
+		faults = append(faults, checkProjects(s)...)
+	}
+	return errors.Join(faults...)
+}
+
+func checkProjects(s Spec) []error {
+	var faults []error
+	spoken := map[string]string{}
+	for project := range s.Projects {
+		said := keys(words(project))
+		if len(said) == 0 || strings.Contains(project, "/") {
+			faults = append(faults, fmt.Errorf("server %q: project %q must have a letter or figure and no slash", s.Name, project))
+			continue
+		}
+		if other, taken := spoken[said[0]]; taken {
+			faults = append(faults, fmt.Errorf("server %q: projects %q and %q sound the same", s.Name, min(project, other), max(project, other)))
+		}
+		spoken[said[0]] = project
+	}
+	return faults
+}
+
+// Run connects to every server at once and keeps the connections until ctx ends. It returns nil when
+// they are closed.
+func (f *Fleet) Run(ctx context.Context) error {
+	var work, tell sync.WaitGroup
+	stop := make(chan struct{})
+	tell.Go(func() { f.tell(stop) })
+	for _, k := range f.keepers {
+		work.Go(func() { k.run(ctx) })
+	}
+	work.Wait()
+	close(stop)
+	tell.Wait()
+	return nil
+}
+
+// change notes that a health has changed.
+func (f *Fleet) change() {
+	select {
+	case f.changes <- struct{}{}:
+	default: // a call is due already and will see this change too
+	}
+}
+
+func (f *Fleet) tell(stop <-chan struct{}) {
+	for {
+		select {
+		case <-f.changes:
+			if f.told != nil {
+				f.told()
+			}
+		case <-stop:
+			return
+		}
+	}
+}
+
+// Resolve implements [handoff.Fleet]. A full thread id passes untouched, also when its server is down.
+func (f *Fleet) Resolve(ctx context.Context, _ handoff.Caller, t handoff.Target) (handoff.Target, error) {
+	at, fault := f.place(t)
+	if fault != nil {
+		return handoff.Target{}, fault
+	}
+	resolved := handoff.Target{Server: at.server, Project: at.project}
+	thread, done := settled(t.Thread)
+	if !done {
+		if thread, fault = f.findThread(ctx, at.server, t.Thread); fault != nil {
+			return handoff.Target{}, fault
+		}
+	}
+	resolved.Thread = thread
+	return resolved, nil
+}
+
+// place resolves the server and project of a target.
+func (f *Fleet) place(t handoff.Target) (place, *handoff.Error) {
+	at, fault := f.names.resolve(t.Server)
+	if fault != nil || strings.TrimSpace(t.Project) == "" {
+		return at, fault
+	}
+	named, fault := f.names.project(at.server, t.Project)
+	if fault == nil && at.project != "" && at != named {
+		return place{}, handoff.Fault(handoff.CodeMalformed, "two projects are named", "")
+	}
+	return named, fault
+}
+
+// Attach implements [handoff.Fleet]. A connection lost meanwhile is waited for once: attaching runs
+// nothing and may be repeated.
+func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	k := f.byName[t.Server]
+	if k == nil {
+		return handoff.Attached{}, f.names.unknown(t.Server)
+	}
+	if t.Thread == "" || t.Thread == handoff.NewThread {
+		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
+	}
+	var a handoff.Attached
+	for again := false; ; again = true {
+		link, fault := k.link(ctx, true)
+		if fault != nil {
+			return handoff.Attached{}, fault
+		}
+		var err error
+		if a, err = link.Conn.Attach(ctx, t.Thread); err == nil {
+			break
+		}
+		if again || ctx.Err() != nil || !lost(ctx, link) {
+			return handoff.Attached{}, f.name(err, t)
+		}
+	}
+	if a.Target.Thread != t.Thread {
+		detach(f.log, a.Agent)
+		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
+	}
+	a.Target = t
+	return a, nil
+}
+
+// Create implements [handoff.Fleet]. The thread begins in the project's directory, else in the server's.
+func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	k := f.byName[t.Server]
+	if k == nil {
+		return handoff.Attached{}, f.names.unknown(t.Server)
+	}
+	dir := k.spec.Dir
+	if t.Project != "" {
+		var ok bool
+		if dir, ok = k.spec.Projects[t.Project]; !ok {
+			_, fault := f.names.project(t.Server, t.Project)
+			return handoff.Attached{}, fault
+		}
+	}
+	link, fault := k.link(ctx, true)
+	if fault != nil {
+		return handoff.Attached{}, fault
+	}
+	a, err := link.Conn.Create(ctx, dir)
+	if err != nil {
+		return handoff.Attached{}, f.name(err, t)
+	}
+	a.Target.Server, a.Target.Project = t.Server, t.Project
+	return a, nil
+}
+
+// lostGrace is how long a failed request may come before the news that its connection is lost.
+const lostGrace = 100 * time.Millisecond
+
+// lost tells whether the connection is lost.
+func lost(ctx context.Context, link *Link) bool {
+	timer := time.NewTimer(lostGrace)
+	defer timer.Stop()
+	select {
+	case <-link.Done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// detach gives an agent back that nobody will use.
+func detach(log *zap.Logger, a handoff.Agent) {
+	if a == nil {
+		return
+	}
+	if err := a.Close(); err != nil {
+		log.Debug("detaching failed", zap.Error(err))
+	}
+}
+
+// name completes an error with names that can be said: kinds of servers do not know what theirs is
+// called, and a thread's id cannot be said.
+func (f *Fleet) name(err error, t handoff.Target) *handoff.Error {
+	fault := *handoff.AsError(err)
+	switch fault.Code {
+	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionInUse, handoff.CodeUnknownSession:
+		if fault.Subject == "" || fault.Subject == t.Thread {
+			fault.Subject = f.title(t)
+		}
+	default:
+		if fault.Subject == "" || fault.Subject == t.Thread {
+			fault.Subject = t.Server
+		}
+	}
+	return &fault
+}

@@ -1,0 +1,252 @@
+package servers
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// Times of a warm connection.
+const (
+	backoffMin  = 250 * time.Millisecond // the first wait before dialing again
+	backoffMax  = 30 * time.Second
+	dialTimeout = 10 * time.Second // for connecting and the handshake
+	// WaitConnecting is how long a request waits for the attempt that is under way.
+	WaitConnecting = 3 * time.Second
+)
+
+// backoff returns how long to wait before dialing again after so many failures in a row, with half of it
+// at random (0 <= jitter < 1) so that a fleet that went down together does not come back together.
+func backoff(failures int, jitter float64) time.Duration {
+	d := backoffMax
+	if failures < 8 { // 250 ms << 7 is 32 s
+		d = min(backoffMin<<max(failures, 0), backoffMax)
+	}
+	return d/2 + time.Duration(jitter*float64(d/2))
+}
+
+// A view is what is known of a server at one time. It is replaced, never changed.
+type view struct {
+	health   handoff.Health
+	trying   bool           // an attempt is under way or due at once
+	attempts uint64         // that have ended
+	link     *Link          // while up
+	version  string         // the last one seen
+	fault    *handoff.Error // why it is not up; nil before the first attempt has ended
+	ended    bool           // the keeper has stopped: nothing better will come
+	next     chan struct{}  // closed when another view has replaced this one
+}
+
+// A keeper holds one warm connection to a server. Its run owns the connection; everybody else reads the
+// view.
+type keeper struct {
+	spec    Spec                 // Set once
+	log     *zap.Logger          // Set once
+	changed func()               // Set once; never blocks
+	now     atomic.Pointer[view] // written by run alone
+	wake    chan struct{}        // capacity 1: full means that run is awake already
+	dials   uint64               // Owned by run: attempts so far
+}
+
+func newKeeper(spec Spec, log *zap.Logger, changed func()) *keeper {
+	k := &keeper{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, wake: make(chan struct{}, 1)}
+	k.now.Store(&view{health: handoff.HealthConnecting, trying: true, next: make(chan struct{})})
+	return k
+}
+
+// publish replaces the view. Only run calls it.
+func (k *keeper) publish(v view) {
+	v.next, v.attempts = make(chan struct{}), k.dials
+	old := k.now.Swap(&v)
+	close(old.next)
+	if old.health != v.health {
+		k.log.Info("server changed", zap.String("health", string(v.health)), zap.NamedError("problem", asError(v.fault)))
+		k.changed()
+	}
+}
+
+// asError keeps a nil fault a nil error.
+func asError(fault *handoff.Error) error {
+	if fault == nil {
+		return nil
+	}
+	return fault
+}
+
+// run keeps the connection until ctx ends, then closes it and returns when everything it started has
+// ended.
+func (k *keeper) run(ctx context.Context) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	failures := 0
+	for {
+		link, fault := k.dial(ctx)
+		if link != nil {
+			failures = 0
+			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version})
+			select {
+			case <-link.Done:
+				fault = handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "the connection was lost")
+			case <-ctx.Done():
+			}
+			k.publish(view{health: handoff.HealthConnecting, trying: true, version: link.Version, fault: fault})
+			work.Go(func() {
+				if err := link.Conn.Close(); err != nil {
+					k.log.Debug("closing a connection failed", zap.Error(err))
+				}
+			})
+		}
+		if ctx.Err() != nil {
+			stopped := handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
+			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, fault: stopped, ended: true})
+			return
+		}
+		k.pause(ctx, backoff(failures, rand.Float64()), link != nil, fault)
+		failures++
+	}
+}
+
+// dial makes one attempt.
+func (k *keeper) dial(ctx context.Context) (*Link, *handoff.Error) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	defer func() { k.dials++ }()
+	link, err := k.spec.Dial(ctx)
+	if err == nil {
+		return link, nil
+	}
+	fault := *handoff.AsError(err)
+	if fault.Code == handoff.CodeInternal {
+		fault.Code = handoff.CodeUnreachable
+	}
+	if fault.Subject == "" {
+		fault.Subject = k.spec.Name
+	}
+	return nil, &fault
+}
+
+// pause waits before the next attempt. After a lost connection the server counts as connecting until an
+// attempt has failed; after that it is down. Somebody who needs it cuts the wait short, though never
+// below the first step, so that a refusing server is not hammered.
+func (k *keeper) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
+	last := k.now.Load()
+	if !lost {
+		k.publish(view{health: handoff.HealthDown, version: last.version, fault: fault})
+	}
+	defer func() {
+		if v := *k.now.Load(); !v.trying && ctx.Err() == nil {
+			v.trying = true
+			k.publish(v)
+		}
+	}()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	due := time.Now().Add(wait)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-k.wake:
+			if soon := time.Now().Add(backoffMin); soon.Before(due) {
+				due = soon
+				timer.Reset(backoffMin)
+			}
+		}
+	}
+}
+
+// link returns the connection. While an attempt is under way it waits for it, at most [WaitConnecting].
+// A server that is down is not waited for unless hurry is set: then an attempt is made at once.
+func (k *keeper) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
+	timer := time.NewTimer(WaitConnecting)
+	defer timer.Stop()
+	before := k.now.Load().attempts
+	for {
+		v := k.now.Load()
+		switch {
+		case v.link != nil && !closed(v.link.Done):
+			return v.link, nil
+		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before):
+			return nil, k.unreachable(v, "")
+		case hurry && !v.trying:
+			select {
+			case k.wake <- struct{}{}:
+			default:
+			}
+		}
+		select {
+		case <-v.next:
+		case <-timer.C:
+			return nil, k.unreachable(v, "it did not answer in time")
+		case <-ctx.Done():
+			return nil, k.unreachable(v, "nobody waited for it any longer")
+		}
+	}
+}
+
+// unreachable names the server and says why it cannot be used.
+func (k *keeper) unreachable(v *view, detail string) *handoff.Error {
+	switch {
+	case v.ended:
+		return handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
+	case v.fault != nil && v.fault.Code == handoff.CodeUnreachable && v.fault.Detail != "":
+		detail = v.fault.Detail
+	case v.fault != nil:
+		detail = v.fault.Error()
+	}
+	return handoff.Fault(handoff.CodeUnreachable, k.spec.Name, detail)
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// problem says in words why a server is not up.
+func problem(fault *handoff.Error) string {
+	if fault == nil {
+		return ""
+	}
+	detail := strings.ToLower(fault.Detail)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(detail, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case fault.Code == handoff.CodeUnauthorized:
+		return "it refused the key"
+	case fault.Code == handoff.CodeShutdown:
+		return "Switchboard is shutting down"
+	case fault.Code != handoff.CodeUnreachable:
+		return fault.Spoken()
+	case has("refused", "no such file"):
+		return "nothing is listening there"
+	case has("no such host", "no route", "unreachable"):
+		return "the machine cannot be found"
+	case has("timeout", "deadline", "in time"):
+		return "it does not answer"
+	case has("lost", "reset", "eof", "closed"):
+		return "the connection was lost"
+	}
+	return "it cannot be reached"
+}

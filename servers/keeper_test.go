@@ -1,0 +1,300 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+var errRefused = handoff.Fault(handoff.CodeUnreachable, "", "dial tcp 127.0.0.1:9: connect: connection refused")
+
+// run starts a fleet in the bubble and stops it at the end of the test.
+func run(t *testing.T, specs ...Spec) *Fleet {
+	t.Helper()
+	return runChanged(t, nil, specs...)
+}
+
+func runChanged(t *testing.T, changed func(), specs ...Spec) *Fleet {
+	t.Helper()
+	f, err := New(Config{Specs: specs, Changed: changed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	return f
+}
+
+func health(f *Fleet) handoff.Health { return f.keepers[0].now.Load().health }
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		failures  int
+		low, high time.Duration
+	}{
+		{0, 125 * time.Millisecond, 250 * time.Millisecond},
+		{1, 250 * time.Millisecond, 500 * time.Millisecond},
+		{4, 2 * time.Second, 4 * time.Second},
+		{6, 8 * time.Second, 16 * time.Second},
+		{7, 15 * time.Second, 30 * time.Second},
+		{8, 15 * time.Second, 30 * time.Second},
+		{1 << 40, 15 * time.Second, 30 * time.Second},
+		{-1, 125 * time.Millisecond, 250 * time.Millisecond},
+	} {
+		if got := backoff(row.failures, 0); got != row.low {
+			t.Errorf("%d failures, least: %v, want %v", row.failures, got, row.low)
+		}
+		if got := backoff(row.failures, 1); got != row.high {
+			t.Errorf("%d failures, most: %v, want %v", row.failures, got, row.high)
+		}
+	}
+}
+
+func TestConnectionIsKeptWarm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		synctest.Wait()
+		if open, all := s.connections(); open != 1 || all != 1 || health(f) != handoff.HealthUp {
+			t.Fatalf("%d of %d connections, %s", open, all, health(f))
+		}
+		s.drop()
+		synctest.Wait()
+		if health(f) != handoff.HealthConnecting {
+			t.Errorf("after a loss: %s", health(f))
+		}
+		time.Sleep(backoffMin)
+		synctest.Wait()
+		if open, all := s.connections(); open != 1 || all != 2 || health(f) != handoff.HealthUp {
+			t.Errorf("after the first step: %d of %d connections, %s", open, all, health(f))
+		}
+	})
+}
+
+func TestDialingBacksOffAndStartsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{refuse: errRefused}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		tries := s.tried()
+		for i := 1; i < len(tries); i++ {
+			gap := tries[i].Sub(tries[i-1])
+			if low, high := backoff(i-1, 0), backoff(i-1, 1); gap < low || gap > high {
+				t.Errorf("pause %d is %v, want %v to %v", i, gap, low, high)
+			}
+		}
+		if n := len(tries); n < 15 || n > 35 {
+			t.Errorf("%d attempts in five minutes", n)
+		}
+		if v := f.keepers[0].now.Load(); v.health != handoff.HealthDown || problem(v.fault) != "nothing is listening there" {
+			t.Errorf("%s: %s", v.health, problem(v.fault))
+		}
+		s.set(func() { s.refuse = nil })
+		time.Sleep(backoffMax)
+		synctest.Wait()
+		if health(f) != handoff.HealthUp {
+			t.Fatalf("after it came back: %s", health(f))
+		}
+		before := len(s.tried())
+		s.drop()
+		time.Sleep(backoffMin)
+		synctest.Wait()
+		if got := len(s.tried()); got != before+1 {
+			t.Errorf("%d attempts within the first step after a success, want 1", got-before)
+		}
+	})
+}
+
+func TestRequestWaitsForTheAttemptUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{delay: 2 * time.Second}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		start := time.Now()
+		if _, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestRequestGivesUpOnASlowAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{delay: time.Minute}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		start := time.Now()
+		_, err := f.Attach(t.Context(), handoff.Target{Server: "bigpc", Thread: idAuth})
+		fault := handoff.AsError(err)
+		if fault.Code != handoff.CodeUnreachable || fault.Subject != "bigpc" {
+			t.Errorf("%v", fault)
+		}
+		if took := time.Since(start); took != WaitConnecting {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestRequestToADownServerTriesAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{refuse: errRefused}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		time.Sleep(5 * time.Minute)
+		start := time.Now()
+		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
+		if fault := handoff.AsError(err); fault.Code != handoff.CodeUnreachable || fault.Subject != "bigpc" {
+			t.Errorf("%v", fault)
+		}
+		if took := time.Since(start); took > backoffMin {
+			t.Errorf("the refusal took %v", took)
+		}
+		s.set(func() { s.refuse = nil })
+		start = time.Now()
+		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); err != nil {
+			t.Errorf("it is back: %v", err)
+		}
+		if took := time.Since(start); took > backoffMin {
+			t.Errorf("connecting took %v", took)
+		}
+	})
+}
+
+func TestManyRequestsDoNotHammer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{refuse: errRefused}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		time.Sleep(5 * time.Minute)
+		before := len(s.tried())
+		for range 100 {
+			_, _ = f.Create(t.Context(), handoff.Target{Server: "bigpc"})
+		}
+		took := time.Since(s.tried()[before])
+		if most := int(took/backoffMin) + 2; len(s.tried())-before > most {
+			t.Errorf("%d attempts in %v", len(s.tried())-before, took)
+		}
+	})
+}
+
+func TestCancelledRequestReturns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{delay: 2 * time.Second}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := f.Create(ctx, handoff.Target{Server: "bigpc"}); handoff.AsError(err).Code != handoff.CodeUnreachable {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestNothingIsReachedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, hung := &fakeServer{}, &fakeServer{delay: time.Hour}
+		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial}, {Name: "far", Dial: hung.dial}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if open, _ := s.connections(); open != 0 {
+			t.Errorf("%d connections are still open", open)
+		}
+		for _, server := range []string{"bigpc", "far"} {
+			_, err = f.Attach(t.Context(), handoff.Target{Server: server, Thread: idAuth})
+			if fault := handoff.AsError(err); fault.Code != handoff.CodeShutdown {
+				t.Errorf("%s: %v", server, fault)
+			}
+		}
+	})
+}
+
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{}
+		var calls atomic.Int64
+		fleet := make(chan *Fleet, 1)
+		fleet <- runChanged(t, func() {
+			calls.Add(1)
+			f := <-fleet
+			_ = f.Servers(t.Context(), handoff.Caller{}) // no lock is held
+			fleet <- f
+		}, Spec{Name: "bigpc", Dial: s.dial})
+		synctest.Wait()
+		if n := calls.Load(); n != 1 {
+			t.Errorf("connected: %d calls", n)
+		}
+		s.set(func() { s.refuse = errRefused })
+		s.drop()
+		synctest.Wait()
+		if n := calls.Load(); n != 2 {
+			t.Errorf("lost: %d calls", n)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := calls.Load(); n != 3 {
+			t.Errorf("down for an hour: %d calls", n)
+		}
+	})
+}
+
+func TestProblemInWords(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		fault *handoff.Error
+		want  string
+	}{
+		{nil, ""},
+		{errRefused, "nothing is listening there"},
+		{handoff.Fault(handoff.CodeUnreachable, "", "lookup x: no such host"), "the machine cannot be found"},
+		{handoff.Fault(handoff.CodeUnreachable, "", "context deadline exceeded"), "it does not answer"},
+		{handoff.Fault(handoff.CodeUnreachable, "", "websocket: close 1006: unexpected EOF"), "the connection was lost"},
+		{handoff.Fault(handoff.CodeUnreachable, "", ""), "it cannot be reached"},
+		{handoff.Fault(handoff.CodeUnauthorized, "", "401"), "it refused the key"},
+		{handoff.Fault(handoff.CodeOverloaded, "bigpc", ""), "bigpc has too much to do right now."},
+	} {
+		if got := problem(row.fault); got != row.want {
+			t.Errorf("%v: %q, want %q", row.fault, got, row.want)
+		}
+	}
+}
+
+func TestDialErrorOfAnyKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{refuse: errors.New("exec: codex not found")}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
+		if fault := handoff.AsError(err); fault.Code != handoff.CodeUnreachable || fault.Detail != "exec: codex not found" {
+			t.Errorf("%v", fault)
+		}
+	})
+}

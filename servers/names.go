@@ -1,0 +1,183 @@
+package servers
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxSpoken bounds a name that somebody says; longer text is never a name.
+const maxSpoken = 200
+
+// numberWords are the numbers that people say inside names ("node two"). Set once.
+var numberWords = map[string]string{
+	"zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+	"seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
+	"thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16", "seventeen": "17",
+	"eighteen": "18", "nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40",
+	"fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
+}
+
+// articles are left out of a name first. Set once.
+var articles = []string{"the", "my", "our", "a", "an"}
+
+// serverFillers are words around a machine's name that do not tell machines apart. Set once.
+var serverFillers = []string{
+	"the", "my", "our", "a", "an", "on", "at", "in", "of", "machine", "server", "computer", "project", "repo", "repository", "please",
+}
+
+// sessionFillers are words around a session's name that do not tell sessions apart. Set once.
+var sessionFillers = []string{
+	"the", "my", "our", "a", "an", "on", "about", "one", "session", "thread", "conversation", "please", "point", "dot",
+}
+
+// words splits a name into lower-case words: runs of letters and runs of digits, and "/" by itself.
+// Everything else separates.
+func words(name string) []string {
+	var out []string
+	var word strings.Builder
+	kind := 0 // of the word under way: 1 letters, 2 digits
+	flush := func() {
+		if word.Len() > 0 {
+			out = append(out, word.String())
+			word.Reset()
+		}
+		kind = 0
+	}
+	for _, r := range name {
+		next := 0
+		switch {
+		case r == '/':
+			flush()
+			out = append(out, "/")
+			continue
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			next = 1
+		case unicode.IsDigit(r):
+			next = 2
+		default:
+			if r == '\'' || r == '’' {
+				continue // "dev's box"
+			}
+			flush()
+			continue
+		}
+		if kind != next {
+			flush()
+			kind = next
+		}
+		word.WriteString(strings.ToLower(string(unicode.ToUpper(r))))
+	}
+	flush()
+	return out
+}
+
+// digits turns spoken numbers into figures: "twenty one" is 21.
+func digits(in []string) []string {
+	out := make([]string, 0, len(in))
+	for i := 0; i < len(in); i++ {
+		n, ok := numberWords[in[i]]
+		if !ok {
+			out = append(out, in[i])
+			continue
+		}
+		if len(n) == 2 && n[1] == '0' && n != "10" && i+1 < len(in) {
+			if unit := numberWords[in[i+1]]; len(unit) == 1 && unit != "0" {
+				n = n[:1] + unit
+				i++
+			}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// without removes filler words. Nothing is left of a name that is all filler.
+func without(in, fillers []string) []string {
+	return slices.DeleteFunc(slices.Clone(in), func(w string) bool { return slices.Contains(fillers, w) })
+}
+
+// keys returns the forms under which the same spoken name is found: without separators, with numbers as
+// they were said and as figures.
+func keys(in []string) []string {
+	plain := strings.Join(in, "")
+	if plain == "" {
+		return nil
+	}
+	if figures := strings.Join(digits(in), ""); figures != plain {
+		return []string{plain, figures}
+	}
+	return []string{plain}
+}
+
+// overlap tells whether two sets of keys share one.
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(k string) bool { return slices.Contains(b, k) })
+}
+
+// near tells whether two keys differ by so little that a misheard letter explains it. Figures must be the
+// same: node 1 is never node 2. Short names must match.
+func near(a, b string) bool {
+	n := min(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
+	allowed := 0
+	switch {
+	case n >= 8:
+		allowed = 2
+	case n >= 5:
+		allowed = 1
+	}
+	if allowed == 0 || figuresOf(a) != figuresOf(b) {
+		return false
+	}
+	return distance([]rune(a), []rune(b), allowed) <= allowed
+}
+
+func figuresOf(key string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, key)
+}
+
+// distance counts insertions, deletions, substitutions and swaps of neighbours. Beyond limit it returns
+// limit+1.
+func distance(a, b []rune, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(row[j-1]+1, last[j]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit+1)
+}
+
+// sayable shortens what somebody said to something fit to be repeated in a sentence.
+func sayable(said string) string {
+	const most = 60
+	said = strings.Join(strings.FieldsFunc(said, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	said = strings.ToValidUTF8(said, "")
+	if utf8.RuneCountInString(said) <= most {
+		return said
+	}
+	return string([]rune(said)[:most]) + "…"
+}

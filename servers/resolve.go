@@ -1,0 +1,241 @@
+package servers
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// maxChoices is how many candidates an ambiguous name is answered with: more cannot be said.
+const maxChoices = 3
+
+// A place is what a server name can mean: a server, or a named directory of it.
+type place struct {
+	server  string
+	project string
+}
+
+// say returns the form that can be said and that the resolver takes back.
+func (p place) say() string {
+	if p.project == "" {
+		return p.server
+	}
+	return p.project + " on " + p.server
+}
+
+// A rank orders what kind of name matched; a better one hides the others. The order is the meaning: a
+// machine's own name is never taken for a project of another.
+type rank int
+
+const (
+	rankName     rank = iota // the name or an alias
+	rankHost                 // the host, or its first label
+	rankProject              // server/project, "project on server", or the project alone
+	rankLoose                // the name, an alias or the host without words like "the"
+	rankLooseAll             // projects in the same way
+	ranks
+)
+
+// A namebook is the resolver's table: every form of every name. It is made once and only read.
+type namebook struct {
+	servers []string                  // Set once: in configured order
+	dirs    map[string][]string       // Set once: projects of each server, sorted
+	index   [ranks]map[string][]place // Set once: places by key
+	all     map[string][]place        // Set once: every key, for near matches
+}
+
+func newNamebook(specs []Spec) *namebook {
+	b := &namebook{dirs: map[string][]string{}, all: map[string][]place{}}
+	for i := range b.index {
+		b.index[i] = map[string][]place{}
+	}
+	for _, s := range specs {
+		b.servers = append(b.servers, s.Name)
+		b.dirs[s.Name] = slices.Sorted(maps.Keys(s.Projects))
+		b.addServer(s)
+	}
+	return b
+}
+
+func (b *namebook) addServer(s Spec) {
+	own := place{server: s.Name}
+	names := append([]string{s.Name}, s.Aliases...)
+	for _, name := range names {
+		b.add(rankName, words(name), own)
+		b.add(rankLoose, without(words(name), serverFillers), own)
+	}
+	for _, host := range hostNames(s.Host) {
+		b.add(rankHost, words(host), own)
+		b.add(rankLoose, without(words(host), serverFillers), own)
+	}
+	for _, project := range b.dirs[s.Name] {
+		p, at := words(project), place{server: s.Name, project: project}
+		b.add(rankProject, p, at)
+		b.add(rankLooseAll, without(p, serverFillers), at)
+		for _, name := range names {
+			n := words(name)
+			for _, link := range []string{"on", "at", "in"} {
+				b.add(rankProject, slices.Concat(p, []string{link}, n), at)
+			}
+			b.add(rankProject, slices.Concat(n, []string{"/"}, p), at)
+			if p, n := without(p, serverFillers), without(n, serverFillers); len(p) > 0 && len(n) > 0 {
+				b.add(rankLooseAll, slices.Concat(p, n), at)
+				b.add(rankLooseAll, slices.Concat(n, p), at)
+			}
+		}
+	}
+}
+
+func (b *namebook) add(r rank, name []string, at place) {
+	for _, key := range keys(name) {
+		for _, index := range []map[string][]place{b.index[r], b.all} {
+			if !slices.Contains(index[key], at) {
+				index[key] = append(index[key], at)
+			}
+		}
+	}
+}
+
+// hostNames returns the host and, unless it is an address, its first label.
+func hostNames(host string) []string {
+	if host == "" {
+		return nil
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	label, _, found := strings.Cut(host, ".")
+	if err == nil || !found || label == "" {
+		return []string{host}
+	}
+	return []string{host, label}
+}
+
+// resolve finds the one place that a spoken or written name means. It never guesses: when two places fit
+// equally it names both.
+func (b *namebook) resolve(said string) (place, *handoff.Error) {
+	said = strings.TrimSpace(said)
+	switch {
+	case said == "" && len(b.servers) == 1:
+		return place{server: b.servers[0]}, nil
+	case said == "" && len(b.servers) == 0:
+		return place{}, handoff.Fault(handoff.CodeMalformed, "no machine is configured", "")
+	case said == "":
+		return place{}, &handoff.Error{Code: handoff.CodeMalformed, Subject: "which machine is meant", Choices: slices.Clone(b.servers)}
+	case len(said) > maxSpoken:
+		return place{}, b.unknown(said)
+	case slices.Contains(b.servers, said):
+		return place{server: said}, nil
+	}
+	full := words(said)
+	bare := without(full, serverFillers)
+	for _, try := range []struct {
+		rank rank
+		keys []string
+	}{
+		{rankName, keys(full)}, {rankHost, keys(full)}, {rankProject, keys(full)},
+		{rankName, keys(without(full, articles))},
+		{rankLoose, keys(bare)}, {rankLooseAll, keys(bare)},
+	} {
+		if found := collect(b.index[try.rank], try.keys); len(found) > 0 {
+			return b.only(said, found)
+		}
+	}
+	if server, project, ok := strings.Cut(said, "/"); ok {
+		return b.within(said, server, project)
+	}
+	return b.only(said, b.nearby(append(keys(full), keys(bare)...)))
+}
+
+// within resolves "server/project" whose parts do not match as a whole.
+func (b *namebook) within(said, server, project string) (place, *handoff.Error) {
+	at, fault := b.resolve(server)
+	if fault != nil || strings.Contains(project, "/") || at.project != "" {
+		return place{}, b.unknown(said)
+	}
+	at, fault = b.project(at.server, project)
+	if fault != nil {
+		fault.Subject = sayable(said)
+	}
+	return at, fault
+}
+
+// project finds a project of one server.
+func (b *namebook) project(server, said string) (place, *handoff.Error) {
+	full := words(said)
+	wanted := append(keys(full), keys(without(full, serverFillers))...)
+	var same, similar []place
+	for _, name := range b.dirs[server] {
+		have := keys(words(name))
+		switch at := (place{server: server, project: name}); {
+		case name == said:
+			return at, nil
+		case overlap(have, wanted):
+			same = append(same, at)
+		case slices.ContainsFunc(have, func(k string) bool {
+			return slices.ContainsFunc(wanted, func(w string) bool { return near(k, w) })
+		}):
+			similar = append(similar, at)
+		}
+	}
+	if len(same) == 0 {
+		same = similar
+	}
+	if len(same) > 0 {
+		return b.only(said, same)
+	}
+	choices := []string{server}
+	for _, name := range b.dirs[server] {
+		choices = append(choices, place{server: server, project: name}.say())
+	}
+	return place{}, &handoff.Error{Code: handoff.CodeUnknownServer, Subject: sayable(said), Choices: choices}
+}
+
+// nearby collects every place with a name that was perhaps misheard.
+func (b *namebook) nearby(wanted []string) []place {
+	var found []place
+	for key, places := range b.all {
+		if slices.ContainsFunc(wanted, func(w string) bool { return near(w, key) }) {
+			found = append(found, places...)
+		}
+	}
+	return found
+}
+
+func collect(index map[string][]place, keys []string) []place {
+	var found []place
+	for _, key := range keys {
+		found = append(found, index[key]...)
+	}
+	return found
+}
+
+// only returns the one place found, or says why there is none.
+func (b *namebook) only(said string, found []place) (place, *handoff.Error) {
+	slices.SortFunc(found, b.compare)
+	found = slices.Compact(found)
+	switch len(found) {
+	case 0:
+		return place{}, b.unknown(said)
+	case 1:
+		return found[0], nil
+	}
+	fault := handoff.Fault(handoff.CodeAmbiguousServer, sayable(said), "")
+	for _, at := range found[:min(len(found), maxChoices)] {
+		fault.Choices = append(fault.Choices, at.say())
+	}
+	return place{}, fault
+}
+
+// compare orders places as they are configured.
+func (b *namebook) compare(x, y place) int {
+	if d := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server); d != 0 {
+		return d
+	}
+	return strings.Compare(x.project, y.project)
+}
+
+func (b *namebook) unknown(said string) *handoff.Error {
+	return &handoff.Error{Code: handoff.CodeUnknownServer, Subject: sayable(said), Choices: slices.Clone(b.servers)}
+}

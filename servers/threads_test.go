@@ -1,0 +1,224 @@
+package servers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+const (
+	idAuth    = "01a1fac5-6c65-7c13-9ff2-be9c54078f33"
+	idAuth2   = "01a1fac6-1111-7c13-9ff2-be9c54078f33"
+	idRelease = "01a1fb04-2eaf-7bb3-a4ec-863db2c11a2d"
+)
+
+func testThreads() []named {
+	return name([]Thread{
+		{ID: idAuth, Title: "Auth refactor"},
+		{ID: "thread_7f3a9c", Title: "Checkout page polish"},
+		{ID: idRelease, Title: "Release notes 2.4"},
+		{ID: "01b00000-0000-7000-8000-000000000001", Title: "Invoice PDF spike"},
+		{ID: "01b00000-0000-7000-8000-000000000002", Title: "Flaky login test"},
+		{ID: "01b00000-0000-7000-8000-000000000003", Title: "Flaky search test"},
+		{ID: "01b00000-0000-7000-8000-000000000004", Title: "Please look at /home/me/src/x.go and tell me why it is slow"},
+		{ID: "01b00000-0000-7000-8000-000000000005", Title: ""},
+		{ID: "01b00000-0000-7000-8000-000000000006", Title: "Session about the sessions"},
+	})
+}
+
+func TestFindThread(t *testing.T) {
+	t.Parallel()
+	const unknown, ambiguous = handoff.CodeUnknownSession, handoff.CodeAmbiguousSession
+	rows := []struct {
+		said    string
+		id      string
+		code    handoff.Code
+		choices string
+	}{
+		{said: "auth refactor", id: idAuth},
+		{said: "Auth Refactor", id: idAuth},
+		{said: "the auth refactor session", id: idAuth},
+		{said: "auth", id: idAuth},
+		{said: "the auth one", id: idAuth},
+		{said: "refactor", id: idAuth},
+		{said: "auth refaktor", id: idAuth},
+		{said: "checkout", id: "thread_7f3a9c"},
+		{said: "check", id: "thread_7f3a9c"},
+		{said: "checkout polish", id: "thread_7f3a9c"},
+		{said: "polish the checkout page", id: "thread_7f3a9c"},
+		{said: "thread_7f3a9c", id: "thread_7f3a9c"},
+		{said: "thread_7", id: "thread_7f3a9c"},
+		{said: "release notes 2.4", id: idRelease},
+		{said: "release notes two point four", id: idRelease},
+		{said: "release notes", id: idRelease},
+		{said: "01a1fb", id: idRelease},
+		{said: "01A1FB04-2EAF", id: idRelease},
+		{said: idRelease, id: idRelease},
+		{said: "invoice", id: "01b00000-0000-7000-8000-000000000001"},
+		{said: "invoice pdf", id: "01b00000-0000-7000-8000-000000000001"},
+		{said: "invoice p d f spike", id: "01b00000-0000-7000-8000-000000000001"},
+		{said: "flaky login", id: "01b00000-0000-7000-8000-000000000002"},
+		{said: "untitled", id: "01b00000-0000-7000-8000-000000000005"},
+		{said: "session about the sessions", id: "01b00000-0000-7000-8000-000000000006"},
+		{said: "flaky", code: ambiguous, choices: "flaky login test, flaky search test"},
+		{said: "the flaky test", code: ambiguous, choices: "flaky login test, flaky search test"},
+		{said: "01b000", code: ambiguous},
+		{said: "01a1f", code: unknown},
+		{said: "payment", code: unknown},
+		{said: "auth payment", code: unknown},
+		{said: "release notes 2.5", code: unknown},
+		{said: "au", code: unknown},
+		{said: "the session", code: unknown},
+		{said: "...", code: unknown},
+		{said: strings.Repeat("auth ", 100), code: unknown},
+	}
+	list := testThreads()
+	for _, row := range rows {
+		id, fault := findThread(row.said, list)
+		switch {
+		case row.code == "" && (fault != nil || id != row.id):
+			t.Errorf("%q: got %q, %v", row.said, id, fault)
+		case row.code != "" && (fault == nil || fault.Code != row.code):
+			t.Errorf("%q: got %q, %v, want %s", row.said, id, fault, row.code)
+		case fault != nil && len(fault.Choices) == 0:
+			t.Errorf("%q: no choices", row.said)
+		case row.choices != "" && strings.Join(fault.Choices, ", ") != row.choices:
+			t.Errorf("%q: choices %q", row.said, fault.Choices)
+		}
+	}
+}
+
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"": "", "  ": "", "new": "new", "New": "new", " NEW. ": "new", idAuth: idAuth,
+		strings.ToUpper(idAuth): strings.ToUpper(idAuth), " " + idAuth: idAuth,
+	} {
+		if got, ok := settled(said); !ok || got != want {
+			t.Errorf("%q: %q, %v", said, got, ok)
+		}
+	}
+	for _, said := range []string{"auth", "new thread of mine", idAuth[:20], idAuth + "0"} {
+		if _, ok := settled(said); ok {
+			t.Errorf("%q was settled", said)
+		}
+	}
+}
+
+func FuzzFindThread(f *testing.F) {
+	for _, t := range testThreads() {
+		f.Add(t.ID[:7])
+		f.Add(t.Label)
+		f.Add(t.Title)
+	}
+	list := testThreads()
+	f.Fuzz(func(t *testing.T, said string) {
+		id, fault := findThread(said, list)
+		if fault == nil {
+			known := false
+			for _, have := range list {
+				known = known || have.ID == id
+			}
+			if !known {
+				t.Fatalf("%q made up %q", said, id)
+			}
+			return
+		}
+		if fault.Code == handoff.CodeAmbiguousSession && len(fault.Choices) < 2 {
+			t.Fatalf("%q: %q", said, fault.Choices)
+		}
+		for _, choice := range fault.Choices {
+			if _, fault := findThread(choice, list); fault != nil {
+				t.Fatalf("%q: choice %q leads nowhere: %v", said, choice, fault)
+			}
+		}
+	})
+}
+
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{
+		"Auth refactor":                      "auth refactor",
+		"Release notes 2.4":                  "release notes 2.4",
+		"Fix the login page on the phone":    "fix the login page",
+		"  \"Don't\" panic!  ":               "don't panic",
+		"":                                   "untitled",
+		"***":                                "untitled",
+		"Ünïcode Größe":                      "ünïcode größe",
+		strings.Repeat("x", 90):              strings.Repeat("x", 32),
+		"internationalization documentation": "internationalization documentation",
+		"internationalization documentation rewrite": "internationalization documentation",
+	} {
+		if got := label(title); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+	// Newest first, as servers list them: the oldest keeps the plain name.
+	got := labels([]Thread{
+		{ID: "3", Title: "auth refactor!"}, {ID: "2", Title: "Auth refactor 2"}, {ID: "1", Title: "Auth refactor"}, {ID: "4", Title: "AUTH REFACTOR"},
+	})
+	want := map[string]string{"1": "auth refactor", "2": "auth refactor 2", "3": "auth refactor 3", "4": "auth refactor 4"}
+	for id, name := range want {
+		if got[id] != name {
+			t.Errorf("thread %s: %q, want %q", id, got[id], name)
+		}
+	}
+	before := labels([]Thread{{ID: "2", Title: "a b"}, {ID: "1", Title: "a b"}})
+	after := labels([]Thread{{ID: "1", Title: "a b"}, {ID: "3", Title: "a b"}, {ID: "2", Title: "a b"}})
+	for id, name := range before {
+		if after[id] != name {
+			t.Errorf("thread %s was %q and became %q", id, name, after[id])
+		}
+	}
+}
+
+func FuzzLabels(f *testing.F) {
+	f.Add("Auth refactor", "auth refactor", "Auth refactor 2")
+	f.Add("", "\x00", "日本語のタイトル")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		list := name([]Thread{{ID: "1", Title: a}, {ID: "2", Title: b}, {ID: "3", Title: c}})
+		seen := map[string]bool{}
+		for _, have := range list {
+			if have.Label == "" || len(have.Label) > 400 || seen[have.Label] {
+				t.Fatalf("label %q of %q", have.Label, have.Title)
+			}
+			seen[have.Label] = true
+		}
+	})
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		ago  time.Duration
+		want string
+	}{
+		{-time.Hour, "just now"}, {0, "just now"}, {59 * time.Second, "just now"},
+		{time.Minute, "1 minute ago"}, {119 * time.Second, "1 minute ago"}, {12 * time.Minute, "12 minutes ago"},
+		{59 * time.Minute, "59 minutes ago"}, {time.Hour, "1 hour ago"}, {3*time.Hour + 50*time.Minute, "3 hours ago"},
+		{23 * time.Hour, "23 hours ago"}, {24 * time.Hour, "yesterday"}, {47 * time.Hour, "yesterday"},
+		{48 * time.Hour, "2 days ago"}, {13 * 24 * time.Hour, "13 days ago"}, {14 * 24 * time.Hour, "2 weeks ago"},
+		{59 * 24 * time.Hour, "8 weeks ago"}, {60 * 24 * time.Hour, "2 months ago"}, {729 * 24 * time.Hour, "24 months ago"},
+		{730 * 24 * time.Hour, "2 years ago"},
+	} {
+		if got := age(now, now.Add(-row.ago)); got != row.want {
+			t.Errorf("%v: %q, want %q", row.ago, got, row.want)
+		}
+	}
+	if got := age(now, time.Time{}); got != "" {
+		t.Errorf("no time: %q", got)
+	}
+}
+
+func ExampleFleet_labels() {
+	for _, t := range name([]Thread{{ID: "2", Title: "Auth refactor"}, {ID: "1", Title: "Auth refactor"}}) {
+		fmt.Println(t.Label)
+	}
+	// Output:
+	// auth refactor 2
+	// auth refactor
+}
