@@ -2,58 +2,296 @@ package realtime
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
 )
 
-// A Call is one live voice call.
+const (
+	// sayQueue bounds utterances that the call has not taken yet. The call never waits, so it holds a
+	// moment's worth; when it is full all the same, an answer would be lost, so the call ends.
+	sayQueue = 256
+	// eventQueue bounds events that the router has not taken yet. When it is full, what the caller said
+	// is dropped first (it is advice); requests and confirmations never are: the call ends instead.
+	eventQueue = 256
+	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
+	serveGrace = 5 * time.Second
+)
+
+// A Call is one live voice call. It implements [handoff.Voice].
 type Call struct {
-	caller handoff.Caller
-	id     string
-	client leg
-	model  leg
-	log    *zap.Logger
-	hang   chan struct{}
-	events chan handoff.Event
+	id     string             // Set once
+	caller handoff.Caller     // Set once
+	client leg                // Set once
+	model  leg                // Set once
+	log    *zap.Logger        // Set once
+	events chan handoff.Event // closed by run
+	says   chan handoff.Utterance
+	stop   chan *handoff.Error // takes the first reason to end; nil: somebody hung up
+	over   atomic.Bool         // nothing is said any more
+
+	// Owned by run.
+	floor      *floor
+	mask       *mask
+	ids        *names
+	playback   playback
+	sounding   bool                 // as the floor was told
+	voiced     bool                 // the running response reached the caller
+	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
+	sent       map[string]sent      // our and adopted event ids that may still fail
+	requests   map[string]*request  // by call id
+	utterances map[string]*utterance
+	pending    []handoff.Event // for the router, oldest first
+	alarms     [timerKinds + 1]alarm
+	ended      bool
+	cause      *handoff.Error
+	counts     counts
+}
+
+// counts is what the log tells about a call at its end.
+type counts struct {
+	requests, asks, leaked, unheard, unanswerable, swallowed int
+}
+
+// An alarm is a timer of the floor, or (the last one) the end of playback.
+type alarm struct {
+	at  time.Time // zero: off
+	gen int
+}
+
+const alarmPlayback = int(timerKinds)
+
+// A request is one function call of the model for a tool of ours.
+type request struct{ answered bool }
+
+// A clientAsk is a response.create of the client.
+type clientAsk struct {
+	event   []byte
+	eventID string // ours if the client gave none
+	adopted bool   // the client gave none
 }
 
 func newCall(caller handoff.Caller, id string, client, model leg, log *zap.Logger) *Call {
-	return &Call{caller: caller, id: id, client: client, model: model, log: log, hang: make(chan struct{}, 1), events: make(chan handoff.Event, 1)}
+	ids := newNames()
+	return &Call{
+		id: id, caller: caller, client: client, model: model,
+		log:    log.With(zap.String("call", id)),
+		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
+		floor: newFloor(), mask: newMask(ids), ids: ids,
+		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{},
+	}
 }
 
 // Events implements [handoff.Voice].
 func (c *Call) Events() <-chan handoff.Event { return c.events }
 
 // Say implements [handoff.Voice].
-func (c *Call) Say(handoff.Utterance) {}
-
-func (c *Call) hangUp() {
+func (c *Call) Say(u handoff.Utterance) {
+	if c.over.Load() {
+		return
+	}
 	select {
-	case c.hang <- struct{}{}:
+	case c.says <- u:
 	default:
+		c.halt(handoff.Fault(handoff.CodeOverloaded, "the call", "utterances"))
 	}
 }
 
+// hangUp ends the call as a person would.
+func (c *Call) hangUp() { c.halt(nil) }
+
+func (c *Call) halt(why *handoff.Error) {
+	select {
+	case c.stop <- why:
+	default: // it ends already
+	}
+}
+
+// run carries the call until it ends, and returns after the router has left it. It closes both legs. The
+// error is nil when somebody hung up.
 func (c *Call) run(ctx context.Context, r Router) error {
-	defer c.client.Close(nil)
-	defer c.model.Close(nil)
-	defer close(c.events)
-	for {
-		select {
-		case e, ok := <-c.client.Received():
-			if !ok || !c.model.Send(e) {
-				return nil
-			}
-		case e, ok := <-c.model.Received():
-			if !ok || !c.client.Send(e) {
-				return nil
-			}
-		case <-c.hang:
-			return nil
-		case <-ctx.Done():
-			return nil
+	began := time.Now()
+	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	var served sync.WaitGroup
+	defer served.Wait()
+	left := make(chan struct{})
+	served.Go(func() {
+		defer close(left)
+		if err := r.Serve(serving, c.caller, c); err != nil {
+			c.log.Error("router left the call", zap.String("detail", err.Error()))
 		}
+	})
+	c.log.Debug("call began")
+	c.loop(ctx, left)
+	c.over.Store(true)
+	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
+		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
+		zap.Int("unheard", c.counts.unheard), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed))
+
+	c.farewell()
+	var closing sync.WaitGroup
+	defer closing.Wait()
+	closing.Go(func() { c.model.Close(nil) })
+	closing.Go(func() { c.client.Close(c.cause) })
+	c.handOver(left)
+	defer time.AfterFunc(serveGrace, func() { cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended")) }).Stop()
+	served.Wait()
+	if c.cause == nil {
+		return nil
+	}
+	return c.cause
+}
+
+func code(e *handoff.Error) string {
+	if e == nil {
+		return ""
+	}
+	return string(e.Code)
+}
+
+// loop is the sole owner of the call's state. It never waits for anything but the next event.
+func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var set time.Time
+	for !c.ended {
+		if next := c.nextAlarm(); next != set {
+			set = next
+			timer.Stop()
+			if !next.IsZero() {
+				timer.Reset(time.Until(next))
+			}
+		}
+		var events chan<- handoff.Event
+		var first handoff.Event
+		if len(c.pending) > 0 {
+			events, first = c.events, c.pending[0]
+		}
+		select {
+		case event, ok := <-c.client.Received():
+			if !ok {
+				c.end(nil)
+				break
+			}
+			c.fromClient(event)
+		case event, ok := <-c.model.Received():
+			if !ok {
+				c.end(handoff.Fault(handoff.CodeVoiceGone, "", ""))
+				break
+			}
+			c.fromModel(event)
+		case u := <-c.says:
+			c.say(u)
+		case events <- first:
+			c.pending = c.pending[1:]
+		case <-timer.C:
+			set = time.Time{}
+			c.ring(time.Now())
+		case why := <-c.stop:
+			c.end(why)
+		case <-left:
+			c.end(handoff.Fault(handoff.CodeInternal, "", "the router left the call"))
+		case <-ctx.Done():
+			c.end(handoff.Fault(handoff.CodeShutdown, "", ""))
+		}
+	}
+}
+
+// end ends the loop; the first cause counts.
+func (c *Call) end(cause *handoff.Error) {
+	if !c.ended {
+		c.ended, c.cause = true, cause
+	}
+}
+
+// farewell leaves nothing open on either side: every request has an output, and the client knows why.
+func (c *Call) farewell() {
+	for callID, r := range c.requests {
+		if !r.answered {
+			c.model.Send(outputEvent(c.ids.next(), c.ids.next(), callID, `{"status":"the call has ended"}`))
+		}
+	}
+	if c.cause != nil && c.cause.Code != handoff.CodeSlowClient {
+		c.client.Send(errorEvent(c.ids.next(), clientFault{kind: "server_error", code: string(c.cause.Code), message: c.cause.Spoken()}))
+	}
+}
+
+// handOver gives the router what it has not taken yet, and the end of the call.
+func (c *Call) handOver(left <-chan struct{}) {
+	defer close(c.events)
+	var cause error
+	if c.cause != nil {
+		cause = c.cause
+	}
+	for _, e := range append(c.pending, handoff.CallEnded{Cause: cause}) {
+		select {
+		case c.events <- e:
+		case <-left:
+			return
+		}
+	}
+}
+
+// report queues an event for the router.
+func (c *Call) report(e handoff.Event) {
+	if len(c.pending) >= eventQueue {
+		kept := c.pending[:0]
+		for _, p := range c.pending {
+			if _, heard := p.(handoff.Heard); heard {
+				c.counts.unheard++
+				continue
+			}
+			kept = append(kept, p)
+		}
+		c.pending = kept
+	}
+	c.pending = append(c.pending, e)
+	if len(c.pending) > eventQueue {
+		c.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
+	}
+}
+
+// toClient sends the client an event; a client that does not keep up ends the call.
+func (c *Call) toClient(event []byte) {
+	if !c.client.Send(event) {
+		c.end(handoff.Fault(handoff.CodeSlowClient, "", ""))
+	}
+}
+
+// toModel sends the model an event.
+func (c *Call) toModel(event []byte) {
+	if !c.model.Send(event) {
+		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it does not keep up"))
+	}
+}
+
+// nextAlarm returns when the next alarm rings, or zero.
+func (c *Call) nextAlarm() time.Time {
+	var next time.Time
+	for _, a := range c.alarms {
+		if !a.at.IsZero() && (next.IsZero() || a.at.Before(next)) {
+			next = a.at
+		}
+	}
+	return next
+}
+
+// ring tells the floor about every alarm that is due.
+func (c *Call) ring(now time.Time) {
+	for i, a := range c.alarms {
+		if a.at.IsZero() || a.at.After(now) {
+			continue
+		}
+		c.alarms[i].at = time.Time{}
+		if i == alarmPlayback {
+			c.hearPlayback(now)
+			continue
+		}
+		c.tell(elapsed{floorTimer(i), a.gen})
 	}
 }

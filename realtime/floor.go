@@ -24,6 +24,7 @@ type floor struct {
 	carriers  map[string]*carrier // by response id; forgotten once done and without open calls
 	asks      int                 // ours so far
 	strangers int                 // untagged responses that ended since the ask on the wire was sent
+	blind     bool                // the model does not echo tags: an untagged response is the one asked for
 
 	manual   bool // no turn detection: we never ask, our wants ride on the client's asks
 	autoVAD  bool // turn detection starts responses itself
@@ -82,11 +83,12 @@ const (
 	timerSiblings                   // requests of the same response are still unanswered
 	timerAsk                        // an ask got neither a response nor an error
 	timerUnknown                    // a response we never saw still blocks
+	timerEcho                       // a response without a tag ended and ours did not follow
 	timerKinds
 )
 
 // floorDelay holds how long each timer runs. Set once.
-var floorDelay = [timerKinds]time.Duration{time.Second, 2 * time.Second, 15 * time.Second, 15 * time.Second}
+var floorDelay = [timerKinds]time.Duration{time.Second, 2 * time.Second, 15 * time.Second, 15 * time.Second, 3 * time.Second}
 
 // A floorEvent is something the floor has to know.
 type floorEvent interface{ floorEvent() }
@@ -120,8 +122,8 @@ type (
 	speech struct{ on bool }
 	// hushed: what the caller was saying was thrown away; no response follows.
 	hushed struct{}
-	// playback: the model's voice began or ended for the caller.
-	playback struct{ on bool }
+	// sounding: the model's voice began or ended for the caller.
+	sounding struct{ on bool }
 	// listening: how the session detects turns.
 	listening struct{ manual, auto bool }
 	// elapsed: a timer ran out.
@@ -142,7 +144,7 @@ func (called) floorEvent()      {}
 func (spoke) floorEvent()       {}
 func (speech) floorEvent()      {}
 func (hushed) floorEvent()      {}
-func (playback) floorEvent()    {}
+func (sounding) floorEvent()    {}
 func (listening) floorEvent()   {}
 func (elapsed) floorEvent()     {}
 
@@ -201,7 +203,7 @@ func (f *floor) step(e floorEvent) []effect {
 		f.speech(e.on)
 	case hushed:
 		f.speaking, f.pending = false, false
-	case playback:
+	case sounding:
 		f.playing = e.on
 	case listening:
 		f.manual, f.autoVAD = e.manual, e.auto
@@ -239,11 +241,12 @@ func (f *floor) uttered(e uttered) {
 func (f *floor) created(e created) {
 	f.active = e.response
 	f.carrier(e.response)
-	if e.tag == "" {
+	f.blind = f.blind && e.tag == ""
+	if e.tag == "" && !(f.blind && f.asked != nil) {
 		f.speaking, f.pending = false, false
 		return
 	}
-	if f.asked != nil && f.asked.id == e.tag {
+	if f.asked != nil && (f.asked.id == e.tag || f.blind) {
 		f.runs[e.response] = f.asked
 		f.asked = nil
 	}
@@ -254,8 +257,9 @@ func (f *floor) ended(e ended) {
 		f.runs[e.response] = f.asked
 		f.asked = nil
 	}
-	if e.tag == "" {
+	if e.tag == "" && f.asked != nil {
 		f.strangers++
+		f.arm(timerEcho)
 	}
 	if f.active == e.response || f.active == unknownResponse {
 		f.active = ""
@@ -282,11 +286,10 @@ func (f *floor) ended(e ended) {
 
 // refused queues the ask again: the other response is done some time.
 func (f *floor) refused(id string) {
-	a := f.asked
-	if a == nil || a.id != id {
+	a := f.take(id)
+	if a == nil {
 		return
 	}
-	f.asked = nil
 	if f.active == "" {
 		f.active = unknownResponse
 		f.arm(timerUnknown)
@@ -297,12 +300,26 @@ func (f *floor) refused(id string) {
 	f.wants = append(slices.Clone(a.wants), f.wants...)
 }
 
+// take removes the ask from the wire, or from the response that was mistaken for its own.
+func (f *floor) take(id string) *ask {
+	if a := f.asked; a != nil && a.id == id {
+		f.asked = nil
+		return a
+	}
+	for response, a := range f.runs {
+		if f.blind && a.id == id {
+			delete(f.runs, response)
+			return a
+		}
+	}
+	return nil
+}
+
 func (f *floor) rejected(id string) {
-	a := f.asked
-	if a == nil || a.id != id {
+	a := f.take(id)
+	if a == nil {
 		return
 	}
-	f.asked = nil
 	f.again(a, func(w *want) bool { w.fails++; return a.client || w.fails < maxFails })
 }
 
@@ -351,7 +368,7 @@ func (f *floor) elapsed(e elapsed) {
 		if f.active == unknownResponse {
 			f.active = ""
 		}
-	case timerAsk:
+	case timerAsk, timerEcho:
 		f.overdue()
 	}
 }
@@ -365,7 +382,7 @@ func (f *floor) overdue() {
 	case f.active != "":
 		f.arm(timerAsk)
 	case f.strangers > 0:
-		f.asked = nil
+		f.asked, f.blind = nil, true
 		f.emitWants(effectGiven, a.wants)
 	default:
 		f.rejected(a.id)

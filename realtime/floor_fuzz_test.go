@@ -105,7 +105,7 @@ func (m *voiceModel) account(e floorEvent) {
 		}
 	case speech:
 		m.seenSpeaking, m.seenPending = e.on, !e.on && !m.manual
-	case playback:
+	case sounding:
 		m.seenPlaying = e.on
 	case elapsed:
 		if e.timer == timerVAD {
@@ -308,7 +308,7 @@ func (m *voiceModel) play(b byte) {
 	case 14:
 		m.speech(false)
 	case 15:
-		m.tell(playback{!m.seenPlaying})
+		m.tell(sounding{!m.seenPlaying})
 	case 16:
 		m.tell(elapsed{floorTimer(b/19) % 2, m.timers[floorTimer(b/19)%2]})
 	case 17:
@@ -338,7 +338,7 @@ func (m *voiceModel) settle() {
 		for len(m.calls) > 0 {
 			m.answer(handoff.FloorNone)
 		}
-		m.tell(playback{false})
+		m.tell(sounding{false})
 		m.tell(elapsed{timerVAD, m.timers[timerVAD]})
 		m.tell(elapsed{timerSiblings, m.timers[timerSiblings]})
 		m.hear(false)

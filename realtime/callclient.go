@@ -1,0 +1,75 @@
+package realtime
+
+import (
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// fromClient handles one event of the client.
+func (c *Call) fromClient(event []byte) {
+	if !gjson.ValidBytes(event) || !gjson.ParseBytes(event).IsObject() {
+		c.toClient(errorEvent(c.ids.next(), clientFault{
+			kind: "invalid_request_error", code: "invalid_json", message: "The event is not a JSON object.",
+		}))
+		return
+	}
+	kind := peekType(event)
+	switch kind {
+	case typeAppend:
+		c.toModel(event)
+		return
+	case typeCreate:
+		c.clientAsks(event)
+		return
+	}
+	v := c.mask.fromClient(kind, event)
+	if v.leaked {
+		c.counts.leaked++
+	}
+	if v.reply != nil {
+		c.toClient(v.reply)
+	}
+	if v.forward == nil {
+		return
+	}
+	c.toModel(v.forward)
+	switch kind {
+	case typeSessionUpdate:
+		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
+	case typeItemTruncate, typeCancel, typeOutputClear:
+		c.hush()
+	case typeItemCreate:
+		c.typed(readItem(gjson.GetBytes(event, "item")))
+	}
+}
+
+// typed reports what the caller wrote instead of saying it.
+func (c *Call) typed(it item) {
+	if it.kind == itemMessage && it.role == "user" && it.text != "" {
+		c.report(handoff.Heard{Text: it.text, Typed: true})
+	}
+}
+
+// clientAsks queues the client's response.create.
+func (c *Call) clientAsks(event []byte) {
+	id := gjson.GetBytes(event, "event_id").String()
+	patched, tag := c.mask.ask(event)
+	if tag == tagOut {
+		c.toModel(patched)
+		return
+	}
+	if c.floor.full() {
+		c.toClient(errorEvent(c.ids.next(), clientFault{
+			kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many responses are waiting.", eventID: id,
+		}))
+		return
+	}
+	a := clientAsk{event: patched, eventID: id}
+	if id == "" {
+		a.eventID, a.adopted = c.ids.next(), true
+		a.event = set(patched, "event_id", quote(a.eventID))
+	}
+	c.asks[tag] = a
+	c.tell(clientAsked{tag})
+}

@@ -1,0 +1,205 @@
+package realtime
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// fromModel handles one event of the model: the client sees its part first, then we act on ours.
+func (c *Call) fromModel(event []byte) {
+	kind := peekType(event)
+	if kind == typeAudioDelta {
+		c.toClient(event)
+		c.hearAudio(event)
+		c.voice(event)
+		return
+	}
+	if !gjson.ValidBytes(event) {
+		c.log.Warn("voice model sent what is not JSON", zap.Int("bytes", len(event)))
+		return
+	}
+	if kind == typeError {
+		if shown := c.failed(event); shown != nil {
+			c.toClient(shown)
+		}
+		return
+	}
+	if shown := c.mask.fromModel(kind, event); shown != nil {
+		c.toClient(shown)
+	} else {
+		c.counts.swallowed++
+	}
+	c.observe(kind, event)
+}
+
+// observe acts on what the model reports.
+func (c *Call) observe(kind string, event []byte) {
+	switch kind {
+	case typeSessionCreated:
+		for _, own := range c.mask.session.begin(event, c.ids) {
+			c.toModel(own)
+		}
+		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
+	case typeSessionUpdated:
+		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
+	case typeCreated:
+		c.began(gjson.GetBytes(event, "response"))
+	case typeDone:
+		c.finished(gjson.GetBytes(event, "response"))
+	case typeOutputDone:
+		it := readItem(gjson.GetBytes(event, "item"))
+		if it.kind == itemMessage && it.content {
+			c.voice(event)
+		}
+		c.requested(it, gjson.GetBytes(event, "response_id").String(), it.status == statusCompleted)
+	case typeItemAdded, typeItemCreated, typeItemDone:
+		it := readItem(gjson.GetBytes(event, "item"))
+		c.acknowledged(it.id)
+		if kind == typeItemDone {
+			c.requested(it, c.mask.current, it.status == statusCompleted)
+		}
+	case typeTextDelta, typeSpokenDelta:
+		c.voice(event)
+	case typeTranscribed:
+		if text := strings.TrimSpace(gjson.GetBytes(event, "transcript").String()); text != "" {
+			c.report(handoff.Heard{Text: text})
+		}
+	case typeSpeechStarted:
+		c.tell(speech{true}) // first: silence alone would let us speak
+		c.hush()
+	case typeSpeechStopped:
+		c.tell(speech{false})
+	case typeInputCleared:
+		c.tell(hushed{})
+	}
+}
+
+// voice notes that the running response reached the caller.
+func (c *Call) voice(event []byte) {
+	if c.voiced {
+		return
+	}
+	if id := gjson.GetBytes(event, "response_id").String(); id == c.mask.current {
+		c.voiced = true
+		c.tell(spoke{id})
+	}
+}
+
+func (c *Call) began(r gjson.Result) {
+	tag := tagOf(r)
+	if tag == tagOut {
+		return
+	}
+	c.voiced = false
+	if format := r.Get("audio.output.format.type"); format.Exists() {
+		c.mask.session.rate = audioRate(format.String())
+	}
+	c.settled(tag)
+	c.tell(created{r.Get("id").String(), tag})
+}
+
+// settled forgets an ask that can no longer be refused.
+func (c *Call) settled(tag string) {
+	delete(c.asks, tag)
+	for id, s := range c.sent {
+		if s.kind != sentItem && s.what == tag {
+			delete(c.sent, id)
+		}
+	}
+}
+
+func (c *Call) finished(r gjson.Result) {
+	tag, id, status := tagOf(r), r.Get("id").String(), r.Get("status").String()
+	if tag == tagOut {
+		return
+	}
+	output := id == c.mask.current && c.voiced
+	for _, raw := range r.Get("output").Array() {
+		it := readItem(raw)
+		output = output || it.content
+		// Servers that give items no status mean the response's.
+		c.requested(it, id, it.status == statusCompleted || (it.status == "" && status == statusCompleted))
+	}
+	c.settled(tag)
+	c.tell(ended{id, tag, status, output})
+}
+
+// requested hands a completed function call for one of our tools to the router, once.
+func (c *Call) requested(it item, response string, completed bool) {
+	if it.kind != itemCall || !completed || it.callID == "" || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
+		return
+	}
+	c.requests[it.callID] = &request{}
+	c.counts.requests++
+	c.tell(called{response, it.callID})
+	c.report(handoff.Request{CallID: it.callID, Tool: it.name, Arguments: it.arguments})
+}
+
+// failed handles an error of the model and returns what the client sees of it.
+func (c *Call) failed(event []byte) []byte {
+	fault := gjson.GetBytes(event, "error")
+	id, code := fault.Get("event_id").String(), fault.Get("code").String()
+	if known, ours := c.mask.session.reject(id); known {
+		if ours {
+			c.swallow("session update refused by the voice model", fault)
+			return nil
+		}
+		return c.disown(event, id)
+	}
+	s, known := c.sent[id]
+	if !known {
+		return c.stray(event, id, code)
+	}
+	delete(c.sent, id)
+	if code == codeActive && s.kind != sentItem {
+		c.tell(refused{s.what})
+		return nil
+	}
+	switch s.kind {
+	case sentItem:
+		c.swallow("item refused by the voice model", fault)
+		c.itemRefused(s.what)
+		return nil
+	case sentAsk:
+		c.swallow("response refused by the voice model", fault)
+		c.tell(rejected{s.what})
+		return nil
+	}
+	delete(c.asks, s.what)
+	c.tell(rejected{s.what})
+	if s.adopted {
+		return set(event, "error.event_id", "null")
+	}
+	return event
+}
+
+// stray handles an error whose event we do not know. The model that does not say which ask was refused
+// can only mean the one on the wire.
+func (c *Call) stray(event []byte, id, code string) []byte {
+	if a := c.floor.asked; code == codeActive && id == "" && a != nil {
+		c.tell(refused{a.id})
+		return nil
+	}
+	if c.ids.own(id) {
+		c.swallow("error of the voice model", gjson.GetBytes(event, "error"))
+		return nil
+	}
+	return event
+}
+
+func (c *Call) swallow(message string, fault gjson.Result) {
+	c.counts.swallowed++
+	c.log.Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
+}
+
+// disown takes our event id out of an error of the client's event.
+func (c *Call) disown(event []byte, id string) []byte {
+	if c.ids.own(id) {
+		return set(event, "error.event_id", "null")
+	}
+	return event
+}

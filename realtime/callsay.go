@@ -1,0 +1,166 @@
+package realtime
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// itemPrefix makes an item's id of an utterance's; together they fit the 32 characters that the API allows.
+const itemPrefix = "sb_"
+
+// An utterance is what the router said, until it is confirmed.
+type utterance struct {
+	handoff.Utterance
+	acked    bool // the model has the item
+	settled  bool // no response is needed (any more)
+	told     bool // confirmed
+	reworded bool // refused as an answer and sent again as a message
+}
+
+// What may still fail under an event id of ours, or one that we gave to a client's event.
+type sent struct {
+	kind    sentKind
+	what    string // the ask's tag or the utterance's id
+	adopted bool   // the client gave no event id
+}
+
+type sentKind int
+
+const (
+	sentAsk sentKind = iota
+	sentClientAsk
+	sentItem
+)
+
+// say gives an utterance to the model.
+func (c *Call) say(u handoff.Utterance) {
+	if c.utterances[u.ID] != nil {
+		return // delivered already
+	}
+	if u.CallID != "" {
+		r := c.requests[u.CallID]
+		if r == nil || r.answered {
+			c.counts.unanswerable++
+			c.log.Warn("answer without an open request", zap.String("utterance", u.ID))
+			return
+		}
+		r.answered = true
+	}
+	said := &utterance{Utterance: u, settled: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
+	c.utterances[u.ID] = said
+	c.sendItem(said, itemPrefix+u.ID)
+	c.tell(uttered{u.ID, u.CallID, u.Floor})
+}
+
+func (c *Call) sendItem(u *utterance, itemID string) {
+	id := c.ids.next()
+	c.sent[id] = sent{kind: sentItem, what: u.ID}
+	c.mask.items.hidden[itemID] = true
+	if u.CallID != "" && !u.reworded {
+		c.toModel(outputEvent(id, itemID, u.CallID, u.Text))
+		return
+	}
+	c.toModel(messageEvent(id, itemID, u.Text))
+}
+
+// acknowledged notes that the model has an item of ours.
+func (c *Call) acknowledged(itemID string) {
+	for id, s := range c.sent {
+		if s.kind != sentItem {
+			continue
+		}
+		u := c.utterances[s.what]
+		if itemID == itemPrefix+u.ID || itemID == itemPrefix+u.ID+"m" {
+			delete(c.sent, id)
+			u.acked = true
+			c.confirm(u)
+			return
+		}
+	}
+}
+
+// confirm tells the router once that a silent utterance is in the context.
+func (c *Call) confirm(u *utterance) {
+	if u.acked && u.settled && !u.told {
+		u.told = true
+		c.report(handoff.Said{ID: u.ID})
+	}
+}
+
+// itemRefused handles an item that the model did not take: an answer whose request it no longer knows is
+// given as a message, anything else is lost and stays with the router.
+func (c *Call) itemRefused(id string) {
+	u := c.utterances[id]
+	if u.CallID != "" && !u.reworded {
+		u.reworded = true
+		c.sendItem(u, itemPrefix+u.ID+"m")
+		return
+	}
+	u.told = true
+	c.log.Warn("utterance refused by the voice model", zap.String("utterance", id))
+	c.tell(withdrawn{id})
+}
+
+// tell gives the floor an event and does what it decides.
+func (c *Call) tell(e floorEvent) {
+	for _, x := range c.floor.step(e) {
+		switch x.kind {
+		case effectAsk:
+			id := c.ids.next()
+			c.sent[id] = sent{kind: sentAsk, what: x.ask}
+			c.counts.asks++
+			c.toModel(askEvent(id, x.ask, c.mask.session.now.forced))
+		case effectForward:
+			a := c.asks[x.ask]
+			c.sent[a.eventID] = sent{kind: sentClientAsk, what: x.ask, adopted: a.adopted}
+			c.toModel(a.event)
+		case effectGiven:
+			for _, id := range x.wants {
+				if u := c.utterances[id]; !u.told {
+					u.told = true
+					c.report(handoff.Said{ID: id})
+				}
+			}
+		case effectSilent:
+			for _, id := range x.wants {
+				c.utterances[id].settled = true
+				c.confirm(c.utterances[id])
+			}
+		case effectLost:
+			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.wants)))
+		case effectTimer:
+			c.alarms[x.timer] = alarm{at: time.Now().Add(floorDelay[x.timer]), gen: x.gen}
+		}
+	}
+}
+
+// hearAudio counts audio on its way to the caller.
+func (c *Call) hearAudio(event []byte) {
+	now := time.Now()
+	c.playback.add(now, deltaBytes(event), c.mask.session.rate)
+	c.alarms[alarmPlayback].at = c.playback.until
+	if !c.sounding {
+		c.hearPlayback(now)
+	}
+}
+
+// hush ends the estimate: the caller's side stopped playing.
+func (c *Call) hush() {
+	c.playback.clear()
+	c.hearPlayback(time.Now())
+}
+
+// hearPlayback tells the floor whether the model can be heard now.
+func (c *Call) hearPlayback(now time.Time) {
+	on := c.playback.on(now)
+	if !on {
+		c.alarms[alarmPlayback].at = time.Time{}
+	}
+	if on != c.sounding {
+		c.sounding = on
+		c.tell(sounding{on})
+	}
+}

@@ -1,0 +1,101 @@
+package realtime
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+)
+
+// items knows which conversation items the client must not see: our requests, their outputs and our
+// messages. It remembers a few words for each; a model session ends after an hour or two.
+type items struct {
+	hidden map[string]bool
+	calls  map[string]bool   // call ids of our requests
+	before map[string]string // what stands before a hidden item, "" for nothing
+	last   string            // newest item seen
+}
+
+func newItems() items {
+	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{}}
+}
+
+// hide hides an item, and the outputs of a request.
+func (x *items) hide(it item) {
+	x.hidden[it.id] = true
+	if it.kind == itemCall && it.callID != "" {
+		x.calls[it.callID] = true
+	}
+}
+
+// place notes where an item stands.
+func (x *items) place(id string, previous gjson.Result) {
+	if x.hidden[id] {
+		if _, known := x.before[id]; !known {
+			x.before[id] = x.last
+			if previous.Exists() {
+				x.before[id] = previous.String()
+			}
+		}
+	}
+	if id != "" {
+		x.last = id
+	}
+}
+
+// visible returns the nearest item at or before id that the client knows, or "".
+func (x *items) visible(id string) string {
+	for range len(x.before) + 1 { // a model that names a circle must not hold us
+		if !x.hidden[id] {
+			return id
+		}
+		id = x.before[id]
+	}
+	return ""
+}
+
+// repoint rewrites previous_item_id where it names a hidden item.
+func (x *items) repoint(event []byte) []byte {
+	previous := gjson.GetBytes(event, "previous_item_id")
+	if previous.Type != gjson.String || !x.hidden[previous.String()] {
+		return event
+	}
+	if id := x.visible(previous.String()); id != "" {
+		return set(event, "previous_item_id", quote(id))
+	}
+	return set(event, "previous_item_id", "null")
+}
+
+// filter drops hidden items from a list of items and tells whether there were any.
+func (x *items) filter(list gjson.Result) (string, bool) {
+	var kept []string
+	dropped := false
+	for _, r := range list.Array() {
+		if x.hidden[r.Get("id").String()] {
+			dropped = true
+			continue
+		}
+		kept = append(kept, r.Raw)
+	}
+	return "[" + strings.Join(kept, ",") + "]", dropped
+}
+
+// set patches raw JSON into an event and leaves every other byte's meaning alone.
+func set(event []byte, path, raw string) []byte {
+	out, err := sjson.SetRawBytes(event, path, []byte(raw))
+	if err != nil { // only for paths that cannot be; ours are constant
+		return event
+	}
+	return out
+}
+
+// remove deletes a field.
+func remove(event []byte, path string) []byte {
+	out, err := sjson.DeleteBytes(event, path)
+	if err != nil {
+		return event
+	}
+	return out
+}
+
+func quote(s string) string { return string(encode(s)) }

@@ -1,0 +1,254 @@
+package realtime
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+const (
+	// tagKey is our key in the metadata of every response.create that passes; its value names the ask.
+	// Clients never see it.
+	tagKey = "sb"
+	// tagOut marks the client's out-of-band responses, which need no floor.
+	tagOut = "out"
+	// maxMetadata is how many pairs a response's metadata may have (API reference).
+	maxMetadata = 16
+)
+
+type rawJSON = json.RawMessage
+
+// A mask keeps our part of a session out of the client's sight and puts it before the model. It is pure:
+// events come in and go out as raw JSON, patched where needed and otherwise the same bytes.
+type mask struct {
+	ids     *names
+	items   items
+	session session
+	asks    int                 // of the client
+	special map[string][]string // our tools in asks with tools of their own, by tag
+	owned   map[string][]string // our tools in responses that run, by response id
+	out     map[string]bool     // out-of-band responses that run
+	current string              // newest response of the default conversation
+}
+
+func newMask(ids *names) *mask {
+	return &mask{
+		ids: ids, items: newItems(), session: newSession(),
+		special: map[string][]string{}, owned: map[string][]string{}, out: map[string]bool{},
+	}
+}
+
+// A verdict is what becomes of a client's event.
+type verdict struct {
+	forward []byte // to the model, or nil
+	reply   []byte // to the client instead, or nil
+	leaked  bool   // an output for a request of ours was dropped
+}
+
+// fromClient judges any event but response.create.
+func (m *mask) fromClient(kind string, event []byte) verdict {
+	switch kind {
+	case typeSessionUpdate:
+		id := gjson.GetBytes(event, "event_id").String()
+		if id == "" {
+			id = m.ids.next()
+			event = set(event, "event_id", quote(id))
+		}
+		return verdict{forward: m.session.change(event, id)}
+	case typeItemCreate:
+		it := gjson.GetBytes(event, "item")
+		if it.Get("type").String() == itemOutput && m.items.calls[it.Get("call_id").String()] {
+			return verdict{leaked: true}
+		}
+	case typeItemRetrieve, typeItemDelete, typeItemTruncate:
+		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
+			return verdict{reply: errorEvent(m.ids.next(), clientFault{
+				kind: "invalid_request_error", code: "item_not_found", param: "item_id",
+				message: "Item with item_id '" + id + "' does not exist.", eventID: gjson.GetBytes(event, "event_id").String(),
+			})}
+		}
+	}
+	return verdict{forward: event}
+}
+
+// ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one
+// gets the client's tools alone, for its requests could not be answered.
+func (m *mask) ask(event []byte) (patched []byte, tag string) {
+	r := gjson.GetBytes(event, "response")
+	if r.Exists() && r.Type != gjson.Null && !r.IsObject() {
+		m.asks++
+		return event, "c" + strconv.Itoa(m.asks) // the model says what is wrong with it
+	}
+	if tag = tagOut; r.Get("conversation").String() != "none" {
+		m.asks++
+		tag = "c" + strconv.Itoa(m.asks)
+	}
+	event = m.askTools(event, r, tag)
+	metadata := r.Get("metadata")
+	switch {
+	case metadata.IsObject() && len(metadata.Map()) < maxMetadata:
+		event = set(event, "response.metadata."+tagKey, quote(tag))
+	case !metadata.Exists() || metadata.Type == gjson.Null:
+		event = set(event, "response.metadata", `{"`+tagKey+`":"`+tag+`"}`)
+	}
+	return event, tag
+}
+
+func (m *mask) askTools(event []byte, r gjson.Result, tag string) []byte {
+	s := &m.session
+	if s.foreign {
+		return event
+	}
+	forced := s.now.forced
+	if choice := r.Get("tool_choice"); choice.Exists() && choice.Type != gjson.Null {
+		forced = forces(choice)
+	}
+	tools := r.Get("tools")
+	switch {
+	case tools.IsArray() && tag != tagOut:
+		ours := s.allowed(tools.Raw, forced)
+		m.special[tag] = ours
+		if len(ours) > 0 {
+			event = set(event, "response.tools", s.join(tools.Raw, ours))
+		}
+	case (tag == tagOut || forced) && !tools.Exists() && len(s.now.ours) > 0:
+		if tag != tagOut {
+			m.special[tag] = nil
+		}
+		event = set(event, "response.tools", s.join(s.now.tools, nil))
+	}
+	return event
+}
+
+// fromModel returns what the client sees of a model's event, or nil. It is given every event in order,
+// but audio deltas.
+func (m *mask) fromModel(kind string, event []byte) []byte {
+	switch kind {
+	case typeSessionCreated:
+		return event // before anything of ours
+	case typeSessionUpdated:
+		m.session.learn(gjson.GetBytes(event, "session"))
+		return m.session.show(event)
+	case typeCreated, typeDone:
+		return m.response(kind, event)
+	case typeOutputAdded, typeOutputDone:
+		if m.claim(readItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String()) {
+			return nil
+		}
+		return event
+	case typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved":
+		it := readItem(gjson.GetBytes(event, "item"))
+		hidden := m.claim(it, m.current)
+		if kind != "conversation.item.retrieved" {
+			m.items.place(it.id, gjson.GetBytes(event, "previous_item_id"))
+		}
+		if hidden {
+			return nil
+		}
+		return m.items.repoint(event)
+	case typeError:
+		return event
+	}
+	if strings.HasPrefix(kind, typeTranscription) && m.session.now.transcribing {
+		return nil
+	}
+	if id := gjson.GetBytes(event, "item_id"); id.Exists() && m.items.hidden[id.String()] {
+		return nil
+	}
+	return m.items.repoint(event)
+}
+
+// claim tells whether an item is ours, and remembers it.
+func (m *mask) claim(it item, response string) bool {
+	ours := m.items.hidden[it.id]
+	switch it.kind {
+	case itemCall:
+		ours = ours || slices.Contains(m.tools(response), it.name)
+	case itemOutput:
+		ours = ours || m.items.calls[it.callID]
+	}
+	if ours && it.id != "" {
+		m.items.hide(it)
+	}
+	return ours
+}
+
+// tools names our tools in a response.
+func (m *mask) tools(response string) []string {
+	if m.out[response] {
+		return nil
+	}
+	if ours, ok := m.owned[response]; ok {
+		return ours
+	}
+	return m.session.standing()
+}
+
+// standing names our tools that the model may call now: those before the oldest unacknowledged update
+// and those after the newest.
+func (s *session) standing() []string {
+	if len(s.updates) == 0 {
+		return s.now.ours
+	}
+	return append(slices.Clone(s.updates[0].before.ours), s.now.ours...)
+}
+
+// tag returns the tag of a response.
+func tagOf(response gjson.Result) string {
+	return response.Get("metadata." + tagKey).String()
+}
+
+// response shows response.created and response.done without our tag, tools, instructions and items.
+func (m *mask) response(kind string, event []byte) []byte {
+	r := gjson.GetBytes(event, "response")
+	id, tag := r.Get("id").String(), tagOf(r)
+	if kind == typeCreated {
+		m.begin(id, tag)
+	}
+	for _, raw := range r.Get("output").Array() {
+		m.claim(readItem(raw), id)
+	}
+	if output, dropped := m.items.filter(r.Get("output")); dropped {
+		event = set(event, "response.output", output)
+	}
+	if tag != "" {
+		if len(r.Get("metadata").Map()) == 1 {
+			event = set(event, "response.metadata", "null")
+		} else {
+			event = remove(event, "response.metadata."+tagKey)
+		}
+	}
+	if tools := r.Get("tools"); tools.IsArray() {
+		if kept, dropped := without(tools, m.tools(id)); dropped {
+			event = set(event, "response.tools", kept)
+		}
+	}
+	if s := &m.session; s.now.instructing && r.Get("instructions").String() == handoff.Instructions {
+		event = restore(event, "response.instructions", s.original.instructions)
+	}
+	if kind == typeDone {
+		delete(m.owned, id)
+		delete(m.out, id)
+	}
+	return event
+}
+
+func (m *mask) begin(id, tag string) {
+	if tag == tagOut {
+		m.out[id] = true
+		return
+	}
+	m.current = id
+	ours, special := m.special[tag]
+	if special {
+		delete(m.special, tag)
+	} else {
+		ours = m.session.standing()
+	}
+	m.owned[id] = ours
+}

@@ -1,0 +1,284 @@
+package realtime
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// transcriber turns the caller's speech into words where the client did not ask for it: the router needs
+// what the caller said.
+const transcriber = `{"model":"gpt-4o-mini-transcribe"}`
+
+const (
+	pathTools         = "session.tools"
+	pathInstructions  = "session.instructions"
+	pathTranscription = "session.audio.input.transcription"
+)
+
+// A session is one session in two views: as the client set it, and as the model has it with our tools,
+// instructions and transcription.
+type session struct {
+	tools    []handoff.Tool // Set once
+	now      view
+	updates  []update // on the wire, oldest first
+	original view     // as the model made it; raw fields only
+	created  bool
+	foreign  bool // a transcription session: none of our business
+	deaf     bool // the model refused our transcription
+
+	manual bool // no turn detection
+	auto   bool // turn detection starts responses
+	rate   int  // bytes of output audio in a millisecond
+}
+
+// A view is what differs between the two views.
+type view struct {
+	tools         string   // the client's, a raw array; "" for none given
+	ours          []string // names of our tools that stand beside them
+	forced        bool     // the client forces a tool choice: ours are left out
+	instructions  string   // raw; only in the original
+	instructed    bool     // the client gave instructions
+	instructing   bool     // ours stand in their place
+	transcription string   // raw; only in the original
+	transcribed   bool     // the client asked for transcription
+	transcribing  bool     // ours stands in its place
+}
+
+// An update is a session.update on the wire.
+type update struct {
+	id     string // its event id
+	ours   bool
+	before view
+	after  view
+}
+
+func newSession() session {
+	return session{tools: handoff.Tools(), auto: true, rate: pcmRate}
+}
+
+// begin learns the model's session and returns our own updates: tools with instructions, and
+// transcription by itself, so that a model without it still takes the tools.
+func (s *session) begin(event []byte, ids *names) [][]byte {
+	r := gjson.GetBytes(event, "session")
+	s.learn(r)
+	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || s.created {
+		return nil
+	}
+	s.created = true
+	s.original = view{tools: r.Get("tools").Raw, instructions: r.Get("instructions").Raw, transcription: r.Get("audio.input.transcription").Raw}
+	if s.now.tools == "" && r.Get("tools").IsArray() {
+		s.now.tools = r.Get("tools").Raw
+	}
+	s.now.transcribed = s.now.transcribed || r.Get("audio.input.transcription").IsObject()
+	var out [][]byte
+	before := s.now
+	s.now.ours = s.allowed(s.now.tools, s.now.forced)
+	fields := object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
+	if !s.now.instructed {
+		s.now.instructing = true
+		fields["instructions"] = handoff.Instructions
+	}
+	out = append(out, s.own(ids, before, fields))
+	if !s.now.transcribed {
+		before = s.now
+		s.now.transcribing = true
+		out = append(out, s.own(ids, before, object{"type": "realtime",
+			"audio": object{"input": object{"transcription": rawJSON(transcriber)}}}))
+	}
+	return out
+}
+
+func (s *session) own(ids *names, before view, fields object) []byte {
+	id := ids.next()
+	s.updates = append(s.updates, update{id: id, ours: true, before: before, after: s.now})
+	return encode(object{"type": typeSessionUpdate, "event_id": id, "session": fields})
+}
+
+// change patches the client's session.update and follows it. id is its event id.
+func (s *session) change(event []byte, id string) []byte {
+	r := gjson.GetBytes(event, "session")
+	if !r.IsObject() || s.foreign || r.Get("type").String() == "transcription" {
+		s.foreign = s.foreign || r.Get("type").String() == "transcription"
+		s.updates = append(s.updates, update{id: id, before: s.now, after: s.now})
+		return event
+	}
+	before := s.now
+	event = s.changeTools(event, r)
+	if r.Get("instructions").Exists() {
+		s.now.instructed, s.now.instructing = true, false
+	}
+	event = s.changeTranscription(event, r)
+	if d := r.Get("audio.input.turn_detection"); d.Exists() {
+		s.detect(d)
+	}
+	s.updates = append(s.updates, update{id: id, before: before, after: s.now})
+	return event
+}
+
+// changeTools appends ours to the client's tools, or sends the client's again where ours come or go
+// because of its tool choice.
+func (s *session) changeTools(event []byte, r gjson.Result) []byte {
+	tools := r.Get("tools")
+	if tools.Exists() && !tools.IsArray() && tools.Type != gjson.Null {
+		return event // the model says what is wrong with it
+	}
+	if tools.Exists() {
+		s.now.tools = ""
+		if tools.IsArray() {
+			s.now.tools = tools.Raw
+		}
+	}
+	if choice := r.Get("tool_choice"); choice.Exists() {
+		s.now.forced = forces(choice)
+	}
+	ours := s.allowed(s.now.tools, s.now.forced)
+	if tools.Exists() || (s.created && !slices.Equal(ours, s.now.ours)) {
+		event = set(event, pathTools, s.join(s.now.tools, ours))
+		s.now.ours = ours
+	}
+	return event
+}
+
+// changeTranscription keeps ours on while the client has none. It is repeated with every change of audio,
+// because some servers replace nested objects as a whole.
+func (s *session) changeTranscription(event []byte, r gjson.Result) []byte {
+	audio, own := r.Get("audio"), r.Get("audio.input.transcription")
+	if own.Exists() {
+		s.now.transcribed = own.IsObject()
+	}
+	input := r.Get("audio.input")
+	switch {
+	case s.now.transcribed:
+		s.now.transcribing = false
+	case s.deaf || !audio.IsObject() || (input.Exists() && !input.IsObject()):
+	default:
+		event = set(event, pathTranscription, transcriber)
+		s.now.transcribing = true
+	}
+	return event
+}
+
+// show returns a session event as the client may see it, or nil for the echo of our own update.
+func (s *session) show(event []byte) []byte {
+	as := s.now
+	if len(s.updates) > 0 {
+		u := s.updates[0]
+		s.updates = s.updates[1:]
+		if u.ours {
+			return nil
+		}
+		as = u.after
+	}
+	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
+		if kept, dropped := without(tools, as.ours); dropped {
+			if kept == "[]" && s.original.tools == "" && as.tools == "" {
+				event = remove(event, pathTools)
+			} else {
+				event = set(event, pathTools, kept)
+			}
+		}
+	}
+	if as.instructing {
+		event = restore(event, pathInstructions, s.original.instructions)
+	}
+	if as.transcribing {
+		event = restore(event, pathTranscription, s.original.transcription)
+	}
+	return event
+}
+
+// restore puts back what the model had before us.
+func restore(event []byte, path, raw string) []byte {
+	if raw == "" {
+		return remove(event, path)
+	}
+	return set(event, path, raw)
+}
+
+// learn reads how turns are detected and what the output audio is.
+func (s *session) learn(r gjson.Result) {
+	if d := r.Get("audio.input.turn_detection"); d.Exists() {
+		s.detect(d)
+	}
+	if format := r.Get("audio.output.format.type"); format.Exists() {
+		s.rate = audioRate(format.String())
+	}
+}
+
+func (s *session) detect(d gjson.Result) {
+	s.manual = d.Type == gjson.Null
+	create := d.Get("create_response")
+	s.auto = !s.manual && (!create.Exists() || create.Bool())
+}
+
+// reject undoes an update that the model refused, and tells whether it was one and whether it was ours.
+func (s *session) reject(id string) (known, ours bool) {
+	i := slices.IndexFunc(s.updates, func(u update) bool { return u.id == id })
+	if i < 0 || id == "" {
+		return false, false
+	}
+	u := s.updates[i]
+	if u.ours && u.after.transcribing && !u.before.transcribing {
+		s.deaf = true
+		s.now.transcribing = false
+	} else if i == len(s.updates)-1 {
+		s.now = u.before
+	}
+	s.updates = slices.Delete(s.updates, i, i+1)
+	return true, u.ours
+}
+
+// allowed names our tools that may stand beside the client's: none while it forces a choice, and never
+// under a name that the client uses itself.
+func (s *session) allowed(tools string, forced bool) []string {
+	if forced {
+		return nil
+	}
+	var ours []string
+	for _, tool := range s.tools {
+		taken := slices.ContainsFunc(gjson.Parse(tools).Array(), func(r gjson.Result) bool {
+			return r.Get("name").String() == tool.Name
+		})
+		if !taken {
+			ours = append(ours, tool.Name)
+		}
+	}
+	return ours
+}
+
+// join appends our tools to the client's raw list.
+func (s *session) join(tools string, ours []string) string {
+	var all []string
+	for _, r := range gjson.Parse(tools).Array() {
+		all = append(all, r.Raw)
+	}
+	for _, tool := range s.tools {
+		if slices.Contains(ours, tool.Name) {
+			all = append(all, string(encode(object{"type": "function", "name": tool.Name,
+				"description": tool.Description, "parameters": tool.Parameters})))
+		}
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+// without drops our tools from a list.
+func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
+	var all []string
+	for _, r := range tools.Array() {
+		if kind := r.Get("type").String(); (kind == "function" || kind == "") && slices.Contains(ours, r.Get("name").String()) {
+			dropped = true
+			continue
+		}
+		all = append(all, r.Raw)
+	}
+	return "[" + strings.Join(all, ",") + "]", dropped
+}
+
+// forces tells whether a tool choice makes the model call something.
+func forces(choice gjson.Result) bool {
+	return choice.IsObject() || choice.String() == "required"
+}
