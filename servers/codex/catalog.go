@@ -1,0 +1,107 @@
+package codex
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// Bounds of reading.
+const (
+	maxList      = 100 // threads; the server gives no more at once
+	maxReadTurns = 10  // turns with all their items
+	maxLineRunes = 600
+)
+
+// List returns the newest threads first, at most limit and at most 100. Threads that never ran are not
+// among them.
+func (c *Conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
+	list, err := c.client.threadList(ctx, min(max(limit, 1), maxList))
+	if err != nil {
+		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	threads := make([]servers.Thread, 0, len(list))
+	for i := range list {
+		threads = append(threads, catalogThread(&list[i]))
+	}
+	return threads, nil
+}
+
+// Read returns the newest lines of a thread, oldest first, out of its newest 10 turns. More counts what
+// was left out of those, and 1 when there are older turns. A thread that never ran has no lines.
+func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
+	w, err := c.client.threadRead(ctx, thread)
+	if err != nil {
+		return servers.Text{}, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	text := servers.Text{Thread: catalogThread(&w)}
+	page, err := c.client.turnsList(ctx, thread, min(max(lines, 1), maxReadTurns), "full")
+	if refusedAs(err, refusedNeverRan) {
+		return text, nil
+	}
+	if err != nil {
+		return servers.Text{}, c.name(text.Thread.Title).fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	text.Lines = readLines(page.Data)
+	if n := len(text.Lines) - max(lines, 0); n > 0 {
+		text.Lines, text.More = text.Lines[n:], n
+	}
+	if page.NextCursor != nil {
+		text.More++
+	}
+	return text, nil
+}
+
+// catalogThread translates a thread.
+func catalogThread(w *wireThread) servers.Thread {
+	t := servers.Thread{ID: w.ID, Title: title(w), Dir: w.Cwd, Status: sessionStatus(w.Status)}
+	if w.GitInfo != nil && w.GitInfo.Branch != nil {
+		t.Branch = *w.GitInfo.Branch
+	}
+	seconds := max(w.CreatedAt, w.UpdatedAt)
+	if w.RecencyAt != nil {
+		seconds = *w.RecencyAt
+	}
+	t.Updated = time.Unix(seconds, 0)
+	return t
+}
+
+// readLines returns the readable items of turns that come newest first, oldest first.
+func readLines(turns []wireTurn) []handoff.Line {
+	var lines []handoff.Line
+	for _, w := range slices.Backward(turns) {
+		for i := range w.Items {
+			if line, ok := readLine(&w.Items[i]); ok {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// readLine puts an item into a line. Reasoning and housekeeping are left out.
+func readLine(w *wireItem) (handoff.Line, bool) {
+	item := w.item()
+	line := handoff.Line{Text: item.Text}
+	switch item.Kind {
+	case handoff.ItemMessage:
+		line.Role = "agent"
+	case handoff.ItemCommand:
+		line.Role = "command"
+	case handoff.ItemFileChange:
+		line.Role, line.Text = "edit", strings.ReplaceAll(item.Text, "\n", ", ")
+	case handoff.ItemToolCall:
+		line.Role = "tool"
+	default:
+		if w.Type != typeUserMessage {
+			return handoff.Line{}, false
+		}
+		line.Role, line.Text = "user", w.userText()
+	}
+	line.Text = clip(strings.TrimSpace(line.Text), maxLineRunes)
+	return line, line.Text != ""
+}

@@ -1,0 +1,202 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
+const (
+	handshakeTimeout = 10 * time.Second
+	readTimeout      = 10 * time.Second // thread/list, thread/read, thread/turns/list, thread/items/list
+	attachTimeout    = 20 * time.Second // thread/start, thread/resume: a cold server loads plugins
+	startTimeout     = 30 * time.Second // turn/start
+	controlTimeout   = 10 * time.Second // turn/steer, turn/interrupt, answers to questions
+	detachTimeout    = 2 * time.Second  // thread/unsubscribe
+)
+
+// An overloaded server refuses at once. Everything but turn/start is then asked again.
+const (
+	overloadTries = 5
+	overloadDelay = 50 * time.Millisecond // doubled each time, half of it random
+)
+
+var (
+	errTimeout    = errors.New("timed out")
+	errUnreadable = errors.New("unreadable response")
+)
+
+// A client is the closed set of what can be asked of an app-server. There is no method that passes a name
+// through. Errors are those of [peer.call].
+type client struct{ peer *peer }
+
+// initialize shakes hands and returns the server's version.
+func (c client) initialize(ctx context.Context) (string, error) {
+	params := initializeParams{
+		ClientInfo:   clientInfo{Name: "switchboard", Version: ownVersion()},
+		Capabilities: capabilities{ExperimentalAPI: true, OptOutNotificationMethods: optOut},
+	}
+	var result initializeResult
+	if err := c.ask(ctx, "initialize", params, handshakeTimeout, &result, nil); err != nil {
+		return "", err
+	}
+	if err := c.peer.tell(ctx, request{Method: "initialized"}); err != nil {
+		return "", err
+	}
+	return serverVersion(result.UserAgent), nil
+}
+
+// threadStart makes a thread and subscribes to it. land runs before the next frame is read.
+func (c client) threadStart(ctx context.Context, p threadStartParams, land func(*threadResult)) (*threadResult, error) {
+	var result threadResult
+	err := c.ask(ctx, "thread/start", p, attachTimeout, &result, landing(land))
+	return &result, err
+}
+
+// threadResume loads a thread if need be and subscribes to it. land runs before the next frame is read:
+// what the response tells is older than every later frame.
+func (c client) threadResume(ctx context.Context, thread string, land func(*threadResult)) (*threadResult, error) {
+	params := threadResumeParams{
+		ThreadID: thread, ExcludeTurns: true,
+		InitialTurnsPage: turnsRequest{Limit: 2, ItemsView: "notLoaded"},
+	}
+	var result threadResult
+	err := c.ask(ctx, "thread/resume", params, attachTimeout, &result, landing(land))
+	return &result, err
+}
+
+// threadUnsubscribe ends the subscription of this connection.
+func (c client) threadUnsubscribe(ctx context.Context, thread string) error {
+	return c.ask(ctx, "thread/unsubscribe", threadParams{thread}, detachTimeout, nil, nil)
+}
+
+// threadList lists threads that ran, newest first, of every model provider.
+func (c client) threadList(ctx context.Context, limit int) ([]wireThread, error) {
+	params := threadListParams{Limit: limit, SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{}}
+	var result threadListResult
+	err := c.ask(ctx, "thread/list", params, readTimeout, &result, nil)
+	return result.Data, err
+}
+
+// threadRead describes one thread.
+func (c client) threadRead(ctx context.Context, thread string) (wireThread, error) {
+	var result threadReadResult
+	err := c.ask(ctx, "thread/read", threadParams{thread}, readTimeout, &result, nil)
+	return result.Thread, err
+}
+
+// turnsList returns the newest turns, newest first; view is notLoaded, summary or full.
+func (c client) turnsList(ctx context.Context, thread string, limit int, view string) (turnsPage, error) {
+	params := turnsListParams{ThreadID: thread, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
+	var result turnsPage
+	err := c.ask(ctx, "thread/turns/list", params, readTimeout, &result, nil)
+	return result, err
+}
+
+// itemsList returns the last finished items of a turn, oldest first.
+func (c client) itemsList(ctx context.Context, thread, turn string) ([]wireItem, error) {
+	params := itemsListParams{ThreadID: thread, TurnID: turn, Limit: 50, SortDirection: "desc"}
+	var result itemsListResult
+	err := c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
+	items := make([]wireItem, 0, len(result.Data))
+	for _, entry := range slices.Backward(result.Data) {
+		items = append(items, entry.Item)
+	}
+	return items, err
+}
+
+// turnStart starts a turn: one try, never repeated, not even when the server is overloaded.
+func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
+	defer cancel()
+	raw, err := c.peer.call(ctx, "turn/start", p, landing(land))
+	if err != nil {
+		return nil, err
+	}
+	var result turnResult
+	if json.Unmarshal(raw, &result) != nil || result.Turn.ID == "" {
+		return nil, &unansweredError{errUnreadable}
+	}
+	return &result, nil
+}
+
+// turnSteer adds input to a running turn.
+func (c client) turnSteer(ctx context.Context, thread, turn, text string) error {
+	params := turnSteerParams{ThreadID: thread, ExpectedTurnID: turn, Input: textInput(text)}
+	return c.ask(ctx, "turn/steer", params, controlTimeout, new(turnSteerResult), nil)
+}
+
+// turnInterrupt interrupts a turn. The turn id must not be empty: the server would interrupt any turn.
+func (c client) turnInterrupt(ctx context.Context, thread, turn string) error {
+	return c.ask(ctx, "turn/interrupt", turnInterruptParams{thread, turn}, controlTimeout, nil, nil)
+}
+
+// answer responds to a request of the server.
+func (c client) answer(ctx context.Context, id json.RawMessage, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
+	defer cancel()
+	return c.peer.tell(ctx, answer{ID: id, Result: result})
+}
+
+// ask sends a request that may be repeated when the server is overloaded, and decodes the result.
+func (c client) ask(ctx context.Context, method string, params any, timeout time.Duration, result any, land func(json.RawMessage)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
+	delay := overloadDelay
+	for try := 1; ; try++ {
+		raw, err := c.peer.call(ctx, method, params, land)
+		if err == nil && result != nil && json.Unmarshal(raw, result) != nil {
+			return &unansweredError{errUnreadable}
+		}
+		if err == nil || try == overloadTries || !refusedAs(err, refusedOverloaded) {
+			return err
+		}
+		select {
+		case <-time.After(delay/2 + rand.N(delay/2)):
+		case <-ctx.Done():
+			return err
+		case <-c.peer.done:
+			return err
+		}
+		delay *= 2
+	}
+}
+
+// landing decodes a result for a function that runs in the reader.
+func landing[T any](land func(*T)) func(json.RawMessage) {
+	if land == nil {
+		return nil
+	}
+	return func(raw json.RawMessage) {
+		result := new(T)
+		if json.Unmarshal(raw, result) == nil {
+			land(result)
+		}
+	}
+}
+
+func textInput(text string) []userInput { return []userInput{{Type: "text", Text: text}} }
+
+// serverVersion reads "0.169.0" out of "switchboard/0.169.0 (Debian 12.0.0; x86_64) …".
+func serverVersion(userAgent string) string {
+	_, rest, ok := strings.Cut(userAgent, "/")
+	if !ok {
+		return ""
+	}
+	version, _, _ := strings.Cut(rest, " ")
+	return version
+}
+
+// ownVersion is the version of this program as it was built.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return strings.Trim(info.Main.Version, "()")
+	}
+	return "devel"
+}

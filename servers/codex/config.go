@@ -1,0 +1,89 @@
+package codex
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// Config says where an app-server is and what new threads on it get. One of URL and Command is set.
+type Config struct {
+	Name    string                 // of the server in the fleet; errors and questions carry it
+	URL     string                 // ws://IP:PORT or wss://…
+	Token   func() (string, error) // read at every dial and sent as bearer token; nil: none
+	Command []string               // a child process that speaks on its standard streams; its end kills its turns
+	Dir     string                 // of the child; "" is ours
+	Env     []string               // of the child, as NAME=value; nil is ours
+
+	// Of new threads; empty leaves the server's own setting. A resumed thread keeps what it has.
+	Model    string
+	Approval string // untrusted, on-request, never
+	Sandbox  string // read-only, workspace-write, danger-full-access
+
+	Log *zap.Logger // nil: none
+}
+
+// Dialer returns the dial function of an app-server.
+func Dialer(cfg Config) servers.Dial {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
+	return func(ctx context.Context) (*servers.Link, error) {
+		wire, err := open(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return connect(ctx, cfg, wire)
+	}
+}
+
+// open makes the transport. Errors are [*handoff.Error].
+func open(ctx context.Context, cfg Config) (transport, error) {
+	if len(cfg.Command) > 0 {
+		wire, err := startChild(cfg)
+		if err != nil {
+			return nil, handoff.Fault(handoff.CodeUnreachable, cfg.Name, err.Error())
+		}
+		return wire, nil
+	}
+	return dialWebSocket(ctx, cfg)
+}
+
+// connect shakes hands over a transport and keeps the connection running until it is lost or closed.
+func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, error) {
+	c := &Conn{
+		cfg: cfg, log: cfg.Log,
+		generation: strings.ToLower(rand.Text()[:10]),
+		ended:      make(chan struct{}),
+		threads:    map[string]*thread{},
+	}
+	c.peer = newPeer(wire, cfg.Log, c.handle)
+	c.client = client{c.peer}
+	go func() { // ends with the connection; Close awaits it
+		defer close(c.ended)
+		c.peer.run()
+		c.logEnd()
+	}()
+	version, err := c.client.initialize(ctx)
+	if err != nil {
+		_ = c.Close()
+		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	c.log.Debug("connected", zap.String("version", version))
+	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version}, nil
+}
+
+// logEnd tells why the connection ended and what was left out on the way.
+func (c *Conn) logEnd() {
+	c.log.Debug("connection ended",
+		zap.String("reason", c.peer.lost().Error()),
+		zap.Uint64("malformed", c.peer.malformed.Load()),
+		zap.Uint64("late", c.peer.late.Load()),
+		zap.Uint64("forgotten", c.forgotten.Load()))
+}

@@ -1,0 +1,270 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// A Conn is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
+// is safe for concurrent use.
+type Conn struct {
+	cfg        Config        // Set once
+	log        *zap.Logger   // Set once
+	generation string        // Set once: tells questions of this connection from those of another
+	peer       *peer         // Set once
+	client     client        // Set once
+	ended      chan struct{} // Set once, closed when no goroutine of the connection is left
+
+	mu      sync.Mutex
+	threads map[string]*thread // Guarded by mu: those that somebody attached or is attaching
+
+	forgotten atomic.Uint64 // turns forgotten before anybody followed them
+}
+
+// Attach resumes a thread and subscribes to it, once for all who attach it.
+func (c *Conn) Attach(ctx context.Context, id string) (handoff.Attached, error) {
+	t := c.hold(id)
+	if err := c.subscribe(ctx, t); err != nil {
+		_ = c.release(t)
+		return handoff.Attached{}, err
+	}
+	return c.attached(t), nil
+}
+
+// Create makes a fresh thread with the configured model and policy.
+func (c *Conn) Create(ctx context.Context, dir string) (handoff.Attached, error) {
+	params := threadStartParams{Cwd: dir, Model: c.cfg.Model, ApprovalPolicy: c.cfg.Approval, Sandbox: c.cfg.Sandbox}
+	var t *thread
+	result, err := c.client.threadStart(ctx, params, func(r *threadResult) {
+		if r.Thread.ID != "" {
+			t = c.hold(r.Thread.ID)
+			t.snapshot(r)
+		}
+	})
+	switch {
+	case err != nil:
+		err = c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	case t == nil:
+		err = handoff.Fault(handoff.CodeRefused, c.cfg.Name, "thread/start gave no thread")
+	case looser(result, c.cfg):
+		err = handoff.Fault(handoff.CodeRefused, c.cfg.Name, "the new session would have a looser policy than configured")
+	default:
+		return c.attached(t), nil
+	}
+	if t != nil {
+		_ = c.release(t)
+	}
+	return handoff.Attached{}, err
+}
+
+// Close ends the connection and returns when its goroutines have ended.
+func (c *Conn) Close() error {
+	c.peer.lose(errClosed)
+	<-c.ended
+	return nil
+}
+
+// attached describes a subscribed thread.
+func (c *Conn) attached(t *thread) handoff.Attached {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return handoff.Attached{
+		Agent:   &agent{conn: c, thread: t, closed: make(chan struct{})},
+		Target:  handoff.Target{Thread: t.id},
+		Title:   t.title,
+		Running: t.running,
+		Newest:  t.newest,
+	}
+}
+
+// hold counts one more attachment of a thread.
+func (c *Conn) hold(id string) *thread {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.threads[id]
+	if t == nil {
+		t = newThread(id, &c.forgotten)
+		c.threads[id] = t
+	}
+	t.refs++
+	return t
+}
+
+// letGo counts one attachment less and reports whether it was the last.
+func (c *Conn) letGo(t *thread) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.refs--
+	c.dropLocked(t)
+	return t.refs == 0
+}
+
+// dropLocked forgets a thread that nobody attaches and that we are not subscribed to.
+func (c *Conn) dropLocked(t *thread) {
+	if t.refs == 0 && !t.isSubscribed() && c.threads[t.id] == t {
+		delete(c.threads, t.id)
+	}
+}
+
+// release ends one attachment; the last one unsubscribes, best effort and bounded.
+func (c *Conn) release(t *thread) error {
+	if !c.letGo(t) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), detachTimeout, errTimeout)
+	defer cancel()
+	if err := t.lock(ctx); err != nil {
+		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	defer t.unlock()
+	if !c.leave(t) {
+		return nil
+	}
+	err := c.client.threadUnsubscribe(ctx, t.id)
+	c.mu.Lock()
+	c.dropLocked(t)
+	c.mu.Unlock()
+	if err != nil && c.peer.lost() == nil {
+		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	return nil
+}
+
+// leave marks a thread that nobody attaches as unsubscribed, and reports whether it was subscribed.
+func (c *Conn) leave(t *thread) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t.refs == 0 && t.setUnsubscribed()
+}
+
+// subscribe resumes a thread unless it is subscribed.
+func (c *Conn) subscribe(ctx context.Context, t *thread) error {
+	if t.isSubscribed() { // and it stays so, because the caller holds it
+		return nil
+	}
+	if err := t.lock(ctx); err != nil {
+		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	defer t.unlock()
+	if t.isSubscribed() {
+		return nil
+	}
+	return c.resume(ctx, t)
+}
+
+// resume resumes a thread. The caller holds its gate.
+func (c *Conn) resume(ctx context.Context, t *thread) error {
+	result, err := c.client.threadResume(ctx, t.id, func(r *threadResult) {
+		if r.Thread.ID == t.id {
+			t.snapshot(r)
+		}
+	})
+	if err != nil {
+		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	if other := result.Thread.ID; other != t.id {
+		c.unsubscribeOther(ctx, other)
+		return handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, "thread/resume gave another thread")
+	}
+	page := result.InitialTurnsPage
+	if page == nil {
+		page = c.reread(ctx, t)
+	}
+	return c.doubt(ctx, t, page)
+}
+
+// unsubscribeOther leaves a thread that was not asked for, unless somebody here uses it.
+func (c *Conn) unsubscribeOther(ctx context.Context, id string) {
+	c.mu.Lock()
+	_, used := c.threads[id]
+	c.mu.Unlock()
+	if id == "" || used {
+		return
+	}
+	if err := c.client.threadUnsubscribe(ctx, id); err != nil {
+		c.log.Debug("unsubscribe from a thread that was not asked for", zap.Error(err))
+	}
+}
+
+// doubts is when a newest turn that reads as interrupted without an end is read again. At its edges a
+// turn is reported so although it runs or has completed; 120 ms later it never was (12 of 12). Only a
+// crash of the server leaves it so.
+var doubts = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}
+
+// doubtful reports whether a turn may be something else than it says.
+func doubtful(w wireTurn) bool { return w.Status == statusInterrupted && w.CompletedAt == nil }
+
+// doubt reads a doubtful newest turn again.
+func (c *Conn) doubt(ctx context.Context, t *thread, page *turnsPage) error {
+	for _, delay := range doubts {
+		if page == nil || len(page.Data) == 0 || !doubtful(page.Data[0]) {
+			return nil
+		}
+		select {
+		case <-time.After(delay):
+		case <-c.peer.done:
+			return c.name("").fault(&notSentError{c.peer.lost()}, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		case <-ctx.Done():
+			return c.name("").fault(context.Cause(ctx), handoff.CodeUnreachable, handoff.CodeUnreachable)
+		}
+		page = c.reread(ctx, t)
+	}
+	return nil
+}
+
+// reread reads the newest turn and takes it over, unless turns were heard to begin or end meanwhile.
+// A thread that never ran has none.
+func (c *Conn) reread(ctx context.Context, t *thread) *turnsPage {
+	before := t.turnsHeard()
+	page, err := c.client.turnsList(ctx, t.id, 1, "notLoaded")
+	if err != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.heard == before {
+		t.adoptLocked(page.Data)
+	}
+	return &page
+}
+
+// handle routes what the server says. It runs in the reader and never waits.
+func (c *Conn) handle(m message) {
+	var n note
+	if json.Unmarshal(m.Params, &n) != nil || n.ThreadID == "" {
+		return
+	}
+	c.mu.Lock()
+	t := c.threads[n.ThreadID]
+	c.mu.Unlock()
+	if t == nil { // somebody else's
+		return
+	}
+	if m.ID == nil {
+		t.hear(m.Method, &n)
+		return
+	}
+	var p askParams
+	if json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	if q, ok := p.describe(m.Method); ok {
+		t.ask(c.questionID(m.ID), m, p, q)
+	}
+}
+
+// questionID binds a request of the server to this connection: its numbers begin again at 0 when the
+// server is restarted.
+func (c *Conn) questionID(wireID json.RawMessage) handoff.QuestionID {
+	return handoff.QuestionID(c.cfg.Name + ":" + c.generation + ":" + string(wireID))
+}
+
+// name returns what errors call this server and a session.
+func (c *Conn) name(session string) naming { return naming{server: c.cfg.Name, session: session} }

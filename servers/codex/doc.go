@@ -1,0 +1,26 @@
+// Package codex talks to one Codex app-server: JSON-RPC over a WebSocket or over the standard streams of
+// a child process.
+//
+// It implements [servers.Dial]: threads are attached, given turns, followed, steered, interrupted, asked
+// about, listed and read. It must not know voice, calls, callers or other servers, and it is never a raw
+// proxy: the methods of [client] are all that can be sent.
+//
+// # Layers
+//
+// A transport moves whole frames. A peer is JSON-RPC on a transport: it matches responses to requests. A
+// client is the closed set of methods. A [Conn] routes what the server says to threads; each thread sorts
+// it by turn (tracker) and keeps it for whoever follows (spool). Tracker, spool, classification and policy
+// are pure.
+//
+// # Concurrency
+//
+// A connection has one reader and one writer. The reader sorts frames into bounded spools and never waits
+// for anybody, so a slow follower cannot make the server queue. What depends on the order of frames (a
+// resumed thread's snapshot, the id of a started turn) is taken over by the reader itself, before it reads
+// the next frame.
+//
+// # Facts
+//
+// Protocol facts are those of codex 0.169.0, from its generated schema and from recorded transcripts
+// (testdata).
+package codex

@@ -1,0 +1,146 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// A refusal is what an error response of the server means to us.
+type refusal int
+
+const (
+	refusedOther      refusal = iota
+	refusedUnloaded           // the thread is not in the server's memory, or not there at all
+	refusedGone               // there is no such thread to resume
+	refusedNeverRan           // the thread exists but has no turns to list
+	refusedArchived           // the thread is archived
+	refusedInUse              // another process has the thread open
+	refusedBadID              // not a thread id at all
+	refusedNoTurn             // the turn does not run any more
+	refusedOverloaded         // too many requests; try again later
+	refusedTooLarge           // the input is too long
+)
+
+// codeOverloaded is the only error code of the server that means something by itself.
+const codeOverloaded = -32001
+
+// refusals maps what the server writes, in lower case, to what it means. First match wins. The wording is
+// that of codex 0.169.0; six other projects are known to have matched too little of it.
+var refusals = []struct {
+	text string
+	is   refusal
+}{
+	{"invalid request:", refusedOther}, // lists every method name: must not be searched for the others
+	{"no rollout found for thread id", refusedGone},
+	{" is archived", refusedArchived},
+	{"already has an active writer", refusedInUse},
+	{"invalid thread id", refusedBadID},
+	{"invalid session id", refusedBadID},
+	{"thread not found", refusedUnloaded},
+	{"thread not loaded", refusedGone},
+	{"list_turns is not supported", refusedNeverRan},
+	{"is not materialized yet", refusedNeverRan},
+	{"ephemeral threads do not support", refusedNeverRan},
+	{"no active turn", refusedNoTurn},
+	{"expected active turn id", refusedNoTurn},
+	{"server overloaded", refusedOverloaded},
+}
+
+// classify reads an error response.
+func classify(e *rpcError) refusal {
+	if e.Code == codeOverloaded {
+		return refusedOverloaded
+	}
+	var data struct {
+		InputErrorCode string `json:"input_error_code"`
+	}
+	if json.Unmarshal(e.Data, &data) == nil && data.InputErrorCode == "input_too_large" {
+		return refusedTooLarge
+	}
+	text := strings.ToLower(e.Message)
+	for _, row := range refusals {
+		if strings.Contains(text, row.text) {
+			return row.is
+		}
+	}
+	return refusedOther
+}
+
+// refusedAs reports whether err is an error response of this meaning.
+func refusedAs(err error, is refusal) bool {
+	e, ok := errors.AsType[*rpcError](err)
+	return ok && classify(e) == is
+}
+
+// wasNotSent reports whether a frame certainly never left.
+func wasNotSent(err error) bool {
+	_, ok := errors.AsType[*notSentError](err)
+	return ok
+}
+
+// codes is what each refusal means in the vocabulary of [handoff].
+var codes = map[refusal]handoff.Code{
+	refusedOther:      handoff.CodeRefused,
+	refusedUnloaded:   handoff.CodeSessionGone,
+	refusedGone:       handoff.CodeSessionGone,
+	refusedNeverRan:   handoff.CodeSessionGone,
+	refusedArchived:   handoff.CodeSessionArchived,
+	refusedInUse:      handoff.CodeSessionInUse,
+	refusedBadID:      handoff.CodeUnknownSession,
+	refusedNoTurn:     handoff.CodeNotPending,
+	refusedOverloaded: handoff.CodeOverloaded,
+	refusedTooLarge:   handoff.CodeTooLarge,
+}
+
+// unnamedSession stands where a spoken sentence names a session that we only know by its id.
+const unnamedSession = "you named"
+
+// A naming is what errors call things. Ids are never said.
+type naming struct {
+	server  string
+	session string // its title, or ""
+}
+
+// subject returns what fills the spoken phrase of a code.
+func (n naming) subject(code handoff.Code) string {
+	switch code {
+	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionInUse, handoff.CodeUnknownSession:
+		if n.session == "" {
+			return unnamedSession
+		}
+		return n.session
+	case handoff.CodeTooLarge:
+		return "the request"
+	}
+	return n.server
+}
+
+// fault translates an error of a peer. Unsent and unanswered requests get the code given for each: only
+// the caller knows what an unanswered one may have done.
+func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error {
+	if e, ok := errors.AsType[*handoff.Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*rpcError](err); ok {
+		code := codes[classify(e)]
+		return handoff.Fault(code, n.subject(code), clip(e.Message, maxDetail))
+	}
+	code := unanswered
+	if wasNotSent(err) {
+		code = unsent
+	}
+	switch {
+	case errors.Is(err, errTooMany):
+		code = handoff.CodeOverloaded
+	case errors.Is(err, errFrameTooLarge):
+		code = handoff.CodeTooLarge
+	}
+	return handoff.Fault(code, n.subject(code), clip(err.Error(), maxDetail))
+}
+
+// maxDetail bounds what an error quotes of the server, in runes: unknown methods are answered with a list
+// of all of them.
+const maxDetail = 300

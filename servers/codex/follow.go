@@ -1,0 +1,225 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// How long a follower waits for what should come before it reads the thread.
+const (
+	restGrace   = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
+	startGrace  = 10 * time.Second // a started turn shows itself
+	settlePause = time.Second // after a reading that decided nothing; doubled each time
+	settleMax   = 30 * time.Second
+)
+
+// maxMissing is how often a turn may be missing in its thread before it counts as lost.
+const maxMissing = 3
+
+var (
+	errDetached = errors.New("detached")
+	errBurst    = errors.New("updates came faster than they were read")
+	errMissing  = errors.New("the turn is not in its thread")
+)
+
+// A follower reads one turn.
+type follower struct {
+	agent *agent // Set once
+	turn  *turn  // Set once
+
+	// Owned by the loop of Follow.
+	pause   time.Duration // until the next reading of the thread; 0: by the state of the turn
+	doubts  int           // readings that showed the turn interrupted without an end
+	missing int           // readings that did not show the turn
+}
+
+// Follow yields the updates of exactly one turn. What happened before the thread was attached is not
+// repeated; what was heard since is, also when Follow is called late.
+func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return func(yield func(handoff.Update, error) bool) {
+		f := &follower{agent: a, turn: a.thread.follow(id)}
+		for {
+			for u := range a.thread.updates(f.turn) {
+				if !yield(u, nil) {
+					return
+				}
+				if _, ended := u.(handoff.TurnEnded); ended {
+					a.thread.forget(f.turn)
+					return
+				}
+			}
+			if err := f.wait(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// wait returns when there may be something to read, or with the error that ends following.
+func (f *follower) wait(ctx context.Context) error {
+	name := f.agent.name()
+	patience := f.agent.thread.patience(f.turn)
+	if patience > 0 && f.pause > 0 {
+		patience = f.pause
+	}
+	var timeout <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	var cause error
+	select {
+	case <-f.turn.wake:
+		return f.agent.thread.fate(f.turn, name)
+	case <-timeout:
+		cause = f.settle(ctx)
+	case <-ctx.Done():
+		return handoff.AsError(context.Cause(ctx))
+	case <-f.agent.closed:
+		cause = errDetached
+	case <-f.agent.conn.peer.done:
+		if f.agent.thread.pending(f.turn) {
+			return nil // what was heard before the loss is read first
+		}
+		cause = f.agent.conn.peer.lost()
+	}
+	if cause == nil {
+		return nil
+	}
+	return name.fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
+}
+
+// settle reads what became of a turn whose end did not come. It returns an error when the turn is lost.
+func (f *follower) settle(ctx context.Context) error {
+	c, t := f.agent.conn, f.agent.thread
+	page, err := c.client.turnsList(ctx, t.id, 5, "notLoaded")
+	if err != nil && !refusedAs(err, refusedNeverRan) {
+		f.pause = nextPause(f.pause)
+		return nil // a lost connection shows by itself
+	}
+	i := slices.IndexFunc(page.Data, func(w wireTurn) bool { return w.ID == string(f.turn.id) })
+	if i < 0 {
+		f.pause = nextPause(f.pause)
+		if f.missing++; f.missing >= maxMissing {
+			return errMissing
+		}
+		return nil
+	}
+	w := page.Data[i]
+	switch {
+	case w.Status == statusInProgress:
+		f.pause = nextPause(f.pause)
+		t.seen(f.turn)
+		return nil
+	case doubtful(w) && f.doubts < len(doubts):
+		f.pause = doubts[f.doubts]
+		f.doubts++
+		return nil
+	}
+	items, err := c.client.itemsList(ctx, t.id, w.ID)
+	if err != nil {
+		items = nil // the end is known; what was heard of the text must do
+	}
+	t.conclude(f.turn, &w, items)
+	return nil
+}
+
+// nextPause returns the pause after one that decided nothing.
+func nextPause(pause time.Duration) time.Duration {
+	return min(max(2*pause, settlePause), settleMax)
+}
+
+// follow begins to read a turn.
+func (t *thread) follow(id handoff.TurnID) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.findLocked(id)
+	if k == nil {
+		k = t.turnLocked(id)
+		k.resting = t.running != id // nothing will be heard of it: read what became of it
+	}
+	k.read = true
+	return k
+}
+
+// updates yields what is kept of a turn, oldest first.
+func (t *thread) updates(k *turn) iter.Seq[handoff.Update] {
+	return func(yield func(handoff.Update) bool) {
+		for {
+			t.mu.Lock()
+			u, ok := k.spool.take()
+			t.mu.Unlock()
+			if !ok || !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// pending reports whether something of a turn is unread.
+func (t *thread) pending(k *turn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(k.spool.queue) > 0
+}
+
+// patience returns how long to wait for a turn before reading its thread; 0: for ever.
+func (t *thread) patience(k *turn) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case k.resting:
+		return restGrace
+	case !k.tracker.started:
+		return startGrace
+	}
+	return 0
+}
+
+// fate returns an error for a turn that was given up.
+func (t *thread) fate(k *turn, name naming) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k.spool.burst {
+		return name.fault(errBurst, handoff.CodeAgentGone, handoff.CodeAgentGone)
+	}
+	return nil
+}
+
+// seen notes that a reading showed the turn running.
+func (t *thread) seen(k *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k.report(k.tracker.begin())
+}
+
+// conclude ends a turn by what was read of it.
+func (t *thread) conclude(k *turn, w *wireTurn, items []wireItem) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running == k.id {
+		t.running = ""
+	}
+	t.endLocked(k, w, items)
+}
+
+// forget drops a turn that was read to its end.
+func (t *thread) forget(k *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turns = slices.DeleteFunc(t.turns, func(o *turn) bool { return o == k })
+}
+
+// runs returns the turn that runs, or "", and the newest turn.
+func (t *thread) runs() (running, newest handoff.TurnID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running, t.newest
+}

@@ -1,0 +1,87 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// maxFrame is the largest frame sent or accepted, in bytes. The server drops connections that send more
+// (20 MiB were refused), and nothing it says to us is near it.
+const maxFrame = 16 << 20
+
+// A message is one JSON-RPC frame. The app-server sends no "jsonrpc" field. Only notifications carry
+// emittedAtMs.
+type message struct {
+	ID          json.RawMessage `json:"id,omitempty"`
+	Method      string          `json:"method,omitempty"`
+	Params      json.RawMessage `json:"params,omitempty"`
+	Result      json.RawMessage `json:"result,omitempty"`
+	Error       *rpcError       `json:"error,omitempty"`
+	EmittedAtMs int64           `json:"emittedAtMs,omitempty"`
+}
+
+// rpcError is the error of a response. Nearly every refusal has code -32600, so that only the text tells
+// them apart.
+type rpcError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Error returns the code and the server's words.
+func (e *rpcError) Error() string { return fmt.Sprintf("%d: %s", e.Code, e.Message) }
+
+// A messageKind says what a frame is.
+type messageKind int
+
+const (
+	kindNotification messageKind = iota
+	kindRequest                  // the server asks us
+	kindResponse
+	kindMalformed
+)
+
+// parse decodes a frame.
+func parse(frame []byte) (message, messageKind) {
+	var m message
+	if json.Unmarshal(frame, &m) != nil {
+		return message{}, kindMalformed
+	}
+	hasID := len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null"))
+	switch {
+	case m.Method != "" && hasID:
+		return m, kindRequest
+	case m.Method != "":
+		return m, kindNotification
+	case hasID && (m.Error != nil || m.Result != nil):
+		return m, kindResponse
+	}
+	return m, kindMalformed
+}
+
+// encode makes a frame. The server closes connections that send invalid UTF-8, so it is replaced.
+func encode(v any) ([]byte, error) {
+	frame, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	frame = bytes.ToValidUTF8(frame, []byte("\ufffd"))
+	if len(frame) > maxFrame {
+		return nil, errFrameTooLarge
+	}
+	return frame, nil
+}
+
+// request is a request or, without an id, a notification of ours.
+type request struct {
+	ID     *int64 `json:"id,omitempty"`
+	Method string `json:"method"`
+	Params any    `json:"params,omitempty"`
+}
+
+// answer is our response to a request of the server. The id is sent back as it came.
+type answer struct {
+	ID     json.RawMessage `json:"id"`
+	Result any             `json:"result"`
+}

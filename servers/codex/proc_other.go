@@ -1,0 +1,14 @@
+//go:build !unix
+
+package codex
+
+import "os/exec"
+
+// ownGroup does nothing where there are no process groups.
+func ownGroup(*exec.Cmd) {}
+
+// terminate ends a child.
+func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// kill ends a child.
+func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

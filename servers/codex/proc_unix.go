@@ -1,0 +1,18 @@
+//go:build unix
+
+package codex
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup gives a child a process group of its own, so that a Ctrl-C at the terminal does not reach it
+// and that its own children can be ended with it.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// terminate asks the group of a child to end.
+func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+
+// kill ends the group of a child.
+func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,0 +1,244 @@
+package codex
+
+import "encoding/json"
+
+// The part of the app-server protocol that is used, codex 0.169.0. Beside each type stands the method it
+// belongs to. A test holds every field name against recorded frames.
+
+// initializeParams: initialize. clientInfo.name becomes the originator of threads and must be a valid
+// HTTP header value.
+type initializeParams struct {
+	ClientInfo   clientInfo   `json:"clientInfo"`
+	Capabilities capabilities `json:"capabilities"`
+}
+
+type clientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+type capabilities struct {
+	ExperimentalAPI           bool     `json:"experimentalApi"` // additionalContext needs it
+	OptOutNotificationMethods []string `json:"optOutNotificationMethods"`
+}
+
+// initializeResult: initialize. The version stands only inside userAgent, as "name/VERSION (…".
+type initializeResult struct {
+	UserAgent string `json:"userAgent"`
+}
+
+// threadStartParams: thread/start. Empty fields leave the server's own settings.
+type threadStartParams struct {
+	Cwd            string `json:"cwd,omitempty"`
+	Model          string `json:"model,omitempty"`
+	ApprovalPolicy string `json:"approvalPolicy,omitempty"`
+	Sandbox        string `json:"sandbox,omitempty"`
+}
+
+// threadResult: thread/start, thread/resume. InitialTurnsPage comes with thread/resume alone.
+type threadResult struct {
+	Thread           wireThread      `json:"thread"`
+	ApprovalPolicy   json.RawMessage `json:"approvalPolicy"` // a word, or an object of rules
+	Sandbox          sandboxPolicy   `json:"sandbox"`
+	InitialTurnsPage *turnsPage      `json:"initialTurnsPage"`
+}
+
+type sandboxPolicy struct {
+	Type string `json:"type"` // readOnly, workspaceWrite, dangerFullAccess, externalSandbox
+}
+
+// threadResumeParams: thread/resume. Without excludeTurns the whole history comes, which costs 55–340 ms
+// at 200 turns.
+type threadResumeParams struct {
+	ThreadID         string       `json:"threadId"`
+	ExcludeTurns     bool         `json:"excludeTurns"`
+	InitialTurnsPage turnsRequest `json:"initialTurnsPage"`
+}
+
+type turnsRequest struct {
+	Limit     int    `json:"limit"`
+	ItemsView string `json:"itemsView"` // notLoaded, summary or full
+}
+
+// threadParams: thread/unsubscribe, thread/read.
+type threadParams struct {
+	ThreadID string `json:"threadId"`
+}
+
+// threadReadResult: thread/read.
+type threadReadResult struct {
+	Thread wireThread `json:"thread"`
+}
+
+// threadListParams: thread/list. Without modelProviders only threads of the default provider are listed.
+type threadListParams struct {
+	Limit          int      `json:"limit"` // the server clamps it to 1..100
+	SortKey        string   `json:"sortKey"`
+	SortDirection  string   `json:"sortDirection"`
+	ModelProviders []string `json:"modelProviders"`
+}
+
+// threadListResult: thread/list.
+type threadListResult struct {
+	Data []wireThread `json:"data"`
+}
+
+// turnsListParams: thread/turns/list. Newest first unless told otherwise; works for threads that are not
+// loaded.
+type turnsListParams struct {
+	ThreadID string `json:"threadId"`
+	turnsRequest
+}
+
+// turnsPage: thread/turns/list, and initialTurnsPage of thread/resume.
+type turnsPage struct {
+	Data       []wireTurn `json:"data"`
+	NextCursor *string    `json:"nextCursor"`
+}
+
+// itemsListParams: thread/items/list.
+type itemsListParams struct {
+	ThreadID      string `json:"threadId"`
+	TurnID        string `json:"turnId"`
+	Limit         int    `json:"limit"`
+	SortDirection string `json:"sortDirection"`
+}
+
+// itemsListResult: thread/items/list.
+type itemsListResult struct {
+	Data []struct {
+		Item wireItem `json:"item"`
+	} `json:"data"`
+}
+
+// turnStartParams: turn/start. The client message id is stored with the message and comes back as
+// clientId of its userMessage item; it is no idempotency key.
+type turnStartParams struct {
+	ThreadID            string                  `json:"threadId"`
+	Input               []userInput             `json:"input"`
+	ClientUserMessageID string                  `json:"clientUserMessageId,omitempty"`
+	AdditionalContext   map[string]contextEntry `json:"additionalContext,omitempty"`
+}
+
+type userInput struct {
+	Type string `json:"type"` // text; what came in may also hold images
+	Text string `json:"text"`
+}
+
+// contextEntry stands before the user's message: as a developer message (application) or as the quoted
+// output of a tool (untrusted).
+type contextEntry struct {
+	Value string `json:"value"`
+	Kind  string `json:"kind"`
+}
+
+// turnResult: turn/start. When a turn runs already its id comes back and the input joins it.
+type turnResult struct {
+	Turn wireTurn `json:"turn"`
+}
+
+// turnSteerParams: turn/steer.
+type turnSteerParams struct {
+	ThreadID       string      `json:"threadId"`
+	ExpectedTurnID string      `json:"expectedTurnId"`
+	Input          []userInput `json:"input"`
+}
+
+// turnSteerResult: turn/steer.
+type turnSteerResult struct {
+	TurnID string `json:"turnId"`
+}
+
+// turnInterruptParams: turn/interrupt. An empty turn id would interrupt whatever runs.
+type turnInterruptParams struct {
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId"`
+}
+
+// wireThread is a thread in thread/start, thread/resume, thread/list and thread/read.
+type wireThread struct {
+	ID        string       `json:"id"`
+	Preview   string       `json:"preview"` // the first message of the user
+	Name      *string      `json:"name"`
+	Cwd       string       `json:"cwd"`
+	CreatedAt int64        `json:"createdAt"` // seconds
+	UpdatedAt int64        `json:"updatedAt"` // seconds
+	RecencyAt *int64       `json:"recencyAt"` // seconds
+	Status    threadStatus `json:"status"`
+	GitInfo   *struct {
+		Branch *string `json:"branch"`
+	} `json:"gitInfo"`
+}
+
+type threadStatus struct {
+	Type        string   `json:"type"` // notLoaded, idle, systemError, active
+	ActiveFlags []string `json:"activeFlags,omitempty"`
+}
+
+// wireTurn is a turn in turn/started, turn/completed, turn/start and thread/turns/list. In turn/completed
+// the items are at most the last message of the agent.
+type wireTurn struct {
+	ID          string     `json:"id"`
+	Status      string     `json:"status"`
+	CompletedAt *int64     `json:"completedAt"`
+	Items       []wireItem `json:"items"`
+	Error       *wireError `json:"error"`
+}
+
+// Statuses of a turn. A turn that ended has completedAt; an interrupted one without it is a snapshot taken
+// at the edge of a turn, or a turn that a crash of the server cut.
+const (
+	statusInProgress  = "inProgress"
+	statusCompleted   = "completed"
+	statusFailed      = "failed"
+	statusInterrupted = "interrupted"
+)
+
+type wireError struct {
+	Message           string  `json:"message"`
+	AdditionalDetails *string `json:"additionalDetails"`
+}
+
+// Notifications that are used.
+const (
+	noteTurnStarted    = "turn/started"
+	noteTurnCompleted  = "turn/completed"
+	noteItemStarted    = "item/started"
+	noteItemCompleted  = "item/completed"
+	noteMessageDelta   = "item/agentMessage/delta"
+	noteOutputDelta    = "item/commandExecution/outputDelta"
+	noteError          = "error"
+	noteThreadStatus   = "thread/status/changed"
+	noteThreadName     = "thread/name/updated"
+	noteThreadClosed   = "thread/closed"
+	noteRequestSettled = "serverRequest/resolved"
+)
+
+// optOut is what the server need not send: nothing here is read, and some of it comes with every step.
+var optOut = []string{
+	"account/rateLimits/updated", "account/updated", "app/list/updated", "configWarning", "deprecationNotice",
+	"hook/completed", "hook/started", "item/commandExecution/terminalInteraction", "item/fileChange/outputDelta",
+	"item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/plan/delta", "item/reasoning/summaryPartAdded",
+	"item/reasoning/summaryTextDelta", "item/reasoning/textDelta", "mcpServer/startupStatus/updated",
+	"remoteControl/status/changed", "skills/changed", "thread/environment/connected", "thread/environment/disconnected",
+	"thread/goal/cleared", "thread/goal/updated", "thread/queue/changed", "thread/readState/changed",
+	"thread/settings/updated", "thread/started", "thread/tokenUsage/updated", "turn/diff/updated",
+	"turn/moderationMetadata", "turn/plan/updated", "warning",
+	"thread/realtime/item/completed", "thread/realtime/item/started", "thread/realtime/item/transcript/delta",
+	"thread/realtime/itemAdded", "thread/realtime/outputAudio/delta", "thread/realtime/transcript/delta",
+	"thread/realtime/transcript/done",
+}
+
+// note is a notification or a request of the server, as far as it is used. Every method fills some of it.
+type note struct {
+	ThreadID   string          `json:"threadId"`
+	TurnID     string          `json:"turnId"`     // item/*, error and requests
+	Turn       *wireTurn       `json:"turn"`       // turn/started, turn/completed
+	Item       *wireItem       `json:"item"`       // item/started, item/completed
+	ItemID     string          `json:"itemId"`     // deltas and requests
+	Delta      string          `json:"delta"`      // deltas
+	WillRetry  bool            `json:"willRetry"`  // error
+	Status     *threadStatus   `json:"status"`     // thread/status/changed
+	ThreadName *string         `json:"threadName"` // thread/name/updated
+	RequestID  json.RawMessage `json:"requestId"`  // serverRequest/resolved
+}

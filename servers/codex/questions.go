@@ -1,0 +1,300 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Requests of the server that ask a person.
+const (
+	askCommand     = "item/commandExecution/requestApproval"
+	askFileChange  = "item/fileChange/requestApproval"
+	askPermissions = "item/permissions/requestApproval"
+	askInput       = "item/tool/requestUserInput"
+	askElicitation = "mcpServer/elicitation/request"
+)
+
+// maxQuestions is how many open requests of one thread are kept. Further ones are left to the other
+// clients of the server; a turn waits at one or two.
+const maxQuestions = 64
+
+// openQuestion is a request of the server that nobody has answered.
+type openQuestion struct {
+	wireID    json.RawMessage  // Set once; sent back as it came
+	method    string           // Set once
+	asked     askParams        // Set once
+	question  handoff.Question // Set once
+	announced bool             // Guarded by the thread's mu: the follower knows of it
+	answered  bool             // Guarded by the thread's mu: our answer is on its way
+}
+
+// askParams is the params of every request that asks a person.
+type askParams struct {
+	ThreadID           string            `json:"threadId"`
+	TurnID             string            `json:"turnId"`
+	ItemID             string            `json:"itemId"`
+	Command            string            `json:"command"`            // command
+	Cwd                string            `json:"cwd"`                // command, permissions
+	Reason             *string           `json:"reason"`             // command, fileChange, permissions
+	AvailableDecisions []json.RawMessage `json:"availableDecisions"` // command: words, or objects for amendments
+	GrantRoot          *string           `json:"grantRoot"`          // fileChange
+	Permissions        json.RawMessage   `json:"permissions"`        // permissions; granted as it came
+	Questions          []struct {
+		Question string `json:"question"`
+		Options  []struct {
+			Label string `json:"label"`
+		} `json:"options"`
+	} `json:"questions"` // input
+	ServerName      string `json:"serverName"` // elicitation
+	Mode            string `json:"mode"`       // elicitation: form or url
+	Message         string `json:"message"`    // elicitation
+	RequestedSchema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	} `json:"requestedSchema"` // elicitation
+}
+
+// describe puts a request into words. It returns false for methods that ask nobody.
+func (p *askParams) describe(method string) (handoff.Question, bool) {
+	q := handoff.Question{Turn: handoff.TurnID(p.TurnID), Cwd: p.Cwd}
+	if p.Reason != nil {
+		q.Reason = *p.Reason
+	}
+	all := []handoff.Decision{
+		handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
+	}
+	refuseOnly := all[2:]
+	switch method {
+	case askCommand:
+		q.Kind, q.Text, q.Command = handoff.QuestionCommand, "May this command run?", p.Command
+		q.Decisions = all
+		if !p.available("accept") {
+			q.Decisions = refuseOnly
+		}
+	case askFileChange:
+		q.Kind, q.Text, q.Decisions = handoff.QuestionFileChange, "May these files be changed?", all
+		if p.GrantRoot != nil {
+			q.Text = "May files below " + *p.GrantRoot + " be changed?"
+		}
+	case askPermissions:
+		q.Kind, q.Text, q.Decisions = handoff.QuestionPermissions, permissionsText(p.Permissions), all
+	case askInput:
+		q.Kind, q.Text, q.Decisions = handoff.QuestionInput, p.inputText(), refuseOnly
+	case askElicitation:
+		q.Kind, q.Text, q.Decisions = handoff.QuestionElicitation, p.Message, refuseOnly
+		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
+			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
+		}
+	default:
+		return handoff.Question{}, false
+	}
+	return q, true
+}
+
+// available reports whether the server offers a decision. Without a list it takes any.
+func (p *askParams) available(word string) bool {
+	return len(p.AvailableDecisions) == 0 || slices.ContainsFunc(p.AvailableDecisions, func(raw json.RawMessage) bool {
+		var d string
+		return json.Unmarshal(raw, &d) == nil && d == word
+	})
+}
+
+// inputText joins the questions of item/tool/requestUserInput and their options.
+func (p *askParams) inputText() string {
+	var lines []string
+	for _, q := range p.Questions {
+		line := q.Question
+		var labels []string
+		for _, o := range q.Options {
+			labels = append(labels, o.Label)
+		}
+		if len(labels) > 0 {
+			line += " (" + strings.Join(labels, ", ") + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// permissionsText names what is asked for.
+func permissionsText(raw json.RawMessage) string {
+	var p struct {
+		Network    *struct{ Enabled *bool }
+		FileSystem json.RawMessage
+	}
+	var what []string
+	if json.Unmarshal(raw, &p) == nil {
+		if p.Network != nil && p.Network.Enabled != nil && *p.Network.Enabled {
+			what = append(what, "use the network")
+		}
+		if len(p.FileSystem) > 0 && string(p.FileSystem) != "null" {
+			what = append(what, "reach these files: "+clip(string(p.FileSystem), maxDetail))
+		}
+	}
+	if len(what) == 0 {
+		return "May the work have more rights?"
+	}
+	return "May the work " + strings.Join(what, " and ") + "?"
+}
+
+// wireDecision is the result of command and file approvals.
+type wireDecision struct {
+	Decision string `json:"decision"`
+}
+
+// wirePermissions is the result of item/permissions/requestApproval. No permissions is no.
+type wirePermissions struct {
+	Permissions json.RawMessage `json:"permissions"`
+	Scope       string          `json:"scope"` // turn or session
+}
+
+// wireAnswers is the result of item/tool/requestUserInput. No answers is no.
+type wireAnswers struct {
+	Answers map[string]struct{} `json:"answers"`
+}
+
+// wireElicitation is the result of mcpServer/elicitation/request.
+type wireElicitation struct {
+	Action  string         `json:"action"` // accept, decline, cancel
+	Content map[string]any `json:"content"`
+}
+
+// decisionWords is what approvals of commands and files call the decisions.
+var decisionWords = map[handoff.Decision]string{
+	handoff.DecisionAccept:           "accept",
+	handoff.DecisionAcceptForSession: "acceptForSession",
+	handoff.DecisionDecline:          "decline",
+	handoff.DecisionStop:             "cancel",
+}
+
+// reply maps a decision to the wire. interrupt says that the kind knows no way to end the turn, so that
+// stopping takes an interrupt after it.
+func (q *openQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
+	stop := d == handoff.DecisionStop
+	switch q.method {
+	case askPermissions:
+		granted, scope := json.RawMessage("{}"), "turn"
+		if d == handoff.DecisionAccept || d == handoff.DecisionAcceptForSession {
+			granted = q.asked.Permissions
+		}
+		if d == handoff.DecisionAcceptForSession {
+			scope = "session"
+		}
+		return wirePermissions{granted, scope}, stop
+	case askInput:
+		return wireAnswers{map[string]struct{}{}}, stop
+	case askElicitation:
+		switch d {
+		case handoff.DecisionAccept:
+			return wireElicitation{Action: "accept", Content: map[string]any{}}, false
+		case handoff.DecisionStop:
+			return wireElicitation{Action: "cancel"}, true
+		}
+		return wireElicitation{Action: "decline"}, false
+	}
+	return wireDecision{decisionWords[d]}, false
+}
+
+// ask takes a request of the server. Only requests of turns that we started are announced; until the
+// response to a start says which those are, a request waits. All others are left alone: answering them,
+// even with an error, would decide them for the person at the desk.
+func (t *thread) ask(id handoff.QuestionID, m message, p askParams, q handoff.Question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, replayed := t.questions[id]; replayed || len(t.questions) >= maxQuestions {
+		return
+	}
+	q.ID, q.Asked = id, time.Now()
+	k := t.findLocked(q.Turn)
+	if k != nil {
+		q.Changes = k.tracker.changes(p.ItemID)
+	}
+	t.questions[id] = &openQuestion{wireID: m.ID, method: m.Method, asked: p, question: q}
+	if k != nil {
+		t.announceLocked(k)
+	}
+}
+
+// announceLocked reports the open questions of a turn of ours that its follower does not know.
+func (t *thread) announceLocked(k *turn) {
+	if !k.ours {
+		return
+	}
+	var fresh []*openQuestion
+	for _, q := range t.questions {
+		if q.question.Turn == k.id && !q.announced {
+			fresh = append(fresh, q)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b *openQuestion) int { return a.question.Asked.Compare(b.question.Asked) })
+	for _, q := range fresh {
+		q.announced = true
+		k.report(append(k.tracker.begin(), q.question))
+	}
+}
+
+// closeLocked withdraws the open questions that match. An interrupted turn ends before the server
+// withdraws its questions, so the end of a turn closes them too.
+func (t *thread) closeLocked(match func(*openQuestion) bool) {
+	for id, q := range t.questions {
+		if !match(q) {
+			continue
+		}
+		delete(t.questions, id)
+		if k := t.findLocked(q.question.Turn); k != nil && q.announced {
+			k.report([]handoff.Update{handoff.QuestionClosed{ID: id}})
+		}
+	}
+}
+
+// claimQuestion gives a question to the one who answers it.
+func (t *thread) claimQuestion(id handoff.QuestionID) (*openQuestion, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q, ok := t.questions[id]
+	if !ok || !q.announced || q.answered {
+		return nil, false
+	}
+	q.answered = true
+	return q, true
+}
+
+// unclaimQuestion gives a question back whose answer certainly never left.
+func (t *thread) unclaimQuestion(q *openQuestion) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q.answered = false
+}
+
+// Decide answers a question of a turn that was started here. That the answer counted shows in
+// [handoff.QuestionClosed]; another client may have been first. Stopping ends the turn also where the
+// kind of question knows no way to.
+func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Decision) error {
+	q, ok := a.thread.claimQuestion(id)
+	if !ok {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	if !slices.Contains(q.question.Decisions, d) {
+		a.thread.unclaimQuestion(q)
+		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
+	}
+	result, interrupt := q.reply(d)
+	if err := a.conn.client.answer(ctx, q.wireID, result); err != nil {
+		if wasNotSent(err) {
+			a.thread.unclaimQuestion(q)
+		}
+		return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
+	}
+	if !interrupt {
+		return nil
+	}
+	err := a.Interrupt(ctx, q.question.Turn)
+	if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
+		return nil // it ended by itself
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package codex
+
+import "switchboard/handoff"
+
+// Bounds of what is kept of one turn until somebody reads it.
+const (
+	// From here on deltas are dropped, those already kept first. They are advisory: the finished item has
+	// the whole text. A slow reader must never stop the connection, because then the server would queue
+	// for every thread on it.
+	spoolSoft      = 1024
+	spoolSoftBytes = 1 << 20
+	// From here on the turn is given up: its follower gets an error and may look at the thread. Everything
+	// left is worth more than a delta and is never dropped singly.
+	spoolHard      = 8192
+	spoolHardBytes = 8 << 20
+)
+
+// maxJoined bounds the deltas that are joined into one, in bytes.
+const maxJoined = 16 << 10
+
+// A spool keeps the updates of one turn in order until they are read. It is pure.
+type spool struct {
+	queue   []handoff.Update
+	bytes   int
+	holed   map[string]bool // items of which a delta was dropped: what follows would read wrong
+	dropped int             // deltas dropped
+	burst   bool            // given up
+}
+
+// put appends updates.
+func (s *spool) put(updates ...handoff.Update) {
+	for _, u := range updates {
+		s.putOne(u)
+	}
+}
+
+func (s *spool) putOne(u handoff.Update) {
+	if s.burst {
+		return
+	}
+	d, isDelta := u.(handoff.Delta)
+	full := len(s.queue) >= spoolSoft || s.bytes >= spoolSoftBytes
+	switch {
+	case isDelta && (full || s.holed[d.ItemID]):
+		s.hole(d.ItemID)
+		return
+	case isDelta && s.join(d):
+		return
+	case full:
+		s.dropDeltas()
+	}
+	s.queue = append(s.queue, u)
+	s.bytes += weight(u)
+	if len(s.queue) > spoolHard || s.bytes > spoolHardBytes {
+		s.queue, s.bytes, s.burst = nil, 0, true
+	}
+}
+
+// join appends a delta to the one before it when nobody has read that yet.
+func (s *spool) join(d handoff.Delta) bool {
+	if len(s.queue) == 0 {
+		return false
+	}
+	last, ok := s.queue[len(s.queue)-1].(handoff.Delta)
+	if !ok || last.ItemID != d.ItemID || len(last.Text)+len(d.Text) > maxJoined {
+		return false
+	}
+	last.Text += d.Text
+	s.queue[len(s.queue)-1] = last
+	s.bytes += len(d.Text)
+	return true
+}
+
+// dropDeltas removes all deltas.
+func (s *spool) dropDeltas() {
+	kept := s.queue[:0]
+	for _, u := range s.queue {
+		if d, ok := u.(handoff.Delta); ok {
+			s.bytes -= weight(d)
+			s.hole(d.ItemID)
+			continue
+		}
+		kept = append(kept, u)
+	}
+	clear(s.queue[len(kept):])
+	s.queue = kept
+}
+
+func (s *spool) hole(item string) {
+	if s.holed == nil {
+		s.holed = map[string]bool{}
+	}
+	s.holed[item] = true
+	s.dropped++
+}
+
+// take removes the oldest update.
+func (s *spool) take() (handoff.Update, bool) {
+	if len(s.queue) == 0 {
+		return nil, false
+	}
+	u := s.queue[0]
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	s.bytes -= weight(u)
+	return u, true
+}
+
+// weight estimates the memory of an update, in bytes.
+func weight(u handoff.Update) int {
+	const base = 64
+	switch u := u.(type) {
+	case handoff.Delta:
+		return base + len(u.Text)
+	case handoff.ItemStarted:
+		return base + len(u.Item.Text) + len(u.Item.Output)
+	case handoff.ItemDone:
+		return base + len(u.Item.Text) + len(u.Item.Output)
+	case handoff.Question:
+		return base + len(u.Text) + len(u.Command) + len(u.Reason)
+	case handoff.TurnEnded:
+		return base + len(u.Text)
+	}
+	return base
+}

@@ -1,0 +1,137 @@
+package codex
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// How long a child may take for each step of its end: after its input ended, after SIGTERM.
+const (
+	exitGrace      = 2 * time.Second
+	terminateGrace = 2 * time.Second
+	lastWords      = time.Second // for what a child that ended has written
+)
+
+// maxStderr is how much of a child's stderr goes to the debug log, in bytes; the rest is thrown away.
+const maxStderr = 64 << 10
+
+// child is an app-server on the standard streams of a child process.
+type child struct {
+	*stream
+	cmd    *exec.Cmd     // Set once
+	stdin  *os.File      // Set once
+	stdout *os.File      // Set once
+	exited chan struct{} // Set once, closed when the child was reaped
+	log    *zap.Logger   // Set once
+	wg     sync.WaitGroup
+	once   sync.Once // closes
+}
+
+// startChild starts the configured command.
+func startChild(cfg Config) (*child, error) {
+	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
+	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
+	ownGroup(cmd)
+	// Pipes of ours and not those of exec: their ends can be given deadlines, and Wait does not wait for
+	// grandchildren that hold them open.
+	var ours, theirs []*os.File
+	abandon := func() { closeAll(append(ours, theirs...)) }
+	pipe := func(childReads bool) error {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		if childReads {
+			r, w = w, r
+		}
+		ours, theirs = append(ours, r), append(theirs, w)
+		return nil
+	}
+	for _, childReads := range []bool{true, false, false} {
+		if err := pipe(childReads); err != nil {
+			abandon()
+			return nil, err
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	if err := cmd.Start(); err != nil {
+		abandon()
+		return nil, err
+	}
+	closeAll(theirs)
+	c := &child{
+		stream: newStream(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
+		exited: make(chan struct{}), log: cfg.Log,
+	}
+	c.wg.Go(func() { c.drain(ours[2]) })
+	c.wg.Go(func() { c.reap(ours[1:]) })
+	return c, nil
+}
+
+// reap waits for the child and ends what it left behind, so that its streams end too. A process that left
+// its group may hold them open; they are read for a little longer and no more.
+func (c *child) reap(streams []*os.File) {
+	err := c.cmd.Wait()
+	close(c.exited)
+	kill(c.cmd)
+	for _, s := range streams {
+		_ = s.SetReadDeadline(time.Now().Add(lastWords))
+	}
+	c.log.Debug("child ended", zap.Error(err))
+}
+
+// drain logs the beginning of stderr and reads on, so that the child never waits for us.
+func (c *child) drain(stderr *os.File) {
+	defer stderr.Close()
+	lines := bufio.NewReader(stderr)
+	for logged := 0; ; {
+		line, _, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		if logged < maxStderr {
+			logged += len(line)
+			c.log.Debug("child says", zap.ByteString("stderr", line))
+		}
+	}
+}
+
+// Close ends the child: its input ends, then SIGTERM, then SIGKILL, with 2 s between. It returns when the
+// child is reaped.
+func (c *child) Close() error {
+	c.once.Do(func() {
+		_ = c.stdin.Close()
+		if !c.gone(exitGrace) {
+			terminate(c.cmd)
+			if !c.gone(terminateGrace) {
+				kill(c.cmd)
+			}
+		}
+		c.wg.Wait()
+		_ = c.stdout.Close()
+	})
+	return nil
+}
+
+// gone reports whether the child ends within d.
+func (c *child) gone(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

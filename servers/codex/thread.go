@@ -1,0 +1,269 @@
+package codex
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"switchboard/handoff"
+)
+
+// maxTurns is how many turns of a thread are kept for a follower. The oldest that nobody follows is
+// forgotten first: a turn is followed soon after it starts or not at all.
+const maxTurns = 8
+
+// A thread is one subscription, shared by all who attached it. The reader writes it, followers read it.
+type thread struct {
+	id   string        // Set once
+	gate chan struct{} // Set once, holds one: whoever resumes, starts, steers, interrupts or unsubscribes
+
+	forgotten *atomic.Uint64 // Set once: counts turns forgotten before anybody followed them
+
+	mu         sync.Mutex
+	refs       int                                  // Guarded by the mu of Conn: attachments
+	title      string                               // Guarded by mu
+	subscribed bool                                 // Guarded by mu
+	running    handoff.TurnID                       // Guarded by mu: the turn that runs now, as far as was heard
+	newest     handoff.TurnID                       // Guarded by mu
+	heard      int                                  // Guarded by mu: begins and ends of turns heard
+	turns      []*turn                              // Guarded by mu; at most maxTurns, oldest first
+	questions  map[handoff.QuestionID]*openQuestion // Guarded by mu; at most maxQuestions
+}
+
+// A turn is what is kept of one turn.
+type turn struct {
+	id      handoff.TurnID // Set once
+	wake    chan struct{}  // Set once, holds one: something changed
+	tracker tracker        // Guarded by the thread's mu
+	spool   spool          // Guarded by the thread's mu
+	ours    bool           // Guarded by the thread's mu: we started it on this connection
+	resting bool           // Guarded by the thread's mu: the thread rests although the turn has not ended
+	read    bool           // Guarded by the thread's mu: somebody follows or followed it
+}
+
+func newThread(id string, forgotten *atomic.Uint64) *thread {
+	return &thread{
+		id: id, gate: make(chan struct{}, 1), forgotten: forgotten,
+		questions: map[handoff.QuestionID]*openQuestion{},
+	}
+}
+
+// snapshot takes over what a response tells of the thread. The reader calls it, so that everything heard
+// later is newer.
+func (t *thread) snapshot(r *threadResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.subscribed = true
+	t.title = title(&r.Thread)
+	t.running, t.newest = "", ""
+	if r.InitialTurnsPage != nil {
+		t.adoptLocked(r.InitialTurnsPage.Data)
+	}
+}
+
+// adoptLocked takes over the newest turns of a snapshot.
+func (t *thread) adoptLocked(turns []wireTurn) {
+	if len(turns) == 0 {
+		return
+	}
+	t.newest, t.running = handoff.TurnID(turns[0].ID), ""
+	if turns[0].Status == statusInProgress {
+		t.running = t.newest
+	}
+}
+
+// findLocked returns what is kept of a turn, or nil.
+func (t *thread) findLocked(id handoff.TurnID) *turn {
+	if i := slices.IndexFunc(t.turns, func(k *turn) bool { return k.id == id }); i >= 0 {
+		return t.turns[i]
+	}
+	return nil
+}
+
+// turnLocked returns what is kept of a turn, and begins to keep it.
+func (t *thread) turnLocked(id handoff.TurnID) *turn {
+	if k := t.findLocked(id); k != nil {
+		return k
+	}
+	if len(t.turns) >= maxTurns {
+		t.forgetOneLocked()
+	}
+	k := &turn{id: id, wake: make(chan struct{}, 1), tracker: newTracker(id)}
+	t.turns = append(t.turns, k)
+	return k
+}
+
+// forgetOneLocked makes room: an ended turn that nobody follows, else one that is not ours, else the oldest.
+func (t *thread) forgetOneLocked() {
+	i := slices.IndexFunc(t.turns, func(k *turn) bool { return !k.read && k.tracker.ended })
+	if i < 0 {
+		i = slices.IndexFunc(t.turns, func(k *turn) bool { return !k.read && !k.ours })
+	}
+	i = max(i, 0)
+	if !t.turns[i].read {
+		t.forgotten.Add(1)
+	}
+	t.turns = slices.Delete(t.turns, i, i+1)
+}
+
+// hear takes a notification of this thread.
+func (t *thread) hear(method string, n *note) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch method {
+	case noteThreadStatus:
+		t.statusLocked(n.Status)
+	case noteThreadName:
+		if n.ThreadName != nil {
+			t.title = title(&wireThread{Name: n.ThreadName})
+		}
+	case noteThreadClosed:
+		t.subscribed = false
+		t.restLocked()
+	case noteRequestSettled:
+		t.closeLocked(func(q *openQuestion) bool { return string(q.wireID) == string(n.RequestID) })
+	case noteTurnStarted, noteTurnCompleted:
+		if n.Turn != nil && n.Turn.ID != "" {
+			t.turnNoteLocked(method, n.Turn)
+		}
+	case noteItemStarted, noteItemCompleted, noteMessageDelta, noteOutputDelta, noteError:
+		if n.TurnID != "" {
+			t.itemNoteLocked(method, n)
+		}
+	}
+}
+
+// statusLocked takes thread/status/changed. Rest comes just before the end of a turn, or instead of it.
+func (t *thread) statusLocked(s *threadStatus) {
+	if s == nil {
+		return
+	}
+	if s.Type != "active" {
+		t.restLocked()
+		return
+	}
+	for _, k := range t.turns {
+		if !k.tracker.ended {
+			k.resting = false
+		}
+	}
+}
+
+func (t *thread) restLocked() {
+	t.running = ""
+	for _, k := range t.turns {
+		if !k.tracker.ended && !k.resting {
+			k.resting = true
+			k.wakeUp()
+		}
+	}
+}
+
+// turnNoteLocked takes turn/started and turn/completed.
+func (t *thread) turnNoteLocked(method string, w *wireTurn) {
+	id := handoff.TurnID(w.ID)
+	k := t.turnLocked(id)
+	t.heard++
+	if method == noteTurnStarted {
+		t.running, t.newest = id, id
+		k.resting = false
+		k.report(k.tracker.begin())
+		return
+	}
+	if t.running == id {
+		t.running = ""
+	}
+	t.endLocked(k, w, w.Items)
+}
+
+// endLocked ends a turn and what it asked.
+func (t *thread) endLocked(k *turn, w *wireTurn, items []wireItem) {
+	t.closeLocked(func(q *openQuestion) bool { return q.question.Turn == k.id })
+	k.report(k.tracker.completed(w, items))
+}
+
+// itemNoteLocked takes item/*, deltas and error.
+func (t *thread) itemNoteLocked(method string, n *note) {
+	k := t.turnLocked(handoff.TurnID(n.TurnID))
+	switch method {
+	case noteMessageDelta, noteOutputDelta:
+		k.report(k.tracker.delta(n.ItemID, n.Delta, method == noteMessageDelta))
+	case noteError:
+		if n.WillRetry {
+			k.report(k.tracker.retrying())
+		}
+	case noteItemStarted:
+		if n.Item != nil {
+			k.report(k.tracker.itemStarted(n.Item))
+		}
+	case noteItemCompleted:
+		if n.Item != nil {
+			k.report(k.tracker.itemCompleted(n.Item))
+		}
+	}
+}
+
+// claim marks a turn as started by us. before is the newest turn when the start was sent: if that came
+// back, the server put our words into somebody else's turn, whose questions are not ours.
+func (t *thread) claim(id, before handoff.TurnID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.turnLocked(id)
+	if id == before {
+		return
+	}
+	k.ours = true
+	if !k.tracker.ended {
+		t.running, t.newest = id, id
+	}
+	t.announceLocked(k)
+}
+
+// report keeps updates for the follower.
+func (k *turn) report(updates []handoff.Update) {
+	if len(updates) > 0 {
+		k.spool.put(updates...)
+		k.wakeUp()
+	}
+}
+
+func (k *turn) wakeUp() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// lock takes the thread's gate: one of resume, start, steer, interrupt and unsubscribe at a time.
+func (t *thread) lock(ctx context.Context) error {
+	select {
+	case t.gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return &notSentError{context.Cause(ctx)}
+	}
+}
+
+func (t *thread) unlock() { <-t.gate }
+
+func (t *thread) isSubscribed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.subscribed
+}
+
+// setUnsubscribed reports whether the thread was subscribed.
+func (t *thread) setUnsubscribed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.subscribed
+	t.subscribed = false
+	return was
+}
+
+func (t *thread) turnsHeard() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.heard
+}

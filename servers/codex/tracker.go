@@ -1,0 +1,197 @@
+package codex
+
+import (
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// A tracker turns what the server says about one turn into updates. It is pure: no time, no I/O, no lock.
+//
+// Deltas are advisory and may be missing, because what was said before a subscription is not repeated.
+// An item that will never be finished is withdrawn: the server abandons the message being written when a
+// turn is steered, when a model's stream is retried, and when the turn is interrupted, without a word.
+type tracker struct {
+	turn    handoff.TurnID // Set once
+	started bool           // Started was reported
+	ended   bool           // TurnEnded was reported
+	open    []openItem     // begun and not finished, oldest first
+	closed  map[string]closing
+	last    string // the last finished message
+	final   string // the last finished message that the model calls its answer
+	isFinal bool   // there was one
+}
+
+// A closing is how an item left the open ones; absent: it has not.
+type closing int
+
+const (
+	closedDone    closing = iota + 1 // finished
+	closedDropped                    // withdrawn; it may be finished nevertheless
+)
+
+// openItem is an item that was announced, or of which a delta came.
+type openItem struct {
+	id     string
+	spoken bool     // written by the model itself, one at a time
+	paths  []string // of a fileChange
+}
+
+func newTracker(turn handoff.TurnID) tracker {
+	return tracker{turn: turn, closed: map[string]closing{}}
+}
+
+// begin reports the turn once.
+func (t *tracker) begin() []handoff.Update {
+	if t.started || t.ended {
+		return nil
+	}
+	t.started = true
+	return []handoff.Update{handoff.Started{Turn: t.turn}}
+}
+
+// itemStarted takes item/started.
+func (t *tracker) itemStarted(w *wireItem) []handoff.Update {
+	if t.ended {
+		return nil
+	}
+	updates := t.begin()
+	if w.fromUser() || t.closed[w.ID] != 0 {
+		return updates
+	}
+	if t.isOpen(w.ID) { // its deltas came first
+		return append(updates, handoff.ItemStarted{Item: w.item()})
+	}
+	if w.spoken() {
+		updates = append(updates, t.abandonSpoken()...)
+	}
+	t.open = append(t.open, openItem{id: w.ID, spoken: w.spoken(), paths: w.paths()})
+	return append(updates, handoff.ItemStarted{Item: w.item()})
+}
+
+// delta takes a piece of a message (spoken) or of a command's output. Its item may be unknown.
+func (t *tracker) delta(id, text string, spoken bool) []handoff.Update {
+	if t.ended {
+		return nil
+	}
+	updates := t.begin()
+	if t.closed[id] != 0 || text == "" {
+		return updates
+	}
+	if !t.isOpen(id) {
+		if spoken {
+			updates = append(updates, t.abandonSpoken()...)
+		}
+		t.open = append(t.open, openItem{id: id, spoken: spoken})
+	}
+	return append(updates, handoff.Delta{ItemID: id, Text: text})
+}
+
+// itemCompleted takes item/completed. An item is finished once, also when it was withdrawn before.
+func (t *tracker) itemCompleted(w *wireItem) []handoff.Update {
+	if t.ended {
+		return nil
+	}
+	updates := t.begin()
+	if w.fromUser() || !t.finish(w) {
+		return updates
+	}
+	return append(updates, handoff.ItemDone{Item: w.item()})
+}
+
+// retrying takes an error after which the model's stream begins again.
+func (t *tracker) retrying() []handoff.Update {
+	if t.ended {
+		return nil
+	}
+	return append(t.begin(), t.abandonSpoken()...)
+}
+
+// completed takes the end of the turn. items are those that the end itself tells: the last message, or
+// what was read afterwards. Only items that are still open are reported as finished from them; older ones
+// were reported or began before anybody listened.
+func (t *tracker) completed(w *wireTurn, items []wireItem) []handoff.Update {
+	if t.ended {
+		return nil
+	}
+	updates := t.begin()
+	for i := range items {
+		w := &items[i]
+		if w.fromUser() {
+			continue
+		}
+		wasOpen := t.isOpen(w.ID)
+		if t.finish(w) && wasOpen {
+			updates = append(updates, handoff.ItemDone{Item: w.item()})
+		}
+	}
+	for _, o := range t.open {
+		updates = append(updates, handoff.ItemDropped{ItemID: o.id})
+	}
+	t.open, t.ended = nil, true
+	return append(updates, t.end(w))
+}
+
+// end describes the end of the turn.
+func (t *tracker) end(w *wireTurn) handoff.TurnEnded {
+	e := handoff.TurnEnded{Status: handoff.TurnInterrupted, Text: t.last}
+	if t.isFinal {
+		e.Text = t.final
+	}
+	switch w.Status {
+	case statusCompleted:
+		e.Status = handoff.TurnCompleted
+	case statusFailed:
+		e.Status = handoff.TurnFailed
+	}
+	if w.Error != nil {
+		e.Detail = clip(w.Error.Message, maxDetail)
+		if d := w.Error.AdditionalDetails; d != nil && *d != "" {
+			e.Detail += ": " + clip(*d, maxDetail)
+		}
+	}
+	return e
+}
+
+// finish takes an item off the open ones and remembers a message. It reports whether the item is new.
+func (t *tracker) finish(w *wireItem) bool {
+	if t.closed[w.ID] == closedDone {
+		return false
+	}
+	t.closed[w.ID] = closedDone
+	t.open = slices.DeleteFunc(t.open, func(o openItem) bool { return o.id == w.ID })
+	if w.Type == typeAgentMessage {
+		t.last = w.Text
+		if w.Phase != nil && *w.Phase == phaseFinal {
+			t.final, t.isFinal = w.Text, true
+		}
+	}
+	return true
+}
+
+// abandonSpoken withdraws what the model was writing.
+func (t *tracker) abandonSpoken() []handoff.Update {
+	var updates []handoff.Update
+	t.open = slices.DeleteFunc(t.open, func(o openItem) bool {
+		if o.spoken {
+			updates = append(updates, handoff.ItemDropped{ItemID: o.id})
+			t.closed[o.id] = closedDropped
+		}
+		return o.spoken
+	})
+	return updates
+}
+
+// changes returns the paths of an open fileChange.
+func (t *tracker) changes(id string) []string {
+	for _, o := range t.open {
+		if o.id == id {
+			return o.paths
+		}
+	}
+	return nil
+}
+
+func (t *tracker) isOpen(id string) bool {
+	return slices.ContainsFunc(t.open, func(o openItem) bool { return o.id == id })
+}

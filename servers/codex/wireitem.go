@@ -1,0 +1,125 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// Types of items, in item/started, item/completed and thread/turns/list.
+const (
+	typeUserMessage  = "userMessage"
+	typeHookPrompt   = "hookPrompt"
+	typeFunctionOut  = "functionCallOutput"
+	typeAgentMessage = "agentMessage"
+	typeReasoning    = "reasoning"
+	typePlan         = "plan"
+	typeCommand      = "commandExecution"
+	typeFileChange   = "fileChange"
+	typeMCPTool      = "mcpToolCall"
+	typeDynamicTool  = "dynamicToolCall"
+	typeWebSearch    = "webSearch"
+)
+
+// phaseFinal marks the message that answers the request; other messages of a turn comment on the work. It
+// comes from the model's provider and may be missing.
+const phaseFinal = "final_answer"
+
+// wireItem is one item. Which fields it has depends on its type.
+type wireItem struct {
+	Type             string          `json:"type"`
+	ID               string          `json:"id"`
+	Text             string          `json:"text,omitempty"`             // agentMessage, plan
+	Phase            *string         `json:"phase,omitempty"`            // agentMessage
+	Summary          []string        `json:"summary,omitempty"`          // reasoning
+	Content          json.RawMessage `json:"content,omitempty"`          // userMessage: parts; reasoning: raw text
+	ClientID         *string         `json:"clientId,omitempty"`         // userMessage: clientUserMessageId of its turn/start
+	Command          string          `json:"command,omitempty"`          // commandExecution
+	AggregatedOutput *string         `json:"aggregatedOutput,omitempty"` // commandExecution
+	ExitCode         *int            `json:"exitCode,omitempty"`         // commandExecution
+	Status           string          `json:"status,omitempty"`           // inProgress, completed, failed, declined
+	Changes          []fileChange    `json:"changes,omitempty"`          // fileChange
+	Server           string          `json:"server,omitempty"`           // mcpToolCall
+	Namespace        *string         `json:"namespace,omitempty"`        // dynamicToolCall
+	Tool             string          `json:"tool,omitempty"`             // mcpToolCall, dynamicToolCall
+	Query            string          `json:"query,omitempty"`            // webSearch
+}
+
+type fileChange struct {
+	Path string `json:"path"`
+}
+
+// maxOutput is how much of a command's output an item keeps, in bytes; its end is kept.
+const maxOutput = 64 << 10
+
+// fromUser reports whether an item is something the agent was told, which a turn does not report.
+func (w *wireItem) fromUser() bool {
+	return w.Type == typeUserMessage || w.Type == typeHookPrompt || w.Type == typeFunctionOut
+}
+
+// spoken reports whether the model itself writes the item, one at a time: when the next begins, the one
+// before it is finished or abandoned.
+func (w *wireItem) spoken() bool { return w.Type == typeAgentMessage || w.Type == typeReasoning }
+
+// item translates an item.
+func (w *wireItem) item() handoff.Item {
+	i := handoff.Item{ID: w.ID, Kind: handoff.ItemOther, Text: w.Text}
+	i.Failed = w.Status == "failed" || w.Status == "declined"
+	switch w.Type {
+	case typeAgentMessage:
+		i.Kind = handoff.ItemMessage
+	case typeReasoning:
+		i.Kind, i.Text = handoff.ItemReasoning, strings.Join(w.Summary, "\n\n")
+	case typeCommand:
+		i.Kind, i.Text, i.Exit = handoff.ItemCommand, plainCommand(w.Command), w.ExitCode
+		if w.AggregatedOutput != nil {
+			i.Output = tail(*w.AggregatedOutput, maxOutput)
+		}
+	case typeFileChange:
+		i.Kind, i.Text = handoff.ItemFileChange, strings.Join(w.paths(), "\n")
+	case typeMCPTool, typeDynamicTool:
+		i.Kind, i.Text = handoff.ItemToolCall, w.toolName()
+	case typeWebSearch:
+		i.Kind, i.Text = handoff.ItemToolCall, strings.TrimSpace("web search "+w.Query)
+	case typePlan:
+	default:
+		i.Text = w.Type
+	}
+	return i
+}
+
+// paths returns the paths that a fileChange touches.
+func (w *wireItem) paths() []string {
+	paths := make([]string, len(w.Changes))
+	for i, c := range w.Changes {
+		paths[i] = c.Path
+	}
+	return paths
+}
+
+func (w *wireItem) toolName() string {
+	prefix := w.Server
+	if w.Namespace != nil {
+		prefix = *w.Namespace
+	}
+	if prefix == "" {
+		return w.Tool
+	}
+	return prefix + "." + w.Tool
+}
+
+// userText returns what a userMessage says; images and files are left out.
+func (w *wireItem) userText() string {
+	var parts []userInput
+	if json.Unmarshal(w.Content, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

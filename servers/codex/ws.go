@@ -1,0 +1,108 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+)
+
+// deadAfter is how long a WebSocket may be silent. The server answers pings but sends none, and a
+// half-open connection swallows writes for minutes.
+const deadAfter = 25 * time.Second
+
+// socket is a WebSocket. It has one reader and one writer.
+type socket struct{ conn *websocket.Conn }
+
+// dialWebSocket connects. No Origin header is sent: the server refuses every request that has one.
+func dialWebSocket(ctx context.Context, cfg Config) (transport, error) {
+	return dialWebSocketOver(ctx, cfg, new(net.Dialer).DialContext)
+}
+
+func dialWebSocketOver(ctx context.Context, cfg Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (transport, error) {
+	header := http.Header{}
+	if cfg.Token != nil {
+		token, err := cfg.Token()
+		if err != nil {
+			return nil, handoff.Fault(handoff.CodeUnreachable, cfg.Name, "read token: "+err.Error())
+		}
+		header.Set("Authorization", "Bearer "+token)
+	}
+	dialer := websocket.Dialer{
+		HandshakeTimeout: handshakeTimeout,
+		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return quickAck(conn), nil
+		},
+	}
+	conn, resp, err := dialer.DialContext(ctx, cfg.URL, header)
+	if err != nil {
+		return nil, dialFault(cfg, resp, err)
+	}
+	s := &socket{conn}
+	conn.SetReadLimit(maxFrame)
+	conn.SetPongHandler(func(string) error { return s.alive() })
+	return s, s.alive()
+}
+
+// dialFault tells a server that refuses us from one that does not answer.
+func dialFault(cfg Config, resp *http.Response, err error) *handoff.Error {
+	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
+		return handoff.Fault(handoff.CodeUnreachable, cfg.Name, err.Error())
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetail))
+	detail := fmt.Sprintf("HTTP %d %s", resp.StatusCode, body)
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return handoff.Fault(handoff.CodeRefused, cfg.Name, detail)
+	}
+	return handoff.Fault(handoff.CodeUnreachable, cfg.Name, detail)
+}
+
+// alive notes a sign of life.
+func (s *socket) alive() error { return s.conn.SetReadDeadline(time.Now().Add(deadAfter)) }
+
+// Read returns the next text frame.
+func (s *socket) Read() ([]byte, error) {
+	for {
+		kind, frame, err := s.conn.ReadMessage()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.alive(); err != nil {
+			return nil, err
+		}
+		if kind == websocket.TextMessage {
+			return frame, nil
+		}
+	}
+}
+
+// Write sends one text frame.
+func (s *socket) Write(frame []byte) error {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	return s.conn.WriteMessage(websocket.TextMessage, frame)
+}
+
+// Ping asks for a sign of life.
+func (s *socket) Ping() error {
+	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+}
+
+// Close says goodbye, if that takes no time, and closes.
+func (s *socket) Close() error {
+	bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	_ = s.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second))
+	return s.conn.Close()
+}
