@@ -1,0 +1,423 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// A brain decides what a response says and does, from what came and from what the conversation has taught
+// it. It has no time, no socket and no randomness. Owned by the session of its connection.
+type brain struct {
+	machines map[string]string // names and aliases, lower case, to names
+	last     string            // the machine that work went to last
+	lastCall string            // the call_id that gave it the work
+	before   string            // the one before that, for when the last turns out not to exist
+	asking   *errand           // what a question to the caller is about
+	greeted  bool              // it has said what it is
+	noticed  bool              // it has said that it does not understand sound
+}
+
+// An errand is a wish on its way, while something is missing.
+type errand struct {
+	intent
+	choices []listedSession // asked: which of these
+}
+
+// listedSession is an entry of list_sessions as the brain reads it.
+type listedSession struct{ id, title, server string }
+
+func newBrain() *brain { return &brain{machines: map[string]string{}} }
+
+// What the brain says of itself. The first is said once a connection, and in full.
+const (
+	sayStandIn = "This is a stand-in for the voice: a simulated model that understands typed sentences and the chips on the page. " +
+		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
+	sayHello   = "Hello again. Which machine shall I give work to?"
+	sayAbility = "I can list your machines and sessions, read or continue a session, and give work to a machine: try one of the chips. " +
+		"I am simulated; with OPENAI_API_KEY set, a real voice model takes over."
+	sayNoWords   = "I hear that you are speaking, but this stand-in understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
+	sayNoWords2  = "I only understand typed sentences."
+	sayQuiet     = "All right."
+	sayApproval  = "Questions of an agent are answered on the page."
+	sayWhatToDo  = "What should be done there?"
+	sayNoTool    = "I cannot do that in this call: it has no tool called %s."
+	sayNoSession = "I found no session about %s%s."
+)
+
+// reply speaks what is new and does what the caller asked for.
+func (b *brain) reply(h Heard) []Move {
+	if h.nothing() && h.Nth == 1 && !h.OutOfBand && !b.greeted {
+		b.greeted = true
+		return b.chosen(h, says(sayStandIn))
+	}
+	var done []Move
+	var plain Heard // what needs no more than being said
+	plain.Messages = h.Messages
+	for _, o := range h.Outputs {
+		if o.errand == nil || o.Tool != handoff.ToolListSessions {
+			plain.Outputs = append(plain.Outputs, o)
+			continue
+		}
+		done = append(done, b.found(h, *o.errand, o)...)
+	}
+	for _, text := range h.Texts {
+		done = append(done, b.sentence(h, text)...)
+	}
+	if h.Sound && len(h.Texts) == 0 {
+		done = append(done, says(b.noWords())...)
+	}
+	return b.chosen(h, joined(done, says(spokenNews(plain))))
+}
+
+func (b *brain) noWords() string {
+	if b.noticed {
+		return sayNoWords2
+	}
+	b.noticed, b.greeted = true, true
+	return sayNoWords
+}
+
+// joined puts speech before calls, as one message: first what answers the caller, then the news.
+func joined(moves, news []Move) []Move {
+	var words []string
+	var calls []Move
+	for _, m := range append(moves, news...) {
+		if say, ok := m.(Say); ok {
+			words = append(words, say.Text)
+			continue
+		}
+		calls = append(calls, m)
+	}
+	return append(says(strings.Join(words, " ")), calls...)
+}
+
+func says(text string) []Move {
+	if text == "" {
+		return nil
+	}
+	return []Move{Say{Text: text}}
+}
+
+// chosen obeys a tool choice that wants a call. The brain has no arguments for a function it was not
+// asked for, so it calls with none.
+func (b *brain) chosen(h Heard, moves []Move) []Move {
+	if h.Choice == "auto" || h.Choice == "none" || h.Choice == "" || len(h.Tools) == 0 {
+		return moves
+	}
+	for _, m := range moves {
+		if c, ok := m.(Call); ok && (h.Choice == "required" || c.Tool == h.Choice) {
+			return moves
+		}
+	}
+	name := h.Choice
+	if name == "required" {
+		name = h.Tools[0]
+	}
+	return append(slices.DeleteFunc(moves, func(m Move) bool { _, call := m.(Call); return call }), Call{Tool: name, Arguments: "{}"})
+}
+
+// sentence does what one sentence asks for.
+func (b *brain) sentence(h Heard, text string) []Move {
+	if asking := b.asking; asking != nil {
+		b.asking = nil
+		if moves, ok := b.answered(h, *asking, text); ok {
+			return moves
+		}
+	}
+	in := understand(text, b.machines)
+	switch in.wish {
+	case wishGreeting:
+		if b.greeted {
+			return says(sayHello)
+		}
+		b.greeted = true
+		return says(sayStandIn)
+	case wishQuiet:
+		return says(sayQuiet)
+	case wishApproval:
+		return says(sayApproval)
+	case wishUnknown, wishAbility:
+		return says(sayAbility)
+	}
+	return b.pursue(h, errand{intent: in})
+}
+
+// pursue takes the next step of an errand: a call, or a question to the caller.
+func (b *brain) pursue(h Heard, e errand) []Move {
+	switch e.wish {
+	case wishMachines:
+		return call(h, handoff.ToolListServers, struct{}{}, nil)
+	case wishSessions:
+		return call(h, handoff.ToolListSessions, searchArguments{Server: e.server, Query: e.words}, nil)
+	case wishRead, wishContinue:
+		if e.wish == wishContinue && !slices.Contains(h.Tools, handoff.ToolCodex) {
+			return says(fmt.Sprintf(sayNoTool, handoff.ToolCodex))
+		}
+		return call(h, handoff.ToolListSessions, searchArguments{Server: e.server, Query: e.words}, &e)
+	}
+	if !slices.Contains(h.Tools, handoff.ToolCodex) {
+		return says(fmt.Sprintf(sayNoTool, handoff.ToolCodex))
+	}
+	if e.server == "" {
+		e.server = b.lastMachine()
+	}
+	if e.server == "" {
+		b.asking = &e
+		return says(b.whichMachine())
+	}
+	if e.work == "" {
+		b.asking = &e
+		return says(sayWhatToDo)
+	}
+	args := workArguments{Server: e.server, Prompt: e.work}
+	if e.wish == wishNew {
+		args.Thread = handoff.NewThread
+	}
+	return call(h, handoff.ToolCodex, args, nil)
+}
+
+// lastMachine is where work without a machine goes.
+func (b *brain) lastMachine() string {
+	names := b.names()
+	if b.last == "" && len(names) == 1 {
+		return names[0]
+	}
+	return b.last
+}
+
+func (b *brain) whichMachine() string {
+	if names := b.names(); len(names) > 0 {
+		return "On which machine? I know " + listed(names) + "."
+	}
+	return "On which machine?"
+}
+
+func (b *brain) names() []string {
+	return slices.Compact(slices.Sorted(maps.Values(b.machines)))
+}
+
+// answered takes a sentence as the answer to a question of ours, if it is one.
+func (b *brain) answered(h Heard, e errand, text string) ([]Move, bool) {
+	if len(e.choices) > 0 {
+		found := pick(e.choices, text)
+		if len(found) != 1 {
+			return nil, false
+		}
+		return b.use(h, e, found[0]), true
+	}
+	in := understand(text, b.machines)
+	if e.server == "" {
+		name, ok := machineAlone(text, b.machines)
+		if !ok || in.wish != wishUnknown && !isKnown(name, b.machines) {
+			return nil, false
+		}
+		e.server = canonical(name, b.machines)
+		return b.pursue(h, e), true
+	}
+	if in.wish != wishWork && in.wish != wishUnknown || in.server != "" && in.server != e.server {
+		return nil, false
+	}
+	e.work = strings.TrimSpace(text)
+	return b.pursue(h, e), true
+}
+
+// machineAlone reads an answer that is nothing but a machine's name.
+func machineAlone(text string, known map[string]string) (string, bool) {
+	s := plain("on "+strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "on "), known)
+	words := strings.Fields(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(s, "on "), "the "), "my "))
+	if len(words) != 1 || !isMachine(words[0], known) {
+		return "", false
+	}
+	return words[0], true
+}
+
+// found goes on with an errand when its sessions are known.
+func (b *brain) found(h Heard, e errand, o Output) []Move {
+	list, ok := readSessions(o.Text)
+	if !ok {
+		return says(spokenOutput(o))
+	}
+	list = slices.DeleteFunc(list, func(s listedSession) bool {
+		host, _, _ := strings.Cut(e.server, "/")
+		return host != "" && s.server != "" && !strings.EqualFold(s.server, canonical(host, b.machines))
+	})
+	if len(list) > 1 {
+		if e.words == "" {
+			list = list[:1] // newest first: "the last session"
+		} else if exact := pick(list, e.words); len(exact) == 1 {
+			list = exact
+		}
+	}
+	switch len(list) {
+	case 0:
+		return says(noSession(e))
+	case 1:
+		return b.use(h, e, list[0])
+	}
+	e.choices = list
+	b.asking = &e
+	var titles []string
+	for _, s := range list[:min(len(list), 4)] {
+		titles = append(titles, s.title+" on "+s.server)
+	}
+	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(list), listed(titles)))
+}
+
+func noSession(e errand) string {
+	where, words := "", e.words
+	if e.server != "" {
+		where = " on " + e.server
+	}
+	if words == "" {
+		words = "that"
+	}
+	return fmt.Sprintf(sayNoSession, words, where)
+}
+
+// use does the errand in a session.
+func (b *brain) use(h Heard, e errand, s listedSession) []Move {
+	server := s.server
+	if e.server != "" && server == "" {
+		server = e.server
+	}
+	if e.wish == wishRead {
+		return call(h, handoff.ToolReadSession, readArguments{Server: server, Thread: s.id}, nil)
+	}
+	if e.work == "" {
+		e.work = "Go on where you left off."
+	}
+	return call(h, handoff.ToolCodex, workArguments{Server: server, Thread: s.id, Prompt: e.work}, nil)
+}
+
+// pick returns the sessions whose title and machine have all the words.
+func pick(list []listedSession, words string) []listedSession {
+	var found []listedSession
+	for i, s := range list {
+		if ordinal(words) == i+1 || hasWords(s.title+" "+s.server, words) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// ordinal reads "the second one"; 0 is none.
+func ordinal(text string) int {
+	for _, w := range strings.Fields(strings.ToLower(text)) {
+		if n := slices.Index([]string{"first", "second", "third", "fourth"}, strings.Trim(w, ".,!?")); n >= 0 {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// hasWords tells whether text has every word that says something.
+func hasWords(text, words string) bool {
+	text = strings.ToLower(text)
+	any := false
+	for _, w := range strings.Fields(strings.ToLower(words)) {
+		w = strings.Trim(w, ".,!?'\"")
+		if w == "" || slices.Contains([]string{"the", "my", "one", "on", "in", "session", "please", "a", "i", "mean"}, w) {
+			continue
+		}
+		if !strings.Contains(text, w) {
+			return false
+		}
+		any = true
+	}
+	return any
+}
+
+// The arguments in the order of the tools' schemas: a router can attach while the prompt is still written.
+type (
+	searchArguments struct {
+		Server string `json:"server,omitempty"`
+		Query  string `json:"query,omitempty"`
+	}
+	readArguments struct {
+		Server string `json:"server"`
+		Thread string `json:"thread_id"`
+	}
+	workArguments struct {
+		Server string `json:"server"`
+		Thread string `json:"thread_id,omitempty"`
+		Prompt string `json:"prompt"`
+	}
+)
+
+// call calls a tool if the session has it, else says that it has not.
+func call(h Heard, name string, arguments any, e *errand) []Move {
+	if !slices.Contains(h.Tools, name) {
+		return says(fmt.Sprintf(sayNoTool, name))
+	}
+	raw, err := json.Marshal(arguments)
+	if err != nil { // plain structs of strings
+		return nil
+	}
+	return []Move{Call{Tool: name, Arguments: string(raw), errand: e}}
+}
+
+// learn takes machines from calls and their outputs. An item that a client replays teaches the same.
+func (b *brain) learn(it *item) {
+	switch {
+	case it.kind == "function_call" && it.name == handoff.ToolCodex && it.status == "completed":
+		if server := gjson.Get(it.arguments, "server").String(); server != "" {
+			b.before, b.last, b.lastCall = b.last, server, it.callID
+		}
+	case it.kind == "function_call_output" && gjson.Valid(it.output):
+		out := gjson.Parse(it.output)
+		if it.callID == b.lastCall {
+			b.learnPlace(out)
+		}
+		b.learnNames(out)
+	}
+}
+
+// learnPlace takes from the answer to the last work where it went. Work without a machine must not
+// follow it to where nobody is.
+func (b *brain) learnPlace(out gjson.Result) {
+	switch handoff.Code(out.Get("code").String()) {
+	case handoff.CodeUnknownServer, handoff.CodeAmbiguousServer, handoff.CodeUnreachable:
+		b.last, b.lastCall = b.before, ""
+		return
+	}
+	if server := out.Get("server").String(); server != "" {
+		b.last = server
+	}
+}
+
+func (b *brain) learnNames(out gjson.Result) {
+	for _, key := range []string{"items", "servers", "sessions"} {
+		out.Get(key).ForEach(func(_, entry gjson.Result) bool {
+			if server := entry.Get("server"); server.Exists() {
+				b.know(server.String(), server.String())
+				return true
+			}
+			name := entry.Get("name").String()
+			b.know(name, name)
+			entry.Get("aliases").ForEach(func(_, alias gjson.Result) bool {
+				b.know(alias.String(), name)
+				return true
+			})
+			return true
+		})
+	}
+}
+
+// maxMachines bounds what the brain remembers; the fleet is far smaller.
+const maxMachines = 1000
+
+func (b *brain) know(alias, name string) {
+	if alias != "" && name != "" && len(b.machines) < maxMachines {
+		b.machines[strings.ToLower(alias)] = name
+	}
+}
+
+// transcribe never finds words: that is what a real model is for.
+func (b *brain) transcribe() string { return "" }

@@ -1,0 +1,347 @@
+package simulator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// fleetKnown is what list_servers taught.
+func fleetKnown() map[string]string {
+	return map[string]string{"bigpc": "bigpc", "big pc": "bigpc", "the desktop": "bigpc", "laptop": "laptop", "attic": "attic", "mini.local": "mini.local"}
+}
+
+// show writes moves as a test wants to read them.
+func show(moves []Move) string {
+	var parts []string
+	for _, m := range moves {
+		switch m := m.(type) {
+		case Say:
+			parts = append(parts, "say "+m.Text)
+		case Call:
+			s := m.Tool + m.Arguments
+			if m.errand != nil {
+				s += fmt.Sprintf(" then %s", map[wish]string{wishRead: "read", wishContinue: "work " + m.errand.work}[m.errand.wish])
+			}
+			parts = append(parts, s)
+		default:
+			parts = append(parts, fmt.Sprintf("%#v", m))
+		}
+	}
+	return strings.Join(parts, " | ")
+}
+
+func allTools() []string {
+	return []string{handoff.ToolCodex, handoff.ToolListServers, handoff.ToolListSessions, handoff.ToolReadSession}
+}
+
+const (
+	anyMachines = `list_servers{}`
+	anySessions = `list_sessions{}`
+)
+
+// sentencesKnown are sentences after the machines are known and bigpc was used last.
+var sentencesKnown = []struct{ said, want string }{
+	// machines
+	{"Which machines do I have?", anyMachines},
+	{"what machines are there", anyMachines},
+	{"List my servers.", anyMachines},
+	{"Can you show me the machines, please?", anyMachines},
+	{"Tell me which computers are online", anyMachines},
+	{"how many machines do I have?", anyMachines},
+	{"my machines", anyMachines},
+	{"Who is online?", anyMachines},
+	{"Is attic up?", anyMachines},
+	{"are bigpc and laptop online", anyMachines},
+	// sessions
+	{"What was I working on?", anySessions},
+	{"what have I been working on lately", anySessions},
+	{"What am I doing", anySessions},
+	{"where did we leave off?", anySessions},
+	{"show me my sessions", anySessions},
+	{"list all sessions", anySessions},
+	{"What is running?", anySessions},
+	{"my recent sessions", anySessions},
+	{"What was I working on on laptop?", `list_sessions{"server":"laptop"}`},
+	{"which sessions are on bigpc", `list_sessions{"server":"bigpc"}`},
+	{"On laptop, what was I working on?", `list_sessions{"server":"laptop"}`},
+	{"what's going on on the big pc?", `list_sessions{"server":"bigpc"}`},
+	{"find the sessions about auth", `list_sessions{"query":"auth"}`},
+	{"Are there any sessions about billing on laptop?", `list_sessions{"server":"laptop","query":"billing"}`},
+	// continue
+	{"Continue the auth session on bigpc and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"continue the auth session on bigpc, and run the tests.", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"please resume my auth refactor session and then fix the failing test", `list_sessions{"query":"auth refactor"} then work fix the failing test`},
+	{"Go back to the release notes thread on laptop: add a section about auth", `list_sessions{"server":"laptop","query":"release notes"} then work add a section about auth`},
+	{"Could you pick up the auth session?", `list_sessions{"query":"auth"} then work `},
+	{"In the auth session on bigpc, run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"run the tests in the auth session on bigpc", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"On bigpc, continue the auth session and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"continue the last session on laptop and push it", `list_sessions{"server":"laptop"} then work push it`},
+	// read
+	{"Read the auth session on bigpc", `list_sessions{"server":"bigpc","query":"auth"} then read`},
+	{"what happened in the auth session?", `list_sessions{"query":"auth"} then read`},
+	{"What's new in the release notes session on laptop", `list_sessions{"server":"laptop","query":"release notes"} then read`},
+	{"summarize the auth refactor session", `list_sessions{"query":"auth refactor"} then read`},
+	{"what happened on laptop?", `list_sessions{"server":"laptop"} then read`},
+	// new
+	{"Start a new session on laptop and write a changelog", `codex{"server":"laptop","thread_id":"new","prompt":"write a changelog"}`},
+	{"start a fresh thread on bigpc: profile the parser", `codex{"server":"bigpc","thread_id":"new","prompt":"profile the parser"}`},
+	{"open a new session and check the logs", `codex{"server":"bigpc","thread_id":"new","prompt":"check the logs"}`},
+	{"In a new session on laptop, draft a blog post", `codex{"server":"laptop","thread_id":"new","prompt":"draft a blog post"}`},
+	{"run the tests on laptop in a new session", `codex{"server":"laptop","thread_id":"new","prompt":"run the tests"}`},
+	// work with a machine
+	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"write the release notes"}`},
+	{"on laptop write the release notes", `codex{"server":"laptop","prompt":"write the release notes"}`},
+	{"Ask attic to check the backups", `codex{"server":"attic","prompt":"check the backups"}`},
+	{"tell the laptop to run make test", `codex{"server":"laptop","prompt":"run make test"}`},
+	{"Ask bigpc whether the build is green", `codex{"server":"bigpc","prompt":"whether the build is green"}`},
+	{"have laptop format the code", `codex{"server":"laptop","prompt":"format the code"}`},
+	{"laptop, run the linter", `codex{"server":"laptop","prompt":"run the linter"}`},
+	{"Run the benchmarks on bigpc", `codex{"server":"bigpc","prompt":"Run the benchmarks"}`},
+	{"Push it from bigpc", `codex{"server":"bigpc","prompt":"Push it"}`},
+	{"Can you run the tests on the big pc please?", `codex{"server":"bigpc","prompt":"run the tests"}`},
+	{"run the tests on mini.local", `codex{"server":"mini.local","prompt":"run the tests"}`},
+	{"ask bigpc/api to bump the version", `codex{"server":"bigpc/api","prompt":"bump the version"}`},
+	{"On Bigpc, how many tests are there", `codex{"server":"bigpc","prompt":"how many tests are there"}`},
+	{"what is the load on attic", `codex{"server":"attic","prompt":"what is the load"}`},
+	{"run the tests on nosuch", `codex{"server":"nosuch","prompt":"run the tests"}`},
+	// work without a machine: where it was last
+	{"Fix it", `codex{"server":"bigpc","prompt":"Fix it"}`},
+	{"fix it, please", `codex{"server":"bigpc","prompt":"fix it"}`},
+	{"Okay, now run the tests.", `codex{"server":"bigpc","prompt":"run the tests"}`},
+	{"push it", `codex{"server":"bigpc","prompt":"push it"}`},
+	{"Can you explain the failure?", `codex{"server":"bigpc","prompt":"explain the failure"}`},
+	{"merge it to main", `codex{"server":"bigpc","prompt":"merge it to main"}`},
+	{"run the tests on main", `codex{"server":"bigpc","prompt":"run the tests on main"}`},
+	{"remove the log lines from main.go", `codex{"server":"bigpc","prompt":"remove the log lines from main.go"}`},
+	{"I'd like you to add a test for the parser", `codex{"server":"bigpc","prompt":"add a test for the parser"}`},
+	// nothing to do
+	{"hi there", "say " + sayStandIn},
+	{"Hello, Switchboard!", "say " + sayStandIn},
+	{"What can you do?", "say " + sayAbility},
+	{"What is the capital of France?", "say " + sayAbility},
+	{"I had a nice day", "say " + sayAbility},
+	{"stop", "say " + sayQuiet},
+	{"Thank you!", "say " + sayQuiet},
+	{"yes, allow it", "say " + sayApproval},
+	{"   ", "say " + sayAbility},
+}
+
+func TestBrainUnderstandsSentences(t *testing.T) {
+	for _, c := range sentencesKnown {
+		b := newBrain()
+		b.machines, b.last = fleetKnown(), "bigpc"
+		if got := show(b.reply(Heard{Nth: 2, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.said, got, c.want)
+		}
+	}
+}
+
+// A newcomer's first sentences: no machine is known yet.
+func TestBrainWithoutKnowledge(t *testing.T) {
+	for _, c := range []struct{ said, want string }{
+		{"Fix it", "say On which machine?"},
+		{"Run the benchmarks on bigpc", `codex{"server":"bigpc","prompt":"Run the benchmarks"}`},
+		{"Push it from bigpc", `codex{"server":"bigpc","prompt":"Push it"}`},
+		{"Ask attic to check the backups", `codex{"server":"attic","prompt":"check the backups"}`},
+		{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"write the release notes"}`},
+		{"remove the log lines from main.go", "say On which machine?"},
+		{"Continue the auth session on bigpc and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	} {
+		if got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.said, got, c.want)
+		}
+	}
+}
+
+func TestBrainSaysThatAToolIsMissing(t *testing.T) {
+	for said, tool := range map[string]string{
+		"Which machines do I have?":                            handoff.ToolListServers,
+		"What was I working on?":                               handoff.ToolListSessions,
+		"Fix it on bigpc":                                      handoff.ToolCodex,
+		"Continue the auth session on bigpc and run the tests": handoff.ToolCodex,
+	} {
+		got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{said}, Tools: []string{"get_weather"}}))
+		if want := "say " + fmt.Sprintf(sayNoTool, tool); got != want {
+			t.Errorf("%q: got %s, want %s", said, got, want)
+		}
+	}
+}
+
+// talk is a brain in a conversation: a line that begins with ">" is what it does, one with "=" the output
+// of its last call, anything else a sentence of the caller.
+func TestBrainTalks(t *testing.T) {
+	const two = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"},{"id":"t2","title":"Auth docs","server":"laptop"}],"say":"x"}`
+	const one = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"}],"say":"x"}`
+	const servers = `{"items":[{"name":"bigpc","aliases":["big pc"],"health":"up"},{"name":"laptop","health":"up"}],"say":"bigpc and laptop are ready."}`
+	for name, lines := range map[string][]string{
+		"the sessions of an errand": {
+			"Continue the auth session on bigpc and run the tests", `>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
+			"=" + one, `>codex{"server":"bigpc","thread_id":"t1","prompt":"run the tests"}`,
+			`={"status":"done","server":"bigpc","say":"One test fails."}`, ">say One test fails.",
+			"Fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
+		},
+		"only those on the machine": {
+			"Read the auth session on laptop", `>list_sessions{"server":"laptop","query":"auth"} then read`,
+			"=" + two, `>read_session{"server":"laptop","thread_id":"t2"}`,
+			`={"lines":[],"say":"Nothing yet."}`, ">say Nothing yet.",
+		},
+		"several: asks which": {
+			"Continue the auth session and fix it", `>list_sessions{"query":"auth"} then work fix it`,
+			"=" + two, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
+			"the one on laptop", `>codex{"server":"laptop","thread_id":"t2","prompt":"fix it"}`,
+		},
+		"several: the second": {
+			"Read the auth session", `>list_sessions{"query":"auth"} then read`,
+			"=" + two, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
+			"The second one.", `>read_session{"server":"laptop","thread_id":"t2"}`,
+		},
+		"several: the caller moves on": {
+			"Read the auth session", `>list_sessions{"query":"auth"} then read`,
+			"=" + two, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
+			"Which machines do I have?", ">" + anyMachines,
+		},
+		"several: one has exactly these words": {
+			"Read the auth refactor session", `>list_sessions{"query":"auth refactor"} then read`,
+			"=" + two, `>read_session{"server":"bigpc","thread_id":"t1"}`,
+		},
+		"none": {
+			"Read the billing session on bigpc", `>list_sessions{"server":"bigpc","query":"billing"} then read`,
+			`={"items":[],"say":"x"}`, ">say I found no session about billing on bigpc.",
+		},
+		"the list fails": {
+			"Read the auth session on attic", `>list_sessions{"server":"attic","query":"auth"} then read`,
+			`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
+		},
+		"asks for the machine": {
+			"run the tests", ">say On which machine?",
+			"laptop", `>codex{"server":"laptop","prompt":"run the tests"}`,
+		},
+		"knows the machines from their list": {
+			"Which machines do I have?", ">" + anyMachines,
+			"=" + servers, ">say bigpc and laptop are ready.",
+			"fix it", ">say On which machine? I know bigpc and laptop.",
+			"on the big pc", `>codex{"server":"bigpc","prompt":"fix it"}`,
+		},
+		"the answer is another wish": {
+			"run the tests", ">say On which machine?",
+			"What was I working on?", ">" + anySessions,
+		},
+		"asks for the work": {
+			"start a new session on laptop", ">say " + sayWhatToDo,
+			"Write a changelog", `>codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`,
+		},
+		"work does not follow to where nobody is": {
+			"run the tests on bigpc", `>codex{"server":"bigpc","prompt":"run the tests"}`,
+			`={"status":"started","server":"bigpc","say":"Working."}`, ">say Working.",
+			"Ask attic to check the backups", `>codex{"server":"attic","prompt":"check the backups"}`,
+			`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
+			"fix it", `>codex{"server":"bigpc","prompt":"fix it"}`,
+		},
+		"says once what it is": {
+			"hello", ">say " + sayStandIn, "hello", ">say " + sayHello,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { talk(t, lines) })
+	}
+}
+
+func talk(t *testing.T, lines []string) {
+	t.Helper()
+	b := newBrain()
+	var last Call
+	var did string
+	for i, line := range lines {
+		h := Heard{Nth: i + 1, Tools: allTools()}
+		switch {
+		case strings.HasPrefix(line, ">"):
+			if did != line[1:] {
+				t.Fatalf("line %d:\n got %s\nwant %s", i, did, line[1:])
+			}
+			continue
+		case strings.HasPrefix(line, "="):
+			b.learn(&item{kind: "function_call_output", callID: "c", output: line[1:]})
+			h.Outputs = []Output{{CallID: "c", Tool: last.Tool, Text: line[1:], errand: last.errand}}
+		default:
+			h.Texts = []string{line}
+		}
+		moves := b.reply(h)
+		did = show(moves)
+		for _, m := range moves {
+			if c, ok := m.(Call); ok {
+				last = c
+				b.learn(&item{kind: "function_call", status: "completed", callID: "c", name: c.Tool, arguments: c.Arguments})
+			}
+		}
+	}
+}
+
+func TestBrainSpeaksNews(t *testing.T) {
+	message := handoff.Message("bigpc, session Auth refactor is done. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
+	for _, c := range []struct {
+		name string
+		h    Heard
+		want string
+	}{
+		{"first response, nothing said", Heard{Nth: 1}, "say " + sayStandIn},
+		{"later, nothing new", Heard{Nth: 2}, ""},
+		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
+		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc, session Auth refactor is done. All tests pass. I changed one line."},
+		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc, session Auth refactor is done. All tests pass. I changed one line."},
+		{"a silent note", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}}, ""},
+		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one sentence."}}, "say While you were away, one thing finished."},
+		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}}, "say One. Two."},
+		{"an answer without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"status":"started"}`}}}, "say The answer is: started."},
+		{"machines without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"items":[{"name":"a","health":"up"},{"name":"b"}],"more":2}`}}}, "say There is a, which is up, b and 2 more."},
+		{"a transcript without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"title":"Auth","server":"bigpc","lines":[{"role":"user","text":"x"},{"role":"agent","text":"Done. Really. Yes."}]}`}}}, "say The session Auth on bigpc. The last word there: Done. Really."},
+		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}}, "say It is sunny. And warm."},
+		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
+		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
+		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `say bigpc, session Auth refactor is done. All tests pass. I changed one line. | codex{"server":"bigpc","prompt":"push it"}`},
+		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"push it"} | codex{"server":"laptop","prompt":"push it"}`},
+		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: handoff.ToolListServers}, "say " + sayAbility + " | list_servers{}"},
+		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"push it"}`},
+	} {
+		c.h.Tools = allTools()
+		if got := show(newBrain().reply(c.h)); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestBrainNoticesSoundOnce(t *testing.T) {
+	b := newBrain()
+	first, second := show(b.reply(Heard{Nth: 1, Sound: true})), show(b.reply(Heard{Nth: 2, Sound: true}))
+	if first != "say "+sayNoWords || second != "say "+sayNoWords2 {
+		t.Errorf("got %s, then %s", first, second)
+	}
+}
+
+func TestChipsAreUnderstood(t *testing.T) {
+	b := newBrain()
+	want := []wish{wishMachines, wishSessions, wishContinue, wishWork, wishWork, wishWork, wishWork, wishWork}
+	chips := Chips()
+	if len(chips) != len(want) {
+		t.Fatalf("%d chips", len(chips))
+	}
+	for i, chip := range chips {
+		if in := understand(chip.Text, b.machines); in.wish != want[i] {
+			t.Errorf("%q is %d, want %d", chip.Text, in.wish, want[i])
+		}
+	}
+}
+
+func FuzzUnderstand(f *testing.F) {
+	for _, c := range sentencesKnown {
+		f.Add(c.said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		in := understand(said, fleetKnown())
+		if in.wish == wishWork && strings.TrimSpace(in.work) == "" {
+			t.Errorf("%q is work without any", said)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package simulator
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+)
+
+// Bounds of a connection.
+const (
+	maxFrame  = 16 << 20         // bytes a client may send at once; OpenAI takes 15 MiB of audio
+	inbox     = 8                // frames read ahead; when full the socket is not read, so that TCP slows the client
+	outbox    = 4096             // frames to send; when full the client is too slow and is disconnected, since every event counts
+	maxUnsent = 64 << 20         // bytes of them, with the same end
+	writeWait = 10 * time.Second // for one frame
+	endWait   = time.Second      // for what is left when the connection ends, and for the client's close frame
+)
+
+// conn is one connection: a reader, a writer and the run loop that owns the session.
+type conn struct {
+	ws  *websocket.Conn // Set once; read and written by one goroutine each
+	now <-chan Event    // Set once
+	in  chan []byte     // Set once: reader to run loop, closed by the reader
+	out chan []byte     // Set once: run loop to writer, closed by converse
+
+	done     chan struct{} // closed when the run loop has ended: the reader drops what still comes
+	unsent   atomic.Int64  // bytes in out
+	deadline atomic.Int64  // unix nanoseconds for all writes, 0 is none
+	received atomic.Int64  // frames
+	sent     atomic.Int64
+	end      ending // written before out is closed, then read by the writer
+}
+
+// converse runs a connection until it ends, by either side or by the context.
+func (m *Model) converse(ctx context.Context, ws *websocket.Conn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ws.SetReadLimit(maxFrame)
+	c := &conn{ws: ws, now: m.now, in: make(chan []byte, inbox), out: make(chan []byte, outbox), done: make(chan struct{})}
+	m.log.Debug("voice simulator connected")
+	var wg sync.WaitGroup
+	wg.Go(c.read)
+	wg.Go(func() { c.write(cancel) })
+	s := newSession(m.mind(), time.Now(), m.limit)
+	c.end = c.run(ctx, s)
+	c.deadline.Store(time.Now().Add(endWait).UnixNano())
+	_ = ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also for the write that waits now
+	close(c.done)
+	close(c.out)
+	wg.Wait()
+	_ = ws.Close()
+	m.log.Debug("voice simulator disconnected", zap.Int("code", c.end.code), zap.String("reason", c.end.text),
+		zap.Int64("received", c.received.Load()), zap.Int64("sent", c.sent.Load()))
+}
+
+// run owns the session.
+func (c *conn) run(ctx context.Context, s *session) ending {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if !c.flush(s) {
+			return ending{code: closeTooSlow, text: "too slow"}
+		}
+		if s.end != nil {
+			return *s.end
+		}
+		timer.Reset(time.Until(s.wake()))
+		select {
+		case <-ctx.Done():
+			return ending{code: closeGoingAway, text: "going away"}
+		case frame, ok := <-c.in:
+			if !ok {
+				return ending{code: closeGoingAway, text: "client has gone"}
+			}
+			s.receive(time.Now(), frame)
+		case e := <-c.now:
+			s.happen(time.Now(), e)
+		case <-timer.C:
+			s.advance(time.Now())
+		}
+	}
+}
+
+// flush hands what the session wants to send to the writer; false means that the client is too slow.
+func (c *conn) flush(s *session) bool {
+	for _, frame := range s.out {
+		if c.unsent.Add(int64(len(frame))) > maxUnsent {
+			return false
+		}
+		select {
+		case c.out <- frame:
+		default:
+			return false
+		}
+	}
+	s.out = nil
+	return true
+}
+
+// read moves frames to the run loop until the socket ends.
+func (c *conn) read() {
+	defer close(c.in)
+	for {
+		_, frame, err := c.ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		c.received.Add(1)
+		select {
+		case c.in <- frame:
+		case <-c.done:
+		}
+	}
+}
+
+// write sends what the run loop gives, then says good-bye. The client has endWait to do the same; what
+// it still sends is read and dropped, so that closing does not reset the connection under our last words.
+func (c *conn) write(lost context.CancelFunc) {
+	broken := false
+	for frame := range c.out {
+		c.unsent.Add(-int64(len(frame)))
+		if broken {
+			continue
+		}
+		until := time.Now().Add(writeWait)
+		if d := c.deadline.Load(); d != 0 && d < until.UnixNano() {
+			until = time.Unix(0, d)
+		}
+		_ = c.ws.SetWriteDeadline(until)
+		if c.ws.WriteMessage(websocket.TextMessage, frame) != nil {
+			broken = true
+			lost()
+			continue
+		}
+		c.sent.Add(1)
+	}
+	if c.end.code == 0 || broken {
+		_ = c.ws.Close()
+		return
+	}
+	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.end.code, c.end.text), time.Now().Add(endWait))
+	_ = c.ws.SetReadDeadline(time.Now().Add(endWait))
+}

@@ -1,0 +1,172 @@
+package simulator
+
+import (
+	"encoding/base64"
+	"fmt"
+	"time"
+)
+
+// minCommit is the least sound that can be committed.
+const minCommit = 100 * time.Millisecond
+
+// input is the input audio buffer. The sound itself is not kept: there is nobody to understand it.
+type input struct {
+	total    time.Duration // of all sound so far; the clock of audio_start_ms
+	buffered time.Duration // since the last commit or clear
+	rest     []byte        // half a sample
+	detector detector
+	itemID   string    // of the speech that goes on, "" when there is none
+	injected *injected // speech of a script that goes on
+	words    string    // of a script, for the next commit
+}
+
+// injected is speech that a script makes.
+type injected struct {
+	words string
+	began time.Time
+	until time.Time
+}
+
+func (in *input) clear() {
+	in.buffered, in.words = 0, ""
+	in.forgetSpeech()
+}
+
+// forgetSpeech drops what the detector knows; its speech never ends.
+func (in *input) forgetSpeech() {
+	in.detector, in.itemID, in.rest, in.injected = detector{}, "", nil, nil
+}
+
+func (s *session) appendAudio(frame []byte) *fault {
+	in, f := decode[struct {
+		Audio *string `json:"audio"`
+	}](frame, "")
+	if f != nil {
+		return f
+	}
+	if in.Audio == nil {
+		return missing("audio")
+	}
+	data, err := base64.StdEncoding.DecodeString(*in.Audio)
+	if err != nil {
+		return &fault{code: "invalid_value", param: "audio", message: "Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value."}
+	}
+	f2 := s.settings.view.Audio.Input.Format
+	samples, rest := f2.decodeSamples(append(s.input.rest, data...))
+	s.input.rest = append([]byte(nil), rest...)
+	for len(samples) > 0 {
+		samples = samples[s.listen(samples, f2):]
+	}
+	return nil
+}
+
+// listen feeds the detector until something changes and returns how many samples that took.
+func (s *session) listen(samples []int16, f format) int {
+	in, set := &s.input, s.settings.view.Audio.Input.TurnDetection
+	n, change := len(samples), vadNothing
+	if set != nil && in.injected == nil {
+		n, change = in.detector.samples(samples, f.rate(), set.vad())
+	}
+	in.total += f.duration(int64(n))
+	in.buffered += f.duration(int64(n))
+	switch change {
+	case vadStarted:
+		s.speechStarted(vadSpeech)
+	case vadStopped:
+		s.speechStopped(s.mind.transcribe())
+	}
+	return n
+}
+
+// speechStarted tells that the caller speaks, since ago, and interrupts the response if the session
+// wants that.
+func (s *session) speechStarted(ago time.Duration) {
+	set := s.settings.view.Audio.Input.TurnDetection
+	s.input.itemID = s.ids.next("item")
+	began := max(0, s.input.total-ago-time.Duration(set.Prefix)*time.Millisecond)
+	s.emit("input_audio_buffer.speech_started", fields{"item_id": s.input.itemID, "audio_start_ms": began.Milliseconds()})
+	if r := s.active(); r != nil && set.Interrupt {
+		s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "turn_detected"})
+	}
+}
+
+// speechStopped commits the speech and answers it if the session wants that.
+func (s *session) speechStopped(words string) {
+	set := s.settings.view.Audio.Input.TurnDetection
+	s.emit("input_audio_buffer.speech_stopped", fields{"item_id": s.input.itemID, "audio_end_ms": s.input.total.Milliseconds()})
+	s.commit(s.input.itemID, words)
+	if set == nil || !set.Create {
+		return
+	}
+	if s.active() != nil {
+		s.owed = true
+		return
+	}
+	s.respond(request{})
+}
+
+func (s *session) commitAudio() *fault {
+	if s.input.buffered < minCommit {
+		return &fault{code: "input_audio_buffer_commit_empty", message: fmt.Sprintf("Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has %.2fms of audio.", float64(s.input.buffered.Microseconds())/1000)}
+	}
+	words := s.input.words
+	if words == "" {
+		words = s.mind.transcribe()
+	}
+	id := s.input.itemID
+	if id == "" {
+		id = s.ids.next("item")
+	}
+	s.commit(id, words)
+	return nil
+}
+
+// commit makes the buffer an item of the caller. Words are what the model understood of it; clients see
+// them if they asked for a transcription.
+func (s *session) commit(id, words string) {
+	s.input.clear()
+	it := &item{id: id, kind: "message", status: "completed", role: "user", words: words, parts: []part{{Type: "input_audio"}}}
+	s.emit("input_audio_buffer.committed", fields{"item_id": id, "previous_item_id": s.items.last()})
+	s.add(len(s.items.items), it)
+	if s.settings.view.Audio.Input.Transcription == nil {
+		return
+	}
+	it.parts[0].Transcript, it.parts[0].heardWords = words, true
+	if words != "" {
+		s.emit("conversation.item.input_audio_transcription.delta", fields{"item_id": id, "content_index": 0, "delta": words})
+	}
+	s.emit("conversation.item.input_audio_transcription.completed", fields{
+		"item_id": id, "content_index": 0, "transcript": words,
+		"usage": fields{"type": "tokens", "total_tokens": tokens(words), "input_tokens": 0, "output_tokens": tokens(words)},
+	})
+}
+
+// hear begins speech of a script.
+func (s *session) hear(h Hear) {
+	if h.For <= 0 {
+		h.For = time.Second
+	}
+	if s.settings.view.Audio.Input.TurnDetection == nil {
+		s.input.total += h.For
+		s.input.buffered += max(h.For, minCommit)
+		s.input.words = h.Text
+		return
+	}
+	if s.input.injected != nil {
+		s.injectedEnd()
+	}
+	s.input.injected = &injected{words: h.Text, began: s.now, until: s.now.Add(h.For)}
+	if s.input.itemID == "" {
+		s.speechStarted(0)
+	}
+}
+
+// injectedEnd ends speech of a script.
+func (s *session) injectedEnd() {
+	i := s.input.injected
+	s.input.injected = nil
+	if s.settings.view.Audio.Input.TurnDetection != nil {
+		s.input.total += s.now.Sub(i.began)
+		s.speechStopped(i.words)
+	}
+}

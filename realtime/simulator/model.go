@@ -1,0 +1,178 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+)
+
+// Name is the model's name, whatever name a client asks for.
+const Name = "simulator"
+
+// defaultLimit is how long one connection may last: the wall of OpenAI's Realtime sessions.
+const defaultLimit = 60 * time.Minute
+
+// Config of a [Model]. The zero value is the model with its own brain.
+type Config struct {
+	Log    *zap.Logger   // nil logs nothing
+	Script *Script       // decides instead of the brain; read only from now on
+	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
+}
+
+// A Model is a simulated voice model. It is safe for concurrent use.
+type Model struct {
+	log      *zap.Logger        // Set once
+	limit    time.Duration      // Set once
+	script   *scripted          // Set once; nil is the brain
+	now      <-chan Event       // Set once
+	upgrader websocket.Upgrader // Set once
+}
+
+// New returns a model. It runs nothing.
+func New(c Config) *Model {
+	m := &Model{log: c.Log, limit: c.Limit}
+	if m.log == nil {
+		m.log = zap.NewNop()
+	}
+	if m.limit <= 0 {
+		m.limit = defaultLimit
+	}
+	if c.Script != nil {
+		m.script = &scripted{script: c.Script, used: make([]int, len(c.Script.Steps))}
+		m.now = c.Script.Now
+	}
+	m.upgrader = websocket.Upgrader{
+		Subprotocols: []string{"realtime"}, HandshakeTimeout: 10 * time.Second,
+		ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
+		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
+			refuseHTTP(w, status, "invalid_request_error", reason.Error())
+		},
+	}
+	return m
+}
+
+// Handler serves GET /v1/realtime?model=... as WebSocket. A connection ends with its client, or with the
+// context of its request.
+func (m *Model) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/realtime", m.upgrade)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... alone.")
+	})
+	return mux
+}
+
+func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("model") == "" {
+		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "You must provide a model parameter.")
+		return
+	}
+	ws, err := m.upgrader.Upgrade(w, r, nil)
+	if err != nil { // it has been answered
+		m.log.Debug("voice simulator refused a connection", zap.Error(err))
+		return
+	}
+	m.converse(r.Context(), ws)
+}
+
+func refuseHTTP(w http.ResponseWriter, status int, kind, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(fields{"error": fields{"type": kind, "code": nil, "message": message, "param": nil}})
+}
+
+// mind returns what decides in one connection.
+func (m *Model) mind() mind {
+	if m.script != nil {
+		return m.script
+	}
+	return newBrain()
+}
+
+// Serve listens until the context ends, and returns after all connections have ended. The listener is
+// closed. The error is nil when the context ended it.
+func (m *Model) Serve(ctx context.Context, l net.Listener) error {
+	calls, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var open gate
+	inner := m.Handler()
+	server := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return calls },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !open.enter() {
+				refuseHTTP(w, http.StatusServiceUnavailable, "server_error", "The simulated voice model is shutting down.")
+				return
+			}
+			defer open.leave()
+			inner.ServeHTTP(w, r)
+		}),
+	}
+	failed := make(chan error, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { failed <- server.Serve(l) })
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	cancel()
+	open.close()
+	_ = server.Close() // connections that were upgraded are not its own any more; they end by their context
+	open.wait()
+	wg.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// A gate counts who is inside and lets nobody in after it was closed. The zero value is open.
+type gate struct {
+	mu     sync.Mutex
+	inside int           // Guarded by mu
+	empty  chan struct{} // Guarded by mu: made by close, closed when nobody is inside
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.empty != nil {
+		return false
+	}
+	g.inside++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+	if g.empty != nil && g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.empty = make(chan struct{})
+	if g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+// wait returns when nobody is inside of a closed gate.
+func (g *gate) wait() {
+	g.mu.Lock()
+	empty := g.empty
+	g.mu.Unlock()
+	<-empty
+}

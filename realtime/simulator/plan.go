@@ -1,0 +1,186 @@
+package simulator
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// How the model speaks and calls.
+const (
+	wordsPerSecond = 2.7
+	lead           = 300 * time.Millisecond // sound is sent this much ahead of when it is heard
+	writePace      = 15 * time.Millisecond  // between words, where output is text
+	callPace       = 20 * time.Millisecond  // between argument deltas
+	callPieces     = 4
+	maxSay         = 16 << 10 // bytes; a longer speech is cut
+)
+
+// A planner lays moves out in time.
+type planner struct {
+	r      *response
+	steps  []step
+	at     time.Duration // when the next event can be sent
+	played time.Duration // when the sound sent so far has been heard
+}
+
+// plan turns what the mind decided into steps. The response completes after the last.
+func plan(r *response, moves []Move) []step {
+	p := planner{r: r}
+	for _, m := range moves {
+		ended := false
+		switch m := m.(type) {
+		case Say:
+			p.say(m.Text)
+		case Call:
+			ended = p.call(m)
+		case Wait:
+			p.at += max(m.For, 0)
+			p.do(func(*session, *response) {})
+		case Raw:
+			p.do(func(s *session, _ *response) { s.out = append(s.out, []byte(m.JSON)) })
+		case Close:
+			p.do(func(s *session, _ *response) { s.close(m) })
+			ended = true
+		case Fail:
+			p.do(func(s *session, r *response) {
+				s.finish(r, "failed", fields{"type": "failed", "error": fields{"type": "server_error", "code": m.Code, "message": m.Message}})
+			})
+			ended = true
+		}
+		if ended {
+			break
+		}
+	}
+	slices.SortStableFunc(p.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return p.steps
+}
+
+func (p *planner) do(f func(*session, *response)) { p.steps = append(p.steps, step{p.at, f}) }
+
+func (p *planner) doAt(at time.Duration, f func(*session, *response)) {
+	p.steps = append(p.steps, step{max(at, p.at), f})
+}
+
+func (p *planner) say(text string) {
+	if len(text) > maxSay {
+		text = strings.ToValidUTF8(text[:maxSay], "")
+	}
+	words := strings.SplitAfter(strings.Join(strings.Fields(text), " "), " ")
+	if words[0] == "" {
+		return
+	}
+	if p.r.text {
+		p.write(words)
+		return
+	}
+	p.do(func(s *session, r *response) {
+		s.openItem(r, &item{kind: "message", role: "assistant", parts: []part{{Type: "output_audio"}}})
+	})
+	total := max(frameLength, time.Duration(float64(len(words))/wordsPerSecond/p.r.speed*float64(time.Second)))
+	total = (total + frameLength - 1) / frameLength * frameLength
+	start := max(p.at, p.played)
+	for i, word := range words {
+		p.doAt(start+total*time.Duration(i)/time.Duration(len(words))-lead, func(s *session, r *response) {
+			r.open.parts[0].Transcript += word
+			s.emit("response.output_audio_transcript.delta", s.at(r, fields{"delta": word}))
+		})
+	}
+	sound := p.r.format.murmur()
+	for t := time.Duration(0); t < total; t += frameLength {
+		p.doAt(start+t-lead, func(s *session, r *response) {
+			r.open.sent += frameLength
+			s.spoke = true
+			s.emit("response.output_audio.delta", s.at(r, fields{"delta": sound}))
+		})
+	}
+	p.played = start + total
+	p.at = max(p.at, p.played-lead)
+	p.do(func(s *session, r *response) { s.closeItem(r, "completed", false) })
+}
+
+// write is say where output is text.
+func (p *planner) write(words []string) {
+	p.do(func(s *session, r *response) {
+		s.openItem(r, &item{kind: "message", role: "assistant", parts: []part{{Type: "output_text"}}})
+	})
+	for _, word := range words {
+		p.do(func(s *session, r *response) {
+			r.open.parts[0].Text += word
+			s.emit("response.output_text.delta", s.at(r, fields{"delta": word}))
+		})
+		p.at += writePace
+	}
+	p.do(func(s *session, r *response) { s.closeItem(r, "completed", false) })
+}
+
+// call calls a function and tells whether that ends the response.
+func (p *planner) call(c Call) bool {
+	pace, n := c.Every, c.Pieces
+	if pace <= 0 {
+		pace = callPace
+	}
+	if n <= 0 {
+		n = callPieces
+	}
+	p.do(func(s *session, r *response) {
+		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, errand: c.errand}
+		if it.callID == "" {
+			it.callID = s.ids.next("call")
+		}
+		s.openItem(r, it)
+	})
+	deltas := pieces(c.Arguments, n)
+	if c.End == CallDropped {
+		deltas = deltas[:len(deltas)/2]
+	}
+	for _, delta := range deltas {
+		p.do(func(s *session, r *response) {
+			r.open.arguments += delta
+			s.emit("response.function_call_arguments.delta", s.at(r, fields{"delta": delta}))
+		})
+		p.at += pace
+	}
+	p.do(endCall(c))
+	return c.End != CallCompletes
+}
+
+// endCall returns what happens after the arguments.
+func endCall(c Call) func(*session, *response) {
+	switch c.End {
+	case CallIncomplete:
+		return func(s *session, r *response) {
+			s.finish(r, "incomplete", fields{"type": "incomplete", "reason": "max_output_tokens"})
+		}
+	case CallCancelled:
+		return func(s *session, r *response) {
+			s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "turn_detected"})
+		}
+	case CallDropped:
+		return func(s *session, _ *response) { s.close(Close{}) }
+	}
+	return func(s *session, r *response) {
+		if c.Twice && !c.Late {
+			r.open.status = "completed"
+			s.itemDone(r)
+		}
+		s.closeItem(r, "completed", c.Late)
+	}
+}
+
+// pieces cuts text into at most n parts at rune boundaries.
+func pieces(text string, n int) []string {
+	size := max(1, (len(text)+n-1)/n)
+	var parts []string
+	for len(text) > 0 {
+		end := min(size, len(text))
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		parts = append(parts, text[:end])
+		text = text[end:]
+	}
+	return parts
+}

@@ -1,0 +1,223 @@
+package simulator
+
+import (
+	"regexp"
+	"sync"
+	"time"
+)
+
+// A Script decides instead of the brain. It drives the same engine, so what it makes the model do is
+// real on the wire. It is shared by all connections of its [Model]: a step that one call has used is
+// used up for the next.
+type Script struct {
+	// Steps are looked through in order when a response is asked for; the first that fits and is not
+	// used up is played.
+	Steps []Step
+	// Else decides when no step fits; nil says nothing. See [Repeat].
+	Else func(Heard) []Move
+	// Transcripts are the words of the sounds that voice detection finds or that are committed, in
+	// order. A sound beyond them has no words.
+	Transcripts []string
+	// Now makes something happen at once in the connection that takes it first. It may be nil.
+	Now <-chan Event
+}
+
+// A Step is one thing the scripted model does.
+type Step struct {
+	On    func(Heard) bool // nil fits everything; see [Text], [Result], [Message]
+	Times int              // how often it is played; 0 is once, negative always
+	Do    []Move
+}
+
+// Heard is what came since the last response, as the model sees it.
+type Heard struct {
+	Nth          int      // which response of this connection, from 1; out-of-band ones do not count
+	Texts        []string // the caller's sentences, typed or transcribed
+	Sound        bool     // the caller made a sound that has no words
+	Outputs      []Output // answers to calls
+	Messages     []string // system messages
+	Tools        []string // names of the functions that may be called now
+	Choice       string   // "auto", "none", "required", or the name of the one function to call
+	Instructions string   // of the response, else of the session
+	OutOfBand    bool     // conversation "none"
+}
+
+// Output is the answer to a function call.
+type Output struct {
+	CallID string
+	Tool   string // "" when the call is not in the conversation
+	Text   string
+	errand *errand // what the brain wanted the answer for
+}
+
+func (h Heard) nothing() bool {
+	return len(h.Texts) == 0 && len(h.Outputs) == 0 && len(h.Messages) == 0 && !h.Sound
+}
+
+// Text fits when one of the new sentences of the caller matches the pattern, in any case. It panics if
+// the pattern does not compile.
+func Text(pattern string) func(Heard) bool {
+	re := regexp.MustCompile("(?i)" + pattern)
+	return func(h Heard) bool { return anyMatch(re, h.Texts) }
+}
+
+// Message fits when one of the new system messages matches the pattern, like [Text].
+func Message(pattern string) func(Heard) bool {
+	re := regexp.MustCompile("(?i)" + pattern)
+	return func(h Heard) bool { return anyMatch(re, h.Messages) }
+}
+
+// Result fits when a call of the tool was answered; "" is any tool.
+func Result(tool string) func(Heard) bool {
+	return func(h Heard) bool {
+		for _, o := range h.Outputs {
+			if tool == "" || o.Tool == tool {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func anyMatch(re *regexp.Regexp, texts []string) bool {
+	for _, t := range texts {
+		if re.MatchString(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// Repeat speaks what is new of answers and system messages, as the brain would. It fits [Script.Else].
+func Repeat(h Heard) []Move { return says(spokenNews(h)) }
+
+// A Move is a part of a response: [Say], [Call], [Wait], [Fail], [Refuse], [Raw] or [Close].
+type Move interface{ move() }
+
+// An Event happens outside responses: [Hear], [Raw] or [Close].
+type Event interface{ event() }
+
+// Say speaks, or writes where the session's output is text.
+type Say struct{ Text string }
+
+// Call calls a function. Several in one response are siblings.
+type Call struct {
+	Tool      string
+	Arguments string        // sent as it stands, so it may be malformed
+	ID        string        // call_id; "" makes one
+	Pieces    int           // argument deltas; 0 is 4
+	Every     time.Duration // between them; 0 is 20 ms
+	End       CallEnd
+	Twice     bool // output_item.done and conversation.item.done are sent twice
+	Late      bool // neither is sent: the call stands in response.done alone
+	errand    *errand
+}
+
+// CallEnd is how a call ends. All but the first end its response.
+type CallEnd int
+
+// The ends. Incomplete and cancelled calls send arguments.done like complete ones; their item and their
+// response tell the difference.
+const (
+	CallCompletes  CallEnd = iota
+	CallIncomplete         // response.done incomplete, max_output_tokens
+	CallCancelled          // response.done cancelled, turn_detected
+	CallDropped            // the socket is lost after half of the arguments
+)
+
+// Wait lets time pass before the next move.
+type Wait struct{ For time.Duration }
+
+// Fail ends the response as failed.
+type Fail struct{ Code, Message string }
+
+// Refuse answers the request for a response with an error; alone in its step. What was heard stays new.
+// Without a Code it is conversation_already_has_active_response.
+type Refuse struct{ Code, Message string }
+
+// Raw sends one event as it stands.
+type Raw struct{ JSON string }
+
+// Close ends the connection: with a close frame, or without one when Code is 0.
+type Close struct {
+	Code   int
+	Reason string
+}
+
+// Hear lets the caller speak: voice detection notices it now and its end after For, and the words are
+// Text ("" has none). Without voice detection the words stand in the input buffer for the next commit.
+type Hear struct {
+	Text string
+	For  time.Duration // 0 is one second
+}
+
+func (Say) move()    {}
+func (Call) move()   {}
+func (Wait) move()   {}
+func (Fail) move()   {}
+func (Refuse) move() {}
+func (Raw) move()    {}
+func (Close) move()  {}
+func (Raw) event()   {}
+func (Close) event() {}
+func (Hear) event()  {}
+
+// A mind decides what a response says and does.
+type mind interface {
+	reply(Heard) []Move
+	// learn sees every item that enters the conversation.
+	learn(*item)
+	// transcribe returns the words of the next sound, "" when it has none.
+	transcribe() string
+}
+
+// scripted is the mind of a script, shared by connections.
+type scripted struct {
+	script *Script // Set once
+
+	mu    sync.Mutex
+	used  []int // Guarded by mu: how often each step was played
+	words int   // Guarded by mu: transcripts given out
+}
+
+func (m *scripted) reply(h Heard) []Move {
+	if i := m.take(h); i >= 0 {
+		return m.script.Steps[i].Do
+	}
+	if m.script.Else != nil {
+		return m.script.Else(h)
+	}
+	return nil
+}
+
+// take uses the first step that fits; -1 is none. Patterns are matched without the lock.
+func (m *scripted) take(h Heard) int {
+	for i, step := range m.script.Steps {
+		if (step.On == nil || step.On(h)) && m.use(i, step.Times) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *scripted) use(i, times int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if times >= 0 && m.used[i] >= max(times, 1) {
+		return false
+	}
+	m.used[i]++
+	return true
+}
+
+func (m *scripted) learn(*item) {}
+
+func (m *scripted) transcribe() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.words == len(m.script.Transcripts) {
+		return ""
+	}
+	m.words++
+	return m.script.Transcripts[m.words-1]
+}

@@ -1,0 +1,184 @@
+package simulator
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A session is the state of one connection. It is pure: receive, happen and advance get the time and
+// leave what is to be sent in out. Owned by the run loop of its connection.
+type session struct {
+	mind  mind          // Set once
+	id    string        // Set once
+	conv  string        // Set once: id of the default conversation
+	dies  time.Time     // Set once: the protocol's wall
+	limit time.Duration // Set once: how far that wall is
+
+	ids      ids
+	now      time.Time // of the entry that is handled
+	settings settings
+	items    conversation
+	input    input
+	running  []*response // at most one in the conversation, the others out of band
+	spoke    bool        // assistant sound was sent
+	owed     bool        // speech ended while a response ran: answer after it
+	answered int         // responses so far, without those out of band
+	out      [][]byte
+	end      *ending
+}
+
+// An ending closes the connection after what is in out: with a close frame, or without when code is 0.
+type ending struct {
+	code int
+	text string
+}
+
+// Close codes the simulator sends itself (RFC 6455).
+const (
+	closeGoingAway = 1001
+	closeTooSlow   = 1008
+)
+
+// newSession greets the client with session.created.
+func newSession(m mind, now time.Time, limit time.Duration) *session {
+	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(limit), limit: limit, settings: newSettings()}
+	s.id, s.conv = s.ids.next("sess"), s.ids.next("conv")
+	s.emit("session.created", fields{"session": s.object()})
+	return s
+}
+
+// object is the session as clients see it.
+func (s *session) object() fields {
+	f := fields{"id": s.id, "expires_at": s.dies.Unix()}
+	for name, value := range s.settings.object {
+		f[name] = value
+	}
+	return f
+}
+
+// receive handles one frame of the client.
+func (s *session) receive(now time.Time, frame []byte) {
+	s.advance(now)
+	if s.end != nil {
+		return
+	}
+	var head struct {
+		Type    *string `json:"type"`
+		EventID string  `json:"event_id"`
+	}
+	if !json.Valid(frame) {
+		s.refuse(&fault{code: "invalid_json", message: "The message is not valid JSON."}, "")
+		return
+	}
+	if err := json.Unmarshal(frame, &head); err != nil {
+		s.refuse(&fault{code: "invalid_event", message: "An event is a JSON object; its type and event_id are strings."}, "")
+		return
+	}
+	if head.Type == nil {
+		s.refuse(missing("type"), head.EventID)
+		return
+	}
+	if f := s.handle(*head.Type, frame); f != nil {
+		s.refuse(f, head.EventID)
+	}
+	s.advance(now)
+}
+
+func (s *session) handle(kind string, frame []byte) *fault {
+	switch kind {
+	case "session.update":
+		return s.updateSession(frame)
+	case "input_audio_buffer.append":
+		return s.appendAudio(frame)
+	case "input_audio_buffer.commit":
+		return s.commitAudio()
+	case "input_audio_buffer.clear":
+		s.input.clear()
+		s.emit("input_audio_buffer.cleared", fields{})
+		return nil
+	case "conversation.item.create":
+		return s.createItem(frame)
+	case "conversation.item.retrieve", "conversation.item.delete":
+		return s.namedItem(kind, frame)
+	case "conversation.item.truncate":
+		return s.truncateItem(frame)
+	case "response.create":
+		return s.createResponse(frame)
+	case "response.cancel":
+		return s.cancelResponse(frame)
+	}
+	return invalid("type", kind, "session.update", "input_audio_buffer.append", "input_audio_buffer.commit",
+		"input_audio_buffer.clear", "conversation.item.create", "conversation.item.retrieve",
+		"conversation.item.delete", "conversation.item.truncate", "response.create", "response.cancel")
+}
+
+// happen plays an event of a script.
+func (s *session) happen(now time.Time, e Event) {
+	s.advance(now)
+	switch e := e.(type) {
+	case Hear:
+		s.hear(e)
+	case Raw:
+		s.out = append(s.out, []byte(e.JSON))
+	case Close:
+		s.close(e)
+	}
+	s.advance(now)
+}
+
+func (s *session) close(c Close) {
+	if s.end == nil {
+		s.end = &ending{code: c.Code, text: c.Reason}
+	}
+}
+
+// advance does what is due at now.
+func (s *session) advance(now time.Time) {
+	s.now = now
+	if s.end == nil && !now.Before(s.dies) {
+		s.refuse(&fault{code: "session_expired", message: "Your session hit the maximum duration of " + minutes(s.limit) + "."}, "")
+		s.close(Close{Code: closeGoingAway, Reason: "session expired"})
+	}
+	if i := s.input.injected; i != nil && !now.Before(i.until) {
+		s.injectedEnd()
+	}
+	for s.end == nil && s.playDue() {
+		continue
+	}
+}
+
+// wake tells when advance has something to do next.
+func (s *session) wake() time.Time {
+	at := s.dies
+	if i := s.input.injected; i != nil && i.until.Before(at) {
+		at = i.until
+	}
+	for _, r := range s.running {
+		if due := r.due(); due.Before(at) {
+			at = due
+		}
+	}
+	return at
+}
+
+func (s *session) updateSession(frame []byte) *fault {
+	in, f := decode[struct {
+		Session map[string]any `json:"session"`
+	}](frame, "")
+	if f != nil {
+		return f
+	}
+	if in.Session == nil {
+		return missing("session")
+	}
+	next, f := s.settings.patch(in.Session, s.spoke)
+	if f != nil {
+		return f
+	}
+	if next.view.Audio.Input.Format != s.settings.view.Audio.Input.Format || next.view.Audio.Input.TurnDetection == nil {
+		s.input.forgetSpeech()
+	}
+	s.settings = next
+	s.emit("session.updated", fields{"session": s.object()})
+	return nil
+}

@@ -1,0 +1,165 @@
+package simulator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// spokenNews says what answers and system messages tell, in their order.
+func spokenNews(h Heard) string {
+	var said []string
+	for _, o := range h.Outputs {
+		said = append(said, spokenOutput(o))
+	}
+	for _, m := range h.Messages {
+		said = append(said, spokenMessage(m))
+	}
+	return strings.TrimSpace(strings.Join(said, " "))
+}
+
+// spokenMessage says a system message: the first sentence of its lead and two of what it quotes. A
+// message that says it is not to be spoken is not.
+func spokenMessage(text string) string {
+	lead, quote := handoff.SplitMessage(text)
+	if strings.Contains(strings.ToLower(lead), "say nothing") {
+		return ""
+	}
+	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, 1))
+	return strings.TrimSpace(lead + " " + sentences(handoff.Speakable(quote, 600), 2))
+}
+
+// spokenOutput says an answer: its own sentence, else a short summary of what it is.
+func spokenOutput(o Output) string {
+	if !gjson.Valid(o.Text) {
+		return sentences(handoff.Speakable(o.Text, 600), 2)
+	}
+	out := gjson.Parse(o.Text)
+	if !out.IsObject() {
+		return sentences(out.String(), 2)
+	}
+	if say := out.Get("say").String(); say != "" {
+		return say
+	}
+	for _, key := range []string{"items", "servers", "sessions"} {
+		if list := out.Get(key); list.IsArray() {
+			return summary(list.Array(), out.Get("more").Int())
+		}
+	}
+	if lines := out.Get("lines"); lines.IsArray() {
+		return transcript(out, lines.Array())
+	}
+	for _, key := range []string{"result", "error.message", "message", "error", "text", "output"} {
+		if v := out.Get(key); v.Type == gjson.String && v.Str != "" {
+			return sentences(handoff.Speakable(v.Str, 600), 2)
+		}
+	}
+	if status := out.Get("status").String(); status != "" {
+		return "The answer is: " + status + "."
+	}
+	return "Done."
+}
+
+// summary says a list of machines or sessions.
+func summary(list []gjson.Result, more int64) string {
+	if len(list) == 0 {
+		return "There is nothing to list."
+	}
+	var parts []string
+	for _, entry := range list[:min(len(list), 4)] {
+		parts = append(parts, entrySentence(entry))
+	}
+	if rest := int64(len(list)-len(parts)) + more; rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", rest))
+	}
+	return "There is " + listed(parts) + "."
+}
+
+func entrySentence(e gjson.Result) string {
+	if name := e.Get("name").String(); name != "" {
+		if health := e.Get("health").String(); health != "" {
+			return name + ", which is " + health
+		}
+		return name
+	}
+	s := e.Get("title").String()
+	if s == "" {
+		s = e.Get("label").String()
+	}
+	if server := e.Get("server").String(); server != "" {
+		s += " on " + server
+	}
+	if age := e.Get("age").String(); age != "" {
+		s += ", " + age
+	}
+	return s
+}
+
+// transcript says what a session is about and the last thing its agent said.
+func transcript(out gjson.Result, lines []gjson.Result) string {
+	said := ""
+	for _, line := range lines {
+		if role := line.Get("role").String(); role == "agent" || role == "assistant" {
+			said = line.Get("text").String()
+		}
+	}
+	lead := "The session " + out.Get("title").String()
+	if server := out.Get("server").String(); server != "" {
+		lead += " on " + server
+	}
+	if status := out.Get("status").String(); status != "" && status != "unknown" {
+		lead += " is " + status
+	}
+	if said == "" {
+		return lead + "."
+	}
+	return lead + ". The last word there: " + sentences(handoff.Speakable(said, 600), 2)
+}
+
+// readSessions reads the entries of list_sessions; false when the output has none.
+func readSessions(text string) ([]listedSession, bool) {
+	out := gjson.Parse(text)
+	list := out.Get("items")
+	if !list.IsArray() {
+		list = out.Get("sessions")
+	}
+	if !gjson.Valid(text) || !list.IsArray() {
+		return nil, false
+	}
+	var found []listedSession
+	for _, e := range list.Array() {
+		s := listedSession{id: e.Get("id").String(), title: e.Get("title").String(), server: e.Get("server").String()}
+		if s.id == "" {
+			s.id = e.Get("label").String()
+		}
+		if s.id != "" {
+			found = append(found, s)
+		}
+	}
+	return found, true
+}
+
+// sentences returns the first n sentences of a text. A point inside a word ends none.
+func sentences(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for i := range len(text) {
+		if strings.IndexByte(".!?", text[i]) < 0 || i+1 < len(text) && text[i+1] != ' ' {
+			continue
+		}
+		if n--; n == 0 {
+			return text[:i+1]
+		}
+	}
+	return text
+}
+
+// listed joins names as people do: a, b and c.
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

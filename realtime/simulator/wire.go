@@ -1,0 +1,95 @@
+package simulator
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// fields are those of one server event, besides type and event_id.
+type fields map[string]any
+
+// ids makes names that are unique in the process and short enough for the protocol (32 characters).
+type ids struct {
+	salt string
+	n    uint64
+}
+
+func newIDs() ids { return ids{salt: rand.Text()[:16]} }
+
+func (i *ids) next(kind string) string {
+	i.n++
+	return kind + "_" + i.salt + strconv.FormatUint(i.n, 36)
+}
+
+// A fault is a refusal in OpenAI's shape.
+type fault struct {
+	kind    string // "" is invalid_request_error
+	code    string
+	param   string
+	message string
+}
+
+func missing(param string) *fault {
+	return &fault{code: "missing_required_parameter", param: param, message: fmt.Sprintf("Missing required parameter: '%s'.", param)}
+}
+
+func unknown(param string) *fault {
+	return &fault{code: "unknown_parameter", param: param, message: fmt.Sprintf("Unknown parameter: '%s'.", param)}
+}
+
+func invalid(param, value string, supported ...string) *fault {
+	msg := fmt.Sprintf("Invalid value: '%.60s'.", value)
+	if len(supported) > 0 {
+		msg += " Supported values are: '" + strings.Join(supported, "', '") + "'."
+	}
+	return &fault{code: "invalid_value", param: param, message: msg}
+}
+
+func wrongType(param, want string) *fault {
+	return &fault{code: "invalid_type", param: param, message: fmt.Sprintf("Invalid type for '%s': expected %s.", param, want)}
+}
+
+// emit puts an event into the outbox of the connection.
+func (s *session) emit(kind string, f fields) {
+	f["type"], f["event_id"] = kind, s.ids.next("event")
+	b, err := json.Marshal(f)
+	if err != nil {
+		return // maps of strings, numbers and checked JSON always marshal
+	}
+	s.out = append(s.out, b)
+}
+
+// refuse sends an error event. All its members are there, null when they have nothing to say.
+func (s *session) refuse(f *fault, eventID string) {
+	kind := f.kind
+	if kind == "" {
+		kind = "invalid_request_error"
+	}
+	s.emit("error", fields{"error": fields{
+		"type": kind, "code": orNull(f.code), "message": f.message, "param": orNull(f.param), "event_id": orNull(eventID),
+	}})
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// decode reads a client's JSON into T and names what has the wrong type. The path stands before the name.
+func decode[T any](raw []byte, path string) (T, *fault) {
+	var v T
+	err := json.Unmarshal(raw, &v)
+	if err == nil {
+		return v, nil
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return v, wrongType(strings.Trim(path+"."+e.Field, "."), e.Type.String())
+	}
+	return v, &fault{code: "invalid_json", message: "The event is not valid JSON."}
+}
