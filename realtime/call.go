@@ -172,6 +172,10 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		if len(c.pending) > 0 {
 			events, first = c.events, c.pending[0]
 		}
+		var says <-chan handoff.Utterance
+		if c.mask.session.created { // before, the model has no conversation
+			says = c.says
+		}
 		select {
 		case event, ok := <-c.client.Received():
 			if !ok {
@@ -185,7 +189,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 				break
 			}
 			c.fromModel(event)
-		case u := <-c.says:
+		case u := <-says:
 			c.say(u)
 		case events <- first:
 			c.pending = c.pending[1:]

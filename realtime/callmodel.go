@@ -28,24 +28,29 @@ func (c *Call) fromModel(event []byte) {
 		}
 		return
 	}
-	if shown := c.mask.fromModel(kind, event); shown != nil {
+	shown := c.mask.fromModel(kind, event)
+	if shown != nil {
 		c.toClient(shown)
 	} else {
 		c.counts.swallowed++
 	}
-	c.observe(kind, event)
+	c.observe(kind, event, shown != nil)
 }
 
-// observe acts on what the model reports.
-func (c *Call) observe(kind string, event []byte) {
+// observe acts on what the model reports. shown tells whether the client saw it.
+func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case typeSessionCreated:
 		for _, own := range c.mask.session.begin(event, c.ids) {
 			c.toModel(own)
 		}
 		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
+		c.tell(opened{})
 	case typeSessionUpdated:
 		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
+		if shown && len(c.mask.session.updates) == 0 {
+			c.tell(configured{})
+		}
 	case typeCreated:
 		c.began(gjson.GetBytes(event, "response"))
 	case typeDone:

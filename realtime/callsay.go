@@ -37,8 +37,8 @@ const (
 
 // say gives an utterance to the model.
 func (c *Call) say(u handoff.Utterance) {
-	if c.utterances[u.ID] != nil {
-		return // delivered already
+	if c.utterances[u.ID] != nil || c.mask.session.foreign {
+		return // delivered already, or nobody here speaks
 	}
 	if u.CallID != "" {
 		r := c.requests[u.CallID]

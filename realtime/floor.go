@@ -3,7 +3,6 @@ package realtime
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -26,6 +25,7 @@ type floor struct {
 	strangers int                 // untagged responses that ended since the ask on the wire was sent
 	blind     bool                // the model does not echo tags: an untagged response is the one asked for
 
+	ready    bool // the client has set its session up, or had its time: a voice cannot change once heard
 	manual   bool // no turn detection: we never ask, our wants ride on the client's asks
 	autoVAD  bool // turn detection starts responses itself
 	speaking bool // the caller
@@ -75,100 +75,6 @@ const (
 	maxCuts = 3
 )
 
-// floorTimer names a timer that the floor needs.
-type floorTimer int
-
-const (
-	timerVAD      floorTimer = iota // the response of voice detection is overdue
-	timerSiblings                   // requests of the same response are still unanswered
-	timerAsk                        // an ask got neither a response nor an error
-	timerUnknown                    // a response we never saw still blocks
-	timerEcho                       // a response without a tag ended and ours did not follow
-	timerKinds
-)
-
-// floorDelay holds how long each timer runs. Set once.
-var floorDelay = [timerKinds]time.Duration{time.Second, 2 * time.Second, 15 * time.Second, 15 * time.Second, 3 * time.Second}
-
-// A floorEvent is something the floor has to know.
-type floorEvent interface{ floorEvent() }
-
-type (
-	// uttered: an utterance of ours went to the model. call is the request it answers, or "".
-	uttered struct {
-		id, call string
-		need     handoff.Floor
-	}
-	// clientAsked: the client sent a response.create for the default conversation.
-	clientAsked struct{ ask string }
-	// created: a response began; tag is its ask, "" for voice detection.
-	created struct{ response, tag string }
-	// ended: a response is done. output tells whether the caller got any of it.
-	ended struct {
-		response, tag, status string
-		output                bool
-	}
-	// refused: another response runs already.
-	refused struct{ ask string }
-	// rejected: an ask failed for any other reason.
-	rejected struct{ ask string }
-	// withdrawn: the model did not take the utterance.
-	withdrawn struct{ id string }
-	// called: a response holds a request of ours.
-	called struct{ response, call string }
-	// spoke: a response gave the caller something to hear or read.
-	spoke struct{ response string }
-	// speech: the caller began or stopped speaking.
-	speech struct{ on bool }
-	// hushed: what the caller was saying was thrown away; no response follows.
-	hushed struct{}
-	// sounding: the model's voice began or ended for the caller.
-	sounding struct{ on bool }
-	// listening: how the session detects turns.
-	listening struct{ manual, auto bool }
-	// elapsed: a timer ran out.
-	elapsed struct {
-		timer floorTimer
-		gen   int
-	}
-)
-
-func (uttered) floorEvent()     {}
-func (clientAsked) floorEvent() {}
-func (created) floorEvent()     {}
-func (ended) floorEvent()       {}
-func (refused) floorEvent()     {}
-func (rejected) floorEvent()    {}
-func (withdrawn) floorEvent()   {}
-func (called) floorEvent()      {}
-func (spoke) floorEvent()       {}
-func (speech) floorEvent()      {}
-func (hushed) floorEvent()      {}
-func (sounding) floorEvent()    {}
-func (listening) floorEvent()   {}
-func (elapsed) floorEvent()     {}
-
-// effectKind is what is to be done.
-type effectKind int
-
-const (
-	effectAsk     effectKind = iota // send our response.create, tagged with ask
-	effectForward                   // send the client's response.create, tagged with ask
-	effectGiven                     // the caller got these wants
-	effectSilent                    // these wants need no response after all
-	effectLost                      // these wants are given up
-	effectTimer                     // start the timer; an older one of its kind is void
-)
-
-// An effect is one thing to be done, in order.
-type effect struct {
-	kind  effectKind
-	ask   string
-	wants []string
-	timer floorTimer
-	gen   int
-}
-
 func newFloor() *floor {
 	return &floor{
 		runs: map[string]*ask{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{}, autoVAD: true,
@@ -210,6 +116,10 @@ func (f *floor) step(e floorEvent) []effect {
 		if e.manual {
 			f.speaking, f.pending = false, false
 		}
+	case opened:
+		f.arm(timerOpen)
+	case configured:
+		f.ready = true
 	case elapsed:
 		f.elapsed(e)
 	}
@@ -364,6 +274,8 @@ func (f *floor) elapsed(e elapsed) {
 		f.pending = false
 	case timerSiblings:
 		f.waited = true
+	case timerOpen:
+		f.ready = true
 	case timerUnknown:
 		if f.active == unknownResponse {
 			f.active = ""
@@ -403,7 +315,7 @@ func (f *floor) decide() {
 		f.send(effectForward, a)
 		return
 	}
-	if f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing {
+	if !f.ready || f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing {
 		return
 	}
 	if f.open > 0 && !f.waited {

@@ -49,10 +49,12 @@ type voiceModel struct {
 }
 
 func newVoiceModel(t *testing.T) *voiceModel {
-	return &voiceModel{
+	m := &voiceModel{
 		t: t, floor: newFloor(), wants: map[string]string{}, bad: map[string]int{}, riding: map[string][]string{},
 		callOf: map[string]string{}, spokeIn: map[string]bool{}, unlessOf: map[string]string{},
 	}
+	m.tell(configured{})
+	return m
 }
 
 func (m *voiceModel) fail(format string, args ...any) {

@@ -65,10 +65,11 @@ func newSession() session {
 func (s *session) begin(event []byte, ids *names) [][]byte {
 	r := gjson.GetBytes(event, "session")
 	s.learn(r)
-	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || s.created {
+	again := s.created
+	s.created = true
+	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || again {
 		return nil
 	}
-	s.created = true
 	s.original = view{tools: r.Get("tools").Raw, instructions: r.Get("instructions").Raw, transcription: r.Get("audio.input.transcription").Raw}
 	if s.now.tools == "" && r.Get("tools").IsArray() {
 		s.now.tools = r.Get("tools").Raw

@@ -1,0 +1,287 @@
+package realtime
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+func TestSessionBeginsWithOurTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fromModel(freshSession)
+		up := s.wantSent(s.model, "session.update session.update")
+		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != `["codex","list_servers","list_sessions","read_session"]` {
+			t.Errorf("tools %s", got)
+		}
+		if gjson.Get(up[0], "session.instructions").String() != handoff.Instructions {
+			t.Error("no instructions")
+		}
+		if gjson.Get(up[1], "session.audio.input.transcription.model").String() == "" {
+			t.Error("no transcription")
+		}
+		if got := s.wantSent(s.client, "session.created"); got[0] != freshSession {
+			t.Errorf("client saw %s", got[0])
+		}
+		s.fromModel(`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`)
+		s.wantSent(s.client, "")
+		s.close()
+	})
+}
+
+// What @openai/agents-realtime does: two updates right after session.created, the second with its tool.
+func TestStockClient(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromClient(`{"type":"session.update","event_id":"one","session":{"type":"realtime","tracing":"auto"}}`,
+			`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"weather"}],"audio":{"input":{"turn_detection":null}}}}`)
+		up := s.wantSent(s.model, "session.update session.update")
+		if up[0] != `{"type":"session.update","event_id":"one","session":{"type":"realtime","tracing":"auto"}}` {
+			t.Errorf("first update was touched: %s", up[0])
+		}
+		if got := gjson.Get(up[1], "session.tools.#.name").String(); got != `["weather","codex","list_servers","list_sessions","read_session"]` {
+			t.Errorf("tools %s", got)
+		}
+		if got := gjson.Get(up[1], "session.audio.input.turn_detection").Raw; got != "null" {
+			t.Errorf("explicit null became %q", got)
+		}
+		echo := `{"type":"session.updated","session":{"instructions":` + quote(handoff.Instructions) + `,"tools":` + gjson.Get(up[1], "session.tools").Raw + `}}`
+		s.fromModel(echo, strings.Replace(echo, quote(handoff.Instructions), `"mine"`, 1))
+		down := s.wantSent(s.client, "session.updated session.updated")
+		if gjson.Get(down[0], "session.instructions").String() != "be nice" {
+			t.Errorf("first echo %s", down[0])
+		}
+		if gjson.Get(down[1], "session.instructions").String() != "mine" || gjson.Get(down[1], "session.tools").Raw != `[{"type":"function","name":"weather"}]` {
+			t.Errorf("second echo %s", down[1])
+		}
+	})
+}
+
+func TestRequestIsHiddenAndAnsweredOnce(t *testing.T) {
+	play(t, func(s *stage) {
+		it := callItem("item_1", "call_1", handoff.ToolCodex, "completed")
+		s.fromModel(began("r1", ""),
+			`{"type":"response.output_item.added","response_id":"r1","item":`+callItem("item_1", "call_1", handoff.ToolCodex, "in_progress")+`}`,
+			itemAdded(callItem("item_1", "call_1", handoff.ToolCodex, "in_progress")),
+			`{"type":"response.function_call_arguments.delta","response_id":"r1","item_id":"item_1","call_id":"call_1","delta":"{"}`,
+			`{"type":"response.function_call_arguments.done","response_id":"r1","item_id":"item_1","call_id":"call_1","arguments":"{}"}`)
+		s.wantHeard() // never on arguments.done
+		s.fromModel(itemDone("r1", it))
+		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
+		s.fromModel(`{"type":"conversation.item.done","previous_item_id":"u1","item":`+it+`}`, done("r1", "", "completed", it))
+		s.wantHeard()
+		down := s.wantSent(s.client, "response.created response.done")
+		if gjson.Get(down[1], "response.output").Raw != "[]" || gjson.Get(down[1], "response.status").String() != "completed" {
+			t.Errorf("client saw %s", down[1])
+		}
+
+		s.say(handoff.Utterance{ID: "h1-a", CallID: "call_1", Text: `{"ok":true}`, Floor: handoff.FloorAsk})
+		up := s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
+		if gjson.Get(up[0], "item.id").String() != "sb_h1-a" || gjson.Get(up[0], "item.output").String() != `{"ok":true}` {
+			t.Errorf("output %s", up[0])
+		}
+		s.say(handoff.Utterance{ID: "h1-a", CallID: "call_1", Text: "again"})
+		s.say(handoff.Utterance{ID: "h1-b", CallID: "call_1", Text: "second"})
+		s.say(handoff.Utterance{ID: "h1-c", CallID: "call_9", Text: "nobody asked"})
+		s.wantSent(s.model, "")
+
+		tag := tagIn(up[1])
+		s.fromModel(itemAdded(`{"id":"sb_h1-a","type":"function_call_output","call_id":"call_1"}`), began("r2", tag), spoken("r2"))
+		s.wantHeard()
+		s.fromModel(done("r2", tag, "completed"))
+		s.wantHeard(handoff.Said{ID: "h1-a"})
+		down = s.wantSent(s.client, "response.created response.output_audio_transcript.delta response.done")
+		if strings.Contains(strings.Join(down, ""), `"sb"`) || gjson.Get(down[0], "response.metadata").Raw != "null" {
+			t.Errorf("our mark shows: %s", down)
+		}
+	})
+}
+
+func TestNoRequest(t *testing.T) {
+	for name, status := range map[string]string{"cancelled": "cancelled", "incomplete": "incomplete", "running": "in_progress"} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				it := callItem("item_1", "call_1", handoff.ToolCodex, status)
+				s.fromModel(began("r1", ""), itemDone("r1", it), `{"type":"conversation.item.done","item":`+it+`}`, done("r1", "", "cancelled", it))
+				s.wantHeard()
+				s.wantSent(s.client, "response.created response.done")
+			})
+		})
+	}
+	t.Run("another's tool", func(t *testing.T) {
+		play(t, func(s *stage) {
+			it := callItem("item_1", "call_1", "weather", "completed")
+			s.fromModel(began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it))
+			s.wantHeard()
+			s.wantSent(s.client, "response.created response.output_item.done:function_call response.done")
+		})
+	})
+}
+
+func TestRequestFromTheEndOfAResponse(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r1", ""), done("r1", "", "completed", callItem("item_1", "call_1", handoff.ToolListServers, "")))
+		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "list_servers", Arguments: `{"server":"bigpc"}`})
+	})
+}
+
+func TestSiblingsShareOneAsk(t *testing.T) {
+	play(t, func(s *stage) {
+		s.requests("r1", "call_1", "call_2")
+		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "conversation.item.create:function_call_output")
+		s.say(handoff.Utterance{ID: "b", CallID: "call_2", Text: "2", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
+	})
+}
+
+func TestSiblingsWaitIsBounded(t *testing.T) {
+	play(t, func(s *stage) {
+		s.requests("r1", "call_1", "call_2")
+		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorAsk})
+		s.wait(1900 * time.Millisecond)
+		s.wantSent(s.model, "conversation.item.create:function_call_output")
+		s.wait(200 * time.Millisecond)
+		s.wantSent(s.model, "response.create")
+	})
+}
+
+func TestUnlessSpoke(t *testing.T) {
+	for _, c := range []struct {
+		name, says, want string
+	}{
+		{"it said something", spoken("r1"), "conversation.item.create:function_call_output"},
+		{"it said nothing", `{"type":"rate_limits.updated"}`, "conversation.item.create:function_call_output response.create"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				it := callItem("item_1", "call_1", handoff.ToolCodex, "completed")
+				s.fromModel(began("r1", ""), c.says, itemDone("r1", it))
+				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorUnlessSpoke})
+				s.fromModel(itemAdded(`{"id":"sb_a","type":"function_call_output","call_id":"call_1"}`), done("r1", "", "completed", it))
+				s.wantSent(s.model, c.want)
+				if strings.HasSuffix(c.want, "output") {
+					s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`}, handoff.Said{ID: "a"})
+				}
+			})
+		})
+	}
+}
+
+func TestNotOverTheCaller(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(`{"type":"input_audio_buffer.speech_started","item_id":"u1"}`)
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "conversation.item.create:message")
+		s.fromModel(`{"type":"input_audio_buffer.speech_stopped","item_id":"u1"}`)
+		s.wantSent(s.model, "") // voice detection answers first
+		s.fromModel(began("r1", ""), done("r1", "", "completed"))
+		s.wantSent(s.model, "response.create")
+	})
+}
+
+func TestVoiceDetectionThatDoesNotAnswer(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, `{"type":"input_audio_buffer.speech_stopped"}`)
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wait(900 * time.Millisecond)
+		s.wantSent(s.model, "conversation.item.create:message")
+		s.wait(200 * time.Millisecond)
+		s.wantSent(s.model, "response.create")
+	})
+}
+
+func TestPlaybackDrainsFirst(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r1", ""), audio("r1", 2*time.Second), audio("r1", time.Second), done("r1", "", "completed"))
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wait(2900 * time.Millisecond)
+		s.wantSent(s.model, "conversation.item.create:message")
+		s.wait(200 * time.Millisecond)
+		s.wantSent(s.model, "response.create")
+	})
+}
+
+func TestBargeIn(t *testing.T) {
+	play(t, func(s *stage) {
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
+		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`), began("r1", tag), audio("r1", 10*time.Second),
+			`{"type":"input_audio_buffer.speech_started"}`, done("r1", tag, "cancelled"))
+		s.wantHeard(handoff.Said{ID: "n"}) // they heard it until they spoke
+		s.fromClient(`{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":10}`)
+		s.say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
+		s.fromModel(`{"type":"input_audio_buffer.speech_stopped"}`, began("r2", ""), done("r2", "", "completed"))
+		s.wantSent(s.model, "conversation.item.truncate conversation.item.create:message response.create")
+	})
+}
+
+func TestBargeInBeforeAWord(t *testing.T) {
+	play(t, func(s *stage) {
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
+		s.fromModel(began("r1", tag), `{"type":"input_audio_buffer.speech_started"}`, done("r1", tag, "cancelled"),
+			`{"type":"input_audio_buffer.speech_stopped"}`, began("r2", ""), done("r2", "", "completed"))
+		s.wantHeard()
+		s.wantSent(s.model, "response.create")
+	})
+}
+
+func TestSilentUtterance(t *testing.T) {
+	play(t, func(s *stage) {
+		s.say(handoff.Utterance{ID: "n", Text: "a note", Floor: handoff.FloorNone})
+		up := s.wantSent(s.model, "conversation.item.create:message")
+		if gjson.Get(up[0], "item.role").String() != "system" || gjson.Get(up[0], "item.content.0.text").String() != "a note" {
+			t.Errorf("message %s", up[0])
+		}
+		s.wantHeard()
+		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`))
+		s.wantHeard(handoff.Said{ID: "n"})
+		s.wantSent(s.client, "")
+	})
+}
+
+func TestFailedResponseIsAskedOnceMore(t *testing.T) {
+	play(t, func(s *stage) {
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
+		s.fromModel(began("r1", tag), done("r1", tag, "failed"))
+		tag = tagIn(s.wantSent(s.model, "response.create")[0])
+		s.fromModel(began("r2", tag), done("r2", tag, "failed"))
+		s.wantSent(s.model, "")
+		s.wantHeard()
+	})
+}
+
+func TestWithoutTurnDetectionWeRideAlong(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wait(time.Minute)
+		s.wantSent(s.model, "session.update conversation.item.create:message")
+		s.fromClient(`{"type":"response.create"}`)
+		tag := tagIn(s.wantSent(s.model, "response.create")[0])
+		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "completed"))
+		s.wantHeard(handoff.Said{ID: "n"})
+	})
+}
+
+func TestWelcomeWaitsForTheClientsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.say(handoff.Utterance{ID: "w", Text: "two things finished", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "")
+		s.fromModel(freshSession)
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":"cedar"}}}}`)
+		s.wantSent(s.model, "session.update session.update conversation.item.create:message session.update")
+		s.fromModel(`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`)
+		s.wantSent(s.model, "")
+		s.fromModel(`{"type":"session.updated","session":{}}`)
+		s.wantSent(s.model, "response.create")
+		s.close()
+	})
+}

@@ -1,0 +1,108 @@
+package realtime
+
+import (
+	"time"
+
+	"switchboard/handoff"
+)
+
+// floorTimer names a timer that the floor needs.
+type floorTimer int
+
+const (
+	timerVAD      floorTimer = iota // the response of voice detection is overdue
+	timerSiblings                   // requests of the same response are still unanswered
+	timerAsk                        // an ask got neither a response nor an error
+	timerUnknown                    // a response we never saw still blocks
+	timerEcho                       // a response without a tag ended and ours did not follow
+	timerOpen                       // the client has not set its session up
+	timerKinds
+)
+
+// floorDelay holds how long each timer runs. Set once.
+var floorDelay = [timerKinds]time.Duration{time.Second, 2 * time.Second, 15 * time.Second, 15 * time.Second, 3 * time.Second, time.Second}
+
+// A floorEvent is something the floor has to know.
+type floorEvent interface{ floorEvent() }
+
+type (
+	// uttered: an utterance of ours went to the model. call is the request it answers, or "".
+	uttered struct {
+		id, call string
+		need     handoff.Floor
+	}
+	// clientAsked: the client sent a response.create for the default conversation.
+	clientAsked struct{ ask string }
+	// created: a response began; tag is its ask, "" for voice detection.
+	created struct{ response, tag string }
+	// ended: a response is done. output tells whether the caller got any of it.
+	ended struct {
+		response, tag, status string
+		output                bool
+	}
+	// refused: another response runs already.
+	refused struct{ ask string }
+	// rejected: an ask failed for any other reason.
+	rejected struct{ ask string }
+	// withdrawn: the model did not take the utterance.
+	withdrawn struct{ id string }
+	// called: a response holds a request of ours.
+	called struct{ response, call string }
+	// spoke: a response gave the caller something to hear or read.
+	spoke struct{ response string }
+	// speech: the caller began or stopped speaking.
+	speech struct{ on bool }
+	// hushed: what the caller was saying was thrown away; no response follows.
+	hushed struct{}
+	// sounding: the model's voice began or ended for the caller.
+	sounding struct{ on bool }
+	// listening: how the session detects turns.
+	listening struct{ manual, auto bool }
+	// opened: the model's session exists.
+	opened struct{}
+	// configured: the model has the client's settings.
+	configured struct{}
+	// elapsed: a timer ran out.
+	elapsed struct {
+		timer floorTimer
+		gen   int
+	}
+)
+
+func (uttered) floorEvent()     {}
+func (clientAsked) floorEvent() {}
+func (created) floorEvent()     {}
+func (ended) floorEvent()       {}
+func (refused) floorEvent()     {}
+func (rejected) floorEvent()    {}
+func (withdrawn) floorEvent()   {}
+func (called) floorEvent()      {}
+func (spoke) floorEvent()       {}
+func (speech) floorEvent()      {}
+func (hushed) floorEvent()      {}
+func (sounding) floorEvent()    {}
+func (listening) floorEvent()   {}
+func (opened) floorEvent()      {}
+func (configured) floorEvent()  {}
+func (elapsed) floorEvent()     {}
+
+// effectKind is what is to be done.
+type effectKind int
+
+const (
+	effectAsk     effectKind = iota // send our response.create, tagged with ask
+	effectForward                   // send the client's response.create, tagged with ask
+	effectGiven                     // the caller got these wants
+	effectSilent                    // these wants need no response after all
+	effectLost                      // these wants are given up
+	effectTimer                     // start the timer; an older one of its kind is void
+)
+
+// An effect is one thing to be done, in order.
+type effect struct {
+	kind  effectKind
+	ask   string
+	wants []string
+	timer floorTimer
+	gen   int
+}

@@ -1,0 +1,255 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+var someone = handoff.Caller{Principal: "owner"}
+
+// wire is a leg of channels: a far end without a socket.
+type wire struct {
+	in  chan []byte
+	out chan []byte
+
+	mu     sync.Mutex
+	closed bool
+	reason *handoff.Error // Guarded by mu
+}
+
+func newWire() *wire { return &wire{in: make(chan []byte), out: make(chan []byte, 4096)} }
+
+func (w *wire) Received() <-chan []byte { return w.in }
+
+func (w *wire) Send(event []byte) bool {
+	select {
+	case w.out <- event:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *wire) Close(reason *handoff.Error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed, w.reason = true, reason
+}
+
+// sent takes what was sent so far.
+func (w *wire) sent() []string {
+	var all []string
+	for {
+		select {
+		case e := <-w.out:
+			all = append(all, string(e))
+		default:
+			return all
+		}
+	}
+}
+
+// listener is a router that keeps what it is told.
+type listener struct {
+	mu     sync.Mutex
+	events []handoff.Event // Guarded by mu
+	voice  handoff.Voice   // Guarded by mu
+	on     func(handoff.Voice, handoff.Event)
+}
+
+func (l *listener) Serve(_ context.Context, _ handoff.Caller, v handoff.Voice) error {
+	l.mu.Lock()
+	l.voice = v
+	l.mu.Unlock()
+	for e := range v.Events() {
+		l.mu.Lock()
+		l.events = append(l.events, e)
+		l.mu.Unlock()
+		if l.on != nil {
+			l.on(v, e)
+		}
+	}
+	return nil
+}
+
+func (l *listener) heard() []handoff.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.events
+	l.events = nil
+	return all
+}
+
+// stage is a call between two wires in a bubble of fake time.
+type stage struct {
+	t      *testing.T
+	client *wire
+	model  *wire
+	router *listener
+	call   *Call
+	ended  chan error
+	seq    int
+}
+
+const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","instructions":"be nice","tools":[],"tool_choice":"auto",` +
+	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+
+// play runs a test on a fresh stage, past the session's beginning, and ends the call.
+func play(t *testing.T, fn func(*stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.open(freshSession)
+		fn(s)
+		s.close()
+	})
+}
+
+func newStage(t *testing.T) *stage {
+	s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+	s.call = newCall(someone, "rtc_test", s.client, s.model, nopLog())
+	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+	return s
+}
+
+// open begins the session, acknowledges our updates and lets the client be ready.
+func (s *stage) open(created string) {
+	s.fromModel(created)
+	for range s.model.sent() {
+		s.fromModel(`{"type":"session.updated","session":{"type":"realtime"}}`)
+	}
+	time.Sleep(floorDelay[timerOpen])
+	synctest.Wait()
+	s.client.sent()
+}
+
+// close hangs up unless the call has ended.
+func (s *stage) close() {
+	s.call.hangUp()
+	<-s.ended
+}
+
+func (s *stage) fromModel(events ...string) {
+	s.t.Helper()
+	s.feed(s.model, events)
+}
+
+func (s *stage) fromClient(events ...string) {
+	s.t.Helper()
+	s.feed(s.client, events)
+}
+
+func (s *stage) feed(w *wire, events []string) {
+	s.t.Helper()
+	for _, e := range events {
+		w.in <- []byte(e)
+		synctest.Wait()
+	}
+}
+
+func (s *stage) say(u handoff.Utterance) {
+	s.call.Say(u)
+	synctest.Wait()
+}
+
+func (s *stage) wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// types names the types of events, for comparison at a glance.
+func types(events []string) string {
+	var all []string
+	for _, e := range events {
+		kind := gjson.Get(e, "type").String()
+		if it := gjson.Get(e, "item.type").String(); it != "" {
+			kind += ":" + it
+		}
+		all = append(all, kind)
+	}
+	return strings.Join(all, " ")
+}
+
+// wantSent checks the types of what a wire was sent since the last look, and returns it.
+func (s *stage) wantSent(w *wire, want string) []string {
+	s.t.Helper()
+	got := w.sent()
+	if types(got) != want {
+		s.t.Fatalf("sent %q\nwant %q\n%s", types(got), want, strings.Join(got, "\n"))
+	}
+	return got
+}
+
+// wantHeard checks what the router was told since the last look.
+func (s *stage) wantHeard(want ...handoff.Event) {
+	s.t.Helper()
+	got := s.router.heard()
+	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) && len(got)+len(want) > 0 {
+		s.t.Fatalf("router heard %#v\nwant %#v", got, want)
+	}
+}
+
+// Lines of the model.
+
+func began(id, tag string) string {
+	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":%s}}`, id, metadata(tag))
+}
+
+func done(id, tag, status string, items ...string) string {
+	return fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":%q,"output":[%s],"metadata":%s}}`, id, status, strings.Join(items, ","), metadata(tag))
+}
+
+func metadata(tag string) string {
+	if tag == "" {
+		return "null"
+	}
+	return fmt.Sprintf(`{"sb":%q}`, tag)
+}
+
+func callItem(id, call, name, status string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":%q,"status":%q,"arguments":"{\"server\":\"bigpc\"}"}`, id, call, name, status)
+}
+
+func itemDone(response, item string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.done","response_id":%q,"output_index":0,"item":%s}`, response, item)
+}
+
+func itemAdded(item string) string {
+	return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":null,"item":%s}`, item)
+}
+
+func spoken(response string) string {
+	return fmt.Sprintf(`{"type":"response.output_audio_transcript.delta","response_id":%q,"item_id":"i","delta":"hm"}`, response)
+}
+
+// audio is a delta of so much sound.
+func audio(response string, d time.Duration) string {
+	n := int(d.Milliseconds()) * pcmRate / 3 * 4
+	return fmt.Sprintf(`{"type":"response.output_audio.delta","response_id":%q,"item_id":"i","delta":"%s"}`, response, strings.Repeat("A", n))
+}
+
+func tagIn(event string) string { return gjson.Get(event, "response.metadata.sb").String() }
+
+// holds our request in a response and ends it.
+func (s *stage) requests(response string, calls ...string) {
+	s.t.Helper()
+	s.fromModel(began(response, ""))
+	var items []string
+	for _, call := range calls {
+		it := callItem("item_"+call, call, handoff.ToolCodex, statusCompleted)
+		items = append(items, it)
+		s.fromModel(itemDone(response, it))
+	}
+	s.fromModel(done(response, "", statusCompleted, items...))
+}
+
+func nopLog() *zap.Logger { return zap.NewNop() }
