@@ -28,6 +28,8 @@ type Config struct {
 	Key string
 	// Router serves every call. Required.
 	Router Router
+	// Media says where WebRTC clients are served.
+	Media MediaConfig
 	// Log may be nil.
 	Log *zap.Logger
 }
@@ -38,6 +40,7 @@ type Front struct {
 	config  Config                     // Set once
 	model   *url.URL                   // Set once
 	log     *zap.Logger                // Set once
+	media   *media                     // Set once
 	starts  chan func(context.Context) // taken by Run
 	stopped chan struct{}              // closed by Run when no call may start any more
 
@@ -47,7 +50,7 @@ type Front struct {
 	calls map[string]*Call // Guarded by mu: those that run, by id
 }
 
-// NewFront checks the configuration. Errors are [*handoff.Error].
+// NewFront checks the configuration and binds the UDP port, which Run gives back. Errors are [*handoff.Error].
 func NewFront(c Config) (*Front, error) {
 	u, err := url.Parse(c.ModelURL)
 	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
@@ -59,8 +62,12 @@ func NewFront(c Config) (*Front, error) {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
+	media, err := newMedia(c.Media, c.Log)
+	if err != nil {
+		return nil, err
+	}
 	return &Front{
-		config: c, model: u, log: c.Log,
+		config: c, model: u, log: c.Log, media: media,
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}), calls: map[string]*Call{},
 	}, nil
 }
@@ -68,6 +75,11 @@ func NewFront(c Config) (*Front, error) {
 // Run lets calls live. When ctx ends they end with [handoff.CodeShutdown]; Run returns after the last has.
 // It must be called once.
 func (f *Front) Run(ctx context.Context) error {
+	defer f.media.Close()
+	if err := f.media.start(); err != nil {
+		close(f.stopped)
+		return err
+	}
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	defer close(f.stopped)

@@ -1,0 +1,95 @@
+package realtime
+
+import (
+	"encoding/base64"
+
+	"github.com/tidwall/gjson"
+)
+
+// pcmuFormat is what a model is made to hear and speak while its caller is on WebRTC.
+const pcmuFormat = `{"type":"` + pcmuName + `"}`
+
+// Events of OpenAI's Realtime API that only a WebRTC client sees, beside typeOutputClear.
+const (
+	typeBufferStarted = "output_audio_buffer.started"
+	typeBufferStopped = "output_audio_buffer.stopped"
+	typeBufferCleared = "output_audio_buffer.cleared"
+)
+
+// newRTCNames hands out ids for a leg's events. Its truncations get ids of their own: the model refuses
+// one when the item is gone, which is nobody's concern.
+func newRTCNames() (events, cuts *names) {
+	events = newNames()
+	suffix := events.prefix[len("sb_"):]
+	events.prefix = "sb_rtc_" + suffix
+	return events, &names{prefix: "sb_rtc_cut_" + suffix}
+}
+
+// formatsEvent makes the model hear and speak µ-law.
+func formatsEvent(id string) []byte {
+	format := object{"format": rawJSON(pcmuFormat)}
+	return encode(object{"type": typeSessionUpdate, "event_id": id, "session": object{
+		"type": "realtime", "audio": object{"input": format, "output": format}}})
+}
+
+// bufferEvent tells the client of its output audio buffer.
+func bufferEvent(id, kind, response string) []byte {
+	return encode(object{"type": kind, "event_id": id, "response_id": response})
+}
+
+// truncateEvent tells the model how much of an item was heard.
+func truncateEvent(id string, c clip) []byte {
+	return encode(object{"type": typeItemTruncate, "event_id": id,
+		"item_id": c.item, "content_index": c.content, "audio_end_ms": c.heard / bytesPerMS})
+}
+
+// appendEvent is sound of the caller for the model.
+func appendEvent(audio []byte) []byte {
+	const head, tail = `{"type":"` + typeAppend + `","audio":"`, `"}`
+	b := make([]byte, 0, len(head)+base64.StdEncoding.EncodedLen(len(audio))+len(tail))
+	b = append(b, head...)
+	b = base64.StdEncoding.AppendEncode(b, audio)
+	return append(b, tail...)
+}
+
+// fromClient takes an event of the data channel and returns what follows. What it does not know passes,
+// bad JSON included: the call judges it.
+func (p *player) fromClient(event []byte) told {
+	switch peekType(event) {
+	case typeAppend:
+		return told{down: [][]byte{errorEvent(p.ids.next(), clientFault{
+			kind: "invalid_request_error", code: "invalid_event",
+			message: "input_audio_buffer.append is not available on WebRTC: sound comes from the audio track.",
+			eventID: gjson.GetBytes(event, "event_id").String(),
+		})}}
+	case typeOutputClear:
+		return p.clear()
+	case typeSessionUpdate:
+		event = sessionInPCMU(event)
+	case typeCreate:
+		if gjson.GetBytes(event, "response.audio.output.format").Exists() {
+			event = inPCMU(event, "response.audio.output.format")
+		}
+	}
+	return told{up: [][]byte{event}}
+}
+
+// sessionInPCMU keeps the formats of a client's session.update. One without audio leaves them as they are.
+func sessionInPCMU(event []byte) []byte {
+	if !gjson.GetBytes(event, "session.audio").IsObject() {
+		return event
+	}
+	event = inPCMU(event, "session.audio.input.format")
+	if gjson.GetBytes(event, "session.type").String() == "transcription" {
+		return event // it has no output
+	}
+	return inPCMU(event, "session.audio.output.format")
+}
+
+// inPCMU sets a format. Bad JSON stays as it is: patching it could make it look good.
+func inPCMU(event []byte, path string) []byte {
+	if !gjson.ValidBytes(event) {
+		return event
+	}
+	return set(event, path, pcmuFormat)
+}

@@ -1,0 +1,179 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"sync"
+
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// maxOfferSession bounds the session in a multipart offer, in bytes; maxOfferParts its parts.
+const (
+	maxOfferSession = 128 << 10
+	maxOfferParts   = 8
+)
+
+// An rtcOffer is what a client posts to begin a call.
+type rtcOffer struct {
+	sdp     string
+	channel bool   // a data channel is offered
+	session []byte // a session.update made of its session, or nil
+	model   string // that it asks for, or ""
+}
+
+// ServeCalls serves POST /v1/realtime/calls to a client that was authenticated as caller: an SDP offer,
+// raw or in a form with a session, is answered with 201 and an SDP answer, and the call lives on in Run.
+// Host and Origin were checked before. The model is reached before the answer, so that its failure is an
+// HTTP error and not a call that says nothing.
+func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, caller handoff.Caller) {
+	offer, fault := readOffer(w, r)
+	if fault != nil {
+		writeError(w, fault)
+		return
+	}
+	answered := make(chan struct{})
+	fault = f.launch(r.Context(), func(ctx context.Context) {
+		f.serveOffer(ctx, w, r, caller, offer, sync.OnceFunc(func() { close(answered) }))
+	})
+	if fault != nil {
+		writeError(w, fault)
+		return
+	}
+	<-answered
+}
+
+// serveOffer calls answered when the request was answered; w and r are not used after that.
+func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, caller handoff.Caller, offer rtcOffer, answered func()) {
+	defer answered()
+	client, fault := f.media.newRTCLeg(offer.sdp, offer.channel, f.log)
+	if fault != nil {
+		writeError(w, fault)
+		return
+	}
+	dialing, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	model, fault := f.dialModel(dialing, offer.model, r.Header)
+	if fault != nil {
+		client.abandon()
+		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		writeError(w, fault)
+		return
+	}
+	answer, fault := client.answer(dialing)
+	if fault != nil {
+		client.abandon()
+		_ = model.conn.Close()
+		writeError(w, fault)
+		return
+	}
+	id := newCallID()
+	w.Header().Set("Content-Type", "application/sdp")
+	w.Header().Set("Location", "/v1/realtime/calls/"+id)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, answer) // a client that is gone does not connect, which ends the leg
+	answered()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { client.run(offer.session) })
+	// How the call ended was logged by the call.
+	_ = f.serve(ctx, caller, id, client, model)
+}
+
+// readOffer reads and checks the body. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].
+func readOffer(w http.ResponseWriter, r *http.Request) (rtcOffer, *handoff.Error) {
+	offer := rtcOffer{model: r.URL.Query().Get("model")}
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	var fault *handoff.Error
+	switch {
+	case r.Header.Get("Content-Type") == "" || (err == nil && kind == "application/sdp"):
+		var sdp []byte
+		sdp, fault = readPart(http.MaxBytesReader(w, r.Body, maxSDP+1), maxSDP, "the offer")
+		offer.sdp = string(sdp)
+	case err == nil && kind == "multipart/form-data":
+		fault = offer.readForm(multipart.NewReader(http.MaxBytesReader(w, r.Body, maxSDP+maxOfferSession+maxSDP), params["boundary"]))
+	default:
+		fault = handoff.Fault(handoff.CodeMalformed, "an offer is application/sdp or multipart/form-data", "")
+	}
+	if fault == nil {
+		offer.channel, fault = checkOffer(offer.sdp)
+	}
+	return offer, fault
+}
+
+// readForm reads the parts sdp and session, in any order. Others are not ours.
+func (o *rtcOffer) readForm(form *multipart.Reader) *handoff.Error {
+	for range maxOfferParts {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return tooLargeOr(err, "the form cannot be read")
+		}
+		switch part.FormName() {
+		case "sdp":
+			sdp, fault := readPart(part, maxSDP, "the offer")
+			if fault != nil {
+				return fault
+			}
+			o.sdp = string(sdp)
+		case "session":
+			session, fault := readPart(part, maxOfferSession, "the session")
+			if fault != nil {
+				return fault
+			}
+			if fault := o.setSession(session); fault != nil {
+				return fault
+			}
+		}
+	}
+	return handoff.Fault(handoff.CodeTooLarge, "the form", fmt.Sprintf("at most %d parts", maxOfferParts-1))
+}
+
+// setSession makes a session.update of a session. Its model is for the connection: a running session
+// cannot change it.
+func (o *rtcOffer) setSession(session []byte) *handoff.Error {
+	if !gjson.ValidBytes(session) || !gjson.ParseBytes(session).IsObject() {
+		return handoff.Fault(handoff.CodeMalformed, "the session is not a JSON object", "")
+	}
+	if model := gjson.GetBytes(session, "model"); model.Exists() {
+		if o.model == "" {
+			o.model = model.String()
+		}
+		session = remove(session, "model")
+	}
+	if !gjson.GetBytes(session, "type").Exists() {
+		session = set(session, "type", `"realtime"`)
+	}
+	o.session = encode(object{"type": typeSessionUpdate, "session": rawJSON(session)})
+	return nil
+}
+
+func readPart(from io.Reader, limit int64, what string) ([]byte, *handoff.Error) {
+	b, err := io.ReadAll(io.LimitReader(from, limit+1))
+	if err != nil {
+		return nil, tooLargeOr(err, what+" cannot be read")
+	}
+	if int64(len(b)) > limit {
+		return nil, handoff.Fault(handoff.CodeTooLarge, what, fmt.Sprintf("at most %d bytes", limit))
+	}
+	return b, nil
+}
+
+func tooLargeOr(err error, what string) *handoff.Error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return handoff.Fault(handoff.CodeTooLarge, "the offer", err.Error())
+	}
+	return handoff.Fault(handoff.CodeMalformed, what, err.Error())
+}

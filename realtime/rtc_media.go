@@ -1,0 +1,138 @@
+package realtime
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/interceptor"
+	"github.com/pion/webrtc/v4"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// MediaConfig says where WebRTC clients are served. The zero value serves browsers of this machine.
+type MediaConfig struct {
+	// UDP is the host:port of the one port that all calls share; empty means 127.0.0.1 and any free port.
+	// 0.0.0.0 or [::] listens on, and tells, every address of the machine.
+	UDP string
+	// Advertise are IP addresses that clients are told beside those of the machine, for one behind a NAT
+	// that forwards the port.
+	Advertise []string
+	// Connect bounds the time from the answer to the connection. Zero means 15 s.
+	Connect time.Duration
+	// Disconnected is the silence after which a client counts as away and hears nothing more, and Failed
+	// the time after that in which it may come back before its call ends. Zero means 5 s and 20 s.
+	Disconnected, Failed time.Duration
+}
+
+const (
+	keepAliveEvery = 2 * time.Second // as browsers do
+	// maxMessage bounds one message of the data channel. Browsers send 256 KiB at most.
+	maxMessage = 1 << 20
+)
+
+// media is the WebRTC engine of the process: one UDP port under all calls. newMedia takes the port, start
+// begins to read it.
+type media struct {
+	config MediaConfig    // Set once; without zeros
+	conn   net.PacketConn // Set once
+	local  bool           // Set once: loopback addresses are told
+	log    *zap.Logger    // Set once
+	mux    ice.UDPMux     // Set once, by start
+	api    *webrtc.API    // Set once, by start
+}
+
+// newMedia checks the configuration and binds the port. Errors are [*handoff.Error].
+func newMedia(c MediaConfig, log *zap.Logger) (*media, error) {
+	if c.UDP == "" {
+		c.UDP = "127.0.0.1:0"
+	}
+	for d, standard := range map[*time.Duration]time.Duration{
+		&c.Connect: 15 * time.Second, &c.Disconnected: 5 * time.Second, &c.Failed: 20 * time.Second,
+	} {
+		if *d <= 0 {
+			*d = standard
+		}
+	}
+	for _, ip := range c.Advertise {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return nil, handoff.Fault(handoff.CodeMalformed, "the advertised address "+ip, "want an IP address")
+		}
+	}
+	conn, err := net.ListenPacket("udp", c.UDP)
+	if err != nil {
+		return nil, handoff.Fault(handoff.CodeMalformed, "the UDP address for sound", err.Error())
+	}
+	ip := conn.LocalAddr().(*net.UDPAddr).IP
+	local := ip.IsLoopback() || (ip.IsUnspecified() && onlyLoopback())
+	return &media{config: c, conn: conn, local: local, log: log}, nil
+}
+
+// onlyLoopback tells that the machine has no other address.
+func onlyLoopback() bool {
+	addresses, err := net.InterfaceAddrs()
+	return err == nil && !slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast()
+	})
+}
+
+// start begins to serve the port, until Close.
+func (m *media) start() error {
+	logs := pionLogs{m.log}
+	var engine webrtc.MediaEngine
+	err := engine.RegisterCodec(webrtc.RTPCodecParameters{
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000, Channels: 1},
+		PayloadType:        0,
+	}, webrtc.RTPCodecTypeAudio)
+	if err != nil {
+		return handoff.AsError(err)
+	}
+	m.mux = webrtc.NewICEUDPMux(logs.NewLogger("ice"), m.conn)
+	settings := webrtc.SettingEngine{LoggerFactory: logs}
+	settings.SetICEUDPMux(m.mux)
+	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4, webrtc.NetworkTypeUDP6})
+	settings.DisableActiveTCP(true) // a client must not make us open connections
+	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
+	settings.SetIncludeLoopbackCandidate(m.local)
+	settings.SetRemoteIPFilter(m.reachable)
+	settings.SetICETimeouts(m.config.Disconnected, m.config.Failed, keepAliveEvery)
+	settings.SetSCTPMaxMessageSize(maxMessage)
+	if err := settings.SetAnsweringDTLSRole(webrtc.DTLSRoleServer); err != nil {
+		return handoff.AsError(err)
+	}
+	if len(m.config.Advertise) > 0 {
+		err := settings.SetICEAddressRewriteRules(webrtc.ICEAddressRewriteRule{
+			External: m.config.Advertise, AsCandidateType: webrtc.ICECandidateTypeHost, Mode: webrtc.ICEAddressRewriteAppend,
+		})
+		if err != nil {
+			return handoff.AsError(err)
+		}
+	}
+	// Interceptors (NACK, reports, TWCC) are for video and Opus; without them a packet costs half.
+	m.api = webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+		webrtc.WithSettingEngine(settings))
+	m.log.Info("webrtc listens", zap.String("udp", m.conn.LocalAddr().String()))
+	return nil
+}
+
+// reachable keeps candidates of a client from making us knock at addresses that no client has.
+func (m *media) reachable(ip net.IP) bool {
+	if ip.IsLoopback() {
+		return m.local
+	}
+	return !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast()
+}
+
+// Close gives the port back. The calls have ended.
+func (m *media) Close() {
+	if m.mux != nil {
+		_ = m.mux.Close() // it closes the port, too
+		return
+	}
+	_ = m.conn.Close()
+}

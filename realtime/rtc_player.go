@@ -1,0 +1,262 @@
+package realtime
+
+import (
+	"encoding/base64"
+	"slices"
+
+	"github.com/tidwall/gjson"
+)
+
+// Sound of a WebRTC leg: G.711 µ-law (RFC 3551), one byte a sample, 8 samples a millisecond.
+const (
+	bytesPerMS = 8
+	frameBytes = 20 * bytesPerMS
+	silentByte = 0xff // the zero of µ-law
+	// tailFrames of silence follow speech: a browser that hears nothing more would stretch its last sound.
+	tailFrames = 5
+	// maxPlayback bounds what waits to be heard, in bytes: ten minutes. When full the newest is dropped and
+	// counted: the caller waits for the oldest, and the transcript still comes whole.
+	maxPlayback = 10 * 60 * 1000 * bytesPerMS
+)
+
+// pcmuName is µ-law as the Realtime API names it (session.audio.output.format.type).
+const pcmuName = "audio/pcmu"
+
+// A player decides what a WebRTC client hears and what it and the model are told of it, as the model's own
+// WebRTC would tell: output_audio_buffer.started, stopped and cleared. It is pure: run asks it for a frame
+// when one is due.
+type player struct {
+	ids     *names          // of events
+	cuts    *names          // of truncations
+	queue   []*sound        // still to be heard, oldest first
+	queued  int             // bytes in it
+	live    map[string]bool // responses that the model is making
+	muted   map[string]bool // responses that were cut off while being made: what still comes is dropped
+	newest  string          // the response that sounded last
+	tail    int             // frames of silence still to send
+	patient bool            // the caller's speech does not interrupt
+	foreign bool            // the model's sound is not µ-law: it would be noise
+	dropped int             // bytes that found the queue full
+	frame   [frameBytes]byte
+}
+
+// A sound is what is heard of one response.
+type sound struct {
+	response string
+	clips    []clip // one for each item, oldest first; at least one
+	started  bool   // its first frame was sent
+	ended    bool   // nothing more comes
+}
+
+// A clip is the sound of one item.
+type clip struct {
+	item    string
+	content int64
+	audio   []byte // not yet heard
+	heard   int    // bytes
+}
+
+func newPlayer() player {
+	ids, cuts := newRTCNames()
+	return player{ids: ids, cuts: cuts, live: map[string]bool{}, muted: map[string]bool{}}
+}
+
+// told is what follows from an event.
+type told struct {
+	up   [][]byte // to the call
+	down [][]byte // to the client
+}
+
+func (t *told) add(o told) {
+	t.up = append(t.up, o.up...)
+	t.down = append(t.down, o.down...)
+}
+
+// idle tells that no frame is due before the next event.
+func (p *player) idle() bool { return len(p.queue) == 0 && p.tail == 0 }
+
+// fromModel takes an event for the client and returns what follows, the event itself included unless it
+// does not belong on a data channel.
+func (p *player) fromModel(event []byte) told {
+	pass := told{down: [][]byte{event}}
+	switch peekType(event) {
+	case typeAudioDelta:
+		p.enqueue(event)
+		return told{}
+	case typeSessionCreated:
+		p.learn(gjson.GetBytes(event, "session"))
+	case typeSessionUpdated: // our own update went first, so it has been applied
+		session := gjson.GetBytes(event, "session")
+		p.learn(session)
+		if format := session.Get("audio.output.format.type"); format.Exists() {
+			p.foreign = format.String() != pcmuName
+		}
+	case typeCreated:
+		// An out-of-band response has no conversation; speech does not cancel it.
+		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {
+			p.live[r.Get("id").String()] = true
+		}
+	case typeDone:
+		p.finish(gjson.GetBytes(event, "response.id").String())
+	case typeSpeechStarted:
+		if !p.patient {
+			pass.add(p.cut())
+		}
+	case typeError:
+		if p.cuts.own(gjson.GetBytes(event, "error.event_id").String()) {
+			return told{}
+		}
+	}
+	return pass
+}
+
+// learn reads from a session whether speech interrupts.
+func (p *player) learn(session gjson.Result) {
+	if d := session.Get("audio.input.turn_detection"); d.Exists() {
+		interrupt := d.Get("interrupt_response")
+		p.patient = interrupt.Exists() && !interrupt.Bool()
+	}
+}
+
+// enqueue takes an audio delta.
+func (p *player) enqueue(event []byte) {
+	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
+	response := fields[0].String()
+	audio, err := base64.StdEncoding.DecodeString(fields[3].String())
+	if err != nil || len(audio) == 0 || p.foreign || p.muted[response] {
+		return
+	}
+	if room := maxPlayback - p.queued; len(audio) > room {
+		p.dropped += len(audio) - room
+		audio = audio[:room]
+	}
+	p.queued += len(audio)
+	s := p.sound(response)
+	last := len(s.clips) - 1
+	if last < 0 || s.clips[last].item != fields[1].String() || s.clips[last].content != fields[2].Int() {
+		s.clips = append(s.clips, clip{item: fields[1].String(), content: fields[2].Int()})
+		last++
+	}
+	s.clips[last].audio = append(s.clips[last].audio, audio...)
+}
+
+// sound returns what waits of a response, or begins one. A response is spoken to its end before
+// the next one is.
+func (p *player) sound(response string) *sound {
+	for _, s := range slices.Backward(p.queue) {
+		if s.response == response {
+			return s
+		}
+	}
+	for _, s := range p.queue {
+		s.ended = true
+	}
+	s := &sound{response: response}
+	p.queue = append(p.queue, s)
+	return s
+}
+
+// finish notes that a response is made.
+func (p *player) finish(response string) {
+	delete(p.live, response)
+	delete(p.muted, response)
+	for _, s := range p.queue {
+		s.ended = s.ended || s.response == response
+	}
+}
+
+// next returns the frame that is due, which is valid until the next call, or nil when there is none now.
+func (p *player) next() (frame []byte, events told) {
+	for len(p.queue) > 0 {
+		s := p.queue[0]
+		if n := s.take(p.frame[:]); n > 0 {
+			p.queued -= n
+			if !s.started {
+				s.started, p.newest = true, s.response
+				events.down = append(events.down, p.buffer(typeBufferStarted, s.response))
+			}
+			return p.frame[:], events
+		}
+		if !s.ended {
+			return nil, events // the model is slower than the sound
+		}
+		p.queue = slices.Delete(p.queue, 0, 1)
+		if s.started {
+			p.tail = tailFrames
+			events.down = append(events.down, p.buffer(typeBufferStopped, s.response))
+		}
+	}
+	if p.tail > 0 {
+		p.tail--
+		silence(p.frame[:])
+		return p.frame[:], events
+	}
+	return nil, events
+}
+
+// take fills a frame and returns how many bytes of sound are in it. Only the last frame of a sound is
+// filled up with silence; before that a part of a frame waits for the rest.
+func (s *sound) take(frame []byte) (n int) {
+	waiting := 0
+	for _, c := range s.clips {
+		waiting += len(c.audio)
+	}
+	if waiting == 0 || (waiting < len(frame) && !s.ended) {
+		return 0
+	}
+	for {
+		c := &s.clips[0]
+		k := copy(frame[n:], c.audio)
+		c.audio, c.heard, n = c.audio[k:], c.heard+k, n+k
+		if n == len(frame) || len(s.clips) == 1 {
+			break
+		}
+		s.clips = slices.Delete(s.clips, 0, 1) // heard to its end
+	}
+	silence(frame[n:])
+	return n
+}
+
+func silence(frame []byte) {
+	for i := range frame {
+		frame[i] = silentByte
+	}
+}
+
+// clear is the client's output_audio_buffer.clear. It is always confirmed.
+func (p *player) clear() told {
+	t := p.cut()
+	if len(t.down) == 0 {
+		t.down = append(t.down, p.buffer(typeBufferCleared, p.newest))
+	}
+	return t
+}
+
+// cut drops what waits, tells the model how much of each item was heard, and the client that its buffer is
+// empty if it was told that it is not.
+func (p *player) cut() (t told) {
+	for response := range p.live {
+		p.muted[response] = true
+	}
+	for _, s := range p.queue {
+		if !s.ended {
+			p.muted[s.response] = true
+		}
+		for i, c := range s.clips {
+			// A clip without sound left may still be longer at the model, if it is the last one.
+			if len(c.audio) > 0 || (i == len(s.clips)-1 && !s.ended) {
+				t.up = append(t.up, truncateEvent(p.cuts.next(), c))
+			}
+		}
+		if s.started {
+			p.tail = tailFrames
+			t.down = append(t.down, p.buffer(typeBufferCleared, s.response))
+		}
+	}
+	p.queue, p.queued = nil, 0
+	return t
+}
+
+func (p *player) buffer(kind, response string) []byte {
+	return bufferEvent(p.ids.next(), kind, response)
+}

@@ -1,0 +1,233 @@
+package realtime
+
+import (
+	"sync"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// An rtcRun is what run owns of a leg. Its loop never waits for anything but the next event.
+type rtcRun struct {
+	*rtcLeg
+	readers sync.WaitGroup
+
+	player  player
+	stream  stream
+	hearing hearing
+	up      [][]byte            // for the call, oldest first
+	events  *webrtc.DataChannel // nil until it is open
+	held    [][]byte            // for the client, while there is no channel yet
+	ears    *webrtc.TrackRemote // nil until the client sends sound
+	state   webrtc.PeerConnectionState
+	ticker  *time.Ticker
+	ticking bool
+
+	heard, played, undelivered int
+}
+
+func (r *rtcRun) loop() {
+	r.ticker = time.NewTicker(frameTime)
+	r.ticker.Stop()
+	defer r.ticker.Stop()
+	connecting := time.NewTimer(r.connect)
+	defer connecting.Stop()
+	for {
+		r.pace()
+		var to chan<- []byte
+		var first []byte
+		if len(r.up) > 0 {
+			to, first = r.received, r.up[0]
+		}
+		messages, packets := r.messages, r.packets
+		if len(r.up) >= upstreamQueue {
+			messages, packets = nil, nil
+		}
+		select {
+		case to <- first:
+			r.up = r.up[1:]
+		case p := <-packets:
+			r.hear(p)
+		case m := <-messages:
+			if sound := r.hearing.take(1); sound != nil { // it was said before
+				r.up = append(r.up, sound)
+			}
+			r.tell(r.player.fromClient(m))
+		case event := <-r.queue:
+			r.queued.Add(-int64(len(event)))
+			r.tell(r.player.fromModel(event))
+		case <-r.ticker.C:
+			r.play(time.Now())
+		case <-r.changed:
+			r.look()
+		case c := <-r.channels:
+			r.open(c)
+		case t := <-r.tracks:
+			r.listen(t)
+		case <-connecting.C:
+			if r.state != webrtc.PeerConnectionStateConnected {
+				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connect))
+				return
+			}
+		case <-r.closing:
+			return
+		}
+		if r.gone() {
+			return
+		}
+	}
+}
+
+// look reads the connection's state; callbacks come in no order.
+func (r *rtcRun) look() {
+	state := r.peer.ConnectionState()
+	if state != r.state {
+		r.log.Debug("webrtc connection", zap.Stringer("state", state))
+	}
+	r.state = state
+}
+
+// gone tells that the client will not come back.
+func (r *rtcRun) gone() bool {
+	return r.state == webrtc.PeerConnectionStateFailed || r.state == webrtc.PeerConnectionStateClosed ||
+		(r.events != nil && r.events.ReadyState() >= webrtc.DataChannelStateClosing)
+}
+
+// open begins to use the data channel.
+func (r *rtcRun) open(c *webrtc.DataChannel) {
+	r.events = c
+	for _, event := range r.held {
+		r.deliver(event)
+	}
+	r.held = nil
+}
+
+// listen reads a track. A client has one microphone; others are not heard.
+func (r *rtcRun) listen(t *webrtc.TrackRemote) {
+	if r.ears != nil {
+		return
+	}
+	r.ears = t
+	r.readers.Go(func() {
+		for {
+			p, _, err := t.ReadRTP()
+			if err != nil {
+				return // the connection is closed
+			}
+			offerTo(r.rtcLeg, r.packets, p)
+		}
+	})
+}
+
+// hear takes a packet of the client's sound.
+func (r *rtcRun) hear(p *rtp.Packet) {
+	r.heard++
+	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
+	if sound := r.hearing.take(appendBytes); sound != nil {
+		r.up = append(r.up, sound)
+	}
+}
+
+// tell passes on what follows from an event.
+func (r *rtcRun) tell(t told) {
+	r.up = append(r.up, t.up...)
+	for _, event := range t.down {
+		r.deliver(event)
+	}
+}
+
+// deliver puts an event on the data channel, or holds it until there is one. A client that offered none
+// gets no events.
+func (r *rtcRun) deliver(event []byte) {
+	switch {
+	case !r.channel:
+		return
+	case r.events == nil && len(r.held) < sendQueue:
+		r.held = append(r.held, event)
+		return
+	case r.events == nil || r.events.BufferedAmount() > maxBuffered:
+		r.end(handoff.Fault(handoff.CodeSlowClient, "", "data channel"))
+		return
+	}
+	if err := r.events.SendText(string(event)); err != nil {
+		// Browsers take 256 KiB in one message. What is larger is left out: the call is worth more.
+		r.undelivered++
+		r.log.Warn("event not delivered", zap.Int("bytes", len(event)), zap.Error(err))
+	}
+}
+
+// pace lets the ticker run while there is sound to play and somebody to hear it. Before the channel is
+// open, pion may not send yet.
+func (r *rtcRun) pace() {
+	able := r.state == webrtc.PeerConnectionStateConnected && (r.events != nil || !r.channel) && !r.player.idle()
+	if able == r.ticking {
+		return
+	}
+	r.ticking = able
+	if !able {
+		r.ticker.Stop()
+		r.stream.rest()
+		return
+	}
+	r.ticker.Reset(frameTime)
+	r.play(time.Now())
+}
+
+// play sends the frames that are due.
+func (r *rtcRun) play(now time.Time) {
+	for range r.stream.due(now) {
+		frame, events := r.player.next()
+		r.tell(events)
+		if frame == nil {
+			r.stream.rest()
+			return
+		}
+		s := r.stream.take()
+		r.played++
+		packet := rtp.Packet{
+			Header:  rtp.Header{Version: 2, Marker: s.marker, SequenceNumber: s.sequence, Timestamp: s.timestamp},
+			Payload: frame,
+		}
+		if err := r.track.WriteRTP(&packet); err != nil {
+			r.log.Debug("frame not sent", zap.Error(err))
+		}
+	}
+}
+
+// farewell waits until the client has what was sent, for closeGrace at most.
+func (r *rtcRun) farewell() {
+	if r.gone() {
+		return
+	}
+	for flushed := false; !flushed; {
+		select {
+		case event := <-r.queue:
+			r.tell(r.player.fromModel(event))
+		default:
+			flushed = true
+		}
+	}
+	if r.events == nil || r.reason != nil && r.reason.Code == handoff.CodeSlowClient {
+		return
+	}
+	low := make(chan struct{}, 1)
+	r.events.OnBufferedAmountLow(func() {
+		select {
+		case low <- struct{}{}:
+		default:
+		}
+	})
+	limit := time.NewTimer(closeGrace)
+	defer limit.Stop()
+	for r.events.BufferedAmount() > 0 {
+		select {
+		case <-low:
+		case <-limit.C:
+			return
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package realtime
+
+import (
+	"fmt"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// Limits of an offer, held before it is parsed: a parser's time grows with it.
+const (
+	maxSDP        = 64 << 10
+	maxMedia      = 8
+	maxCandidates = 64
+	maxSDPLine    = 4 << 10
+)
+
+// checkOffer refuses what is not an offer of telephone audio. It returns whether a data channel is
+// offered. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].
+func checkOffer(sdp string) (channel bool, fault *handoff.Error) {
+	if len(sdp) > maxSDP {
+		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("at most %d bytes", maxSDP))
+	}
+	if !strings.HasPrefix(sdp, "v=0\r\n") && !strings.HasPrefix(sdp, "v=0\n") {
+		return false, handoff.Fault(handoff.CodeMalformed, "the offer is not SDP", "it does not begin with v=0")
+	}
+	media, candidates := 0, 0
+	audio, speaks, inAudio := false, false, false
+	for line := range strings.Lines(sdp) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case len(line) > maxSDPLine:
+			return false, handoff.Fault(handoff.CodeTooLarge, "a line of the offer", fmt.Sprintf("at most %d bytes", maxSDPLine))
+		case strings.HasPrefix(line, "m="):
+			media++
+			inAudio = strings.HasPrefix(line, "m=audio ")
+			audio = audio || inAudio
+			channel = channel || strings.HasPrefix(line, "m=application ")
+			speaks = speaks || inAudio && hasPCMU(line)
+		case strings.HasPrefix(line, "a=rtpmap:"):
+			speaks = speaks || inAudio && strings.HasSuffix(strings.ToUpper(line), " PCMU/8000")
+		case strings.HasPrefix(line, "a=candidate:"):
+			candidates++
+		}
+	}
+	switch {
+	case media > maxMedia:
+		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d media, at most %d", media, maxMedia))
+	case candidates > maxCandidates:
+		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d candidates, at most %d", candidates, maxCandidates))
+	case !audio:
+		return false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio", "there is no m=audio line")
+	case !speaks:
+		return false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio that I can speak", "PCMU (G.711 µ-law) is needed")
+	}
+	return channel, nil
+}
+
+// hasPCMU tells whether an m=audio line lists payload type 0, which is PCMU (RFC 3551).
+func hasPCMU(line string) bool {
+	fields := strings.Fields(line)
+	for i, f := range fields {
+		if i >= 3 && f == "0" {
+			return true
+		}
+	}
+	return false
+}
