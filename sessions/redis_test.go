@@ -1,0 +1,195 @@
+package sessions_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+	"switchboard/sessions/sessionstest"
+)
+
+// unreachable fails the test unless err has code unreachable, names the address and hides the password.
+func unreachable(t *testing.T, err error, addr string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	e := handoff.AsError(err)
+	if e.Code != handoff.CodeUnreachable || !strings.Contains(err.Error(), addr) {
+		t.Fatalf("error %v, want unreachable at %q", err, addr)
+	}
+	if strings.Contains(err.Error()+e.Spoken(), "s3cret") {
+		t.Fatalf("the password is told: %v", err)
+	}
+}
+
+func TestURLThatIsNone(t *testing.T) {
+	for url, addr := range map[string]string{
+		"127.0.0.1:6379":                        "",
+		"http://user:s3cret@127.0.0.1:6379":     "127.0.0.1:6379",
+		"redis://user:s3cret@127.0.0.1:port/0":  "Redis",
+		"redis://:s3cret#s3cret@127.0.0.1:7/0":  "127.0.0.1:7",
+		"redis://:s3cret/s3cret@127.0.0.1:7/0":  "127.0.0.1:7",
+		"redis://:s3cret?s3cret@[::1]:7/0":      "Redis",
+		"redis://u:s3cret@127.0.0.1:7/s3cret":   "127.0.0.1:7",
+		"redis://u:s3cret@127.0.0.1:7/0?x=s3cr": "127.0.0.1:7",
+		"redis://:s3cret":                       "Redis",
+		"redis://u:s3cret%zz@127.0.0.1:7":       "127.0.0.1:7",
+	} {
+		_, err := sessions.Open(t.Context(), sessions.Config{URL: url})
+		unreachable(t, err, addr)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts in the kernel, says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, addr := range map[string]string{"silent": silent.Addr().String(), "closed": closed.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := sessions.Open(ctx, sessions.Config{URL: "redis://u:s3cret@" + addr + "/0"})
+			unreachable(t, err, addr)
+			if ctx.Err() != nil {
+				t.Fatal("only the caller's own time limit ended it")
+			}
+		})
+	}
+}
+
+func TestPasswordRefused(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	_, err := sessions.Open(t.Context(), sessions.Config{URL: "redis://u:s3cret@" + redis.Addr + "/0"})
+	unreachable(t, err, redis.Addr)
+	if !strings.Contains(err.Error(), "WRONGPASS") {
+		t.Fatalf("the reason is not told: %v", err)
+	}
+}
+
+func TestStartsWhileRedisStarts(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	redis.Kill()
+	done := make(chan error, 1)
+	go func() {
+		s, err := sessions.Open(t.Context(), sessions.Config{URL: redis.URL})
+		if err == nil {
+			err = s.Close()
+		}
+		done <- err
+	}()
+	redis.Start()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRedisDiesAndReturns(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	s := open(t, sessions.Config{URL: redis.URL})
+	ended := run(t, s)
+	if err := s.Set(t.Context(), owner, sticky); err != nil {
+		t.Fatal(err)
+	}
+	redis.Kill()
+	for range 20 { // more than the pool has connections
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		unreachable(t, s.Set(ctx, owner, sticky), redis.Addr)
+		_, err := s.List(ctx, owner)
+		unreachable(t, err, redis.Addr)
+		unreachable(t, s.Clear(ctx, owner, sticky.Target), redis.Addr)
+		if ctx.Err() != nil {
+			t.Fatal("nothing but the caller's own time limit ended it")
+		}
+		cancel()
+	}
+	for s.Stats().RenewErrors == 0 { // Run goes on meanwhile
+		time.Sleep(10 * time.Millisecond)
+	}
+	redis.Start()
+	for s.Set(t.Context(), owner, sticky) != nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	wantSticky(t, s, sticky)
+	if err := ended(); err != nil {
+		t.Fatalf("run: %v", err)
+	}
+}
+
+func TestSecondOnTheSameRedis(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	cfg := sessions.Config{URL: redis.URL}
+	first, err := sessions.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := run(t, first)
+	open(t, sessions.Config{URL: redis.URL, Prefix: "other"}) // another prefix is another store
+
+	host, _ := os.Hostname()
+	if _, err := sessions.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s:%d", host, os.Getpid())) {
+		t.Fatalf("open: %v, want a refusal that names the holder", err)
+	}
+	done := make(chan error, 1)
+	go func() { // a restart: the second waits until the first has ended
+		s, err := sessions.Open(t.Context(), cfg)
+		if err == nil {
+			err = s.Close()
+		}
+		done <- err
+	}()
+	if err := ended(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store that does not renew (here: nobody runs it) loses its lease, and must find out.
+func TestLeaseLost(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	cfg := sessions.Config{URL: redis.URL}
+	first := open(t, cfg)
+	second := open(t, cfg) // after 3 s the lease is free
+	ended := run(t, second)
+	err := first.Run(expired(t))
+	if err == nil || !strings.Contains(err.Error(), "taken over") || first.Stats().LeasesLost != 1 {
+		t.Fatalf("run: %v, stats %+v", err, first.Stats())
+	}
+	if err := ended(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expired is a context that lets Run tick once.
+func expired(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,91 @@
+package sessionstest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// startWithin bounds how long a Redis may take until it answers.
+const startWithin = 20 * time.Second
+
+// A Redis is a real redis-server on a free loopback port that keeps nothing on disk.
+type Redis struct {
+	URL  string // Set once
+	Addr string // Set once; host:port
+
+	t   *testing.T
+	dir string
+	cmd *exec.Cmd // the running process, nil after Kill
+}
+
+// StartRedis starts a redis-server that ends with the test. A missing program fails the test.
+func StartRedis(t *testing.T) *Redis {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := &Redis{URL: "redis://" + addr + "/0", Addr: addr, t: t, dir: t.TempDir()}
+	t.Cleanup(r.Kill)
+	r.Start()
+	return r
+}
+
+// Start starts it, again on the same port and empty, and returns when it answers.
+func (r *Redis) Start() {
+	r.t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		r.t.Fatal("redis-server is missing: install the Debian package redis-server (make test does that)")
+	}
+	_, port, _ := net.SplitHostPort(r.Addr)
+	r.cmd = exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", r.dir)
+	r.cmd.Stdout, r.cmd.Stderr = r.t.Output(), r.t.Output()
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatalf("start redis-server: %v", err)
+	}
+	var last error
+	for end := time.Now().Add(startWithin); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if last = r.ping(); last == nil {
+			return
+		}
+	}
+	r.t.Fatalf("redis-server on %s does not answer: %v", r.Addr, last)
+}
+
+func (r *Redis) ping() error {
+	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && line != "+PONG\r\n" {
+		err = fmt.Errorf("it said %q", line)
+	}
+	return err
+}
+
+// Kill ends it at once, as a crash would. Killing it twice is fine.
+func (r *Redis) Kill() {
+	if r.cmd == nil {
+		return
+	}
+	_ = r.cmd.Process.Kill() // it may have ended by itself
+	_ = r.cmd.Wait()
+	r.cmd = nil
+}

@@ -1,0 +1,124 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	lockFile = "lock"
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+// StateDir returns the directory where Switchboard keeps what must survive a restart, and makes it with
+// mode 0700 if it is missing: $XDG_STATE_HOME/switchboard, else ~/.local/state/switchboard. A relative
+// XDG_STATE_HOME counts as none, as the XDG base directory specification says.
+func StateDir(getenv func(string) string) (string, error) {
+	base := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return "", errors.New("no state directory: set XDG_STATE_HOME or HOME to an absolute path")
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	dir := filepath.Join(base, "switchboard")
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return "", fmt.Errorf("make the state directory: %w", err)
+	}
+	return dir, nil
+}
+
+// A stateDir is a state directory that this process holds.
+type stateDir struct {
+	path string   // Set once
+	root *os.Root // Set once; nothing outside is ever opened
+	lock *os.File // Set once; holds the lock while it is open
+}
+
+// openStateDir makes the directory if it is missing and takes its lock. The kernel gives the lock back
+// when the process ends, however it ends.
+func openStateDir(path string) (*stateDir, error) {
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	lock, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, fileMode)
+	if err == nil {
+		if err = holdLock(lock, path); err != nil {
+			_ = lock.Close() // only read from
+		}
+	}
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	return &stateDir{path: path, root: root, lock: lock}, nil
+}
+
+// holdLock takes the lock and writes our process id for who comes second.
+func holdLock(lock *os.File, path string) error {
+	err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("the state directory %s is in use by another Switchboard (%s): end that one, or set "+
+			"XDG_STATE_HOME to another directory", path, readPID(lock))
+	}
+	if err != nil {
+		return fmt.Errorf("lock the state directory %s: %w", path, err)
+	}
+	if err := lock.Truncate(0); err != nil {
+		return fmt.Errorf("write the lock of the state directory: %w", err)
+	}
+	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return fmt.Errorf("write the lock of the state directory: %w", err)
+	}
+	return nil
+}
+
+// readPID tells who holds the lock, as well as it can be told.
+func readPID(lock *os.File) string {
+	data, err := io.ReadAll(io.LimitReader(lock, 32))
+	pid, errNumber := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || errNumber != nil {
+		return "process unknown"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// replace puts data in the place of a file: whoever reads finds the old or the new content, never a part,
+// also after a power cut.
+func (d *stateDir) replace(name string, data []byte) error {
+	temp := name + ".tmp"
+	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(fileMode), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := d.root.Rename(temp, name); err != nil {
+		return err
+	}
+	self, err := d.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(self.Sync(), self.Close())
+}
+
+func (d *stateDir) close() {
+	_ = d.lock.Close() // gives the lock back; nothing was buffered
+	_ = d.root.Close()
+}

@@ -1,0 +1,107 @@
+package sessions_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/sessions"
+)
+
+func TestStateDir(t *testing.T) {
+	base := t.TempDir()
+	tests := []struct {
+		name string
+		env  map[string]string
+		want string // relative to base; "" an error
+	}{
+		{"xdg", map[string]string{"XDG_STATE_HOME": base + "/x", "HOME": base}, "x/switchboard"},
+		{"home", map[string]string{"HOME": base + "/me"}, "me/.local/state/switchboard"},
+		{"relative xdg is none", map[string]string{"XDG_STATE_HOME": "state", "HOME": base}, ".local/state/switchboard"},
+		{"nothing", nil, ""},
+		{"relative home", map[string]string{"HOME": "me"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, err := sessions.StateDir(func(key string) string { return tt.env[key] })
+			if tt.want == "" {
+				if err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+					t.Fatalf("%q, %v; want an error that says what to set", dir, err)
+				}
+				return
+			}
+			if err != nil || dir != filepath.Join(base, tt.want) {
+				t.Fatalf("%q, %v", dir, err)
+			}
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+				t.Fatalf("mode %v, %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+// holdEnv names the directory that the test program holds as a second process.
+const holdEnv = "SWITCHBOARD_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holdEnv); dir != "" {
+		hold(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// hold opens the store, says so, and waits until its standard input ends.
+func hold(dir string) {
+	if _, err := sessions.Open(context.Background(), sessions.Config{StateDir: dir}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("held")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+func TestSecondProcess(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holdEnv+"="+dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]byte, 5)
+	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
+		t.Fatalf("the other process said %q, %v", said, err)
+	}
+	_, err = sessions.Open(t.Context(), sessions.Config{StateDir: dir})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), fmt.Sprintf("process %d)", cmd.Process.Pid)) {
+		t.Fatalf("open: %v, want a refusal that names %s and process %d", err, dir, cmd.Process.Pid)
+	}
+	if err := cmd.Process.Kill(); err != nil { // a crash gives the lock back
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	open(t, sessions.Config{StateDir: dir})
+}
+
+func TestStateDirThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sessions.Open(t.Context(), sessions.Config{StateDir: filepath.Join(file, "state")}); err == nil {
+		t.Fatal("opened below a file")
+	}
+}

@@ -1,0 +1,58 @@
+package sessions
+
+import (
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// Entries that are none of ours are left out and counted; the others are still there.
+func TestBadEntriesAreLeftOut(t *testing.T) {
+	s, err := Open(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	c := handoff.Caller{Principal: "owner", User: "alice"}
+	key, err := s.stickyKey(c)
+	if err != nil || key != "switchboard:{owner/alice}:sticky" {
+		t.Fatalf("key %q, %v", key, err)
+	}
+	good := `{"thread":"t1","since":"2026-05-04T12:00:00Z"}`
+	bad := map[string]string{
+		"cut": `{"thread":"t1"`, "list": `[]`, "none": `{}`, "": good, "%zz": good, "a/": good, "a/%zz": good, "/b": good,
+		"number": `{"thread":7}`,
+	}
+	for field, value := range bad {
+		if err := s.client.HSet(t.Context(), key, field, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.client.HSet(t.Context(), key, "big+pc/api", good).Err(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.List(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := handoff.Target{Server: "big pc", Project: "api", Thread: "t1"}
+	if len(got) != 1 || got[0].Target != want || s.Stats().BadEntries != uint64(len(bad)) {
+		t.Fatalf("got %+v, stats %+v", got, s.Stats())
+	}
+}
+
+// A key of another type is an answer, not silence: the error is not "unreachable".
+func TestKeyOfAnotherType(t *testing.T) {
+	s, err := Open(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	c := handoff.Caller{Principal: "owner"}
+	if err := s.client.Set(t.Context(), "switchboard:{owner}:sticky", "text", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.List(t.Context(), c); handoff.AsError(err).Code != handoff.CodeInternal {
+		t.Fatalf("list: %v", err)
+	}
+}
