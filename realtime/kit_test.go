@@ -62,9 +62,9 @@ func (w *wire) sent() []string {
 // listener is a router that keeps what it is told.
 type listener struct {
 	mu     sync.Mutex
-	events []handoff.Event // Guarded by mu
-	voice  handoff.Voice   // Guarded by mu
-	on     func(handoff.Voice, handoff.Event)
+	events []handoff.Event                    // Guarded by mu
+	voice  handoff.Voice                      // Guarded by mu
+	on     func(handoff.Voice, handoff.Event) // Guarded by mu once a call runs
 }
 
 func (l *listener) Serve(_ context.Context, _ handoff.Caller, v handoff.Voice) error {
@@ -74,9 +74,10 @@ func (l *listener) Serve(_ context.Context, _ handoff.Caller, v handoff.Voice) e
 	for e := range v.Events() {
 		l.mu.Lock()
 		l.events = append(l.events, e)
+		on := l.on
 		l.mu.Unlock()
-		if l.on != nil {
-			l.on(v, e)
+		if on != nil {
+			on(v, e)
 		}
 	}
 	return nil
@@ -98,7 +99,6 @@ type stage struct {
 	router *listener
 	call   *Call
 	ended  chan error
-	seq    int
 }
 
 const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","instructions":"be nice","tools":[],"tool_choice":"auto",` +

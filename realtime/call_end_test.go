@@ -1,0 +1,135 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+func TestCallEnds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(*stage)
+		want handoff.Code
+		tell bool // the client is told by an event
+	}{
+		{"client gone", func(s *stage) { close(s.client.in) }, "", false},
+		{"hung up", func(s *stage) { s.call.hangUp() }, "", false},
+		{"model gone", func(s *stage) { close(s.model.in) }, handoff.CodeVoiceGone, true},
+		{"slow client", func(s *stage) {
+			for range cap(s.client.out) + 1 {
+				s.fromModel(`{"type":"response.output_text.delta","response_id":"r","delta":"x"}`)
+			}
+		}, handoff.CodeSlowClient, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				s.open(freshSession)
+				s.requests("r1", "call_1", "call_2")
+				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1"})
+				s.model.sent()
+				s.client.sent()
+				c.end(s)
+				err := <-s.ended
+				s.wantEnd(err, c.want)
+				if up := s.wantSent(s.model, "conversation.item.create:function_call_output")[0]; gjson.Get(up, "item.call_id").String() != "call_2" {
+					t.Errorf("left open: %s", up)
+				}
+				if c.tell {
+					if got := s.wantSent(s.client, "error")[0]; gjson.Get(got, "error.code").String() != string(c.want) {
+						t.Errorf("client was told %s", got)
+					}
+				}
+				s.call.Say(handoff.Utterance{ID: "late", Text: "x"})
+				s.call.hangUp()
+			})
+		})
+	}
+}
+
+// wantEnd checks that the router heard of the end once, last, with its cause, and that both legs closed.
+func (s *stage) wantEnd(err error, want handoff.Code) {
+	s.t.Helper()
+	if want == "" && err != nil || want != "" && handoff.AsError(err).Code != want {
+		s.t.Errorf("ended with %v, want %q", err, want)
+	}
+	all := s.router.heard()
+	ends := 0
+	for _, e := range all {
+		if _, ok := e.(handoff.CallEnded); ok {
+			ends++
+		}
+	}
+	last, _ := all[len(all)-1].(handoff.CallEnded)
+	if ends != 1 || !errors.Is(last.Cause, err) && fmt.Sprint(last.Cause) != fmt.Sprint(err) {
+		s.t.Errorf("router heard %v", all)
+	}
+	if !s.client.closed || !s.model.closed {
+		s.t.Error("a leg is open")
+	}
+	if reason := s.client.reason; want != "" && (reason == nil || reason.Code != want) || want == "" && reason != nil {
+		s.t.Errorf("client closed with %v", reason)
+	}
+}
+
+func TestShutdownEndsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+		s.call = newCall(someone, "rtc_test", s.client, s.model, nopLog())
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { s.ended <- s.call.run(ctx, s.router) }()
+		s.open(freshSession)
+		cancel()
+		s.wantEnd(<-s.ended, handoff.CodeShutdown)
+	})
+}
+
+// deserter is a router that leaves.
+type deserter struct{}
+
+func (deserter) Serve(context.Context, handoff.Caller, handoff.Voice) error { return errors.New("no") }
+
+func TestRouterThatLeavesEndsTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, model := newWire(), newWire()
+		err := newCall(someone, "rtc_test", client, model, nopLog()).run(t.Context(), deserter{})
+		if handoff.AsError(err).Code != handoff.CodeInternal {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
+// A router that does not listen for a while must miss no request; what was merely heard may go.
+func TestBusyRouterMissesNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := make(chan struct{})
+		s := newStage(t)
+		s.router.on = func(handoff.Voice, handoff.Event) { <-busy }
+		s.open(freshSession)
+		for i := range eventQueue {
+			s.fromModel(`{"type":"conversation.item.input_audio_transcription.completed","transcript":"x"}`)
+			if i < 50 {
+				s.fromModel(done("r", "", "completed", callItem(fmt.Sprint("i", i), fmt.Sprint("c", i), handoff.ToolCodex, "completed")))
+			}
+		}
+		close(busy)
+		synctest.Wait()
+		requests := 0
+		for _, e := range s.router.heard() {
+			if _, ok := e.(handoff.Request); ok {
+				requests++
+			}
+		}
+		if requests != 50 || s.call.counts.unheard == 0 {
+			t.Errorf("%d requests, %d unheard", requests, s.call.counts.unheard)
+		}
+		s.close()
+	})
+}

@@ -1,0 +1,332 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// patience bounds waiting for what must happen; it only ends a test that fails.
+const patience = 10 * time.Second
+
+// farModel is a voice model on loopback: it greets, then does what the test says.
+type farModel struct {
+	server *httptest.Server
+	conns  chan *websocket.Conn
+	header chan http.Header
+	query  chan string
+	refuse int // an HTTP status instead of the upgrade
+}
+
+func newFarModel(t *testing.T) *farModel {
+	m := &farModel{conns: make(chan *websocket.Conn, 8), header: make(chan http.Header, 8), query: make(chan string, 8)}
+	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.refuse != 0 {
+			http.Error(w, "key sk-secret is wrong", m.refuse)
+			return
+		}
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		m.header <- r.Header
+		m.query <- r.URL.RawQuery
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(freshSession))
+		m.conns <- conn
+	}))
+	t.Cleanup(m.server.Close)
+	return m
+}
+
+func (m *farModel) url() string {
+	return "ws" + strings.TrimPrefix(m.server.URL, "http") + "/v1/realtime?api-version=1"
+}
+
+// house is a front on loopback with a model behind it.
+type house struct {
+	t      *testing.T
+	front  *Front
+	router *listener
+	model  *farModel
+	edge   *httptest.Server
+	stop   context.CancelFunc
+	ran    chan error
+}
+
+func newHouse(t *testing.T) *house {
+	noLeaks(t)
+	h := &house{t: t, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
+	var err error
+	h.front, err = NewFront(Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, h.stop = context.WithCancel(t.Context())
+	go func() { h.ran <- h.front.Run(ctx) }()
+	h.edge = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.front.ServeWebSocket(w, r, someone)
+	}))
+	t.Cleanup(func() {
+		h.stop()
+		if err := <-h.ran; err != nil {
+			t.Error(err)
+		}
+		h.edge.Close()
+	})
+	return h
+}
+
+// noLeaks fails the test when goroutines outlive it. It must be called before anything is started.
+func noLeaks(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		for until := time.Now().Add(patience); runtime.NumGoroutine() > before; {
+			if time.Now().After(until) {
+				all := make([]byte, 1<<16)
+				t.Errorf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)])
+				return
+			}
+			http.DefaultClient.CloseIdleConnections()
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
+// call connects a client and returns both far ends, past the beginning of the session.
+func (h *house) call(query string) (client, model *websocket.Conn) {
+	h.t.Helper()
+	dialer := websocket.Dialer{Subprotocols: []string{"realtime", "openai-insecure-api-key.k"}}
+	client, response, err := dialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime"+query, http.Header{safetyHeader: {"alice"}})
+	if err != nil {
+		h.t.Fatalf("dial: %v (%v)", err, response)
+	}
+	h.t.Cleanup(func() { _ = client.Close() })
+	model = <-h.model.conns
+	h.t.Cleanup(func() { _ = model.Close() })
+	expect(h.t, client, "session.created")
+	expect(h.t, model, "session.update")
+	expect(h.t, model, "session.update")
+	return client, model
+}
+
+// expect reads the next event and checks its type.
+func expect(t *testing.T, conn *websocket.Conn, want string) string {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_, event, err := conn.ReadMessage()
+	if err != nil {
+		t.Fatalf("want %s: %v", want, err)
+	}
+	if got := gjson.GetBytes(event, "type").String(); got != want {
+		t.Fatalf("got %s, want %s", event, want)
+	}
+	return string(event)
+}
+
+// expectClose reads the end of a connection and checks its code.
+func expectClose(t *testing.T, conn *websocket.Conn, code int) {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	for {
+		_, _, err := conn.ReadMessage()
+		if err == nil {
+			continue
+		}
+		if !websocket.IsCloseError(err, code) {
+			t.Fatalf("ended with %v, want %d", err, code)
+		}
+		return
+	}
+}
+
+func send(t *testing.T, conn *websocket.Conn, event string) {
+	t.Helper()
+	if err := conn.WriteMessage(websocket.TextMessage, []byte(event)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWebSocketCall(t *testing.T) {
+	h := newHouse(t)
+	h.router.on = func(v handoff.Voice, e handoff.Event) {
+		if r, ok := e.(handoff.Request); ok {
+			v.Say(handoff.Utterance{ID: "a-" + r.CallID, CallID: r.CallID, Text: `{"ok":true}`, Floor: handoff.FloorAsk})
+		}
+	}
+	client, model := h.call("?model=gpt-mine")
+	if got := client.Subprotocol(); got != "realtime" {
+		t.Errorf("subprotocol %q", got)
+	}
+	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
+		t.Errorf("model was asked for %q", q)
+	}
+	header := <-h.model.header
+	if header.Get("Authorization") != "Bearer sk-secret" || header.Get(safetyHeader) != "alice" || header.Get("OpenAI-Beta") != "" || header.Get("Origin") != "" {
+		t.Errorf("headers %v", header)
+	}
+	big := `{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 2<<20) + `"}`
+	send(t, client, big)
+	if got := expect(t, model, "input_audio_buffer.append"); got != big {
+		t.Error("audio was touched")
+	}
+	it := callItem("item_1", "call_1", handoff.ToolCodex, "completed")
+	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`, began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
+		send(t, model, e)
+	}
+	expect(t, client, "response.created")
+	expect(t, client, "response.done")
+	expect(t, model, "conversation.item.create")
+	tag := tagIn(expect(t, model, "response.create"))
+	send(t, model, began("r2", tag))
+	send(t, model, audio("r2", time.Second))
+	expect(t, client, "response.created")
+	expect(t, client, "response.output_audio.delta")
+	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(patience))
+	expectClose(t, client, 1000)
+	expectClose(t, model, 1000)
+}
+
+func TestModelUnreachable(t *testing.T) {
+	h := newHouse(t)
+	get := func() (int, handoff.RecordError, string) {
+		_, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil)
+		if err == nil {
+			t.Fatal("connected")
+		}
+		body, _ := io.ReadAll(response.Body)
+		var e struct{ Error handoff.RecordError }
+		if err := json.Unmarshal(body, &e); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return response.StatusCode, e.Error, string(body)
+	}
+	h.model.refuse = http.StatusUnauthorized
+	status, e, body := get()
+	if status != 502 || e.Code != handoff.CodeVoiceUnreachable || e.Next == "" || strings.Contains(body, "sk-") {
+		t.Errorf("%d %s", status, body)
+	}
+	h.model.server.Close()
+	if status, e, body = get(); status != 502 || e.Code != handoff.CodeVoiceUnreachable {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestNotACall(t *testing.T) {
+	h := newHouse(t)
+	for path, want := range map[string]struct {
+		status int
+		code   handoff.Code
+	}{
+		"/v1/realtime?call_id=rtc_1": {404, handoff.CodeNotFound},
+		"/v1/realtime?model=x":       {400, handoff.CodeMalformed},
+	} {
+		response, err := http.Get(h.edge.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e struct{ Error handoff.RecordError }
+		if err := json.NewDecoder(response.Body).Decode(&e); err != nil || response.StatusCode != want.status || e.Error.Code != want.code {
+			t.Errorf("%s: %d %+v %v", path, response.StatusCode, e, err)
+		}
+		_ = response.Body.Close()
+	}
+}
+
+func TestHangup(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	var id string
+	h.front.mu.Lock()
+	for id = range h.front.calls {
+	}
+	h.front.mu.Unlock()
+	if !strings.HasPrefix(id, "rtc_") {
+		t.Errorf("id %q", id)
+	}
+	for _, caller := range []handoff.Caller{{Principal: "other"}, {Principal: "owner", User: "bob"}} {
+		if err := h.front.Hangup(caller, id); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("%v hung up another's call: %v", caller, err)
+		}
+	}
+	if err := h.front.Hangup(someone, id); err != nil {
+		t.Error(err)
+	}
+	expectClose(t, client, 1000)
+	expectClose(t, model, 1000)
+}
+
+func TestModelGoneOnTheWire(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	_ = model.Close()
+	if got := expect(t, client, "error"); gjson.Get(got, "error.code").String() != "voice_gone" {
+		t.Errorf("client was told %s", got)
+	}
+	expectClose(t, client, 4503)
+}
+
+func TestShutdownOnTheWire(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	h.stop()
+	expect(t, client, "error")
+	expectClose(t, client, 1012)
+	expectClose(t, model, 1000)
+	<-h.front.stopped
+	response, err := http.Get(h.edge.URL)
+	if err != nil || response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a call after the end: %v %v", response, err)
+	}
+	_ = response.Body.Close()
+}
+
+// A client that does not read: what waits for it is bounded, and the call ends for this reason.
+func TestSlowClientOnTheWire(t *testing.T) {
+	h := newHouse(t)
+	_, model := h.call("")
+	ended := make(chan handoff.Event, 1)
+	h.router.mu.Lock()
+	h.router.on = func(_ handoff.Voice, e handoff.Event) {
+		if _, ok := e.(handoff.CallEnded); ok {
+			ended <- e
+		}
+	}
+	h.router.mu.Unlock()
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	writing.Go(func() {
+		event := []byte(`{"type":"made.up","text":"` + strings.Repeat("x", 1<<20) + `"}`)
+		for model.WriteMessage(websocket.TextMessage, event) == nil {
+		}
+	})
+	select {
+	case e := <-ended:
+		if cause := e.(handoff.CallEnded).Cause; cause == nil || handoff.AsError(cause).Code != handoff.CodeSlowClient {
+			t.Errorf("ended with %v", cause)
+		}
+	case <-time.After(patience):
+		t.Error("the call goes on")
+	}
+	_ = model.Close()
+}
+
+func TestNewFrontChecksItsConfig(t *testing.T) {
+	for _, c := range []Config{{}, {ModelURL: "http://x", Router: &listener{}}, {ModelURL: "ws://", Router: &listener{}}, {ModelURL: "ws://x/"}, {ModelURL: ":", Router: &listener{}}} {
+		if _, err := NewFront(c); err == nil {
+			t.Errorf("%+v passes", c)
+		}
+	}
+}
