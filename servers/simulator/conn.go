@@ -1,0 +1,173 @@
+package simulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+)
+
+// Bounds of a connection.
+const (
+	// maxFrame is the largest message taken; a larger one cuts the connection, as in the real one.
+	maxFrame = 16 << 20
+	// maxUnsent is how many messages a slow reader may be behind before its connection is cut. The real
+	// one buffers without bound; a simulator must not.
+	maxUnsent    = 8192
+	writeTimeout = 10 * time.Second
+)
+
+// A conn is one client. Its handler reads, its writer writes, the machine's loop does everything else.
+type conn struct {
+	ws  *websocket.Conn // Set once
+	out chan []byte     // to the writer; bound maxUnsent; sent to by the loop and the handler, never closed
+	off chan struct{}   // closed by cut
+	end sync.Once
+
+	initialized bool     // Owned by the machine's loop
+	optOut      []string // Owned by the machine's loop
+	name        string   // Owned by the machine's loop
+	slow        bool     // Owned by the machine's loop: it was cut for being slow
+}
+
+// send enqueues a message; a client that does not read is cut.
+func (c *conn) send(message []byte) {
+	select {
+	case c.out <- message:
+	default:
+		c.slow = true
+		c.cut()
+	}
+}
+
+// cut ends the connection without a close frame, as a lost network does.
+func (c *conn) cut() {
+	c.end.Do(func() {
+		close(c.off)
+		_ = c.ws.NetConn().Close() // the reader finds out
+	})
+}
+
+func (c *conn) write() {
+	for {
+		select {
+		case <-c.off:
+			return
+		case message := <-c.out:
+			_ = c.ws.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if err := c.ws.WriteMessage(websocket.TextMessage, message); err != nil {
+				c.cut()
+				return
+			}
+		}
+	}
+}
+
+// A front is the HTTP side of a machine.
+type front struct {
+	machine *machine
+}
+
+var upgrader = websocket.Upgrader{HandshakeTimeout: writeTimeout, CheckOrigin: func(*http.Request) bool { return true }}
+
+// ServeHTTP answers as the app-server's listener does: nothing at all with an Origin header, health
+// without a key, WebSocket on every other path.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, browser := r.Header["Origin"]; browser {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}
+		return
+	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		http.Error(w, "Connection header did not include 'upgrade'", http.StatusBadRequest)
+		return
+	}
+	up := false
+	f.machine.do(func() { up = f.machine.running })
+	if !up {
+		http.Error(w, "this machine does not run", http.StatusServiceUnavailable)
+		return
+	}
+	c := &conn{out: make(chan []byte, maxUnsent), off: make(chan struct{})}
+	ws, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // answered by the upgrader
+	}
+	c.ws = ws
+	defer c.cut()
+	joined := false
+	f.machine.do(func() {
+		if joined = f.machine.running; joined {
+			f.machine.conns = append(f.machine.conns, c)
+		}
+	})
+	if !joined {
+		return
+	}
+	defer f.machine.do(func() { f.machine.leave(c) })
+	stop := afterDone(r.Context(), c.cut)
+	defer stop()
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	defer writer.Wait()
+	defer c.cut()
+	f.read(c)
+}
+
+// A packet is any message of a client.
+type packet struct {
+	ID     json.RawMessage `json:"id"`
+	Method *string         `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// requestID matches ids that the app-server answers: text and whole numbers.
+var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
+
+// read takes messages until the connection ends. What is no message is dropped without a word.
+func (f *front) read(c *conn) {
+	c.ws.SetReadLimit(maxFrame)
+	for {
+		kind, data, err := c.ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		var p packet
+		if kind != websocket.TextMessage || json.Unmarshal(data, &p) != nil {
+			continue
+		}
+		switch hasID := requestID.Match(p.ID); {
+		case p.Method != nil && hasID:
+			select {
+			case f.machine.asked <- asked{c, p.ID, *p.Method, p.Params}:
+			default:
+				c.sendOrCut(errorReply(p.ID, codeOverloaded, "Server overloaded; retry later."))
+				f.machine.do(func() { f.machine.refused++ })
+			}
+		case p.Method == nil && hasID:
+			f.machine.do(func() { f.machine.answered(c, p) })
+		default:
+			f.machine.log.Debug("message dropped", zap.Int("bytes", len(data)))
+		}
+	}
+}
+
+// sendOrCut is send for the handler, which does not own the connection's state.
+func (c *conn) sendOrCut(message []byte) {
+	select {
+	case c.out <- message:
+	default:
+		c.cut()
+	}
+}

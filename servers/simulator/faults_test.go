@@ -1,0 +1,242 @@
+package simulator
+
+import (
+	"context"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStartFaults(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		fault   Faults
+		runs    bool // a turn runs afterwards
+		answers bool
+	}{
+		{"cut", Faults{Start: StartCut}, true, false},
+		{"lost", Faults{Start: StartLost}, false, false},
+		{"phantom", Faults{Start: StartPhantom}, false, true},
+		{"late", Faults{Start: StartLate}, true, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := scripted(Hang{})
+			c := connect(t, serve(t, w, "bigpc"))
+			thread := c.start()
+			w.SetFaults("bigpc", row.fault)
+			c.request("turn/start", c.turn(thread, "go"))
+			if row.answers {
+				if m, ok := c.receive(); !ok || row.fault.Start == StartLate && m.Method != "thread/status/changed" {
+					t.Errorf("first comes %s, %v", m.line(), ok)
+				}
+			} else {
+				c.ended()
+			}
+			starts := w.Starts("bigpc")
+			if len(starts) != 1 || starts[0].ClientID != "client-1" || (starts[0].Turn != "") != row.runs {
+				t.Errorf("starts: %+v", starts)
+			}
+			all := w.Threads("bigpc")
+			if last := all[len(all)-1]; (last.Running != "") != row.runs {
+				t.Errorf("%+v", last)
+			}
+		})
+	}
+}
+
+func TestOtherFaults(t *testing.T) {
+	t.Parallel()
+	w := scripted(Say{Text: "hello"})
+	c := connect(t, serve(t, w, "bigpc"))
+	auth := `{"threadId":"01990000-0000-7000-8000-000000000004","excludeTurns":true}`
+	w.SetFaults("bigpc", Faults{ResumeError: "thread x already has an active writer"})
+	if got := c.refused("thread/resume", auth); got != "-32600 thread x already has an active writer" {
+		t.Error(got)
+	}
+	w.SetFaults("bigpc", Faults{ResumeID: missing, ResumeDelay: time.Millisecond})
+	if got := field[string](t, c.call("thread/resume", auth).Result, "thread", "id"); got != missing {
+		t.Error(got)
+	}
+	w.SetFaults("bigpc", Faults{Overloaded: true})
+	if got := c.refused("thread/list", `{}`); got != "-32001 Server overloaded; retry later." {
+		t.Error(got)
+	}
+	w.SetFaults("bigpc", Faults{StartError: "no"})
+	if got := c.refused("turn/start", c.turn("01990000-0000-7000-8000-000000000004", "x")); got != "-32600 no" {
+		t.Error(got)
+	}
+	w.SetFaults("bigpc", Faults{})
+	w.Drop("bigpc")
+	c.ended()
+}
+
+func TestTurnsOutliveConnections(t *testing.T) {
+	t.Parallel()
+	w := scripted(Drop{}, Say{Text: "still here", Every: 50 * time.Millisecond})
+	addr := serve(t, w, "bigpc")
+	c := connect(t, addr)
+	thread := c.start()
+	c.request("turn/start", c.turn(thread, "go"))
+	c.ended()
+	again := connect(t, addr)
+	again.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true}`)
+	deadline := time.Now().Add(patience)
+	for {
+		data := field[[]map[string]any](t, again.call("thread/turns/list", `{"threadId":"`+thread+`","limit":1}`).Result, "data")
+		if data[0]["completedAt"] != nil {
+			if data[0]["status"] != "completed" {
+				t.Errorf("%v", data[0])
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the turn never ended")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestServedAgainAfterACrash(t *testing.T) {
+	t.Parallel()
+	w := scripted(Say{Text: "one ", Every: time.Millisecond}, Hang{})
+	addr, stop := serveUntil(t, w, "bigpc")
+	c := connect(t, addr)
+	thread := c.start()
+	c.call("turn/start", c.turn(thread, "go"))
+	for c.until("item/completed").line() != "< item/completed agentMessage" {
+	}
+	stop()
+	c.ended()
+	if n := w.Connections("bigpc"); n != 0 {
+		t.Errorf("%d connections", n)
+	}
+	again := connect(t, serve(t, w, "bigpc"))
+	if got := again.refused("turn/start", again.turn(thread, "x")); got != "-32600 thread not found: "+thread {
+		t.Error(got)
+	}
+	m := again.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true,"initialTurnsPage":{"limit":1,"itemsView":"full"}}`)
+	last := field[[]map[string]any](t, m.Result, "initialTurnsPage", "data")[0]
+	if last["status"] != "interrupted" || last["completedAt"] != nil || len(last["items"].([]any)) != 2 {
+		t.Errorf("%v", last)
+	}
+}
+
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	w := scripted(Hang{})
+	c := connect(t, serve(t, w, "bigpc"))
+	const flood = 3000
+	for range flood {
+		c.request("thread/loaded/list", `{}`)
+	}
+	refused := 0
+	for range flood {
+		m, ok := c.receive()
+		if !ok {
+			t.Fatal("the connection ended")
+		}
+		if m.Error != nil {
+			refused++
+			if m.Error.Code != codeOverloaded {
+				t.Fatalf("%+v", m.Error)
+			}
+		}
+	}
+	if got := c.refused("thread/loaded/list", `{}`); !strings.HasPrefix(got, "accepted") {
+		t.Errorf("afterwards: %s", got)
+	}
+	t.Logf("%d of %d were refused", refused, flood)
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	w := scripted()
+	m := w.find("bigpc")
+	if cap(m.asked) != maxQueued {
+		t.Fatalf("queue of %d", cap(m.asked))
+	}
+	for range maxQueued {
+		m.asked <- asked{}
+	}
+	if !m.begin() {
+		t.Fatal("somebody runs it")
+	}
+	if len(m.asked) != 0 {
+		t.Error("a new life begins with old requests")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.loop(ctx)
+}
+
+func TestSlowReaderIsCut(t *testing.T) {
+	t.Parallel()
+	w := scripted(Say{Text: strings.Repeat(strings.Repeat("x", 4000)+" ", 3*maxUnsent)})
+	addr := serve(t, w, "bigpc")
+	driver := connect(t, addr)
+	made := driver.call("thread/start", `{}`)
+	thread := field[string](t, made.Result, "thread", "id")
+	lazy := dialLazy(t, addr, thread)
+	defer lazy()
+	driver.call("thread/unsubscribe", `{"threadId":"`+thread+`"}`)
+	driver.call("turn/start", driver.turn(thread, "go"))
+	deadline := time.Now().Add(patience)
+	for {
+		cut := uint64(0)
+		m := w.find("bigpc")
+		m.do(func() { cut = m.tooSlow })
+		if cut == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it was never cut")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if n := w.Connections("bigpc"); n != 1 {
+		t.Errorf("%d connections are left", n)
+	}
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 5 {
+		w := scripted(Say{Text: "on and on and on", Every: 10 * time.Millisecond})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		for !isRunning(w) {
+			runtime.Gosched()
+		}
+		server := httptest.NewServer(w.Handler("bigpc"))
+		c := connect(t, server.Listener.Addr().String())
+		thread := c.start()
+		c.call("turn/start", c.turn(thread, "go"))
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		c.ended()
+		_ = c.ws.Close()
+		server.Close()
+	}
+	deadline := time.Now().Add(patience)
+	for runtime.NumGoroutine() > before+2 {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, before %d:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func isRunning(w *World) bool {
+	up := false
+	m := w.find("bigpc")
+	m.do(func() { up = m.running })
+	return up
+}

@@ -1,0 +1,96 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+)
+
+// A StartFault says what goes wrong with turn/start.
+type StartFault int
+
+// What can go wrong with turn/start.
+const (
+	StartFine    StartFault = iota
+	StartCut                // the turn begins, but the connection is cut before the answer
+	StartLost               // the connection is cut and nothing begins
+	StartPhantom            // it is answered, but no turn ever begins
+	StartLate               // the answer comes after turn/started, as it sometimes does
+)
+
+// Faults of a machine. The zero value is a healthy one.
+type Faults struct {
+	ResumeDelay time.Duration // before thread/resume is answered; not made faster by the world's speed
+	ResumeError string        // the text that thread/resume is refused with
+	ResumeID    string        // the id that thread/resume gives back instead of the right one
+	Start       StartFault
+	StartError  string // the text that turn/start is refused with
+	Overloaded  bool   // every request is refused as too many
+}
+
+// A Thread is what a machine has of a thread.
+type Thread struct {
+	ID, Name, Dir string
+	Turns         int
+	Loaded        bool
+	Running       string // id of the running turn, or ""
+	Subscribers   int    // connections
+	Asking        bool   // a request for approval is open
+}
+
+// SetFaults makes a machine misbehave from now on. Unknown machines are ignored.
+func (w *World) SetFaults(name string, f Faults) {
+	w.do(name, func(m *machine) { m.faults = f })
+}
+
+// Drop cuts every connection of a machine now. What runs there goes on.
+func (w *World) Drop(name string) {
+	w.do(name, func(m *machine) { m.dropAll() })
+}
+
+// Starts lists every turn/start and turn/steer that a machine received and did not refuse, oldest first.
+func (w *World) Starts(name string) []Start {
+	var all []Start
+	w.do(name, func(m *machine) { all = slices.Clone(m.starts) })
+	return all
+}
+
+// Connections counts the clients of a machine.
+func (w *World) Connections(name string) int {
+	n := 0
+	w.do(name, func(m *machine) { n = len(m.conns) })
+	return n
+}
+
+// Threads lists the threads of a machine, oldest first.
+func (w *World) Threads(name string) []Thread {
+	var all []Thread
+	w.do(name, func(m *machine) {
+		for _, t := range m.threads {
+			about := Thread{ID: t.id, Name: t.name, Dir: t.cwd, Turns: len(t.turns), Loaded: t.loaded, Subscribers: len(t.subscribers)}
+			if t.turn != nil {
+				about.Running, about.Asking = t.turn.id, t.turn.ask != nil
+			}
+			all = append(all, about)
+		}
+	})
+	return all
+}
+
+// AddThread puts a thread that has run one turn on a machine and returns its id. Archived makes it one
+// that must be unarchived before it can be used.
+func (w *World) AddThread(name, title, dir string, archived bool) string {
+	now := time.Now()
+	id := newID(now)
+	w.do(name, func(m *machine) {
+		t := seed{id: id, title: title, dir: dir, turns: []seedTurn{{prompt: title, answer: "Done."}}}.thread(now)
+		t.archived, t.loaded = archived, !archived
+		m.add(t)
+	})
+	return id
+}
+
+func (w *World) do(name string, fn func(*machine)) {
+	if m := w.find(name); m != nil {
+		m.do(func() { fn(m) })
+	}
+}

@@ -1,0 +1,180 @@
+package simulator
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (m *machine) threadList(r asked) *refusal {
+	var p struct {
+		page
+		SortKey    string
+		SearchTerm string
+		Archived   bool
+	}
+	if no := decode(r, &p); no != nil {
+		return no
+	}
+	found := []*thread{}
+	for _, t := range m.threads {
+		if len(t.turns) > 0 && !t.ephemeral && t.archived == p.Archived && (strings.Contains(t.name, p.SearchTerm) || strings.Contains(t.preview, p.SearchTerm)) {
+			found = append(found, t)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *thread) int {
+		if p.SortKey == "updated_at" || p.SortKey == "recency_at" {
+			return cmp.Or(a.updated.Compare(b.updated), cmp.Compare(a.id, b.id))
+		}
+		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.id, b.id))
+	})
+	if p.SortDirection != "asc" {
+		slices.Reverse(found)
+	}
+	from, to, no := p.window(len(found), 25)
+	if no != nil {
+		return no
+	}
+	data := []any{}
+	for _, t := range found[from:to] {
+		data = append(data, t.wire(nil))
+	}
+	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(found)), "backwardsCursor": nil})
+	return nil
+}
+
+func (m *machine) threadRead(r asked) *refusal {
+	var p struct {
+		ThreadID     *string `json:"threadId"`
+		IncludeTurns bool
+	}
+	if no := decode(r, &p); no != nil {
+		return no
+	}
+	t, no := m.find(p.ThreadID, absentRead)
+	if no != nil {
+		return no
+	}
+	var turns []any
+	if p.IncludeTurns {
+		switch {
+		case t.ephemeral:
+			return refuse("ephemeral threads do not support includeTurns")
+		case len(t.turns) == 0:
+			return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
+		}
+		for _, u := range t.turns {
+			turns = append(turns, u.wire(viewFull))
+		}
+	}
+	r.conn.reply(r.id, map[string]any{"thread": t.wire(turns), "readState": nil})
+	return nil
+}
+
+// A page is what lists take.
+type page struct {
+	Limit         *int
+	Cursor        *string
+	SortDirection string
+	ItemsView     string
+}
+
+// window is the part of n entries that a page shows. Cursors of the simulator are offsets.
+func (p page) window(n, usual int) (from, to int, no *refusal) {
+	if p.Cursor != nil {
+		at, err := strconv.Atoi(*p.Cursor)
+		if err != nil || at < 0 || at > n {
+			return 0, 0, refuse("invalid cursor: %s", *p.Cursor)
+		}
+		from = at
+	}
+	limit := usual
+	if p.Limit != nil {
+		limit = min(max(*p.Limit, 1), 100)
+	}
+	return from, min(from+limit, n), nil
+}
+
+func cursor(to, n int) any {
+	if to >= n {
+		return nil
+	}
+	return strconv.Itoa(to)
+}
+
+// turns is a page of a thread's turns, newest first unless asked otherwise.
+func (p page) turns(t *thread) (map[string]any, *refusal) {
+	all := slices.Clone(t.turns)
+	if p.SortDirection != "asc" {
+		slices.Reverse(all)
+	}
+	from, to, no := p.window(len(all), 25)
+	if no != nil {
+		return nil, no
+	}
+	view := cmp.Or(p.ItemsView, viewSummary)
+	data := []any{}
+	for _, u := range all[from:to] {
+		data = append(data, u.wire(view))
+	}
+	return map[string]any{"data": data, "nextCursor": cursor(to, len(all)), "backwardsCursor": nil}, nil
+}
+
+func (m *machine) turnsList(r asked) *refusal {
+	var p struct {
+		page
+		ThreadID *string `json:"threadId"`
+	}
+	if no := decode(r, &p); no != nil {
+		return no
+	}
+	t, no := m.find(p.ThreadID, absentRead)
+	switch {
+	case no != nil:
+		return no
+	case t.ephemeral:
+		return refuse("ephemeral threads do not support thread/turns/list")
+	case len(t.turns) == 0:
+		return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
+	}
+	result, no := p.turns(t)
+	if no == nil {
+		r.conn.reply(r.id, result)
+	}
+	return no
+}
+
+func (m *machine) itemsList(r asked) *refusal {
+	var p struct {
+		page
+		ThreadID *string `json:"threadId"`
+		TurnID   *string `json:"turnId"`
+	}
+	if no := decode(r, &p); no != nil {
+		return no
+	}
+	t, no := m.find(p.ThreadID, absentRead)
+	switch {
+	case no != nil:
+		return no
+	case len(t.turns) == 0:
+		return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
+	}
+	data := []any{}
+	for _, u := range t.turns {
+		for _, it := range u.items {
+			if p.TurnID == nil || *p.TurnID == u.id {
+				data = append(data, map[string]any{"turnId": u.id, "item": it.wire(), "startedAtMs": it.started.UnixMilli(), "completedAtMs": it.completed.UnixMilli()})
+			}
+		}
+	}
+	if p.SortDirection == "desc" {
+		slices.Reverse(data)
+	}
+	from, to, no := p.window(len(data), 25)
+	if no == nil {
+		r.conn.reply(r.id, map[string]any{"data": data[from:to], "nextCursor": cursor(to, len(data)), "backwardsCursor": nil})
+	}
+	return no
+}

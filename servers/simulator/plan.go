@@ -1,0 +1,246 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A scene is what the built-in agent knows when it gets a prompt.
+type scene struct {
+	machine string
+	dir     string
+	branch  string
+	failing bool     // the repository has the failing test
+	saw     bool     // this session has seen it fail
+	pushed  bool     // the branch was pushed since the last change
+	done    []string // what this session did, oldest first, as "fixed ..."
+}
+
+// An intent is what a prompt asks for.
+type intent int
+
+const (
+	intentOther intent = iota
+	intentTests
+	intentFix
+	intentPush
+	intentNoPush
+	intentNotes
+	intentBench
+	intentChanges
+	intentStop
+)
+
+// standIn is what the agent says to everything it does not know.
+const standIn = "I am only a stand-in agent: I can run the tests, fix the failing one, push the branch, write the release notes and run the benchmarks; " +
+	"for real work list your servers in switchboard.yaml, or start Switchboard with --codex."
+
+// wordEvery is how fast messages stream.
+const wordEvery = 45 * time.Millisecond
+
+// plan decides what the agent does for a prompt. It is pure.
+func plan(s scene, prompt string) []Step {
+	switch intentOf(prompt) {
+	case intentTests:
+		return testSteps(s)
+	case intentFix:
+		return fixSteps(s)
+	case intentPush:
+		return pushSteps(s)
+	case intentNoPush:
+		return []Step{say("I leave the branch as it is and push nothing.")}
+	case intentNotes:
+		return notesSteps(s)
+	case intentBench:
+		return benchSteps()
+	case intentChanges:
+		return []Step{Think{"Looking at what was done here.", 300 * time.Millisecond}, say(changes(s))}
+	case intentStop:
+		return []Step{say("Nothing is running here, so there is nothing to stop.")}
+	default:
+		return []Step{say(standIn)}
+	}
+}
+
+// intentOf reads a prompt by its words, the rarest first.
+func intentOf(prompt string) intent {
+	said := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "’", "'")), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
+	})
+	any := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(said, w) })
+	}
+	switch {
+	case any("push", "pushed") && any("don't", "dont", "not", "never"):
+		return intentNoPush
+	case any("push"):
+		return intentPush
+	case any("changelog") || any("release") && any("note", "notes"):
+		return intentNotes
+	case any("benchmark", "benchmarks", "bench") || any("build", "compile") && any("everything", "all", "long", "whole"):
+		return intentBench
+	case any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") || any("what") && any("did", "done"):
+		return intentChanges
+	case any("fix", "repair", "mend", "correct") && (len(said) == 1 || any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug")):
+		return intentFix
+	case any("test", "tests") && !any("write", "add", "create", "delete", "remove", "rename"):
+		return intentTests
+	case any("stop", "cancel", "abort") && len(said) <= 3:
+		return intentStop
+	}
+	return intentOther
+}
+
+func say(text string) Say { return Say{Text: text, Every: wordEvery} }
+
+func lines(after time.Duration, texts ...string) []Line {
+	out := make([]Line, len(texts))
+	for i, text := range texts {
+		out[i] = Line{Text: text, After: after}
+	}
+	return out
+}
+
+const testPause = 450 * time.Millisecond
+
+// testRun is the run of the tests in a repository.
+func testRun(s scene) Run {
+	run := Run{Command: "go test ./..."}
+	if !isShop(s.dir) {
+		run.Lines = lines(testPause, "ok  \tnotes/collect\t0.204s", "ok  \tnotes/render\t0.318s", "ok  \tnotes/cmd/notes\t0.091s")
+		return run
+	}
+	run.Lines = lines(testPause, "ok  \tshop/cart\t0.412s", "ok  \tshop/catalog\t0.268s")
+	if s.failing {
+		run.Exit = 1
+		run.Lines = append(run.Lines, lines(testPause,
+			"--- FAIL: TestRefreshExpiredToken (0.01s)",
+			"    refresh_test.go:58: an expired token was accepted",
+			"FAIL", "FAIL\tshop/internal/auth\t0.187s")...)
+	} else {
+		run.Lines = append(run.Lines, lines(testPause, "ok  \tshop/internal/auth\t0.171s")...)
+	}
+	run.Lines = append(run.Lines, lines(testPause, "ok  \tshop/internal/mail\t0.093s", "ok  \tshop/payments\t0.731s")...)
+	if s.failing {
+		run.Lines = append(run.Lines, Line{Text: "FAIL", After: testPause / 3})
+	}
+	return run
+}
+
+func testSteps(s scene) []Step {
+	run := testRun(s)
+	steps := []Step{Think{"I run the whole suite.", 500 * time.Millisecond}, run}
+	if run.Exit != 0 {
+		return append(steps, Effect{FactSawFailure}, say("Four packages pass and one fails.\n\n"+
+			"`TestRefreshExpiredToken` in `internal/auth/refresh_test.go` expects an expired token to be refused, but the refresh accepts it.\n\n"+
+			"One test fails: TestRefreshExpiredToken, because the refresh accepts a token that has expired."))
+	}
+	return append(steps, Effect{FactTestsPassed}, say("I ran `go test ./...`; every package is fine.\n\nAll tests pass."))
+}
+
+// fixDiff is the change that mends the failing test.
+const fixDiff = `@@ -41,7 +41,7 @@ func (s *Service) Refresh(token string) (Session, error) {
+ 	claims, err := s.parse(token)
+ 	if err != nil {
+ 		return Session{}, err
+ 	}
+-	if claims.Expires.After(s.now()) && !claims.Renewable {
++	if !claims.Expires.After(s.now()) {
+ 		return Session{}, ErrExpired
+ 	}
+`
+
+func fixSteps(s scene) []Step {
+	switch {
+	case !s.saw:
+		return []Step{say("Nothing has failed in this session, so there is nothing to fix yet; ask me to run the tests first.")}
+	case !s.failing:
+		return []Step{say("TestRefreshExpiredToken already passes: somebody has fixed it.")}
+	}
+	s.failing = false
+	return []Step{
+		Think{"The refresh looks at the expiry the wrong way round.", 700 * time.Millisecond},
+		say("The refresh checks the expiry the wrong way round; I correct that and run the tests again."),
+		Edit{Changes: []Change{{Path: s.dir + "/internal/auth/refresh.go", Diff: fixDiff}}, For: 600 * time.Millisecond},
+		Effect{FactFixed},
+		testRun(s),
+		Effect{FactTestsPassed},
+		say("`Refresh` in `internal/auth/refresh.go` now refuses a token whose time is over, and the suite is green.\n\n" +
+			"I fixed the expired token check, and all tests pass now."),
+	}
+}
+
+func pushSteps(s scene) []Step {
+	if s.pushed {
+		return []Step{say("The branch " + s.branch + " is pushed already, and nothing has changed since.")}
+	}
+	return []Step{
+		Think{"Pushing reaches the network, so I ask first.", 300 * time.Millisecond},
+		Ask{
+			Command: "git push origin " + s.branch,
+			Reason:  "The branch " + s.branch + " has commits that the remote does not have.",
+			Lines: lines(400*time.Millisecond,
+				"Enumerating objects: 9, done.",
+				"Writing objects: 100% (5/5), 612 bytes, done.",
+				"To git.example.com:shop.git",
+				"   3f2a1c9..8d41b07  "+s.branch+" -> "+s.branch),
+			Accepted: []Step{Effect{FactPushed}, say("The branch " + s.branch + " is pushed.")},
+			Declined: []Step{say("I did not push the branch, because you said no.")},
+		},
+	}
+}
+
+func notesSteps(s scene) []Step {
+	return []Step{
+		Think{"I read what was merged since the last release.", 500 * time.Millisecond},
+		say("I read the log since version 2.3 first."),
+		Run{Command: "git log --oneline v2.3..HEAD", Lines: lines(300*time.Millisecond,
+			"8d41b07 checkout: remember the address", "5c90e1d auth: refuse expired tokens",
+			"a17b3f2 catalog: search without accents", "3f2a1c9 mail: send receipts once")},
+		say("There are four changes worth telling: the checkout, sign-in, search and receipts. I write them up."),
+		Edit{Changes: []Change{{Path: s.dir + "/NOTES-2.4.md", Add: true, Diff: "# Version 2.4\n\n" +
+			"- The checkout remembers your address.\n- Sign-in refuses tokens that have expired.\n" +
+			"- Search finds words without their accents.\n- Receipts are sent once.\n"}}, For: 900 * time.Millisecond},
+		Effect{FactNotes},
+		say("The notes are in `NOTES-2.4.md`: four entries, each one line.\n\nThe release notes for version 2.4 are written, with four entries."),
+	}
+}
+
+func benchSteps() []Step {
+	names := []string{
+		"CartAdd", "CartTotal", "CatalogSearch", "CatalogSearchAccents", "CheckoutPrice", "CheckoutTax", "AuthLogin",
+		"AuthRefresh", "MailRender", "MailQueue", "PaymentsSign", "PaymentsVerify", "InvoicePDF", "SessionLoad",
+	}
+	run := Run{Command: "go test -run xxx -bench . ./..."}
+	for i, name := range names {
+		run.Lines = append(run.Lines, Line{Text: "Benchmark" + name + "-8   \t" + benchFigures[i%len(benchFigures)], After: time.Second})
+	}
+	return []Step{
+		Think{"The benchmarks take a quarter of a minute.", 400 * time.Millisecond},
+		run,
+		Effect{FactMeasured},
+		say("All fourteen benchmarks ran. The slowest is `BenchmarkInvoicePDF` at 41 milliseconds an invoice.\n\nThe benchmarks are done: invoices are the slowest part, at 41 milliseconds each."),
+	}
+}
+
+// benchFigures are results to print. Set once.
+var benchFigures = []string{
+	"1204113\t       987 ns/op", "  88214\t     13502 ns/op", "   9127\t    121877 ns/op", "     28\t  41093220 ns/op",
+}
+
+// changes tells what the session did.
+func changes(s scene) string {
+	if len(s.done) == 0 {
+		return "Nothing has been changed in this session yet."
+	}
+	last := s.done[len(s.done)-1]
+	if len(s.done) == 1 {
+		return "One thing was done in this session: I " + last + "."
+	}
+	return "In this session I " + strings.Join(s.done[:len(s.done)-1], ", then ") + ", and last I " + last + "."
+}
+
+// isShop tells whether a directory belongs to the shop.
+func isShop(dir string) bool { return dir == shopDir || strings.HasPrefix(dir, shopDir+"/") }

@@ -1,0 +1,97 @@
+package simulator
+
+import "time"
+
+// A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Edit], [Ask], [Pause],
+// [Effect], [Drop], [Fail] or [Hang].
+type Step interface{ step() }
+
+// Think is a reasoning item: its text comes at once and it lasts For.
+type Think struct {
+	Text string
+	For  time.Duration
+}
+
+// Say is a message of the agent. It streams in words, one each Every.
+type Say struct {
+	Text  string
+	Every time.Duration
+}
+
+// Run is a shell command and its output.
+type Run struct {
+	Command string
+	Lines   []Line
+	Exit    int
+}
+
+// A Line of output comes After the one before it.
+type Line struct {
+	Text  string
+	After time.Duration
+}
+
+// Edit changes files. It takes For.
+type Edit struct {
+	Changes []Change
+	For     time.Duration
+}
+
+// A Change is one file of an edit, as a unified diff without its header.
+type Change struct {
+	Path string
+	Diff string
+	Add  bool // the file is new
+}
+
+// Ask asks for approval of a command, or of an edit when Changes are set, and waits for the answer.
+// Accepted, it is done (Lines and Exit as in [Run]) and the turn goes on with Accepted; declined, it is
+// not and the turn goes on with Declined. What stands after an Ask comes in both cases.
+type Ask struct {
+	Command  string
+	Changes  []Change
+	Reason   string
+	Lines    []Line
+	Exit     int
+	Accepted []Step
+	Declined []Step
+}
+
+// Pause does nothing.
+type Pause struct{ For time.Duration }
+
+// Effect changes the world: what the agent knows and what is true of its repository.
+type Effect struct{ Fact Fact }
+
+// Drop cuts every connection of the machine. The turn goes on.
+type Drop struct{}
+
+// Fail ends the turn as failed.
+type Fail struct{ Message string }
+
+// Hang never ends: only an interrupt or a steer does.
+type Hang struct{}
+
+func (Think) step()  {}
+func (Say) step()    {}
+func (Run) step()    {}
+func (Edit) step()   {}
+func (Ask) step()    {}
+func (Pause) step()  {}
+func (Effect) step() {}
+func (Drop) step()   {}
+func (Fail) step()   {}
+func (Hang) step()   {}
+
+// A Fact is something that becomes true by what an agent does.
+type Fact int
+
+// The facts of the built-in world.
+const (
+	FactSawFailure  Fact = iota // this session ran the tests and one failed
+	FactTestsPassed             // this session ran the tests and all passed
+	FactFixed                   // the failing test was mended
+	FactPushed                  // the branch was pushed
+	FactNotes                   // the release notes were written
+	FactMeasured                // the benchmarks were run
+)

@@ -1,0 +1,262 @@
+package simulator
+
+import (
+	"maps"
+	"strings"
+	"time"
+)
+
+// Statuses of a thread on the wire.
+const (
+	statusIdle      = "idle"
+	statusActive    = "active"
+	statusNotLoaded = "notLoaded"
+	statusFailed    = "systemError"
+)
+
+// Statuses of a turn on the wire.
+const (
+	turnRunning     = "inProgress"
+	turnCompleted   = "completed"
+	turnFailed      = "failed"
+	turnInterrupted = "interrupted"
+)
+
+// version is the version of the app-server whose behaviour this is.
+const version = "0.169.0"
+
+// A thread is one conversation. Owned by its machine's loop.
+type thread struct {
+	id, name, preview, cwd, branch string
+	created, updated               time.Time
+	ephemeral, archived            bool
+	loaded                         bool
+	stored                         bool // a turn was run or a name given: it can be resumed
+	status                         string
+	flags                          []string
+	turns                          []*turn
+	turn                           *turn // the one that runs, or nil
+	subscribers                    []*conn
+	unload                         *timer
+	allowed                        []string // commands accepted for the session
+	saw                            bool     // the tests were seen failing
+	pushed                         bool
+	done                           []string // what was done, in words
+}
+
+// An item is one entry of a turn. Owned by its machine's loop.
+type item struct {
+	kind, id           string
+	text               string // of a message, reasoning, or the user
+	client             *string
+	command, cwd       string
+	output             string
+	exit               *int
+	status             string
+	changes            []Change
+	started, completed time.Time
+}
+
+// A turn is one run. Owned by its machine's loop.
+type turn struct {
+	id                 string
+	thread             *thread
+	status             string
+	fault              string
+	items              []*item // finished ones
+	open               *item   // the one under way
+	frames             []frame
+	next               *timer
+	steers             []input
+	ask                *ask
+	started, completed time.Time
+}
+
+// An input is what a client says to a thread.
+type input struct {
+	text   string
+	client *string
+}
+
+func (s seed) thread(now time.Time) *thread {
+	at := now.Add(-s.old)
+	t := &thread{
+		id: s.id, name: s.title, cwd: s.dir, branch: s.branch, created: at.Add(-time.Hour), updated: at,
+		loaded: true, stored: true, status: statusIdle, done: s.done,
+	}
+	start := at.Add(-time.Duration(len(s.turns)) * 10 * time.Minute)
+	for i, st := range s.turns {
+		begin := start.Add(time.Duration(i+1) * 10 * time.Minute)
+		u := &turn{id: newID(begin), thread: t, status: turnCompleted, started: begin.Add(-time.Minute), completed: begin}
+		finished := func(it item) {
+			it.id, it.started, it.completed = newID(begin), begin.Add(-time.Minute), begin
+			u.items = append(u.items, &it)
+		}
+		finished(item{kind: "userMessage", text: st.prompt})
+		if st.command != "" {
+			finished(item{kind: "commandExecution", command: st.command, cwd: s.dir, output: st.output, exit: new(0), status: "completed"})
+		}
+		finished(item{kind: "agentMessage", text: st.answer})
+		t.turns = append(t.turns, u)
+	}
+	t.preview = s.turns[0].prompt
+	return t
+}
+
+func (t *thread) wireStatus() map[string]any {
+	switch {
+	case !t.loaded:
+		return map[string]any{"type": statusNotLoaded}
+	case t.status == statusActive:
+		flags := t.flags
+		if flags == nil {
+			flags = []string{}
+		}
+		return map[string]any{"type": statusActive, "activeFlags": flags}
+	}
+	return map[string]any{"type": t.status}
+}
+
+// wire is the Thread object, with the turns it is given.
+func (t *thread) wire(turns []any) map[string]any {
+	if turns == nil {
+		turns = []any{}
+	}
+	var name, git, environments any
+	if t.name != "" {
+		name = t.name
+	}
+	if t.branch != "" {
+		git = map[string]any{"sha": nil, "branch": t.branch, "originUrl": nil}
+	}
+	if t.loaded {
+		environments = []any{map[string]any{"environmentId": "local", "cwd": t.cwd, "runtimeWorkspaceRoots": []string{t.cwd}}}
+	}
+	return map[string]any{
+		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": nil, "attachedToThreadId": nil,
+		"parentThreadId": nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil, "projectId": nil,
+		"historyMode": "paginated", "modelProvider": "simulator", "model": "stand-in", "reasoningEffort": nil,
+		"createdAt": t.created.Unix(), "updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(),
+		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": "vscode", "canAcceptDirectInput": true,
+		"threadSource": nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": name, "daybreakEnabled": nil, "turns": turns,
+	}
+}
+
+// settings is what start and resume tell beside the thread.
+func (t *thread) settings(with map[string]any) map[string]any {
+	all := map[string]any{
+		"model": "stand-in", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
+		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{}, "approvalPolicy": "on-request", "approvalsReviewer": "user",
+		"sandbox":                 map[string]any{"type": "workspaceWrite", "writableRoots": []any{}, "networkAccess": false},
+		"activePermissionProfile": nil, "reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
+	}
+	maps.Copy(all, with)
+	return all
+}
+
+// Views of a turn's items.
+const (
+	viewNone    = "notLoaded"
+	viewSummary = "summary"
+	viewFull    = "full"
+)
+
+// wire is the Turn object. The summary has the user's words and the last message, as lists give it.
+func (u *turn) wire(view string) map[string]any {
+	items := []any{}
+	for i, it := range u.items {
+		last := !containsMessage(u.items[i+1:])
+		if view == viewFull || view == viewSummary && (it.kind == "userMessage" || it.kind == "agentMessage" && last) {
+			items = append(items, it.wire())
+		}
+	}
+	var fault, started, completed, took any
+	if u.fault != "" {
+		fault = map[string]any{"message": u.fault, "codexErrorInfo": "other", "additionalDetails": nil, "misalignment": nil}
+	}
+	if !u.started.IsZero() {
+		started = u.started.Unix()
+	}
+	if !u.completed.IsZero() {
+		completed, took = u.completed.Unix(), u.completed.Sub(u.started).Milliseconds()
+	}
+	return map[string]any{
+		"id": u.id, "rootTurnId": u.id, "items": items, "itemsView": view, "status": u.status, "error": fault,
+		"startedAt": started, "completedAt": completed, "durationMs": took,
+	}
+}
+
+func containsMessage(items []*item) bool {
+	for _, it := range items {
+		if it.kind == "agentMessage" {
+			return true
+		}
+	}
+	return false
+}
+
+// lastMessage is the newest finished message of the agent, nil when there is none.
+func (u *turn) lastMessage() *item {
+	for i := len(u.items) - 1; i >= 0; i-- {
+		if u.items[i].kind == "agentMessage" {
+			return u.items[i]
+		}
+	}
+	return nil
+}
+
+// wire is the ThreadItem object.
+func (it *item) wire() map[string]any {
+	var completed any
+	if !it.completed.IsZero() {
+		completed = it.completed.UnixMilli()
+	}
+	all := map[string]any{"type": it.kind, "id": it.id, "startedAtMs": it.started.UnixMilli(), "completedAtMs": completed}
+	with := func(more map[string]any) map[string]any {
+		maps.Copy(all, more)
+		return all
+	}
+	switch it.kind {
+	case "userMessage":
+		return with(map[string]any{"clientId": it.client, "content": []any{map[string]any{"type": "text", "text": it.text, "text_elements": []any{}}}})
+	case "agentMessage":
+		return with(map[string]any{"moderation": nil, "text": it.text, "phase": nil, "memoryCitation": nil, "delivery": nil, "questions": nil})
+	case "reasoning":
+		summary := []string{}
+		if it.text != "" {
+			summary = append(summary, it.text)
+		}
+		return with(map[string]any{"summary": summary, "content": []any{}})
+	case "fileChange":
+		return with(map[string]any{"changes": wireChanges(it.changes), "status": it.status})
+	}
+	var output, took any
+	if it.status != turnRunning && it.exit != nil {
+		output, took = it.output, it.completed.Sub(it.started).Milliseconds()
+	}
+	return with(map[string]any{
+		"pluginId": nil, "scriptPath": nil, "command": inShell(it.command), "cwd": it.cwd, "processId": nil, "source": "agent", "status": it.status,
+		"commandActions": actions(it.command), "aggregatedOutput": output, "exitCode": it.exit, "durationMs": took,
+	})
+}
+
+func wireChanges(changes []Change) []any {
+	all := []any{}
+	for _, c := range changes {
+		kind := map[string]any{"type": "update", "move_path": nil}
+		if c.Add {
+			kind = map[string]any{"type": "add"}
+		}
+		all = append(all, map[string]any{"path": c.Path, "kind": kind, "diff": c.Diff})
+	}
+	return all
+}
+
+func actions(command string) []any {
+	return []any{map[string]any{"type": "unknown", "command": command}}
+}
+
+// inShell is how the app-server writes a command line.
+func inShell(command string) string {
+	return "/bin/bash -lc '" + strings.ReplaceAll(command, "'", `'\''`) + "'"
+}

@@ -1,0 +1,364 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxInput is how many characters a turn's input may have.
+const maxInput = 1 << 20
+
+// A Start is a turn/start or turn/steer that the machine received.
+type Start struct {
+	Thread   string
+	Turn     string // the turn it began or was added to; "" when a fault swallowed it
+	Prompt   string
+	ClientID string // clientUserMessageId
+	Steered  bool   // added to a running turn
+	At       time.Time
+}
+
+type turnParams struct {
+	ThreadID *string `json:"threadId"`
+	Input    []struct{ Type, Text string }
+	ClientID *string `json:"clientUserMessageId"`
+	Expected *string `json:"expectedTurnId"`
+	TurnID   *string `json:"turnId"`
+}
+
+func (p turnParams) input() (input, *refusal) {
+	var texts []string
+	for _, in := range p.Input {
+		if in.Type == "text" {
+			texts = append(texts, in.Text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if n := utf8.RuneCountInString(text); n > maxInput {
+		return input{}, &refusal{code: codeParams, text: "input is too large", data: map[string]any{
+			"input_error_code": "input_too_large", "max_chars": maxInput, "actual_chars": n,
+		}}
+	}
+	return input{text: text, client: p.ClientID}, nil
+}
+
+// loadedThread finds the thread of a request about turns.
+func (m *machine) loadedThread(r asked, p *turnParams) (*thread, *refusal) {
+	if no := decode(r, p); no != nil {
+		return nil, no
+	}
+	t, no := m.find(p.ThreadID, absentTurn)
+	if no == nil && !t.loaded {
+		return nil, refuse("%s%s", absentTurn, t.id)
+	}
+	return t, no
+}
+
+// turnStart begins a turn. On a thread that runs one it silently becomes a steer and answers with the
+// running turn, as the real one does.
+func (m *machine) turnStart(r asked) *refusal {
+	var p turnParams
+	t, no := m.loadedThread(r, &p)
+	if no != nil {
+		return no
+	}
+	in, no := p.input()
+	if no != nil {
+		return no
+	}
+	if m.faults.StartError != "" {
+		return refuse("%s", m.faults.StartError)
+	}
+	start := Start{Thread: t.id, Prompt: in.text, At: time.Now(), Steered: t.turn != nil}
+	if in.client != nil {
+		start.ClientID = *in.client
+	}
+	switch m.faults.Start {
+	case StartLost:
+		m.starts = append(m.starts, start)
+		r.conn.cut()
+		return nil
+	case StartPhantom:
+		m.starts = append(m.starts, start)
+		phantom := &turn{id: newID(start.At), status: turnRunning}
+		r.conn.reply(r.id, map[string]any{"turn": phantom.wire(viewNone)})
+		return nil
+	}
+	u := t.turn
+	if u == nil {
+		u = &turn{id: newID(start.At), thread: t, status: turnRunning}
+	}
+	start.Turn = u.id
+	m.starts = append(m.starts, start)
+	answer := func() {
+		if m.faults.Start == StartCut {
+			r.conn.cut()
+			return
+		}
+		r.conn.reply(r.id, map[string]any{"turn": u.wire(viewNone)})
+	}
+	if t.turn != nil {
+		answer()
+		m.steer(u, in)
+		return nil
+	}
+	if m.faults.Start == StartLate {
+		m.begun(u)
+		answer()
+	} else {
+		answer()
+		m.begun(u)
+	}
+	m.say(u, in)
+	m.plan(u, in, false)
+	m.advance(u)
+	return nil
+}
+
+// begun tells that a turn runs.
+func (m *machine) begun(u *turn) {
+	t := u.thread
+	t.turn, t.stored = u, true
+	t.turns = append(t.turns, u)
+	m.cancel(t.unload)
+	u.started = time.Now()
+	t.updated = u.started
+	m.setStatus(t, statusActive)
+	m.publish(t, "turn/started", map[string]any{"turn": u.wire(viewNone)})
+}
+
+// say puts the user's message into a turn.
+func (m *machine) say(u *turn, in input) {
+	if in.text == "" {
+		return // a turn on what is there already
+	}
+	if u.thread.preview == "" {
+		u.thread.preview = in.text
+	}
+	it := &item{kind: "userMessage", text: in.text, client: in.client}
+	m.openItem(u, it)
+	m.closeItem(u)
+}
+
+// plan decides what the turn does now.
+func (m *machine) plan(u *turn, in input, steered bool) {
+	u.frames = nil
+	t := u.thread
+	if m.script != nil {
+		if steps := m.script(Prompt{Machine: m.about.Name, Thread: t.id, Text: in.text, Steered: steered}); steps != nil {
+			u.frames = frames(steps)
+			return
+		}
+	}
+	u.frames = frames(plan(scene{
+		machine: m.about.Name, dir: t.cwd, branch: m.pushBranch(t), failing: isShop(t.cwd) && !m.fixed,
+		saw: t.saw, pushed: t.pushed, done: t.done,
+	}, in.text))
+}
+
+func (m *machine) pushBranch(t *thread) string {
+	if t.branch == "" {
+		return "main"
+	}
+	return t.branch
+}
+
+// advance goes on with a turn until it has to wait.
+func (m *machine) advance(u *turn) {
+	for u.status == turnRunning && u.ask == nil {
+		if len(u.steers) > 0 && (u.open == nil || u.open.kind != "commandExecution" && u.open.kind != "fileChange") {
+			m.absorb(u)
+			continue
+		}
+		if len(u.frames) == 0 {
+			m.finish(u, turnCompleted, "")
+			return
+		}
+		f := u.frames[0]
+		if f.after > 0 {
+			u.frames[0].after = 0
+			u.next = m.after(f.after, func() { m.advance(u) })
+			return
+		}
+		u.frames = u.frames[1:]
+		if f.do(m, u) {
+			return
+		}
+	}
+}
+
+// steer adds what somebody says to a running turn. While the agent speaks or thinks it is heard at once;
+// a command and a question end first.
+func (m *machine) steer(u *turn, in input) {
+	u.steers = append(u.steers, in)
+	if u.ask != nil || u.open != nil && (u.open.kind == "commandExecution" || u.open.kind == "fileChange") {
+		return
+	}
+	m.cancel(u.next)
+	m.advance(u)
+}
+
+// absorb lets the agent hear everything said meanwhile. What it was saying is withdrawn: that item gets
+// no end. The agent then does what was said last.
+func (m *machine) absorb(u *turn) {
+	if u.open != nil {
+		u.open = nil
+		m.usage(u)
+	}
+	last := u.steers[len(u.steers)-1]
+	for _, in := range u.steers {
+		m.say(u, in)
+	}
+	u.steers = nil
+	m.plan(u, last, true)
+}
+
+func (m *machine) turnSteer(r asked) *refusal {
+	var p turnParams
+	t, no := m.loadedThread(r, &p)
+	if no != nil {
+		return no
+	}
+	switch {
+	case p.Expected == nil:
+		return refuse("Invalid request: missing field `expectedTurnId`")
+	case *p.Expected == "":
+		return refuse("expectedTurnId must not be empty")
+	case t.turn == nil:
+		return refuse("no active turn to steer")
+	case t.turn.id != *p.Expected:
+		return refuse("expected active turn id `%s` but found `%s`", *p.Expected, t.turn.id)
+	case len(p.Input) == 0:
+		return refuse("input must not be empty")
+	}
+	in, no := p.input()
+	if no != nil {
+		return no
+	}
+	start := Start{Thread: t.id, Turn: t.turn.id, Prompt: in.text, Steered: true, At: time.Now()}
+	if in.client != nil {
+		start.ClientID = *in.client
+	}
+	m.starts = append(m.starts, start)
+	r.conn.reply(r.id, map[string]any{"turnId": t.turn.id})
+	m.steer(t.turn, in)
+	return nil
+}
+
+func (m *machine) turnInterrupt(r asked) *refusal {
+	var p turnParams
+	t, no := m.loadedThread(r, &p)
+	if no != nil {
+		return no
+	}
+	switch {
+	case p.TurnID == nil:
+		return refuse("Invalid request: missing field `turnId`")
+	case *p.TurnID == "":
+	case t.turn == nil:
+		return refuse("no active turn to interrupt")
+	case t.turn.id != *p.TurnID:
+		return refuse("expected active turn id %s but found %s", *p.TurnID, t.turn.id)
+	}
+	r.conn.reply(r.id, map[string]any{})
+	if t.turn != nil {
+		m.finish(t.turn, turnInterrupted, "")
+	}
+	return nil
+}
+
+// finish ends a turn. Items under way get no end; an open question is withdrawn afterwards.
+func (m *machine) finish(u *turn, status, fault string) {
+	t := u.thread
+	m.cancel(u.next)
+	u.status, u.fault, u.completed = status, fault, time.Now()
+	u.frames, u.steers, u.open = nil, nil, nil
+	t.turn, t.updated = nil, u.completed
+	about := u.wire(viewNone)
+	switch status {
+	case turnFailed:
+		m.setStatus(t, statusFailed)
+		m.publish(t, "error", map[string]any{"error": about["error"], "willRetry": false, "turnId": u.id})
+		m.read(u)
+	case turnCompleted:
+		about["itemsView"] = viewSummary
+		if last := u.lastMessage(); last != nil {
+			about["items"] = []any{last.wire()}
+		}
+		m.read(u)
+		m.setStatus(t, statusIdle)
+	default:
+		m.setStatus(t, statusIdle)
+	}
+	m.publish(t, "turn/completed", map[string]any{"turn": about})
+	if u.ask != nil {
+		m.resolved(u.ask)
+	}
+	m.unloadLater(t)
+}
+
+// read tells what is unread.
+func (m *machine) read(u *turn) {
+	m.publish(u.thread, "thread/readState/changed", map[string]any{"readState": map[string]any{
+		"firstUnread": map[string]any{"type": "turn", "turnId": u.id}, "revision": newID(time.Now()),
+	}})
+}
+
+// usage is told after every answer of the model.
+func (m *machine) usage(u *turn) {
+	tokens := map[string]any{
+		"totalTokens": 110, "inputTokens": 100, "cachedInputTokens": 0, "cacheWriteInputTokens": 0, "outputTokens": 10, "reasoningOutputTokens": 0,
+	}
+	m.publish(u.thread, "thread/tokenUsage/updated", map[string]any{"turnId": u.id, "tokenUsage": map[string]any{
+		"total": tokens, "last": tokens, "modelContextWindow": 258400,
+	}})
+	m.notify(u.thread.subscribers, "account/rateLimits/updated", map[string]any{"rateLimits": map[string]any{"limitId": "codex", "limitName": nil}})
+}
+
+// openItem begins an item.
+func (m *machine) openItem(u *turn, it *item) {
+	it.started = time.Now()
+	if it.id == "" {
+		it.id = newID(it.started)
+	}
+	u.open = it
+	m.publish(u.thread, "item/started", map[string]any{"item": it.wire(), "turnId": u.id, "startedAtMs": it.started.UnixMilli()})
+}
+
+// closeItem ends the item under way.
+func (m *machine) closeItem(u *turn) {
+	it := u.open
+	it.completed = time.Now()
+	u.open = nil
+	u.items = append(u.items, it)
+	m.publish(u.thread, "item/completed", map[string]any{
+		"item": it.wire(), "turnId": u.id, "contentTokenCount": nil, "completedAtMs": it.completed.UnixMilli(),
+	})
+}
+
+// delta streams a piece of the item under way.
+func (m *machine) delta(u *turn, method, text string) {
+	m.publish(u.thread, method, map[string]any{"turnId": u.id, "itemId": u.open.id, "delta": text})
+}
+
+// learn makes a fact true.
+func (m *machine) learn(t *thread, f Fact) {
+	did := ""
+	switch f {
+	case FactSawFailure:
+		t.saw, did = true, "ran the tests and saw TestRefreshExpiredToken fail"
+	case FactTestsPassed:
+		t.saw, did = false, "ran the tests, and all passed"
+	case FactFixed:
+		m.fixed, t.pushed, did = true, false, "fixed the expired token check"
+	case FactPushed:
+		t.pushed, did = true, "pushed the branch "+m.pushBranch(t)
+	case FactNotes:
+		t.pushed, did = false, "wrote the release notes for version 2.4"
+	case FactMeasured:
+		did = "ran the benchmarks"
+	}
+	t.done = append(slices.DeleteFunc(slices.Clone(t.done), func(have string) bool { return have == did }), did)
+}
