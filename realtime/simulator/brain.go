@@ -309,7 +309,7 @@ func pick(list []listedSession, words string) []listedSession {
 
 // ordinal reads "the second one"; 0 is none.
 func ordinal(text string) int {
-	for _, w := range strings.Fields(strings.ToLower(text)) {
+	for w := range strings.FieldsSeq(strings.ToLower(text)) {
 		if n := slices.Index([]string{"first", "second", "third", "fourth"}, strings.Trim(w, ".,!?")); n >= 0 {
 			return n + 1
 		}
@@ -321,7 +321,7 @@ func ordinal(text string) int {
 func hasWords(text, words string) bool {
 	text = strings.ToLower(text)
 	any := false
-	for _, w := range strings.Fields(strings.ToLower(words)) {
+	for w := range strings.FieldsSeq(strings.ToLower(words)) {
 		w = strings.Trim(w, ".,!?'\"")
 		if w == "" || slices.Contains([]string{"the", "my", "one", "on", "in", "session", "please", "a", "i", "mean"}, w) {
 			continue

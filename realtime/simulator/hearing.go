@@ -11,9 +11,9 @@ const minCommit = 100 * time.Millisecond
 
 // input is the input audio buffer. The sound itself is not kept: there is nobody to understand it.
 type input struct {
-	total    time.Duration // of all sound so far; the clock of audio_start_ms
-	buffered time.Duration // since the last commit or clear
-	rest     []byte        // half a sample
+	total    ticks  // of all sound so far; the clock of audio_start_ms
+	buffered ticks  // since the last commit or clear
+	rest     []byte // half a sample
 	detector detector
 	itemID   string    // of the speech that goes on, "" when there is none
 	injected *injected // speech of a script that goes on
@@ -67,8 +67,8 @@ func (s *session) listen(samples []int16, f format) int {
 	if set != nil && in.injected == nil {
 		n, change = in.detector.samples(samples, f.rate(), set.vad())
 	}
-	in.total += f.duration(int64(n))
-	in.buffered += f.duration(int64(n))
+	in.total += f.ticks(n)
+	in.buffered += f.ticks(n)
 	switch change {
 	case vadStarted:
 		s.speechStarted(vadSpeech)
@@ -83,7 +83,7 @@ func (s *session) listen(samples []int16, f format) int {
 func (s *session) speechStarted(ago time.Duration) {
 	set := s.settings.view.Audio.Input.TurnDetection
 	s.input.itemID = s.ids.next("item")
-	began := max(0, s.input.total-ago-time.Duration(set.Prefix)*time.Millisecond)
+	began := max(0, s.input.total.duration()-ago-time.Duration(set.Prefix)*time.Millisecond)
 	s.emit("input_audio_buffer.speech_started", fields{"item_id": s.input.itemID, "audio_start_ms": began.Milliseconds()})
 	if r := s.active(); r != nil && set.Interrupt {
 		s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "turn_detected"})
@@ -93,7 +93,7 @@ func (s *session) speechStarted(ago time.Duration) {
 // speechStopped commits the speech and answers it if the session wants that.
 func (s *session) speechStopped(words string) {
 	set := s.settings.view.Audio.Input.TurnDetection
-	s.emit("input_audio_buffer.speech_stopped", fields{"item_id": s.input.itemID, "audio_end_ms": s.input.total.Milliseconds()})
+	s.emit("input_audio_buffer.speech_stopped", fields{"item_id": s.input.itemID, "audio_end_ms": s.input.total.duration().Milliseconds()})
 	s.commit(s.input.itemID, words)
 	if set == nil || !set.Create {
 		return
@@ -106,8 +106,8 @@ func (s *session) speechStopped(words string) {
 }
 
 func (s *session) commitAudio() *fault {
-	if s.input.buffered < minCommit {
-		return &fault{code: "input_audio_buffer_commit_empty", message: fmt.Sprintf("Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has %.2fms of audio.", float64(s.input.buffered.Microseconds())/1000)}
+	if s.input.buffered.duration() < minCommit {
+		return &fault{code: "input_audio_buffer_commit_empty", message: fmt.Sprintf("Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has %.2fms of audio.", float64(s.input.buffered.duration().Microseconds())/1000)}
 	}
 	words := s.input.words
 	if words == "" {
@@ -147,8 +147,8 @@ func (s *session) hear(h Hear) {
 		h.For = time.Second
 	}
 	if s.settings.view.Audio.Input.TurnDetection == nil {
-		s.input.total += h.For
-		s.input.buffered += max(h.For, minCommit)
+		s.input.total += ticksOf(h.For)
+		s.input.buffered += ticksOf(max(h.For, minCommit))
 		s.input.words = h.Text
 		return
 	}
@@ -166,7 +166,7 @@ func (s *session) injectedEnd() {
 	i := s.input.injected
 	s.input.injected = nil
 	if s.settings.view.Audio.Input.TurnDetection != nil {
-		s.input.total += s.now.Sub(i.began)
+		s.input.total += ticksOf(s.now.Sub(i.began))
 		s.speechStopped(i.words)
 	}
 }

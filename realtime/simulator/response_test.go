@@ -41,12 +41,12 @@ func TestSpokenResponse(t *testing.T) {
 	if one(t, got, "response.created").Get("response.usage").Type != gjson.Null {
 		t.Error("usage before the end")
 	}
-	text := ""
+	var text strings.Builder
 	for _, d := range all(got, "response.output_audio_transcript.delta") {
-		text += d.Get("delta").Str
+		text.WriteString(d.Get("delta").Str)
 	}
-	if text != "one two three four five six" {
-		t.Errorf("transcript %q", text)
+	if text.String() != "one two three four five six" {
+		t.Errorf("transcript %q", text.String())
 	}
 	ids := map[string]bool{}
 	for _, e := range got {

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -80,12 +81,7 @@ func Result(tool string) func(Heard) bool {
 }
 
 func anyMatch(re *regexp.Regexp, texts []string) bool {
-	for _, t := range texts {
-		if re.MatchString(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, re.MatchString)
 }
 
 // Repeat speaks what is new of answers and system messages, as the brain would. It fits [Script.Else].

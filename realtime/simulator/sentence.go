@@ -128,7 +128,7 @@ func takeMachines(s string, known map[string]string) (intent, bool) {
 		return intent{wish: wishMachines}, true
 	}
 	if patterns.isUp.MatchString(s) {
-		for _, word := range strings.Fields(strings.ToLower(s)) {
+		for word := range strings.FieldsSeq(strings.ToLower(s)) {
 			if isKnown(strings.Trim(word, ","), known) || len(strings.Fields(s)) == 3 && !isThing(word) {
 				return intent{wish: wishMachines}, true
 			}

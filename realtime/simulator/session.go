@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 )
 
@@ -50,9 +51,7 @@ func newSession(m mind, now time.Time, limit time.Duration) *session {
 // object is the session as clients see it.
 func (s *session) object() fields {
 	f := fields{"id": s.id, "expires_at": s.dies.Unix()}
-	for name, value := range s.settings.object {
-		f[name] = value
-	}
+	maps.Copy(f, s.settings.object)
 	return f
 }
 

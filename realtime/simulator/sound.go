@@ -25,10 +25,14 @@ func (f format) rate() int {
 	return 8000
 }
 
-// duration of a number of samples.
-func (f format) duration(samples int64) time.Duration {
-	return time.Duration(samples) * time.Second / time.Duration(f.rate())
-}
+// ticks measure sound exactly in all formats: 24000 are a second.
+type ticks int64
+
+func (f format) ticks(samples int) ticks { return ticks(samples * 24000 / f.rate()) }
+
+func ticksOf(d time.Duration) ticks { return ticks(d * 24000 / time.Second) }
+
+func (t ticks) duration() time.Duration { return time.Duration(t) * time.Second / 24000 }
 
 // decodeSamples returns linear samples and the odd byte that a cut PCM sample leaves for the next chunk.
 func (f format) decodeSamples(data []byte) (samples []int16, rest []byte) {

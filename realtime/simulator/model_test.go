@@ -1,0 +1,357 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+)
+
+// pipes is a listener without a network, for bubbles.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// client reads events of a real connection.
+type client struct {
+	t  *testing.T
+	ws *websocket.Conn
+}
+
+func (p *pipes) connect(t *testing.T) *client {
+	t.Helper()
+	d := websocket.Dialer{NetDialContext: p.dial, Subprotocols: []string{"realtime", "openai-insecure-api-key.x"}}
+	ws, _, err := d.Dial("ws://127.0.0.1/v1/realtime?model=anything", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ws.Subprotocol() != "realtime" {
+		t.Errorf("subprotocol %q", ws.Subprotocol())
+	}
+	c := &client{t: t, ws: ws}
+	c.await("session.created")
+	return c
+}
+
+func (c *client) send(format string, args ...any) {
+	c.t.Helper()
+	if err := c.ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, format, args...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) next() gjson.Result {
+	c.t.Helper()
+	kind, data, err := c.ws.ReadMessage()
+	if err != nil || kind != websocket.TextMessage {
+		c.t.Fatalf("type %d, %v", kind, err)
+	}
+	return gjson.ParseBytes(data)
+}
+
+// await reads until an event of this type.
+func (c *client) await(kind string) gjson.Result {
+	c.t.Helper()
+	for {
+		if e := c.next(); e.Get("type").Str == kind {
+			return e
+		}
+	}
+}
+
+// closed reads until the connection ends and returns its close code, 0 for none.
+func (c *client) closed() int {
+	for {
+		if _, _, err := c.ws.ReadMessage(); err != nil {
+			if e, ok := errors.AsType[*websocket.CloseError](err); ok && e.Code != websocket.CloseAbnormalClosure {
+				return e.Code
+			}
+			return 0
+		}
+	}
+}
+
+// serve runs a test against a served model in a bubble: one that leaves a goroutine behind fails.
+func serve(t *testing.T, config Config, test func(t *testing.T, p *pipes, stop func())) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- New(config).Serve(ctx, p) }()
+		stop := func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("served until %v", err)
+			}
+			ended <- nil
+		}
+		test(t, p, stop)
+		stop()
+	})
+}
+
+func TestCallOverASocket(t *testing.T) {
+	serve(t, Config{}, func(t *testing.T, p *pipes, _ func()) {
+		c := p.connect(t)
+		defer c.ws.Close()
+		c.send(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"list_servers"}]}}`)
+		c.await("session.updated")
+		c.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"Which machines do I have?"}]}}`)
+		c.send(`{"type":"response.create"}`)
+		call := c.await("response.output_item.done").Get("item")
+		if call.Get("name").Str != "list_servers" || call.Get("status").Str != "completed" {
+			t.Fatal(call.Raw)
+		}
+		c.await("response.done")
+		c.send(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":%q,"output":"{\"say\":\"bigpc and laptop are ready, attic is down.\"}"}}`, call.Get("call_id").Str)
+		c.send(`{"type":"response.create"}`)
+		began := time.Now()
+		if said := c.await("response.output_audio_transcript.done").Get("transcript").Str; said != "bigpc and laptop are ready, attic is down." {
+			t.Errorf("said %q", said)
+		}
+		if took := time.Since(began); took != 3*time.Second-lead { // eight words
+			t.Errorf("spoke for %v", took)
+		}
+	})
+}
+
+func TestServeEndsItsConnections(t *testing.T) {
+	serve(t, Config{}, func(t *testing.T, p *pipes, stop func()) {
+		var wg sync.WaitGroup
+		for range 3 {
+			c := p.connect(t)
+			c.send(`{"type":"response.create"}`)
+			wg.Go(func() {
+				if code := c.closed(); code != closeGoingAway {
+					t.Errorf("closed with %d", code)
+				}
+				c.ws.Close()
+			})
+		}
+		synctest.Wait()
+		stop()
+		wg.Wait()
+	})
+}
+
+func TestServeDoesNotWaitForADeafClient(t *testing.T) {
+	serve(t, Config{}, func(t *testing.T, p *pipes, stop func()) {
+		c := p.connect(t)
+		c.send(`{"type":"response.create"}`) // and nobody reads: on a pipe the first write waits
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > 3*endWait {
+			t.Errorf("stopping took %v", took)
+		}
+		c.ws.Close()
+	})
+}
+
+func TestServeFailsWithItsListener(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if err := New(Config{}).Serve(t.Context(), l); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestSlowClientIsDisconnected(t *testing.T) {
+	script := &Script{Steps: []Step{{Do: []Move{Say{Text: strings.Repeat("word ", 3000)}}}}}
+	serve(t, Config{Script: script}, func(t *testing.T, p *pipes, _ func()) {
+		c := p.connect(t)
+		c.send(`{"type":"response.create"}`)
+		time.Sleep(writeWait + 2*endWait) // nobody reads
+		began := time.Now()
+		if code := c.closed(); code != 0 || time.Since(began) != 0 {
+			t.Errorf("closed with %d after another %v", code, time.Since(began))
+		}
+		c.ws.Close()
+	})
+}
+
+func TestOutboxIsBounded(t *testing.T) {
+	c := &conn{out: make(chan []byte, 2)}
+	s := &session{out: [][]byte{{1}, {2}}}
+	if !c.flush(s) {
+		t.Error("what fits is refused")
+	}
+	s.out = [][]byte{{3}}
+	if c.flush(s) {
+		t.Error("a third frame fits into two")
+	}
+	c = &conn{out: make(chan []byte, 2)}
+	if s.out = [][]byte{make([]byte, maxUnsent+1)}; c.flush(s) {
+		t.Error("more bytes than the bound fit")
+	}
+}
+
+func TestHugeFrameEndsTheConnection(t *testing.T) {
+	serve(t, Config{}, func(t *testing.T, p *pipes, _ func()) {
+		c := p.connect(t)
+		go c.ws.WriteMessage(websocket.TextMessage, make([]byte, maxFrame+1))
+		if code := c.closed(); code != websocket.CloseMessageTooBig && code != closeGoingAway {
+			t.Errorf("closed with %d", code)
+		}
+		c.ws.Close()
+	})
+}
+
+func TestScriptActsFromOutside(t *testing.T) {
+	synctestNow := func(t *testing.T, test func(c *client, now chan<- Event)) {
+		synctest.Test(t, func(t *testing.T) {
+			now := make(chan Event)
+			p := newPipes()
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { _ = New(Config{Script: &Script{Now: now, Else: Repeat}}).Serve(ctx, p) })
+			c := p.connect(t)
+			test(c, now)
+			c.ws.Close()
+			cancel()
+			wg.Wait()
+		})
+	}
+	t.Run("hear", func(t *testing.T) {
+		synctestNow(t, func(c *client, now chan<- Event) {
+			now <- Hear{Text: "fix it"}
+			c.await("input_audio_buffer.speech_started")
+			began := time.Now()
+			c.await("response.done")
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("spoke for %v", took)
+			}
+		})
+	})
+	t.Run("raw and close", func(t *testing.T) {
+		synctestNow(t, func(c *client, now chan<- Event) {
+			now <- Raw{JSON: `{"type":"future.event"}`}
+			c.await("future.event")
+			now <- Close{Code: 1011, Reason: "oops"}
+			if code := c.closed(); code != 1011 {
+				t.Errorf("closed with %d", code)
+			}
+		})
+	})
+	t.Run("drop", func(t *testing.T) {
+		synctestNow(t, func(c *client, now chan<- Event) {
+			now <- Close{}
+			if code := c.closed(); code != 0 {
+				t.Errorf("closed with %d", code)
+			}
+		})
+	})
+}
+
+func TestSessionEndsAtItsLimit(t *testing.T) {
+	serve(t, Config{Limit: 5 * time.Minute}, func(t *testing.T, p *pipes, _ func()) {
+		c := p.connect(t)
+		if code := c.await("error").Get("error.code").Str; code != "session_expired" {
+			t.Errorf("error %s", code)
+		}
+		if code := c.closed(); code != closeGoingAway {
+			t.Errorf("closed with %d", code)
+		}
+		c.ws.Close()
+	})
+}
+
+// On real loopback, as it runs in production.
+func TestLoopback(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- New(Config{}).Serve(ctx, l) }()
+	ws, _, err := websocket.DefaultDialer.Dial("ws://"+l.Addr().String()+"/v1/realtime?model=simulator", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	c := &client{t: t, ws: ws}
+	c.await("session.created")
+	c.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"]}}`)
+	c.send(`{"type":"response.create"}`)
+	if said := c.await("response.done").Get("response.output.0.content.0.text").Str; said != sayStandIn {
+		t.Errorf("said %q", said)
+	}
+	cancel()
+	if code := c.closed(); code != closeGoingAway {
+		t.Errorf("closed with %d", code)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHTTPRefusals(t *testing.T) {
+	h := New(Config{}).Handler()
+	for target, status := range map[string]int{
+		"/v1/realtime": http.StatusBadRequest, "/v1/realtime?call_id=x": http.StatusBadRequest,
+		"/v1/realtime?model=x": http.StatusBadRequest, // no upgrade
+		"/":                    http.StatusNotFound, "/v1/realtime/calls": http.StatusNotFound,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+		body, _ := io.ReadAll(w.Body)
+		if w.Code != status || gjson.GetBytes(body, "error.message").Str == "" {
+			t.Errorf("%s: %d %s", target, w.Code, body)
+		}
+	}
+	r := httptest.NewRequest("GET", "/v1/realtime?model=x", nil)
+	for k, v := range map[string]string{"Connection": "upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Origin": "https://evil.example"} {
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusForbidden {
+		t.Errorf("a foreign page gets %d", w.Code)
+	}
+}
