@@ -1,0 +1,113 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// contrast lists texts whose contrast to what is behind them is below 4.5 (3 for large ones).
+const contrast = `(() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (css) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].map((v, i) => i === 3 ? v / 255 : v); };
+  const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+  const light = ([r, g, b]) => { const f = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const back = (el) => { const stack = []; for (let e = el; e; e = e.parentElement) stack.push(rgba(getComputedStyle(e).backgroundColor)); return stack.reverse().reduce((below, top) => over(top, below), [255, 255, 255, 1]); };
+  const bad = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const el = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
+    if (!text || !el.checkVisibility() || el.closest(".sr, noscript, option, [aria-disabled=true]")) continue;
+    const style = getComputedStyle(el), behind = back(el);
+    const a = light(over(rgba(style.color), behind)), b = light(behind);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const large = parseFloat(style.fontSize) >= 24;
+    if (ratio < (large ? 3 : 4.5)) bad.push(text.slice(0, 40) + " " + ratio.toFixed(2) + " ." + el.className);
+  }
+  return bad;
+})()`
+
+// tooSmall lists what is pressed by finger and is smaller than 24 by 24.
+const tooSmall = `[...document.querySelectorAll("button, summary, input, select, textarea")].filter((e) => e.checkVisibility())
+  .map((e) => [e, e.getBoundingClientRect()]).filter(([e, r]) => (r.width < 24 || r.height < 24) && !["radio", "checkbox"].includes(e.type))
+  .map(([e, r]) => (e.getAttribute("aria-label") || e.textContent) + " " + r.width + "x" + r.height)`
+
+// talk plays a conversation into the page's state, as if a call were live.
+func (p *tab) talk(events string) {
+	p.t.Helper()
+	eval[bool](p, fmt.Sprintf(`import("/page/store.js").then(({ dispatch }) => {
+	  dispatch({ type: "call", patch: { phase: "live", mic: "on", telephone: true } });
+	  for (const event of %s) dispatch({ type: "voice", event });
+	  return true;
+	})`, events))
+	p.until(`document.querySelectorAll(".line").length > 0`)
+}
+
+// TestPageLooks holds every layout, light and dark, to readable contrast, no sideways scrolling and
+// controls in reach; its pictures can be kept.
+func TestPageLooks(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	browser := startChromium(t, true)
+	for _, size := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 800}, {"tablet", 900, 1100}, {"phone", 390, 844}, {"narrow", 320, 640}} {
+		for _, scheme := range []string{"light", "dark"} {
+			t.Run(size.name+" "+scheme, func(t *testing.T) {
+				p := openTab(t, browser, size.width, size.height)
+				p.scheme(scheme)
+				p.open(base)
+				p.shows("Enter the key")
+				p.look(size.name + "-" + scheme + "-login")
+				p.loggedIn(base)
+				p.until(`document.querySelectorAll(".card").length === 4`)
+				p.look(size.name + "-" + scheme + "-idle")
+				p.talk(sceneTalk)
+				for _, area := range []string{"talk", "work", "fleet"} {
+					eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
+					p.look(size.name + "-" + scheme + "-" + area)
+					if size.width > 760 {
+						break
+					}
+				}
+				p.click("Recent sessions")
+				p.shows("auth-refactor")
+				p.click("Sound settings")
+				p.until(`document.querySelector("#sound-menu:popover-open")`)
+				p.look(size.name + "-" + scheme + "-sound")
+				p.click("Close")
+				eval[bool](p, `(document.querySelector(".session").click(), true)`)
+				p.shows("31 earlier lines")
+				p.look(size.name + "-" + scheme + "-reader")
+			})
+		}
+	}
+}
+
+// look checks what is on the screen now and takes its picture.
+func (p *tab) look(name string) {
+	p.t.Helper()
+	p.do(chromedp.Sleep(0))
+	p.shot(name)
+	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
+		p.t.Errorf("%s: %v pixels too wide", name, wide)
+	}
+	if tall := eval[float64](p, `document.documentElement.scrollHeight - innerHeight`); tall > 0 {
+		p.t.Errorf("%s: the whole page scrolls by %v", name, tall)
+	}
+	if bad := eval[[]string](p, contrast); len(bad) > 0 {
+		p.t.Errorf("%s: too little contrast: %q", name, bad)
+	}
+	if bad := eval[[]string](p, tooSmall); len(bad) > 0 {
+		p.t.Errorf("%s: too small to press: %q", name, bad)
+	}
+	hidden := eval[json.RawMessage](p, `[...document.querySelectorAll("#app:not([hidden]) .controls button")].filter((b) => !b.hidden)
+	  .map((b) => [b.textContent, b.getBoundingClientRect()]).filter(([, r]) => r.top < 0 || r.bottom > innerHeight || r.left < 0 || r.right > innerWidth || !r.width).map(([text]) => text)`)
+	if string(hidden) != "[]" {
+		p.t.Errorf("%s: out of reach: %s", name, hidden)
+	}
+}

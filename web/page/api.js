@@ -1,0 +1,72 @@
+// What the page asks of Switchboard over HTTP. Failures are Problem errors with words for people.
+
+/** A failure that can be shown: what happened, and what to do next. */
+export class Problem extends Error {
+  constructor({ code, message, next }, status) {
+    super(message);
+    this.code = code;
+    this.next = next;
+    this.status = status;
+  }
+}
+
+const lost = { code: "offline", message: "Switchboard is not answering.", next: "Check that it still runs; this page goes on trying." };
+const odd = { code: "internal", message: "Switchboard gave an answer that this page does not understand.", next: "Reload the page." };
+
+/** Sends a request; a JSON answer is decoded, an empty one is null. */
+export async function request(path, { method = "GET", body, headers, ...rest } = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { method, body, headers, credentials: "same-origin", cache: "no-store", ...rest });
+  } catch (cause) {
+    if (cause?.name === "AbortError") throw cause;
+    throw new Problem(lost, 0);
+  }
+  if (!answer.ok) throw await problemOf(answer);
+  return answer;
+}
+
+/** Reads the error of an answer. */
+export async function problemOf(answer) {
+  try {
+    const { error } = await answer.json();
+    if (error?.message) return new Problem(error, answer.status);
+  } catch { /* not JSON: something between us and Switchboard answered */ }
+  return new Problem(odd, answer.status);
+}
+
+const json = async (path) => {
+  const answer = await request(path);
+  try {
+    return await answer.json();
+  } catch {
+    throw new Problem(odd, answer.status);
+  }
+};
+
+const post = (path, value) =>
+  request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value ?? {}) });
+
+const part = encodeURIComponent;
+
+export const login = (key) => post("/login", { key });
+export const servers = () => json("/fleet/servers");
+export const handoffs = () => json("/fleet/handoffs");
+export const questions = () => json("/fleet/questions");
+export const stickies = () => json("/fleet/sticky");
+export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);
+export const session = (server, thread, limit = 40) => json(`/fleet/sessions/${part(server)}/${part(thread)}?limit=${limit}`);
+export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
+export const decide = (id, decision) => post(`/fleet/questions/${part(id)}`, { decision });
+export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });
+
+/** Offers a call; returns the answer and the call's id. */
+export async function offer(sdp, signal) {
+  const answer = await request("/v1/realtime/calls", { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
+  const place = answer.headers.get("Location") ?? "";
+  return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1) };
+}
+
+/** Hangs up. It also works while the page is being closed. */
+export const hangup = (id) =>
+  request(`/v1/realtime/calls/${part(id)}/hangup`, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", keepalive: true });

@@ -1,0 +1,269 @@
+// One call at a time: the microphone, the peer connection, the data channel, and what is sent over it.
+
+import * as api from "./api.js";
+import { openMicrophone } from "./audio.js";
+
+const patience = 15_000; // for sound and events to come up
+const interrupted = 6000; // how long a broken connection may mend itself
+const retries = [500, 2000, 4000, 8000];
+
+/** A random id of a conversation item. */
+const itemId = () => "item_" + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+export class Call {
+  #peer = null;
+  #channel = null;
+  #queue = []; // what is said before the channel opens
+  #mic = null; // MediaStream
+  #id = "";
+  #life = 0; // grows with each start and end; what belongs to an older life is dropped
+  #timer = 0;
+  #aborter = null;
+  #gated = false; // the browser reads aloud: its own words must not come back through the microphone
+
+  /**
+   * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
+   * events, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
+   * microphone.
+   */
+  constructor({ state, patch, onEvent, onProblem, onMic, onBlocked, remote, input }) {
+    Object.assign(this, { state, patch, onEvent, onProblem, onMic, onBlocked, remote, input });
+  }
+
+  get idle() {
+    return this.state().call.phase === "idle";
+  }
+
+  /** Starts a call; without the microphone it is a call by text. A refused microphone makes it one, too. */
+  async start(withMic) {
+    if (!this.idle) return;
+    const life = ++this.#life;
+    if (withMic) {
+      this.patch({ phase: "asking" });
+      await this.#openMic(life);
+      if (life !== this.#life) return;
+    } else {
+      this.patch({ mic: "off", micReason: "" });
+    }
+    this.patch({ phase: "connecting" });
+    try {
+      await this.#connect(life);
+    } catch (error) {
+      if (life !== this.#life) return;
+      this.#finish();
+      this.onProblem(error.message, error.next ?? "");
+    }
+  }
+
+  /** Ends the call. Work goes on. */
+  hangUp() {
+    if (this.idle) return;
+    const id = this.#id;
+    this.#finish();
+    if (id) api.hangup(id).catch(() => {}); // it is over here; there it ends by itself soon
+  }
+
+  /** Lets the voice model go when the page goes. */
+  leave() {
+    if (this.#id) api.hangup(this.#id).catch(() => {});
+  }
+
+  /** Ends what the voice is saying. Work goes on. */
+  stopTalking() {
+    if (this.state().talk.responding) this.#send({ type: "response.cancel" });
+    this.#send({ type: "output_audio_buffer.clear" });
+  }
+
+  /** Says something by text; returns the id of its line. */
+  say(text) {
+    const id = itemId();
+    const { speaking } = this.state().talk;
+    if (speaking) this.stopTalking();
+    this.#send({ type: "conversation.item.create", item: { id, type: "message", role: "user", content: [{ type: "input_text", text }] } });
+    this.#send({ type: "response.create" });
+    return id;
+  }
+
+  /** Opens the microphone of a call that has none, or another one. */
+  async useMicrophone() {
+    await this.#openMic(this.#life);
+    const track = this.#mic?.getAudioTracks()[0] ?? null;
+    await this.#peer?.getTransceivers()[0]?.sender.replaceTrack(track).catch(() => {});
+  }
+
+  /** Brings the microphone in line with mute, push-to-talk and reading aloud. */
+  gate() {
+    const { call, mode } = this.state();
+    for (const track of this.#mic?.getAudioTracks() ?? []) {
+      track.enabled = !call.muted && (mode === "open" || call.held) && !this.#gated;
+    }
+  }
+
+  /** Closes the microphone while the browser itself talks. */
+  gateForSpeech(on) {
+    this.#gated = on;
+    this.gate();
+  }
+
+  async #openMic(life) {
+    this.patch({ mic: "asking", micReason: "" });
+    try {
+      const stream = await openMicrophone(this.input());
+      if (life !== this.#life) {
+        stop(stream);
+        return;
+      }
+      stop(this.#mic);
+      this.#mic = stream;
+      stream.getAudioTracks()[0].onended = () => this.#micLost(stream);
+      this.patch({ mic: "on" });
+      this.onMic(stream);
+      this.gate();
+    } catch (error) {
+      if (life === this.#life) this.patch({ mic: this.#mic ? "on" : "refused", micReason: error.message });
+    }
+  }
+
+  #micLost(stream) {
+    if (stream !== this.#mic) return;
+    this.#mic = null;
+    this.onMic(null);
+    this.patch({ mic: "refused", micReason: "it was unplugged." });
+  }
+
+  async #connect(life) {
+    const peer = new RTCPeerConnection();
+    this.#peer = peer;
+    // An audio section without a track: the microphone may come later without another offer.
+    const sound = peer.addTransceiver("audio", { direction: "sendrecv" });
+    await sound.sender.replaceTrack(this.#mic?.getAudioTracks()[0] ?? null);
+    const channel = peer.createDataChannel("oai-events");
+    this.#channel = channel;
+    const opened = new Promise((resolve) => { channel.onopen = resolve; });
+    channel.onmessage = ({ data }) => { if (life === this.#life) this.#receive(data); };
+    channel.onclose = () => this.#closed(life, peer);
+    peer.ontrack = ({ track }) => this.#play(track);
+    peer.onconnectionstatechange = () => this.#watch(life, peer);
+    await peer.setLocalDescription(await peer.createOffer());
+    this.#aborter = new AbortController();
+    const answer = await api.offer(peer.localDescription.sdp, this.#aborter.signal);
+    if (life !== this.#life) {
+      if (answer.id) api.hangup(answer.id).catch(() => {});
+      return;
+    }
+    this.#id = answer.id;
+    this.patch({ id: answer.id, telephone: !/opus\/48000/i.test(answer.sdp) });
+    await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+    await within(opened, patience);
+    if (life !== this.#life) return;
+    this.patch({ phase: "live" });
+    this.#greet();
+  }
+
+  // Switchboard adds its tools by itself; the page only wants to see what was heard.
+  #greet() {
+    this.#write({ type: "session.update", session: { type: "realtime", audio: { input: { transcription: { model: "gpt-4o-mini-transcribe" } } } } });
+    for (const event of this.#queue.splice(0)) this.#write(event);
+  }
+
+  #play(track) {
+    this.remote.srcObject = new MediaStream([track]);
+    this.remote.play().catch((error) => {
+      if (error.name === "NotAllowedError") this.onBlocked();
+    });
+  }
+
+  #receive(data) {
+    let event;
+    try {
+      event = JSON.parse(data);
+    } catch {
+      return; // not ours to judge: the voice model's events are objects
+    }
+    this.onEvent(event);
+  }
+
+  #watch(life, peer) {
+    if (life !== this.#life || peer !== this.#peer) return;
+    clearTimeout(this.#timer);
+    if (peer.connectionState === "failed") this.#reconnect(life);
+    if (peer.connectionState === "disconnected") {
+      this.patch({ phase: "reconnecting" });
+      this.#timer = setTimeout(() => this.#reconnect(life), interrupted);
+    }
+    if (peer.connectionState === "connected" && this.#channel?.readyState === "open") this.patch({ phase: "live" });
+  }
+
+  // The other side ended the call in good order.
+  #closed(life, peer) {
+    if (life !== this.#life || peer !== this.#peer || this.state().call.phase !== "live") return;
+    this.#finish();
+    this.onProblem("The call was ended by the other side.", "Work goes on. Call again when you like.");
+  }
+
+  async #reconnect(life) {
+    if (life !== this.#life || this.idle) return;
+    const mine = ++this.#life;
+    if (this.#id) api.hangup(this.#id).catch(() => {});
+    this.patch({ phase: "reconnecting", id: "" });
+    for (const wait of retries) {
+      this.#drop();
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      if (mine !== this.#life) return;
+      try {
+        await this.#connect(mine);
+        return;
+      } catch { /* the next try may do it */ }
+      if (mine !== this.#life) return;
+    }
+    this.#finish();
+    this.onProblem("The call was lost.", "Work goes on. Call again when the connection is back.");
+  }
+
+  #send(event) {
+    if (this.#channel?.readyState === "open" && this.state().call.phase === "live") this.#write(event);
+    else this.#queue.push(event);
+  }
+
+  #write(event) {
+    try {
+      this.#channel.send(JSON.stringify(event));
+    } catch {
+      this.#queue.push(event); // the channel closed under us; a new one takes it along
+    }
+  }
+
+  #drop() {
+    clearTimeout(this.#timer);
+    this.#aborter?.abort();
+    this.#peer?.close();
+    this.#peer = this.#channel = this.#aborter = null;
+    this.#id = "";
+    this.remote.srcObject = null;
+  }
+
+  #finish() {
+    this.#life++;
+    this.#drop();
+    this.#queue = [];
+    stop(this.#mic);
+    this.#mic = null;
+    this.onMic(null);
+    const { mic } = this.state().call;
+    this.patch({ phase: "idle", ...(mic === "refused" ? {} : { mic: "off", micReason: "" }) });
+  }
+}
+
+const stop = (stream) => stream?.getTracks().forEach((t) => t.stop());
+
+function within(promise, ms) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new Error("The sound connection did not come up.");
+      error.next = "A firewall may be in the way; see media in the configuration.";
+      reject(error);
+    }, ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

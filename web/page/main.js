@@ -1,0 +1,275 @@
+// Puts the page together: state, views, feed, call.
+
+import * as api from "./api.js";
+import { loadSettings, saveSettings } from "./audio.js";
+import { Call } from "./call.js";
+import { byId, setAttr, show } from "./dom.js";
+import { follow } from "./events.js";
+import { reader as speechReader } from "./speech.js";
+import { running } from "./state-work.js";
+import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
+import { callView, meterOf } from "./view-call.js";
+import { fleetView } from "./view-fleet.js";
+import { keyFromAddress, loginView } from "./view-login.js";
+import { noticesView } from "./view-notices.js";
+import { reader as sessionReader } from "./view-reader.js";
+import { prefill, talkView } from "./view-talk.js";
+import { workView } from "./view-work.js";
+import { voiceErrors } from "./voice-errors.js";
+
+const settings = loadSettings();
+const remote = byId("remote");
+let stopFeed = () => {};
+let stopMeter = () => {};
+
+// Each machine keeps one colour, by its place in the fleet.
+const hues = new Map();
+function hue(server) {
+  if (!hues.has(server)) hues.set(server, hues.size % 6);
+  return `hue-${hues.get(server)}`;
+}
+
+const aloud = speechReader((talking) => call.gateForSpeech(talking));
+
+const call = new Call({
+  remote,
+  state: get,
+  patch: (patch) => dispatch({ type: "call", patch }),
+  onEvent: voiceEvent,
+  onProblem: (text, next) => toast(text, { next }),
+  onBlocked: () => toast("Your browser holds the sound back.", { tone: "info", action: { label: "Play the voice", run: () => remote.play().catch(() => {}) } }),
+  onMic: (stream) => {
+    stopMeter();
+    stopMeter = meterOf(stream);
+  },
+  input: () => settings.input,
+});
+
+function voiceEvent(event) {
+  dispatch({ type: "voice", event });
+  const { simulated } = get().voice;
+  switch (event.type) {
+    case "response.output_audio_transcript.done":
+      if (simulated && settings.aloud && settings.play) aloud.say(event.transcript);
+      break;
+    case "input_audio_buffer.speech_started":
+      aloud.stop();
+      break;
+    case "error":
+      voiceErrors(event.error, toast);
+  }
+}
+
+function startCall(withMic) {
+  note("You called.");
+  call.start(withMic).then(() => call.gate());
+}
+
+function hangUp() {
+  if (call.idle) return;
+  aloud.stop();
+  call.hangUp();
+  note(running(get().work).length ? "You hung up. Work goes on; its result will be here." : "You hung up.");
+}
+
+function say(text) {
+  if (call.idle) startCall(false);
+  aloud.stop();
+  dispatch({ type: "typed", id: call.say(text), text });
+}
+
+async function decide(id, decision) {
+  const question = get().work.questions[id];
+  if (!question || question.sending) return;
+  dispatch({ type: "deciding", id, decision });
+  try {
+    await api.decide(id, decision);
+    dispatch({ type: "decided", id });
+  } catch (error) {
+    // Answered elsewhere, or gone with its work: there is nothing left to press.
+    dispatch({ type: error.code === "not_pending" || error.status === 404 ? "decided" : "undecided", id });
+    toastProblem(error);
+  }
+}
+
+async function stopWork(id) {
+  if (get().work.stopping[id]) return;
+  dispatch({ type: "stopping", id, on: true });
+  try {
+    await api.stop(id);
+  } catch (error) {
+    dispatch({ type: "stopping", id, on: false });
+    toastProblem(error);
+  }
+}
+
+const stopAll = () => running(get().work).forEach((r) => stopWork(r.id));
+
+async function readStickies() {
+  dispatch({ type: "stickies", items: (await api.stickies()).items });
+}
+
+async function readServers() {
+  const { items, voice } = await api.servers();
+  for (const s of items) hue(s.name);
+  dispatch({ type: "servers", items, voice });
+}
+
+async function readSessions(server) {
+  const before = get().sessions[server]?.items ?? [];
+  dispatch({ type: "sessions", server, value: { state: "loading", items: before } });
+  try {
+    const { items, more, errors } = await api.sessions(server);
+    const problem = errors?.find((e) => e.server === server)?.message;
+    dispatch({ type: "sessions", server, value: problem ? { state: "failed", items, problem } : { state: "ready", items, more } });
+  } catch (error) {
+    dispatch({ type: "sessions", server, value: { state: "failed", items: [], problem: error.message } });
+  }
+}
+
+async function forget(server) {
+  try {
+    await api.forget(server);
+    await readStickies();
+    byId("fleet-title").focus();
+  } catch (error) {
+    toastProblem(error);
+  }
+}
+
+function go(area) {
+  setAttr(document.body, "data-area", area);
+  for (const b of document.querySelectorAll("[data-go]")) setAttr(b, "aria-current", b.dataset.go === area ? "true" : null);
+}
+
+// What arrives while everything is read anew waits; pieces of text among it are in what is read.
+let waiting = null;
+async function snapshot() {
+  const mine = (waiting = []);
+  try {
+    const [work, questions, stickies] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), readServers()]);
+    if (mine !== waiting) return;
+    dispatch({ type: "snapshot", records: work.items, questions: questions.items, stickies: stickies.items });
+  } catch (error) {
+    if (mine !== waiting) return;
+    if (error.status === 401) return signedOut();
+    setTimeout(() => { if (mine === waiting) snapshot(); }, 2000);
+    return;
+  }
+  waiting = null;
+  for (const event of mine) if (event.kind !== "delta") pageEvent(event);
+}
+
+function pageEvent(event) {
+  if (waiting) {
+    waiting.push(event);
+    return;
+  }
+  if (event.kind === "sticky") readStickies().catch(() => {}); // the next event or reset reads them again
+  else if (event.kind === "servers") readServers().catch(() => {});
+  else dispatch({ type: "event", event });
+}
+
+// A short loss is not worth a word.
+let lostTimer = 0;
+function feedState(state) {
+  if (state === "out") return signedOut();
+  clearTimeout(lostTimer);
+  if (state === "live") dispatch({ type: "feed", state });
+  else lostTimer = setTimeout(() => dispatch({ type: "feed", state }), 1500);
+}
+
+function signedOut() {
+  stopFeed();
+  call.hangUp();
+  dispatch({ type: "session", session: "out" });
+  showLogin("");
+}
+
+function signedIn() {
+  dispatch({ type: "session", session: "in" });
+  show(byId("opening"), false);
+  show(byId("login"), false);
+  show(byId("app"), true);
+  refresh();
+  stopFeed();
+  stopFeed = follow({ onState: feedState, onReset: snapshot, onEvent: pageEvent });
+}
+
+const showLogin = loginView(signedIn);
+const openSession = sessionReader((s) => {
+  go("talk");
+  prefill(`On ${s.server}, continue “${s.title || s.label}”: `);
+});
+
+function changed(name) {
+  saveSettings(settings);
+  if (name === "mode") dispatch({ type: "mode", mode: settings.mode });
+  if (name === "input" && !call.idle && get().call.mic === "on") call.useMicrophone();
+  if (name === "output") remote.setSinkId?.(settings.output).catch(() => toast("That speaker cannot be used.", { next: "Choose another one." }));
+  if (name === "play") remote.muted = !settings.play;
+  if (name === "aloud" || name === "play") aloud.stop();
+  call.gate();
+}
+
+function wire() {
+  onChange(talkView({
+    say,
+    chip: (text) => {
+      dispatch({ type: "chip", text });
+      say(text);
+    },
+  }));
+  onChange(callView({
+    settings, changed,
+    start: () => startCall(true),
+    hangUp,
+    quiet: () => {
+      aloud.stop();
+      call.stopTalking();
+    },
+    mute: (muted) => {
+      dispatch({ type: "call", patch: { muted } });
+      call.gate();
+    },
+    hold: (held) => {
+      if (held) aloud.stop();
+      dispatch({ type: "call", patch: { held } });
+      call.gate();
+    },
+    useMic: () => call.useMicrophone(),
+  }));
+  onChange(workView({ stop: stopWork, stopAll, decide }, hue));
+  onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
+  onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }) }));
+  for (const b of document.querySelectorAll("[data-go]")) b.addEventListener("click", () => go(b.dataset.go));
+  addEventListener("pagehide", () => call.leave());
+  setInterval(refresh, 10_000);
+  remote.muted = !settings.play;
+  if (settings.output) remote.setSinkId?.(settings.output).catch(() => {}); // unplugged: the usual one plays
+  dispatch({ type: "mode", mode: settings.mode });
+}
+
+async function open() {
+  const key = keyFromAddress();
+  if (key) {
+    try {
+      await api.login(key);
+    } catch (error) {
+      showLogin(error.next ? `${error.message} ${error.next}` : error.message);
+      return;
+    }
+    signedIn();
+    return;
+  }
+  try {
+    await api.servers();
+    signedIn();
+  } catch (error) {
+    showLogin(error.status === 401 ? "" : error.message);
+  }
+}
+
+wire();
+open();
+addEventListener("hashchange", () => { if (location.hash.includes("key=")) open(); });

@@ -1,0 +1,125 @@
+// The conversation: what the caller and the voice said, from the events of the voice model. Pure.
+
+const keep = 400; // entries of a long conversation that stay on the page
+
+export const talkStart = {
+  entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut | unclear, typed, response }
+  hearing: false, // the caller speaks
+  responding: false, // the voice model works on an answer
+  speaking: false, // its sound plays
+};
+
+/** Returns the conversation after an action. */
+export function reduceTalk(talk, action) {
+  switch (action.type) {
+    case "voice":
+      return (handlers[action.event.type] ?? unchanged)(talk, action.event);
+    case "typed":
+      return add(talk, { id: action.id, who: "you", text: action.text, state: "done", typed: true });
+    case "note":
+      return add(talk, { id: action.id, who: "note", text: action.text, state: "done" });
+    case "call-ended":
+      return {
+        ...talk, hearing: false, responding: false, speaking: false,
+        entries: talk.entries.filter((e) => e.text || e.state === "unclear").map((e) => (e.state === "saying" ? { ...e, state: "cut" } : e)),
+      };
+    default:
+      return talk;
+  }
+}
+
+const unchanged = (talk) => talk;
+
+function add(talk, entry, after) {
+  if (talk.entries.some((e) => e.id === entry.id)) return talk;
+  const entries = [...talk.entries];
+  const at = after ? entries.findIndex((e) => e.id === after) : -1;
+  entries.splice(at < 0 ? entries.length : at + 1, 0, entry);
+  return { ...talk, entries: entries.slice(-keep) };
+}
+
+function patch(talk, id, change) {
+  const at = talk.entries.findIndex((e) => e.id === id);
+  if (at < 0) return talk;
+  const entries = [...talk.entries];
+  entries[at] = { ...entries[at], ...change(entries[at]) };
+  return { ...talk, entries };
+}
+
+const remove = (talk, id) => ({ ...talk, entries: talk.entries.filter((e) => e.id !== id) });
+
+// An item of the conversation appeared. Only what somebody said is shown.
+function itemAdded(talk, { item, previous_item_id: after }) {
+  if (item?.type !== "message") return talk;
+  const text = (item.content ?? []).map((c) => c.text ?? c.transcript ?? "").join("");
+  if (item.role === "user") {
+    const spoken = (item.content ?? []).some((c) => c.type === "input_audio");
+    return add(talk, { id: item.id, who: "you", text, state: text || !spoken ? "done" : "heard", typed: !spoken }, after);
+  }
+  if (item.role === "assistant") return add(talk, { id: item.id, who: "voice", text, state: "saying" }, after);
+  return talk;
+}
+
+function itemDone(talk, event) {
+  const { item } = event;
+  if (item?.type !== "message") return talk;
+  const next = itemAdded(talk, event);
+  if (item.role !== "assistant") return next;
+  const text = (item.content ?? []).map((c) => c.text ?? c.transcript ?? "").join("");
+  return patch(next, item.id, (e) => ({ text: text || e.text, state: e.state === "cut" || item.status === "incomplete" ? "cut" : "done" }));
+}
+
+function said(talk, { item_id: id, response_id: response, delta = "" }) {
+  const known = add(talk, { id, who: "voice", text: "", state: "saying" });
+  return patch(known, id, (e) => ({ text: e.text + delta, response }));
+}
+
+function saidAll(talk, { item_id: id, response_id: response, transcript, text }) {
+  const known = add(talk, { id, who: "voice", text: "", state: "saying" });
+  return patch(known, id, (e) => ({ text: transcript ?? text ?? e.text, response, state: e.state === "cut" ? "cut" : "done" }));
+}
+
+function heard(talk, { item_id: id, delta = "" }) {
+  const known = add(talk, { id, who: "you", text: "", state: "heard" });
+  return patch(known, id, (e) => ({ text: e.text + delta }));
+}
+
+// What the microphone took for speech and was none leaves no line.
+function heardAll(talk, { item_id: id, transcript = "" }) {
+  if (!transcript.trim()) return remove(talk, id);
+  const known = add(talk, { id, who: "you", text: "", state: "heard" });
+  return patch(known, id, () => ({ text: transcript.trim(), state: "done" }));
+}
+
+function responseDone(talk, { response }) {
+  const cancelled = response?.status === "cancelled";
+  const items = new Set((response?.output ?? []).map((i) => i.id));
+  const mine = (e) => e.who === "voice" && (items.has(e.id) || (response?.id && e.response === response.id));
+  const entries = talk.entries
+    .map((e) => (mine(e) && (cancelled || e.state === "saying") ? { ...e, state: cancelled ? "cut" : "done" } : e))
+    .filter((e) => e.text || !mine(e));
+  return { ...talk, responding: false, entries };
+}
+
+const handlers = {
+  "conversation.item.added": itemAdded,
+  "conversation.item.created": itemAdded,
+  "conversation.item.done": itemDone,
+  "response.output_item.done": itemDone,
+  "conversation.item.deleted": (talk, e) => remove(talk, e.item_id),
+  "conversation.item.truncated": (talk, e) => patch(talk, e.item_id, () => ({ state: "cut" })),
+  "conversation.item.input_audio_transcription.delta": heard,
+  "conversation.item.input_audio_transcription.completed": heardAll,
+  "conversation.item.input_audio_transcription.failed": (talk, e) => patch(talk, e.item_id, () => ({ state: "unclear" })),
+  "response.output_audio_transcript.delta": said,
+  "response.output_audio_transcript.done": saidAll,
+  "response.output_text.delta": said,
+  "response.output_text.done": saidAll,
+  "response.created": (talk) => ({ ...talk, responding: true }),
+  "response.done": responseDone,
+  "input_audio_buffer.speech_started": (talk) => ({ ...talk, hearing: true }),
+  "input_audio_buffer.speech_stopped": (talk) => ({ ...talk, hearing: false }),
+  "output_audio_buffer.started": (talk) => ({ ...talk, speaking: true }),
+  "output_audio_buffer.stopped": (talk) => ({ ...talk, speaking: false }),
+  "output_audio_buffer.cleared": (talk) => ({ ...talk, speaking: false }),
+};

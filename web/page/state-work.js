@@ -1,0 +1,98 @@
+// The work: what was asked of the machines, what they do, what they ask, which session is used where.
+// Pure.
+
+const keepItems = 200;
+const keepText = 65536; // of one item, its end kept
+
+export const workStart = {
+  records: {}, // by id
+  questions: {}, // by id, with `sending`: the decision that is on its way
+  stickies: [],
+  stopping: {}, // ids of work that was told to stop
+};
+
+export const ended = (record) => record.state === "completed" || record.state === "delivered";
+
+/** Returns the work after an action. */
+export function reduceWork(work, action) {
+  switch (action.type) {
+    case "snapshot":
+      return {
+        ...work, stickies: action.stickies,
+        records: Object.fromEntries(action.records.map((r) => [r.id, r])),
+        questions: Object.fromEntries(action.questions.map((q) => [q.id, { ...q, sending: work.questions[q.id]?.sending }])),
+      };
+    case "stickies":
+      return { ...work, stickies: action.items };
+    case "event":
+      return (handlers[action.event.kind] ?? unchanged)(work, action.event);
+    case "deciding":
+      return question(work, action.id, { sending: action.decision });
+    case "undecided":
+      return question(work, action.id, { sending: undefined });
+    case "decided":
+      return closed(work, { closed: action.id });
+    case "stopping":
+      return { ...work, stopping: { ...work.stopping, [action.id]: action.on } };
+    default:
+      return work;
+  }
+}
+
+const unchanged = (work) => work;
+
+const question = (work, id, change) =>
+  work.questions[id] ? { ...work, questions: { ...work.questions, [id]: { ...work.questions[id], ...change } } } : work;
+
+function closed(work, { closed: id }) {
+  const { [id]: gone, ...questions } = work.questions;
+  return gone ? { ...work, questions } : work;
+}
+
+const withRecord = (work, record) => ({ ...work, records: { ...work.records, [record.id]: record } });
+
+// A record without items says nothing about them: those that are here stay.
+function record(work, { record: r }) {
+  if (!r) return work;
+  return withRecord(work, r.items ? r : { ...r, items: work.records[r.id]?.items });
+}
+
+function changeItems(work, id, change) {
+  const r = work.records[id];
+  return r ? withRecord(work, { ...r, items: change(r.items ?? []).slice(-keepItems) }) : work;
+}
+
+function item(work, { handoff, item: it }) {
+  if (!it) return work;
+  return changeItems(work, handoff, (items) =>
+    items.some((i) => i.id === it.id) ? items.map((i) => (i.id === it.id ? it : i)) : [...items, it]);
+}
+
+function delta(work, { handoff, item_id: id, delta: text = "" }) {
+  return changeItems(work, handoff, (items) =>
+    items.map((i) => {
+      if (i.id !== id) return i;
+      const field = i.kind === "command" ? "output" : "text";
+      return { ...i, [field]: ((i[field] ?? "") + text).slice(-keepText) };
+    }));
+}
+
+const handlers = {
+  handoff: record,
+  item,
+  delta,
+  dropped: (work, e) => changeItems(work, e.handoff, (items) => items.filter((i) => i.id !== e.item_id)),
+  question: (work, { question: q }) =>
+    q ? { ...work, questions: { ...work.questions, [q.id]: { ...q, sending: work.questions[q.id]?.sending } } } : work,
+  closed,
+};
+
+/** The work, newest first. */
+export const newestFirst = (work) =>
+  Object.values(work.records).sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1));
+
+export const running = (work) => newestFirst(work).filter((r) => !ended(r));
+
+/** The questions, oldest first: they are answered in the order they were asked. */
+export const openQuestions = (work) =>
+  Object.values(work.questions).sort((a, b) => (a.asked < b.asked ? -1 : a.asked > b.asked ? 1 : a.id < b.id ? -1 : 1));

@@ -1,0 +1,68 @@
+// What the page knows, and how each thing that happens changes it. Pure: no DOM, no time, no network.
+
+import { talkStart, reduceTalk } from "./state-talk.js";
+import { workStart, reduceWork } from "./state-work.js";
+
+export const callStart = {
+  phase: "idle", // idle, asking, connecting, live, reconnecting
+  id: "",
+  mic: "off", // off, asking, on, refused
+  micReason: "",
+  muted: false,
+  held: false,
+  telephone: false,
+};
+
+export const start = {
+  session: "unknown", // unknown, in, out
+  feed: "connecting", // connecting, live, lost
+  loaded: false,
+  voice: { simulated: false, model: "", chips: [] },
+  servers: [],
+  sessions: {}, // by machine: { state: loading | ready | failed, items, more, problem }
+  mode: "open", // open, hold
+  call: callStart,
+  usedChips: [],
+  toasts: [],
+  talk: talkStart,
+  work: workStart,
+};
+
+/** Returns the state after an action. */
+export function reduce(state, action) {
+  switch (action.type) {
+    case "session":
+      return { ...state, session: action.session };
+    case "feed":
+      return { ...state, feed: action.state };
+    case "servers":
+      return { ...state, loaded: true, servers: action.items, voice: { ...start.voice, ...action.voice } };
+    case "sessions":
+      return { ...state, sessions: { ...state.sessions, [action.server]: action.value } };
+    case "mode":
+      return { ...state, mode: action.mode, call: { ...state.call, held: false } };
+    case "chip":
+      return { ...state, usedChips: [...state.usedChips, action.text] };
+    case "toast":
+      return { ...state, toasts: [...withoutToast(state.toasts, action.toast), action.toast].slice(-4) };
+    case "untoast":
+      return { ...state, toasts: state.toasts.filter((t) => t.id !== action.id) };
+    case "call":
+      return reduceCall(state, action.patch);
+    default:
+      return { ...state, talk: reduceTalk(state.talk, action), work: reduceWork(state.work, action) };
+  }
+}
+
+// The same words twice are one message.
+const withoutToast = (toasts, toast) => toasts.filter((t) => t.text !== toast.text);
+
+function reduceCall(state, patch) {
+  const call = { ...state.call, ...patch };
+  let talk = state.talk;
+  if (call.phase === "idle" && state.call.phase !== "idle") {
+    Object.assign(call, { id: "", held: false, muted: false, telephone: false });
+    talk = reduceTalk(talk, { type: "call-ended" });
+  }
+  return { ...state, call, talk };
+}

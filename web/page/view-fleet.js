@@ -1,0 +1,113 @@
+// The machines: health, the session in use, recent sessions.
+
+import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
+import { healthWords, sessionStatus } from "./words.js";
+
+/** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
+export function fleetView(acts, hue) {
+  const list = byId("machines");
+  return (state) => {
+    const seen = new Set(state.servers.map((s) => s.name));
+    const stray = state.work.stickies.map((s) => s.server.split("/")[0]).filter((name) => !seen.has(name));
+    const gone = [...new Set(stray)].map((name) => ({ name, health: "down", problem: "It is no longer in the configuration.", kind: "" }));
+    const items = [...state.servers, ...gone].map((server) => ({
+      server, found: state.sessions[server.name],
+      stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
+    }));
+    keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
+    show(byId("no-machines"), state.loaded && items.length === 0);
+    const down = state.servers.filter((s) => s.health === "down").length;
+    const count = byId("fleet-count");
+    show(count, down > 0);
+    setText(count, String(down || ""));
+    setAttr(count, "data-tone", "bad");
+    setAttr(count, "aria-label", `${down} not answering`);
+  };
+}
+
+function machine({ server }, hue, acts) {
+  const id = `machine-${server.name}`;
+  const health = h("span", { class: "pill" });
+  const stand = h("span", { class: "tag", text: "simulated" });
+  const problem = h("p", { class: "machine-problem" });
+  const doing = h("p", { class: "machine-doing" });
+  const used = h("div", { class: "stickies" });
+  const none = h("p", { class: "quiet-text", text: "No session yet; the next request starts one." });
+  const recent = h("div", { class: "recent", hidden: true, id: `${id}-recent` });
+  const opener = h("button", { class: "opener", type: "button", "aria-expanded": "false", "aria-controls": recent.id }, icon("chevron"), "Recent sessions");
+  opener.addEventListener("click", () => {
+    const open = recent.hidden;
+    recent.hidden = !open;
+    setAttr(opener, "aria-expanded", String(open));
+    if (open) acts.sessions(server.name);
+  });
+  const el = h("section", { class: `machine ${hue(server.name)}`, "aria-labelledby": id },
+    h("header", { class: "card-head" },
+      h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
+      stand, health),
+    problem, doing, used, none, opener, recent);
+  const fillRecent = recentList(recent, acts);
+  return {
+    el,
+    update({ server: s, stickies, found }) {
+      const words = healthWords(s);
+      setText(health, words.text);
+      setAttr(health, "data-tone", words.tone);
+      show(stand, Boolean(s.simulated));
+      setText(problem, s.health === "down" ? s.problem || "" : "");
+      show(problem, s.health === "down" && Boolean(s.problem));
+      setText(doing, s.working?.length ? `Working on ${s.working.join(", ")}` : "");
+      show(doing, Boolean(s.working?.length));
+      keyed(used, stickies, (t) => `${t.server} ${t.thread_id}`, (t) => sticky(t, acts));
+      show(none, stickies.length === 0 && s.health !== "down");
+      if (!recent.hidden) fillRecent(found);
+    },
+  };
+}
+
+function sticky(t, acts) {
+  const project = t.server.split("/")[1];
+  const title = h("strong", {});
+  const button = h("button", { class: "button small", type: "button", text: "Forget", on: { click: () => acts.forget(t.server) } });
+  const el = h("div", { class: "sticky" },
+    h("p", {}, h("span", { class: "quiet-text", text: project ? `In ${project}, you use ` : "You use " }), title), button);
+  return {
+    el,
+    update(now) {
+      setText(title, now.title || "a session without a title");
+      setAttr(button, "aria-label", `Forget ${now.title || "the session"} on ${now.server}`);
+      setAttr(button, "title", "The next request without a session starts a new one");
+    },
+  };
+}
+
+function recentList(box, acts) {
+  const words = h("p", { class: "quiet-text" });
+  const list = h("ul", { class: "sessions" });
+  box.append(words, list);
+  return (found) => {
+    const items = found?.items ?? [];
+    const text = !found || (found.state === "loading" && !items.length) ? "Looking…"
+      : found.state === "failed" ? found.problem
+      : items.length === 0 ? "No sessions yet."
+      : found.more ? `The newest ${items.length} of ${items.length + found.more}.` : "";
+    setText(words, text);
+    show(words, Boolean(text));
+    keyed(list, items, (s) => s.id, (s) => sessionRow(s, acts));
+  };
+}
+
+function sessionRow(first, acts) {
+  let session = first;
+  const title = h("span", { class: "session-title" });
+  const where = h("span", { class: "session-where" });
+  const el = h("li", {}, h("button", { class: "session", type: "button", on: { click: () => acts.read(session) } }, title, where));
+  return {
+    el,
+    update(s) {
+      session = s;
+      setText(title, s.title || s.label);
+      setText(where, [s.age, sessionStatus[s.status], s.branch, s.directory?.split("/").filter(Boolean).at(-1)].filter(Boolean).join(" · "));
+    },
+  };
+}

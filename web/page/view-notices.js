@@ -1,0 +1,77 @@
+// What must be noticed: a lost connection, messages, questions, and the page's title.
+
+import { byId, dress, h, keyed, setText, show } from "./dom.js";
+import { ended, openQuestions } from "./state-work.js";
+import { questionWords, workWords } from "./words.js";
+
+const stay = 12_000;
+
+/** Wires the notices; go(area) shows an area, untoast(id) takes a message away. */
+export function noticesView({ go, untoast }) {
+  const banner = byId("banner");
+  const attention = byId("attention");
+  const toasts = byId("toasts");
+  const announce = announcer();
+  const review = h("button", { class: "button small", type: "button", text: "Look", on: { click: () => go("work") } });
+  const what = h("span", {});
+  attention.append(what, review);
+
+  return (state) => {
+    setText(banner, state.feed === "lost" ? "The connection to Switchboard is lost. Trying again… Work goes on." : "");
+    const [first, ...others] = openQuestions(state.work);
+    show(attention, Boolean(first));
+    setText(what, first ? questionWords(first) + (others.length ? `, and ${others.length} more` : "") : "");
+    document.title = first ? `(${others.length + 1}) ${questionWords(first)} · Switchboard` : "Switchboard";
+    keyed(toasts, state.toasts, (t) => t.id, (t) => toastCard(t, untoast));
+    announce(state);
+    brand(state);
+  };
+}
+
+// Tells screen readers what a sighted person notices at once: a new question, work that ended.
+function announcer() {
+  const urgent = byId("urgent");
+  const asked = new Set();
+  let known = null;
+  return ({ work, loaded }) => {
+    for (const q of openQuestions(work)) {
+      if (asked.has(q.id)) continue;
+      asked.add(q.id);
+      setText(urgent, `${questionWords(q)}. ${q.command ?? q.text ?? ""}`);
+    }
+    const now = new Map(Object.values(work.records).map((r) => [r.id, ended(r)]));
+    for (const r of Object.values(work.records)) {
+      if (known?.get(r.id) === false && ended(r)) setText(urgent, `Work on ${r.server}: ${workWords(r).text}.`);
+    }
+    if (loaded) known = now;
+  };
+}
+
+function toastCard(t, untoast) {
+  const close = h("button", { class: "button icon-only", type: "button", "aria-label": "Dismiss" });
+  dress(close, "close", "");
+  const away = () => untoast(t.id);
+  close.addEventListener("click", away);
+  const act = t.action
+    ? h("button", { class: "button small", type: "button", text: t.action.label, on: { click: () => { t.action.run(); away(); } } })
+    : null;
+  const el = h("div", { class: `toast ${t.tone}`, role: t.tone === "bad" ? "alert" : "status" },
+    h("div", { class: "toast-words" }, h("p", { class: "toast-text", text: t.text }), t.next ? h("p", { class: "toast-next", text: t.next }) : null),
+    act, close);
+  // It stays while somebody points at it or is in it.
+  let timer = t.action ? 0 : setTimeout(away, stay);
+  const wait = () => clearTimeout(timer);
+  const resume = () => { timer = t.action ? 0 : setTimeout(away, stay); };
+  for (const [type, f] of [["pointerenter", wait], ["focusin", wait], ["pointerleave", resume], ["focusout", resume]]) el.addEventListener(type, f);
+  return { el };
+}
+
+function brand({ voice, servers, loaded }) {
+  const stand = servers.filter((s) => s.simulated).length;
+  show(byId("badge"), loaded && (voice.simulated || stand > 0));
+  setText(byId("model"), voice.model && !voice.simulated ? voice.model : "");
+  const machines = stand === 0 ? "" : stand === servers.length ? "the machines" : `${stand} of the ${servers.length} machines`;
+  const parts = [voice.simulated ? "the voice" : "", machines].filter(Boolean).join(" and ");
+  setText(byId("simulated-what"),
+    parts ? `Here, ${parts} are stand-ins that run inside Switchboard. They know a small world and no more; the sentences above the text box show what they can do.` : "");
+}

@@ -1,0 +1,156 @@
+// The work: approvals on top, then one card for each piece, newest first.
+
+import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
+import { ended, newestFirst, openQuestions, running } from "./state-work.js";
+import { questionCard } from "./view-question.js";
+import { ago, took, whyWords, workWords } from "./words.js";
+
+/** Wires the work. `acts`: stop(id), stopAll(), decide(id, decision); hue(server) gives a machine's colour. */
+export function workView(acts, hue) {
+  const questions = byId("questions");
+  const cards = byId("cards");
+  const stopAll = byId("stop-all");
+  stopAll.addEventListener("click", acts.stopAll);
+  return (state) => {
+    const all = newestFirst(state.work);
+    const open = openQuestions(state.work);
+    const busy = running(state.work);
+    keyed(questions, open, (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
+    const asked = new Set(open.map((q) => q.handoff));
+    keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], voice: state.voice })),
+      (v) => v.record.id, (v) => card(v, hue, acts));
+    show(byId("no-work"), state.loaded && all.length === 0 && open.length === 0);
+    show(stopAll, busy.length > 1);
+    setText(stopAll, `Stop all work (${busy.length})`);
+    const count = byId("work-count");
+    show(count, open.length + busy.length > 0);
+    setText(count, String(open.length || busy.length || ""));
+    setAttr(count, "data-tone", open.length ? "ask" : "busy");
+    setAttr(count, "aria-label", open.length ? `${open.length} waiting for you` : `${busy.length} running`);
+  };
+}
+
+function card({ record }, hue, acts) {
+  const part = {
+    machine: h("span", { class: "plug-name", id: `m-${record.id}`, text: record.server }),
+    title: h("span", { class: "card-title" }),
+    state: h("span", { class: "pill" }),
+    meta: h("p", { class: "card-meta" }),
+    prompt: h("p", { class: "card-prompt", text: record.prompt }),
+    stepsTitle: h("span", {}),
+    steps: h("div", { class: "steps" }),
+    answer: h("div", { class: "answer" }),
+    problem: h("div", { class: "problem", hidden: true }),
+    stop: h("button", { class: "button small danger-quiet", type: "button", on: { click: () => acts.stop(record.id) } }),
+  };
+  dress(part.stop, "stop", "Stop the work");
+  let touched = false;
+  let wasEnded = ended(record);
+  const details = h("details", { class: "did", open: !wasEnded },
+    h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.steps);
+  const head = h("header", { class: "card-head" },
+    h("h3", { class: "card-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, part.title), part.state);
+  const el = h("article", { class: `card ${hue(record.server)}`, "aria-labelledby": `m-${record.id}` },
+    head, part.meta, part.prompt, details, part.answer, part.problem, h("footer", { class: "card-foot" }, part.stop));
+  return {
+    el,
+    update({ record: r, waiting, stopping }) {
+      if (ended(r) && !wasEnded && !touched) details.open = false;
+      wasEnded = ended(r);
+      fillCard(part, r, workWords(r, waiting, stopping), stopping);
+      const steps = (r.items ?? []).filter((i) => !(r.text && i.kind === "message" && i.text.trim() === r.text.trim()));
+      show(details, steps.length > 0);
+      setText(part.stepsTitle, ended(r) ? `What it did (${steps.length})` : `What it does (${steps.length})`);
+      keepAtEnd(part.steps, () => keyed(part.steps, steps, (i) => i.id, step));
+      el.classList.toggle("over", ended(r));
+    },
+  };
+}
+
+function fillCard(part, r, words, stopping) {
+  setText(part.title, r.title ? `${r.title}` : "");
+  setText(part.state, words.text);
+  setAttr(part.state, "data-tone", words.tone);
+  const began = Date.parse(r.created_at);
+  const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `began ${ago(began, Date.now())}`;
+  setText(part.meta, [r.project && `project ${r.project}`, whyWords(r.why), times].filter(Boolean).join(" · "));
+  const answer = ended(r) ? r.text || r.spoken || "" : "";
+  paragraphs(part.answer, answer);
+  show(part.answer, Boolean(answer));
+  show(part.problem, Boolean(r.error));
+  if (r.error) problem(part.problem, r.error);
+  show(part.stop.parentElement, !ended(r));
+  setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
+}
+
+function problem(el, error) {
+  const key = JSON.stringify(error);
+  if (el.dataset.key === key) return;
+  el.dataset.key = key;
+  el.replaceChildren(
+    h("p", { class: "problem-what", text: error.message }),
+    ...(error.next ? [h("p", { class: "problem-next", text: error.next })] : []),
+    ...(error.detail ? [h("pre", { class: "mono problem-detail", text: error.detail })] : []));
+}
+
+/** Shows a text with its empty lines as paragraphs; fenced parts stand in mono. All of it is text. */
+export function paragraphs(el, text) {
+  if (el.shownText === text) return;
+  el.shownText = text;
+  const parts = text.split(/^```.*$/m);
+  el.replaceChildren(...parts.flatMap((part, i) => {
+    if (i % 2) return [h("pre", { class: "mono block", text: part.replace(/^\n|\n$/g, "") })];
+    return part.split(/\n{2,}/).filter((p) => p.trim()).map((p) => h("p", { text: p.trim() }));
+  }));
+}
+
+const makers = { command, file_change: edit, message: speech, reasoning: speech };
+
+function step(item) {
+  return (makers[item.kind] ?? tool)(item);
+}
+
+function command() {
+  const line = h("code", { class: "mono command-line" });
+  const mark = h("span", { class: "step-mark" });
+  const output = h("pre", { class: "mono output", "aria-label": "Output" });
+  const el = h("div", { class: "step command" }, h("div", { class: "command-head" }, line, mark), output);
+  return {
+    el,
+    update(i) {
+      setText(line, i.text);
+      const bad = i.state === "failed" || (i.exit !== undefined && i.exit !== 0);
+      setText(mark, i.state === "running" ? "running…" : bad ? (i.exit !== undefined ? `failed (exit ${i.exit})` : "failed") : "ok");
+      setAttr(mark, "data-tone", i.state === "running" ? "busy" : bad ? "bad" : "good");
+      show(output, Boolean(i.output));
+      keepAtEnd(output, () => setText(output, i.output));
+    },
+  };
+}
+
+function edit() {
+  const list = h("ul", { class: "paths mono" });
+  const word = h("span", { class: "step-word" });
+  const el = h("div", { class: "step edit" }, word, list);
+  return {
+    el,
+    update(i) {
+      setText(word, i.state === "running" ? "Editing" : i.state === "failed" ? "Could not edit" : "Edited");
+      const paths = i.text.split(/[\n,]\s*/).filter(Boolean);
+      if (el.dataset.paths === i.text) return;
+      el.dataset.paths = i.text;
+      list.replaceChildren(...paths.map((p) => h("li", { text: p })));
+    },
+  };
+}
+
+function speech(item) {
+  const el = h("div", { class: `step ${item.kind}` });
+  return { el, update: (i) => paragraphs(el, i.text || "…") };
+}
+
+function tool() {
+  const text = h("span", {});
+  const el = h("div", { class: "step tool" }, h("span", { class: "step-word", text: "Tool" }), text);
+  return { el, update: (i) => setText(text, i.text + (i.state === "failed" ? " (failed)" : "")) };
+}

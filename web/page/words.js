@@ -1,0 +1,133 @@
+// What the page says about states, in plain words. Pure.
+
+import { ended, openQuestions, running } from "./state-work.js";
+
+/** Joins names: "bigpc", "bigpc and mini", "bigpc, mini and box". */
+export function names(list) {
+  const all = [...new Set(list)];
+  return all.length < 2 ? (all[0] ?? "") : `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
+}
+
+/** The call in words: { text, detail, tone: idle | wait | live | talk | warn }. */
+export function callWords(state) {
+  const { call, talk, work, mode } = state;
+  const micOff = call.mic === "refused" ? `Microphone off: ${call.micReason}` : "";
+  switch (call.phase) {
+    case "idle":
+      return { text: "Not in a call", detail: micOff || idleDetail(work), tone: "idle" };
+    case "asking":
+      return { text: "Waiting for the microphone", detail: "Your browser asks whether this page may listen.", tone: "wait" };
+    case "connecting":
+      return { text: "Connecting…", detail: micOff, tone: "wait" };
+    case "reconnecting":
+      return { text: "Reconnecting…", detail: "The sound was interrupted. Work goes on.", tone: "warn" };
+  }
+  const busy = running(work);
+  const asks = openQuestions(work)[0];
+  const detail = [micOff, asks ? `${asks.server} waits for your permission.` : ""].filter(Boolean).join(" ");
+  if (talk.hearing) return { text: "Listening", detail, tone: "talk" };
+  if (talk.speaking) return { text: "Speaking", detail, tone: "talk" };
+  if (talk.responding) return { text: "Thinking…", detail, tone: "live" };
+  if (busy.length) {
+    const who = names(busy.map((r) => r.server));
+    return { text: `${who} ${new Set(busy.map((r) => r.server)).size > 1 ? "are" : "is"} working`, detail: detail || micDetail(call, mode), tone: "live" };
+  }
+  if (micOff) return { text: micOff, detail: "Type instead; the call works all the same.", tone: "live" };
+  if (call.mic === "off") return { text: "In a call by text", detail: "The microphone is off.", tone: "live" };
+  if (call.muted) return { text: "Muted", detail: "The voice does not hear you.", tone: "live" };
+  if (mode === "hold" && !call.held) return { text: "Ready", detail: "Hold Space or the button while you talk.", tone: "live" };
+  return { text: "Listening", detail: "Just talk.", tone: "live" };
+}
+
+function idleDetail(work) {
+  const busy = running(work);
+  return busy.length ? `${names(busy.map((r) => r.server))} ${new Set(busy.map((r) => r.server)).size > 1 ? "go" : "goes"} on working.` : "";
+}
+
+function micDetail(call, mode) {
+  if (call.mic === "off") return "The microphone is off.";
+  if (call.muted) return "You are muted.";
+  return mode === "hold" ? "Hold Space or the button while you talk." : "You can go on talking.";
+}
+
+/** Where a piece of work stands: { text, tone: wait | busy | ask | good | bad | flat }. */
+export function workWords(record, waiting, stopping) {
+  if (!ended(record)) {
+    if (stopping) return { text: "Stopping…", tone: "wait" };
+    if (waiting) return { text: "Waits for you", tone: "ask" };
+    if (record.state === "accepted") return { text: "Getting ready", tone: "wait" };
+    if (record.state === "dispatching") return { text: "Handing over", tone: "wait" };
+    return { text: "Working", tone: "busy" };
+  }
+  switch (record.outcome) {
+    case "result": return { text: "Done", tone: "good" };
+    case "failed": return { text: "Failed", tone: "bad" };
+    case "interrupted": return { text: "Stopped", tone: "flat" };
+    case "cancelled": return { text: "Not started", tone: "flat" };
+    default: return { text: "Unclear whether it ran", tone: "bad" };
+  }
+}
+
+/** Why work went to its session. */
+export function whyWords(why) {
+  return { named: "the session you named", continued: "continued", new: "new session" }[why] ?? "";
+}
+
+/** A machine's health. */
+export function healthWords(server) {
+  switch (server.health) {
+    case "up": return { text: server.working?.length ? "Working" : "Ready", tone: server.working?.length ? "busy" : "good" };
+    case "connecting": return { text: "Connecting…", tone: "wait" };
+    default: return { text: "Not answering", tone: "bad" };
+  }
+}
+
+export const sessionStatus = { idle: "", running: "working now", waiting: "waits for an answer", unknown: "" };
+
+/** What a button of an approval says. */
+export const decisionWords = {
+  accept: "Allow once",
+  accept_for_session: "Allow for this session",
+  decline: "Decline",
+  stop: "Stop the work",
+};
+
+/** The heading of a question. */
+export function questionWords(q) {
+  switch (q.kind) {
+    case "command": return `${q.server} asks to run a command`;
+    case "file_change": return `${q.server} asks to change files`;
+    case "permissions": return `${q.server} asks for more permissions`;
+    default: return `${q.server} asks you something`;
+  }
+}
+
+/** How long ago, in words. Both are milliseconds. */
+export function ago(then, now) {
+  const seconds = Math.max(0, Math.round((now - then) / 1000));
+  const say = (n, unit) => `${n} ${unit}${n === 1 ? "" : "s"} ago`;
+  if (seconds < 10) return "just now";
+  if (seconds < 60) return say(seconds, "second");
+  if (seconds < 3600) return say(Math.floor(seconds / 60), "minute");
+  if (seconds < 86400) return say(Math.floor(seconds / 3600), "hour");
+  return say(Math.floor(seconds / 86400), "day");
+}
+
+/** How long something took. */
+export function took(from, to) {
+  const seconds = Math.max(0, Math.round((to - from) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Why a microphone cannot be used. `error` has a DOMException's name. */
+export function micWords(error, secure) {
+  if (!secure) return "this address is not secure; use https or localhost.";
+  switch (error?.name) {
+    case "NotAllowedError": return "this page may not use it. Allow it in the address bar.";
+    case "NotFoundError": case "OverconstrainedError": return "none was found.";
+    case "NotReadableError": return "another program uses it.";
+    default: return "it could not be started.";
+  }
+}
