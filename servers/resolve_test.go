@@ -23,134 +23,141 @@ func testSpecs() []Spec {
 	}
 }
 
+const (
+	unknown   = handoff.CodeUnknownServer
+	ambiguous = handoff.CodeAmbiguousServer
+	malformed = handoff.CodeMalformed
+)
+
+// resolveRows are names and what they mean in the fleet of testSpecs. Set once.
+var resolveRows = []struct {
+	said    string
+	server  string
+	project string
+	code    handoff.Code
+	choices string
+}{
+	// names
+	{said: "bigpc", server: "bigpc"},
+	{said: "BIGPC", server: "bigpc"},
+	{said: " bigpc ", server: "bigpc"},
+	{said: "big pc", server: "bigpc"},
+	{said: "Big-PC", server: "bigpc"},
+	{said: "big_pc.", server: "bigpc"},
+	{said: "Big P C", server: "bigpc"},
+	{said: "the big pc", server: "bigpc"},
+	{said: "my big PC, please", server: "bigpc"},
+	{said: "on bigpc", server: "bigpc"},
+	{said: "laptop", server: "laptop"},
+	{said: "the laptop", server: "laptop"},
+	{said: "lap top", server: "laptop"},
+	{said: "on my laptop", server: "laptop"},
+	{said: "mac mini", server: "Mac-Mini"},
+	{said: "macmini", server: "Mac-Mini"},
+	{said: "the Mac Mini", server: "Mac-Mini"},
+	{said: "server", server: "server"},
+	{said: "Server", server: "server"},
+	{said: "büro", server: "server"},
+	{said: "BÜRO", server: "server"},
+	{said: "our Büro", server: "server"},
+	// aliases
+	{said: "the desktop", server: "bigpc"},
+	{said: "desktop", server: "bigpc"},
+	{said: "The Desktop!", server: "bigpc"},
+	{said: "my desktop", server: "bigpc"},
+	{said: "desktop computer", server: "bigpc"},
+	{said: "build one", server: "node1"},
+	{said: "build 1", server: "node1"},
+	{said: "Build-Two", server: "node2"},
+	{said: "eu", server: "staging-eu"},
+	{said: "EU", server: "staging-eu"},
+	// numbers
+	{said: "node1", server: "node1"},
+	{said: "node 1", server: "node1"},
+	{said: "node one", server: "node1"},
+	{said: "Node Two", server: "node2"},
+	{said: "node-2", server: "node2"},
+	{said: "gpu 21", server: "gpu21"},
+	{said: "gpu twenty one", server: "gpu21"},
+	{said: "GPU twenty-one", server: "gpu21"},
+	{said: "g p u twenty one", server: "gpu21"},
+	{said: "node3", code: unknown},
+	{said: "node three", code: unknown},
+	{said: "node 12", code: unknown},
+	{said: "node", code: unknown},
+	{said: "gpu22", code: unknown},
+	// hosts
+	{said: "bigpc.tail1234.ts.net", server: "bigpc"},
+	{said: "mini.local", server: "Mac-Mini"},
+	{said: "mini", server: "Mac-Mini"},
+	{said: "the mini", server: "Mac-Mini"},
+	{said: "10.0.0.7", server: "laptop"},
+	{said: "10.0.0.8", code: unknown},
+	{said: "10", code: unknown},
+	{said: "build.example.com", code: ambiguous, choices: "node1, node2"},
+	{said: "build", code: ambiguous, choices: "node1, node2"},
+	{said: "the build machine", code: ambiguous, choices: "node1, node2"},
+	// projects
+	{said: "bigpc/shop", server: "bigpc", project: "shop"},
+	{said: "bigpc/api", server: "bigpc", project: "api"},
+	{said: "laptop/api", server: "laptop", project: "api"},
+	{said: "Big PC / Shop", server: "bigpc", project: "shop"},
+	{said: "shop on bigpc", server: "bigpc", project: "shop"},
+	{said: "the shop on the desktop", server: "bigpc", project: "shop"},
+	{said: "the shop project on my big pc", server: "bigpc", project: "shop"},
+	{said: "api at laptop", server: "laptop", project: "api"},
+	{said: "api in laptop", server: "laptop", project: "api"},
+	{said: "bigpc shop", server: "bigpc", project: "shop"},
+	{said: "on the laptop in the api repo", server: "laptop", project: "api"},
+	{said: "shop", server: "bigpc", project: "shop"},
+	{said: "the shop project", server: "bigpc", project: "shop"},
+	{said: "billing", server: "laptop", project: "billing"},
+	{said: "website", server: "Mac-Mini", project: "web site"},
+	{said: "web site on mac mini", server: "Mac-Mini", project: "web site"},
+	{said: "mac-mini/web-site", server: "Mac-Mini", project: "web site"},
+	{said: "mac-mini/laptop", server: "Mac-Mini", project: "laptop"},
+	{said: "mini/website", server: "Mac-Mini", project: "web site"},
+	{said: "api", code: ambiguous, choices: "api on bigpc, api on laptop"},
+	{said: "the API project", code: ambiguous, choices: "api on bigpc, api on laptop"},
+	{said: "bigpc/billing", code: unknown, choices: "bigpc, api on bigpc, shop on bigpc"},
+	{said: "laptop/bilings", code: unknown, choices: "laptop, api on laptop, billing on laptop"},
+	{said: "laptop/biling", server: "laptop", project: "billing"},
+	{said: "bigpc/", code: unknown},
+	{said: "/shop", code: unknown},
+	{said: "nowhere/shop", code: unknown},
+	{said: "bigpc/shop/api", code: unknown},
+	// misheard
+	{said: "labtop", code: ambiguous, choices: "laptop, laptop on Mac-Mini"},
+	{said: "big pz", server: "bigpc"},
+	{said: "bgi pc", server: "bigpc"},
+	{said: "bigpcs", server: "bigpc"},
+	{said: "on the servr", server: "server"},
+	{said: "the dezktop", server: "bigpc"},
+	{said: "biling", server: "laptop", project: "billing"},
+	{said: "mac minni", server: "Mac-Mini"},
+	{said: "staging", code: unknown},
+	{said: "staging e", code: ambiguous, choices: "staging-eu, staging-us"},
+	{said: "staging eu", server: "staging-eu"},
+	{said: "stop", code: unknown},
+	{said: "ship", code: unknown},
+	{said: "ap", code: unknown},
+	{said: "big", code: unknown},
+	// nothing that could be a name
+	{said: "", code: malformed, choices: "bigpc, laptop, node1, node2, Mac-Mini, server, staging-eu, staging-us, gpu21"},
+	{said: "  ", code: malformed},
+	{said: "the", code: unknown},
+	{said: "...", code: unknown},
+	{said: "/", code: unknown},
+	{said: "unknown", code: unknown, choices: "bigpc, laptop, node1, node2, Mac-Mini, server, staging-eu, staging-us, gpu21"},
+	{said: "localhost", code: unknown},
+	{said: "\x00\xff", code: unknown},
+	{said: strings.Repeat("bigpc ", 100), code: unknown},
+}
+
 func TestResolveServer(t *testing.T) {
 	t.Parallel()
-	const unknown, ambiguous, malformed = handoff.CodeUnknownServer, handoff.CodeAmbiguousServer, handoff.CodeMalformed
-	rows := []struct {
-		said    string
-		server  string
-		project string
-		code    handoff.Code
-		choices string
-	}{
-		// names
-		{said: "bigpc", server: "bigpc"},
-		{said: "BIGPC", server: "bigpc"},
-		{said: " bigpc ", server: "bigpc"},
-		{said: "big pc", server: "bigpc"},
-		{said: "Big-PC", server: "bigpc"},
-		{said: "big_pc.", server: "bigpc"},
-		{said: "Big P C", server: "bigpc"},
-		{said: "the big pc", server: "bigpc"},
-		{said: "my big PC, please", server: "bigpc"},
-		{said: "on bigpc", server: "bigpc"},
-		{said: "laptop", server: "laptop"},
-		{said: "the laptop", server: "laptop"},
-		{said: "lap top", server: "laptop"},
-		{said: "on my laptop", server: "laptop"},
-		{said: "mac mini", server: "Mac-Mini"},
-		{said: "macmini", server: "Mac-Mini"},
-		{said: "the Mac Mini", server: "Mac-Mini"},
-		{said: "server", server: "server"},
-		{said: "Server", server: "server"},
-		{said: "büro", server: "server"},
-		{said: "BÜRO", server: "server"},
-		{said: "our Büro", server: "server"},
-		// aliases
-		{said: "the desktop", server: "bigpc"},
-		{said: "desktop", server: "bigpc"},
-		{said: "The Desktop!", server: "bigpc"},
-		{said: "my desktop", server: "bigpc"},
-		{said: "desktop computer", server: "bigpc"},
-		{said: "build one", server: "node1"},
-		{said: "build 1", server: "node1"},
-		{said: "Build-Two", server: "node2"},
-		{said: "eu", server: "staging-eu"},
-		{said: "EU", server: "staging-eu"},
-		// numbers
-		{said: "node1", server: "node1"},
-		{said: "node 1", server: "node1"},
-		{said: "node one", server: "node1"},
-		{said: "Node Two", server: "node2"},
-		{said: "node-2", server: "node2"},
-		{said: "gpu 21", server: "gpu21"},
-		{said: "gpu twenty one", server: "gpu21"},
-		{said: "GPU twenty-one", server: "gpu21"},
-		{said: "g p u twenty one", server: "gpu21"},
-		{said: "node3", code: unknown},
-		{said: "node three", code: unknown},
-		{said: "node 12", code: unknown},
-		{said: "node", code: unknown},
-		{said: "gpu22", code: unknown},
-		// hosts
-		{said: "bigpc.tail1234.ts.net", server: "bigpc"},
-		{said: "mini.local", server: "Mac-Mini"},
-		{said: "mini", server: "Mac-Mini"},
-		{said: "the mini", server: "Mac-Mini"},
-		{said: "10.0.0.7", server: "laptop"},
-		{said: "10.0.0.8", code: unknown},
-		{said: "10", code: unknown},
-		{said: "build.example.com", code: ambiguous, choices: "node1, node2"},
-		{said: "build", code: ambiguous, choices: "node1, node2"},
-		{said: "the build machine", code: ambiguous, choices: "node1, node2"},
-		// projects
-		{said: "bigpc/shop", server: "bigpc", project: "shop"},
-		{said: "bigpc/api", server: "bigpc", project: "api"},
-		{said: "laptop/api", server: "laptop", project: "api"},
-		{said: "Big PC / Shop", server: "bigpc", project: "shop"},
-		{said: "shop on bigpc", server: "bigpc", project: "shop"},
-		{said: "the shop on the desktop", server: "bigpc", project: "shop"},
-		{said: "the shop project on my big pc", server: "bigpc", project: "shop"},
-		{said: "api at laptop", server: "laptop", project: "api"},
-		{said: "api in laptop", server: "laptop", project: "api"},
-		{said: "bigpc shop", server: "bigpc", project: "shop"},
-		{said: "on the laptop in the api repo", server: "laptop", project: "api"},
-		{said: "shop", server: "bigpc", project: "shop"},
-		{said: "the shop project", server: "bigpc", project: "shop"},
-		{said: "billing", server: "laptop", project: "billing"},
-		{said: "website", server: "Mac-Mini", project: "web site"},
-		{said: "web site on mac mini", server: "Mac-Mini", project: "web site"},
-		{said: "mac-mini/web-site", server: "Mac-Mini", project: "web site"},
-		{said: "mac-mini/laptop", server: "Mac-Mini", project: "laptop"},
-		{said: "mini/website", server: "Mac-Mini", project: "web site"},
-		{said: "api", code: ambiguous, choices: "api on bigpc, api on laptop"},
-		{said: "the API project", code: ambiguous, choices: "api on bigpc, api on laptop"},
-		{said: "bigpc/billing", code: unknown, choices: "bigpc, api on bigpc, shop on bigpc"},
-		{said: "laptop/bilings", code: unknown, choices: "laptop, api on laptop, billing on laptop"},
-		{said: "laptop/biling", server: "laptop", project: "billing"},
-		{said: "bigpc/", code: unknown},
-		{said: "/shop", code: unknown},
-		{said: "nowhere/shop", code: unknown},
-		{said: "bigpc/shop/api", code: unknown},
-		// misheard
-		{said: "labtop", code: ambiguous, choices: "laptop, laptop on Mac-Mini"},
-		{said: "big pz", server: "bigpc"},
-		{said: "bgi pc", server: "bigpc"},
-		{said: "bigpcs", server: "bigpc"},
-		{said: "on the servr", server: "server"},
-		{said: "the dezktop", server: "bigpc"},
-		{said: "biling", server: "laptop", project: "billing"},
-		{said: "mac minni", server: "Mac-Mini"},
-		{said: "staging", code: unknown},
-		{said: "staging e", code: ambiguous, choices: "staging-eu, staging-us"},
-		{said: "staging eu", server: "staging-eu"},
-		{said: "stop", code: unknown},
-		{said: "ship", code: unknown},
-		{said: "ap", code: unknown},
-		{said: "big", code: unknown},
-		// nothing that could be a name
-		{said: "", code: malformed, choices: "bigpc, laptop, node1, node2, Mac-Mini, server, staging-eu, staging-us, gpu21"},
-		{said: "  ", code: malformed},
-		{said: "the", code: unknown},
-		{said: "...", code: unknown},
-		{said: "/", code: unknown},
-		{said: "unknown", code: unknown, choices: "bigpc, laptop, node1, node2, Mac-Mini, server, staging-eu, staging-us, gpu21"},
-		{said: "localhost", code: unknown},
-		{said: "\x00\xff", code: unknown},
-		{said: strings.Repeat("bigpc ", 100), code: unknown},
-	}
 	book := newNamebook(testSpecs())
-	for _, row := range rows {
+	for _, row := range resolveRows {
 		at, fault := book.resolve(row.said)
 		switch {
 		case row.code == "" && fault != nil:
@@ -163,8 +170,8 @@ func TestResolveServer(t *testing.T) {
 			t.Errorf("%q: choices %q, want %q", row.said, fault.Choices, row.choices)
 		}
 	}
-	if len(rows) < 80 {
-		t.Errorf("only %d rows", len(rows))
+	if len(resolveRows) < 80 {
+		t.Errorf("only %d rows", len(resolveRows))
 	}
 }
 

@@ -31,7 +31,7 @@ func testThreads() []named {
 
 func TestFindThread(t *testing.T) {
 	t.Parallel()
-	const unknown, ambiguous = handoff.CodeUnknownSession, handoff.CodeAmbiguousSession
+	const unknown, ambiguous = handoff.CodeUnknownSession, handoff.CodeAmbiguousSession // of sessions here
 	rows := []struct {
 		said    string
 		id      string

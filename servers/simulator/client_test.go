@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a test waits for something that must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // serve serves one machine on loopback until the test ends and returns its address.
 func serve(t *testing.T, w *World, machine string) string {
@@ -215,13 +215,14 @@ func (m message) line() string {
 		Turn struct{ Status string }
 	}
 	_ = json.Unmarshal(m.Params, &p) // what has no such field has none
-	text := "< " + m.Method
+	var text strings.Builder
+	text.WriteString("< " + m.Method)
 	for _, more := range []string{p.Item.Type, p.Status.Type, strings.Join(p.Status.ActiveFlags, " "), p.Turn.Status} {
 		if more != "" {
-			text += " " + more
+			text.WriteString(" " + more)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // field digs a value out of JSON.
@@ -248,6 +249,9 @@ func dialLazy(t *testing.T, addr, thread string) (hangUp func()) {
 	t.Helper()
 	ws, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr+"/", nil)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ws.NetConn().(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{

@@ -97,7 +97,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this machine does not run", http.StatusServiceUnavailable)
 		return
 	}
-	c := &conn{out: make(chan []byte, maxUnsent), off: make(chan struct{})}
+	c := &conn{out: make(chan []byte, f.machine.unsent), off: make(chan struct{})}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // answered by the upgrader

@@ -175,7 +175,8 @@ func TestQueueIsBounded(t *testing.T) {
 
 func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
-	w := scripted(Say{Text: strings.Repeat(strings.Repeat("x", 4000)+" ", 3*maxUnsent)})
+	w := scripted(Say{Text: strings.Repeat(strings.Repeat("x", 12000)+" ", 800)}) // more than the kernel holds
+	w.find("bigpc").unsent = 64
 	addr := serve(t, w, "bigpc")
 	driver := connect(t, addr)
 	made := driver.call("thread/start", `{}`)

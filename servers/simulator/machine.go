@@ -27,6 +27,7 @@ type machine struct {
 	speed  float64             // Set once
 	script func(Prompt) []Step // Set once; nil for the built-in agent
 	log    *zap.Logger         // Set once
+	unsent int                 // Set once: maxUnsent
 	asked  chan asked          // requests of all connections; bound maxQueued
 	calls  chan func()         // unbuffered: run by the loop
 	life   sync.Mutex          // guards ended
@@ -68,7 +69,7 @@ type timer struct {
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
 	return &machine{
 		about: about, speed: c.Speed, script: c.Script, log: log.With(zap.String("server", about.Name)),
-		asked: make(chan asked, maxQueued), calls: make(chan func()),
+		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()),
 	}
 }
 

@@ -76,9 +76,16 @@ func scripted(steps ...Step) *World {
 
 const usageNoise = "< thread/tokenUsage/updated"
 
-// TestOrderIsAsRecorded compares what the simulator sends with what codex 0.169 sent.
-func TestOrderIsAsRecorded(t *testing.T) {
-	t.Parallel()
+// A recording is one turn of the real one, and how to make the simulator do the same.
+type recording struct {
+	file   string
+	script []Step
+	noise  []string
+	drive  func(*client, string) // nil: start a turn
+	last   string                // the last notification, "" for turn/completed
+}
+
+func recordings() []recording {
 	touch := Ask{Command: "touch approved.txt", Lines: []Line{{Text: "made it"}}, Exit: 1,
 		Accepted: []Step{Say{Text: "done "}}, Declined: []Step{Say{Text: "well then "}}}
 	asked := func(decision string) func(*client, string) {
@@ -87,13 +94,7 @@ func TestOrderIsAsRecorded(t *testing.T) {
 			c.answer(*c.until("item/commandExecution/requestApproval").ID, decision)
 		}
 	}
-	for _, row := range []struct {
-		file   string
-		script []Step
-		noise  []string
-		drive  func(*client, string)
-		last   string
-	}{
+	return []recording{
 		{file: "basic.jsonl", script: []Step{Say{Text: "hello 0 hello 1 "}}},
 		{file: "failed.jsonl", script: []Step{Fail{"high demand"}}},
 		{file: "approval-accept.jsonl", script: []Step{touch}, drive: asked("accept")},
@@ -134,7 +135,13 @@ func TestOrderIsAsRecorded(t *testing.T) {
 				c.request("turn/steer", `{"threadId":"`+thread+`","expectedTurnId":"`+id+`","input":[{"type":"text","text":"steered"}]}`)
 			},
 		},
-	} {
+	}
+}
+
+// TestOrderIsAsRecorded compares what the simulator sends with what codex 0.169 sent.
+func TestOrderIsAsRecorded(t *testing.T) {
+	t.Parallel()
+	for _, row := range recordings() {
 		t.Run(row.file, func(t *testing.T) {
 			t.Parallel()
 			c := connect(t, serve(t, scripted(row.script...), "bigpc"))

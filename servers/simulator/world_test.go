@@ -1,0 +1,237 @@
+package simulator
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	authID     = "01990000-0000-7000-8000-000000000004"
+	checkoutID = "01990000-0000-7000-8000-000000000003"
+	releaseID  = "01990000-0000-7000-8000-000000000002"
+)
+
+// visit opens a session of the built-in world.
+func visit(t *testing.T, addr, thread string) *client {
+	t.Helper()
+	c := connect(t, addr)
+	c.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true}`)
+	return c
+}
+
+// ask runs a turn and returns its last message and everything that was streamed.
+func (c *client) ask(thread, prompt string) (answer, streamed string) {
+	c.t.Helper()
+	c.call("turn/start", c.turn(thread, prompt))
+	for {
+		m, ok := c.receive()
+		switch {
+		case !ok:
+			c.t.Fatalf("%q: the connection ended", prompt)
+		case m.Method == "item/commandExecution/outputDelta":
+			streamed += field[string](c.t, m.Params, "delta")
+		case m.Method == "turn/completed":
+			items := field[[]map[string]any](c.t, m.Params, "turn", "items")
+			if len(items) == 0 {
+				return "", streamed
+			}
+			return items[0]["text"].(string), streamed
+		}
+	}
+}
+
+func TestTheStoryOfANewcomer(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Config{Speed: 100})
+	addr := serve(t, w, "bigpc")
+	auth, checkout := visit(t, addr, authID), visit(t, addr, checkoutID)
+
+	if answer, _ := auth.ask(authID, "fix it"); !strings.Contains(answer, "Nothing has failed in this session") {
+		t.Error(answer)
+	}
+	answer, output := auth.ask(authID, "run the tests")
+	if !strings.Contains(answer, "One test fails: TestRefreshExpiredToken") || !strings.Contains(output, "--- FAIL: TestRefreshExpiredToken") {
+		t.Errorf("%s\n%s", answer, output)
+	}
+	if answer, _ = checkout.ask(checkoutID, "fix it"); !strings.Contains(answer, "Nothing has failed in this session") {
+		t.Errorf("another session: %s", answer)
+	}
+	auth.seen = nil
+	answer, output = auth.ask(authID, "fix it")
+	if !strings.Contains(answer, "all tests pass now") || strings.Contains(output, "FAIL") || !strings.Contains(strings.Join(auth.seen, " "), "item/completed fileChange") {
+		t.Errorf("%s\n%s", answer, output)
+	}
+	if answer, _ = checkout.ask(checkoutID, "run the tests"); !strings.Contains(answer, "All tests pass.") {
+		t.Errorf("the shop is one world: %s", answer)
+	}
+	if answer, _ = auth.ask(authID, "what changed?"); !strings.Contains(answer, "last I ran the tests, and all passed") || !strings.Contains(answer, "fixed the expired token check") {
+		t.Error(answer)
+	}
+
+	push := func(decision string) string {
+		auth.call("turn/start", auth.turn(authID, "push the branch"))
+		m := auth.until("item/commandExecution/requestApproval")
+		if command := field[string](t, m.Params, "command"); !strings.Contains(command, "git push origin auth-refactor") {
+			t.Error(command)
+		}
+		auth.answer(*m.ID, decision)
+		done := auth.until("turn/completed")
+		if items := field[[]map[string]any](t, done.Params, "turn", "items"); len(items) == 1 {
+			return items[0]["text"].(string)
+		}
+		return field[string](t, done.Params, "turn", "status")
+	}
+	if got := push("decline"); !strings.Contains(got, "did not push") {
+		t.Error(got)
+	}
+	if got := push("cancel"); got != "interrupted" {
+		t.Error(got)
+	}
+	if got := push("accept"); !strings.Contains(got, "is pushed") {
+		t.Error(got)
+	}
+	if answer, _ = auth.ask(authID, "push it"); !strings.Contains(answer, "pushed already") {
+		t.Error(answer)
+	}
+	if answer, _ = auth.ask(authID, "make coffee"); answer != standIn {
+		t.Error(answer)
+	}
+
+	laptop := visit(t, serve(t, w, "laptop"), releaseID)
+	if answer, _ = laptop.ask(releaseID, "write the release notes"); !strings.Contains(answer, "are written") {
+		t.Error(answer)
+	}
+}
+
+// TestStopAtEveryPoint interrupts the fix after each of its notifications.
+func TestStopAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Config{Speed: 100})
+	c := visit(t, serve(t, w, "bigpc"), authID)
+	for _, prompt := range []string{"run the tests", "push it", "run the benchmarks"} {
+		for after := 0; ; after++ {
+			id := field[string](t, c.call("turn/start", c.turn(authID, prompt)).Result, "turn", "id")
+			ended := false
+			for range after * 3 {
+				m, _ := c.receive()
+				if m.Method == "turn/completed" {
+					ended = true
+					break
+				}
+				if m.Method == "item/commandExecution/requestApproval" {
+					break // nothing more comes by itself
+				}
+			}
+			if ended {
+				break
+			}
+			waiting := len(c.seen) > 0 && strings.Contains(c.seen[len(c.seen)-1], "requestApproval")
+			reply := c.call("turn/interrupt", `{"threadId":"`+authID+`","turnId":"`+id+`"}`)
+			if reply.Error != nil { // it ended meanwhile
+				break
+			}
+			if status := field[string](t, c.until("turn/completed").Params, "turn", "status"); status != "interrupted" {
+				t.Errorf("%q after %d: %s", prompt, after, status)
+			}
+			if waiting {
+				c.until("serverRequest/resolved")
+				break
+			}
+		}
+	}
+	for _, thread := range w.Threads("bigpc") {
+		if thread.Running != "" || thread.Asking {
+			t.Errorf("%+v", thread)
+		}
+	}
+}
+
+func TestTheWorldAtFirst(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(Config{})
+	var names []string
+	for _, m := range w.Machines() {
+		names = append(names, m.Name)
+		if m.Down != (m.Name == "attic") {
+			t.Errorf("%s is down: %v", m.Name, m.Down)
+		}
+	}
+	if got := strings.Join(names, " "); got != "bigpc laptop attic" {
+		t.Error(got)
+	}
+	now := time.Now().Unix()
+	for machine, want := range map[string][]struct {
+		name string
+		old  time.Duration
+	}{
+		"bigpc":  {{"Auth refactor", 12 * time.Minute}, {"Checkout page polish", 3 * time.Hour}},
+		"laptop": {{"Release notes 2.4", 24 * time.Hour}, {"Invoice PDF spike", 96 * time.Hour}},
+	} {
+		c := connect(t, serve(t, w, machine))
+		list := field[[]map[string]any](t, c.call("thread/list", `{"sortKey":"updated_at","modelProviders":[]}`).Result, "data")
+		if len(list) != len(want) {
+			t.Fatalf("%s: %v", machine, list)
+		}
+		for i, s := range want {
+			old := now - int64(list[i]["updatedAt"].(float64))
+			if list[i]["name"] != s.name || old < int64(s.old.Seconds())-1 || old > int64(s.old.Seconds())+5 {
+				t.Errorf("%s: %v, %d s old", machine, list[i]["name"], old)
+			}
+			page := field[[]map[string]any](t, c.call("thread/turns/list", `{"threadId":"`+list[i]["id"].(string)+`","itemsView":"full"}`).Result, "data")
+			if len(page) == 0 || page[0]["status"] != "completed" {
+				t.Errorf("%s: history %v", s.name, page)
+			}
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	w := scripted(Say{Text: "yes"})
+	c := connect(t, serve(t, w, "bigpc"))
+	ids := []string{}
+	for range 5 {
+		thread := c.start()
+		ids = append(ids, thread)
+		c.ask(thread, "first words")
+	}
+	c.start() // never run: in no list
+	c.call("thread/name/set", `{"threadId":"`+ids[0]+`","name":"A Name"}`)
+	if got := field[string](t, c.until("thread/name/updated").Params, "threadName"); got != "A Name" {
+		t.Error(got)
+	}
+	c.call("thread/archive", `{"threadId":"`+ids[1]+`"}`)
+	page := func(params string) (names []string, next string) {
+		reply := c.call("thread/list", params)
+		for _, thread := range field[[]map[string]any](t, reply.Result, "data") {
+			names = append(names, thread["id"].(string))
+		}
+		if cursor := field[*string](t, reply.Result, "nextCursor"); cursor != nil {
+			next = *cursor
+		}
+		return names, next
+	}
+	first, next := page(`{"limit":2}`)
+	second, _ := page(`{"limit":100,"cursor":"` + next + `"}`)
+	if len(first) != 2 || first[0] != ids[4] || first[1] != ids[3] || len(second) != 4 || second[0] != ids[2] {
+		t.Errorf("%v, then %v", first, second)
+	}
+	if got, _ := page(`{"searchTerm":"A Name"}`); len(got) != 1 || got[0] != ids[0] {
+		t.Errorf("by name: %v", got)
+	}
+	if got, _ := page(`{"archived":true}`); len(got) != 1 || got[0] != ids[1] {
+		t.Errorf("archived: %v", got)
+	}
+	if got, _ := page(`{"sortDirection":"asc","searchTerm":"first words"}`); len(got) != 4 || got[0] != ids[0] {
+		t.Errorf("oldest first: %v", got)
+	}
+	c.call("thread/unarchive", `{"threadId":"`+ids[1]+`"}`)
+	if got, _ := page(`{"searchTerm":"first words"}`); len(got) != 5 {
+		t.Errorf("unarchived: %v", got)
+	}
+	reply := c.call("thread/read", `{"threadId":"`+ids[0]+`","includeTurns":true}`)
+	if turns := field[[]map[string]any](t, reply.Result, "thread", "turns"); len(turns) != 1 || len(turns[0]["items"].([]any)) != 2 {
+		t.Errorf("read: %v", turns)
+	}
+}
