@@ -8,7 +8,7 @@ import (
 
 // fromClient handles one event of the client.
 func (c *Call) fromClient(event []byte) {
-	if !gjson.ValidBytes(event) || !gjson.ParseBytes(event).IsObject() {
+	if !isObject(event) {
 		c.toClient(errorEvent(c.ids.next(), clientFault{
 			kind: "invalid_request_error", code: "invalid_json", message: "The event is not a JSON object.",
 		}))

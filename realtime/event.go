@@ -68,12 +68,17 @@ func peekType(event []byte) string {
 		rest = bytes.TrimPrefix(rest, []byte(" "))
 		if len(rest) > 0 && rest[0] == '"' {
 			rest = rest[1:]
-			if end := bytes.IndexAny(rest[:min(len(rest), 96)], `"\`); end >= 0 && rest[end] == '"' {
+			if end := bytes.IndexByte(rest[:min(len(rest), 96)], '"'); end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
 				return intern(rest[:end])
 			}
 		}
 	}
 	return gjson.GetBytes(event, "type").String()
+}
+
+// isObject tells whether an event is a JSON object.
+func isObject(event []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(event, " \t\r\n"), []byte("{")) && gjson.ValidBytes(event)
 }
 
 // intern spares the allocation for the two types that make up nearly all traffic.

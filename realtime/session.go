@@ -43,7 +43,7 @@ type view struct {
 	instructions  string   // raw; only in the original
 	instructed    bool     // the client gave instructions
 	instructing   bool     // ours stand in their place
-	transcription string   // raw; only in the original
+	transcription string   // raw, as the client sees it; "" for absent
 	transcribed   bool     // the client asked for transcription
 	transcribing  bool     // ours stands in its place
 }
@@ -74,7 +74,10 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	if s.now.tools == "" && r.Get("tools").IsArray() {
 		s.now.tools = r.Get("tools").Raw
 	}
-	s.now.transcribed = s.now.transcribed || r.Get("audio.input.transcription").IsObject()
+	if s.now.transcription == "" {
+		s.now.transcription = s.original.transcription
+		s.now.transcribed = r.Get("audio.input.transcription").IsObject()
+	}
 	var out [][]byte
 	before := s.now
 	s.now.ours = s.allowed(s.now.tools, s.now.forced)
@@ -149,7 +152,7 @@ func (s *session) changeTools(event []byte, r gjson.Result) []byte {
 func (s *session) changeTranscription(event []byte, r gjson.Result) []byte {
 	audio, own := r.Get("audio"), r.Get("audio.input.transcription")
 	if own.Exists() {
-		s.now.transcribed = own.IsObject()
+		s.now.transcription, s.now.transcribed = own.Raw, own.IsObject()
 	}
 	input := r.Get("audio.input")
 	switch {
@@ -187,7 +190,7 @@ func (s *session) show(event []byte) []byte {
 		event = restore(event, pathInstructions, s.original.instructions)
 	}
 	if as.transcribing {
-		event = restore(event, pathTranscription, s.original.transcription)
+		event = restore(event, pathTranscription, as.transcription)
 	}
 	return event
 }

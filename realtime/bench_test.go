@@ -1,0 +1,132 @@
+package realtime
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+)
+
+const benchFrames = 1000
+
+// BenchmarkRelay sends 1,000 audio events from a client to the model, through a call and, to compare,
+// through a copy of bytes that knows nothing.
+func BenchmarkRelay(b *testing.B) {
+	frame := []byte(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 1280) + `"}`)
+	for _, relay := range []struct {
+		name string
+		open func(*testing.B, string) string
+	}{{"call", benchFront}, {"copy", benchCopy}} {
+		b.Run(relay.name, func(b *testing.B) {
+			arrived := make(chan struct{})
+			model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				conn, err := (&websocket.Upgrader{ReadBufferSize: frameBuffer}).Upgrade(w, r, nil)
+				if err != nil {
+					return
+				}
+				defer func() { _ = conn.Close() }()
+				for n := 0; ; {
+					_, r, err := conn.NextReader()
+					if err != nil {
+						return
+					}
+					if _, err := io.Copy(io.Discard, r); err != nil {
+						return
+					}
+					if n++; n%benchFrames == 0 {
+						arrived <- struct{}{}
+					}
+				}
+			}))
+			defer model.Close()
+			client, _, err := websocket.DefaultDialer.Dial(relay.open(b, model.Listener.Addr().String()), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = client.Close() }()
+			b.ReportAllocs()
+			for b.Loop() {
+				for range benchFrames {
+					if err := client.WriteMessage(websocket.TextMessage, frame); err != nil {
+						b.Fatal(err)
+					}
+				}
+				<-arrived
+			}
+		})
+	}
+}
+
+func benchFront(b *testing.B, model string) string {
+	front, err := NewFront(Config{ModelURL: "ws://" + model, Router: &listener{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(b.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- front.Run(ctx) }()
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { front.ServeWebSocket(w, r, someone) }))
+	b.Cleanup(func() {
+		stop()
+		<-ran
+		edge.Close()
+	})
+	return "ws" + strings.TrimPrefix(edge.URL, "http")
+}
+
+func benchCopy(b *testing.B, model string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = l.Close() })
+	go func() {
+		near, err := l.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", model)
+		if err != nil {
+			return
+		}
+		go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+		_, _ = io.Copy(far, near)
+		_ = far.Close()
+	}()
+	return "ws://" + l.Addr().String()
+}
+
+// BenchmarkRequest measures from the model's event to the router's request, without sockets.
+func BenchmarkRequest(b *testing.B) {
+	c := newCall(someone, "rtc_bench", newWire(), newWire(), nopLog())
+	c.fromModel([]byte(freshSession))
+	event := itemDone("r1", callItem("item_1", "call_1", handoff.ToolCodex, statusCompleted))
+	c.fromModel([]byte(began("r1", "")))
+	b.ReportAllocs()
+	for b.Loop() {
+		c.fromModel([]byte(event))
+		if len(c.pending) != 1 {
+			b.Fatal("no request")
+		}
+		c.pending = c.pending[:0]
+		delete(c.requests, "call_1")
+	}
+}
+
+// BenchmarkPeek is what every event costs before anything is decided.
+func BenchmarkPeek(b *testing.B) {
+	event := []byte(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 1280) + `"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if peekType(event) != typeAppend {
+			b.Fatal("wrong type")
+		}
+	}
+}

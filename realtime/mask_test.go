@@ -1,0 +1,252 @@
+package realtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// newOpenMask is a mask past the beginning of the session, its updates acknowledged.
+func newOpenMask() *mask {
+	m := newMask(newNames())
+	for range m.session.begin([]byte(freshSession), m.ids) {
+		m.session.show([]byte(`{"type":"session.updated"}`))
+	}
+	return m
+}
+
+func (m *mask) client(event string) verdict {
+	return m.fromClient(peekType([]byte(event)), []byte(event))
+}
+func (m *mask) model(event string) string {
+	return string(m.fromModel(peekType([]byte(event)), []byte(event)))
+}
+func (m *mask) create(event string) string { e, _ := m.ask([]byte(event)); return string(e) }
+func toolNames(event, path string) string  { return gjson.Get(event, path+".#.name").String() }
+
+const allTools = `"codex","list_servers","list_sessions","read_session"`
+
+func TestToolsOfTheSession(t *testing.T) {
+	for _, c := range []struct{ name, session, want string }{
+		{"none given", `{"type":"realtime","speed":1}`, ""},
+		{"empty", `{"type":"realtime","tools":[]}`, "[" + allTools + "]"},
+		{"null", `{"type":"realtime","tools":null}`, "[" + allTools + "]"},
+		{"theirs first", `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`, `["weather",` + allTools + "]"},
+		{"theirs wins", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, `["codex","list_servers","list_sessions","read_session"]`},
+		{"required", `{"type":"realtime","tools":[{"type":"function","name":"weather"}],"tool_choice":"required"}`, `["weather"]`},
+		{"one forced", `{"type":"realtime","tools":[],"tool_choice":{"type":"function","name":"weather"}}`, `[]`},
+		{"forced later", `{"type":"realtime","tool_choice":"required"}`, `[]`},
+		{"auto", `{"type":"realtime","tools":[],"tool_choice":"auto"}`, "[" + allTools + "]"},
+		{"not a list", `{"type":"realtime","tools":"x"}`, ""},
+		{"transcription", `{"type":"transcription","tools":[]}`, "[]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newOpenMask()
+			got := string(m.client(`{"type":"session.update","event_id":"x","session":` + c.session + `}`).forward)
+			if names := toolNames(got, "session.tools"); names != c.want {
+				t.Errorf("tools %s, want %s", names, c.want)
+			}
+			if c.want == "" && gjson.Get(got, "session").Raw != c.session {
+				t.Errorf("touched: %s", got)
+			}
+		})
+	}
+}
+
+func TestToolsComeBackAfterForce(t *testing.T) {
+	m := newOpenMask()
+	m.client(`{"type":"session.update","session":{"tools":[{"name":"weather"}],"tool_choice":"required"}}`)
+	m.model(`{"type":"session.updated","session":{}}`)
+	got := string(m.client(`{"type":"session.update","session":{"tool_choice":"auto"}}`).forward)
+	if names := toolNames(got, "session.tools"); names != `["weather",`+allTools+"]" {
+		t.Errorf("tools %s", names)
+	}
+}
+
+func TestClientsOwnToolIsTheirs(t *testing.T) {
+	m := newOpenMask()
+	m.client(`{"type":"session.update","session":{"tools":[{"type":"function","name":"codex"}]}}`)
+	echo := m.model(`{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"},{"type":"function","name":"list_servers"}]}}`)
+	if names := toolNames(echo, "session.tools"); names != `["codex"]` {
+		t.Errorf("client sees %s", names)
+	}
+	m.model(began("r1", ""))
+	theirs := itemDone("r1", callItem("i1", "c1", "codex", "completed"))
+	if m.model(theirs) != theirs {
+		t.Error("the client's own call is hidden")
+	}
+	if m.model(itemDone("r1", callItem("i2", "c2", "list_servers", "completed"))) != "" {
+		t.Error("our call shows")
+	}
+}
+
+func TestUnknownFieldsAndNullsSurvive(t *testing.T) {
+	m := newOpenMask()
+	got := string(m.client(`{"type":"session.update","event_id":"e","future":{"a":1.50},"session":{"type":"realtime","tools":[{"type":"function","name":"w","strict":null}],"audio":{"input":{"turn_detection":null,"noise_reduction":null}},"prompt":null,"x":[null, 1e3]}}`).forward)
+	for path, want := range map[string]string{
+		"future": `{"a":1.50}`, "session.audio.input.turn_detection": "null", "session.audio.input.noise_reduction": "null",
+		"session.prompt": "null", "session.x": "[null, 1e3]", "session.tools.0": `{"type":"function","name":"w","strict":null}`,
+		"session.audio.input.transcription": transcriber,
+	} {
+		if raw := gjson.Get(got, path).Raw; raw != want {
+			t.Errorf("%s is %s, want %s", path, raw, want)
+		}
+	}
+}
+
+func TestToolsOfAResponse(t *testing.T) {
+	for _, c := range []struct{ name, before, response, want string }{
+		{"plain", "", `{}`, ""},
+		{"own tools", "", `{"tools":[{"type":"function","name":"w"}]}`, `["w",` + allTools + "]"},
+		{"own tools, forced", "", `{"tools":[{"type":"function","name":"w"}],"tool_choice":"required"}`, `["w"]`},
+		{"forced with the session's", "", `{"tool_choice":"required"}`, `[]`},
+		{"session forces", `{"tool_choice":"required"}`, `{"tools":[{"type":"function","name":"w"}]}`, `["w"]`},
+		{"session forces, not here", `{"tool_choice":"required"}`, `{"tools":[],"tool_choice":"auto"}`, "[" + allTools + "]"},
+		{"out of band", "", `{"conversation":"none"}`, `[]`},
+		{"out of band with tools", "", `{"conversation":"none","tools":[{"type":"function","name":"w"}]}`, `["w"]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newOpenMask()
+			if c.before != "" {
+				m.client(`{"type":"session.update","session":` + c.before + `}`)
+			}
+			if got := toolNames(m.create(`{"type":"response.create","response":`+c.response+`}`), "response.tools"); got != c.want {
+				t.Errorf("tools %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTagsOfResponses(t *testing.T) {
+	full := map[string]string{}
+	for i := range maxMetadata {
+		full[fmt.Sprint(i)] = "x"
+	}
+	sixteen, _ := json.Marshal(full)
+	m := newOpenMask()
+	for event, want := range map[string]string{
+		`{"type":"response.create"}`:                                                 `"sb":`,
+		`{"type":"response.create","response":null}`:                                 `"sb":`,
+		`{"type":"response.create","response":{"metadata":null}}`:                    `"sb":`,
+		`{"type":"response.create","response":{"metadata":{"k":"v"}}}`:               `"k":"v","sb":`,
+		`{"type":"response.create","response":{"metadata":` + string(sixteen) + `}}`: string(sixteen),
+		`{"type":"response.create","response":{"metadata":"x"}}`:                     `"metadata":"x"`,
+		`{"type":"response.create","response":7}`:                                    `"response":7`,
+	} {
+		if got := m.create(event); !strings.Contains(got, want) || !gjson.Valid(got) {
+			t.Errorf("%s became %s", event, got)
+		}
+	}
+}
+
+func TestPreviousItemIsVisible(t *testing.T) {
+	m := newOpenMask()
+	added := func(id, previous, item string) string {
+		return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":%s,"item":{"id":%q,%s}}`, previous, id, item)
+	}
+	user := `"type":"message","role":"user"`
+	m.model(added("u1", "null", user))
+	m.items.hidden["sb_n"] = true
+	for _, hidden := range []string{
+		added("k1", `"u1"`, `"type":"function_call","call_id":"c1","name":"codex"`),
+		added("o1", `"k1"`, `"type":"function_call_output","call_id":"c1"`),
+		added("sb_n", `"o1"`, `"type":"message","role":"system"`),
+	} {
+		if got := m.model(hidden); got != "" {
+			t.Errorf("client saw %s", got)
+		}
+	}
+	for _, event := range []string{added("u2", `"sb_n"`, user), `{"type":"input_audio_buffer.committed","item_id":"u2","previous_item_id":"o1"}`} {
+		if got := gjson.Get(m.model(event), "previous_item_id").Raw; got != `"u1"` {
+			t.Errorf("%s: after %s", event, got)
+		}
+	}
+	first := newOpenMask()
+	first.model(added("k1", "null", `"type":"function_call","call_id":"c1","name":"codex"`))
+	if got := gjson.Get(first.model(added("u1", `"k1"`, user)), "previous_item_id").Raw; got != "null" {
+		t.Errorf("after %s", got)
+	}
+	plain := added("u3", `"u2"`, user)
+	if m.model(plain) != plain {
+		t.Error("an event without hidden items was touched")
+	}
+}
+
+func TestHiddenItemsAreNotThere(t *testing.T) {
+	m := newOpenMask()
+	m.model(itemAdded(callItem("k1", "c1", "codex", "completed")))
+	for _, kind := range []string{typeItemRetrieve, typeItemDelete, typeItemTruncate} {
+		v := m.client(`{"type":"` + kind + `","event_id":"mine","item_id":"k1"}`)
+		if v.forward != nil || gjson.GetBytes(v.reply, "error.event_id").String() != "mine" || gjson.GetBytes(v.reply, "error.code").String() != "item_not_found" {
+			t.Errorf("%s: %s, %s", kind, v.forward, v.reply)
+		}
+		if v := m.client(`{"type":"` + kind + `","item_id":"u1"}`); v.forward == nil || v.reply != nil {
+			t.Errorf("%s of the client's item does not pass", kind)
+		}
+	}
+	for _, event := range []string{`{"type":"conversation.item.deleted","item_id":"k1"}`, `{"type":"conversation.item.retrieved","item":` + callItem("k1", "c1", "codex", "completed") + `}`} {
+		if got := m.model(event); got != "" {
+			t.Errorf("client saw %s", got)
+		}
+	}
+}
+
+func TestMixedResponse(t *testing.T) {
+	m := newOpenMask()
+	m.model(began("r1", ""))
+	message := `{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`
+	got := m.model(done("r1", "", "completed", message, callItem("k1", "c1", "codex", "completed"), callItem("k2", "c2", "weather", "completed")))
+	if ids := gjson.Get(got, "response.output.#.id").String(); ids != `["m1","k2"]` {
+		t.Errorf("output %s", ids)
+	}
+	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + quote(handoff.Instructions) + `,"tools":[{"type":"function","name":"codex"}]}}`)
+	if echo != `{"type":"response.created","response":{"id":"r2","metadata":{"a":"b"},"instructions":"be nice","tools":[]}}` {
+		t.Errorf("echo %s", echo)
+	}
+}
+
+func TestTranscriptionGoesWithTheClients(t *testing.T) {
+	m := newMask(newNames())
+	own := strings.Replace(freshSession, `"transcription":null`, `"transcription":{"model":"whisper-1"}`, 1)
+	if got := len(m.session.begin([]byte(own), m.ids)); got != 1 {
+		t.Errorf("%d updates", got)
+	}
+	m.session.show([]byte(`{}`))
+	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"transcription":null}}}}`).forward)
+	if gjson.Get(got, "session.audio.input.transcription").Raw != transcriber {
+		t.Errorf("sent %s", got)
+	}
+	echo := m.model(`{"type":"session.updated","session":{"audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}`)
+	if gjson.Get(echo, "session.audio.input.transcription").Raw != "null" {
+		t.Errorf("client saw %s", echo)
+	}
+}
+
+func TestModelThatCannotTranscribe(t *testing.T) {
+	m := newMask(newNames())
+	m.session.begin([]byte(freshSession), m.ids)
+	if known, ours := m.session.reject(m.session.updates[1].id); !known || !ours {
+		t.Error("our update is not known")
+	}
+	if m.model(`{"type":"session.updated","session":{}}`) != "" {
+		t.Error("our other update shows")
+	}
+	event := `{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`
+	if got := string(m.client(event).forward); got != event {
+		t.Errorf("sent %s", got)
+	}
+}
+
+func TestRefusedUpdateIsForgotten(t *testing.T) {
+	m := newOpenMask()
+	m.client(`{"type":"session.update","event_id":"bad","session":{"tools":[{"name":"codex"}],"tool_choice":"required"}}`)
+	m.session.reject("bad")
+	if names := fmt.Sprintf("%q", m.session.now.ours); names != strings.ReplaceAll("["+allTools+"]", ",", " ") {
+		t.Errorf("ours are %s", names)
+	}
+}
