@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"switchboard/handoff"
+	"switchboard/web"
+)
+
+const testKey = "a-key-for-the-tests-0000"
+
+// patience bounds every wait of a test for something that happens soon; only a failure takes this long.
+const patience = 30 * time.Second
+
+// A running is a service under test.
+type running struct {
+	t    *testing.T
+	base string // http://127.0.0.1:port
+	logs *logBuffer
+	stop func() // ends it and waits; may be called more than once
+}
+
+// start runs a whole service on loopback, simulated where the plan says nothing else.
+func start(t *testing.T, change func(*plan)) *running {
+	t.Helper()
+	p := plan{Listen: "127.0.0.1:0", StateDir: t.TempDir(), Keys: []web.Key{web.NewKey("owner", testKey)}}
+	if change != nil {
+		change(&p)
+	}
+	logs := &logBuffer{}
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), logs, zap.DebugLevel)
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := newService(ctx, p, zap.New(core))
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("the service ended with %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("the service did not end")
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		if t.Failed() {
+			t.Logf("log of the service:\n%s", logs.tail(20000))
+		}
+	})
+	return &running{t: t, base: strings.TrimSuffix(s.address, "/"), logs: logs, stop: stop}
+}
+
+// get reads JSON of an API path.
+func (r *running) get(path string, into any) {
+	r.t.Helper()
+	status, body := r.ask(http.MethodGet, path, "")
+	if status != http.StatusOK {
+		r.t.Fatalf("GET %s: %d %s", path, status, body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		r.t.Fatalf("GET %s: %v in %s", path, err, body)
+	}
+}
+
+// ask sends a request with the key and returns what came back.
+func (r *running) ask(method, path, body string) (int, []byte) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return resp.StatusCode, got
+}
+
+// handoffs returns the pieces of work, oldest first.
+func (r *running) handoffs() []handoff.Record {
+	r.t.Helper()
+	var list struct{ Items []handoff.Record }
+	r.get("/fleet/handoffs", &list)
+	for i, j := 0, len(list.Items)-1; i < j; i, j = i+1, j-1 {
+		list.Items[i], list.Items[j] = list.Items[j], list.Items[i]
+	}
+	return list.Items
+}
+
+// until waits for something to become true.
+func until(t *testing.T, what string, true_ func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !true_(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// A phone is a stock Realtime client over WebSocket.
+type phone struct {
+	t      *testing.T
+	conn   *websocket.Conn
+	events chan phoneEvent
+	heard  int // sentences that hear has passed
+
+	mu   sync.Mutex
+	said []string     // Guarded by mu: what the voice said, whole sentences
+	seen []phoneEvent // Guarded by mu
+}
+
+// A phoneEvent is an event as far as tests look at it.
+type phoneEvent struct {
+	Type       string `json:"type"`
+	Transcript string `json:"transcript"`
+	Item       struct {
+		ID, Type, Name string
+	} `json:"item"`
+	Error struct{ Code, Message string } `json:"error"`
+	raw   string
+}
+
+// call opens a call.
+func (r *running) call() *phone {
+	r.t.Helper()
+	header := http.Header{"Authorization": {"Bearer " + testKey}}
+	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", header)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p := &phone{t: r.t, conn: conn, events: make(chan phoneEvent, 4096)}
+	go p.read()
+	r.t.Cleanup(p.hangUp)
+	p.await("session.created")
+	return p
+}
+
+func (p *phone) read() {
+	defer close(p.events)
+	for {
+		_, data, err := p.conn.ReadMessage()
+		if err != nil {
+			return
+		}
+		e := phoneEvent{raw: string(data)}
+		if json.Unmarshal(data, &e) != nil || e.Type == "response.output_audio.delta" {
+			continue
+		}
+		p.mu.Lock()
+		p.seen = append(p.seen, e)
+		if e.Type == "response.output_audio_transcript.done" {
+			p.said = append(p.said, e.Transcript)
+		}
+		p.mu.Unlock()
+		p.events <- e
+	}
+}
+
+// send sends an event.
+func (p *phone) send(event string) {
+	p.t.Helper()
+	if err := p.conn.WriteMessage(websocket.TextMessage, []byte(event)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// say types a sentence and asks for a response, as Realtime clients do.
+func (p *phone) say(text string) {
+	p.t.Helper()
+	content, _ := json.Marshal(text)
+	p.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":` + string(content) + `}]}}`)
+	p.send(`{"type":"response.create"}`)
+}
+
+// await takes events until one of a type.
+func (p *phone) await(kind string) phoneEvent {
+	p.t.Helper()
+	end := time.After(patience)
+	for {
+		select {
+		case e, open := <-p.events:
+			if !open {
+				p.t.Fatalf("the call ended before %s", kind)
+			}
+			if e.Type == kind {
+				return e
+			}
+		case <-end:
+			p.t.Fatalf("no %s; the voice said %q", kind, p.spoken())
+		}
+	}
+}
+
+// hear waits until the voice says something with these words, after what was heard before.
+func (p *phone) hear(words string) {
+	p.t.Helper()
+	until(p.t, "the voice to say "+words, func() bool {
+		said := p.spoken()
+		for i := p.heard; i < len(said); i++ {
+			if strings.Contains(strings.ToLower(said[i]), strings.ToLower(words)) {
+				p.heard = i + 1
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// spoken is what the voice has said so far.
+func (p *phone) spoken() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.said...)
+}
+
+// all returns every event so far, but for audio.
+func (p *phone) all() []phoneEvent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]phoneEvent(nil), p.seen...)
+}
+
+func (p *phone) hangUp() {
+	_ = p.conn.Close()
+	for range p.events {
+	}
+}
+
+// A logBuffer keeps what was logged.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // Guarded by mu
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) Sync() error { return nil }
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func (b *logBuffer) tail(n int) string {
+	s := b.String()
+	return s[max(0, len(s)-n):]
+}

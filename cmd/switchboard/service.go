@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+	"switchboard/sessions"
+	"switchboard/web"
+)
+
+// httpGrace is how long requests may take to end when the service does.
+const httpGrace = 2 * time.Second
+
+// A plan is what to build: the settings with every default filled in. Set once.
+type plan struct {
+	Listen    string
+	PublicURL string
+	CertFile  string // with KeyFile: TLS
+	KeyFile   string
+	Proxies   []netip.Prefix
+	Media     realtime.MediaConfig
+	Redis     string // "": the embedded one
+	StateDir  string
+	Keys      []web.Key
+	Shown     string // the made key, which the printed link carries; "" when the keys are configured
+	Model     modelPlan
+	Servers   []serverPlan // none: simulated ones
+	Hurry     float64      // makes the simulated machines so many times faster; 0 is as is
+}
+
+// modelPlan is the voice model; without a URL it is simulated.
+type modelPlan struct{ URL, Name, Key string }
+
+// serverPlan is one agent server.
+type serverPlan struct {
+	servers.Spec
+	Codex codex.Config
+}
+
+// A service is everything wired together, listening, and not yet running.
+type service struct {
+	log     *zap.Logger
+	opened  []net.Listener // closed at the end, also if nothing ran
+	store   *sessions.Store
+	stages  []stage
+	real    string // one line: what is real and what is simulated
+	address string // the page
+	link    string // the page with the made key
+}
+
+// newService builds a service. What fails here fails before anything runs, and leaves nothing open.
+func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
+	s := &service{log: log}
+	if err := s.build(ctx, p); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *service) build(ctx context.Context, p plan) error {
+	listen, err := net.Listen("tcp", p.Listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w; is another Switchboard running there?", p.Listen, err)
+	}
+	s.opened = append(s.opened, listen)
+	if s.store, err = sessions.Open(ctx, sessions.Config{URL: p.Redis, StateDir: p.StateDir, Log: s.log.Named("sessions")}); err != nil {
+		return err
+	}
+	sims := &simulators{log: s.log}
+	err = sims.fill(&p)
+	s.opened = append(s.opened, sims.listeners...)
+	if err != nil {
+		return err
+	}
+	var router *handoff.Router
+	fleet, err := s.fleet(p, func() { router.ServersChanged() })
+	if err != nil {
+		return err
+	}
+	router = handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: s.store, Log: s.log.Named("handoff")})
+	front, err := realtime.NewFront(realtime.Config{
+		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Media: p.Media, Log: s.log.Named("realtime"),
+	})
+	if err != nil {
+		return err
+	}
+	edge, err := web.New(web.Config{
+		Work: router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
+		Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Voice: sims.voiceInfo(p.Model), Log: s.log.Named("web"),
+	})
+	if err != nil {
+		return err
+	}
+	s.stages = append([]stage{
+		{"http", func(ctx context.Context) error {
+			return serveHTTP(ctx, edge.HTTPServer(), listen, p.CertFile, p.KeyFile)
+		}},
+		{"router", router.Run}, // before the voice, so that open requests are answered into it
+		{"voice", front.Run},
+		{"fleet", fleet.Run},
+	}, append(sims.stages, stage{"sessions", s.store.Run})...)
+	s.describe(p, sims, listen.Addr())
+	return nil
+}
+
+// fleet makes the registry of agent servers.
+func (s *service) fleet(p plan, changed func()) (*servers.Fleet, error) {
+	var specs []servers.Spec
+	for _, planned := range p.Servers {
+		spec := planned.Spec
+		planned.Codex.Name, planned.Codex.Log = spec.Name, s.log.Named("codex")
+		spec.Dial = codex.Dialer(planned.Codex)
+		specs = append(specs, spec)
+	}
+	return servers.New(servers.Config{Specs: specs, Changed: changed, Log: s.log.Named("servers")})
+}
+
+// run runs the service until ctx ends.
+func (s *service) run(ctx context.Context) error {
+	defer s.close()
+	return runStages(ctx, s.log, s.stages)
+}
+
+// close releases what is open. After run nothing else uses it.
+func (s *service) close() {
+	for _, l := range s.opened {
+		_ = l.Close() // who served it has closed it already
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.log.Error("sessions not saved", zap.Error(err))
+		}
+	}
+}
+
+// describe words the two lines that a start prints.
+func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
+	voice := "voice: " + p.Model.Name + " at " + hostOf(p.Model.URL)
+	if sims.voice {
+		voice = "voice: simulated (set OPENAI_API_KEY for a real one)"
+	}
+	var names []string
+	for _, planned := range p.Servers {
+		names = append(names, planned.Name)
+	}
+	machines := "machines: " + strings.Join(names, ", ")
+	if sims.machines {
+		machines = "machines: simulated (" + strings.Join(names, ", ") + "; name yours in switchboard.yaml, or use --codex)"
+	}
+	s.real = voice + "; " + machines
+	s.address = p.PublicURL
+	if s.address == "" {
+		scheme := "http"
+		if p.CertFile != "" {
+			scheme = "https"
+		}
+		s.address = scheme + "://" + listen.String()
+	}
+	s.address = strings.TrimSuffix(s.address, "/") + "/"
+	s.link = s.address
+	if p.Shown != "" {
+		s.link += "#key=" + p.Shown
+	}
+}
+
+// serveHTTP serves until ctx ends; then it stops taking requests and ends the open ones.
+func serveHTTP(ctx context.Context, server *http.Server, l net.Listener, cert, key string) error {
+	failed := make(chan error, 1)
+	go func() { // ends with the listener
+		if cert != "" {
+			failed <- server.ServeTLS(l, cert, key)
+			return
+		}
+		failed <- server.Serve(l)
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpGrace)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		_ = server.Close() // a request that does not end is cut
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

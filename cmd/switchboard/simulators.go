@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+
+	"go.uber.org/zap"
+
+	"switchboard/realtime/simulator"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+	machines "switchboard/servers/simulator"
+	"switchboard/web"
+)
+
+// nobodyThere is a loopback address where nothing listens: a machine that is down on purpose.
+const nobodyThere = "ws://127.0.0.1:1"
+
+// simulators stand in for what is not configured. They are real on the wire: each listens on loopback.
+type simulators struct {
+	log             *zap.Logger
+	voice, machines bool
+	stages          []stage
+	listeners       []net.Listener
+}
+
+// fill adds the simulators that a plan needs to it.
+func (s *simulators) fill(p *plan) error {
+	if p.Model.URL == "" {
+		s.voice = true
+		model := simulator.New(simulator.Config{Log: s.log.Named("simulated voice")})
+		address, err := s.serve("simulated voice", model.Serve)
+		if err != nil {
+			return err
+		}
+		p.Model = modelPlan{URL: "ws://" + address + "/v1/realtime", Name: simulator.Name}
+	}
+	if len(p.Servers) > 0 {
+		return nil
+	}
+	s.machines = true
+	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Log: s.log.Named("simulated machines")})
+	for _, m := range world.Machines() {
+		at := nobodyThere
+		if !m.Down {
+			address, err := s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
+			if err != nil {
+				return err
+			}
+			at = "ws://" + address
+		}
+		p.Servers = append(p.Servers, serverPlan{
+			Spec:  servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: "codex", Dir: m.Dir, Projects: m.Projects, Simulated: true},
+			Codex: codex.Config{URL: at},
+		})
+	}
+	return nil
+}
+
+// serve listens on loopback for a simulator and adds it to the stages.
+func (s *simulators) serve(name string, run func(context.Context, net.Listener) error) (address string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("%s cannot listen: %w", name, err)
+	}
+	s.listeners = append(s.listeners, l)
+	s.stages = append(s.stages, stage{name, func(ctx context.Context) error { return run(ctx, l) }})
+	return l.Addr().String(), nil
+}
+
+// voiceInfo is what the page tells about the voice.
+func (s *simulators) voiceInfo(m modelPlan) web.VoiceInfo {
+	info := web.VoiceInfo{Simulated: s.voice, Model: m.Name, Chips: []web.Chip{}}
+	if !s.voice || !s.machines { // the sentences speak of the simulated machines
+		return info
+	}
+	for _, c := range simulator.Chips() {
+		info.Chips = append(info.Chips, web.Chip{Text: c.Text, Hint: c.Hint})
+	}
+	return info
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Host
+}

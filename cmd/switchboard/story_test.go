@@ -1,0 +1,81 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestStory plays what a newcomer does, in the order of the suggestions, over the real wire on both sides:
+// a Realtime client, the simulated voice, the router and the simulated machines.
+func TestStory(t *testing.T) {
+	r := start(t, func(p *plan) { p.Hurry = 4 })
+	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"laptop","health":"up"`) })
+	p := r.call()
+	p.say("Which machines do I have?")
+	p.hear("bigpc and laptop are ready. attic is not answering.")
+	p.say("What was I working on?")
+	p.hear("Auth refactor on bigpc")
+	p.say("Continue the auth session on bigpc and run the tests")
+	p.hear("TestRefreshExpiredToken")
+	p.say("Fix it")
+	p.hear("pass")
+	p.say("On laptop, write the release notes")
+	p.say("Ask attic to check the backups")
+	p.hear("attic is not answering")
+	p.hear("laptop")
+	works := r.handoffs()
+	if len(works) < 3 || works[0].ThreadID != works[1].ThreadID || works[0].Why != "named" || works[1].Why != "continued" {
+		t.Fatalf("the follow-up must land in the same session: %+v", works)
+	}
+
+	p.say("Push it from bigpc")
+	var questions struct{ Items []handoff.RecordQuestion }
+	until(t, "the approval", func() bool {
+		r.get("/fleet/questions", &questions)
+		return len(questions.Items) == 1
+	})
+	q := questions.Items[0]
+	if !strings.Contains(q.Command, "git push") || q.Server != "bigpc" {
+		t.Fatalf("question: %+v", q)
+	}
+	if status, body := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"accept"}`); status >= 300 {
+		t.Fatalf("deciding: %d %s", status, body)
+	}
+	if status, _ := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"accept"}`); status != 409 {
+		t.Fatalf("deciding twice: %d", status)
+	}
+	until(t, "the push", func() bool {
+		works = r.handoffs()
+		return works[len(works)-1].Outcome == handoff.OutcomeResult
+	})
+
+	p.say("Run the benchmarks on bigpc")
+	until(t, "the benchmarks", func() bool {
+		works = r.handoffs()
+		last := works[len(works)-1]
+		return strings.Contains(strings.ToLower(last.Prompt), "benchmarks") && last.State == handoff.StatusStarted
+	})
+	p.hangUp()
+	until(t, "the benchmarks to end", func() bool {
+		works = r.handoffs()
+		return works[len(works)-1].State == handoff.StatusCompleted
+	})
+	p = r.call()
+	p.hear("While you were away, one thing finished")
+	until(t, "it to be delivered", func() bool {
+		works = r.handoffs()
+		return works[len(works)-1].State == handoff.StatusDelivered
+	})
+	for _, w := range works {
+		if w.Outcome == "" {
+			t.Errorf("no outcome: %+v", w)
+		}
+	}
+	for _, e := range p.all() {
+		if strings.Contains(e.raw, `"codex"`) || strings.Contains(e.raw, "sb_") || e.Type == "error" {
+			t.Errorf("the client saw something of ours: %.300s", e.raw)
+		}
+	}
+}
