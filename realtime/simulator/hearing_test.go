@@ -195,6 +195,8 @@ func TestBargeIn(t *testing.T) {
 			if done.Get("status").Str != "cancelled" || done.Get("status_details.reason").Str != "turn_detected" {
 				t.Error(done.Raw)
 			}
+		} else if diff := cmp.Diff([]string{"input_audio_buffer.speech_started"}, types(got)); diff != "" {
+			t.Error(diff)
 		}
 		w.play(f, tone(f.rate(), 600*time.Millisecond, 0))
 		w.pass(time.Minute)
@@ -202,6 +204,24 @@ func TestBargeIn(t *testing.T) {
 		if last := dones[len(dones)-1].Get("response.output.0.content.0.transcript").Str; len(dones) != 2 || last != "fine" {
 			t.Errorf("interrupt %v: %d responses, the last says %q", interrupt, len(dones), last)
 		}
+	}
+}
+
+// With create_response off the client asks for the response itself.
+func TestDetectionAlone(t *testing.T) {
+	w := newWorld(t, newBrain())
+	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}}`)
+	w.take()
+	f := formats()[0]
+	w.play(f, tone(f.rate(), time.Second, 6000))
+	w.play(f, tone(f.rate(), time.Second, 0))
+	w.pass(time.Minute)
+	want := []string{
+		"input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+		"conversation.item.added", "conversation.item.done",
+	}
+	if diff := cmp.Diff(want, types(w.take())); diff != "" {
+		t.Error(diff)
 	}
 }
 

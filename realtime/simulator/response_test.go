@@ -80,7 +80,7 @@ func TestSoundLastsAsLongAsItsWords(t *testing.T) {
 					t.Fatalf("%s is heard: %d", kind, loudness(samples))
 				}
 			}
-			if ahead := sent - w.now.Sub(began); ahead < 0 && w.s.active() != nil || ahead > lead+frameLength {
+			if ahead := sent - w.now.Sub(began); ahead < 300*time.Millisecond && sent < 10*time.Second || ahead > 400*time.Millisecond {
 				t.Fatalf("%s: %v ahead after %v", kind, ahead, w.now.Sub(began))
 			}
 		}
@@ -246,8 +246,8 @@ func TestOneResponseAtATime(t *testing.T) {
 			t.Errorf("%s", done.Raw)
 		}
 	}
-	if n := len(all(got, "conversation.item.done")); n != 1 {
-		t.Errorf("an out-of-band response reached the conversation: %d items", n)
+	if n := len(all(got, "conversation.item.done")) + len(all(got, "conversation.item.added")); n != 1 { // the other was added before
+		t.Errorf("an out-of-band response reached the conversation: %d events", n)
 	}
 }
 
