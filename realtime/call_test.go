@@ -241,6 +241,8 @@ func TestSilentUtterance(t *testing.T) {
 		s.wantHeard()
 		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`))
 		s.wantHeard(handoff.Said{ID: "n"})
+		s.say(handoff.Utterance{ID: "n", Text: "a note", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "") // delivered once
 		s.wantSent(s.client, "")
 	})
 }

@@ -5,4 +5,16 @@
 //
 // It must not know servers, threads or turns: the same router serves other voice fronts, and the same
 // front would serve another router. pion and gorilla are used here.
+//
+// # Concurrency
+//
+// One loop a call ([Call]) owns its floor, mask and items and never waits: it decides and enqueues. Each
+// socket has one reader and one writer. [Front.Run] owns the goroutines of all calls and returns after the
+// last has ended. Floor, mask and playback are pure: time enters as events.
+//
+// # Failure
+//
+// Text is never dropped: whoever cannot keep up ends the call with a reason. Every request of the voice
+// model gets one output, also when the call ends. Errors that our events cause are ours to handle; the
+// client sees its own, with its own ids.
 package realtime

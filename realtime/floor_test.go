@@ -26,86 +26,90 @@ type line struct {
 	want  string
 }
 
+func wants(id string) uttered   { return uttered{id, "", handoff.FloorAsk} }
+func whole(r, tag string) ended { return ended{r, tag, statusCompleted, true} }
+
+// floorScripts are short worlds by name. Set once.
+var floorScripts = map[string][]line{
+	"at once when quiet": {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"}},
+	"several wants, one ask": {
+		{created{"r1", ""}, ""}, {wants("n"), ""}, {wants("m"), ""}, {whole("r1", ""), "ask a1"},
+		{created{"r2", "a1"}, ""}, {whole("r2", "a1"), "given n,m"},
+	},
+	"voice detection satisfies nobody": {
+		{wants("n"), "ask a1"}, {created{"vad", ""}, ""}, {refused{"a1"}, ""}, {whole("vad", ""), "ask a2"},
+	},
+	"voice detection between ask and response": {
+		{wants("n"), "ask a1"}, {created{"vad", ""}, ""}, {whole("vad", ""), ""}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"},
+	},
+	"an older end clears nothing newer": {
+		{created{"r1", ""}, ""}, {created{"r2", ""}, ""}, {wants("n"), ""}, {whole("r1", ""), ""}, {whole("r2", ""), "ask a1"},
+	},
+	"refused by a response never seen": {
+		{wants("n"), "ask a1"}, {refused{"a1"}, ""}, {whole("ghost", ""), "ask a2"},
+	},
+	"refused, and nothing ever ends": {
+		{wants("n"), "ask a1"}, {refused{"a1"}, ""}, {elapsed{timerUnknown, 1}, "ask a2"},
+	},
+	"done without created": {{wants("n"), "ask a1"}, {whole("r1", "a1"), "given n"}, {wants("m"), "ask a2"}},
+	"the client goes first": {
+		{created{"r1", ""}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, ""}, {clientAsked{"c2"}, ""}, {whole("r1", ""), "forward c1"},
+		{created{"r2", "c1"}, ""}, {whole("r2", "c1"), "forward c2"}, {created{"r3", "c2"}, ""}, {whole("r3", "c2"), "ask a1"},
+	},
+	"the client may ask while it speaks": {{speech{true}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}},
+	"failed twice": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusFailed, false}, "ask a2"},
+		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusFailed, false}, "lost n"},
+	},
+	"cut short after a word": {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, true}, "given n"}},
+	"cut short before a word, for ever": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, false}, "ask a2"},
+		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusCancelled, false}, "ask a3"},
+		{created{"r3", "a3"}, ""}, {ended{"r3", "a3", statusCancelled, false}, "lost n"},
+	},
+	"rejected twice": {{wants("n"), "ask a1"}, {rejected{"a1"}, "ask a2"}, {rejected{"a2"}, "lost n"}},
+	"the caller speaks": {
+		{speech{true}, ""}, {wants("n"), ""}, {speech{false}, ""}, {created{"r1", ""}, ""}, {whole("r1", ""), "ask a1"},
+	},
+	"voice detection stays silent": {{speech{true}, ""}, {wants("n"), ""}, {speech{false}, ""}, {elapsed{timerVAD, 1}, "ask a1"}},
+	"an old alarm means nothing": {
+		{speech{true}, ""}, {wants("n"), ""}, {speech{false}, ""}, {speech{true}, ""}, {speech{false}, ""}, {elapsed{timerVAD, 1}, ""},
+	},
+	"voice detection that does not answer":   {{listening{false, false}, ""}, {speech{true}, ""}, {wants("n"), ""}, {speech{false}, "ask a1"}},
+	"what the caller said was thrown away":   {{speech{true}, ""}, {wants("n"), ""}, {hushed{}, "ask a1"}},
+	"playback drains":                        {{sounding{true}, ""}, {wants("n"), ""}, {sounding{false}, "ask a1"}},
+	"no turn detection":                      {{listening{true, false}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "given n"}},
+	"riding along with a failure":            {{listening{true, false}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {ended{"r1", "c1", statusFailed, false}, ""}, {clientAsked{"c2"}, "forward c2"}},
+	"turn detection comes back":              {{listening{true, false}, ""}, {wants("n"), ""}, {listening{false, true}, "ask a1"}},
+	"with turn detection nobody rides along": {{created{"r0", ""}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, ""}, {whole("r0", ""), "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
+	"siblings": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
+		{uttered{"n", "k1", handoff.FloorAsk}, ""}, {uttered{"m", "k2", handoff.FloorAsk}, "ask a1"},
+	},
+	"siblings that take too long": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
+		{uttered{"n", "k1", handoff.FloorAsk}, ""}, {elapsed{timerSiblings, 1}, "ask a1"},
+	},
+	"a silent sibling frees the other": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
+		{uttered{"n", "k1", handoff.FloorAsk}, ""}, {uttered{"m", "k2", handoff.FloorNone}, "ask a1"},
+	},
+	"unless spoke: spoke later": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {spoke{"r1"}, ""}, {whole("r1", ""), "silent n"},
+	},
+	"unless spoke: did not": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {ended{"r1", "", statusCompleted, false}, "ask a1"},
+	},
+	"unless spoke: another wants to":      {{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {wants("m"), ""}, {whole("r1", ""), "silent n; ask a1"}},
+	"the model did not take it":           {{created{"r1", ""}, ""}, {wants("n"), ""}, {withdrawn{"n"}, ""}, {whole("r1", ""), ""}},
+	"an ask vanishes":                     {{wants("n"), "ask a1"}, {elapsed{timerAsk, 1}, "ask a2"}, {elapsed{timerAsk, 2}, "lost n"}},
+	"a model that keeps no metadata":      {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, "given n"}, {wants("m"), "ask a2"}, {created{"r2", ""}, ""}, {whole("r2", ""), "given m"}},
+	"a client's ask vanishes":             {{clientAsked{"c1"}, "forward c1"}, {clientAsked{"c2"}, ""}, {elapsed{timerAsk, 1}, "forward c2"}},
+	"answers to nothing ask all the same": {{uttered{"n", "k9", handoff.FloorUnlessSpoke}, "ask a1"}},
+}
+
 func TestFloor(t *testing.T) {
-	ask := func(id string) uttered { return uttered{id, "", handoff.FloorAsk} }
-	whole := func(r, tag string) ended { return ended{r, tag, statusCompleted, true} }
-	for name, script := range map[string][]line{
-		"at once when quiet": {{ask("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"}},
-		"several wants, one ask": {
-			{created{"r1", ""}, ""}, {ask("n"), ""}, {ask("m"), ""}, {whole("r1", ""), "ask a1"},
-			{created{"r2", "a1"}, ""}, {whole("r2", "a1"), "given n,m"},
-		},
-		"voice detection satisfies nobody": {
-			{ask("n"), "ask a1"}, {created{"vad", ""}, ""}, {refused{"a1"}, ""}, {whole("vad", ""), "ask a2"},
-		},
-		"voice detection between ask and response": {
-			{ask("n"), "ask a1"}, {created{"vad", ""}, ""}, {whole("vad", ""), ""}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"},
-		},
-		"an older end clears nothing newer": {
-			{created{"r1", ""}, ""}, {created{"r2", ""}, ""}, {ask("n"), ""}, {whole("r1", ""), ""}, {whole("r2", ""), "ask a1"},
-		},
-		"refused by a response never seen": {
-			{ask("n"), "ask a1"}, {refused{"a1"}, ""}, {whole("ghost", ""), "ask a2"},
-		},
-		"refused, and nothing ever ends": {
-			{ask("n"), "ask a1"}, {refused{"a1"}, ""}, {elapsed{timerUnknown, 1}, "ask a2"},
-		},
-		"done without created": {{ask("n"), "ask a1"}, {whole("r1", "a1"), "given n"}, {ask("m"), "ask a2"}},
-		"the client goes first": {
-			{created{"r1", ""}, ""}, {ask("n"), ""}, {clientAsked{"c1"}, ""}, {clientAsked{"c2"}, ""}, {whole("r1", ""), "forward c1"},
-			{created{"r2", "c1"}, ""}, {whole("r2", "c1"), "forward c2"}, {created{"r3", "c2"}, ""}, {whole("r3", "c2"), "ask a1"},
-		},
-		"the client may ask while it speaks": {{speech{true}, ""}, {ask("n"), ""}, {clientAsked{"c1"}, "forward c1"}},
-		"failed twice": {
-			{ask("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusFailed, false}, "ask a2"},
-			{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusFailed, false}, "lost n"},
-		},
-		"cut short after a word": {{ask("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, true}, "given n"}},
-		"cut short before a word, for ever": {
-			{ask("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, false}, "ask a2"},
-			{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusCancelled, false}, "ask a3"},
-			{created{"r3", "a3"}, ""}, {ended{"r3", "a3", statusCancelled, false}, "lost n"},
-		},
-		"rejected twice": {{ask("n"), "ask a1"}, {rejected{"a1"}, "ask a2"}, {rejected{"a2"}, "lost n"}},
-		"the caller speaks": {
-			{speech{true}, ""}, {ask("n"), ""}, {speech{false}, ""}, {created{"r1", ""}, ""}, {whole("r1", ""), "ask a1"},
-		},
-		"voice detection stays silent": {{speech{true}, ""}, {ask("n"), ""}, {speech{false}, ""}, {elapsed{timerVAD, 1}, "ask a1"}},
-		"an old alarm means nothing": {
-			{speech{true}, ""}, {ask("n"), ""}, {speech{false}, ""}, {speech{true}, ""}, {speech{false}, ""}, {elapsed{timerVAD, 1}, ""},
-		},
-		"voice detection that does not answer":   {{listening{false, false}, ""}, {speech{true}, ""}, {ask("n"), ""}, {speech{false}, "ask a1"}},
-		"what the caller said was thrown away":   {{speech{true}, ""}, {ask("n"), ""}, {hushed{}, "ask a1"}},
-		"playback drains":                        {{sounding{true}, ""}, {ask("n"), ""}, {sounding{false}, "ask a1"}},
-		"no turn detection":                      {{listening{true, false}, ""}, {ask("n"), ""}, {clientAsked{"c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "given n"}},
-		"riding along with a failure":            {{listening{true, false}, ""}, {ask("n"), ""}, {clientAsked{"c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {ended{"r1", "c1", statusFailed, false}, ""}, {clientAsked{"c2"}, "forward c2"}},
-		"turn detection comes back":              {{listening{true, false}, ""}, {ask("n"), ""}, {listening{false, true}, "ask a1"}},
-		"with turn detection nobody rides along": {{created{"r0", ""}, ""}, {ask("n"), ""}, {clientAsked{"c1"}, ""}, {whole("r0", ""), "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
-		"siblings": {
-			{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
-			{uttered{"n", "k1", handoff.FloorAsk}, ""}, {uttered{"m", "k2", handoff.FloorAsk}, "ask a1"},
-		},
-		"siblings that take too long": {
-			{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
-			{uttered{"n", "k1", handoff.FloorAsk}, ""}, {elapsed{timerSiblings, 1}, "ask a1"},
-		},
-		"a silent sibling frees the other": {
-			{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
-			{uttered{"n", "k1", handoff.FloorAsk}, ""}, {uttered{"m", "k2", handoff.FloorNone}, "ask a1"},
-		},
-		"unless spoke: spoke later": {
-			{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {spoke{"r1"}, ""}, {whole("r1", ""), "silent n"},
-		},
-		"unless spoke: did not": {
-			{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {ended{"r1", "", statusCompleted, false}, "ask a1"},
-		},
-		"unless spoke: another wants to":      {{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {ask("m"), ""}, {whole("r1", ""), "silent n; ask a1"}},
-		"the model did not take it":           {{created{"r1", ""}, ""}, {ask("n"), ""}, {withdrawn{"n"}, ""}, {whole("r1", ""), ""}},
-		"an ask vanishes":                     {{ask("n"), "ask a1"}, {elapsed{timerAsk, 1}, "ask a2"}, {elapsed{timerAsk, 2}, "lost n"}},
-		"a model that keeps no metadata":      {{ask("n"), "ask a1"}, {created{"r1", ""}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, "given n"}, {ask("m"), "ask a2"}, {created{"r2", ""}, ""}, {whole("r2", ""), "given m"}},
-		"a client's ask vanishes":             {{clientAsked{"c1"}, "forward c1"}, {clientAsked{"c2"}, ""}, {elapsed{timerAsk, 1}, "forward c2"}},
-		"answers to nothing ask all the same": {{uttered{"n", "k9", handoff.FloorUnlessSpoke}, "ask a1"}},
-	} {
+	for name, script := range floorScripts {
 		t.Run(name, func(t *testing.T) {
 			f := newFloor()
 			f.step(configured{})

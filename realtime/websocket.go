@@ -43,6 +43,13 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	model, fault := f.dialModel(dialing, query.Get("model"), r.Header)
 	stop()
 	cancel()
+	if ctx.Err() != nil { // the dial was cut, and is not to blame
+		if fault == nil {
+			_ = model.conn.Close()
+		}
+		writeError(w, handoff.Fault(handoff.CodeShutdown, "", ""))
+		return
+	}
 	if fault != nil {
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 		writeError(w, fault)

@@ -122,6 +122,16 @@ func (h *house) call(query string) (client, model *websocket.Conn) {
 	return client, model
 }
 
+// eventually waits until something is true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for until := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
 // expect reads the next event and checks its type.
 func expect(t *testing.T, conn *websocket.Conn, want string) string {
 	t.Helper()
