@@ -25,7 +25,7 @@ type Conn struct {
 	mu      sync.Mutex
 	threads map[string]*thread // Guarded by mu: those that somebody attached or is attaching
 
-	forgotten atomic.Uint64 // turns forgotten before anybody followed them
+	forgotten atomic.Uint64 // turns forgotten to make room
 }
 
 // Attach resumes a thread and subscribes to it, once for all who attach it.

@@ -14,7 +14,7 @@ import (
 const (
 	restGrace   = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
 	startGrace  = 10 * time.Second // a started turn shows itself
-	settlePause = time.Second // after a reading that decided nothing; doubled each time
+	settlePause = time.Second      // after a reading that decided nothing; doubled each time
 	settleMax   = 30 * time.Second
 )
 
@@ -25,6 +25,7 @@ var (
 	errDetached = errors.New("detached")
 	errBurst    = errors.New("updates came faster than they were read")
 	errMissing  = errors.New("the turn is not in its thread")
+	errFollowed = errors.New("the turn is followed already")
 )
 
 // A follower reads one turn.
@@ -42,7 +43,13 @@ type follower struct {
 // repeated; what was heard since is, also when Follow is called late.
 func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
-		f := &follower{agent: a, turn: a.thread.follow(id)}
+		k, err := a.thread.follow(id)
+		if err != nil {
+			yield(nil, a.name().fault(err, handoff.CodeInternal, handoff.CodeInternal))
+			return
+		}
+		defer a.thread.leave(k)
+		f := &follower{agent: a, turn: k}
 		for {
 			for u := range a.thread.updates(f.turn) {
 				if !yield(u, nil) {
@@ -136,8 +143,8 @@ func nextPause(pause time.Duration) time.Duration {
 	return min(max(2*pause, settlePause), settleMax)
 }
 
-// follow begins to read a turn.
-func (t *thread) follow(id handoff.TurnID) *turn {
+// follow begins to read a turn. Two readers would take each other's updates.
+func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.findLocked(id)
@@ -145,8 +152,18 @@ func (t *thread) follow(id handoff.TurnID) *turn {
 		k = t.turnLocked(id)
 		k.resting = t.running != id // nothing will be heard of it: read what became of it
 	}
-	k.read = true
-	return k
+	if k.reading {
+		return nil, errFollowed
+	}
+	k.reading = true
+	return k, nil
+}
+
+// leave ends reading a turn; somebody else may go on.
+func (t *thread) leave(k *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k.reading = false
 }
 
 // updates yields what is kept of a turn, oldest first.

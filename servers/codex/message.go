@@ -66,7 +66,11 @@ func encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame = bytes.ToValidUTF8(frame, []byte("\ufffd"))
+	return bounded(bytes.ToValidUTF8(frame, []byte("\ufffd")))
+}
+
+// bounded refuses a frame that the server would drop the connection for.
+func bounded(frame []byte) ([]byte, error) {
 	if len(frame) > maxFrame {
 		return nil, errFrameTooLarge
 	}

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// maxTurns is how many turns of a thread are kept for a follower. The oldest that nobody follows is
-// forgotten first: a turn is followed soon after it starts or not at all.
+// maxTurns is how many turns of a thread are kept for a follower. When there are more, one is forgotten:
+// a turn is followed soon after it starts or not at all.
 const maxTurns = 8
 
 // A thread is one subscription, shared by all who attached it. The reader writes it, followers read it.
@@ -18,7 +18,7 @@ type thread struct {
 	id   string        // Set once
 	gate chan struct{} // Set once, holds one: whoever resumes, starts, steers, interrupts or unsubscribes
 
-	forgotten *atomic.Uint64 // Set once: counts turns forgotten before anybody followed them
+	forgotten *atomic.Uint64 // Set once: counts turns forgotten to make room
 
 	mu         sync.Mutex
 	refs       int                                  // Guarded by the mu of Conn: attachments
@@ -39,7 +39,7 @@ type turn struct {
 	spool   spool          // Guarded by the thread's mu
 	ours    bool           // Guarded by the thread's mu: we started it on this connection
 	resting bool           // Guarded by the thread's mu: the thread rests although the turn has not ended
-	read    bool           // Guarded by the thread's mu: somebody follows or followed it
+	reading bool           // Guarded by the thread's mu: somebody follows it
 }
 
 func newThread(id string, forgotten *atomic.Uint64) *thread {
@@ -94,16 +94,20 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	return k
 }
 
-// forgetOneLocked makes room: an ended turn that nobody follows, else one that is not ours, else the oldest.
+// forgetOneLocked makes room. Others' turns go first, the ended ones among them foremost; then ours.
 func (t *thread) forgetOneLocked() {
-	i := slices.IndexFunc(t.turns, func(k *turn) bool { return !k.read && k.tracker.ended })
-	if i < 0 {
-		i = slices.IndexFunc(t.turns, func(k *turn) bool { return !k.read && !k.ours })
+	i := -1
+	for _, may := range []func(*turn) bool{
+		func(k *turn) bool { return !k.reading && !k.ours && k.tracker.ended },
+		func(k *turn) bool { return !k.reading && !k.ours },
+		func(k *turn) bool { return !k.reading },
+	} {
+		if i = slices.IndexFunc(t.turns, may); i >= 0 {
+			break
+		}
 	}
 	i = max(i, 0)
-	if !t.turns[i].read {
-		t.forgotten.Add(1)
-	}
+	t.forgotten.Add(1)
 	t.turns = slices.Delete(t.turns, i, i+1)
 }
 

@@ -1,0 +1,274 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+func TestAttach(t *testing.T) {
+	for name, c := range map[string]struct {
+		status, turns   string
+		running, newest handoff.TurnID
+	}{
+		"rests":          {idle, turnJSON(turn1, "completed", true), "", turn1},
+		"runs":           {active, turnJSON(turn2, "inProgress", false) + "," + turnJSON(turn1, "completed", true), turn2, turn2},
+		"interrupted":    {idle, turnJSON(turn1, "interrupted", true), "", turn1},
+		"has no turns":   {idle, "", "", ""},
+		"failed at last": {`{"type":"systemError"}`, turnJSON(turn1, "failed", true), "", turn1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+				resume := f.expect("thread/resume")
+				var p threadResumeParams
+				if err := json.Unmarshal(resume.Params, &p); err != nil || p.ThreadID != thread1 || !p.ExcludeTurns || p.InitialTurnsPage.Limit == 0 {
+					t.Errorf("thread/resume %s", resume.Params)
+				}
+				f.reply(resume, threadJSON(thread1, c.status, c.turns))
+				at := a.get(t)
+				if at.Running != c.running || at.Newest != c.newest || at.Target.Thread != thread1 || at.Title != "fix the login page please" {
+					t.Errorf("attached %+v", at)
+				}
+				f.quiet()
+			})
+		})
+	}
+}
+
+// TestAttachDoubt: at its edges a turn is reported as interrupted although it runs or has completed.
+func TestAttachDoubt(t *testing.T) {
+	for name, c := range map[string]struct {
+		reads   []string
+		running handoff.TurnID
+		took    time.Duration
+	}{
+		"completed after 100 ms": {[]string{turnJSON(turn1, "completed", true)}, "", 100 * time.Millisecond},
+		"runs":                   {[]string{turnJSON(turn1, "inProgress", false)}, turn1, 100 * time.Millisecond},
+		"runs after 500 ms":      {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "inProgress", false)}, turn1, 500 * time.Millisecond},
+		"cut by a crash":         {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, "", 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				begin := time.Now()
+				a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+				f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
+				for i, page := range c.reads {
+					sleep(doubts[i])
+					f.reply(f.expect("thread/turns/list"), `{"data":[`+page+`],"nextCursor":null}`)
+				}
+				if at := a.get(t); at.Running != c.running || at.Newest != turn1 {
+					t.Errorf("attached %+v", at)
+				}
+				if took := time.Since(begin); took != c.took {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// TestAttachHearsLater: what comes after the response is newer than the snapshot in it.
+func TestAttachHearsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		resume := f.expect("thread/resume")
+		f.say(`{"id":%s,"result":%s}`+"\n"+`{"method":"turn/completed","params":{"threadId":%q,"turn":%s}}`,
+			resume.ID, threadJSON(thread1, active, turnJSON(turn1, "inProgress", false)), thread1, turnJSON(turn1, "completed", true))
+		f.turnStarted(turn2)
+		at := a.get(t)
+		synctest.Wait()
+		again, err := link.Conn.Attach(t.Context(), thread1)
+		if err != nil || again.Running != turn2 || again.Newest != turn2 {
+			t.Errorf("attached %+v %v", again, err)
+		}
+		if at.Running == turn1 {
+			t.Errorf("the ended turn reads as running")
+		}
+	})
+}
+
+func TestAttachRefused(t *testing.T) {
+	for text, code := range map[string]handoff.Code{
+		"no rollout found for thread id " + thread1:                                            handoff.CodeSessionGone,
+		"thread not found: " + thread1:                                                         handoff.CodeSessionGone,
+		"session " + thread1 + " is archived. Run `codex unarchive x` to unarchive it first.":  handoff.CodeSessionArchived,
+		"thread " + thread1 + " already has an active writer":                                  handoff.CodeSessionInUse,
+		"invalid thread id: invalid character: expected an optional prefix of `urn:uuid:`":     handoff.CodeUnknownSession,
+		"invalid session id: invalid length: expected length 32 for simple format, found 0":    handoff.CodeUnknownSession,
+		"Invalid request: unknown variant `thread/resume`, expected one of `thread not found`": handoff.CodeRefused,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+			f.refuse(f.expect("thread/resume"), -32600, text)
+			if e := a.wantCode(t, code); e.Subject == "" || e.Subject == thread1 {
+				t.Errorf("%s: subject %q", text, e.Subject)
+			}
+			f.quiet()
+			if n := len(link.Conn.(*Conn).threads); n != 0 {
+				t.Errorf("%d threads kept", n)
+			}
+		})
+	}
+}
+
+func TestAttachMismatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		f.reply(f.expect("thread/resume"), threadJSON(turn2, idle, ""))
+		left := f.expect("thread/unsubscribe")
+		var p threadParams
+		if err := json.Unmarshal(left.Params, &p); err != nil || p.ThreadID != turn2 {
+			t.Errorf("left %s", left.Params)
+		}
+		f.reply(left, `{"status":"unsubscribed"}`)
+		a.wantCode(t, handoff.CodeSessionMismatch)
+		f.quiet()
+	})
+}
+
+func TestAttachLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		f.expect("thread/resume")
+		f.close()
+		a.wantCode(t, handoff.CodeUnreachable)
+		<-link.Done
+		call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }).wantCode(t, handoff.CodeUnreachable)
+	})
+}
+
+// TestAttachShared: one subscription serves all who attach, and ends with the last.
+func TestAttachShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		get := func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }
+		one, two := call(get), call(get)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)))
+		first, second := one.get(t), two.get(t)
+		f.quiet()
+		if second.Newest != turn1 || first.Title != second.Title {
+			t.Errorf("attached %+v and %+v", first, second)
+		}
+		for range 2 { // closing twice counts once
+			if err := first.Agent.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		f.quiet()
+		closed := callErr(second.Agent.Close)
+		unsubscribe := f.expect("thread/unsubscribe")
+		third := call(get) // waits until that is over
+		f.quiet()
+		f.reply(unsubscribe, `{"status":"unsubscribed"}`)
+		closed.get(t)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, ""))
+		third.get(t)
+		call(func() (handoff.TurnID, error) { return first.Agent.Start(t.Context(), handoff.Turn{Prompt: "x"}) }).
+			wantCode(t, handoff.CodeUnreachable)
+	})
+}
+
+func TestCloseIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		begin := time.Now()
+		if err := at.Agent.Close(); err == nil {
+			t.Error("no error")
+		}
+		if took := time.Since(begin); took != detachTimeout {
+			t.Errorf("took %v", took)
+		}
+		if n := len(link.Conn.(*Conn).threads); n != 0 {
+			t.Errorf("%d threads kept", n)
+		}
+	})
+}
+
+func TestCancelledAttachUnsubscribes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(ctx, thread1) })
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
+		synctest.Wait()
+		cancel() // while it doubts
+		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
+		a.wantCode(t, handoff.CodeUnreachable)
+	})
+}
+
+func TestCreate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{Model: "m", Approval: "untrusted", Sandbox: "read-only"})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "/src") })
+		begin := f.expect("thread/start")
+		if string(begin.Params) != `{"cwd":"/src","model":"m","approvalPolicy":"untrusted","sandbox":"read-only"}` {
+			t.Errorf("thread/start %s", begin.Params)
+		}
+		f.reply(begin, fmt.Sprintf(`{"thread":{"id":%q,"preview":"","status":%s},"approvalPolicy":"untrusted","sandbox":{"type":"readOnly"}}`, thread1, idle))
+		at := a.get(t)
+		if at.Target.Thread != thread1 || at.Running != "" || at.Title != "" {
+			t.Errorf("created %+v", at)
+		}
+		start(t, f, at)
+	})
+}
+
+func TestCreateLeavesDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "") })
+		begin := f.expect("thread/start")
+		if string(begin.Params) != `{}` {
+			t.Errorf("thread/start %s", begin.Params)
+		}
+		f.refuse(begin, -32600, "failed to load configuration: Model provider `zzz` not found")
+		a.wantCode(t, handoff.CodeRefused)
+	})
+}
+
+// TestCreateRefusesLooserPolicy: a thread that may do more than configured is left, not used.
+func TestCreateRefusesLooserPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{Sandbox: "read-only"})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "") })
+		f.reply(f.expect("thread/start"), fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":{"granular":{}},"sandbox":{"type":"dangerFullAccess"}}`, thread1))
+		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
+		a.wantCode(t, handoff.CodeRefused)
+	})
+}
+
+func TestPolicy(t *testing.T) {
+	for _, c := range []struct {
+		effective, configured string
+		above                 bool
+	}{
+		{"readOnly", "read-only", false},
+		{"workspaceWrite", "read-only", true},
+		{"dangerFullAccess", "workspace-write", true},
+		{"readOnly", "danger-full-access", false},
+		{"externalSandbox", "read-only", false},
+		{"dangerFullAccess", "", false},
+	} {
+		if above(sandboxRank, c.effective, c.configured) != c.above {
+			t.Errorf("%s over %s", c.effective, c.configured)
+		}
+	}
+	loose := &threadResult{ApprovalPolicy: json.RawMessage(`"never"`)}
+	if !looser(loose, Config{Approval: "on-request"}) || looser(loose, Config{Approval: "never"}) {
+		t.Error("approvals")
+	}
+}

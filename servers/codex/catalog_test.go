@@ -1,0 +1,179 @@
+package codex
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+func TestList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		list := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1000) })
+		frame := f.expect("thread/list")
+		if string(frame.Params) != `{"limit":100,"sortKey":"recency_at","sortDirection":"desc","modelProviders":[]}` {
+			t.Errorf("thread/list %s", frame.Params)
+		}
+		f.reply(frame, `{"data":[`+
+			`{"id":"a","name":" Auth  refactor ","preview":"x","cwd":"/src","updatedAt":5,"recencyAt":9,"status":{"type":"active","activeFlags":["waitingOnApproval"]},"gitInfo":{"branch":"main","sha":"1"}},`+
+			`{"id":"b","name":null,"preview":"one two three four five six seven eight nine","cwd":"/b","updatedAt":5,"recencyAt":null,"status":{"type":"active","activeFlags":[]},"gitInfo":null},`+
+			`{"id":"c","status":{"type":"notLoaded"},"gitInfo":{"branch":null}},{"id":"d","status":{"type":"systemError"}},{"id":"e","status":{"type":"someday"}}]}`)
+		want := []servers.Thread{
+			{ID: "a", Title: "Auth refactor", Dir: "/src", Branch: "main", Updated: time.Unix(9, 0), Status: handoff.SessionWaiting},
+			{ID: "b", Title: "one two three four five six seven eight", Dir: "/b", Updated: time.Unix(5, 0), Status: handoff.SessionRunning},
+			{ID: "c", Updated: time.Unix(0, 0), Status: handoff.SessionUnknown},
+			{ID: "d", Updated: time.Unix(0, 0), Status: handoff.SessionIdle},
+			{ID: "e", Updated: time.Unix(0, 0), Status: handoff.SessionUnknown},
+		}
+		if diff := cmp.Diff(want, list.get(t)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func read(t *testing.T, link *servers.Link, lines int) async[servers.Text] {
+	return call(func() (servers.Text, error) { return link.Catalog.Read(t.Context(), thread1, lines) })
+}
+
+func TestRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		text := read(t, link, 6)
+		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
+		frame := f.expect("thread/turns/list")
+		if string(frame.Params) != fmt.Sprintf(`{"threadId":%q,"limit":6,"itemsView":"full"}`, thread1) {
+			t.Errorf("thread/turns/list %s", frame.Params)
+		}
+		f.reply(frame, `{"data":[`+
+			`{"id":"2","status":"completed","items":[{"type":"userMessage","id":"u2","content":[{"type":"text","text":"run it"},{"type":"image","url":"x"}]},`+
+			`{"type":"reasoning","id":"r","summary":["hm"],"content":[]},{"type":"commandExecution","id":"c","command":"/bin/bash -lc 'go test ./...'","status":"failed","exitCode":1,"aggregatedOutput":"secret"},`+
+			`{"type":"fileChange","id":"e","changes":[{"path":"/a"},{"path":"/b"}],"status":"completed"},{"type":"mcpToolCall","id":"m","server":"lab","tool":"ask","status":"completed"},`+
+			`{"type":"contextCompaction","id":"k"},{"type":"agentMessage","id":"a2","text":"`+strings.Repeat("é", 700)+`"}]},`+
+			`{"id":"1","status":"completed","items":[{"type":"userMessage","id":"u1","content":[{"type":"text","text":"hello"}]},{"type":"agentMessage","id":"a1","text":" hi "}]}],"nextCursor":"more"}`)
+		got := text.get(t)
+		want := servers.Text{
+			Thread: servers.Thread{ID: thread1, Title: "fix the login page please", Dir: "/src", Updated: time.Unix(2, 0), Status: handoff.SessionIdle},
+			Lines: []handoff.Line{
+				{Role: "agent", Text: "hi"},
+				{Role: "user", Text: "run it"},
+				{Role: "command", Text: "go test ./..."},
+				{Role: "edit", Text: "/a, /b"},
+				{Role: "tool", Text: "lab.ask"},
+				{Role: "agent", Text: strings.Repeat("é", maxLineRunes-1) + "…"},
+			},
+			More: 2, // one line, and older turns
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestReadNeverRan: both wordings, of a thread that is loaded and of one that is not.
+func TestReadNeverRan(t *testing.T) {
+	for _, text := range []string{
+		"list_turns is not supported yet",
+		"thread " + thread1 + " is not materialized yet; thread/turns/list is unavailable before first user message",
+		"ephemeral threads do not support thread/turns/list",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			r := read(t, link, 6)
+			f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
+			f.refuse(f.expect("thread/turns/list"), -32601, text)
+			if got := r.get(t); got.Thread.ID != thread1 || len(got.Lines) != 0 || got.More != 0 {
+				t.Errorf("read %+v", got)
+			}
+		})
+	}
+}
+
+func TestReadFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		r := read(t, link, 6)
+		f.refuse(f.expect("thread/read"), -32600, "thread not loaded: "+thread1)
+		r.wantCode(t, handoff.CodeSessionGone)
+
+		r = read(t, link, 6)
+		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
+		f.expect("thread/turns/list")
+		f.close()
+		r.wantCode(t, handoff.CodeUnreachable)
+	})
+}
+
+func TestText(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{clip("abc", 3), "abc"},
+		{clip("abcd", 3), "ab…"},
+		{clip("ééé", 3), "ééé"},
+		{clip("éééé", 3), "éé…"},
+		{clip("", 3), ""},
+		{tail("abc", 3), "abc"},
+		{tail("abcd", 3), "bcd"},
+		{tail("aéé", 3), "é"},
+		{plainCommand("/bin/bash -lc 'go test ./... | head'"), "go test ./... | head"},
+		{plainCommand(`/usr/bin/zsh -lc "ls -l"`), "ls -l"},
+		{plainCommand("/bin/sh -lc ls"), "ls"},
+		{plainCommand("bash -lc 'echo '\\''x'\\'''"), "bash -lc 'echo '\\''x'\\'''"},
+		{plainCommand(`bash -lc "echo $HOME; \"x\""`), `bash -lc "echo $HOME; \"x\""`},
+		{plainCommand("echo x; bash -lc 'rm y'"), "echo x; bash -lc 'rm y'"},
+		{plainCommand("bash -lc 'a' 'b'"), "bash -lc 'a' 'b'"},
+		{plainCommand("bash -lc a b"), "bash -lc a b"},
+		{plainCommand("bash -lc '"), "bash -lc '"},
+		{plainCommand(""), ""},
+		{serverVersion("switchboard/0.169.0 (Debian)"), "0.169.0"},
+		{serverVersion("x/1"), "1"},
+		{serverVersion("nothing"), ""},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("/bin/bash -lc 'go test'", 3)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = 1 + max(n, -n)%100
+		if n < 1 {
+			return
+		}
+		if got := clip(text, n); len([]rune(got)) > n && got != text || len([]rune(text)) <= n && got != text {
+			t.Errorf("clip %q to %d: %q", text, n, got)
+		}
+		if got := tail(text, n); len(got) > n || !strings.HasSuffix(text, got) {
+			t.Errorf("tail %q to %d: %q", text, n, got)
+		}
+		if got := plainCommand(text); !strings.Contains(text, got) {
+			t.Errorf("plain %q: %q", text, got)
+		}
+	})
+}
+
+func TestItems(t *testing.T) {
+	long := strings.Repeat("x", maxOutput) + "end"
+	output, namespace := long, "router"
+	for _, c := range []struct {
+		wire wireItem
+		want handoff.Item
+	}{
+		{wireItem{Type: typeCommand, ID: "c", Command: "ls", Status: "declined", AggregatedOutput: &output}, handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Output: long[3:], Failed: true}},
+		{wireItem{Type: typeDynamicTool, ID: "d", Namespace: &namespace, Tool: "handoff"}, handoff.Item{ID: "d", Kind: handoff.ItemToolCall, Text: "router.handoff"}},
+		{wireItem{Type: typeWebSearch, ID: "w", Query: "go 1.26"}, handoff.Item{ID: "w", Kind: handoff.ItemToolCall, Text: "web search go 1.26"}},
+		{wireItem{Type: typePlan, ID: "p", Text: "1. do"}, handoff.Item{ID: "p", Kind: handoff.ItemOther, Text: "1. do"}},
+		{wireItem{Type: "sleep", ID: "s"}, handoff.Item{ID: "s", Kind: handoff.ItemOther, Text: "sleep"}},
+	} {
+		if diff := cmp.Diff(c.want, c.wire.item()); diff != "" {
+			t.Errorf("%s: %s", c.wire.Type, diff)
+		}
+	}
+}

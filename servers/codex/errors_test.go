@@ -1,0 +1,113 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestClassify holds the table against every error that was recorded, and against those seen since.
+func TestClassify(t *testing.T) {
+	want := map[string]refusal{
+		"no rollout found for thread id":   refusedGone,
+		"thread not loaded":                refusedGone,
+		"thread not found":                 refusedUnloaded,
+		"is archived":                      refusedArchived,
+		"no active turn":                   refusedNoTurn,
+		"expected active turn id":          refusedNoTurn,
+		"list_turns is not supported yet":  refusedNeverRan,
+		"ephemeral threads do not support": refusedNeverRan,
+		"invalid thread id":                refusedBadID,
+	}
+	seen := map[string]bool{}
+	for _, name := range transcripts {
+		for _, l := range readTranscript(t, name) {
+			m, kind := parse(l.Msg)
+			if l.Dir != "<" || kind != kindResponse || m.Error == nil {
+				continue
+			}
+			expect := refusedOther
+			for part, is := range want {
+				if strings.Contains(m.Error.Message, part) && !strings.HasPrefix(m.Error.Message, "Invalid request") {
+					expect, seen[part] = is, true
+				}
+			}
+			if got := classify(m.Error); got != expect {
+				t.Errorf("%q is %d, want %d", clip(m.Error.Message, 80), got, expect)
+			}
+		}
+	}
+	for _, part := range []string{"no rollout found for thread id", "thread not found", "no active turn", "expected active turn id", "thread not loaded"} {
+		if !seen[part] {
+			t.Errorf("%q was not recorded", part)
+		}
+	}
+}
+
+func TestClassifyMore(t *testing.T) {
+	for _, c := range []struct {
+		e    rpcError
+		want refusal
+	}{
+		{rpcError{Code: -32001, Message: "Server overloaded; retry later."}, refusedOverloaded},
+		{rpcError{Code: -32001}, refusedOverloaded},
+		{rpcError{Code: -32602, Message: "x", Data: json.RawMessage(`{"input_error_code":"input_too_large"}`)}, refusedTooLarge},
+		{rpcError{Code: -32600, Message: "thread 01a already has an active writer"}, refusedInUse},
+		{rpcError{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, refusedGone},
+		{rpcError{Code: -32600, Message: "Thread Not Found: 01a"}, refusedUnloaded},
+		{rpcError{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"}, refusedOther},
+		{rpcError{}, refusedOther},
+	} {
+		if got := classify(&c.e); got != c.want {
+			t.Errorf("%v is %d, want %d", &c.e, got, c.want)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	n := naming{server: "bigpc"}
+	for _, c := range []struct {
+		err     error
+		code    handoff.Code
+		subject string
+	}{
+		{&notSentError{errors.New("x")}, handoff.CodeUnreachable, "bigpc"},
+		{&unansweredError{errors.New("x")}, handoff.CodeUnknownStart, "bigpc"},
+		{&notSentError{errTooMany}, handoff.CodeOverloaded, "bigpc"},
+		{&notSentError{errFrameTooLarge}, handoff.CodeTooLarge, "the request"},
+		{&rpcError{Code: -32600, Message: "no rollout found for thread id 1"}, handoff.CodeSessionGone, "you named"},
+		{&rpcError{Code: -32603, Message: "boom"}, handoff.CodeRefused, "bigpc"},
+		{handoff.Fault(handoff.CodeBusy, "bigpc", ""), handoff.CodeBusy, "bigpc"},
+	} {
+		got := n.fault(c.err, handoff.CodeUnreachable, handoff.CodeUnknownStart)
+		if got.Code != c.code || got.Subject != c.subject {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+	named := naming{"bigpc", "auth refactor"}.fault(&rpcError{Message: "session 1 is archived."}, "", "")
+	if named.Spoken() != "The session auth refactor is archived." {
+		t.Errorf("says %q", named.Spoken())
+	}
+}
+
+// FuzzClassify: whatever a server writes has a code of the vocabulary, a bounded detail, and the same
+// meaning whatever id stands in it.
+func FuzzClassify(f *testing.F) {
+	for _, row := range refusals {
+		f.Add(-32600, row.text+": 01a1fad6", []byte(`{"input_error_code":"x"}`))
+	}
+	f.Fuzz(func(t *testing.T, code int, text string, data []byte) {
+		e := &rpcError{Code: code, Message: text, Data: data}
+		fault := naming{server: "x"}.fault(e, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		if _, ok := handoff.Codes()[fault.Code]; !ok || len([]rune(fault.Detail)) > maxDetail {
+			t.Errorf("%q: %v", text, fault)
+		}
+		e2 := &rpcError{Code: code, Message: text + " 01a1fad6-4251-7f03-9342-b774b1666951", Data: data}
+		if classify(e) != refusedOther && classify(e) != classify(e2) {
+			t.Errorf("%q changes its meaning", text)
+		}
+	})
+}

@@ -1,0 +1,394 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// pipeWire is a transport over one end of a net.Pipe.
+type pipeWire struct {
+	*stream
+	conn net.Conn
+}
+
+func newPipeWire(conn net.Conn) *pipeWire { return &pipeWire{newStream(conn, conn), conn} }
+
+func (p *pipeWire) Close() error { return p.conn.Close() }
+
+// A sent is a frame that the client sent.
+type sent struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// A fake is the server's end of a connection, played by a test inside a bubble.
+type fake struct {
+	t    *testing.T
+	conn net.Conn
+	wg   sync.WaitGroup
+
+	mu     sync.Mutex
+	frames []sent // Guarded by mu: received and not taken
+}
+
+// startFake connects a client to a fake and answers its handshake. The client is closed at the end.
+func startFake(t *testing.T, cfg Config) (*fake, *servers.Link) {
+	t.Helper()
+	f, wire := pipeFake(t)
+	type outcome struct {
+		link *servers.Link
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		link, err := connect(t.Context(), withDefaults(cfg), wire)
+		done <- outcome{link, err}
+	}()
+	f.reply(f.expect("initialize"), `{"userAgent":"switchboard/0.169.0 (Debian 12.0.0; x86_64) unknown"}`)
+	f.expect("initialized")
+	o := <-done
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	t.Cleanup(func() { _ = o.link.Conn.Close() })
+	return f, o.link
+}
+
+func withDefaults(cfg Config) Config {
+	if cfg.Name == "" {
+		cfg.Name = "bigpc"
+	}
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	return cfg
+}
+
+// pipeFake returns a fake and the client's transport.
+func pipeFake(t *testing.T) (*fake, *pipeWire) {
+	ours, theirs := net.Pipe()
+	f := &fake{t: t, conn: theirs}
+	f.wg.Go(f.pump)
+	t.Cleanup(f.close)
+	return f, newPipeWire(ours)
+}
+
+// pump reads what the client sends, so that it never blocks.
+func (f *fake) pump() {
+	s := newStream(f.conn, f.conn)
+	for {
+		line, err := s.Read()
+		if err != nil {
+			return
+		}
+		var frame sent
+		if err := json.Unmarshal(line, &frame); err != nil {
+			panic(fmt.Sprintf("client sent %q: %v", line, err))
+		}
+		f.mu.Lock()
+		f.frames = append(f.frames, frame)
+		f.mu.Unlock()
+	}
+}
+
+// close drops the connection.
+func (f *fake) close() {
+	_ = f.conn.Close()
+	f.wg.Wait()
+}
+
+// take removes the frames received so far, once nothing moves any more.
+func (f *fake) take() []sent {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	frames := f.frames
+	f.frames = nil
+	return frames
+}
+
+// expect returns the next frame, which must be of this method ("" is an answer).
+func (f *fake) expect(method string) sent {
+	f.t.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.frames) == 0 {
+		f.t.Fatalf("client sent nothing, want %q", method)
+	}
+	frame := f.frames[0]
+	f.frames = f.frames[1:]
+	if frame.Method != method {
+		f.t.Fatalf("client sent %q %s, want %q", frame.Method, frame.Params, method)
+	}
+	return frame
+}
+
+// quiet fails if the client sent anything.
+func (f *fake) quiet() {
+	f.t.Helper()
+	if frames := f.take(); len(frames) > 0 {
+		f.t.Fatalf("client sent %q %s, want nothing", frames[0].Method, frames[0].Params)
+	}
+}
+
+// say sends a line.
+func (f *fake) say(format string, args ...any) {
+	if _, err := fmt.Fprintf(f.conn, format+"\n", args...); err != nil {
+		f.t.Errorf("fake cannot send: %v", err)
+	}
+}
+
+func (f *fake) reply(to sent, result string) { f.say(`{"id":%s,"result":%s}`, to.ID, result) }
+
+func (f *fake) refuse(to sent, code int, text string) {
+	f.say(`{"id":%s,"error":{"code":%d,"message":%q}}`, to.ID, code, text)
+}
+
+func (f *fake) notify(method, params string) {
+	f.say(`{"method":%q,"params":%s,"emittedAtMs":1}`, method, params)
+}
+
+// Names used by scripts.
+const (
+	thread1 = "01a1fad6-4251-7f03-9342-b774b1666951"
+	turn1   = "01a1fad6-430e-73b3-8fbc-cee15634900b"
+	turn2   = "01a1fad6-4f8d-73e1-b549-791f50d2bc15"
+)
+
+// threadJSON is the result of thread/resume and thread/start.
+func threadJSON(id, status, turns string) string {
+	page := "null"
+	if turns != "none" {
+		page = `{"data":[` + turns + `],"nextCursor":null}`
+	}
+	return fmt.Sprintf(`{"thread":{"id":%q,"preview":"fix the login page please","name":null,"cwd":"/src","createdAt":1,"updatedAt":2,"recencyAt":2,"status":%s,"gitInfo":null},`+
+		`"approvalPolicy":"never","sandbox":{"type":"readOnly"},"initialTurnsPage":%s}`, id, status, page)
+}
+
+const (
+	idle   = `{"type":"idle"}`
+	active = `{"type":"active","activeFlags":[]}`
+)
+
+func turnJSON(id, status string, completed bool) string {
+	at := "null"
+	if completed {
+		at = "1795212718"
+	}
+	return fmt.Sprintf(`{"id":%q,"status":%q,"completedAt":%s,"items":[],"error":null}`, id, status, at)
+}
+
+func (f *fake) turnStarted(turn string) {
+	f.notify("turn/started", fmt.Sprintf(`{"threadId":%q,"turn":%s}`, thread1, turnJSON(turn, "inProgress", false)))
+}
+
+func (f *fake) turnCompleted(turn, status string) {
+	f.notify("turn/completed", fmt.Sprintf(`{"threadId":%q,"turn":%s}`, thread1, turnJSON(turn, status, true)))
+}
+
+func (f *fake) status(status string) {
+	f.notify("thread/status/changed", fmt.Sprintf(`{"threadId":%q,"status":%s}`, thread1, status))
+}
+
+func (f *fake) item(method, turn, item string) {
+	f.notify(method, fmt.Sprintf(`{"threadId":%q,"turnId":%q,"item":%s}`, thread1, turn, item))
+}
+
+func (f *fake) messageStarted(turn, id string) {
+	f.item("item/started", turn, fmt.Sprintf(`{"type":"agentMessage","id":%q,"text":"","phase":null}`, id))
+}
+
+func (f *fake) messageDone(turn, id, text string) {
+	f.item("item/completed", turn, fmt.Sprintf(`{"type":"agentMessage","id":%q,"text":%q,"phase":null}`, id, text))
+}
+
+func (f *fake) delta(turn, id, text string) {
+	f.notify("item/agentMessage/delta", fmt.Sprintf(`{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%q}`, thread1, turn, id, text))
+}
+
+// async runs a function of the client while the test plays the server.
+type async[T any] struct{ done chan result[T] }
+
+type result[T any] struct {
+	value T
+	err   error
+}
+
+func call[T any](fn func() (T, error)) async[T] {
+	a := async[T]{make(chan result[T], 1)}
+	go func() {
+		v, err := fn()
+		a.done <- result[T]{v, err}
+	}()
+	return a
+}
+
+// code runs a function that gives nothing but an error.
+func callErr(fn func() error) async[struct{}] {
+	return call(func() (struct{}, error) { return struct{}{}, fn() })
+}
+
+func (a async[T]) get(t *testing.T) T {
+	t.Helper()
+	r := <-a.done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.value
+}
+
+func (a async[T]) wantCode(t *testing.T, code handoff.Code) *handoff.Error {
+	t.Helper()
+	r := <-a.done
+	if r.err == nil {
+		t.Fatalf("no error, want %s", code)
+	}
+	e := handoff.AsError(r.err)
+	if e.Code != code {
+		t.Fatalf("error %v, want %s", r.err, code)
+	}
+	return e
+}
+
+// attach attaches thread1, which rests after turns.
+func attach(t *testing.T, f *fake, link *servers.Link, turns string) handoff.Attached {
+	t.Helper()
+	a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turns))
+	return a.get(t)
+}
+
+// start starts turn1.
+func start(t *testing.T, f *fake, at handoff.Attached) handoff.TurnID {
+	t.Helper()
+	s := call(func() (handoff.TurnID, error) {
+		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Prompt: "fix it"})
+	})
+	f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+	return s.get(t)
+}
+
+// A recorder follows a turn and writes down what it yields.
+type recorder struct {
+	done chan struct{}
+	mu   sync.Mutex
+	got  []handoff.Update // Guarded by mu
+	err  error            // Guarded by mu
+}
+
+func record(ctx context.Context, a handoff.Agent, turn handoff.TurnID) *recorder {
+	r := &recorder{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for u, err := range a.Follow(ctx, turn) {
+			r.mu.Lock()
+			if err != nil {
+				r.err = err
+			} else {
+				r.got = append(r.got, u)
+			}
+			r.mu.Unlock()
+		}
+	}()
+	return r
+}
+
+// lines returns what was yielded so far, deltas of one item joined, one line each.
+func (r *recorder) lines() []string {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lines []string
+	joined := slices.Clone(r.got)
+	for i := 1; i < len(joined); i++ {
+		a, ok1 := joined[i-1].(handoff.Delta)
+		b, ok2 := joined[i].(handoff.Delta)
+		if ok1 && ok2 && a.ItemID == b.ItemID {
+			joined[i-1] = handoff.Delta{ItemID: a.ItemID, Text: a.Text + b.Text}
+			joined = slices.Delete(joined, i, i+1)
+			i--
+		}
+	}
+	for _, u := range joined {
+		lines = append(lines, describe(u))
+	}
+	if r.err != nil {
+		lines = append(lines, "error "+string(handoff.AsError(r.err).Code))
+	}
+	return lines
+}
+
+// describe writes an update as one line.
+func describe(u handoff.Update) string {
+	switch u := u.(type) {
+	case handoff.Started:
+		return "started"
+	case handoff.ItemStarted:
+		return fmt.Sprintf("item %s %s %q", u.Item.Kind, u.Item.ID, u.Item.Text)
+	case handoff.Delta:
+		return fmt.Sprintf("delta %s %q", u.ItemID, clip(u.Text, 60))
+	case handoff.ItemDone:
+		s := fmt.Sprintf("done %s %s %q", u.Item.Kind, u.Item.ID, clip(u.Item.Text, 60))
+		if u.Item.Output != "" {
+			s += fmt.Sprintf(" output %q", clip(u.Item.Output, 60))
+		}
+		if u.Item.Exit != nil {
+			s += fmt.Sprintf(" exit %d", *u.Item.Exit)
+		}
+		if u.Item.Failed {
+			s += " failed"
+		}
+		return s
+	case handoff.ItemDropped:
+		return "dropped " + u.ItemID
+	case handoff.Question:
+		s := fmt.Sprintf("question %s %s %q", lastPart(u.ID), u.Kind, u.Text)
+		if u.Command != "" {
+			s += fmt.Sprintf(" command %q", clip(u.Command, 80))
+		}
+		if len(u.Changes) > 0 {
+			s += fmt.Sprintf(" changes %q", u.Changes)
+		}
+		return s + fmt.Sprintf(" %s", u.Decisions)
+	case handoff.QuestionClosed:
+		return "closed " + lastPart(u.ID)
+	case handoff.TurnEnded:
+		return fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status], clip(u.Text, 60), clip(u.Detail, 80))
+	}
+	return fmt.Sprintf("%T", u)
+}
+
+func lastPart(id handoff.QuestionID) string {
+	return string(id)[strings.LastIndexByte(string(id), ':')+1:]
+}
+
+// want compares lines.
+func want(t *testing.T, got []string, lines ...string) {
+	t.Helper()
+	if !slices.Equal(got, lines) {
+		t.Fatalf("got:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(lines, "\n  "))
+	}
+}
+
+// sleep lets fake time pass.
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

@@ -1,0 +1,264 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+func TestHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, wire := pipeFake(t)
+		dialed := call(func() (*servers.Link, error) { return connect(t.Context(), withDefaults(Config{}), wire) })
+		hello := f.expect("initialize")
+		var p initializeParams
+		if err := json.Unmarshal(hello.Params, &p); err != nil {
+			t.Fatal(err)
+		}
+		if p.ClientInfo.Name != "switchboard" || p.ClientInfo.Version == "" || !p.Capabilities.ExperimentalAPI {
+			t.Errorf("initialize %s", hello.Params)
+		}
+		for _, method := range []string{noteTurnCompleted, noteItemCompleted, noteMessageDelta, noteRequestSettled, noteError} {
+			for _, out := range p.Capabilities.OptOutNotificationMethods {
+				if out == method {
+					t.Errorf("opted out of %s, which is used", method)
+				}
+			}
+		}
+		f.reply(hello, `{"userAgent":"switchboard/0.169.0 (Debian 12.0.0; x86_64) unknown (switchboard; devel)","codexHome":"/x"}`)
+		f.expect("initialized")
+		link := dialed.get(t)
+		if link.Version != "0.169.0" {
+			t.Errorf("version %q", link.Version)
+		}
+		select {
+		case <-link.Done:
+			t.Error("done at once")
+		default:
+		}
+		if err := link.Conn.Close(); err != nil {
+			t.Error(err)
+		}
+		<-link.Done
+	})
+}
+
+func TestHandshakeFails(t *testing.T) {
+	for name, play := range map[string]func(*fake, sent){
+		"silence":  func(f *fake, _ sent) { sleep(handshakeTimeout) },
+		"refusal":  func(f *fake, hello sent) { f.refuse(hello, -32600, "Invalid clientInfo.name") },
+		"hang-up":  func(f *fake, _ sent) { f.close() },
+		"nonsense": func(f *fake, hello sent) { f.say(`{"id":%s,"result":[1]}`, hello.ID) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, wire := pipeFake(t)
+				dialed := call(func() (*servers.Link, error) { return connect(t.Context(), withDefaults(Config{}), wire) })
+				play(f, f.expect("initialize"))
+				code := handoff.CodeUnreachable
+				if name == "refusal" {
+					code = handoff.CodeRefused
+				}
+				if e := dialed.wantCode(t, code); e.Subject != "bigpc" {
+					t.Errorf("subject %q", e.Subject)
+				}
+			})
+		})
+	}
+}
+
+func TestResponsesOutOfOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		one := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		first := f.expect("thread/list")
+		two := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 2) })
+		second := f.expect("thread/list")
+		f.say(`not json`)
+		f.say(`{"id":999,"result":{}}`)
+		f.say(`{"id":"word","result":{}}`)
+		f.reply(second, `{"data":[{"id":"b"}]}`)
+		f.reply(first, `{"data":[{"id":"a"}]}`)
+		if a, b := one.get(t), two.get(t); a[0].ID != "a" || b[0].ID != "b" {
+			t.Errorf("got %v and %v", a, b)
+		}
+		c := link.Conn.(*Conn)
+		if c.peer.malformed.Load() != 2 || c.peer.late.Load() != 1 {
+			t.Errorf("malformed %d late %d", c.peer.malformed.Load(), c.peer.late.Load())
+		}
+	})
+}
+
+func TestInFlightBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		var waiting []async[[]servers.Thread]
+		for range maxInFlight {
+			waiting = append(waiting, call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }))
+		}
+		asked := f.take()
+		if len(asked) != maxInFlight {
+			t.Fatalf("%d requests", len(asked))
+		}
+		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t, handoff.CodeOverloaded)
+		f.quiet()
+		for _, a := range asked {
+			f.reply(a, `{"data":[]}`)
+		}
+		for _, w := range waiting {
+			w.get(t)
+		}
+		last := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		f.reply(f.expect("thread/list"), `{"data":[]}`)
+		last.get(t)
+	})
+}
+
+func TestOverloadedReadsAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		list := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		for try := 1; try < overloadTries; try++ {
+			f.refuse(f.expect("thread/list"), codeOverloaded, "Server overloaded; retry later.")
+			sleep(2 * time.Second)
+		}
+		f.reply(f.expect("thread/list"), `{"data":[]}`)
+		list.get(t)
+
+		list = call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		for range overloadTries {
+			f.refuse(f.expect("thread/list"), codeOverloaded, "Server overloaded; retry later.")
+			sleep(2 * time.Second)
+		}
+		list.wantCode(t, handoff.CodeOverloaded)
+		f.quiet()
+	})
+}
+
+func TestTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		begin := time.Now()
+		call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) }).wantCode(t, handoff.CodeUnreachable)
+		if took := time.Since(begin); took != readTimeout {
+			t.Errorf("took %v", took)
+		}
+		late := f.expect("thread/list")
+		f.reply(late, `{"data":[]}`) // nobody waits for it any more
+		next := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1) })
+		f.reply(f.expect("thread/list"), `{"data":[{"id":"x"}]}`)
+		if got := next.get(t); len(got) != 1 {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+// TestWriteDeadline: a server that does not read is lost, and nobody waits for it longer than that.
+func TestWriteDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, wire := pipeFake(t)
+		_ = f
+		stuck := &stuckWire{pipeWire: wire}
+		p := newPeer(stuck, withDefaults(Config{}).Log, func(message) {})
+		ended := make(chan struct{})
+		go func() { p.run(); close(ended) }()
+		first := callErr(func() error { return p.tell(t.Context(), request{Method: "a"}) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		second := callErr(func() error { return p.tell(ctx, request{Method: "b"}) })
+		if r := <-second.done; !wasNotSent(r.err) {
+			t.Errorf("a frame that never reached the writer: %v", r.err)
+		}
+		if r := <-first.done; r.err == nil || wasNotSent(r.err) {
+			t.Errorf("a frame that may have left: %v", r.err)
+		}
+		<-ended
+		if r := <-callErr(func() error { return p.tell(t.Context(), request{Method: "c"}) }).done; !wasNotSent(r.err) {
+			t.Errorf("after the loss: %v", r.err)
+		}
+	})
+}
+
+// stuckWire writes into nothing until its deadline.
+type stuckWire struct{ *pipeWire }
+
+func (s *stuckWire) Write([]byte) error {
+	time.Sleep(writeTimeout)
+	return errors.New("i/o timeout")
+}
+
+func TestEncodeSanitises(t *testing.T) {
+	frame, err := encode(request{Method: "x", Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(frame); s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
+		t.Errorf("frame %q", frame)
+	}
+	if _, err := bounded(make([]byte, maxFrame+1)); !errors.Is(err, errFrameTooLarge) {
+		t.Errorf("large frame: %v", err)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for frame, want := range map[string]messageKind{
+		`{"method":"a"}`:                       kindNotification,
+		`{"method":"a","id":null}`:             kindNotification,
+		`{"method":"a","id":0,"params":{}}`:    kindRequest,
+		`{"method":"a","id":"x"}`:              kindRequest,
+		`{"id":1,"result":{}}`:                 kindResponse,
+		`{"id":1,"error":{"code":1}}`:          kindResponse,
+		`{"id":1,"result":null}`:               kindResponse,
+		`{"id":1}`:                             kindMalformed,
+		`{}`:                                   kindMalformed,
+		`[]`:                                   kindMalformed,
+		`"x"`:                                  kindMalformed,
+		``:                                     kindMalformed,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`: kindResponse,
+	} {
+		if _, got := parse([]byte(frame)); got != want {
+			t.Errorf("%s: kind %d, want %d", frame, got, want)
+		}
+	}
+}
+
+// FuzzFrames: whatever a server says, the connection neither panics nor waits.
+func FuzzFrames(f *testing.F) {
+	for _, name := range []string{"a-basic-ws", "f-approvals", "j-errors"} {
+		for i, l := range readTranscript(f, name) {
+			if l.Dir == "<" && i%7 == 0 {
+				f.Add([]byte(l.Msg))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		c := &Conn{cfg: Config{Name: "x"}, threads: map[string]*thread{}}
+		th := c.hold(thread1)
+		m, kind := parse(frame)
+		if kind == kindNotification || kind == kindRequest {
+			c.handle(m)
+			m.Params = json.RawMessage(strings.ReplaceAll(string(m.Params), `"threadId":"`, fmt.Sprintf(`"threadId":%q,"_":"`, thread1)))
+			c.handle(m)
+		}
+		if kind == kindResponse {
+			landing(func(r *threadResult) { th.snapshot(r) })(m.Result)
+			landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "") })(m.Result)
+		}
+		for _, k := range th.turns {
+			for u := range th.updates(k) {
+				if u == nil {
+					t.Fatal("nil update")
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package codex
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// transcripts are all that were recorded.
+var transcripts = []string{
+	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
+	"f-approvals", "j-errors", "k-drop-midturn", "r-userinput-perms-mcp", "y-interrupted-ambiguity",
+}
+
+// wireTypes says what each method carries.
+var (
+	paramsOf = map[string]any{
+		"initialize":         initializeParams{},
+		"thread/start":       threadStartParams{},
+		"thread/resume":      threadResumeParams{},
+		"thread/unsubscribe": threadParams{},
+		"thread/read":        threadParams{},
+		"thread/list":        threadListParams{},
+		"thread/turns/list":  turnsListParams{},
+		"thread/items/list":  itemsListParams{},
+		"turn/start":         turnStartParams{},
+		"turn/steer":         turnSteerParams{},
+		"turn/interrupt":     turnInterruptParams{},
+		noteTurnStarted:      note{},
+		noteTurnCompleted:    note{},
+		noteItemStarted:      note{},
+		noteItemCompleted:    note{},
+		noteMessageDelta:     note{},
+		noteOutputDelta:      note{},
+		noteError:            note{},
+		noteThreadStatus:     note{},
+		noteThreadName:       note{},
+		noteThreadClosed:     note{},
+		noteRequestSettled:   note{},
+		askCommand:           askParams{},
+		askFileChange:        askParams{},
+		askPermissions:       askParams{},
+		askInput:             askParams{},
+		askElicitation:       askParams{},
+	}
+	resultOf = map[string]any{
+		"initialize":        initializeResult{},
+		"thread/start":      threadResult{},
+		"thread/resume":     threadResult{},
+		"thread/read":       threadReadResult{},
+		"thread/list":       threadListResult{},
+		"thread/turns/list": turnsPage{},
+		"thread/items/list": itemsListResult{},
+		"turn/start":        turnResult{},
+		"turn/steer":        turnSteerResult{},
+		askCommand:          wireDecision{},
+		askFileChange:       wireDecision{},
+		askPermissions:      wirePermissions{},
+		askInput:            wireAnswers{},
+		askElicitation:      wireElicitation{},
+	}
+)
+
+// unrecorded are fields that stand in the generated schema of codex 0.169.0 and in no transcript.
+var unrecorded = []string{
+	"contextEntry.kind", "contextEntry.value", "itemsListParams.sortDirection",
+	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
+	"threadStartParams.model", "wireItem.namespace",
+}
+
+// TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that
+// was seen on the wire where our type has it.
+func TestWireTypes(t *testing.T) {
+	seen := map[string]bool{} // by type and field; false: never sent
+	for _, types := range []map[string]any{paramsOf, resultOf} {
+		for _, sample := range types {
+			walk(reflect.TypeOf(sample), "", nil, seen)
+		}
+	}
+	for _, name := range transcripts {
+		methods := map[string]string{} // by connection, direction of the request and id
+		for _, l := range readTranscript(t, name) {
+			m, kind := parse(l.Msg)
+			switch kind {
+			case kindRequest, kindNotification:
+				methods[l.Conn+l.Dir+string(m.ID)] = m.Method
+				check(t, m.Method, m.Params, paramsOf, seen)
+			case kindResponse:
+				other := map[string]string{"<": ">", ">": "<"}[l.Dir]
+				check(t, methods[l.Conn+other+string(m.ID)], m.Result, resultOf, seen)
+			}
+		}
+	}
+	for field, sent := range seen {
+		if known := slices.Contains(unrecorded, field); !sent && !known {
+			t.Errorf("nobody ever sent %s", field)
+		} else if sent && known {
+			t.Errorf("%s was recorded after all", field)
+		}
+	}
+}
+
+// check decodes a value and notes which of our fields it has.
+func check(t *testing.T, method string, raw json.RawMessage, types map[string]any, seen map[string]bool) {
+	t.Helper()
+	sample, ok := types[method]
+	if !ok || len(raw) == 0 {
+		return
+	}
+	typ := reflect.TypeOf(sample)
+	if err := json.Unmarshal(raw, reflect.New(typ).Interface()); err != nil && method != askInput {
+		t.Errorf("%s: %v in %s", method, err, clip(string(raw), 200))
+	}
+	var tree any
+	if json.Unmarshal(raw, &tree) == nil {
+		walk(typ, "", tree, seen)
+	}
+}
+
+// walk lists the fields of a type, as "type.field", and notes those that the value has.
+func walk(typ reflect.Type, name string, value any, seen map[string]bool) {
+	if list, ok := value.([]any); ok && typ.Kind() == reflect.Slice {
+		for _, v := range list {
+			walk(typ.Elem(), name, v, seen)
+		}
+		return
+	}
+	if typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
+		walk(typ.Elem(), name, value, seen)
+		return
+	}
+	if typ.Kind() != reflect.Struct {
+		return
+	}
+	if typ.Name() != "" {
+		name = typ.Name()
+	}
+	object, _ := value.(map[string]any)
+	for f := range typ.Fields() {
+		if f.Anonymous {
+			walk(f.Type, name, value, seen)
+			continue
+		}
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		v, sent := object[tag]
+		full := name + "." + tag
+		seen[full] = seen[full] || sent
+		walk(f.Type, full, v, seen)
+	}
+}
+
+// TestOptOut: what we opt out of is nothing we read, and named once.
+func TestOptOut(t *testing.T) {
+	for _, method := range optOut {
+		if _, used := paramsOf[method]; used {
+			t.Errorf("%s is used", method)
+		}
+	}
+	if once := slices.Compact(slices.Sorted(slices.Values(optOut))); len(once) != len(optOut) {
+		t.Error("named twice")
+	}
+	// What the transcripts have beyond that is read, or listed here as rare and harmless.
+	rare := map[string]bool{"thread/archived": true, "thread/unarchived": true, "thread/deleted": true, "item/tool/call": true}
+	unknown := map[string]bool{}
+	for _, name := range transcripts {
+		for _, l := range readTranscript(t, name) {
+			if m, kind := parse(l.Msg); l.Dir == "<" && kind != kindResponse && kind != kindMalformed {
+				if _, used := paramsOf[m.Method]; !used && !rare[m.Method] && !slices.Contains(optOut, m.Method) {
+					unknown[m.Method] = true
+				}
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		t.Errorf("neither read nor opted out of: %v", slices.Sorted(maps.Keys(unknown)))
+	}
+}

@@ -1,0 +1,241 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+)
+
+func (f *fake) ask(id int, method, turn, more string) {
+	f.say(`{"id":%d,"method":%q,"params":{"threadId":%q,"turnId":%q%s}}`, id, method, thread1, turn, more)
+}
+
+const commandMore = `,"itemId":"c","command":"/bin/bash -lc 'rm x'","cwd":"/src","reason":"it is old","availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{}},"cancel"]`
+
+// questionsOf returns the questions that a recorder saw.
+func questionsOf(r *recorder) []handoff.Question {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var qs []handoff.Question
+	for _, u := range r.got {
+		if q, ok := u.(handoff.Question); ok {
+			qs = append(qs, q)
+		}
+	}
+	return qs
+}
+
+func TestQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, at, r := running(t)
+		controls := at.Agent.(handoff.Controls)
+		f.turnStarted(turn1)
+		f.ask(0, askCommand, turn1, commandMore)
+		qs := questionsOf(r)
+		if len(qs) != 1 {
+			t.Fatalf("questions %+v", qs)
+		}
+		q := qs[0]
+		if q.Turn != turn1 || q.Kind != handoff.QuestionCommand || q.Command != "/bin/bash -lc 'rm x'" || q.Cwd != "/src" ||
+			q.Reason != "it is old" || len(q.Decisions) != 4 || q.Asked.IsZero() {
+			t.Errorf("question %+v", q)
+		}
+		f.ask(0, askCommand, turn1, commandMore) // a replay
+		if n := len(questionsOf(r)); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		callErr(func() error { return controls.Decide(t.Context(), q.ID, "maybe") }).wantCode(t, handoff.CodeMalformed)
+		f.quiet()
+
+		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionAccept) }).get(t)
+		answer := f.expect("")
+		if string(answer.ID) != "0" || string(answer.Result) != `{"decision":"accept"}` || answer.Error != nil {
+			t.Errorf("answered %s %s", answer.ID, answer.Result)
+		}
+		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionDecline) }).wantCode(t, handoff.CodeNotPending)
+		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":0}`, thread1))
+		callErr(func() error { return controls.Decide(t.Context(), q.ID, handoff.DecisionAccept) }).wantCode(t, handoff.CodeNotPending)
+		f.quiet()
+		f.turnCompleted(turn1, "completed")
+		want(t, r.lines(), "started",
+			`question 0 command "May this command run?" command "/bin/bash -lc 'rm x'" [accept accept_for_session decline stop]`,
+			"closed 0", `ended completed "" ""`)
+	})
+}
+
+// TestForeignQuestions: what is asked in somebody else's turn is for the person at the desk. It is neither
+// announced nor answered, not even with an error.
+func TestForeignQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn2, "inProgress", false)))
+		at := a.get(t)
+		r := record(t.Context(), at.Agent, turn2)
+		f.ask(7, askCommand, turn2, commandMore)
+		f.ask(8, "item/tool/call", turn2, `,"callId":"x","tool":"y","arguments":{}`)
+		f.ask(9, "something/new", turn2, "")
+		f.say(`{"id":10,"method":"currentTime/read","params":{}}`)
+		f.say(`{"id":11,"method":"attestation/generate"}`)
+		f.say(`{"id":12,"method":%q,"params":{"threadId":"another","turnId":"t"}}`, askCommand)
+		f.quiet()
+		id := handoff.QuestionID("bigpc:" + link.Conn.(*Conn).generation + ":7")
+		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
+			wantCode(t, handoff.CodeNotPending)
+		f.quiet()
+		f.turnCompleted(turn2, "completed")
+		want(t, r.lines(), "started", `ended completed "" ""`)
+	})
+}
+
+// TestQuestionBeforeTheResponse: the request comes before we know that the turn is ours.
+func TestQuestionBeforeTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		s := tryStart(t, at)
+		frame := f.expect("turn/start")
+		f.ask(3, askFileChange, turn1, `,"itemId":"e"`)
+		f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		r := record(t.Context(), at.Agent, s.get(t))
+		want(t, r.lines(), "started", `question 3 file_change "May these files be changed?" [accept accept_for_session decline stop]`)
+	})
+}
+
+// TestMergedStartIsNotOurs: our words went into somebody's running turn; its questions stay theirs.
+func TestMergedStartIsNotOurs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, turnJSON(turn1, "completed", true))
+		s := tryStart(t, at)
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		r := record(t.Context(), at.Agent, s.get(t))
+		f.turnStarted(turn1)
+		f.ask(3, askCommand, turn1, commandMore)
+		want(t, r.lines(), "started")
+	})
+}
+
+// TestQuestionsOfAnotherConnection: request numbers begin again with every server.
+func TestQuestionsOfAnotherConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f1, _, _, r1 := running(t)
+		f1.ask(0, askCommand, turn1, commandMore)
+		f2, _, at2, r2 := running(t)
+		f2.ask(0, askCommand, turn1, commandMore)
+		old, current := questionsOf(r1)[0].ID, questionsOf(r2)[0].ID
+		if old == current {
+			t.Fatalf("both are %s", old)
+		}
+		callErr(func() error { return at2.Agent.(handoff.Controls).Decide(t.Context(), old, handoff.DecisionAccept) }).
+			wantCode(t, handoff.CodeNotPending)
+		f2.quiet()
+	})
+}
+
+func TestQuestionOfAnEndedTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, at, r := running(t)
+		f.turnStarted(turn1)
+		f.ask(0, askCommand, turn1, commandMore)
+		id := questionsOf(r)[0].ID
+		f.turnCompleted(turn1, "interrupted")
+		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":0}`, thread1))
+		lines := r.lines()
+		want(t, lines[2:], "closed 0", `ended interrupted "" ""`)
+		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
+			wantCode(t, handoff.CodeNotPending)
+		f.quiet()
+	})
+}
+
+func TestDecideLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, at, r := running(t)
+		f.ask(0, askCommand, turn1, commandMore)
+		id := questionsOf(r)[0].ID
+		f.close()
+		synctest.Wait()
+		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
+			wantCode(t, handoff.CodeAgentGone)
+	})
+}
+
+// TestChangesOfAQuestion: the paths stand in the item, not in the request.
+func TestChangesOfAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, _, r := running(t)
+		f.item("item/started", turn1, `{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}],"status":"inProgress"}`)
+		f.ask(0, askFileChange, turn1, `,"itemId":"e","grantRoot":"/src"`)
+		q := questionsOf(r)[0]
+		if len(q.Changes) != 1 || q.Changes[0] != "/a.go" || q.Text != "May files below /src be changed?" {
+			t.Errorf("question %+v", q)
+		}
+	})
+}
+
+// TestDecisionsOnTheWire holds every kind of question and every decision against what goes out.
+func TestDecisionsOnTheWire(t *testing.T) {
+	const (
+		permissions = `,"cwd":"/src","reason":"need net","permissions":{"network":{"enabled":true},"fileSystem":null}`
+		input       = `,"questions":[{"id":"q1","question":"Which env?","options":[{"label":"staging"},{"label":"prod"}]},{"id":"q2","question":"Why?","options":null}]`
+		yesNo       = `,"serverName":"lab","mode":"form","message":"Allow it?","requestedSchema":{"type":"object","properties":{}}`
+		form        = `,"serverName":"lab","mode":"form","message":"Which branch?","requestedSchema":{"properties":{"branch":{"type":"string"}}}`
+		url         = `,"serverName":"lab","mode":"url","message":"Log in","url":"https://x"`
+	)
+	for _, c := range []struct {
+		method, more string
+		text         string
+		offered      string
+		decision     handoff.Decision
+		result       string
+		interrupts   bool
+	}{
+		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "decline", `{"decision":"decline"}`, false},
+		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "accept_for_session", `{"decision":"acceptForSession"}`, false},
+		{askCommand, commandMore, "May this command run?", "[accept accept_for_session decline stop]", "stop", `{"decision":"cancel"}`, false},
+		{askCommand, `,"command":"x","availableDecisions":["cancel"]`, "May this command run?", "[decline stop]", "decline", `{"decision":"decline"}`, false},
+		{askFileChange, "", "May these files be changed?", "[accept accept_for_session decline stop]", "accept", `{"decision":"accept"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "accept", `{"permissions":{"network":{"enabled":true},"fileSystem":null},"scope":"turn"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "accept_for_session", `{"permissions":{"network":{"enabled":true},"fileSystem":null},"scope":"session"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "decline", `{"permissions":{},"scope":"turn"}`, false},
+		{askPermissions, permissions, "May the work use the network?", "[accept accept_for_session decline stop]", "stop", `{"permissions":{},"scope":"turn"}`, true},
+		{askPermissions, `,"permissions":{"fileSystem":{"write":["/etc"]}}`, `May the work reach these files: {"write":["/etc"]}?`, "[accept accept_for_session decline stop]", "decline", `{"permissions":{},"scope":"turn"}`, false},
+		{askPermissions, `,"permissions":{}`, "May the work have more rights?", "[accept accept_for_session decline stop]", "decline", `{"permissions":{},"scope":"turn"}`, false},
+		{askInput, input, "Which env? (staging, prod)\nWhy?", "[decline stop]", "decline", `{"answers":{}}`, false},
+		{askInput, input, "Which env? (staging, prod)\nWhy?", "[decline stop]", "stop", `{"answers":{}}`, true},
+		{askElicitation, yesNo, "Allow it?", "[accept decline stop]", "accept", `{"action":"accept","content":{}}`, false},
+		{askElicitation, yesNo, "Allow it?", "[accept decline stop]", "stop", `{"action":"cancel","content":null}`, true},
+		{askElicitation, form, "Which branch?", "[decline stop]", "decline", `{"action":"decline","content":null}`, false},
+		{askElicitation, url, "Log in", "[decline stop]", "decline", `{"action":"decline","content":null}`, false},
+	} {
+		t.Run(c.method+" "+string(c.decision), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, _, at, r := running(t)
+				f.ask(5, c.method, turn1, c.more)
+				q := questionsOf(r)[0]
+				if q.Text != c.text || fmt.Sprint(q.Decisions) != c.offered {
+					t.Errorf("question %+v", q)
+				}
+				decided := callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q.ID, c.decision) })
+				if answer := f.expect(""); string(answer.Result) != c.result || string(answer.ID) != "5" {
+					t.Errorf("answered %s", answer.Result)
+				}
+				if c.interrupts {
+					frame := f.expect("turn/interrupt")
+					var p turnInterruptParams
+					if err := json.Unmarshal(frame.Params, &p); err != nil || p.TurnID != turn1 {
+						t.Errorf("turn/interrupt %s", frame.Params)
+					}
+					f.refuse(frame, -32600, "no active turn to interrupt") // it ended by itself
+				}
+				decided.get(t)
+				f.quiet()
+			})
+		})
+	}
+}

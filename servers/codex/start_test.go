@@ -1,0 +1,242 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff"
+)
+
+func tryStart(t *testing.T, at handoff.Attached) async[handoff.TurnID] {
+	return call(func() (handoff.TurnID, error) {
+		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Prompt: "fix it"})
+	})
+}
+
+func TestStartSendsThePromptVerbatim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		turn := handoff.Turn{ID: "01-ours", Prompt: " fix <b>\n\"it\"\x00 ", Context: []handoff.Context{
+			{Key: "spoken", Value: "may be misheard", Trusted: true}, {Key: "last_words", Value: "please"},
+		}}
+		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), turn) })
+		frame := f.expect("turn/start")
+		var got turnStartParams
+		if err := json.Unmarshal(frame.Params, &got); err != nil {
+			t.Fatal(err)
+		}
+		want := turnStartParams{
+			ThreadID: thread1, Input: []userInput{{Type: "text", Text: turn.Prompt}}, ClientUserMessageID: "01-ours",
+			AdditionalContext: map[string]contextEntry{"spoken": {"may be misheard", "application"}, "last_words": {"please", "untrusted"}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		for _, field := range []string{"approvalPolicy", "sandbox", "cwd", "model"} {
+			if strings.Contains(string(frame.Params), field) {
+				t.Errorf("turn/start overrides %s", field)
+			}
+		}
+		f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		if id := s.get(t); id != turn1 {
+			t.Errorf("turn %s", id)
+		}
+	})
+}
+
+// TestStartLoadsOnce: a refused start of an unloaded thread ran nothing and is sent again, once.
+func TestStartLoadsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		s := tryStart(t, at)
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, ""))
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		s.get(t)
+		f.turnCompleted(turn1, "completed")
+		synctest.Wait()
+
+		s = tryStart(t, at)
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, ""))
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		s.wantCode(t, handoff.CodeSessionGone)
+
+		s = tryStart(t, at)
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+		s.wantCode(t, handoff.CodeSessionGone)
+		f.quiet()
+	})
+}
+
+func TestStartAfterLoadingFindsItBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		s := tryStart(t, at)
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn2, "inProgress", false)))
+		s.wantCode(t, handoff.CodeBusy)
+		f.quiet()
+	})
+}
+
+func TestStartRefused(t *testing.T) {
+	for _, c := range []struct {
+		wire int
+		text string
+		code handoff.Code
+	}{
+		{codeOverloaded, "Server overloaded; retry later.", handoff.CodeOverloaded},
+		{-32600, "something else", handoff.CodeRefused},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			s := tryStart(t, attach(t, f, link, ""))
+			f.refuse(f.expect("turn/start"), c.wire, c.text)
+			s.wantCode(t, c.code)
+			sleep(time.Minute)
+			f.quiet() // never repeated
+		})
+	}
+}
+
+func TestStartTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		long := handoff.Turn{Prompt: strings.Repeat("é", maxInput+1)}
+		call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), long) }).wantCode(t, handoff.CodeTooLarge)
+		f.quiet()
+		long.Prompt = strings.Repeat("é", maxInput)
+		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), long) })
+		f.say(`{"id":%s,"error":{"code":-32602,"message":"x","data":{"input_error_code":"input_too_large","max_chars":1048576}}}`, f.expect("turn/start").ID)
+		s.wantCode(t, handoff.CodeTooLarge)
+	})
+}
+
+// TestStartUnknown: once the bytes may have left, nobody can tell whether the turn runs.
+func TestStartUnknown(t *testing.T) {
+	for name, play := range map[string]func(f *fake, frame sent){
+		"lost":     func(f *fake, _ sent) { f.close() },
+		"silence":  func(*fake, sent) { sleep(startTimeout) },
+		"nonsense": func(f *fake, frame sent) { f.reply(frame, `{"turn":{}}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				s := tryStart(t, attach(t, f, link, ""))
+				play(f, f.expect("turn/start"))
+				s.wantCode(t, handoff.CodeUnknownStart)
+				f.quiet()
+			})
+		})
+	}
+}
+
+func TestStartCancelledIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(ctx, handoff.Turn{Prompt: "x"}) })
+		f.expect("turn/start")
+		cancel()
+		s.wantCode(t, handoff.CodeUnknownStart)
+	})
+}
+
+// TestStartNotSent: before the bytes can have left, nothing runs.
+func TestStartNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		f.close()
+		<-link.Done
+		tryStart(t, at).wantCode(t, handoff.CodeUnreachable)
+		if err := at.Agent.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStartBusy: the server would put the prompt into the running turn without a word.
+func TestStartBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		f.turnStarted(turn2) // somebody else's
+		synctest.Wait()
+		tryStart(t, at).wantCode(t, handoff.CodeBusy)
+		f.quiet()
+		f.status(idle)
+		synctest.Wait()
+		start(t, f, at)
+	})
+}
+
+// TestStartsOneAtATime: the second of two starts sees the first one's turn.
+func TestStartsOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		one, two := tryStart(t, at), tryStart(t, at)
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		synctest.Wait()
+		f.quiet()
+		var started, busy int
+		for _, s := range []async[handoff.TurnID]{one, two} {
+			if r := <-s.done; r.err == nil {
+				started++
+			} else if handoff.AsError(r.err).Code == handoff.CodeBusy {
+				busy++
+			}
+		}
+		if started != 1 || busy != 1 {
+			t.Errorf("started %d busy %d", started, busy)
+		}
+	})
+}
+
+func TestSteerAndInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		id := start(t, f, at)
+		controls := at.Agent.(handoff.Controls)
+
+		steer := callErr(func() error { return controls.Steer(t.Context(), id, "in blue") })
+		frame := f.expect("turn/steer")
+		var p turnSteerParams
+		if err := json.Unmarshal(frame.Params, &p); err != nil || p.ExpectedTurnID != turn1 || p.Input[0].Text != "in blue" {
+			t.Errorf("turn/steer %s", frame.Params)
+		}
+		f.reply(frame, `{"turnId":"`+turn1+`"}`)
+		steer.get(t)
+
+		interrupt := callErr(func() error { return controls.Interrupt(t.Context(), id) })
+		f.reply(f.expect("turn/interrupt"), `{}`)
+		interrupt.get(t)
+
+		for _, text := range []string{"no active turn to steer", "expected active turn id `a` but found `b`", "thread not found: " + thread1} {
+			steer = callErr(func() error { return controls.Steer(t.Context(), id, "x") })
+			f.refuse(f.expect("turn/steer"), -32600, text)
+			steer.wantCode(t, handoff.CodeNotPending)
+		}
+		callErr(func() error { return controls.Interrupt(t.Context(), "") }).wantCode(t, handoff.CodeNotPending)
+		f.quiet() // an empty id would interrupt whatever runs
+		interrupt = callErr(func() error { return controls.Interrupt(t.Context(), id) })
+		f.expect("turn/interrupt")
+		f.close()
+		interrupt.wantCode(t, handoff.CodeAgentGone)
+	})
+}

@@ -1,0 +1,280 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// wsServer serves one WebSocket after the handshake of the app-server, and hands it to play.
+func wsServer(t *testing.T, play func(*websocket.Conn)) (url string, headers <-chan http.Header) {
+	seen := make(chan http.Header, 4)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Header
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		shake(conn)
+		play(conn)
+	}))
+	t.Cleanup(server.Close)
+	return "ws" + strings.TrimPrefix(server.URL, "http"), seen
+}
+
+// shake answers initialize.
+func shake(conn *websocket.Conn) {
+	var frame sent
+	if conn.ReadJSON(&frame) != nil {
+		return
+	}
+	_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"userAgent":"switchboard/0.169.0 (x)"}}`, frame.ID))
+	_ = conn.ReadJSON(&frame)
+}
+
+// drain reads until the client is gone.
+func drain(conn *websocket.Conn) {
+	for {
+		if _, _, err := conn.ReadMessage(); err != nil {
+			return
+		}
+	}
+}
+
+func TestWebSocket(t *testing.T) {
+	url, headers := wsServer(t, func(conn *websocket.Conn) {
+		_ = conn.WriteMessage(websocket.BinaryMessage, []byte("ignored"))
+		var frame sent
+		if conn.ReadJSON(&frame) != nil {
+			return
+		}
+		_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":"a"}]}}`, frame.ID))
+		drain(conn)
+	})
+	dial := Dialer(Config{Name: "bigpc", URL: url, Token: func() (string, error) { return "s3cret", nil }})
+	link, err := dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := <-headers
+	if h.Get("Authorization") != "Bearer s3cret" || len(h.Values("Origin")) != 0 || len(h.Values("Sec-Websocket-Extensions")) != 0 {
+		t.Errorf("headers %v", h)
+	}
+	if list, err := link.Catalog.List(t.Context(), 1); err != nil || len(list) != 1 || link.Version != "0.169.0" {
+		t.Errorf("list %v %v", list, err)
+	}
+	if err := link.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+	<-link.Done
+}
+
+func TestWebSocketServerGoes(t *testing.T) {
+	url, _ := wsServer(t, func(*websocket.Conn) {})
+	link, err := Dialer(Config{Name: "bigpc", URL: url})(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-link.Done
+	if err := link.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWebSocketFrameLimit: a frame beyond 16 MiB ends the connection, not the memory.
+func TestWebSocketFrameLimit(t *testing.T) {
+	url, _ := wsServer(t, func(conn *websocket.Conn) {
+		_ = conn.WriteMessage(websocket.TextMessage, make([]byte, maxFrame+1))
+		drain(conn)
+	})
+	link, err := Dialer(Config{Name: "bigpc", URL: url})(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-link.Done
+	_ = link.Conn.Close()
+	if cause := link.Conn.(*Conn).peer.lost(); !errors.Is(cause, websocket.ErrReadLimit) {
+		t.Errorf("lost by %v", cause)
+	}
+}
+
+func TestWebSocketRefused(t *testing.T) {
+	for status, code := range map[int]handoff.Code{
+		http.StatusUnauthorized: handoff.CodeRefused,
+		http.StatusForbidden:    handoff.CodeRefused,
+		http.StatusNotFound:     handoff.CodeUnreachable,
+		http.StatusFound:        handoff.CodeUnreachable,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "ws://192.0.2.1/")
+			http.Error(w, "invalid websocket bearer token", status)
+		}))
+		_, err := Dialer(Config{Name: "bigpc", URL: "ws" + strings.TrimPrefix(server.URL, "http")})(t.Context())
+		server.Close()
+		if err == nil || handoff.AsError(err).Code != code || !strings.Contains(handoff.AsError(err).Detail, "invalid websocket bearer token") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+func TestWebSocketUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	for name, cfg := range map[string]Config{
+		"nobody there":     {URL: "ws://" + addr},
+		"unreadable token": {URL: "ws://" + addr, Token: func() (string, error) { return "", errors.New("no such file") }},
+		"not a URL":        {URL: "::"},
+		"http":             {URL: "http://" + addr},
+	} {
+		if _, err := Dialer(cfg)(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// bubbleDial connects a WebSocket over a net.Pipe to a server that play plays after the handshake.
+func bubbleDial(t *testing.T, wg *sync.WaitGroup, play func(*websocket.Conn)) (*servers.Link, error) {
+	ours, theirs := net.Pipe()
+	listener := &oneListener{conn: theirs, done: make(chan struct{})}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		shake(conn)
+		play(conn)
+	})}
+	wg.Go(func() { _ = server.Serve(listener) })
+	t.Cleanup(func() { _ = server.Close() })
+	cfg := withDefaults(Config{URL: "ws://127.0.0.1:1"})
+	wire, err := dialWebSocketOver(t.Context(), cfg, func(context.Context, string, string) (net.Conn, error) { return ours, nil })
+	if err != nil {
+		return nil, err
+	}
+	return connect(t.Context(), cfg, wire)
+}
+
+// oneListener accepts one connection.
+type oneListener struct {
+	conn net.Conn
+	once sync.Once
+	end  sync.Once
+	done chan struct{}
+}
+
+func (l *oneListener) Accept() (net.Conn, error) {
+	var conn net.Conn
+	if l.once.Do(func() { conn = l.conn }); conn != nil {
+		return conn, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+func (l *oneListener) Close() error {
+	l.end.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// TestPings: an idle connection lives by pings, and the server need not say anything else.
+func TestPings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		pings := make(chan time.Time, 100)
+		link, err := bubbleDial(t, &wg, func(conn *websocket.Conn) {
+			answer := conn.PingHandler()
+			conn.SetPingHandler(func(s string) error {
+				pings <- time.Now()
+				return answer(s)
+			})
+			drain(conn)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		sleep(10 * pingEvery)
+		select {
+		case <-link.Done:
+			t.Fatal("lost while the server answers")
+		default:
+		}
+		if first := <-pings; first.Sub(begin) != pingEvery || len(pings) != 9 {
+			t.Errorf("first ping after %v, then %d", first.Sub(begin), len(pings))
+		}
+		_ = link.Conn.Close()
+	})
+}
+
+// TestDeadServer: one that no longer answers pings is noticed within 25 s.
+func TestDeadServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		link, err := bubbleDial(t, &wg, func(conn *websocket.Conn) {
+			conn.SetPingHandler(func(string) error { return nil })
+			drain(conn)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		<-link.Done
+		if took := time.Since(begin); took > deadAfter {
+			t.Errorf("took %v", took)
+		}
+		_ = link.Conn.Close()
+	})
+}
+
+// TestQuickAck: what is no TCP connection passes untouched, TCP still reads and writes.
+func TestQuickAck(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	if quickAck(a) != a {
+		t.Error("a pipe was wrapped")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			_, _ = conn.Write([]byte("hello"))
+			_ = conn.Close()
+		}
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp := quickAck(conn)
+	defer tcp.Close()
+	buf := make([]byte, 16)
+	if n, err := tcp.Read(buf); err != nil || string(buf[:n]) != "hello" {
+		t.Errorf("read %q %v", buf[:n], err)
+	}
+}
