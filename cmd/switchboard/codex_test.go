@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+)
+
+// A realCodex is the real codex app-server with a fake model behind it.
+type realCodex struct {
+	t        *testing.T
+	provider *fakeProvider
+	home     string // CODEX_HOME
+	work     string // where threads work
+	url      string
+}
+
+func startCodex(t *testing.T) *realCodex {
+	t.Helper()
+	c := &realCodex{t: t, provider: newProvider(t), home: t.TempDir(), work: t.TempDir()}
+	config := fmt.Sprintf(`model = "fake-model"
+model_provider = "fake"
+check_for_update_on_startup = false
+thread_unload_delay_secs = 1
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "%s/v1"
+wire_api = "responses"
+requires_openai_auth = false
+`, c.provider.URL)
+	if err := os.WriteFile(filepath.Join(c.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	c.url = fmt.Sprintf("ws://127.0.0.1:%d", port)
+	spawn(t, c.env(), c.work, codexProgram(t), "app-server", "--listen", c.url)
+	listens(t, port)
+	return c
+}
+
+func (c *realCodex) env() []string { return []string{"CODEX_HOME=" + c.home} }
+
+// other is a client of the app-server that has nothing to do with Switchboard.
+func (c *realCodex) other(cfg codex.Config) *servers.Link {
+	c.t.Helper()
+	cfg.Name = "other"
+	link, err := codex.Dialer(cfg)(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = link.Conn.Close() })
+	return link
+}
+
+// thread makes a thread by another client, with one turn in it.
+func (c *realCodex) thread(prompt string) string {
+	c.t.Helper()
+	at, err := c.other(codex.Config{URL: c.url}).Conn.Create(c.t.Context(), c.work)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	turn, err := at.Agent.Start(c.t.Context(), handoff.Turn{ID: "other-1", Prompt: prompt})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for u, err := range at.Agent.Follow(c.t.Context(), turn) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if end, ok := u.(handoff.TurnEnded); ok && end.Status != handoff.TurnCompleted {
+			c.t.Fatalf("the first turn ended with %+v", end)
+		}
+	}
+	if err := at.Agent.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+	return at.Target.Thread
+}
+
+// plan points a service at the codex, under the name bigpc.
+func (c *realCodex) plan(p *plan, approval string) {
+	p.Servers = []serverPlan{{
+		Spec:  servers.Spec{Name: "bigpc", Kind: "codex", Dir: c.work},
+		Codex: codex.Config{URL: c.url, Approval: approval, Sandbox: map[bool]string{true: "read-only"}[approval == "untrusted"]},
+	}}
+}
+
+// TestRealCodex continues another client's thread from a voice call, by id and then without one, also
+// after a restart, on both stores.
+func TestRealCodex(t *testing.T) {
+	for name, redis := range map[string]func(*testing.T) string{"embedded": func(*testing.T) string { return "" }, "redis": startRedis} {
+		t.Run(name, func(t *testing.T) {
+			c := startCodex(t)
+			thread := c.thread("the first words")
+			state, store, voice := t.TempDir(), redis(t), scriptedVoice(t)
+			begin := func() *running {
+				return start(t, func(p *plan) {
+					p.StateDir, p.Redis, p.Model = state, store, voice
+					c.plan(p, "")
+				})
+			}
+			r := begin()
+			p := r.call()
+			p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":%q,"prompt":"go on"}`, thread))
+			p.hear("answer to: go on")
+			p.say(`codex {"server":"bigpc","prompt":"and more"}`)
+			p.hear("answer to: and more")
+			p.hangUp()
+			first := p.spoken()
+			r.stop()
+
+			r = begin()
+			p = r.call()
+			p.say(`codex {"server":"bigpc","prompt":"slow 3"}`)
+			p.hear("Working on it on bigpc, going on in")
+			p.hear("slow answer to: slow 3")
+			p.hangUp()
+			works := r.handoffs()
+			if len(works) != 1 || works[0].ThreadID != thread || works[0].Why != "continued" {
+				t.Errorf("after a restart the sticky session was not continued: %+v", works)
+			}
+			c.checkOnce(append(first, p.spoken()...), "go on", "and more", "slow 3")
+			if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "go on", "and more", "slow 3"}) {
+				t.Errorf("turns: %q", got)
+			}
+			c.openElsewhere(thread)
+		})
+	}
+}
+
+// checkOnce holds that each answer was spoken once, and nothing of what the thread held before.
+func (c *realCodex) checkOnce(said []string, prompts ...string) {
+	c.t.Helper()
+	all := strings.Join(said, "\n")
+	for _, prompt := range prompts {
+		if n := strings.Count(all, "answer to: "+prompt); n != 1 {
+			c.t.Errorf("the answer to %q was spoken %d times: %q", prompt, n, said)
+		}
+	}
+	if strings.Contains(all, "answer to: the first words") {
+		c.t.Errorf("an old message was repeated: %q", said)
+	}
+}
+
+// openElsewhere holds that after the call another codex process can open the thread.
+func (c *realCodex) openElsewhere(thread string) {
+	c.t.Helper()
+	second := c.other(codex.Config{Command: []string{codexProgram(c.t), "app-server"}, Dir: c.work, Env: append(os.Environ(), c.env()...)})
+	until(c.t, "another codex to open the session", func() bool {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+		defer cancel()
+		at, err := second.Conn.Attach(ctx, thread)
+		if err != nil {
+			if code := handoff.AsError(err).Code; code != handoff.CodeSessionInUse {
+				c.t.Fatalf("opening it elsewhere: %v", err)
+			}
+			return false
+		}
+		return at.Agent.Close() == nil
+	})
+}
+
+// TestRealCodexApproval answers an approval of the real codex on the API, both ways, and stops a turn.
+func TestRealCodexApproval(t *testing.T) {
+	c := startCodex(t)
+	voice := scriptedVoice(t)
+	r := start(t, func(p *plan) { p.Model = voice; c.plan(p, "untrusted") })
+	p := r.call()
+	for decision, runs := range map[string]bool{"accept": true, "decline": false} {
+		file := filepath.Join(c.work, decision)
+		p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":"new","prompt":"run touch %s"}`, file))
+		q := r.question()
+		if !strings.Contains(q.Command, "touch "+file) || q.Kind != handoff.QuestionCommand {
+			t.Fatalf("question: %+v", q)
+		}
+		p.hear("asks for permission to run a command")
+		if status, body := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"`+decision+`"}`); status >= 300 {
+			t.Fatalf("%s: %d %s", decision, status, body)
+		}
+		p.hear("ran touch")
+		if _, err := os.Stat(file); (err == nil) != runs {
+			t.Errorf("after %s: %v", decision, err)
+		}
+	}
+
+	p.say(`codex {"server":"bigpc","prompt":"slow 60"}`)
+	var id string
+	until(t, "the slow work to run", func() bool {
+		works := r.handoffs()
+		last := works[len(works)-1]
+		id = last.ID
+		return last.Prompt == "slow 60" && last.State == handoff.StatusStarted && len(last.Items) > 0
+	})
+	if status, body := r.ask("POST", "/fleet/handoffs/"+id+"/stop", ""); status >= 300 {
+		t.Fatalf("stop: %d %s", status, body)
+	}
+	p.hear("was stopped")
+	works := r.handoffs()
+	if last := works[len(works)-1]; last.Outcome != handoff.OutcomeInterrupted {
+		t.Errorf("outcome %s", last.Outcome)
+	}
+}
+
+// question waits for the one open question.
+func (r *running) question() handoff.RecordQuestion {
+	r.t.Helper()
+	var list struct{ Items []handoff.RecordQuestion }
+	until(r.t, "a question", func() bool {
+		r.get("/fleet/questions", &list)
+		return len(list.Items) == 1
+	})
+	return list.Items[0]
+}
+
+// TestRealCodexChild runs the real codex as a child, as --codex does, and leaves nothing running.
+func TestRealCodexChild(t *testing.T) {
+	c := startCodex(t)
+	voice := scriptedVoice(t)
+	other := t.TempDir() // one app-server a home: the child has its own
+	data, err := os.ReadFile(filepath.Join(c.home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "config.toml"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, func(p *plan) {
+		p.Model = voice
+		p.Servers = []serverPlan{{
+			Spec:  servers.Spec{Name: "local", Kind: "codex", Dir: c.work},
+			Codex: codex.Config{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), "CODEX_HOME="+other)},
+		}}
+	})
+	p := r.call()
+	p.say(`codex {"server":"local","prompt":"hello"}`)
+	p.hear("answer to: hello")
+	p.hangUp()
+	r.stop()
+}

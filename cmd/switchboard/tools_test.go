@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/realtime/simulator"
+)
+
+// codexProgram is the real codex. The wrapper that npm installs is not it: killed, it leaves the server.
+func codexProgram(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("../../.tools/node_modules/@openai/codex-*/vendor/*/bin/codex")
+	if err != nil || len(found) == 0 {
+		t.Fatal("the real codex is missing: make test installs it into .tools")
+	}
+	path, err := filepath.Abs(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// program finds an installed program.
+func program(t *testing.T, name, pack string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%s is missing: install Debian's package %s, as make test does", name, pack)
+	}
+	return path
+}
+
+// freePort returns a loopback port that nobody uses now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// spawn runs a program until the test ends; kill ends it at once. What it prints comes line by line.
+func spawn(t *testing.T, env []string, dir string, args ...string) (lines <-chan string, kill func()) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env, cmd.Dir = append(os.Environ(), env...), dir
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	printed, done := make(chan string, 1000), make(chan struct{})
+	go func() {
+		defer close(done)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			select {
+			case printed <- s.Text():
+			default: // nobody reads what comes later
+			}
+		}
+		_ = cmd.Wait()
+	}()
+	kill = func() { _ = cmd.Process.Kill(); <-done }
+	t.Cleanup(kill)
+	return printed, kill
+}
+
+// startRedis runs a real Redis and returns its URL.
+func startRedis(t *testing.T) string {
+	t.Helper()
+	port := freePort(t)
+	spawn(t, nil, t.TempDir(), program(t, "redis-server", "redis-server"), "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	listens(t, port)
+	return fmt.Sprintf("redis://127.0.0.1:%d/0", port)
+}
+
+// listens waits until somebody listens on a loopback port.
+func listens(t *testing.T, port int) {
+	t.Helper()
+	until(t, fmt.Sprintf("a listener on port %d", port), func() bool {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+}
+
+// scriptedVoice runs a voice model that calls a tool when the caller says "TOOL {arguments}", and repeats
+// what it is told otherwise.
+func scriptedVoice(t *testing.T) modelPlan {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := simulator.New(simulator.Config{Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
+		var calls []simulator.Move
+		for _, text := range h.Texts {
+			if tool, args, ok := strings.Cut(text, " {"); ok {
+				calls = append(calls, simulator.Call{Tool: tool, Arguments: "{" + args})
+			}
+		}
+		if len(calls) > 0 {
+			return calls
+		}
+		return simulator.Repeat(h)
+	}}})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- model.Serve(ctx, l) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+}
