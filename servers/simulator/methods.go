@@ -162,20 +162,33 @@ const (
 	absentStored = "no rollout found for thread id "
 )
 
+// sandboxTypes are the sandbox modes of thread/start and what they are called in its answer. Set once.
+var sandboxTypes = map[string]string{
+	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
+}
+
 func (m *machine) threadStart(r asked) *refusal {
 	var p struct {
-		Cwd       *string
-		Ephemeral bool
-		Sandbox   *string
+		Cwd            *string
+		Ephemeral      bool
+		Sandbox        *string
+		ApprovalPolicy *string
 	}
 	if no := decode(r, &p); no != nil {
 		return no
 	}
-	if p.Sandbox != nil && !slices.Contains([]string{"read-only", "workspace-write", "danger-full-access"}, *p.Sandbox) {
+	sandbox := sandboxTypes["workspace-write"]
+	if p.Sandbox != nil {
+		sandbox = sandboxTypes[*p.Sandbox]
+	}
+	if sandbox == "" {
 		return refuse("Invalid request: unknown variant `%s`, expected one of `read-only`, `workspace-write`, `danger-full-access`", *p.Sandbox)
 	}
 	now := time.Now()
-	t := &thread{id: newID(now), cwd: m.about.Dir, created: now, updated: now, ephemeral: p.Ephemeral, loaded: true, status: statusIdle}
+	t := &thread{id: newID(now), cwd: m.about.Dir, created: now, updated: now, ephemeral: p.Ephemeral, loaded: true, status: statusIdle, sandbox: sandbox}
+	if p.ApprovalPolicy != nil {
+		t.approval = *p.ApprovalPolicy
+	}
 	if p.Cwd != nil && *p.Cwd != "" {
 		t.cwd = *p.Cwd
 	}

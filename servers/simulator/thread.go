@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -38,6 +39,7 @@ type thread struct {
 	turn                           *turn // the one that runs, or nil
 	subscribers                    []*conn
 	unload                         *timer
+	approval, sandbox              string   // of thread/start, as it is answered
 	allowed                        []string // commands accepted for the session
 	saw                            bool     // the tests were seen failing
 	pushed                         bool
@@ -146,8 +148,8 @@ func (t *thread) wire(turns []any) map[string]any {
 func (t *thread) settings(with map[string]any) map[string]any {
 	all := map[string]any{
 		"model": "stand-in", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
-		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{}, "approvalPolicy": "on-request", "approvalsReviewer": "user",
-		"sandbox":                 map[string]any{"type": "workspaceWrite", "writableRoots": []any{}, "networkAccess": false},
+		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{}, "approvalPolicy": cmp.Or(t.approval, "on-request"), "approvalsReviewer": "user",
+		"sandbox":                 map[string]any{"type": cmp.Or(t.sandbox, sandboxTypes["workspace-write"]), "writableRoots": []any{}, "networkAccess": false},
 		"activePermissionProfile": nil, "reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
 	}
 	maps.Copy(all, with)

@@ -1,0 +1,419 @@
+package serverstest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+)
+
+func (s *suite) turn() {
+	a := s.create()
+	id := s.start(a, PromptHello)
+	updates := s.follow(a, id)
+	if _, ok := updates[0].(handoff.Started); !ok {
+		s.Errorf("first comes %#v", updates[0])
+	}
+	var streamed strings.Builder
+	var message string
+	for _, u := range updates {
+		switch u := u.(type) {
+		case handoff.ItemStarted:
+			if u.Item.Kind == handoff.ItemMessage {
+				message = u.Item.ID
+			}
+		case handoff.Delta:
+			if u.ItemID == message {
+				streamed.WriteString(u.Text)
+			}
+		}
+	}
+	if streamed.String() != TextHello {
+		s.Errorf("streamed %q", streamed.String())
+	}
+	if done := items(updates, handoff.ItemMessage); len(done) != 1 || done[0].Text != TextHello || done[0].ID != message {
+		s.Errorf("messages: %+v", done)
+	}
+	s.ended(updates, handoff.TurnCompleted, TextHello)
+	if n := s.h.Starts(); n != 1 {
+		s.Errorf("%d turns were started", n)
+	}
+}
+
+// goesOn: a second turn reports nothing of the first.
+func (s *suite) goesOn() {
+	a := s.create()
+	first := s.start(a, PromptHello)
+	s.follow(a, first)
+	second := s.start(a, PromptCommand)
+	if first == second {
+		s.Fatalf("two turns have the id %s", first)
+	}
+	updates := s.follow(a, second)
+	for _, m := range items(updates, handoff.ItemMessage) {
+		if m.Text == TextHello {
+			s.Error("an old message was repeated")
+		}
+	}
+	s.ended(updates, handoff.TurnCompleted, TextCommand)
+}
+
+func (s *suite) attach() {
+	a := s.create()
+	id := s.start(a, PromptHello)
+	s.follow(a, id)
+	if err := a.Agent.Close(); err != nil {
+		s.Errorf("detach: %v", err)
+	}
+	again := s.attachTo(s.dial(), a.Target.Thread)
+	if again.Running != "" || again.Newest != id || again.Title == "" {
+		s.Errorf("attached: %+v, want newest turn %s", again, id)
+	}
+	s.ended(s.run(again, PromptHello), handoff.TurnCompleted, TextHello)
+	// Attaching twice is one attachment more, and closing one leaves the other.
+	twice := s.attachTo(s.link, a.Target.Thread)
+	third := s.attachTo(s.link, a.Target.Thread)
+	if err := twice.Agent.Close(); err != nil {
+		s.Errorf("detach: %v", err)
+	}
+	s.ended(s.run(third, PromptHello), handoff.TurnCompleted, TextHello)
+
+	before := s.h.Starts()
+	_, err := s.link.Conn.Attach(s.Context(), s.h.Gone)
+	s.coded("a thread that is not there", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
+	_, err = s.link.Conn.Attach(s.Context(), "no such thread")
+	s.coded("no id at all", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
+	if n := s.h.Starts(); n != before {
+		s.Errorf("attaching started %d turns", n-before)
+	}
+}
+
+func (s *suite) command() {
+	updates := s.run(s.create(), PromptCommand)
+	done := items(updates, handoff.ItemCommand)
+	if len(done) != 1 {
+		s.Fatalf("commands: %+v", done)
+	}
+	c := done[0]
+	if c.Text != Command || c.Output != CommandOutput || c.Exit == nil || *c.Exit != CommandExit || !c.Failed {
+		s.Errorf("%+v", c)
+	}
+	var streamed strings.Builder
+	for _, u := range updates {
+		if d, ok := u.(handoff.Delta); ok && d.ItemID == c.ID {
+			streamed.WriteString(d.Text)
+		}
+	}
+	if streamed.String() != CommandOutput {
+		s.Errorf("streamed %q", streamed.String())
+	}
+	s.ended(updates, handoff.TurnCompleted, TextCommand)
+}
+
+func (s *suite) edit() {
+	updates := s.run(s.create(), PromptEdit)
+	done := items(updates, handoff.ItemFileChange)
+	if len(done) != 1 || !strings.Contains(done[0].Text, EditPath) || done[0].Failed {
+		s.Errorf("edits: %+v", done)
+	}
+	s.ended(updates, handoff.TurnCompleted, TextEdit)
+}
+
+func (s *suite) fails() {
+	a := s.create()
+	end := s.end(s.run(a, PromptFail))
+	if end.Status != handoff.TurnFailed || !strings.Contains(end.Detail, DetailFail) {
+		s.Errorf("%+v", end)
+	}
+	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
+}
+
+// wait starts a waiting turn and reads up to where it waits.
+func (s *suite) wait(a handoff.Attached) handoff.TurnID {
+	s.Helper()
+	id := s.start(a, PromptWait)
+	s.followUntil(a, id, asWaiting)
+	return id
+}
+
+func (s *suite) running() {
+	a := s.create()
+	id := s.wait(a)
+	b := s.attachTo(s.dial(), a.Target.Thread)
+	if b.Running != id || b.Newest != id {
+		s.Errorf("attached to a running turn: %+v, want %s", b, id)
+	}
+	if err := s.controls(b).Steer(s.Context(), id, PromptBack); err != nil {
+		s.Errorf("steer: %v", err)
+	}
+	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
+	for range a.Agent.Follow(s.Context(), id) { // both see the end
+	}
+}
+
+func (s *suite) interrupt() {
+	a := s.create()
+	id := s.wait(a)
+	c := s.controls(a)
+	if err := c.Interrupt(s.Context(), id); err != nil {
+		s.Fatalf("interrupt: %v", err)
+	}
+	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	if end := s.end(updates); end.Status != handoff.TurnInterrupted {
+		s.Errorf("%+v", end)
+	}
+	s.coded("a second interrupt", c.Interrupt(s.Context(), id), handoff.CodeNotPending)
+	s.coded("a steer after the end", c.Steer(s.Context(), id, PromptBack), handoff.CodeNotPending)
+	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
+}
+
+func (s *suite) steer() {
+	a := s.create()
+	id := s.wait(a)
+	c := s.controls(a)
+	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", PromptBack), handoff.CodeNotPending)
+	if err := c.Steer(s.Context(), id, PromptBack); err != nil {
+		s.Fatalf("steer: %v", err)
+	}
+	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	s.ended(updates, handoff.TurnCompleted, TextBack)
+}
+
+// asked starts a turn and reads up to its question.
+func (s *suite) asked() (handoff.Attached, handoff.TurnID, handoff.Question) {
+	s.Helper()
+	a := s.create()
+	id := s.start(a, PromptAsk)
+	updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
+	q, ok := updates[len(updates)-1].(handoff.Question)
+	if !ok {
+		s.Fatalf("no question: %#v", updates)
+	}
+	if q.ID == "" || q.Turn != id || q.Kind != handoff.QuestionCommand || !strings.Contains(q.Command, AskCommand) || q.Text == "" || q.Asked.IsZero() || len(q.Decisions) == 0 {
+		s.Errorf("question: %+v", q)
+	}
+	return a, id, q
+}
+
+// decided checks that a question was closed and how the turn ended.
+func (s *suite) decided(a handoff.Attached, id handoff.TurnID, q handoff.Question, status handoff.TurnStatus, text string) {
+	s.Helper()
+	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	closed := 0
+	for _, u := range updates {
+		if c, ok := u.(handoff.QuestionClosed); ok && c.ID == q.ID {
+			closed++
+		}
+	}
+	if closed != 1 {
+		s.Errorf("the question was closed %d times", closed)
+	}
+	if end := s.end(updates); end.Status != status || status == handoff.TurnCompleted && end.Text != text {
+		s.Errorf("the turn ended with %+v, want %q", end, text)
+	}
+	s.coded("a second answer", s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionAccept), handoff.CodeNotPending)
+}
+
+func (s *suite) accepts() {
+	a, id, q := s.asked()
+	s.coded("a question that nobody asked", s.controls(a).Decide(s.Context(), "no-such-question", handoff.DecisionAccept), handoff.CodeNotPending)
+	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionAccept); err != nil {
+		s.Fatalf("accept: %v", err)
+	}
+	s.decided(a, id, q, handoff.TurnCompleted, TextAccepted)
+}
+
+func (s *suite) declines() {
+	a, id, q := s.asked()
+	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionDecline); err != nil {
+		s.Fatalf("decline: %v", err)
+	}
+	s.decided(a, id, q, handoff.TurnCompleted, TextDeclined)
+}
+
+func (s *suite) stops() {
+	a, id, q := s.asked()
+	if err := s.controls(a).Decide(s.Context(), q.ID, handoff.DecisionStop); err != nil {
+		s.Fatalf("stop: %v", err)
+	}
+	s.decided(a, id, q, handoff.TurnInterrupted, "")
+}
+
+func (s *suite) leaving() {
+	a := s.create()
+	id := s.wait(a) // followed, and left
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	failed := false
+	for u, err := range a.Agent.Follow(ctx, id) {
+		failed = failed || err != nil
+		if _, ended := u.(handoff.TurnEnded); ended {
+			s.Error("a cancelled follower ended the turn")
+		}
+	}
+	if !failed {
+		s.Error("a cancelled follower was not told")
+	}
+	if b := s.attachTo(s.dial(), a.Target.Thread); b.Running != id {
+		s.Errorf("running is %q, want %s", b.Running, id)
+	}
+	if err := s.controls(a).Steer(s.Context(), id, PromptBack); err != nil {
+		s.Fatalf("steer: %v", err)
+	}
+	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+}
+
+func (s *suite) outlives() {
+	a, idle := s.create(), s.create()
+	id := s.wait(a)
+	s.h.Drop()
+	s.waitDone(s.link)
+	var cause error
+	for _, err := range a.Agent.Follow(s.Context(), id) {
+		cause = err
+	}
+	s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
+	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Prompt: PromptHello})
+	s.coded("a start over a lost connection", err, handoff.CodeUnreachable, handoff.CodeAgentGone)
+
+	s.link = s.dial()
+	b := s.attachTo(s.link, a.Target.Thread)
+	if b.Running != id {
+		s.Fatalf("running is %q, want %s", b.Running, id)
+	}
+	if err := s.controls(b).Steer(s.Context(), id, PromptBack); err != nil {
+		s.Fatalf("steer: %v", err)
+	}
+	s.ended(s.followUntil(b, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	if n := s.h.Starts(); n != 1 {
+		s.Errorf("%d turns were started", n)
+	}
+}
+
+func (s *suite) closing() {
+	a := s.create()
+	id := s.wait(a)
+	left := make(chan error, 1)
+	go func() {
+		var cause error
+		for _, err := range a.Agent.Follow(s.Context(), id) {
+			cause = err
+		}
+		left <- cause
+	}()
+	for range 2 {
+		if err := s.link.Conn.Close(); err != nil {
+			s.Errorf("close: %v", err)
+		}
+	}
+	s.waitDone(s.link)
+	select {
+	case err := <-left:
+		s.coded("following when the connection is closed", err, handoff.CodeAgentGone)
+	case <-time.After(patience):
+		s.Error("the follower was not told")
+	}
+	if _, err := s.link.Conn.Create(s.Context(), s.h.Dir); err == nil {
+		s.Error("a closed connection makes threads")
+	}
+	if _, err := s.link.Catalog.List(s.Context(), 10); err == nil {
+		s.Error("a closed connection lists threads")
+	}
+}
+
+func (s *suite) apart() {
+	prompts := map[string]string{PromptHello: TextHello, PromptCommand: TextCommand, PromptEdit: TextEdit}
+	var work sync.WaitGroup
+	defer work.Wait()
+	for prompt, text := range prompts {
+		for range 3 {
+			a := s.create()
+			id := s.start(a, prompt)
+			work.Go(func() {
+				last := handoff.TurnEnded{}
+				for u, err := range a.Agent.Follow(s.Context(), id) {
+					if err != nil {
+						s.Errorf("%q: %v", prompt, err)
+						return
+					}
+					if end, ok := u.(handoff.TurnEnded); ok {
+						last = end
+					}
+				}
+				if last.Text != text {
+					s.Errorf("%q ended with %q", prompt, last.Text)
+				}
+			})
+		}
+	}
+}
+
+func (s *suite) catalog() {
+	first, second := s.create(), s.create()
+	s.run(first, PromptHello)
+	s.run(first, PromptCommand)
+	id := s.wait(second)
+	list, err := s.link.Catalog.List(s.Context(), 10)
+	if err != nil || len(list) != 2 {
+		s.Fatalf("list: %+v, %v", list, err)
+	}
+	if list[0].Updated.Before(list[1].Updated) {
+		s.Error("the newest is not first")
+	}
+	for _, t := range list {
+		if t.Title == "" || t.Dir != s.h.Dir || time.Since(t.Updated) > time.Hour {
+			s.Errorf("%+v", t)
+		}
+		want := handoff.SessionIdle
+		if t.ID == second.Target.Thread {
+			want = handoff.SessionRunning
+		}
+		if t.Status != want {
+			s.Errorf("thread %s is %s, want %s", t.Title, t.Status, want)
+		}
+	}
+	if one, err := s.link.Catalog.List(s.Context(), 1); err != nil || len(one) != 1 {
+		s.Errorf("a list of one: %+v, %v", one, err)
+	}
+	text, err := s.link.Catalog.Read(s.Context(), first.Target.Thread, 40)
+	if err != nil || text.Thread.ID != first.Target.Thread || text.More != 0 {
+		s.Fatalf("read: %+v, %v", text, err)
+	}
+	s.reads(text.Lines, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello},
+		handoff.Line{Role: "user", Text: PromptCommand}, handoff.Line{Role: "agent", Text: TextCommand})
+	if text, err = s.link.Catalog.Read(s.Context(), first.Target.Thread, 1); err != nil || len(text.Lines) != 1 || text.Lines[0].Text != TextCommand || text.More == 0 {
+		s.Errorf("the last line: %+v, %v", text, err)
+	}
+	_, err = s.link.Catalog.Read(s.Context(), s.h.Gone, 10)
+	s.coded("reading a thread that is not there", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
+	if err := s.controls(second).Interrupt(s.Context(), id); err != nil {
+		s.Errorf("interrupt: %v", err)
+	}
+}
+
+// reads checks that these lines stand there in this order; others may stand between.
+func (s *suite) reads(lines []handoff.Line, want ...handoff.Line) {
+	s.Helper()
+	for _, line := range lines {
+		if len(want) > 0 && line == want[0] {
+			want = want[1:]
+		}
+	}
+	if len(want) > 0 {
+		s.Errorf("%+v lacks %+v", lines, want)
+	}
+}
+
+func (s *suite) longPrompt() {
+	a := s.create()
+	prompt := PromptHello + strings.Repeat(" ü", handoff.MaxPrompt/4)
+	if end := s.end(s.run(a, prompt)); end.Status != handoff.TurnCompleted {
+		s.Errorf("%+v", end)
+	}
+	text, err := s.link.Catalog.Read(s.Context(), a.Target.Thread, 40)
+	if err != nil || len(text.Lines) == 0 || !strings.HasPrefix(text.Lines[0].Text, PromptHello+" ü") {
+		s.Errorf("read: %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+// Package serverstest is what every kind of agent server must hold: the promises of [servers.Dial],
+// [servers.Conn], [servers.Catalog], [handoff.Agent] and [handoff.Controls], as tests.
+//
+// It knows no kind. Whoever runs it brings a [Harness]: a way to dial a server whose agent does what the
+// prompts of this package say.
+package serverstest
+
+import "switchboard/servers"
+
+// Prompts that the agent of a harness must know. To anything else it answers whatever it likes.
+const (
+	// PromptHello: the agent says [TextHello].
+	PromptHello = "say hello"
+	// PromptCommand: the agent runs [Command], which prints [CommandOutput] and exits with
+	// [CommandExit], and then says [TextCommand].
+	PromptCommand = "run the command"
+	// PromptEdit: the agent changes the file [EditPath] and then says [TextEdit].
+	PromptEdit = "change the file"
+	// PromptAsk: the agent asks for approval to run [AskCommand]. Accepted, it runs it and says
+	// [TextAccepted]; declined, it says [TextDeclined].
+	PromptAsk = "ask me first"
+	// PromptWait: the agent says [TextWaiting] and then works until it is interrupted or steered.
+	PromptWait = "wait for me"
+	// PromptBack: given to a waiting agent, it says [TextBack] and ends.
+	PromptBack = "come back"
+	// PromptFail: the turn fails with [DetailFail].
+	PromptFail = "fail"
+)
+
+// What the agent of a harness says and does.
+const (
+	TextHello     = "Hello there. This is a message of several words."
+	Command       = "make check"
+	CommandOutput = "first line\nsecond line\n"
+	CommandExit   = 3
+	TextCommand   = "The check failed."
+	EditPath      = "notes.txt"
+	TextEdit      = "Changed."
+	AskCommand    = "make install"
+	TextAccepted  = "Installed."
+	TextDeclined  = "Not installed."
+	TextWaiting   = "I wait."
+	TextBack      = "I am back."
+	DetailFail    = "out of luck"
+)
+
+// A Harness is one agent server with nothing on it.
+type Harness struct {
+	Dial servers.Dial
+	// Drop cuts every connection to the server without a word. What runs there goes on.
+	Drop func()
+	// Starts counts the turns that the server was asked to start.
+	Starts func() int
+	// Gone is a full thread id that the server does not have.
+	Gone string
+	// Dir is a directory of the server where threads may be made.
+	Dir string
+}

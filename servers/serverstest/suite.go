@@ -1,0 +1,237 @@
+package serverstest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// patience is how long the suite waits for something that must come.
+const patience = time.Minute
+
+// TestServer runs the suite. Each case gets a server of its own from harness.
+func TestServer(t *testing.T, harness func(*testing.T) Harness) {
+	for _, c := range []struct {
+		name string
+		run  func(*suite)
+	}{
+		{"a turn is reported in order", (*suite).turn},
+		{"a thread goes on", (*suite).goesOn},
+		{"attaching gives exactly the thread", (*suite).attach},
+		{"a command is reported with its output", (*suite).command},
+		{"an edit is reported with its path", (*suite).edit},
+		{"a failed turn tells why", (*suite).fails},
+		{"a running turn is found", (*suite).running},
+		{"a running turn is interrupted", (*suite).interrupt},
+		{"a running turn is steered", (*suite).steer},
+		{"a question is accepted once", (*suite).accepts},
+		{"a question is declined", (*suite).declines},
+		{"a question stops the turn", (*suite).stops},
+		{"leaving a turn does not touch it", (*suite).leaving},
+		{"a turn outlives the connection", (*suite).outlives},
+		{"a closed connection says so", (*suite).closing},
+		{"threads do not mix", (*suite).apart},
+		{"threads are listed and read", (*suite).catalog},
+		{"a long prompt arrives", (*suite).longPrompt},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := &suite{T: t, h: harness(t)}
+			s.link = s.dial()
+			c.run(s)
+		})
+	}
+}
+
+// A suite is one case.
+type suite struct {
+	*testing.T
+	h     Harness
+	link  *servers.Link
+	turns int
+}
+
+// dial connects until the case ends.
+func (s *suite) dial() *servers.Link {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	link, err := s.h.Dial(ctx)
+	if err != nil {
+		s.Fatalf("dial: %v", err)
+	}
+	s.Cleanup(func() {
+		if err := link.Conn.Close(); err != nil {
+			s.Errorf("close: %v", err)
+		}
+	})
+	return link
+}
+
+func (s *suite) create() handoff.Attached {
+	s.Helper()
+	a, err := s.link.Conn.Create(s.Context(), s.h.Dir)
+	if err != nil {
+		s.Fatalf("create: %v", err)
+	}
+	if a.Target.Thread == "" || a.Running != "" || a.Agent == nil {
+		s.Fatalf("a fresh thread is %+v", a)
+	}
+	s.Cleanup(func() { _ = a.Agent.Close() })
+	return a
+}
+
+func (s *suite) attachTo(link *servers.Link, thread string) handoff.Attached {
+	s.Helper()
+	a, err := link.Conn.Attach(s.Context(), thread)
+	if err != nil {
+		s.Fatalf("attach: %v", err)
+	}
+	if a.Target.Thread != thread {
+		s.Fatalf("asked for thread %s, got %s", thread, a.Target.Thread)
+	}
+	s.Cleanup(func() { _ = a.Agent.Close() })
+	return a
+}
+
+func (s *suite) start(a handoff.Attached, prompt string) handoff.TurnID {
+	s.Helper()
+	s.turns++
+	id, err := a.Agent.Start(s.Context(), handoff.Turn{ID: "turn-" + string(rune('a'+s.turns)), Prompt: prompt})
+	if err != nil || id == "" {
+		s.Fatalf("start: %q, %v", id, err)
+	}
+	return id
+}
+
+// run starts a turn and follows it to its end.
+func (s *suite) run(a handoff.Attached, prompt string) []handoff.Update {
+	s.Helper()
+	return s.follow(a, s.start(a, prompt))
+}
+
+// follow reads a turn to its end and checks the order of what it reports.
+func (s *suite) follow(a handoff.Attached, id handoff.TurnID) []handoff.Update {
+	s.Helper()
+	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	s.inOrder(id, updates)
+	return updates
+}
+
+// followUntil reads a turn to its end, or to the update that enough accepts.
+func (s *suite) followUntil(a handoff.Attached, id handoff.TurnID, enough func(handoff.Update) bool) []handoff.Update {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var updates []handoff.Update
+	for u, err := range a.Agent.Follow(ctx, id) {
+		if err != nil {
+			s.Fatalf("follow: %v after %#v", err, updates)
+		}
+		updates = append(updates, u)
+		if enough(u) {
+			return updates
+		}
+	}
+	return updates
+}
+
+// inOrder checks what holds of every turn: it begins with Started, once; every item that began is done
+// or dropped; the end is the end and comes once.
+func (s *suite) inOrder(id handoff.TurnID, updates []handoff.Update) {
+	s.Helper()
+	if len(updates) == 0 {
+		s.Fatal("nothing was reported")
+	}
+	open := map[string]bool{}
+	ends := 0
+	for i, u := range updates {
+		switch u := u.(type) {
+		case handoff.Started:
+			if i != 0 || u.Turn != id {
+				s.Errorf("update %d is %+v of turn %s", i, u, id)
+			}
+		case handoff.ItemStarted:
+			open[u.Item.ID] = true
+		case handoff.ItemDone:
+			delete(open, u.Item.ID)
+		case handoff.ItemDropped:
+			delete(open, u.ItemID)
+		case handoff.TurnEnded:
+			ends++
+		}
+	}
+	if _, last := updates[len(updates)-1].(handoff.TurnEnded); !last || ends != 1 {
+		s.Errorf("%d ends, the last update is %#v", ends, updates[len(updates)-1])
+	}
+	for item := range open {
+		s.Errorf("item %s was never done or dropped", item)
+	}
+}
+
+// end is the end of a turn.
+func (s *suite) end(updates []handoff.Update) handoff.TurnEnded {
+	s.Helper()
+	end, ok := updates[len(updates)-1].(handoff.TurnEnded)
+	if !ok {
+		s.Fatalf("the last update is %#v", updates[len(updates)-1])
+	}
+	return end
+}
+
+// ended checks how a turn ended.
+func (s *suite) ended(updates []handoff.Update, status handoff.TurnStatus, text string) {
+	s.Helper()
+	if end := s.end(updates); end.Status != status || end.Text != text {
+		s.Errorf("the turn ended with status %d and %q, want %d and %q", end.Status, end.Text, status, text)
+	}
+}
+
+// items returns the finished items of a kind.
+func items(updates []handoff.Update, kind handoff.ItemKind) []handoff.Item {
+	var found []handoff.Item
+	for _, u := range updates {
+		if done, ok := u.(handoff.ItemDone); ok && done.Item.Kind == kind {
+			found = append(found, done.Item)
+		}
+	}
+	return found
+}
+
+// controls returns what else the agent can be told.
+func (s *suite) controls(a handoff.Attached) handoff.Controls {
+	s.Helper()
+	c, ok := a.Agent.(handoff.Controls)
+	if !ok {
+		s.Fatal("the agent has no controls")
+	}
+	return c
+}
+
+// coded checks that an error has one of the codes.
+func (s *suite) coded(what string, err error, codes ...handoff.Code) {
+	s.Helper()
+	if err == nil || !slices.Contains(codes, handoff.AsError(err).Code) {
+		s.Errorf("%s: %v, want %v", what, err, codes)
+	}
+}
+
+// waitDone waits for the loss of a connection.
+func (s *suite) waitDone(link *servers.Link) {
+	s.Helper()
+	select {
+	case <-link.Done:
+	case <-time.After(patience):
+		s.Fatal("the loss of the connection was not told")
+	}
+}
+
+// asWaiting tells that the waiting agent has spoken.
+func asWaiting(u handoff.Update) bool {
+	done, ok := u.(handoff.ItemDone)
+	return ok && done.Item.Text == TextWaiting
+}
