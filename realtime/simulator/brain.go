@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"switchboard/handoff"
 )
 
@@ -361,62 +359,6 @@ func call(h Heard, name string, arguments any, e *errand) []Move {
 		return nil
 	}
 	return []Move{Call{Tool: name, Arguments: string(raw), errand: e}}
-}
-
-// learn takes machines from calls and their outputs. An item that a client replays teaches the same.
-func (b *brain) learn(it *item) {
-	switch {
-	case it.kind == "function_call" && it.name == handoff.ToolCodex && it.status == "completed":
-		if server := gjson.Get(it.arguments, "server").String(); server != "" {
-			b.before, b.last, b.lastCall = b.last, server, it.callID
-		}
-	case it.kind == "function_call_output" && gjson.Valid(it.output):
-		out := gjson.Parse(it.output)
-		if it.callID == b.lastCall {
-			b.learnPlace(out)
-		}
-		b.learnNames(out)
-	}
-}
-
-// learnPlace takes from the answer to the last work where it went. Work without a machine must not
-// follow it to where nobody is.
-func (b *brain) learnPlace(out gjson.Result) {
-	switch handoff.Code(out.Get("code").String()) {
-	case handoff.CodeUnknownServer, handoff.CodeAmbiguousServer, handoff.CodeUnreachable:
-		b.last, b.lastCall = b.before, ""
-		return
-	}
-	if server := out.Get("server").String(); server != "" {
-		b.last = server
-	}
-}
-
-func (b *brain) learnNames(out gjson.Result) {
-	for _, key := range []string{"items", "servers", "sessions"} {
-		out.Get(key).ForEach(func(_, entry gjson.Result) bool {
-			if server := entry.Get("server"); server.Exists() {
-				b.know(server.String(), server.String())
-				return true
-			}
-			name := entry.Get("name").String()
-			b.know(name, name)
-			entry.Get("aliases").ForEach(func(_, alias gjson.Result) bool {
-				b.know(alias.String(), name)
-				return true
-			})
-			return true
-		})
-	}
-}
-
-// maxMachines bounds what the brain remembers; the fleet is far smaller.
-const maxMachines = 1000
-
-func (b *brain) know(alias, name string) {
-	if alias != "" && name != "" && len(b.machines) < maxMachines {
-		b.machines[strings.ToLower(alias)] = name
-	}
 }
 
 // transcribe never finds words: that is what a real model is for.

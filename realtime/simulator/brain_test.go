@@ -171,80 +171,86 @@ func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 	}
 }
 
-// talk is a brain in a conversation: a line that begins with ">" is what it does, one with "=" the output
-// of its last call, anything else a sentence of the caller.
+// Outputs of tools.
+const (
+	twoAuth    = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"},{"id":"t2","title":"Auth docs","server":"laptop"}],"say":"x"}`
+	oneAuth    = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"}],"say":"x"}`
+	twoServers = `{"items":[{"name":"bigpc","aliases":["big pc"],"health":"up"},{"name":"laptop","health":"up"}],"say":"bigpc and laptop are ready."}`
+)
+
+// talks are conversations with a brain: a line that begins with ">" is what it does, one with "=" the
+// output of its last call, anything else a sentence of the caller.
+var talks = map[string][]string{
+	"the sessions of an errand": {
+		"Continue the auth session on bigpc and run the tests", `>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
+		"=" + oneAuth, `>codex{"server":"bigpc","thread_id":"t1","prompt":"run the tests"}`,
+		`={"status":"done","server":"bigpc","say":"One test fails."}`, ">say One test fails.",
+		"Fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
+	},
+	"only those on the machine": {
+		"Read the auth session on laptop", `>list_sessions{"server":"laptop","query":"auth"} then read`,
+		"=" + twoAuth, `>read_session{"server":"laptop","thread_id":"t2"}`,
+		`={"lines":[],"say":"Nothing yet."}`, ">say Nothing yet.",
+	},
+	"several: asks which": {
+		"Continue the auth session and fix it", `>list_sessions{"query":"auth"} then work fix it`,
+		"=" + twoAuth, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
+		"the one on laptop", `>codex{"server":"laptop","thread_id":"t2","prompt":"fix it"}`,
+	},
+	"several: the second": {
+		"Read the auth session", `>list_sessions{"query":"auth"} then read`,
+		"=" + twoAuth, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
+		"The second one.", `>read_session{"server":"laptop","thread_id":"t2"}`,
+	},
+	"several: the caller moves on": {
+		"Read the auth session", `>list_sessions{"query":"auth"} then read`,
+		"=" + twoAuth, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
+		"Which machines do I have?", ">" + anyMachines,
+	},
+	"several: one has exactly these words": {
+		"Read the auth refactor session", `>list_sessions{"query":"auth refactor"} then read`,
+		"=" + twoAuth, `>read_session{"server":"bigpc","thread_id":"t1"}`,
+	},
+	"none": {
+		"Read the billing session on bigpc", `>list_sessions{"server":"bigpc","query":"billing"} then read`,
+		`={"items":[],"say":"x"}`, ">say I found no session about billing on bigpc.",
+	},
+	"the list fails": {
+		"Read the auth session on attic", `>list_sessions{"server":"attic","query":"auth"} then read`,
+		`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
+	},
+	"asks for the machine": {
+		"run the tests", ">say On which machine?",
+		"laptop", `>codex{"server":"laptop","prompt":"run the tests"}`,
+	},
+	"knows the machines from their list": {
+		"Which machines do I have?", ">" + anyMachines,
+		"=" + twoServers, ">say bigpc and laptop are ready.",
+		"fix it", ">say On which machine? I know bigpc and laptop.",
+		"on the big pc", `>codex{"server":"bigpc","prompt":"fix it"}`,
+	},
+	"the answer is another wish": {
+		"run the tests", ">say On which machine?",
+		"What was I working on?", ">" + anySessions,
+	},
+	"asks for the work": {
+		"start a new session on laptop", ">say " + sayWhatToDo,
+		"Write a changelog", `>codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`,
+	},
+	"work does not follow to where nobody is": {
+		"run the tests on bigpc", `>codex{"server":"bigpc","prompt":"run the tests"}`,
+		`={"status":"started","server":"bigpc","say":"Working."}`, ">say Working.",
+		"Ask attic to check the backups", `>codex{"server":"attic","prompt":"check the backups"}`,
+		`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
+		"fix it", `>codex{"server":"bigpc","prompt":"fix it"}`,
+	},
+	"says once what it is": {
+		"hello", ">say " + sayStandIn, "hello", ">say " + sayHello,
+	},
+}
+
 func TestBrainTalks(t *testing.T) {
-	const two = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"},{"id":"t2","title":"Auth docs","server":"laptop"}],"say":"x"}`
-	const one = `{"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"}],"say":"x"}`
-	const servers = `{"items":[{"name":"bigpc","aliases":["big pc"],"health":"up"},{"name":"laptop","health":"up"}],"say":"bigpc and laptop are ready."}`
-	for name, lines := range map[string][]string{
-		"the sessions of an errand": {
-			"Continue the auth session on bigpc and run the tests", `>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
-			"=" + one, `>codex{"server":"bigpc","thread_id":"t1","prompt":"run the tests"}`,
-			`={"status":"done","server":"bigpc","say":"One test fails."}`, ">say One test fails.",
-			"Fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
-		},
-		"only those on the machine": {
-			"Read the auth session on laptop", `>list_sessions{"server":"laptop","query":"auth"} then read`,
-			"=" + two, `>read_session{"server":"laptop","thread_id":"t2"}`,
-			`={"lines":[],"say":"Nothing yet."}`, ">say Nothing yet.",
-		},
-		"several: asks which": {
-			"Continue the auth session and fix it", `>list_sessions{"query":"auth"} then work fix it`,
-			"=" + two, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
-			"the one on laptop", `>codex{"server":"laptop","thread_id":"t2","prompt":"fix it"}`,
-		},
-		"several: the second": {
-			"Read the auth session", `>list_sessions{"query":"auth"} then read`,
-			"=" + two, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
-			"The second one.", `>read_session{"server":"laptop","thread_id":"t2"}`,
-		},
-		"several: the caller moves on": {
-			"Read the auth session", `>list_sessions{"query":"auth"} then read`,
-			"=" + two, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
-			"Which machines do I have?", ">" + anyMachines,
-		},
-		"several: one has exactly these words": {
-			"Read the auth refactor session", `>list_sessions{"query":"auth refactor"} then read`,
-			"=" + two, `>read_session{"server":"bigpc","thread_id":"t1"}`,
-		},
-		"none": {
-			"Read the billing session on bigpc", `>list_sessions{"server":"bigpc","query":"billing"} then read`,
-			`={"items":[],"say":"x"}`, ">say I found no session about billing on bigpc.",
-		},
-		"the list fails": {
-			"Read the auth session on attic", `>list_sessions{"server":"attic","query":"auth"} then read`,
-			`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
-		},
-		"asks for the machine": {
-			"run the tests", ">say On which machine?",
-			"laptop", `>codex{"server":"laptop","prompt":"run the tests"}`,
-		},
-		"knows the machines from their list": {
-			"Which machines do I have?", ">" + anyMachines,
-			"=" + servers, ">say bigpc and laptop are ready.",
-			"fix it", ">say On which machine? I know bigpc and laptop.",
-			"on the big pc", `>codex{"server":"bigpc","prompt":"fix it"}`,
-		},
-		"the answer is another wish": {
-			"run the tests", ">say On which machine?",
-			"What was I working on?", ">" + anySessions,
-		},
-		"asks for the work": {
-			"start a new session on laptop", ">say " + sayWhatToDo,
-			"Write a changelog", `>codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`,
-		},
-		"work does not follow to where nobody is": {
-			"run the tests on bigpc", `>codex{"server":"bigpc","prompt":"run the tests"}`,
-			`={"status":"started","server":"bigpc","say":"Working."}`, ">say Working.",
-			"Ask attic to check the backups", `>codex{"server":"attic","prompt":"check the backups"}`,
-			`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
-			"fix it", `>codex{"server":"bigpc","prompt":"fix it"}`,
-		},
-		"says once what it is": {
-			"hello", ">say " + sayStandIn, "hello", ">say " + sayHello,
-		},
-	} {
+	for name, lines := range talks {
 		t.Run(name, func(t *testing.T) { talk(t, lines) })
 	}
 }
