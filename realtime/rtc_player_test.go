@@ -1,0 +1,217 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
+)
+
+// A deck plays a player by hand and writes down what follows, one short line each.
+type deck struct {
+	p    player
+	log  []string
+	bits []byte // all frames that were played
+}
+
+func newDeck() *deck { return &deck{p: newPlayer()} }
+
+func (d *deck) note(to string, events [][]byte) {
+	for _, e := range events {
+		r := gjson.ParseBytes(e)
+		line := to + " " + r.Get("type").String()
+		for _, field := range []string{"response_id", "item_id", "audio_end_ms", "error.event_id"} {
+			if f := r.Get(field); f.Exists() {
+				line += " " + f.String()
+			}
+		}
+		d.log = append(d.log, line)
+	}
+}
+
+func (d *deck) told(t told) {
+	d.note("down", t.down)
+	d.note("up", t.up)
+}
+
+// do takes a line of a script: the model's event, the client's (after "<") or a number of frames.
+func (d *deck) do(line string) {
+	if rest, ok := strings.CutPrefix(line, "<"); ok {
+		d.told(d.p.fromClient([]byte(rest)))
+		return
+	}
+	var frames int
+	if n, _ := fmt.Sscanf(line, "play %d", &frames); n == 1 {
+		for range frames {
+			frame, events := d.p.next()
+			d.note("down", events.down)
+			d.note("up", events.up)
+			d.bits = append(d.bits, frame...)
+		}
+		return
+	}
+	d.told(d.p.fromModel([]byte(line)))
+}
+
+// sounds is a delta with audio of a length in milliseconds, all of one byte.
+func sounds(response, item string, ms int, value byte) string {
+	audio := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{value}, ms*bytesPerMS))
+	return `{"type":"response.output_audio.delta","response_id":"` + response + `","item_id":"` + item + `","output_index":0,"content_index":0,"delta":"` + audio + `"}`
+}
+
+func made(response string) string {
+	return `{"type":"response.done","response":{"id":"` + response + `"}}`
+}
+
+func making(response string) string {
+	return `{"type":"response.created","response":{"id":"` + response + `","conversation_id":"c"}}`
+}
+
+const spokenTo = `{"type":"input_audio_buffer.speech_started"}`
+
+func TestPlayer(t *testing.T) {
+	patient := `{"type":"session.updated","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
+	for _, tc := range []struct {
+		name   string
+		script []string
+		want   []string
+		frames int // that were played, tail included
+	}{
+		{"a response", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 20"},
+			[]string{"down response.created", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 3 + tailFrames},
+		{"the model is slow", []string{sounds("r", "i", 30, 1), "play 5", sounds("r", "i", 10, 1), "play 5", made("r"), "play 1"},
+			[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 2 + 1},
+		{"it stops before it is made", []string{sounds("r", "i", 20, 1), "play 5", made("r"), "play 9"},
+			[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 1 + tailFrames},
+		{"two responses in a row", []string{sounds("r", "i", 20, 1), made("r"), sounds("s", "j", 20, 2), made("s"), "play 9"},
+			[]string{"down response.done", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r",
+				"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 2 + tailFrames},
+		{"a response without an end", []string{sounds("r", "i", 30, 1), sounds("s", "j", 20, 2), "play 4"},
+			[]string{"down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down output_audio_buffer.started s"}, 3},
+		{"a response without sound", []string{making("r"), made("r"), "play 3"}, []string{"down response.created", "down response.done"}, 0},
+		{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, "play 9"},
+			[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+				"down output_audio_buffer.cleared r", "up conversation.item.truncate i 140"}, 7 + tailFrames},
+		{"barge-in before the first frame", []string{sounds("r", "i", 1000, 1), spokenTo, "play 9"},
+			[]string{"down input_audio_buffer.speech_started", "up conversation.item.truncate i 0"}, 0},
+		{"barge-in in the second item", []string{sounds("r", "i", 30, 1), sounds("r", "j", 100, 2), made("r"), "play 2", spokenTo},
+			[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+				"down output_audio_buffer.cleared r", "up conversation.item.truncate j 10"}, 2},
+		{"barge-in with more in the queue", []string{sounds("r", "i", 40, 1), sounds("r", "j", 40, 1), made("r"), sounds("s", "k", 40, 1), "play 1", spokenTo},
+			[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+				"up conversation.item.truncate i 20", "up conversation.item.truncate j 0", "up conversation.item.truncate k 0"}, 1},
+		{"barge-in when all that came was heard", []string{sounds("r", "i", 20, 1), "play 2", spokenTo},
+			[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+				"up conversation.item.truncate i 20"}, 1},
+		{"barge-in into silence", []string{sounds("r", "i", 20, 1), made("r"), "play 2", spokenTo},
+			[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down input_audio_buffer.speech_started"}, 2},
+		{"what still comes of it is dropped", []string{making("r"), sounds("r", "i", 40, 1), "play 1", spokenTo, sounds("r", "i", 40, 1), "play 1", made("r"),
+			making("s"), sounds("s", "j", 20, 1), "play 1"},
+			[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+				"up conversation.item.truncate i 20", "down response.done", "down response.created", "down output_audio_buffer.started s"}, 3},
+		{"also when none had come yet", []string{making("r"), spokenTo, sounds("r", "i", 40, 1), "play 2"},
+			[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
+		{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`, spokenTo, sounds("r", "i", 20, 1), "play 1"},
+			[]string{"down response.created", "down input_audio_buffer.speech_started", "down output_audio_buffer.started r"}, 1},
+		{"speech does not interrupt", []string{patient, sounds("r", "i", 40, 1), "play 1", spokenTo, "play 1"},
+			[]string{"down session.updated", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
+		{"the client clears", []string{sounds("r", "i", 40, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 40, 1)},
+			[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 20"}, 1},
+		{"the client clears nothing", []string{`<{"type":"output_audio_buffer.clear"}`}, []string{"down output_audio_buffer.cleared "}, 0},
+		{"the client appends", []string{`<{"event_id":"mine","type":"input_audio_buffer.append","audio":"AAAA"}`}, []string{"down error mine"}, 0},
+		{"sound that is not ours", []string{`{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`, sounds("r", "i", 40, 1), "play 1"},
+			[]string{"down session.updated"}, 0},
+		{"sound that cannot be read", []string{`{"type":"response.output_audio.delta","response_id":"r","delta":"?"}`, "play 1"}, nil, 0},
+		{"what the client sends passes", []string{`<{"type":"response.cancel"}`, `<no JSON`}, []string{"up response.cancel", "up "}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDeck()
+			for _, line := range tc.script {
+				d.do(line)
+			}
+			if diff := cmp.Diff(tc.want, d.log); diff != "" {
+				t.Error(diff)
+			}
+			if len(d.bits) != tc.frames*frameBytes {
+				t.Errorf("%d bytes of %d frames", len(d.bits), tc.frames)
+			}
+		})
+	}
+}
+
+// TestPlayerKeepsEveryByte holds that sound of any grain comes out as it came in, then silence.
+func TestPlayerKeepsEveryByte(t *testing.T) {
+	d := newDeck()
+	var in []byte
+	for i := range 300 {
+		piece := bytes.Repeat([]byte{byte(i)}, i%37*7)
+		in = append(in, piece...)
+		d.p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i` + fmt.Sprint(i/10) + `","content_index":0,"delta":"` +
+			base64.StdEncoding.EncodeToString(piece) + `"}`))
+		d.do("play 1")
+	}
+	d.do(made("r"))
+	d.do("play 10000")
+	if !bytes.HasPrefix(d.bits, in) || len(bytes.Trim(d.bits[len(in):], "\xff")) != 0 {
+		t.Errorf("%d bytes came out of %d", len(d.bits), len(in))
+	}
+	if !d.p.idle() || d.p.queued != 0 {
+		t.Errorf("%d bytes are left", d.p.queued)
+	}
+}
+
+func TestPlayerIsBounded(t *testing.T) {
+	d := newDeck()
+	for range 11 {
+		d.do(sounds("r", "i", 60_000, 1))
+	}
+	if d.p.queued != maxPlayback || d.p.dropped != 60_000*bytesPerMS {
+		t.Errorf("%d queued, %d dropped", d.p.queued, d.p.dropped)
+	}
+	d.do("play 1")
+	d.do(sounds("r", "i", 60_000, 1))
+	if d.p.queued != maxPlayback {
+		t.Errorf("%d queued", d.p.queued)
+	}
+}
+
+func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
+	d := newDeck()
+	d.do(sounds("r", "i", 40, 1))
+	up := d.p.cut().up
+	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.next()), "event_id").String()
+	if !strings.HasPrefix(cut, "sb_rtc_") || !strings.HasPrefix(format, "sb_rtc_") || cut == format {
+		t.Errorf("ids %q %q", cut, format)
+	}
+	for id, want := range map[string]int{cut: 0, format: 1, "": 1, "client_1": 1} {
+		if got := d.p.fromModel([]byte(`{"type":"error","error":{"event_id":"` + id + `"}}`)); len(got.down) != want {
+			t.Errorf("%q: %d events", id, len(got.down))
+		}
+	}
+}
+
+func TestClientKeepsPCMU(t *testing.T) {
+	for _, tc := range []struct{ name, in, want string }{
+		{"formats", `{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000},"turn_detection":null},"output":{"voice":"cedar"}}}}`,
+			`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":null},"output":{"voice":"cedar","format":{"type":"audio/pcmu"}}}}}`},
+		{"no audio", `{"type":"session.update","session":{"tracing":null}}`, `{"type":"session.update","session":{"tracing":null}}`},
+		{"transcription", `{"type":"session.update","session":{"type":"transcription","audio":{"input":{}}}}`,
+			`{"type":"session.update","session":{"type":"transcription","audio":{"input":{"format":{"type":"audio/pcmu"}}}}}`},
+		{"one response", `{"type":"response.create","response":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`,
+			`{"type":"response.create","response":{"audio":{"output":{"format":{"type":"audio/pcmu"}}}}}`},
+		{"a plain response", `{"type":"response.create"}`, `{"type":"response.create"}`},
+		{"cut off", `{"type":"session.update","session":{"audio":{}}`, `{"type":"session.update","session":{"audio":{}}`},
+		{"odd audio", `{"type":"session.update","session":{"audio":7}}`, `{"type":"session.update","session":{"audio":7}}`},
+		{"another event", ` { "type" : "response.cancel" }`, ` { "type" : "response.cancel" }`},
+	} {
+		p := newPlayer()
+		got := p.fromClient([]byte(tc.in))
+		if len(got.up) != 1 || len(got.down) != 0 || string(got.up[0]) != tc.want {
+			t.Errorf("%s: %s", tc.name, got.up)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/base64"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestStreamPaces(t *testing.T) {
+	base := time.Unix(1000, 0)
+	for _, tc := range []struct {
+		name string
+		at   []int // ms of each look
+		want []int // frames due at each
+	}{
+		{"on time", []int{0, 20, 40, 60}, []int{1, 1, 1, 1}},
+		{"a little early and late", []int{0, 19, 41, 59, 60}, []int{1, 0, 2, 0, 1}},
+		{"held up", []int{0, 20, 90, 100}, []int{1, 1, 3, 1}},
+		{"held up for long", []int{0, 10_000, 10_020, 10_040}, []int{1, maxBurst, 1, 1}},
+	} {
+		var s stream
+		for i, ms := range tc.at {
+			n := s.due(base.Add(time.Duration(ms) * time.Millisecond))
+			if n != tc.want[i] {
+				t.Errorf("%s: %d frames at %d ms, want %d", tc.name, n, ms, tc.want[i])
+			}
+			for range n {
+				s.take()
+			}
+		}
+	}
+}
+
+func TestStreamNumbers(t *testing.T) {
+	base := time.Unix(1000, 0)
+	s := stream{sequence: 0xffff}
+	var got []stamp
+	for _, ms := range []int{0, 20, 40} {
+		s.due(base.Add(time.Duration(ms) * time.Millisecond))
+		got = append(got, s.take())
+	}
+	s.rest()
+	s.due(base.Add(1050 * time.Millisecond))
+	got = append(got, s.take())
+	s.rest() // at once again: the clock never goes back
+	s.due(base.Add(1051 * time.Millisecond))
+	got = append(got, s.take())
+	want := []stamp{{0xffff, 0, true}, {0, 160, false}, {1, 320, false}, {2, 52 * 160, true}, {3, 53 * 160, true}}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("packet %d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestHearing(t *testing.T) {
+	frame := func(v byte) []byte { return bytes.Repeat([]byte{v}, frameBytes) }
+	quiet := func(n int) []byte { return bytes.Repeat([]byte{silentByte}, n) }
+	type packet struct {
+		sequence  uint16
+		timestamp uint32
+		value     byte
+	}
+	for _, tc := range []struct {
+		name    string
+		packets []packet
+		want    [][]byte
+		late    int
+	}{
+		{"in order", []packet{{1, 0, 1}, {2, 160, 2}}, [][]byte{frame(1), frame(2)}, 0},
+		{"over the wrap", []packet{{0xffff, 0xffffff60, 1}, {0, 0, 2}}, [][]byte{frame(1), frame(2)}, 0},
+		{"one lost", []packet{{1, 0, 1}, {3, 320, 3}}, [][]byte{frame(1), quiet(160), frame(3)}, 0},
+		{"one late", []packet{{1, 0, 1}, {3, 320, 3}, {2, 160, 2}, {4, 480, 4}}, [][]byte{frame(1), quiet(160), frame(3), frame(4)}, 1},
+		{"one twice", []packet{{1, 0, 1}, {1, 0, 1}, {2, 160, 2}}, [][]byte{frame(1), frame(2)}, 1},
+		{"a pause", []packet{{1, 0, 1}, {2, 800_000, 2}}, [][]byte{frame(1), quiet(maxGap), frame(2)}, 0},
+		{"counted anew", []packet{{5000, 9000, 1}, {1, 0, 2}, {2, 160, 3}}, [][]byte{frame(1), frame(2), frame(3)}, 0},
+	} {
+		var h hearing
+		for _, p := range tc.packets {
+			h.add(p.sequence, p.timestamp, frame(p.value))
+		}
+		want := bytes.Join(tc.want, nil)
+		event := h.take(1)
+		got, err := base64.StdEncoding.DecodeString(gjson.GetBytes(event, "audio").String())
+		if err != nil || !bytes.Equal(got, want) || h.late != tc.late || peekType(event) != typeAppend {
+			t.Errorf("%s: %d bytes, want %d; %d late", tc.name, len(got), len(want), h.late)
+		}
+		if h.take(1) != nil {
+			t.Errorf("%s: sound is left", tc.name)
+		}
+	}
+}
