@@ -164,6 +164,9 @@ func (l *rtcLeg) Send(event []byte) bool {
 	select {
 	case <-l.closing:
 		return false
+	default:
+	}
+	select {
 	case l.queue <- event:
 		return true
 	default:

@@ -53,10 +53,7 @@ func (r *rtcRun) loop() {
 		case p := <-packets:
 			r.hear(p)
 		case m := <-messages:
-			if sound := r.hearing.take(1); sound != nil { // it was said before
-				r.up = append(r.up, sound)
-			}
-			r.tell(r.player.fromClient(m))
+			r.heed(m)
 		case event := <-r.queue:
 			r.queued.Add(-int64(len(event)))
 			r.tell(r.player.fromModel(event))
@@ -130,6 +127,14 @@ func (r *rtcRun) hear(p *rtp.Packet) {
 	if sound := r.hearing.take(appendBytes); sound != nil {
 		r.up = append(r.up, sound)
 	}
+}
+
+// heed takes an event of the client. What was heard before it comes before it: it may be a commit.
+func (r *rtcRun) heed(event []byte) {
+	if sound := r.hearing.take(1); sound != nil {
+		r.up = append(r.up, sound)
+	}
+	r.tell(r.player.fromClient(event))
 }
 
 // tell passes on what follows from an event.

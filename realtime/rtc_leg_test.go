@@ -1,0 +1,243 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+func TestLegCarriesEvents(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	first := gjson.ParseBytes(take(t, l.leg.Received(), "the first event"))
+	if first.Get("type").String() != typeSessionUpdate || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
+		first.Get("session.audio.input.format.type").String() != pcmuName || first.Get("session.audio.output.format.type").String() != pcmuName {
+		t.Errorf("first event %s", first)
+	}
+	if !l.leg.Send([]byte(freshSession)) { // before the channel is open
+		t.Fatal("not sent")
+	}
+	if got := take(t, l.messages, "session.created"); string(got) != freshSession {
+		t.Errorf("got %s", got)
+	}
+	said := `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hällo"}]}}`
+	l.must(l.channel.SendText(said))
+	if got := take(t, l.leg.Received(), "the sentence"); string(got) != said {
+		t.Errorf("got %s", got)
+	}
+	l.must(l.channel.SendText(`{"type":"input_audio_buffer.append","event_id":"mine","audio":"AAAA"}`))
+	if e := event(t, l.messages, typeError); e.Get("error.event_id").String() != "mine" {
+		t.Errorf("got %s", e)
+	}
+}
+
+func TestLegHears(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	take(t, l.leg.Received(), "the formats")
+	<-l.open
+	const packets = 50
+	l.speak(1, packets)
+	var heard []byte
+	for len(heard) < packets*frameBytes {
+		e := gjson.ParseBytes(take(t, l.leg.Received(), "sound"))
+		audio, err := base64.StdEncoding.DecodeString(e.Get("audio").String())
+		if err != nil || e.Get("type").String() != typeAppend || len(audio)%frameBytes != 0 {
+			t.Fatalf("got %s", e)
+		}
+		heard = append(heard, audio...)
+	}
+	for i := range packets {
+		if want := bytes.Repeat([]byte{byte(i + 1)}, frameBytes); !bytes.Equal(heard[i*frameBytes:(i+1)*frameBytes], want) {
+			t.Fatalf("packet %d is %v...", i, heard[i*frameBytes])
+		}
+	}
+}
+
+// TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
+func TestLegKeepsOrder(t *testing.T) {
+	r := rtcRun{rtcLeg: &rtcLeg{}, player: newPlayer()}
+	r.hear(&rtp.Packet{Payload: []byte{1, 2, 3}})
+	r.heed([]byte(`{"type":"input_audio_buffer.commit"}`))
+	r.heed([]byte(`{"type":"response.create"}`))
+	if got := string(bytes.Join(r.up, []byte(" "))); got != `{"type":"input_audio_buffer.append","audio":"AQID"} {"type":"input_audio_buffer.commit"} {"type":"response.create"}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestLegSpeaks(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	take(t, l.leg.Received(), "the formats")
+	const frames = 25
+	for i := range frames / 5 { // before it is connected: nothing may be lost
+		l.leg.Send([]byte(sounds("r", "i", 100, byte(i+1))))
+	}
+	l.leg.Send([]byte(made("r")))
+	for i := range frames + tailFrames {
+		p := take(t, l.packets, fmt.Sprintf("frame %d", i))
+		want := byte(silentByte)
+		if i < frames {
+			want = byte(i/5 + 1)
+		}
+		if !bytes.Equal(p.Payload, bytes.Repeat([]byte{want}, frameBytes)) {
+			t.Fatalf("frame %d holds %d bytes of %d", i, len(p.Payload), p.Payload[0])
+		}
+		if p.SequenceNumber != uint16(i) || p.Timestamp != uint32(i*frameBytes) || p.Marker != (i == 0) || p.PayloadType != 0 {
+			t.Fatalf("frame %d has %+v", i, p.Header)
+		}
+	}
+	for _, want := range []string{typeDone, typeBufferStarted, typeBufferStopped} {
+		if e := gjson.ParseBytes(take(t, l.messages, want)); e.Get("type").String() != want {
+			t.Errorf("got %s, want %s", e, want)
+		}
+	}
+}
+
+// TestLegIsInterrupted holds that sound is paced: of ten seconds only a part was sent when the caller speaks.
+func TestLegIsInterrupted(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	take(t, l.leg.Received(), "the formats")
+	l.leg.Send([]byte(making("r")))
+	l.leg.Send([]byte(sounds("r", "i", 10_000, 7)))
+	const before = 5
+	for range before {
+		take(t, l.packets, "a frame")
+	}
+	l.leg.Send([]byte(spokenTo))
+	cut := event(t, l.leg.Received(), typeItemTruncate)
+	if cut.Get("item_id").String() != "i" || cut.Get("content_index").Int() != 0 {
+		t.Errorf("got %s", cut)
+	}
+	event(t, l.messages, typeSpeechStarted)
+	if e := event(t, l.messages, typeBufferCleared); e.Get("response_id").String() != "r" {
+		t.Errorf("got %s", e)
+	}
+	heard := before
+	for p := take(t, l.packets, "silence"); p.Payload[0] != silentByte; p = take(t, l.packets, "silence") {
+		heard++
+	}
+	if end := cut.Get("audio_end_ms").Int(); end != int64(heard*20) || heard > 400 {
+		t.Errorf("truncated at %d ms, %d frames came", end, heard)
+	}
+}
+
+func TestLegEndsWithItsClient(t *testing.T) {
+	t.Run("hung up", func(t *testing.T) {
+		l := newLone(t, impatient, channelLabel, false)
+		<-l.open
+		l.must(l.peer.GracefulClose())
+		gone(t, l.leg.Received(), "the leg")
+	})
+	t.Run("channel closed", func(t *testing.T) {
+		l := newLone(t, impatient, channelLabel, false)
+		<-l.open
+		l.must(l.channel.Close())
+		gone(t, l.leg.Received(), "the leg")
+	})
+	t.Run("vanished", func(t *testing.T) {
+		l := newLone(t, impatient, channelLabel, false)
+		<-l.open
+		l.leg.Send([]byte(sounds("r", "i", 60_000, 7)))
+		take(t, l.packets, "a frame")
+		l.must(l.conn.Close())
+		gone(t, l.leg.Received(), "the leg")
+	})
+	t.Run("never came", func(t *testing.T) {
+		config := impatient
+		config.Connect = 100 * time.Millisecond
+		l := newLone(t, config, channelLabel, true)
+		gone(t, l.leg.Received(), "the leg")
+	})
+}
+
+// TestLegFlushes holds that what was sent before Close arrives.
+func TestLegFlushes(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	take(t, l.leg.Received(), "the formats")
+	<-l.open
+	const events = 500
+	for i := range events {
+		if !l.leg.Send(fmt.Appendf(nil, `{"type":"response.output_text.delta","n":%d,"delta":%q}`, i, strings.Repeat("x", 400))) {
+			t.Fatal("not sent")
+		}
+	}
+	l.leg.Close(handoff.Fault(handoff.CodeShutdown, "", ""))
+	for i := range events {
+		if e := gjson.ParseBytes(take(t, l.messages, "event")); e.Get("n").Int() != int64(i) {
+			t.Fatalf("event %d is %s", i, e)
+		}
+	}
+	gone(t, l.over, "the channel")
+	if l.leg.Send([]byte(`{}`)) {
+		t.Error("sent after the end")
+	}
+}
+
+func TestLegEndsWhenItsClientIsSlow(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, true)
+	sent := 0
+	for until := time.Now().Add(patience); l.leg.Send([]byte(`{"type":"x"}`)); sent++ {
+		if time.Now().After(until) {
+			t.Fatal("it takes all")
+		}
+	}
+	gone(t, l.leg.Received(), "the leg")
+	l.leg.Close(nil)
+	if l.leg.reason == nil || l.leg.reason.Code != handoff.CodeSlowClient || sent < sendQueue {
+		t.Errorf("ended with %v after %d events", l.leg.reason, sent)
+	}
+	noisy := newLone(t, impatient, channelLabel, true)
+	if noisy.leg.Send(make([]byte, sendBytes+1)) {
+		t.Error("it takes any size")
+	}
+}
+
+func TestLegWithoutChannel(t *testing.T) {
+	l := newLone(t, impatient, "", false)
+	take(t, l.leg.Received(), "the formats")
+	for range 2*sendQueue + 1 { // nobody reads them, nobody minds
+		for !l.leg.Send([]byte(`{"type":"rate_limits.updated"}`)) {
+			t.Fatal("the leg ended")
+		}
+		if l.leg.queued.Load() > 1<<10 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	l.leg.Send([]byte(sounds("r", "i", 100, 7)))
+	take(t, l.packets, "a frame")
+}
+
+func TestLegRefusesOtherChannels(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	take(t, l.leg.Received(), "the formats")
+	<-l.open
+	for _, label := range []string{"chat", channelLabel} {
+		other, err := l.peer.CreateDataChannel(label, nil)
+		l.must(err)
+		closed := make(chan struct{})
+		other.OnOpen(func() { _ = other.SendText(`{"type":"response.cancel"}`) })
+		other.OnClose(func() { close(closed) })
+		gone(t, closed, "the other channel")
+	}
+	l.must(l.channel.SendText(`{"type":"response.create"}`))
+	if e := gjson.ParseBytes(take(t, l.leg.Received(), "the event")); e.Get("type").String() != typeCreate {
+		t.Errorf("heard %s", e)
+	}
+}
+
+func TestLegDropsWhatABrowserCannotTake(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	take(t, l.leg.Received(), "the formats")
+	<-l.open
+	l.leg.Send([]byte(`{"type":"big","text":"` + strings.Repeat("x", 300<<10) + `"}`))
+	l.leg.Send([]byte(`{"type":"small"}`))
+	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("type").String() != "small" {
+		t.Errorf("got %.80s", e)
+	}
+}
