@@ -23,13 +23,14 @@ func newDeck() *deck { return &deck{p: newPlayer()} }
 func (d *deck) note(to string, events [][]byte) {
 	for _, e := range events {
 		r := gjson.ParseBytes(e)
-		line := to + " " + r.Get("type").String()
+		var line strings.Builder
+		line.WriteString(to + " " + r.Get("type").String())
 		for _, field := range []string{"response_id", "item_id", "audio_end_ms", "error.event_id"} {
 			if f := r.Get(field); f.Exists() {
-				line += " " + f.String()
+				line.WriteString(" " + f.String())
 			}
 		}
-		d.log = append(d.log, line)
+		d.log = append(d.log, line.String())
 	}
 }
 
