@@ -148,8 +148,12 @@ func (c *Call) requested(it item, response string, completed bool) {
 func (c *Call) failed(event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
 	id, code := fault.Get("event_id").String(), fault.Get("code").String()
-	if known, ours := c.mask.session.reject(id); known {
-		if ours {
+	if u, again := c.mask.session.reject(id); u != nil {
+		switch {
+		case again != nil:
+			c.toModel(again)
+			fallthrough
+		case u.ours:
 			c.swallow("session update refused by the voice model", fault)
 			return nil
 		}

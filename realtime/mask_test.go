@@ -230,8 +230,15 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 func TestModelThatCannotTranscribe(t *testing.T) {
 	m := newMask(newNames())
 	m.session.begin([]byte(freshSession), m.ids)
-	if known, ours := m.session.reject(m.session.updates[1].id); !known || !ours {
+	early := `{"type":"session.update","event_id":"early","session":{"type":"realtime","audio":{"input":{}}}}`
+	if got := m.client(early).forward; string(got) == early {
+		t.Error("no transcription")
+	}
+	if u, again := m.session.reject(m.session.updates[1].id); u == nil || !u.ours || again != nil {
 		t.Error("our update is not known")
+	}
+	if u, again := m.session.reject("early"); u == nil || u.ours || string(again) != early {
+		t.Errorf("the client's update becomes %s", again)
 	}
 	if m.model(`{"type":"session.updated","session":{}}`) != "" {
 		t.Error("our other update shows")

@@ -54,6 +54,7 @@ type update struct {
 	ours   bool
 	before view
 	after  view
+	plain  []byte // a client's, without the transcription that we added to it
 }
 
 func newSession() session {
@@ -115,11 +116,15 @@ func (s *session) change(event []byte, id string) []byte {
 	if r.Get("instructions").Exists() {
 		s.now.instructed, s.now.instructing = true, false
 	}
+	plain := event
 	event = s.changeTranscription(event, r)
+	if len(plain) == len(event) {
+		plain = nil
+	}
 	if d := r.Get("audio.input.turn_detection"); d.Exists() {
 		s.detect(d)
 	}
-	s.updates = append(s.updates, update{id: id, before: before, after: s.now})
+	s.updates = append(s.updates, update{id: id, before: before, after: s.now, plain: plain})
 	return event
 }
 
@@ -219,21 +224,27 @@ func (s *session) detect(d gjson.Result) {
 	s.auto = !s.manual && (!create.Exists() || create.Bool())
 }
 
-// reject undoes an update that the model refused, and tells whether it was one and whether it was ours.
-func (s *session) reject(id string) (known, ours bool) {
+// reject undoes an update that the model refused and returns it; nil when it is none. again is what to
+// send in its place: the client's own words, when it may have been our transcription that was refused.
+func (s *session) reject(id string) (refused *update, again []byte) {
 	i := slices.IndexFunc(s.updates, func(u update) bool { return u.id == id })
 	if i < 0 || id == "" {
-		return false, false
+		return nil, nil
 	}
 	u := s.updates[i]
-	if u.ours && u.after.transcribing && !u.before.transcribing {
-		s.deaf = true
-		s.now.transcribing = false
-	} else if i == len(s.updates)-1 {
+	newest := i == len(s.updates)-1
+	s.updates = slices.Delete(s.updates, i, i+1)
+	switch {
+	case u.ours && u.after.transcribing && !u.before.transcribing:
+		s.deaf, s.now.transcribing = true, false
+	case s.deaf && u.plain != nil:
+		u.after.transcribing = false
+		s.updates = append(s.updates, update{id: id, before: u.before, after: u.after})
+		return &u, u.plain
+	case newest:
 		s.now = u.before
 	}
-	s.updates = slices.Delete(s.updates, i, i+1)
-	return true, u.ours
+	return &u, nil
 }
 
 // allowed names our tools that may stand beside the client's: none while it forces a choice, and never

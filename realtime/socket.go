@@ -45,6 +45,7 @@ type socket struct {
 	done     chan struct{}   // closed when run has ended
 	once     sync.Once       // guards end
 	reason   *handoff.Error  // Set once, before closing is closed
+	until    time.Time       // Set once, before closing is closed: reading ends
 }
 
 // newSocket makes a socket of a connection; it lives while run runs.
@@ -88,10 +89,11 @@ func (s *socket) Close(reason *handoff.Error) {
 // end begins the end of the socket; the first reason counts.
 func (s *socket) end(reason *handoff.Error) {
 	s.once.Do(func() {
-		s.reason = reason
+		s.reason, s.until = reason, time.Now().Add(2*closeGrace)
 		close(s.closing)
-		// A write that hangs now must not hold the end up. The net.Conn takes this beside the writer.
+		// A read or write that hangs now must not hold the end up. The net.Conn takes this from anyone.
 		_ = s.conn.NetConn().SetWriteDeadline(time.Now().Add(closeGrace))
+		_ = s.conn.NetConn().SetReadDeadline(s.until)
 	})
 }
 
@@ -134,17 +136,16 @@ func (s *socket) read() {
 
 // alive moves the read deadline, but not beyond the end of a closing socket.
 func (s *socket) alive() error {
+	err := s.conn.SetReadDeadline(time.Now().Add(idleLimit))
 	select {
-	case <-s.closing:
-		return nil
+	case <-s.closing: // after setting, for end may have come between
+		return s.conn.SetReadDeadline(s.until)
 	default:
-		return s.conn.SetReadDeadline(time.Now().Add(idleLimit))
+		return err
 	}
 }
 
 func (s *socket) write() {
-	// Whatever ends the writer ends the reader, at the latest after closeGrace.
-	defer func() { _ = s.conn.NetConn().SetReadDeadline(time.Now().Add(closeGrace)) }()
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for {
