@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds waiting for what must happen; it only ends a test that fails.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // farModel is a voice model on loopback: it greets, then does what the test says.
 type farModel struct {
@@ -318,7 +318,7 @@ func TestSlowClientOnTheWire(t *testing.T) {
 	var writing sync.WaitGroup
 	defer writing.Wait()
 	writing.Go(func() {
-		event := []byte(`{"type":"made.up","text":"` + strings.Repeat("x", 1<<20) + `"}`)
+		event := []byte(`{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", 4<<20) + `"}`)
 		for model.WriteMessage(websocket.TextMessage, event) == nil {
 		}
 	})
