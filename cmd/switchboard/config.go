@@ -1,0 +1,97 @@
+package main
+
+import (
+	"net/netip"
+
+	"switchboard/web"
+)
+
+// settings is the configuration: the file's shape, with what flags and environment put over it. A field's
+// doc is its row of the README's table; "unset" says there what nothing means. The last block is made of
+// the others by loadSettings.
+type settings struct {
+	Listen         string          `yaml:"listen" doc:"where the page and the API listen; off loopback it needs keys, and tls or trusted_proxies"`
+	PublicURL      string          `yaml:"public_url" doc:"the address of the page for others, https://host; becomes the printed link"`
+	TLS            tlsSettings     `yaml:"tls"`
+	TrustedProxies []netip.Prefix  `yaml:"trusted_proxies" doc:"networks of the proxies that do TLS before us; only they and loopback may connect"`
+	Media          mediaSettings   `yaml:"media"`
+	Redis          secret          `yaml:"redis" unset:"embedded" doc:"Redis that remembers, redis://[user:password@]host:port/db"`
+	Keys           []keySetting    `yaml:"keys"`
+	Model          modelSettings   `yaml:"model"`
+	Servers        []serverSetting `yaml:"servers"`
+
+	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
+	Owner  secret    `yaml:"-"` // the text of SWITCHBOARD_KEY, for the printed link; often empty
+	File   string    `yaml:"-"` // the file that was read, or ""
+}
+
+// tlsSettings is the certificate of our own listener.
+type tlsSettings struct {
+	CertFile string `yaml:"cert_file" doc:"certificate chain, PEM"`
+	KeyFile  string `yaml:"key_file" doc:"its private key, PEM"`
+}
+
+// mediaSettings is where WebRTC sound flows.
+type mediaSettings struct {
+	UDP       netip.AddrPort `yaml:"udp" unset:"loopback, any port" doc:"address and port where WebRTC listens"`
+	Advertise []netip.Addr   `yaml:"advertise" unset:"those of the machine" doc:"addresses that WebRTC clients are told besides"`
+}
+
+// keySetting lets somebody in.
+type keySetting struct {
+	Principal string `yaml:"principal" doc:"who the holder is; sessions are remembered per principal"`
+	KeyFile   string `yaml:"key_file" doc:"file with the key: at least 16 of A-Z a-z 0-9 _ -; or"`
+	KeyEnv    string `yaml:"key_env" doc:"variable with the key; or"`
+	KeySHA256 string `yaml:"key_sha256" doc:"SHA-256 of the key, 64 hex digits"`
+}
+
+// modelSettings is the voice model.
+type modelSettings struct {
+	URL    string `yaml:"url" unset:"the simulator without a key, else OpenAI" doc:"a server of the Realtime protocol, wss://host/path"`
+	Name   string `yaml:"name" doc:"the voice model; a client's ?model= wins"`
+	KeyEnv string `yaml:"key_env" unset:"OPENAI_API_KEY, for OpenAI alone" doc:"variable with the key for model.url"`
+
+	Key secret `yaml:"-"` // what is sent to URL
+}
+
+// serverSetting is one agent server.
+type serverSetting struct {
+	Name           string            `yaml:"name" doc:"what you call the machine"`
+	Aliases        []string          `yaml:"aliases" doc:"what else you call it"`
+	Kind           string            `yaml:"kind" doc:"codex"`
+	URL            string            `yaml:"url" doc:"of a codex app-server, ws://host:port or wss://host/path; or"`
+	Command        []string          `yaml:"command" doc:"program and arguments of an app-server that runs as a child, such as [codex, app-server]"`
+	TokenFile      string            `yaml:"token_file" doc:"file with the token for url; or"`
+	TokenEnv       string            `yaml:"token_env" doc:"variable with the token for url"`
+	AllowPlaintext bool              `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// to another machine: whoever is on the way can read along and take over"`
+	Cwd            string            `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
+	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`
+	Sandbox        string            `yaml:"sandbox" unset:"the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
+	Approval       string            `yaml:"approval" unset:"the server's own" doc:"when new sessions ask: untrusted, on-request or never"`
+	Model          string            `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
+
+	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
+}
+
+// defaults returns the settings when nothing is set.
+func defaults() settings {
+	return settings{Listen: "127.0.0.1:8080", Model: modelSettings{Name: "gpt-realtime-2.1"}}
+}
+
+const (
+	openAIURL     = "wss://api.openai.com/v1/realtime"
+	openAIKey     = "OPENAI_API_KEY"
+	ownerKey      = "SWITCHBOARD_KEY"
+	ownerName     = "owner"
+	localName     = "local" // the server of --codex
+	defaultFile   = "switchboard.yaml"
+	maxConfigSize = 256 << 10
+)
+
+// variables are the environment variables that are no setting of the file.
+func variables() [][2]string {
+	return [][2]string{
+		{openAIKey, "key for OpenAI; it goes to api.openai.com alone"},
+		{ownerKey, "a key of principal owner"},
+	}
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"switchboard/web"
+)
+
+// A checker looks at settings as a whole, after they were put together, and fills in what they lead to.
+// It goes on after each problem.
+type checker struct {
+	s      *settings
+	places map[string]place
+	env    func(string) string
+	dir    string // relative paths begin here; absolute
+	found  problems
+}
+
+// elem is the path of an element of a list.
+func elem(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// bad notes a problem at a setting, or at what it stands in when it is not set.
+func (c *checker) bad(path, format string, args ...any) {
+	at, ok := c.places[path]
+	for parent := path; !ok && parent != ""; {
+		parent = parent[:max(strings.LastIndexAny(parent, ".["), 0)]
+		at, ok = c.places[parent]
+	}
+	if !ok {
+		at = place{name: path}
+	}
+	text := fmt.Sprintf(format, args...)
+	if at.name != path { // else the place says it already
+		text = label(path) + ": " + text
+	}
+	c.found = append(c.found, problem{at, text})
+}
+
+func (c *checker) all() {
+	c.listen()
+	c.publicURL()
+	c.tls()
+	if udp := c.s.Media.UDP; udp.IsValid() && udp.Port() == 0 {
+		c.bad("media.udp", "needs a port")
+	}
+	c.keys()
+	c.model()
+	for i := range c.s.Servers {
+		c.server(elem("servers", i), &c.s.Servers[i])
+	}
+	c.names()
+}
+
+// path resolves a path of the file.
+func (c *checker) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.dir, p)
+}
+
+// loopback reports whether a host is this machine alone. A wildcard is not; neither is a name that
+// somebody's resolver decides.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func (c *checker) listen() {
+	host, port, err := net.SplitHostPort(c.s.Listen)
+	if n, numErr := strconv.ParseUint(port, 10, 16); err != nil || numErr != nil || n > 65535 {
+		c.bad("listen", "%q is not host:port, such as 127.0.0.1:8080", c.s.Listen)
+		return
+	}
+	if loopback(host) {
+		return
+	}
+	if len(c.s.Keys) == 0 && c.env(ownerKey) == "" {
+		c.bad("listen", "others can reach %s, so it needs a key of yours: keys in the file, or %s", c.s.Listen, ownerKey)
+	}
+	if c.s.TLS == (tlsSettings{}) && len(c.s.TrustedProxies) == 0 {
+		c.bad("listen", "others can reach %s, so keys and speech must not go there in the clear: set tls, or "+
+			"trusted_proxies if a proxy does TLS before it", c.s.Listen)
+	}
+}
+
+func (c *checker) publicURL() {
+	if c.s.PublicURL == "" {
+		return
+	}
+	u, err := url.Parse(c.s.PublicURL)
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		c.bad("public_url", "must be scheme and host alone, such as https://bigpc.example.ts.net")
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		c.bad("public_url", "must be https: browsers give no microphone to other pages")
+	}
+}
+
+func (c *checker) tls() {
+	t := &c.s.TLS
+	switch {
+	case *t == (tlsSettings{}):
+		return
+	case t.CertFile == "":
+		c.bad("tls.key_file", "needs tls.cert_file beside it")
+		return
+	case t.KeyFile == "":
+		c.bad("tls.cert_file", "needs tls.key_file beside it")
+		return
+	}
+	t.CertFile, t.KeyFile = c.path(t.CertFile), c.path(t.KeyFile)
+	if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
+		c.bad("tls", "%v", err)
+	}
+}
+
+var (
+	keyText   = regexp.MustCompile(`^[A-Za-z0-9_-]{16,}$`)
+	plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+const keyRule = "a key has at least 16 characters of A-Z a-z 0-9 _ -"
+
+func (c *checker) keys() {
+	owners := map[[sha256.Size]byte]string{}
+	add := func(path string, k web.Key) {
+		if other, taken := owners[k.Sum]; taken && other != k.Principal {
+			c.bad(path, "the key of %s is also the key of %s", k.Principal, other)
+			return
+		}
+		owners[k.Sum] = k.Principal
+		c.s.Access = append(c.s.Access, k)
+	}
+	if text := c.env(ownerKey); text != "" {
+		c.places[ownerKey] = place{name: ownerKey}
+		if !keyText.MatchString(text) {
+			c.bad(ownerKey, "%s", keyRule)
+		}
+		c.s.Owner = newSecret(text)
+		add(ownerKey, web.NewKey(ownerName, text))
+	}
+	for i, k := range c.s.Keys {
+		path := elem("keys", i)
+		if !plainName.MatchString(k.Principal) {
+			c.bad(path+".principal", "must be a name of A-Z a-z 0-9 . _ -")
+		}
+		if key, ok := c.key(path, k); ok {
+			add(path, key)
+		}
+	}
+}
+
+// key finds the key that an entry stands for.
+func (c *checker) key(path string, k keySetting) (web.Key, bool) {
+	if count(k.KeyFile, k.KeyEnv, k.KeySHA256) != 1 {
+		c.bad(path, "needs one of key_file, key_env and key_sha256")
+		return web.Key{}, false
+	}
+	if k.KeySHA256 != "" {
+		sum, err := hex.DecodeString(k.KeySHA256)
+		if err != nil || len(sum) != sha256.Size {
+			c.bad(path+".key_sha256", "must be 64 hex digits")
+			return web.Key{}, false
+		}
+		return web.Key{Principal: k.Principal, Sum: [sha256.Size]byte(sum)}, true
+	}
+	from, read := path+".key_file", c.file(k.KeyFile)
+	if k.KeyEnv != "" {
+		from, read = path+".key_env", c.variable(k.KeyEnv)
+	}
+	text, err := read()
+	if err == nil && !keyText.MatchString(text) {
+		err = fmt.Errorf("%s", keyRule)
+	}
+	if err != nil {
+		c.bad(from, "%v", err)
+		return web.Key{}, false
+	}
+	return web.NewKey(k.Principal, text), true
+}
+
+// file and variable return readers of a secret.
+func (c *checker) file(name string) func() (string, error) {
+	path := c.path(name)
+	return func() (string, error) { return readSecret(path) }
+}
+
+func (c *checker) variable(name string) func() (string, error) {
+	return func() (string, error) {
+		if text := strings.TrimSpace(c.env(name)); text != "" {
+			return text, nil
+		}
+		return "", fmt.Errorf("the environment has no %s", name)
+	}
+}
+
+// count counts what is not empty.
+func count(texts ...string) int {
+	n := 0
+	for _, text := range texts {
+		if text != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// model settles where the voice model is and which key goes there. OPENAI_API_KEY goes to OpenAI alone,
+// unless key_env names it for another address on purpose.
+func (c *checker) model() {
+	m := &c.s.Model
+	if m.KeyEnv != "" {
+		text, err := c.variable(m.KeyEnv)()
+		if err != nil {
+			c.bad("model.key_env", "%v", err)
+			return
+		}
+		m.Key = newSecret(text)
+	}
+	openAI := strings.TrimSpace(c.env(openAIKey))
+	if m.URL == "" {
+		if m.KeyEnv == "" && openAI != "" {
+			m.Key = newSecret(openAI)
+		}
+		if m.Key.Reveal() != "" {
+			m.URL = openAIURL
+		}
+		return
+	}
+	u, err := url.Parse(m.URL)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Scheme != "ws" && u.Scheme != "wss" {
+		c.bad("model.url", "must be the address of a Realtime server, such as %s", openAIURL)
+		return
+	}
+	here := loopback(u.Hostname())
+	isOpenAI := u.Hostname() == "api.openai.com"
+	switch {
+	case u.Scheme == "ws" && !here:
+		c.bad("model.url", "must be wss: the key and what you say would go there in the clear")
+	case m.KeyEnv != "" || here: // a model on this machine may need no key
+	case isOpenAI && openAI == "":
+		c.bad("model.url", "OpenAI needs a key: set %s", openAIKey)
+	case isOpenAI:
+		m.Key = newSecret(openAI)
+	default:
+		c.bad("model.url", "%s goes to api.openai.com alone: name the variable with the key for %s in model.key_env",
+			openAIKey, u.Hostname())
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// options are the command line and the environment, as kong reads them. A flag with a setting tag stands for
+// that setting of the file and takes its help from there.
+type options struct {
+	Config   *string `env:"SWITCHBOARD_CONFIG" placeholder:"FILE" help:"configuration; switchboard.yaml if it is there"`
+	Listen   *string `env:"SWITCHBOARD_LISTEN" placeholder:"ADDRESS" setting:"listen" help:"${listen}"`
+	Redis    *string `env:"REDIS_URL" placeholder:"URL" setting:"redis" help:"${redis}"`
+	ModelURL *string `name:"model-url" env:"SWITCHBOARD_MODEL_URL" placeholder:"URL" setting:"model.url" help:"${model_url}"`
+	Model    *string `env:"SWITCHBOARD_MODEL" placeholder:"NAME" setting:"model.name" help:"${model_name}"`
+	Codex    bool    `help:"add a codex app-server on this machine as server local"`
+
+	Serve  struct{} `cmd:"" default:"1" help:"Run Switchboard. This is the default."`
+	Health struct{} `cmd:"" help:"Ask the Switchboard that runs with these settings whether it is well, for containers."`
+
+	verb  string
+	given map[string]bool // names of the flags on the command line
+}
+
+// parseOptions reads the command line. done means that help was asked for and given.
+func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done bool, err error) {
+	o = &options{given: map[string]bool{}}
+	vars := kong.Vars{}
+	for _, row := range settingRows() {
+		vars[strings.NewReplacer(".", "_", "[]", "").Replace(row.path)] = row.doc
+	}
+	app, err := kong.New(o, kong.Name("switchboard"), kong.Description("A realtime voice handoff router."), vars,
+		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
+	if err != nil {
+		return nil, false, err
+	}
+	parsed, err := app.Parse(args)
+	if done {
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, problems{{place{name: "switchboard"}, err.Error() + "; --help tells what there is"}}
+	}
+	o.verb = parsed.Command()
+	for _, step := range parsed.Path {
+		if step.Flag != nil {
+			o.given[step.Flag.Name] = true
+		}
+	}
+	return o, false, nil
+}
+
+// an override is a flag or a variable that was set. An empty variable counts as none; an empty flag is
+// meant: it takes away what the file says.
+type override struct {
+	path, text string
+	at         place
+}
+
+// overrides returns what goes over the file.
+func (o *options) overrides() []override {
+	var all []override
+	v := reflect.ValueOf(*o)
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if path := field.Tag.Get("setting"); path != "" {
+			if text, at, ok := o.text(field, v.Field(i)); ok {
+				all = append(all, override{path, text, at})
+			}
+		}
+	}
+	return all
+}
+
+// text returns what a field was set to and by what.
+func (o *options) text(field reflect.StructField, v reflect.Value) (string, place, bool) {
+	text, _ := v.Interface().(*string)
+	flag := field.Tag.Get("name")
+	if flag == "" {
+		flag = strings.ToLower(field.Name)
+	}
+	switch {
+	case text == nil:
+		return "", place{}, false
+	case o.given[flag]:
+		return *text, place{name: "--" + flag}, true
+	default:
+		return *text, place{name: field.Tag.Get("env")}, *text != ""
+	}
+}
+
+// configFile returns the file to read, "" for none.
+func (o *options) configFile() (file string, at place) {
+	field, _ := reflect.TypeFor[options]().FieldByName("Config")
+	if file, at, ok := o.text(field, reflect.ValueOf(o.Config)); ok {
+		return file, at
+	}
+	if _, err := os.Stat(defaultFile); err != nil {
+		return "", place{}
+	}
+	return defaultFile, place{name: defaultFile}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// loadSettings reads the configuration: flag over environment over file over default. Its error is
+// [problems], all of them.
+func loadSettings(o *options, env func(string) string) (*settings, error) {
+	s := defaults()
+	d := &decoder{places: map[string]place{}}
+	dir := "."
+	if file, at := o.configFile(); file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, problems{{at, "read the configuration: " + err.Error()}}
+		}
+		d.file, s.File, dir = file, file, filepath.Dir(file)
+		d.decode(data, &s)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, problems{{place{name: defaultFile}, err.Error()}}
+	}
+	for _, over := range o.overrides() {
+		setText(&s, over.path, over.text)
+		d.places[over.path] = over.at
+	}
+	if o.Codex {
+		d.places[elem("servers", len(s.Servers))] = place{name: "--codex"}
+		s.Servers = append(s.Servers, serverSetting{Name: localName, Kind: "codex", Command: []string{"codex", "app-server"}})
+	}
+	c := &checker{s: &s, places: d.places, env: env, dir: dir}
+	c.all()
+	if found := append(d.found, c.found...); len(found) > 0 {
+		return nil, found.sorted()
+	}
+	return &s, nil
+}
+
+// setText sets the text setting at a path of the file.
+func setText(s *settings, path, text string) {
+	v := reflect.ValueOf(s).Elem()
+	for part := range strings.SplitSeq(path, ".") {
+		for i := range v.NumField() {
+			if v.Type().Field(i).Tag.Get("yaml") == part {
+				v = v.Field(i)
+				break
+			}
+		}
+	}
+	if v.Kind() == reflect.String {
+		v.SetString(text)
+		return
+	}
+	var value secret
+	if text != "" {
+		value = newSecret(text)
+	}
+	v.Set(reflect.ValueOf(value))
+}
+
+// maxSecret bounds the file of a key.
+const maxSecret = 4096
+
+// readSecret reads a key or token from a file: its text without surrounding space.
+func readSecret(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(data))
+	if text == "" {
+		return "", errors.New(path + " is empty")
+	}
+	if len(data) > maxSecret || strings.ContainsAny(text, "\r\n\x00") {
+		return "", errors.New(path + " has more in it than one key")
+	}
+	return text, nil
+}

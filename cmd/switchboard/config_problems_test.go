@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Three mistakes at once: each is told with its place.
+func TestThreeMistakes(t *testing.T) {
+	_, err := file(`lisen: 127.0.0.1:8080
+servers:
+  - name: bigpc
+    kind: codex
+    url: ws://127.0.0.1:4500
+    sandbox: workspace
+  - name: laptop
+    kind: codex
+    command: codex app-server
+`).load(t)
+	wantProblems(t, err,
+		`switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`,
+		`switchboard.yaml:6:14: servers[0].sandbox: "workspace" is unknown; there is read-only, workspace-write, danger-full-access`,
+		`switchboard.yaml:7:5: servers[1]: needs either url or command`,
+		`switchboard.yaml:9:14: servers[1].command must be a list, not text`,
+	)
+}
+
+func TestProblems(t *testing.T) {
+	key := strings.Repeat("k", 16)
+	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		// Shape.
+		{"syntax", "listen: [\n", []string{"switchboard.yaml:1:9: not YAML: …"}},
+		{"bad indent", "model:\n  url: a\n name: b\n", []string{"switchboard.yaml:3:2: not YAML: …"}},
+		{"a list", "- a\n", []string{"switchboard.yaml:1:1: the file must be names and values, not a list"}},
+		{"text", "hello\n", []string{"switchboard.yaml:1:1: the file must be names and values, not text"}},
+		{"two documents", "listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n", []string{"switchboard.yaml:3:7: a second document: everything belongs into one"}},
+		{"twice", "redis: a\nredis: b\n", []string{"switchboard.yaml:2:1: redis is there twice"}},
+		{"anchor", "redis: &a b\nlisten: *a\n", []string{
+			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
+			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
+		{"merge", "model:\n  <<: {name: a}\n", []string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, key_env`}},
+		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
+			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
+			"switchboard.yaml:2:6: tls must be names and values, not text",
+			"switchboard.yaml:3:7: keys must be a list, not names and values",
+			"switchboard.yaml:4:8: model must be names and values, not a list",
+			"switchboard.yaml:5:7: redis has no value",
+			"switchboard.yaml:6:10: servers must be a list, not text"}},
+		{"empty text", `redis: ""`, []string{"switchboard.yaml:1:8: redis has no value"}},
+		{"bool", "servers:\n  - {name: a, kind: codex, url: ws://127.0.0.1:1, allow_plaintext: maybe}\n", []string{
+			"switchboard.yaml:2:68: servers[0].allow_plaintext must be true or false, not text"}},
+
+		// Later issues' keys are unknown.
+		{"later", "limits: {calls: 2}\nspeech: {updates: quiet}\napprovals: {give_up: 30m}\nnotify: {webhook: x}\n", []string{
+			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, servers`,
+			`switchboard.yaml:2:1: unknown key "speech"; …`, `switchboard.yaml:3:1: unknown key "approvals"; …`,
+			`switchboard.yaml:4:1: unknown key "notify"; …`}},
+		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", ceiling: read-only, voice_approvals: low, for: [owner], ssh: me@a, unix: /a}]
+keys: [{principal: a, key_env: GOOD, names_callers: true}]
+model: {transport: auto}
+`, []string{
+			`switchboard.yaml:1:27: servers[0].kind: "responses" is unknown; there is codex`,
+			`switchboard.yaml:1:57: unknown key "ceiling"; …`, `switchboard.yaml:1:77: unknown key "voice_approvals"; …`,
+			`switchboard.yaml:1:99: unknown key "for"; …`, `switchboard.yaml:1:113: unknown key "ssh"; …`,
+			`switchboard.yaml:1:124: unknown key "unix"; …`, `switchboard.yaml:2:38: unknown key "names_callers"; …`,
+			`switchboard.yaml:3:9: unknown key "transport"; …`}},
+
+		// Listener.
+		{"no port", "listen: 127.0.0.1\n", []string{`switchboard.yaml:1:9: listen: "127.0.0.1" is not host:port, such as 127.0.0.1:8080`}},
+		{"port too large", "listen: 127.0.0.1:65536\n", []string{"switchboard.yaml:1:9: listen: …"}},
+		{"wildcard", "listen: ':8080'\n", []string{
+			"switchboard.yaml:1:9: listen: others can reach :8080, so it needs a key of yours: keys in the file, or SWITCHBOARD_KEY",
+			"switchboard.yaml:1:9: listen: others can reach :8080, so keys and speech must not go there in the clear: …"}},
+		{"wildcard 6", "listen: '[::]:8080'\nkeys: [{principal: a, key_env: GOOD}]\n", []string{"switchboard.yaml:1:9: listen: others can reach [::]:8080, so keys and speech …"}},
+		{"a name", "listen: bigpc:8080\ntrusted_proxies: [10.0.0.1/32]\n", []string{"switchboard.yaml:1:9: listen: others can reach bigpc:8080, so it needs a key …"}},
+		{"proxies", "trusted_proxies: [10.0.0.1, all]\n", []string{
+			`switchboard.yaml:1:19: trusted_proxies[0]: "10.0.0.1" is not a network such as 10.0.0.0/8 or 10.0.0.5/32`,
+			`switchboard.yaml:1:29: trusted_proxies[1]: "all" is not a network …`}},
+		{"public url", "public_url: http://bigpc.example.com\n", []string{"switchboard.yaml:1:13: public_url: must be https: …"}},
+		{"public path", "public_url: https://bigpc.example.com/page\n", []string{"switchboard.yaml:1:13: public_url: must be scheme and host alone, …"}},
+		{"half tls", "tls: {cert_file: a.pem}\n", []string{"switchboard.yaml:1:18: tls.cert_file: needs tls.key_file beside it"}},
+		{"other half", "tls: {key_file: a.pem}\n", []string{"switchboard.yaml:1:17: tls.key_file: needs tls.cert_file beside it"}},
+		{"no files", "tls:\n  cert_file: a.pem\n  key_file: b.pem\n", []string{"switchboard.yaml:2:3: tls: open …"}},
+		{"media", "media: {udp: bigpc, advertise: [here]}\n", []string{
+			`switchboard.yaml:1:14: media.udp: "bigpc" is not an IP address and port such as 0.0.0.0:8443`,
+			`switchboard.yaml:1:33: media.advertise[0]: "here" is not an IP address such as 203.0.113.7`}},
+		{"media port", "media: {udp: 0.0.0.0:0}\n", []string{"switchboard.yaml:1:14: media.udp: needs a port"}},
+
+		// Keys.
+		{"keys", `keys:
+  - {principal: a}
+  - {principal: b, key_env: GOOD, key_file: b.key}
+  - {principal: c, key_env: NOT_THERE}
+  - {principal: d, key_file: d.key}
+  - {principal: e, key_sha256: abc}
+  - {principal: f, key_env: SHORT}
+  - {principal: g, key_env: ODD}
+  - {key_env: GOOD}
+`, []string{
+			"switchboard.yaml:2:6: keys[0]: needs one of key_file, key_env and key_sha256",
+			"switchboard.yaml:3:6: keys[1]: needs one of key_file, key_env and key_sha256",
+			"switchboard.yaml:4:29: keys[2].key_env: the environment has no NOT_THERE",
+			"switchboard.yaml:5:30: keys[3].key_file: open …",
+			"switchboard.yaml:6:32: keys[4].key_sha256: must be 64 hex digits",
+			"switchboard.yaml:7:29: keys[5].key_env: a key has at least 16 characters of A-Z a-z 0-9 _ -",
+			"switchboard.yaml:8:29: keys[6].key_env: a key has at least 16 characters of A-Z a-z 0-9 _ -",
+			"switchboard.yaml:9:6: keys[7].principal: must be a name of A-Z a-z 0-9 . _ -"}},
+		{"one key, two principals", "keys:\n  - {principal: a, key_env: GOOD}\n  - {principal: b, key_env: GOOD}\n", []string{
+			"switchboard.yaml:3:6: keys[1]: the key of b is also the key of a"}},
+
+		// Voice model.
+		{"model elsewhere", "model: {url: wss://voice.example.com/v1}\n", []string{
+			"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: name the variable with the key for voice.example.com in model.key_env"}},
+		{"model lookalike", "model: {url: wss://api.openai.com.example.com/v1}\n", []string{"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: …"}},
+		{"model in the clear", "model: {url: ws://api.openai.com/v1/realtime}\n", []string{"switchboard.yaml:1:14: model.url: must be wss: …"}},
+		{"model without key", "model: {url: wss://api.openai.com/v1/realtime}\n", []string{"switchboard.yaml:1:14: model.url: OpenAI needs a key: set OPENAI_API_KEY"}},
+		{"model http", "model: {url: https://api.openai.com/v1}\n", []string{"switchboard.yaml:1:14: model.url: must be the address of a Realtime server, …"}},
+		{"model key", "model: {key_env: NOT_THERE}\n", []string{"switchboard.yaml:1:18: model.key_env: the environment has no NOT_THERE"}},
+
+		// Servers.
+		{"servers", `servers:
+  - {kind: codex, url: ws://127.0.0.1:1}
+  - {name: a/b, aliases: [a/c], kind: codex, url: ws://127.0.0.1:1}
+  - {name: c, url: ws://127.0.0.1:1}
+  - {name: d, kind: codec, url: ws://127.0.0.1:1, command: [codex]}
+  - {name: e, kind: codex, url: http://127.0.0.1:1}
+  - {name: f, kind: codex, url: ws://10.0.0.5:1}
+  - {name: g, kind: codex, url: wss://g.example.com, allow_plaintext: true}
+  - {name: h, kind: codex, command: [codex], allow_plaintext: true, token_env: GOOD}
+  - {name: i, kind: codex, url: ws://127.0.0.1:1, token_env: GOOD, token_file: a}
+  - {name: j, kind: codex, url: ws://127.0.0.1:1, token_file: not-there}
+  - {name: k, kind: codex, url: ws://127.0.0.1:1, cwd: src, projects: {a: ~/a, b/c: /b}}
+  - {name: l, kind: codex, url: ws://127.0.0.1:1, approval: onrequest, sandbox: read_only}
+  - {name: m, kind: codex, url: ws://u:p@127.0.0.1:1}
+`, []string{
+			"switchboard.yaml:2:6: servers[0].name: must be a name of A-Z a-z 0-9 . _ -; other forms are aliases",
+			"switchboard.yaml:3:12: servers[1].name: must be a name of …",
+			"switchboard.yaml:3:27: servers[1].aliases[0]: has a slash, which stands between a machine and a project",
+			"switchboard.yaml:4:6: servers[2].kind: is missing; there is codex",
+			"switchboard.yaml:5:6: servers[3]: needs either url or command",
+			`switchboard.yaml:5:21: servers[3].kind: "codec" is unknown; did you mean "codex"?`,
+			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
+			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
+			"switchboard.yaml:8:71: servers[6].allow_plaintext: goes with a ws:// address only",
+			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with a ws:// address only",
+			"switchboard.yaml:9:80: servers[7].token_env: goes with a url only",
+			"switchboard.yaml:10:6: servers[8]: has both token_file and token_env",
+			"switchboard.yaml:11:63: servers[9].token_file: open …",
+			`switchboard.yaml:12:56: servers[10].cwd: "src" must be an absolute path: it is one of that machine`,
+			`switchboard.yaml:12:75: servers[10].projects.a: "~/a" must be an absolute path: it is one of that machine`,
+			"switchboard.yaml:12:85: servers[10].projects.b/c: a project needs a name without a slash",
+			`switchboard.yaml:13:61: servers[11].approval: "onrequest" is unknown; did you mean "on-request"?`,
+			`switchboard.yaml:13:81: servers[11].sandbox: "read_only" is unknown; did you mean "read-only"?`,
+			"switchboard.yaml:14:33: servers[12].url: has a user name in it; a token belongs into token_file or token_env"}},
+		{"names twice", `servers:
+  - {name: bigpc, aliases: [desk, Desk], kind: codex, url: ws://127.0.0.1:1}
+  - {name: BigPC, kind: codex, url: ws://127.0.0.1:2}
+  - {name: c, aliases: [DESK], kind: codex, url: ws://127.0.0.1:3}
+`, []string{
+			`switchboard.yaml:3:12: servers[1].name: "BigPC" is already a name of servers[0]`,
+			`switchboard.yaml:4:25: servers[2].aliases[0]: "DESK" is already a name of servers[0]`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := file(tt.text)
+			w.env = env
+			_, err := w.load(t)
+			wantProblems(t, err, tt.want...)
+		})
+	}
+}
+
+// Mistakes outside the file are told by the flag's or the variable's name, beside those in it.
+func TestProblemsOutsideTheFile(t *testing.T) {
+	w := file("lisen: a\n")
+	w.args = []string{"--listen", "8080"}
+	w.env = map[string]string{"SWITCHBOARD_MODEL_URL": "nonsense", "SWITCHBOARD_KEY": "short"}
+	_, err := w.load(t)
+	wantProblems(t, err, `--listen: listen: "8080" is not host:port, such as 127.0.0.1:8080`,
+		`SWITCHBOARD_KEY: a key has at least 16 characters of A-Z a-z 0-9 _ -`,
+		"SWITCHBOARD_MODEL_URL: model.url: must be the address of a Realtime server, …",
+		`switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`)
+	_, err = world{args: []string{"--config", "none.yaml"}}.load(t)
+	wantProblems(t, err, "--config: read the configuration: open none.yaml: no such file or directory")
+	_, err = world{env: map[string]string{"SWITCHBOARD_CONFIG": "none.yaml"}}.load(t)
+	wantProblems(t, err, "SWITCHBOARD_CONFIG: read the configuration: …")
+}
+
+// Where the key for the voice model goes.
+func TestModelKey(t *testing.T) {
+	const openAI = "sk-openai"
+	tests := []struct{ text, env, url, key string }{
+		{"", "", "", ""},
+		{"", openAI, openAIURL, openAI},
+		{"model: {name: x}", openAI, openAIURL, openAI},
+		{"model: {url: 'wss://api.openai.com:443/v1/realtime?x=y'}", openAI, "wss://api.openai.com:443/v1/realtime?x=y", openAI},
+		{"model: {key_env: OTHER}", openAI, openAIURL, "other"},
+		{"model: {url: 'wss://a.example.com', key_env: OTHER}", openAI, "wss://a.example.com", "other"},
+		{"model: {url: 'wss://a.example.com', key_env: OPENAI_API_KEY}", openAI, "wss://a.example.com", openAI},
+		{"model: {url: 'ws://127.0.0.1:1'}", openAI, "ws://127.0.0.1:1", ""},
+	}
+	for _, tt := range tests {
+		w := file(tt.text)
+		w.env = map[string]string{"OPENAI_API_KEY": tt.env, "OTHER": "other"}
+		s, err := w.load(t)
+		if err != nil {
+			t.Errorf("%q: %v", tt.text, err)
+		} else if s.Model.URL != tt.url || s.Model.Key.Reveal() != tt.key {
+			t.Errorf("%q: %q goes to %q, want %q to %q", tt.text, s.Model.Key.Reveal(), s.Model.URL, tt.key, tt.url)
+		}
+	}
+}
+
+func TestOffLoopback(t *testing.T) {
+	for text, env := range map[string]string{
+		"listen: 0.0.0.0:8080\ntrusted_proxies: [10.0.0.0/8]\nkeys: [{principal: a, key_env: GOOD}]": "",
+		"listen: ':8080'\ntrusted_proxies: [10.0.0.0/8]":                                             goodKey,
+		"listen: localhost:8080":            "",
+		"listen: '[::1]:8080'":              "",
+		"listen: 127.0.0.2:0":               "",
+		"listen: '[::ffff:127.0.0.1]:80'":   "",
+		"public_url: http://localhost:8080": "",
+	} {
+		w := file(text)
+		w.env = map[string]string{"GOOD": goodKey, "SWITCHBOARD_KEY": env}
+		s, err := w.load(t)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if env != "" && (len(s.Access) != 1 || s.Access[0].Principal != "owner" || s.Owner.Reveal() != env) {
+			t.Errorf("%q: keys %+v", text, s.Access)
+		}
+	}
+}
+
+// The loader takes any bytes and answers with settings or problems that have places.
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte(everything))
+	for _, seed := range []string{"a: &a [*a]", "? [a]: b\n", "<<: *x", "servers: [{projects: {a: }}]", "!!binary a", "--- |\n a\n...\n---\n", "{a: b, ? }"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := defaults()
+		d := &decoder{file: "f"}
+		d.decode(data, &s)
+		c := &checker{s: &s, places: d.places, env: func(string) string { return "" }, dir: t.TempDir()}
+		c.all()
+		for _, p := range append(d.found, c.found...).sorted() {
+			if p.text == "" || p.at.name == "" || p.at.name == "f" && (p.at.line < 1 || p.at.line > bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+2) {
+				t.Errorf("problem %+v in %q", p, data)
+			}
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A settingRow is one row of the settings table.
+type settingRow struct {
+	path, flag, variable, def, doc string
+}
+
+// settingRows lists every setting, in the order of the file. What is told about a setting stands in the
+// tags of [settings] alone.
+func settingRows() []settingRow {
+	flags := map[string]settingRow{}
+	t := reflect.TypeFor[options]()
+	for field := range t.Fields() {
+		if path := field.Tag.Get("setting"); path != "" {
+			name := field.Tag.Get("name")
+			if name == "" {
+				name = strings.ToLower(field.Name)
+			}
+			flags[path] = settingRow{flag: "--" + name, variable: field.Tag.Get("env")}
+		}
+	}
+	rows := fieldRows("", reflect.ValueOf(defaults()))
+	for i, row := range rows {
+		rows[i].flag, rows[i].variable = flags[row.path].flag, flags[row.path].variable
+	}
+	return rows
+}
+
+// fieldRows lists the settings in a struct.
+func fieldRows(path string, v reflect.Value) []settingRow {
+	var rows []settingRow
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name := field.Tag.Get("yaml")
+		if name == "" || name == "-" {
+			continue
+		}
+		at, value, kind := join(path, name), v.Field(i), field.Type
+		if kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct && !isText(kind.Elem()) {
+			rows = append(rows, fieldRows(at+"[]", reflect.New(kind.Elem()).Elem())...)
+			continue
+		}
+		if kind.Kind() == reflect.Struct && !isText(kind) {
+			rows = append(rows, fieldRows(at, value)...)
+			continue
+		}
+		def := field.Tag.Get("unset")
+		if value.Kind() == reflect.String && value.String() != "" {
+			def = "`" + value.String() + "`"
+		}
+		rows = append(rows, settingRow{path: at, def: def, doc: field.Tag.Get("doc")})
+	}
+	return rows
+}
+
+// isText reports whether a type is written as text.
+func isText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// settingsTable renders the settings as the README shows them.
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("| setting | flag | environment | default | what |\n|---|---|---|---|---|\n")
+	row := func(r settingRow) {
+		code := func(text string) string {
+			if text == "" {
+				return ""
+			}
+			return "`" + text + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(r.path), code(r.flag), code(r.variable), cell(r.def), cell(r.doc))
+	}
+	t := reflect.TypeFor[options]()
+	config, _ := t.FieldByName("Config")
+	codex, _ := t.FieldByName("Codex")
+	row(settingRow{flag: "--config", variable: config.Tag.Get("env"), doc: config.Tag.Get("help")})
+	for _, r := range settingRows() {
+		row(r)
+	}
+	row(settingRow{flag: "--codex", doc: codex.Tag.Get("help")})
+	for _, v := range variables() {
+		row(settingRow{variable: v[0], doc: v[1]})
+	}
+	return b.String()
+}
+
+// cell makes text fit into a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

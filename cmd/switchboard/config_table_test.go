@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what is generated into the files that hold it")
+
+const readme = "../../README.md"
+
+var tableRegion = regexp.MustCompile(`(?s)(<!-- settings -->\n)(.*?)(<!-- /settings -->)`)
+
+// The README's table of settings is the one of the code. -update writes it.
+func TestReadmeSettings(t *testing.T) {
+	data, err := os.ReadFile(readme)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Log("there is no README.md yet")
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	found := tableRegion.FindAllStringSubmatch(text, -1)
+	if len(found) != 1 {
+		t.Fatalf("README.md has %d regions <!-- settings --> … <!-- /settings -->, want one", len(found))
+	}
+	if found[0][2] == settingsTable() {
+		return
+	}
+	if !*update {
+		t.Fatal("the settings in README.md are not those of the code: go test ./cmd/switchboard -run Readme -update")
+	}
+	text = strings.Replace(text, found[0][0], found[0][1]+settingsTable()+found[0][3], 1)
+	if err := os.WriteFile(readme, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every setting is told, and nothing else is.
+func TestSettingsTable(t *testing.T) {
+	for _, row := range settingRows() {
+		if row.doc == "" || strings.HasPrefix(row.doc, strings.ToUpper(row.doc[:1])) && !strings.HasPrefix(row.doc, "Redis") && !strings.HasPrefix(row.doc, "SHA") ||
+			strings.HasSuffix(row.doc, ".") {
+			t.Errorf("%s: doc %q is missing or no phrase", row.path, row.doc)
+		}
+	}
+	table := settingsTable()
+	for _, want := range []string{
+		"| `listen` | `--listen` | `SWITCHBOARD_LISTEN` | `127.0.0.1:8080` | ",
+		"| `redis` | `--redis` | `REDIS_URL` | embedded | ",
+		"| `model.name` | `--model` | `SWITCHBOARD_MODEL` | `gpt-realtime-2.1` | ",
+		"| `model.url` | `--model-url` | `SWITCHBOARD_MODEL_URL` | the simulator without a key, else OpenAI | ",
+		"|  | `--config` | `SWITCHBOARD_CONFIG` | ", "|  | `--codex` |  | ",
+		"|  |  | `OPENAI_API_KEY` | ", "|  |  | `SWITCHBOARD_KEY` | ",
+		"| `servers[].projects` |", "| `keys[].key_sha256` |", "| `media.advertise` |", "| `tls.cert_file` |",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	for line := range strings.Lines(table) {
+		if n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); n != 6 {
+			t.Errorf("%d bars in %q", n, line)
+		}
+	}
+}

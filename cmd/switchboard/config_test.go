@@ -1,0 +1,253 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// world is where a configuration is loaded in a test: files in a directory of its own, and an environment
+// with nothing else in it.
+type world struct {
+	files map[string]string
+	env   map[string]string
+	args  []string
+}
+
+// load loads as the program does. The file names in its result are relative to the directory.
+func (w world) load(t *testing.T) (*settings, error) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range w.files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "REDIS_URL", "SWITCHBOARD_MODEL_URL", "SWITCHBOARD_MODEL"} {
+		t.Setenv(name, "")
+		if text, ok := w.env[name]; ok {
+			t.Setenv(name, text)
+		} else {
+			_ = os.Unsetenv(name) // Setenv above puts it back
+		}
+	}
+	o, done, err := parseOptions(w.args, t.Output(), t.Output())
+	if err != nil || done {
+		return nil, err
+	}
+	return loadSettings(o, func(name string) string { return w.env[name] })
+}
+
+// file is a world with one file.
+func file(text string) world { return world{files: map[string]string{"switchboard.yaml": text}} }
+
+// goodKey is a key in tests.
+const goodKey = "0123456789abcdef"
+
+// wantProblems fails the test unless err is exactly these lines; a line that ends in "…" is a beginning.
+func wantProblems(t *testing.T, err error, want ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	if _, ok := errors.AsType[problems](err); !ok {
+		t.Fatalf("not problems but %T: %v", err, err)
+	}
+	got := strings.Split(err.Error(), "\n")
+	for i, line := range want {
+		if begin, ok := strings.CutSuffix(line, "…"); ok && i < len(got) && strings.HasPrefix(got[i], begin) {
+			want[i] = got[i]
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingSet(t *testing.T) {
+	s, err := world{}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Listen != "127.0.0.1:8080" || s.Model.Name != "gpt-realtime-2.1" || s.Model.URL != "" || s.Redis.Reveal() != "" ||
+		len(s.Access) != 0 || len(s.Servers) != 0 || s.File != "" {
+		t.Fatalf("settings %+v", s)
+	}
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "null\n"} {
+		if _, err := file(text).load(t); err != nil {
+			t.Errorf("file %q: %v", text, err)
+		}
+	}
+}
+
+// Everything that can be set, in one file.
+const everything = `
+listen: 0.0.0.0:8443
+public_url: https://bigpc.example.ts.net/
+trusted_proxies: [10.0.0.0/8, "::1/128"]
+media: {udp: 0.0.0.0:8443, advertise: [203.0.113.7]}
+redis: redis://u:s3cret@127.0.0.1:6379/0
+keys:
+  - {principal: owner, key_file: keys/owner.key}
+  - {principal: assistant, key_env: ASSISTANT_KEY}
+  - {principal: guest, key_sha256: ABCDEF11f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e5641769299}
+model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
+servers:
+  - {name: bigpc, aliases: [big pc, the desktop], kind: codex, url: ws://127.0.0.1:4500, token_file: bigpc.token,
+     cwd: /home/me/src, projects: {api: /home/me/src/api}, sandbox: workspace-write, approval: on-request, model: gpt-5.5}
+  - {name: laptop, kind: codex, command: [bin/codex, app-server], cwd: src, projects: {api: src/api}}
+  - name: far
+    kind: codex
+    url: ws://10.0.0.5:4500
+    allow_plaintext: true
+    token_env: FAR_TOKEN
+`
+
+func everythingWorld() world {
+	return world{
+		files: map[string]string{"etc/my.yaml": everything, "etc/keys/owner.key": goodKey + "\n", "etc/bigpc.token": "token-1\n"},
+		env:   map[string]string{"ASSISTANT_KEY": goodKey + "-assistant", "VOICE_KEY": "voice", "FAR_TOKEN": "token-2"},
+		args:  []string{"--config", "etc/my.yaml"},
+	}
+}
+
+func TestEverythingSet(t *testing.T) {
+	s, err := everythingWorld().load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, _ := os.Getwd()
+	if s.Listen != "0.0.0.0:8443" || s.PublicURL != "https://bigpc.example.ts.net/" || len(s.TrustedProxies) != 2 ||
+		s.TrustedProxies[0].String() != "10.0.0.0/8" || s.Media.UDP.String() != "0.0.0.0:8443" ||
+		len(s.Media.Advertise) != 1 || s.Redis.Reveal() != "redis://u:s3cret@127.0.0.1:6379/0" || s.File != "etc/my.yaml" {
+		t.Errorf("settings %+v", s)
+	}
+	if m := s.Model; m.URL != "wss://voice.example.com/v1/realtime" || m.Name != "some-model" || m.Key.Reveal() != "voice" {
+		t.Errorf("model %+v", m)
+	}
+	var who []string
+	for _, k := range s.Access {
+		who = append(who, k.Principal)
+	}
+	if fmt.Sprint(who) != "[owner assistant guest]" || s.Access[0].Sum != sha256.Sum256([]byte(goodKey)) ||
+		s.Access[1].Sum != sha256.Sum256([]byte(goodKey+"-assistant")) || s.Access[2].Sum[0] != 0xab {
+		t.Errorf("keys %v %x", who, s.Access)
+	}
+	big, laptop, far := s.Servers[0], s.Servers[1], s.Servers[2]
+	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || big.Cwd != "/home/me/src" || big.Sandbox != "workspace-write" ||
+		big.Approval != "on-request" || big.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" {
+		t.Errorf("bigpc %+v", big)
+	}
+	if laptop.Command[0] != filepath.Join(dir, "etc/bin/codex") || laptop.Cwd != filepath.Join(dir, "etc/src") ||
+		laptop.Projects["api"] != filepath.Join(dir, "etc/src/api") || laptop.Token != nil {
+		t.Errorf("laptop %+v", laptop)
+	}
+	for _, tt := range []struct {
+		s    serverSetting
+		want string
+	}{{big, "token-1"}, {far, "token-2"}} {
+		if got, err := tt.s.Token(); err != nil || got != tt.want {
+			t.Errorf("token of %s: %q, %v", tt.s.Name, got, err)
+		}
+	}
+	if err := os.WriteFile("etc/bigpc.token", []byte("token-3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := big.Token(); got != "token-3" {
+		t.Errorf("a new token is not seen: %q", got)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	// Each setting by file, environment and flag; what is taken away must leave the next.
+	type source struct{ flag, env, file string }
+	read := map[string]func(*settings) string{
+		"listen":     func(s *settings) string { return s.Listen },
+		"redis":      func(s *settings) string { return s.Redis.Reveal() },
+		"model.url":  func(s *settings) string { return s.Model.URL },
+		"model.name": func(s *settings) string { return s.Model.Name },
+	}
+	for path, src := range map[string]source{
+		"listen":     {"--listen=127.0.0.1:3", "SWITCHBOARD_LISTEN=127.0.0.1:2", "listen: 127.0.0.1:1"},
+		"redis":      {"--redis=redis://127.0.0.1:3", "REDIS_URL=redis://127.0.0.1:2", "redis: redis://127.0.0.1:1"},
+		"model.url":  {"--model-url=ws://127.0.0.1:3", "SWITCHBOARD_MODEL_URL=ws://127.0.0.1:2", "model: {url: 'ws://127.0.0.1:1'}"},
+		"model.name": {"--model=name:3", "SWITCHBOARD_MODEL=name:2", "model: {name: 'name:1'}"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			name, text, _ := strings.Cut(src.env, "=")
+			for _, tt := range []struct {
+				w    world
+				want string
+			}{
+				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: text}, args: []string{src.flag}}, ":3"},
+				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: text}}, ":2"},
+				{world{files: map[string]string{"switchboard.yaml": src.file}, env: map[string]string{name: ""}}, ":1"},
+			} {
+				s, err := tt.w.load(t)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := read[path](s); !strings.HasSuffix(got, tt.want) {
+					t.Errorf("%+v: %q, want %s", tt.w, got, tt.want)
+				}
+			}
+		})
+	}
+	w := file("redis: redis://127.0.0.1:1")
+	w.args = []string{"--redis", ""} // an empty flag takes away what the file says
+	if s, err := w.load(t); err != nil || s.Redis.Reveal() != "" {
+		t.Errorf("--redis '': %v", err)
+	}
+	w = world{files: map[string]string{"other.yaml": "listen: 127.0.0.1:9", "switchboard.yaml": "listen: 127.0.0.1:1"},
+		env: map[string]string{"SWITCHBOARD_CONFIG": "other.yaml"}}
+	if s, err := w.load(t); err != nil || s.Listen != "127.0.0.1:9" {
+		t.Errorf("SWITCHBOARD_CONFIG: %v, %v", s, err)
+	}
+}
+
+func TestCodexFlag(t *testing.T) {
+	w := file("servers: [{name: bigpc, kind: codex, url: ws://127.0.0.1:4500}]")
+	w.args = []string{"--codex"}
+	s, err := w.load(t)
+	if err != nil || len(s.Servers) != 2 || s.Servers[1].Name != "local" || fmt.Sprint(s.Servers[1].Command) != "[codex app-server]" {
+		t.Fatalf("servers %+v, %v", s, err)
+	}
+	w = file("servers: [{name: desk, aliases: [Local], kind: codex, url: ws://127.0.0.1:4500}]")
+	w.args = []string{"--codex"}
+	_, err = w.load(t)
+	wantProblems(t, err, `--codex: servers[1].name: "local" is already a name of servers[0]`)
+}
+
+func TestVerbs(t *testing.T) {
+	for args, verb := range map[string]string{"": "serve", "serve --codex": "serve", "health": "health", "--listen 127.0.0.1:1 health": "health"} {
+		o, done, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
+		if err != nil || done || o.verb != verb {
+			t.Errorf("%q: %+v, %v, %v", args, o, done, err)
+		}
+	}
+	for _, args := range []string{"--lisen x", "simulate", "doctor", "serve extra", "--listen"} {
+		_, _, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
+		if _, ok := errors.AsType[problems](err); !ok {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	var out strings.Builder
+	if _, done, err := parseOptions([]string{"--help"}, &out, &out); !done || err != nil {
+		t.Fatal(done, err)
+	}
+	for _, want := range []string{"--listen", "SWITCHBOARD_LISTEN", "off loopback", "REDIS_URL", "--codex", "health"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("help has no %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A place is where a setting was set: a line of the file, a flag or a variable.
+type place struct {
+	name      string // file, flag or variable
+	line, col int    // from 1; 0 outside a file
+}
+
+// A problem is one mistake in the configuration, in words.
+type problem struct {
+	at   place
+	text string
+}
+
+// problems are all mistakes at once. The process ends with code 2.
+type problems []problem
+
+// Error gives one line for each, as "file:line:col: message" or "--flag: message", in the order of the file.
+func (ps problems) Error() string {
+	lines := make([]string, 0, len(ps))
+	for _, p := range ps {
+		at := p.at.name
+		if p.at.line > 0 {
+			at = fmt.Sprintf("%s:%d:%d", p.at.name, p.at.line, p.at.col)
+		}
+		lines = append(lines, at+": "+p.text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted returns the problems in the order in which a person mends them: by name, line and column.
+func (ps problems) sorted() problems {
+	slices.SortStableFunc(ps, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.at.name, b.at.name), cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.col, b.at.col))
+	})
+	return slices.Compact(ps)
+}
+
+// decoder puts a file into settings. It goes on after a mistake, and remembers where each setting stands:
+// "servers[0].url" is at the value's place, "servers[0]" at its first key.
+type decoder struct {
+	file   string
+	found  problems
+	places map[string]place
+}
+
+// decode reads YAML into a struct whose fields have yaml tags. It never panics.
+func (d *decoder) decode(data []byte, into any) {
+	d.places = map[string]place{"": {d.file, 1, 1}}
+	if len(data) > maxConfigSize {
+		d.add(d.places[""], "the file is larger than %d KiB", maxConfigSize>>10)
+		return
+	}
+	file, err := parse(data)
+	if err != nil {
+		at := d.places[""]
+		text := err.Error()
+		if syntax, ok := errors.AsType[yaml.Error](err); ok {
+			at, text = d.place(syntax.GetToken()), syntax.GetMessage()
+		}
+		d.add(at, "not YAML: %s", text)
+		return
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType {
+			continue
+		}
+		if body != nil {
+			d.add(d.place(doc.Body.GetToken()), "a second document: everything belongs into one")
+			return
+		}
+		body = doc.Body
+	}
+	if body != nil {
+		d.value("", body, reflect.ValueOf(into).Elem())
+	}
+}
+
+// parse guards the parser: bytes that make it panic are an error like others.
+func parse(data []byte) (file *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("the reader of YAML gave up on it")
+		}
+	}()
+	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+}
+
+func (d *decoder) add(at place, format string, args ...any) {
+	d.found = append(d.found, problem{at, fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) place(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{d.file, 1, 1}
+	}
+	return place{d.file, t.Position.Line, t.Position.Column}
+}
+
+// value decodes a node into v, which is at path.
+func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
+	at := d.place(node.GetToken())
+	if entries, ok := mapping(node); ok && len(entries) > 0 && path != "" {
+		at = d.place(entries[0].Key.GetToken()) // the token of a block is its first colon
+	}
+	d.places[path] = at
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		d.add(at, "%s: anchors, aliases and tags are not used here", label(path))
+		return
+	case *ast.NullNode:
+		d.add(at, "%s has no value", label(path))
+		return
+	}
+	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok || v.Kind() == reflect.String || v.Kind() == reflect.Bool {
+		d.scalar(path, node, v)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		d.list(path, node, v)
+	case reflect.Map:
+		d.dict(path, node, v)
+	default:
+		d.object(path, node, v)
+	}
+}
+
+// scalar decodes text, true or false, and what is written as text.
+func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
+	at := d.place(node.GetToken())
+	if v.Kind() == reflect.Bool {
+		b, ok := node.(*ast.BoolNode)
+		if !ok {
+			d.add(at, "%s must be true or false, not %s", label(path), kindOf(node))
+			return
+		}
+		v.SetBool(b.Value)
+		return
+	}
+	var text string
+	switch n := node.(type) {
+	case *ast.StringNode:
+		text = n.Value
+	case *ast.LiteralNode:
+		text = n.Value.Value
+	default:
+		d.add(at, "%s must be text, not %s; put it in quotes if it is meant as text", label(path), kindOf(node))
+		return
+	}
+	if text == "" {
+		d.add(at, "%s has no value", label(path))
+		return
+	}
+	if v.Kind() == reflect.String {
+		v.SetString(text)
+		return
+	}
+	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+		d.add(at, "%s: %q is not %s", label(path), text, meant(v.Type()))
+	}
+}
+
+func (d *decoder) list(path string, node ast.Node, v reflect.Value) {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok {
+		d.add(d.place(node.GetToken()), "%s must be a list, not %s", label(path), kindOf(node))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values)))
+	for i, item := range seq.Values {
+		d.value(fmt.Sprintf("%s[%d]", path, i), item, v.Index(i))
+	}
+}
+
+func (d *decoder) dict(path string, node ast.Node, v reflect.Value) {
+	entries, ok := mapping(node)
+	if !ok {
+		d.add(d.place(node.GetToken()), "%s must be names and values, not %s", label(path), kindOf(node))
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for key, entry := range d.keys(path, entries) {
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.value(join(path, key), entry.Value, value)
+		v.SetMapIndex(reflect.ValueOf(key), value)
+	}
+}
+
+func (d *decoder) object(path string, node ast.Node, v reflect.Value) {
+	entries, ok := mapping(node)
+	if !ok {
+		d.add(d.place(node.GetToken()), "%s must be names and values, not %s", label(path), kindOf(node))
+		return
+	}
+	fields := map[string]int{}
+	var known []string
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" && name != "-" {
+			fields[name] = i
+			known = append(known, name)
+		}
+	}
+	for key, entry := range d.keys(path, entries) {
+		i, ok := fields[key]
+		if !ok {
+			d.add(d.place(entry.Key.GetToken()), "unknown key %q%s", key, suggest(key, known))
+			continue
+		}
+		d.value(join(path, key), entry.Value, v.Field(i))
+	}
+}
+
+// keys yields the entries of a mapping once each, in order; a key that is there twice is a problem.
+func (d *decoder) keys(path string, entries []*ast.MappingValueNode) func(yield func(string, *ast.MappingValueNode) bool) {
+	return func(yield func(string, *ast.MappingValueNode) bool) {
+		seen := map[string]bool{}
+		for _, entry := range entries {
+			key := entry.Key.GetToken().Value
+			if seen[key] {
+				d.add(d.place(entry.Key.GetToken()), "%s is there twice", label(join(path, key)))
+				continue
+			}
+			seen[key] = true
+			if !yield(key, entry) {
+				return
+			}
+		}
+	}
+}
+
+// mapping returns the entries of a mapping.
+func mapping(node ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		return n.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, true
+	}
+	return nil, false
+}
