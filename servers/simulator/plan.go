@@ -16,6 +16,7 @@ type scene struct {
 	saw     bool     // this session has seen it fail
 	pushed  bool     // the branch was pushed since the last change
 	done    []string // what this session did, oldest first, as "fixed ..."
+	steered bool     // the prompt came into running work, which it ends
 }
 
 // An intent is what a prompt asks for.
@@ -58,8 +59,14 @@ func plan(s scene, prompt string) []Step {
 	case intentChanges:
 		return []Step{Think{"Looking at what was done here.", 300 * time.Millisecond}, say(changes(s))}
 	case intentStop:
+		if s.steered {
+			return []Step{say("All right, I stop here.")}
+		}
 		return []Step{say("Nothing is running here, so there is nothing to stop.")}
 	default:
+		if s.steered {
+			return []Step{say("I stopped to hear you, but that I do not know. " + standIn)}
+		}
 		return []Step{say(standIn)}
 	}
 }

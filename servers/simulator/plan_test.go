@@ -94,6 +94,8 @@ func TestPlan(t *testing.T) {
 		{worked, "what changed", "think say", "I ran the tests, and last I fixed the check."},
 		{shop, "stop", "say", "nothing to stop"},
 		{shop, "make me a sandwich", "say", "stand-in"},
+		{scene{steered: true}, "stop", "say", "I stop here"},
+		{scene{steered: true}, "hurry up", "say", "I stopped to hear you"},
 	} {
 		steps := plan(row.scene, row.prompt)
 		if got := outline(steps); got != row.want {

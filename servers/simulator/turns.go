@@ -154,7 +154,7 @@ func (m *machine) plan(u *turn, in input, steered bool) {
 	}
 	u.frames = frames(plan(scene{
 		machine: m.about.Name, dir: t.cwd, branch: m.pushBranch(t), failing: isShop(t.cwd) && !m.fixed,
-		saw: t.saw, pushed: t.pushed, done: t.done,
+		saw: t.saw, pushed: t.pushed, done: t.done, steered: steered,
 	}, in.text))
 }
 

@@ -70,8 +70,10 @@ func TestErrorsAreThoseOfTheRealOne(t *testing.T) {
 
 func TestHandshake(t *testing.T) {
 	t.Parallel()
-	c := dial(t, serve(t, scripted(), "bigpc"))
-	if got := c.refused("thread/list", `{}`); got != "-32600 Not initialized" {
+	addr := serve(t, scripted(), "bigpc")
+	c := dial(t, addr)
+	connect(t, addr).start() // which only those who shook hands are told
+	if got := c.refused("thread/list", `{}`); len(c.seen) != 2 || got != "-32600 Not initialized" {
 		t.Error(got)
 	}
 	for _, dropped := range []string{`{bad json`, `[]`, `[{"id":900,"method":"thread/list","params":{}}]`, `"str"`, `{"foo":1}`,
