@@ -154,7 +154,10 @@ func saySessions(list SessionList) string {
 		}
 		parts = append(parts, s+".")
 	}
-	if n := len(list.Items) + list.More - 3; n > 0 {
+	switch n := len(list.Items) + list.More - 3; {
+	case n == 1:
+		parts = append(parts, "There is one more.")
+	case n > 1:
 		parts = append(parts, fmt.Sprintf("There are %d more.", n))
 	}
 	var silent []string

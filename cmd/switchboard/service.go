@@ -37,7 +37,7 @@ type plan struct {
 	Shown     string // the made key, which the printed link carries; "" when the keys are configured
 	Model     modelPlan
 	Servers   []serverPlan // none: simulated ones
-	Hurry     float64      // makes the simulated machines so many times faster; 0 is as is
+	Hurry     float64      // makes what is simulated so many times faster; 0 is as is
 }
 
 // modelPlan is the voice model; without a URL it is simulated.

@@ -107,7 +107,7 @@ func scriptedVoice(t *testing.T) modelPlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := simulator.New(simulator.Config{Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
+	model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
 		var calls []simulator.Move
 		for _, text := range h.Texts {
 			if tool, args, ok := strings.Cut(text, " {"); ok {

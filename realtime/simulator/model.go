@@ -24,12 +24,14 @@ type Config struct {
 	Log    *zap.Logger   // nil logs nothing
 	Script *Script       // decides instead of the brain; read only from now on
 	Limit  time.Duration // of one connection, then session_expired; 0 is 60 minutes
+	Hurry  float64       // speaks so many times faster than people, for tests; 0 is as they do
 }
 
 // A Model is a simulated voice model. It is safe for concurrent use.
 type Model struct {
 	log      *zap.Logger        // Set once
 	limit    time.Duration      // Set once
+	hurry    float64            // Set once
 	script   *scripted          // Set once; nil is the brain
 	now      <-chan Event       // Set once
 	upgrader websocket.Upgrader // Set once
@@ -37,12 +39,15 @@ type Model struct {
 
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
-	m := &Model{log: c.Log, limit: c.Limit}
+	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry}
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}
 	if m.limit <= 0 {
 		m.limit = defaultLimit
+	}
+	if m.hurry <= 0 {
+		m.hurry = 1
 	}
 	if c.Script != nil {
 		m.script = &scripted{script: c.Script, used: make([]int, len(c.Script.Steps))}

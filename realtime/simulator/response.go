@@ -38,7 +38,7 @@ func (s *session) newResponse(req request) (*response, *fault) {
 	r := &response{
 		id: s.ids.next("resp"), outOfBand: req.Conversation == "none", status: "in_progress", began: s.now,
 		text: view.Modalities[0] == "text", format: view.Audio.Output.Format, voice: view.Audio.Output.Voice,
-		speed: view.Audio.Output.Speed, maxTokens: s.settings.object["max_output_tokens"], metadata: req.Metadata,
+		speed: view.Audio.Output.Speed * s.hurry, maxTokens: s.settings.object["max_output_tokens"], metadata: req.Metadata,
 	}
 	if req.Modalities != nil {
 		r.text = req.Modalities[0] == "text"

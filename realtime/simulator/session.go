@@ -9,6 +9,7 @@ import (
 // A session is the state of one connection. It is pure: receive, happen and advance get the time and
 // leave what is to be sent in out. Owned by the run loop of its connection.
 type session struct {
+	hurry float64       // Set once: how many times faster than people it speaks
 	mind  mind          // Set once
 	id    string        // Set once
 	conv  string        // Set once: id of the default conversation
@@ -42,7 +43,7 @@ const (
 
 // newSession greets the client with session.created.
 func newSession(m mind, now time.Time, limit time.Duration) *session {
-	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(limit), limit: limit, settings: newSettings()}
+	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(limit), limit: limit, settings: newSettings(), hurry: 1}
 	s.id, s.conv = s.ids.next("sess"), s.ids.next("conv")
 	s.emit("session.created", fields{"session": s.object()})
 	return s
