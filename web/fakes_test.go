@@ -83,10 +83,10 @@ func (w *world) Questions(c handoff.Caller) []handoff.RecordQuestion {
 
 func (w *world) Decide(_ context.Context, c handoff.Caller, id handoff.QuestionID, d handoff.Decision) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	err := w.note("decide", c.String(), string(id), string(d))
-	if w.onDecide != nil {
-		return w.onDecide()
+	err, answer := w.note("decide", c.String(), string(id), string(d)), w.onDecide
+	w.mu.Unlock()
+	if answer != nil {
+		return answer()
 	}
 	return err
 }
@@ -289,6 +289,12 @@ func newServer(t *testing.T, w *world, adjust func(*Config)) *Server {
 // serve listens on loopback; it returns the address of the page.
 func serve(t *testing.T, w *world, adjust func(*Config)) (*Server, string) {
 	t.Helper()
+	return serveBehind(t, w, adjust, func(h http.Handler) http.Handler { return h })
+}
+
+// serveBehind is serve with something before the server.
+func serveBehind(t *testing.T, w *world, adjust func(*Config), wrap func(http.Handler) http.Handler) (*Server, string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -300,6 +306,7 @@ func serve(t *testing.T, w *world, adjust func(*Config)) (*Server, string) {
 		}
 	})
 	h := s.HTTPServer()
+	h.Handler = wrap(h.Handler)
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
 	t.Cleanup(func() {

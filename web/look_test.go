@@ -55,8 +55,12 @@ func TestPageLooks(t *testing.T) {
 	for _, size := range []struct {
 		name          string
 		width, height int64
-	}{{"desktop", 1280, 800}, {"tablet", 900, 1100}, {"phone", 390, 844}, {"narrow", 320, 640}} {
-		for _, scheme := range []string{"light", "dark"} {
+		schemes       []string
+	}{
+		{"desktop", 1280, 800, []string{"light", "dark"}}, {"phone", 390, 844, []string{"light", "dark"}},
+		{"tablet", 900, 1100, []string{"dark"}}, {"narrow", 320, 640, []string{"light"}},
+	} {
+		for _, scheme := range size.schemes {
 			t.Run(size.name+" "+scheme, func(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
 				p.scheme(scheme)
@@ -74,9 +78,24 @@ func TestPageLooks(t *testing.T) {
 						break
 					}
 				}
+				eval[bool](p, `(document.querySelector("[data-go=work]").click(), document.querySelector(".work .scroll").scrollTo(0, 1e6), true)`)
+				eval[bool](p, `import("/page/store.js").then(({ toast }) => (toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started." }), true))`)
+				p.shows("Try again in a moment")
+				p.look(size.name + "-" + scheme + "-end")
+				p.click("Dismiss")
+				p.click("Simulated")
+				p.shows("What is simulated")
+				p.look(size.name + "-" + scheme + "-simulated")
+				p.press("\x1b")
+				p.do(chromedp.Click(chromedp.CSS("[popovertarget=sound-menu]")))
+				p.do(chromedp.Click(chromedp.CSS("input[value=hold]")))
+				p.press("\x1b")
+				p.until(`document.querySelector("#hold").checkVisibility()`)
+				p.look(size.name + "-" + scheme + "-hold")
+				eval[bool](p, `(document.querySelector("[data-go=fleet]").click(), true)`)
 				p.click("Recent sessions")
 				p.shows("auth-refactor")
-				p.click("Sound settings")
+				p.click("Sound")
 				p.until(`document.querySelector("#sound-menu:popover-open")`)
 				p.look(size.name + "-" + scheme + "-sound")
 				p.click("Close")
@@ -91,7 +110,6 @@ func TestPageLooks(t *testing.T) {
 // look checks what is on the screen now and takes its picture.
 func (p *tab) look(name string) {
 	p.t.Helper()
-	p.do(chromedp.Sleep(0))
 	p.shot(name)
 	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
 		p.t.Errorf("%s: %v pixels too wide", name, wide)

@@ -102,6 +102,7 @@ function responseDone(talk, { response }) {
 }
 
 const handlers = {
+  __proto__: null, // a name is only what is listed here
   "conversation.item.added": itemAdded,
   "conversation.item.created": itemAdded,
   "conversation.item.done": itemDone,

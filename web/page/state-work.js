@@ -78,6 +78,7 @@ function delta(work, { handoff, item_id: id, delta: text = "" }) {
 }
 
 const handlers = {
+  __proto__: null, // a name is only what is listed here
   handoff: record,
   item,
   delta,

@@ -3,15 +3,16 @@
 import { canChooseOutput, devices, meter, onDevices } from "./audio.js";
 import { byId, dress, h, setAttr, setText, show } from "./dom.js";
 import { pushToTalk } from "./keys.js";
+import { running } from "./state-work.js";
 import { hasVoices, onVoices } from "./speech.js";
 import { callWords } from "./words.js";
 
 /** Wires the controls. `acts`: start, hangUp, mute, hold(on), quiet, useMic, settings (object), changed(name). */
 export function callView(acts) {
-  const el = Object.fromEntries(["status", "status-text", "status-detail", "start", "mute", "hold", "quiet", "hangup", "sound", "hangup-hint", "meter"]
+  const el = Object.fromEntries(["status", "status-text", "status-detail", "start", "mute", "hold", "quiet", "hangup", "sound", "hangup-hint", "meter", "telephone"]
     .map((id) => [id.replace(/-(.)/g, (_, c) => c.toUpperCase()), byId(id)]));
   let now;
-  dress(el.sound, "sound", "");
+  dress(el.sound, "sound", "Sound");
   el.start.addEventListener("click", acts.start);
   el.hangup.addEventListener("click", acts.hangUp);
   el.quiet.addEventListener("click", acts.quiet);
@@ -34,13 +35,14 @@ export function callView(acts) {
     show(el.hold, inCall && mode === "hold" && hasMic);
     show(el.quiet, call.phase === "live");
     show(el.hangup, inCall);
-    show(el.hangupHint, call.phase === "live");
+    setText(el.hangupHint, inCall && running(state.work).length > 0 ? "Hanging up does not stop the work." : "");
+    show(el.telephone, call.phase === "live" && call.telephone);
     show(el.meter, call.phase === "live" && call.mic === "on");
     dress(el.start, "phone", "Call");
     dress(el.hangup, "phone", call.phase === "asking" || call.phase === "connecting" ? "Cancel" : "Hang up");
     dress(el.quiet, "stop", "Stop talking");
     const muted = call.muted;
-    dress(el.mute, !hasMic || muted ? "micOff" : "mic", hasMic ? (muted ? "Unmute" : "Mute") : "Use the microphone");
+    dress(el.mute, !hasMic || muted ? "micOff" : "mic", hasMic ? (muted ? "Unmute" : "Mute") : "Use mic");
     setAttr(el.mute, "aria-pressed", hasMic ? String(muted) : null);
     dress(el.hold, "mic", call.held ? "Talking…" : "Hold to talk");
     setAttr(el.hold, "aria-pressed", String(call.held));
@@ -90,16 +92,13 @@ function soundMenu({ settings, changed }) {
   onVoices(() => notes());
 
   let simulated = false;
-  let telephone = false;
   const notes = () => {
     show(byId("aloud-field"), simulated && hasVoices());
     show(byId("aloud-note"), simulated && !hasVoices());
-    show(byId("telephone-note"), telephone);
   };
   return (state) => {
     for (const r of radios) r.checked = r.value === state.mode;
     simulated = state.voice.simulated;
-    telephone = state.call.telephone && state.call.phase === "live";
     notes();
   };
 }

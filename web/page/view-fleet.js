@@ -1,6 +1,7 @@
 // The machines: health, the session in use, recent sessions.
 
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
+import { openQuestions } from "./state-work.js";
 import { healthWords, sessionStatus } from "./words.js";
 
 /** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
@@ -10,8 +11,9 @@ export function fleetView(acts, hue) {
     const seen = new Set(state.servers.map((s) => s.name));
     const stray = state.work.stickies.map((s) => s.server.split("/")[0]).filter((name) => !seen.has(name));
     const gone = [...new Set(stray)].map((name) => ({ name, health: "down", problem: "It is no longer in the configuration.", kind: "" }));
+    const mixed = state.servers.some((s) => !s.simulated); // else the badge says it for all
     const items = [...state.servers, ...gone].map((server) => ({
-      server, found: state.sessions[server.name],
+      server, mixed, waits: openQuestions(state.work).some((q) => q.server === server.name), found: state.sessions[server.name],
       stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
@@ -49,15 +51,16 @@ function machine({ server }, hue, acts) {
   const fillRecent = recentList(recent, acts);
   return {
     el,
-    update({ server: s, stickies, found }) {
-      const words = healthWords(s);
+    update({ server: s, stickies, found, mixed, waits }) {
+      const words = healthWords(s, waits);
       setText(health, words.text);
       setAttr(health, "data-tone", words.tone);
-      show(stand, Boolean(s.simulated));
+      show(stand, Boolean(s.simulated) && mixed);
       setText(problem, s.health === "down" ? s.problem || "" : "");
       show(problem, s.health === "down" && Boolean(s.problem));
-      setText(doing, s.working?.length ? `Working on ${s.working.join(", ")}` : "");
-      show(doing, Boolean(s.working?.length));
+      const others = (s.working ?? []).filter((title) => !stickies.some((t) => t.title === title));
+      setText(doing, others.length ? `Working on ${others.join(", ")}` : "");
+      show(doing, others.length > 0);
       keyed(used, stickies, (t) => `${t.server} ${t.thread_id}`, (t) => sticky(t, acts));
       show(none, stickies.length === 0 && s.health !== "down");
       if (!recent.hidden) fillRecent(found);
@@ -70,7 +73,7 @@ function sticky(t, acts) {
   const title = h("strong", {});
   const button = h("button", { class: "button small", type: "button", text: "Forget", on: { click: () => acts.forget(t.server) } });
   const el = h("div", { class: "sticky" },
-    h("p", {}, h("span", { class: "quiet-text", text: project ? `In ${project}, you use ` : "You use " }), title), button);
+    h("p", {}, h("span", { class: "quiet-text", text: project ? `Session in ${project}: ` : "Session: " }), title), button);
   return {
     el,
     update(now) {

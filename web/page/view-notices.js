@@ -72,6 +72,10 @@ function brand({ voice, servers, loaded }) {
   setText(byId("model"), voice.model && !voice.simulated ? voice.model : "");
   const machines = stand === 0 ? "" : stand === servers.length ? "the machines" : `${stand} of the ${servers.length} machines`;
   const parts = [voice.simulated ? "the voice" : "", machines].filter(Boolean).join(" and ");
+  const many = machines !== "" && !(stand === 1 && !voice.simulated);
   setText(byId("simulated-what"),
-    parts ? `Here, ${parts} are stand-ins that run inside Switchboard. They know a small world and no more; the sentences above the text box show what they can do.` : "");
+    parts ? `Here, ${parts} ${many ? "are stand-ins that run" : "is a stand-in that runs"} inside Switchboard. ${voice.simulated ? "It knows a small world and no more; the sentences above the text box show what it can do." : ""}` : "");
+  show(byId("simulated-free"), voice.simulated && stand === servers.length);
+  show(byId("real-voice"), voice.simulated);
+  show(byId("real-machines"), stand > 0);
 }

@@ -1,7 +1,7 @@
 // Approvals: what an agent waits for, with exactly what it would do.
 
 import { h, setAttr, setText, show } from "./dom.js";
-import { decisionWords, questionWords } from "./words.js";
+import { decisionWords, questionWords, visible } from "./words.js";
 
 // A card that appears under a finger must not be pressed by it.
 const settle = 400;
@@ -10,26 +10,27 @@ const look = { accept: "primary", accept_for_session: "", decline: "", stop: "da
 
 /** Makes the card of a question; decide(id, decision) answers it. */
 export function questionCard(q, hue, decide) {
-  const born = performance.now();
   const title = h("h3", { class: "question-title", id: `q-${q.id}`, text: questionWords(q) });
   const order = ["accept", "accept_for_session", "decline", "stop"].filter((d) => (q.decisions ?? []).includes(d));
   const sending = h("p", { class: "question-sending", role: "status" });
   const buttons = order.map((d) =>
     h("button", {
       class: `button ${look[d]}`, type: "button", data: { decision: d }, text: decisionWords[d],
-      on: { click: () => { if (performance.now() - born > settle) decide(q.id, d); } },
+      on: { click: () => { if (!el.classList.contains("settling")) decide(q.id, d); } },
     }));
-  const el = h("section", { class: `question ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
+  const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
     q.title ? h("p", { class: "question-session" }, "In the session ", h("strong", { text: q.title })) : null,
     q.text ? h("p", { class: "question-text", text: q.text }) : null,
-    q.command ? h("pre", { class: "mono question-command", "aria-label": "Command", tabindex: "0", text: q.command }) : null,
-    q.changes?.length ? h("ul", { class: "paths mono", "aria-label": "Files" }, ...q.changes.map((c) => h("li", { text: c }))) : null,
-    q.cwd || q.reason ? h("dl", { class: "facts" }, ...fact("In", q.cwd, "mono"), ...fact("It says", q.reason)) : null,
+    q.command ? h("pre", { class: "mono question-command", "aria-label": "Command", tabindex: "0", text: visible(q.command) }) : null,
+    q.command?.split("\n").length > 8 ? h("p", { class: "question-session", text: `${q.command.split("\n").length} lines; scroll to read all of them.` }) : null,
+    q.changes?.length ? h("ul", { class: "paths mono", "aria-label": "Files" }, ...q.changes.map((c) => h("li", { text: visible(c) }))) : null,
+    q.cwd || q.reason ? h("dl", { class: "facts" }, ...fact("In", q.cwd && visible(q.cwd), "mono"), ...fact("It says", q.reason)) : null,
     order.length
       ? h("div", { class: "question-buttons" }, ...buttons)
       : h("p", { class: "question-text", text: "It can only be answered on the machine itself." }),
     sending);
+  setTimeout(() => el.classList.remove("settling"), settle);
   return {
     el,
     update({ sending: decision }) {

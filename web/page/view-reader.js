@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { byId, dress, h, setText, show } from "./dom.js";
 import { paragraphs } from "./view-work.js";
 
-const roles = { user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
+const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
 
 function row({ role, text }) {
   const body = role === "command" || role === "edit" ? h("pre", { class: "mono", text }) : h("div", {});

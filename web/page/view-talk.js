@@ -1,6 +1,6 @@
 // The conversation: lines, chips, and the box to type into.
 
-import { byId, dress, h, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
+import { byId, dress, h, keyed, setAttr, setText, show } from "./dom.js";
 
 const who = { you: "You", voice: "Voice", note: "" };
 
@@ -38,11 +38,13 @@ export function talkView({ say, chip }) {
     field.style.height = `${Math.min(field.scrollHeight, 160)}px`;
   };
   field.addEventListener("input", grow);
-  field.addEventListener("keydown", (e) => {
-    if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
-      e.preventDefault();
-      form.requestSubmit();
-    }
+  // Enter sends, Shift and Enter begins a line. Phones tell of the line break, not of the key.
+  let shift = false;
+  field.addEventListener("keydown", (e) => { shift = e.shiftKey; });
+  field.addEventListener("beforeinput", (e) => {
+    if (shift || e.isComposing || (e.inputType !== "insertLineBreak" && e.inputType !== "insertParagraph")) return;
+    e.preventDefault();
+    form.requestSubmit();
   });
   form.addEventListener("submit", (e) => {
     e.preventDefault();
@@ -60,13 +62,31 @@ export function talkView({ say, chip }) {
     return { el };
   }
 
+  const stay = stayAtEnd(box, lines);
   return (state) => {
-    show(hello, state.talk.entries.length === 0);
-    keepAtEnd(box, () => keyed(lines, state.talk.entries, (e) => e.id, line));
-    show(chips, state.voice.chips.length > 0);
-    keyed(chips, state.voice.chips, (c) => c.text, chipButton);
-    for (const [text, { el }] of chips.keyedChildren) el.classList.toggle("used", state.usedChips.includes(text));
+    const talking = state.talk.entries.length > 0;
+    show(hello, !talking);
+    keyed(lines, state.talk.entries, (e) => e.id, line);
+    stay();
+    // Once people talk, the chips make room: one row, those not yet tried first.
+    const used = (c) => state.usedChips.includes(c.text);
+    const { chips: all } = state.voice;
+    show(chips, all.length > 0);
+    chips.classList.toggle("row", talking);
+    keyed(chips, [...all.filter((c) => !used(c)), ...all.filter(used)], (c) => c.text, chipButton);
+    for (const c of all) chips.keyedChildren.get(c.text).el.classList.toggle("used", used(c));
   };
+}
+
+// Keeps a box at its end, whatever changes its size, unless the person has scrolled up in it.
+function stayAtEnd(box, inner) {
+  let atEnd = true;
+  const stay = () => { if (atEnd) box.scrollTop = box.scrollHeight; };
+  box.addEventListener("scroll", () => { atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 48; }, { passive: true });
+  const sizes = new ResizeObserver(stay);
+  sizes.observe(box);
+  sizes.observe(inner);
+  return stay;
 }
 
 /** Puts words into the box for the person to finish. */

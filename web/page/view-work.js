@@ -49,7 +49,7 @@ function card({ record }, hue, acts) {
   const details = h("details", { class: "did", open: !wasEnded },
     h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.steps);
   const head = h("header", { class: "card-head" },
-    h("h3", { class: "card-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, part.title), part.state);
+    h("h3", { class: "card-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, " ", part.title), part.state);
   const el = h("article", { class: `card ${hue(record.server)}`, "aria-labelledby": `m-${record.id}` },
     head, part.meta, part.prompt, details, part.answer, part.problem, h("footer", { class: "card-foot" }, part.stop));
   return {
@@ -104,7 +104,7 @@ export function paragraphs(el, text) {
   }));
 }
 
-const makers = { command, file_change: edit, message: speech, reasoning: speech };
+const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech };
 
 function step(item) {
   return (makers[item.kind] ?? tool)(item);
@@ -114,7 +114,7 @@ function command() {
   const line = h("code", { class: "mono command-line" });
   const mark = h("span", { class: "step-mark" });
   const output = h("pre", { class: "mono output", "aria-label": "Output" });
-  const el = h("div", { class: "step command" }, h("div", { class: "command-head" }, line, mark), output);
+  const el = h("div", { class: "step command" }, h("div", { class: "command-head" }, line, " ", mark), output);
   return {
     el,
     update(i) {
@@ -131,7 +131,7 @@ function command() {
 function edit() {
   const list = h("ul", { class: "paths mono" });
   const word = h("span", { class: "step-word" });
-  const el = h("div", { class: "step edit" }, word, list);
+  const el = h("div", { class: "step edit" }, word, " ", list);
   return {
     el,
     update(i) {
@@ -151,6 +151,6 @@ function speech(item) {
 
 function tool() {
   const text = h("span", {});
-  const el = h("div", { class: "step tool" }, h("span", { class: "step-word", text: "Tool" }), text);
+  const el = h("div", { class: "step tool" }, h("span", { class: "step-word", text: "Tool" }), " ", text);
   return { el, update: (i) => setText(text, i.text + (i.state === "failed" ? " (failed)" : "")) };
 }

@@ -22,16 +22,14 @@ export function callWords(state) {
     case "reconnecting":
       return { text: "Reconnecting…", detail: "The sound was interrupted. Work goes on.", tone: "warn" };
   }
-  const busy = running(work);
-  const asks = openQuestions(work)[0];
-  const detail = [micOff, asks ? `${asks.server} waits for your permission.` : ""].filter(Boolean).join(" ");
+  const asks = openQuestions(work);
+  const busy = running(work).filter((r) => !asks.some((q) => q.handoff === r.id));
+  const detail = micOff;
   if (talk.hearing) return { text: "Listening", detail, tone: "talk" };
   if (talk.speaking) return { text: "Speaking", detail, tone: "talk" };
   if (talk.responding) return { text: "Thinking…", detail, tone: "live" };
-  if (busy.length) {
-    const who = names(busy.map((r) => r.server));
-    return { text: `${who} ${new Set(busy.map((r) => r.server)).size > 1 ? "are" : "is"} working`, detail: detail || micDetail(call, mode), tone: "live" };
-  }
+  if (busy.length) return { text: `${they(busy, "is", "are")} working`, detail: detail || micDetail(call, mode), tone: "live" };
+  if (asks.length) return { text: `${they(asks, "waits", "wait")} for you`, detail: detail || micDetail(call, mode), tone: "live" };
   if (micOff) return { text: micOff, detail: "Type instead; the call works all the same.", tone: "live" };
   if (call.mic === "off") return { text: "In a call by text", detail: "The microphone is off.", tone: "live" };
   if (call.muted) return { text: "Muted", detail: "The voice does not hear you.", tone: "live" };
@@ -39,9 +37,16 @@ export function callWords(state) {
   return { text: "Listening", detail: "Just talk.", tone: "live" };
 }
 
+// The machines of some work, with a verb.
+function they(list, one, many) {
+  const servers = list.map((r) => r.server);
+  return `${names(servers)} ${new Set(servers).size > 1 ? many : one}`;
+}
+
 function idleDetail(work) {
-  const busy = running(work);
-  return busy.length ? `${names(busy.map((r) => r.server))} ${new Set(busy.map((r) => r.server)).size > 1 ? "go" : "goes"} on working.` : "";
+  const asks = openQuestions(work);
+  const busy = running(work).filter((r) => !asks.some((q) => q.handoff === r.id));
+  return [busy.length ? `${they(busy, "goes", "go")} on working.` : "", asks.length ? `${they(asks, "waits", "wait")} for you.` : ""].filter(Boolean).join(" ");
 }
 
 function micDetail(call, mode) {
@@ -70,19 +75,19 @@ export function workWords(record, waiting, stopping) {
 
 /** Why work went to its session. */
 export function whyWords(why) {
-  return { named: "the session you named", continued: "continued", new: "new session" }[why] ?? "";
+  return { __proto__: null, named: "the session you named", continued: "continued", new: "new session" }[why] ?? "";
 }
 
-/** A machine's health. */
-export function healthWords(server) {
+/** A machine's health, and what it does. */
+export function healthWords(server, waits) {
   switch (server.health) {
-    case "up": return { text: server.working?.length ? "Working" : "Ready", tone: server.working?.length ? "busy" : "good" };
+    case "up": return waits ? { text: "Waits for you", tone: "ask" } : { text: server.working?.length ? "Working" : "Ready", tone: server.working?.length ? "busy" : "good" };
     case "connecting": return { text: "Connecting…", tone: "wait" };
     default: return { text: "Not answering", tone: "bad" };
   }
 }
 
-export const sessionStatus = { idle: "", running: "working now", waiting: "waits for an answer", unknown: "" };
+export const sessionStatus = { __proto__: null, idle: "", running: "working now", waiting: "waits for an answer", unknown: "" };
 
 /** What a button of an approval says. */
 export const decisionWords = {
@@ -101,6 +106,12 @@ export function questionWords(q) {
     default: return `${q.server} asks you something`;
   }
 }
+
+// Letters that nobody sees, or that turn the order of others round: a command must read as it runs.
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]|[\u{e0000}-\u{e0fff}]/gu;
+
+/** Writes letters that cannot be seen as their names. */
+export const visible = (text) => text.replace(unseen, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 /** How long ago, in words. Both are milliseconds. */
 export function ago(then, now) {

@@ -1,0 +1,234 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"context"
+)
+
+// otherSide answers the page's offer inside the page itself: a real peer connection, with no voice model
+// behind it. window.far is what tests see and steer.
+const otherSide = `(() => {
+  const far = window.far = { events: [], tracks: 0, calls: 0 };
+  const real = window.fetch;
+  window.fetch = async (url, init) => {
+    if (url !== "/v1/realtime/calls") return real(url, init);
+    if (far.broken) return new Response(JSON.stringify({ error: { code: "voice_unreachable", message: "The voice model is away.", next: "Wait." } }), { status: 502 });
+    far.calls++;
+    far.type = init.headers["Content-Type"];
+    const pc = far.pc = new RTCPeerConnection();
+    pc.ondatachannel = ({ channel }) => {
+      far.channel = channel;
+      channel.onmessage = ({ data }) => far.events.push(JSON.parse(data));
+    };
+    pc.ontrack = ({ track }) => { far.tracks++; far.track = track; };
+    await pc.setRemoteDescription({ type: "offer", sdp: init.body });
+    const context = new AudioContext();
+    const sound = context.createMediaStreamDestination();
+    const [section] = pc.getTransceivers();
+    await section.sender.replaceTrack(sound.stream.getAudioTracks()[0]);
+    section.direction = "sendrecv";
+    section.setCodecPreferences(RTCRtpReceiver.getCapabilities("audio").codecs.filter((c) => c.mimeType === "audio/PCMU"));
+    await pc.setLocalDescription(await pc.createAnswer());
+    if (pc.iceGatheringState !== "complete") await new Promise((done) => { pc.onicegatheringstatechange = () => pc.iceGatheringState === "complete" && done(); });
+    return new Response(pc.localDescription.sdp, { status: 201, headers: { "Content-Type": "application/sdp", Location: "/v1/realtime/calls/rtc_" + far.calls } });
+  };
+  far.say = (event) => far.channel.send(JSON.stringify(event));
+  far.types = () => far.events.map((e) => e.type).join(" ");
+  return true;
+})()`
+
+// micOn tells whether sound leaves the page.
+const micOn = `window.mic?.getAudioTracks()[0].enabled`
+
+// listenMic keeps the stream that the page gets from the browser.
+const listenMic = `(() => {
+  const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  navigator.mediaDevices.getUserMedia = async (wish) => (window.mic = await real(wish));
+  return true;
+})()`
+
+func openCall(t *testing.T, mic bool) (*world, *tab) {
+	t.Helper()
+	w := newWorld()
+	scene(w)
+	w.questions = nil
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, mic), 1280, 800)
+	p.loggedIn(base)
+	eval[bool](p, otherSide)
+	eval[bool](p, listenMic)
+	return w, p
+}
+
+func (p *tab) status(text string) {
+	p.t.Helper()
+	p.until(`document.querySelector("#status-text").textContent === ` + quote(text))
+}
+
+func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
+
+// hold presses a key down without letting go; release lets go.
+func (p *tab) key(typ input.DispatchKeyEventType, repeat bool) {
+	p.t.Helper()
+	params := input.DispatchKeyEventParams{Type: typ, Key: " ", Code: "Space", WindowsVirtualKeyCode: 32, AutoRepeat: new(repeat)}
+	if typ == input.DispatchKeyEventTypeKeyDown {
+		params.Text = " "
+	}
+	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, params)
+		return err
+	}))
+}
+
+func TestPageCall(t *testing.T) {
+	w, p := openCall(t, true)
+	p.status("Not in a call")
+	p.tabTo("Call")
+	p.press("\r")
+	p.status("bigpc and laptop are working")
+	p.until(`window.far.events.length === 1 && window.far.tracks === 1`)
+	if got := eval[string](p, `JSON.stringify(far.events[0]) + far.type`); got != `{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}application/sdp` {
+		t.Errorf("first event %s", got)
+	}
+	if focus := eval[string](p, `document.activeElement.id`); focus != "mute" {
+		t.Errorf("the focus went to %q", focus)
+	}
+	p.shows("Telephone quality.")
+	p.until(micOn)
+	p.press(" ")
+	p.until(`!` + micOn + ` && document.querySelector("#mute").getAttribute("aria-pressed") === "true"`)
+	p.press(" ")
+	p.until(micOn)
+
+	// The voice speaks and is stopped.
+	eval[bool](p, `(`+sceneTalk+`.forEach(far.say), true)`)
+	p.status("Speaking")
+	p.shows("On it. bigpc goes on in the auth refactor session; I will tell you when the tests pass.")
+	p.shows("Fix the failing token test on bigpc.")
+	p.tabTo("Stop talking")
+	p.press("\r")
+	p.until(`far.types() === "session.update response.cancel output_audio_buffer.clear"`)
+	eval[bool](p, `(far.say({ type: "output_audio_buffer.cleared", response_id: "r2" }), far.say({ type: "response.done", response: { id: "r2", status: "cancelled", output: [{ id: "a2" }] } }), true)`)
+	p.shows("interrupted")
+	p.status("bigpc and laptop are working")
+
+	// Typing goes the same way.
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("What is mini doing?", "\r")
+	p.until(`far.types().endsWith("conversation.item.create response.create")`)
+	if got := eval[string](p, `(({ item: { id, ...item } }) => (id.length <= 32 && id) ? JSON.stringify(item) : "no id")(far.events.at(-2))`); got != `{"type":"message","role":"user","content":[{"type":"input_text","text":"What is mini doing?"}]}` {
+		t.Errorf("typed item %s", got)
+	}
+	p.until(`document.querySelector("#say").value === ""`)
+	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.at(-2).item }), true)`)
+	p.until(`document.querySelectorAll(".line.you").length === 3`)
+
+	// Errors of the voice model that mean something are told, others not.
+	eval[bool](p, `(far.say({ type: "error", error: { code: "response_cancel_not_active", message: "Nothing to cancel." } }), far.say({ type: "error", error: { code: "server_error", message: "The model stumbled." } }), true)`)
+	p.shows("The model stumbled.")
+	p.until(`!document.body.innerText.includes("Nothing to cancel.")`)
+
+	p.tabTo("Hang up")
+	p.press("\r")
+	p.status("Not in a call")
+	p.shows("You hung up. Work goes on; its result will be here.")
+	p.until(`window.mic.getAudioTracks()[0].readyState === "ended" && document.activeElement.id === "start"`)
+	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_1") })
+	p.quiet()
+}
+
+func TestPagePushToTalk(t *testing.T) {
+	_, p := openCall(t, true)
+	p.tabTo("Sound")
+	p.press("\r")
+	p.until(`document.querySelector("#sound-menu:popover-open")`)
+	p.do(chromedp.Click(chromedp.CSS(`input[value=hold]`)))
+	p.press("\x1b") // Escape
+	p.do(chromedp.Click(chromedp.ID("start")))
+	p.until(`document.querySelector("#hold:not([hidden])") && ` + micOn + ` === false`)
+	p.until(`far.channel?.readyState === "open"`)
+	p.do(chromedp.Click(chromedp.ID("transcript")))
+	p.key(input.DispatchKeyEventTypeKeyDown, false)
+	p.until(micOn)
+	p.key(input.DispatchKeyEventTypeKeyDown, true)
+	p.shows("Talking…")
+	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.until(`!` + micOn)
+	// In the text box Space is a space.
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.key(input.DispatchKeyEventTypeKeyDown, false)
+	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.until(`document.querySelector("#say").value === " " && !` + micOn)
+	// Who clicked a button and then holds Space wants to talk, not to press it again.
+	p.do(chromedp.Click(chromedp.ID("quiet")))
+	p.key(input.DispatchKeyEventTypeKeyDown, false)
+	p.until(micOn)
+	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.until(`!` + micOn)
+	// Who came to a button by keyboard presses it.
+	p.tabTo("Hang up")
+	p.key(input.DispatchKeyEventTypeKeyDown, false)
+	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.status("Not in a call")
+	// The button itself, with the mouse. The choice is kept.
+	p.click("Call")
+	p.until(`far.calls === 2 && far.channel.readyState === "open" && !document.querySelector("#hold").hidden`)
+	box := eval[[]float64](p, `(({ left, top, width, height }) => [left + width / 2, top + height / 2])(document.querySelector("#hold").getBoundingClientRect())`)
+	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, box[0], box[1], chromedp.ButtonType(input.MouseButtonLeft), chromedp.ClickCount(1)))
+	p.until(micOn)
+	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, box[0], box[1], chromedp.ButtonType(input.MouseButtonLeft), chromedp.ClickCount(1)))
+	p.until(`!` + micOn)
+	p.shot("hold-to-talk")
+	p.quiet()
+}
+
+func TestPageWithoutMicrophone(t *testing.T) {
+	_, p := openCall(t, false)
+	p.click("Call")
+	p.until(`document.querySelector("#status").textContent.includes("Microphone off: this page may not use it. Allow it in the address bar.")`)
+	p.until(`far.channel?.readyState === "open"`)
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Run the tests on bigpc.", "\r")
+	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.shot("no-microphone")
+	p.click("Hang up")
+	p.status("Not in a call")
+	p.quiet()
+}
+
+func TestPageTypingCalls(t *testing.T) {
+	_, p := openCall(t, true)
+	p.click("What are my machines doing?A look at the fleet")
+	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.until(`document.querySelector(".line.you .line-text").textContent === "What are my machines doing?"`)
+	if eval[bool](p, `Boolean(window.mic)`) {
+		t.Error("typing opened the microphone")
+	}
+	p.click("Use mic") // now it is wanted
+	p.until(micOn)
+	p.until(`far.pc.getReceivers()[0].track && document.querySelector("#mute").textContent === "Mute"`)
+	// The other side ends the call in good order.
+	eval[bool](p, `(far.channel.close(), true)`)
+	p.shows("The call was ended by the other side.")
+	p.status("Not in a call")
+	p.quiet()
+}
+
+func TestPageCallFails(t *testing.T) {
+	_, p := openCall(t, true)
+	eval[bool](p, `(far.broken = true)`)
+	p.click("Call")
+	p.shows("The voice model is away. Wait.")
+	p.status("Not in a call")
+	eval[bool](p, `(far.broken = false, true)`)
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	p.status("bigpc and laptop are working")
+	p.quiet()
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestPageModules runs the page's pure modules on tables, in the browser that they are for.
+func TestPageModules(t *testing.T) {
+	_, base := serve(t, newWorld(), nil)
+	p := openTab(t, startChromium(t, true), 800, 600)
+	p.open(base)
+	for _, row := range []struct{ name, module, expression, want string }{
+		{"parser", "events", `(() => { const out = []; const take = m.parser((e) => out.push(e)); for (const c of [": hi\n\nid: a-1\nda", "ta: {\"x\"", ":1}\n\n", "event: reset\r\ndata: {}\r\n\r\n", "id: a-2\n\n", "data: 1\ndata: 2\n\n"]) take(c); return out; })()`,
+			`[{"id":"a-1","data":"{\"x\":1}"},{"event":"reset","data":"{}"},{"data":"1\n2"}]`},
+		{"talk: transcription before the item", "state-talk", `run(["conversation.item.input_audio_transcription.completed", {item_id:"u", transcript:" hi "}], ["conversation.item.added", {item:{id:"u",type:"message",role:"user",content:[{type:"input_audio"}]}}])`, `["you:hi:done"]`},
+		{"talk: nothing was said", "state-talk", `run(["conversation.item.added", {item:{id:"u",type:"message",role:"user",content:[{type:"input_audio"}]}}], ["conversation.item.input_audio_transcription.completed", {item_id:"u", transcript:" "}])`, `[]`},
+		{"talk: not understood", "state-talk", `run(["conversation.item.added", {item:{id:"u",type:"message",role:"user",content:[{type:"input_audio"}]}}], ["conversation.item.input_audio_transcription.failed", {item_id:"u"}])`, `["you::unclear"]`},
+		{"talk: placed after its neighbour", "state-talk", `run(["response.output_text.delta",{item_id:"a",delta:"x"}], ["response.output_text.delta",{item_id:"b",delta:"y"}], ["conversation.item.added", {previous_item_id:"a",item:{id:"u",type:"message",role:"user",content:[{type:"input_text",text:"t"}]}}])`, `["voice:x:saying","you:t:done","voice:y:saying"]`},
+		{"talk: the whole replaces its pieces", "state-talk", `run(["response.output_audio_transcript.delta",{item_id:"a",delta:"Hel"}], ["response.output_audio_transcript.done",{item_id:"a",transcript:"Hello."}])`, `["voice:Hello.:done"]`},
+		{"talk: cut off", "state-talk", `run(["response.output_audio_transcript.delta",{item_id:"a",response_id:"r",delta:"Hel"}], ["response.done",{response:{id:"r",status:"cancelled"}}], ["response.output_audio_transcript.done",{item_id:"a",transcript:"Hello."}])`, `["voice:Hello.:cut"]`},
+		{"talk: an answer without words leaves no line", "state-talk", `run(["conversation.item.added",{item:{id:"a",type:"message",role:"assistant",content:[]}}], ["response.done",{response:{id:"r",status:"completed",output:[{id:"a"}]}}])`, `[]`},
+		{"talk: tools and system items are not shown", "state-talk", `run(["conversation.item.added",{item:{id:"f",type:"function_call"}}], ["conversation.item.added",{item:{id:"s",type:"message",role:"system",content:[{type:"input_text",text:"x"}]}}])`, `[]`},
+		{"talk: unknown events", "state-talk", `run(["rate_limits.updated",{}], ["",{}], ["toString",{}])`, `[]`},
+		{"talk: the end of a call", "state-talk", `(() => { let s = m.talkStart; for (const e of [{type:"response.created"},{type:"response.output_text.delta",item_id:"a",delta:"x"}]) s = m.reduceTalk(s,{type:"voice",event:e}); s = m.reduceTalk(s,{type:"call-ended"}); return [s.responding, s.entries[0].state]; })()`, `[false,"cut"]`},
+		{"work: a record keeps its items", "state-work", `feed({kind:"handoff",record:{id:"h",items:[{id:"i",kind:"command",text:"ls"}]}},{kind:"handoff",record:{id:"h",state:"started"}}).records.h.items.length`, `1`},
+		{"work: a delta of a command is output", "state-work", `feed({kind:"handoff",record:{id:"h",items:[{id:"i",kind:"command",text:"ls"}]}},{kind:"delta",handoff:"h",item_id:"i",delta:"a"},{kind:"delta",handoff:"h",item_id:"i",delta:"b"}).records.h.items[0]`, `{"id":"i","kind":"command","text":"ls","output":"ab"}`},
+		{"work: a delta of a message is text", "state-work", `feed({kind:"handoff",record:{id:"h",items:[{id:"i",kind:"message",text:"a"}]}},{kind:"delta",handoff:"h",item_id:"i",delta:"b"}).records.h.items[0].text`, `"ab"`},
+		{"work: output is bounded, its end kept", "state-work", `(({length, at}, s) => [s.length, s.endsWith("!")])([], feed({kind:"handoff",record:{id:"h",items:[{id:"i",kind:"command",output:"x".repeat(65536)}]}},{kind:"delta",handoff:"h",item_id:"i",delta:"!"}).records.h.items[0].output)`, `[65536,true]`},
+		{"work: items are bounded", "state-work", `feed({kind:"handoff",record:{id:"h"}}, ...Array.from({length:250},(_, i)=>({kind:"item",handoff:"h",item:{id:"i"+i}}))).records.h.items.length`, `200`},
+		{"work: events of work nobody knows", "state-work", `feed({kind:"delta",handoff:"x",item_id:"i",delta:"a"},{kind:"item",handoff:"x",item:{id:"i"}},{kind:"closed",closed:"q"},{kind:"later"}).records`, `{}`},
+		{"work: a snapshot keeps an answer on its way", "state-work", `(() => { let s = feed({kind:"question",question:{id:"q",asked:"1"}}); s = m.reduceWork(s,{type:"deciding",id:"q",decision:"accept"}); return m.reduceWork(s,{type:"snapshot",records:[],questions:[{id:"q"}],stickies:[]}).questions.q.sending; })()`, `"accept"`},
+		{"words: names", "words", `[m.names([]), m.names(["a"]), m.names(["a","b","a"]), m.names(["a","b","c"])]`, `["","a","a and b","a, b and c"]`},
+		{"words: ago", "words", `[m.ago(0,5e3), m.ago(0,6e4), m.ago(0,36e5), m.ago(0,2*864e5), m.ago(9e5,0)]`, `["just now","1 minute ago","1 hour ago","2 days ago","just now"]`},
+		{"words: took", "words", `[m.took(0,4e3), m.took(0,65e3), m.took(0,3720e3)]`, `["4 s","1 min 5 s","1 h 2 min"]`},
+		{"words: microphones", "words", `["NotAllowedError","NotFoundError","NotReadableError","X"].map((name) => m.micWords({name}, true)).concat(m.micWords(null, false))`, `["this page may not use it. Allow it in the address bar.","none was found.","another program uses it.","it could not be started.","this address is not secure; use https or localhost."]`},
+		{"words: every outcome", "words", `["result","failed","interrupted","cancelled","unknown"].map((outcome) => m.workWords({state:"delivered",outcome}).text)`, `["Done","Failed","Stopped","Not started","Unclear whether it ran"]`},
+		{"words: every state", "words", `["accepted","dispatching","started"].map((state) => m.workWords({state}).text).concat(m.workWords({state:"started"}, true).text, m.workWords({state:"started"}, true, true).text)`, `["Getting ready","Handing over","Working","Waits for you","Stopping…"]`},
+		{"words: the call", "words", `[["idle"],["asking"],["connecting"],["reconnecting"],["live"],["live",{mic:"on"}],["live",{mic:"on",muted:true}],["live",{mic:"refused",micReason:"none was found."}]].map(([phase, call]) => m.callWords({mode:"open",talk:{},work:{records:{},questions:{}},call:{phase,mic:"off",...call}}).text)`,
+			`["Not in a call","Waiting for the microphone","Connecting…","Reconnecting…","In a call by text","Listening","Muted","Microphone off: none was found."]`},
+		{"words: the call, busy", "words", `[{hearing:true},{speaking:true,responding:true},{responding:true},{}].map((talk) => m.callWords({mode:"open",talk,work:{records:{h:{id:"h",server:"bigpc",state:"started",created_at:"1"}},questions:{}},call:{phase:"live",mic:"on"}}).text)`, `["Listening","Speaking","Thinking…","bigpc is working"]`},
+		{"words: the call, asked", "words", `m.callWords({mode:"open",talk:{},work:{records:{h:{id:"h",server:"bigpc",state:"started",created_at:"1"}},questions:{q:{id:"q",handoff:"h",server:"bigpc",asked:"1"}}},call:{phase:"live",mic:"on"}}).text`, `"bigpc waits for you"`},
+		{"words: what cannot be seen", "words", `[m.visible("plain, ünï 中文\ttab\nline"), m.visible("a\u202eb\u0007c\u00a0d\u{e0041}")]`, `["plain, ünï 中文\ttab\nline","a⟨U+202E⟩b⟨U+0007⟩c⟨U+00A0⟩d⟨U+E0041⟩"]`},
+		{"state: the same message twice is one", "state", `m.reduce(m.reduce(m.start,{type:"toast",toast:{id:1,text:"a"}}),{type:"toast",toast:{id:2,text:"a"}}).toasts`, `[{"id":2,"text":"a"}]`},
+		{"state: an unknown action changes nothing that shows", "state", `JSON.stringify(m.reduce(m.start,{type:"?"})) === JSON.stringify(m.start)`, `true`},
+		{"state: the end of a call keeps why the microphone is off", "state", `(({call}) => [call.mic, call.id, call.held])(m.reduce({...m.start, call:{...m.callStart, phase:"live", id:"c", held:true, mic:"refused"}}, {type:"call",patch:{phase:"idle"}}))`, `["refused","",false]`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p.t = t
+			const help = `const run = (...events) => { let s = m.talkStart; for (const [type, e] of events) s = m.reduceTalk(s, { type: "voice", event: { type, ...e } }); return s.entries.map((e) => [e.who, e.text, e.state].join(":")); };
+			const feed = (...events) => events.reduce((s, event) => m.reduceWork(s, { type: "event", event }), m.workStart);`
+			got := eval[json.RawMessage](p, `import("/page/`+row.module+`.js").then((m) => { `+help+` return `+row.expression+`; })`)
+			var a, b any
+			if err := json.Unmarshal(got, &a); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal([]byte(row.want), &b); err != nil {
+				t.Fatal(err)
+			}
+			if x, y := canonical(t, a), canonical(t, b); x != y {
+				t.Errorf("got %s, want %s", x, y)
+			}
+		})
+	}
+}
+
+func canonical(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,255 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+func TestPageLogin(t *testing.T) {
+	w := newWorld()
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.open(base + "/#key=wrong")
+	p.shows("That key is not valid.")
+	if at := eval[string](p, `location.href`); at != base+"/" {
+		t.Errorf("the address bar shows %s", at)
+	}
+	if focus := eval[string](p, `document.activeElement.id`); focus != "login-key" {
+		t.Errorf("the focus is on %q", focus)
+	}
+	p.press("nope", "\r")
+	p.until(`!document.querySelector("#login-form button").disabled && document.querySelector("#login-error").textContent`)
+	eval[bool](p, `(document.querySelector("#login-key").value = "", true)`)
+	p.press(ownerKey, "\r")
+	p.shows("No machines.")
+	if eval[bool](p, `document.cookie.includes("switchboard")`) {
+		t.Error("scripts can read the cookie")
+	}
+	p.open(base + "/?again") // the cookie is enough
+	p.shows("No machines.")
+}
+
+func TestPageShowsWhatHappens(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	feed := w.feed("owner")
+	feed.keep, feed.room = 512, 256
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	for _, text := range []string{
+		"laptop asks to run a command", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
+		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Waits for you", "Failed", "Done",
+		"Not answering", "Session: auth refactor", "Session in api: rate limits", "bigpc goes on working. laptop waits for you.",
+	} {
+		p.shows(text)
+	}
+	const evil = `<img src=x onerror="document.title='owned'"><b>bold</b>`
+	record := handoff.Record{ID: "h9", Server: "bigpc", Title: "auth refactor", Why: "continued", Prompt: evil, State: handoff.StatusDispatching, CreatedAt: w.records[0].CreatedAt.AddDate(0, 0, 1)}
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	p.until(`document.querySelector(".card .pill").textContent === "Handing over"`)
+	if got := eval[string](p, `document.querySelector(".card-prompt").textContent`); got != evil {
+		t.Errorf("the prompt reads %q", got)
+	}
+	record.State = handoff.StatusStarted
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	item := handoff.RecordItem{ID: "i1", Kind: handoff.ItemCommand, Text: "make test", State: "running"}
+	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
+	feed.publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: "ok  one\n"})
+	feed.publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: evil})
+	p.until(`document.querySelector(".card .output")?.textContent.startsWith("ok  one\n<img")`)
+	lost := handoff.RecordItem{ID: "i2", Kind: handoff.ItemMessage, Text: "half a sentence", State: "running"}
+	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &lost})
+	p.shows("half a sentence")
+	feed.publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: "h9", ItemID: "i2"})
+	p.until(`!document.body.innerText.includes("half a sentence")`)
+	item.State, item.Exit, item.Output = "failed", new(2), "make: *** [test] Error 2\n"
+	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
+	p.shows("failed (exit 2)")
+	record.State, record.Outcome, record.Text = handoff.StatusCompleted, handoff.OutcomeResult, "Two tests fail.\n\n```\nTestA\n```\n"+evil
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	p.shows("Two tests fail.")
+	p.until(`document.querySelector(".card details").open === false`)
+	p.until(`document.querySelector(".card .answer .block").textContent === "TestA"`)
+	p.until(`document.querySelector("#urgent").textContent === "Work on bigpc: Done."`)
+	p.until(`[...document.querySelectorAll(".card")].every((c) => !c.querySelector("img, b")) && document.title !== "owned"`)
+
+	w.change(func(w *world) {
+		w.stickies = w.stickies[2:]
+		w.servers[2].Health = handoff.HealthUp
+	})
+	feed.publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
+	p.until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Not answering")`)
+	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
+	p.until(`!document.querySelector(".question") && document.title === "Switchboard"`)
+	p.quiet()
+}
+
+func TestPageApprovalByKeyboard(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	answer := make(chan error)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelector(".question")`)
+	p.until(`document.querySelector("#urgent").textContent.includes("git push origin")`)
+	decided := func() (n int) {
+		for _, line := range w.log() {
+			if strings.HasPrefix(line, "decide ") {
+				n++
+			}
+		}
+		return n
+	}
+	w.change(func(w *world) { w.onDecide = func() error { return <-answer } })
+	p.tabTo("Allow once")
+	p.until(`document.querySelector(".question:not(.settling)")`) // a card just drawn takes no press
+	p.press("\r")
+	p.shows("Sending your answer…")
+	p.press("\r", " ")
+	p.tabTo("Decline")
+	p.press("\r")
+	answer <- handoff.Fault(handoff.CodeOverloaded, "laptop", "")
+	p.shows("laptop has too much to do right now.")
+	if n := decided(); n != 1 {
+		t.Errorf("%d answers went out, want 1: %q", n, w.log())
+	}
+	p.until(`!document.querySelector(".question [aria-disabled]")`) // it can be tried again
+	p.press("\r")
+	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
+	p.shows("That question is no longer open.")
+	p.until(`!document.querySelector(".question")`)
+	want := []string{"decide owner q1 accept", "decide owner q1 decline"}
+	var got []string
+	for _, line := range w.log() {
+		if strings.HasPrefix(line, "decide ") {
+			got = append(got, line)
+		}
+	}
+	if strings.Join(got, ";") != strings.Join(want, ";") {
+		t.Errorf("decided %q, want %q", got, want)
+	}
+}
+
+func TestPageHidesNothingInACommand(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions[0].Command = "rm -rf \u202e/cod\u202c #\u200b safe\n\nls"
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	const want = "rm -rf ⟨U+202E⟩/cod⟨U+202C⟩ #⟨U+200B⟩ safe\n\nls"
+	if got := eval[string](p, `document.querySelector(".question-command").textContent`); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.click("Look")
+	p.until(`document.querySelector(".question").checkVisibility()`)
+}
+
+func TestPageStopsWork(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "bigpc", "") })
+	at := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Fix the failing"))`
+	eval[bool](p, `(`+at+`.querySelector(".card-foot button").click(), true)`)
+	p.shows("bigpc is not answering.")
+	p.until(at + `.querySelector(".pill").textContent === "Working"`)
+	w.change(func(w *world) { w.fail = nil })
+	p.click("Stop all work (2)")
+	p.until(at + `.querySelector(".pill").textContent === "Stopping…"`)
+	p.until(`document.querySelectorAll(".card-foot [aria-disabled]").length === 2`)
+	stops := 0
+	for _, line := range w.log() {
+		if strings.HasPrefix(line, "stop owner ") {
+			stops++
+		}
+	}
+	if stops != 3 { // the one that failed and the two of all
+		t.Errorf("stops: %q", w.log())
+	}
+}
+
+func TestPageFleet(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.tabTo("Recent sessions")
+	p.press("\r")
+	p.shows("Find out why the upload test fails")
+	p.shows("working now")
+	p.press("\t", "\t", "\r")
+	p.shows("31 earlier lines are left out.")
+	p.shows("One test fails")
+	p.tabTo("Continue this session")
+	p.press("\r")
+	p.until(`document.activeElement.id === "say" && document.activeElement.value.startsWith("On bigpc, continue “Find out why")`)
+	w.change(func(w *world) {
+		w.sessions = handoff.SessionList{Errors: []handoff.ServerProblem{{Server: "mini", Code: handoff.CodeUnreachable, Message: "mini is not answering."}}}
+	})
+	eval[bool](p, `(document.querySelectorAll(".opener")[2].click(), true)`)
+	p.until(`document.querySelectorAll(".recent")[2].textContent.includes("mini is not answering.")`)
+	p.click("Forget rate limits on bigpc/api")
+	p.until(`!document.body.innerText.includes("rate limits")`)
+	if got := w.log(); !strings.Contains(strings.Join(got, ";"), "clear owner bigpc/api") {
+		t.Errorf("asked %q", got)
+	}
+	p.quiet()
+}
+
+// A connection that comes and goes: the page says so, and goes on where it was.
+func TestPageComesBack(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	var down atomic.Bool
+	s, base := serveBehind(t, w, nil, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if down.Load() && strings.HasPrefix(r.URL.Path, "/fleet/") {
+				rw.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			h.ServeHTTP(rw, r)
+		})
+	})
+	feed := w.feed("owner")
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelectorAll(".card").length === 4`)
+	down.Store(true)
+	feed.mu.Lock() // every stream ends
+	for id, l := range feed.listeners {
+		close(l)
+		delete(feed.listeners, id)
+	}
+	feed.mu.Unlock()
+	p.shows("The connection to Switchboard is lost.")
+	record := handoff.Record{ID: "h8", Server: "bigpc", Prompt: "While you were away.", State: handoff.StatusStarted}
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h8", Record: &record})
+	down.Store(false)
+	p.shows("While you were away.")
+	p.until(`!document.querySelector("#banner").textContent`)
+	for range 20 { // more than the backlog holds, in another life
+		feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
+	}
+	w.change(func(w *world) { w.records = w.records[:1] })
+	s.streams.mu.Lock()
+	s.streams.life = "restarted"
+	s.streams.mu.Unlock()
+	feed.mu.Lock()
+	for id, l := range feed.listeners {
+		close(l)
+		delete(feed.listeners, id)
+	}
+	feed.mu.Unlock()
+	p.until(`document.querySelectorAll(".card").length === 1`)
+}
