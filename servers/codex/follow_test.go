@@ -85,6 +85,7 @@ func TestFollowOfADetachedAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _, at, r := running(t)
 		f.turnStarted(turn1)
+		want(t, r.lines(), "started")
 		closed := callErr(at.Agent.Close)
 		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
 		closed.get(t)

@@ -265,6 +265,13 @@ func (p *peer) tell(ctx context.Context, v any) error {
 	if f.state.CompareAndSwap(frameQueued, frameWithdrawn) {
 		return &notSentError{cause}
 	}
+	select {
+	case err := <-f.written: // it was done before the connection was lost
+		if err == nil {
+			return nil
+		}
+	default:
+	}
 	return &unansweredError{cause}
 }
 

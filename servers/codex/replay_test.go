@@ -70,7 +70,7 @@ func TestReplay(t *testing.T) {
 		"r-userinput-perms-mcp":   "A",
 		"y-interrupted-ambiguity": "A",
 	} {
-		for _, conn := range strings.Split(conns, "") {
+		for conn := range strings.SplitSeq(conns, "") {
 			t.Run(name+"/"+conn, func(t *testing.T) {
 				lines := slices.DeleteFunc(readTranscript(t, name), func(l line) bool { return l.Conn != conn })
 				var got string

@@ -22,6 +22,7 @@ const maxJoined = 16 << 10
 type spool struct {
 	queue   []handoff.Update
 	bytes   int
+	deltas  int             // in queue
 	holed   map[string]bool // items of which a delta was dropped: what follows would read wrong
 	dropped int             // deltas dropped
 	burst   bool            // given up
@@ -46,13 +47,15 @@ func (s *spool) putOne(u handoff.Update) {
 		return
 	case isDelta && s.join(d):
 		return
-	case full:
+	case isDelta:
+		s.deltas++
+	case full && s.deltas > 0:
 		s.dropDeltas()
 	}
 	s.queue = append(s.queue, u)
 	s.bytes += weight(u)
 	if len(s.queue) > spoolHard || s.bytes > spoolHardBytes {
-		s.queue, s.bytes, s.burst = nil, 0, true
+		s.queue, s.bytes, s.deltas, s.burst = nil, 0, 0, true
 	}
 }
 
@@ -83,7 +86,7 @@ func (s *spool) dropDeltas() {
 		kept = append(kept, u)
 	}
 	clear(s.queue[len(kept):])
-	s.queue = kept
+	s.queue, s.deltas = kept, 0
 }
 
 func (s *spool) hole(item string) {
@@ -103,6 +106,9 @@ func (s *spool) take() (handoff.Update, bool) {
 	s.queue[0] = nil
 	s.queue = s.queue[1:]
 	s.bytes -= weight(u)
+	if _, ok := u.(handoff.Delta); ok {
+		s.deltas--
+	}
 	return u, true
 }
 

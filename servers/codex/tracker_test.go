@@ -277,8 +277,8 @@ func FuzzSpool(f *testing.F) {
 			if s.burst {
 				return
 			}
-			if s.bytes < 0 || s.bytes > spoolHardBytes {
-				t.Fatalf("%d bytes", s.bytes)
+			if s.bytes < 0 || s.bytes > spoolHardBytes || s.deltas < 0 || s.deltas > len(s.queue) {
+				t.Fatalf("%d bytes, %d deltas", s.bytes, s.deltas)
 			}
 		}
 		for u, ok := s.take(); ok; u, ok = s.take() {

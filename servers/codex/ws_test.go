@@ -84,10 +84,13 @@ func TestWebSocket(t *testing.T) {
 }
 
 func TestWebSocketServerGoes(t *testing.T) {
-	url, _ := wsServer(t, func(*websocket.Conn) {})
+	url, _ := wsServer(t, func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() })
 	link, err := Dialer(Config{Name: "bigpc", URL: url})(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := link.Catalog.List(t.Context(), 1); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+		t.Errorf("list: %v", err)
 	}
 	<-link.Done
 	if err := link.Conn.Close(); err != nil {
