@@ -14,6 +14,9 @@ const (
 	silentByte = 0xff // the zero of µ-law
 	// tailFrames of silence follow speech: a browser that hears nothing more would stretch its last sound.
 	tailFrames = 5
+	// leadBytes wait before a response begins or goes on after a gap: 100 ms. Models send more than that at
+	// once and faster than it sounds; for one that does not, this makes one gap of many.
+	leadBytes = 100 * bytesPerMS
 	// maxPlayback bounds what waits to be heard, in bytes: ten minutes. When full the newest is dropped and
 	// counted: the caller waits for the oldest, and the transcript still comes whole.
 	maxPlayback = 10 * 60 * 1000 * bytesPerMS
@@ -45,6 +48,7 @@ type sound struct {
 	response string
 	clips    []clip // one for each item, oldest first; at least one
 	started  bool   // its first frame was sent
+	flowing  bool   // the last frame that was due was there
 	ended    bool   // nothing more comes
 }
 
@@ -201,7 +205,14 @@ func (s *sound) take(frame []byte) (n int) {
 	for _, c := range s.clips {
 		waiting += len(c.audio)
 	}
-	if waiting == 0 || (waiting < len(frame) && !s.ended) {
+	need := len(frame)
+	switch {
+	case s.ended:
+		need = 1
+	case !s.flowing:
+		need = leadBytes
+	}
+	if s.flowing = waiting >= need; !s.flowing {
 		return 0
 	}
 	for {
