@@ -149,8 +149,7 @@ func TestLegEndsWithItsClient(t *testing.T) {
 		gone(t, l.leg.Received(), "the leg")
 	})
 	t.Run("never came", func(t *testing.T) {
-		config := impatient
-		config.Connect = 100 * time.Millisecond
+		config := MediaConfig{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour}
 		l := newLone(t, config, channelLabel, true)
 		gone(t, l.leg.Received(), "the leg")
 	})

@@ -180,6 +180,13 @@ func TestPlayerIsBounded(t *testing.T) {
 	if d.p.queued != maxPlayback {
 		t.Errorf("%d queued", d.p.queued)
 	}
+	d.do(making("s"))
+	d.do(spokenTo)
+	d.do(made("r"))
+	d.do(made("s"))
+	if len(d.p.live)+len(d.p.muted)+len(d.p.queue)+d.p.queued != 0 {
+		t.Errorf("it keeps %v %v %v", d.p.live, d.p.muted, d.p.queue)
+	}
 }
 
 func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
