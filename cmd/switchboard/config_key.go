@@ -12,24 +12,28 @@ import (
 
 const (
 	ownKeyFile  = "key"
-	ownKeyBytes = 24 // 32 characters
+	cookieFile  = "cookie" // signs the page's logins
+	ownKeyBytes = 24       // 32 characters
 )
 
 // ownKey returns the key that is made when the configuration has none: kept in the state directory, so
 // that a bookmark works again after a restart.
-func ownKey(stateDir string) (secret, error) {
+func ownKey(stateDir string) (secret, error) { return kept(stateDir, ownKeyFile) }
+
+// kept returns a secret that is made once and stays in a file of the state directory.
+func kept(stateDir, name string) (secret, error) {
 	root, err := os.OpenRoot(stateDir)
 	if err != nil {
 		return secret{}, fmt.Errorf("open the state directory: %w", err)
 	}
 	defer func() { _ = root.Close() }() // nothing is buffered
-	if _, err := root.Stat(ownKeyFile); errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(root); err != nil {
+	if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		if err := makeKey(root, name); err != nil {
 			return secret{}, fmt.Errorf("make a key in %s: %w", stateDir, err)
 		}
 	}
-	path := filepath.Join(stateDir, ownKeyFile)
-	info, err := root.Stat(ownKeyFile)
+	path := filepath.Join(stateDir, name)
+	info, err := root.Stat(name)
 	if err != nil {
 		return secret{}, fmt.Errorf("find the key: %w", err)
 	}
@@ -48,14 +52,14 @@ func ownKey(stateDir string) (secret, error) {
 
 // makeKey writes a new key beside its place and links it there: another process that does the same at the
 // same time finds one whole key, and the first one stays.
-func makeKey(root *os.Root) error {
+func makeKey(root *os.Root, name string) error {
 	raw := make([]byte, ownKeyBytes)
 	_, _ = rand.Read(raw) // never fails
-	temp := ownKeyFile + "." + rand.Text()
+	temp := name + "." + rand.Text()
 	if err := root.WriteFile(temp, []byte(base64.RawURLEncoding.EncodeToString(raw)+"\n"), 0o600); err != nil {
 		return err
 	}
-	err := root.Link(temp, ownKeyFile)
+	err := root.Link(temp, name)
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}

@@ -34,10 +34,12 @@ type plan struct {
 	Redis     string // "": the embedded one
 	StateDir  string
 	Keys      []web.Key
-	Shown     string // the made key, which the printed link carries; "" when the keys are configured
-	Model     modelPlan
-	Servers   []serverPlan // none: simulated ones
-	Hurry     float64      // makes what is simulated so many times faster; 0 is as is
+	// CookieSecret signs the page's logins; with a kept one they outlive a restart.
+	CookieSecret []byte
+	Shown        string // the made key, which the printed link carries; "" when the keys are configured
+	Model        modelPlan
+	Servers      []serverPlan // none: simulated ones
+	Hurry        float64      // makes what is simulated so many times faster; 0 is as is
 }
 
 // modelPlan is the voice model; without a URL it is simulated.
@@ -99,7 +101,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	edge, err := web.New(web.Config{
 		Work: router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
-		Keys: p.Keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Keys: p.Keys, CookieSecret: p.CookieSecret, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Log: s.log.Named("web"),
 	})
 	if err != nil {

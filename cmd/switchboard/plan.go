@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+
+	"switchboard/realtime"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+	"switchboard/web"
+)
+
+// plan fills in what the settings leave open. state is the state directory; look finds a program, as
+// [exec.LookPath] does.
+func (s *settings) plan(state string, look func(string) (string, error)) (plan, error) {
+	if err := s.localCodex(look); err != nil {
+		return plan{}, err
+	}
+	p := plan{
+		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
+		Redis: s.Redis.Reveal(), StateDir: state, Keys: s.Access, Media: s.media(),
+		Model: modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal()},
+	}
+	if len(p.Keys) == 0 {
+		key, err := ownKey(state)
+		if err != nil {
+			return plan{}, err
+		}
+		p.Keys, p.Shown = []web.Key{web.NewKey(ownerName, key.Reveal())}, key.Reveal()
+	}
+	cookie, err := kept(state, cookieFile)
+	if err != nil {
+		return plan{}, err
+	}
+	p.CookieSecret = []byte(cookie.Reveal())
+	for _, server := range s.Servers {
+		p.Servers = append(p.Servers, server.plan())
+	}
+	return p, nil
+}
+
+// localCodex checks that --codex finds its program, and uses a codex that is installed when there is a key
+// for a real voice and no other server: with nothing configured, nothing real is touched.
+func (s *settings) localCodex(look func(string) (string, error)) error {
+	for _, server := range s.Servers {
+		if server.Name != localName || len(server.Command) == 0 {
+			continue
+		}
+		if _, err := look(server.Command[0]); err != nil {
+			at := place{name: "--codex"}
+			return problems{{at, fmt.Sprintf("there is no program %q: install Codex, or name its path in servers.command (%v)", server.Command[0], err)}}
+		}
+	}
+	if len(s.Servers) > 0 || s.Model.Key == (secret{}) {
+		return nil
+	}
+	_, err := look("codex")
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil // the simulated machines are there
+	case err != nil:
+		return fmt.Errorf("find codex: %w", err)
+	}
+	s.Servers = append(s.Servers, serverSetting{Name: localName, Kind: "codex", Command: []string{"codex", "app-server"}})
+	return nil
+}
+
+func (s serverSetting) plan() serverPlan {
+	p := serverPlan{
+		Spec: servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects},
+		Codex: codex.Config{
+			URL: s.URL, Command: s.Command, Token: s.Token, Dir: s.Cwd, Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox,
+		},
+	}
+	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !loopback(u.Hostname()) {
+		p.Spec.Host = u.Hostname()
+	}
+	return p
+}
+
+// media is where WebRTC listens: unless it is set, where the page can be reached, on any free port.
+func (s *settings) media() realtime.MediaConfig {
+	var m realtime.MediaConfig
+	for _, addr := range s.Media.Advertise {
+		m.Advertise = append(m.Advertise, addr.String())
+	}
+	host, _, _ := net.SplitHostPort(s.Listen) // checked when it was loaded
+	public, err := url.Parse(s.PublicURL)
+	switch {
+	case s.Media.UDP.IsValid():
+		m.UDP = s.Media.UDP.String()
+	case err == nil && s.PublicURL != "" && !loopback(public.Hostname()), !loopback(host):
+		m.UDP = "0.0.0.0:0"
+	}
+	return m
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func found(string) (string, error)    { return "/bin/codex", nil }
+func notFound(string) (string, error) { return "", exec.ErrNotFound }
+
+// TestLocalCodex holds when the codex of this machine is used: named, or with a key for a real voice and
+// no other server. Without either nothing real is touched.
+func TestLocalCodex(t *testing.T) {
+	key := modelSettings{URL: openAIURL, Key: newSecret("sk-0000000000000000")}
+	local := serverSetting{Name: localName, Kind: "codex", Command: []string{"codex", "app-server"}}
+	other := serverSetting{Name: "bigpc", Kind: "codex", URL: "ws://127.0.0.1:4500"}
+	for _, tc := range []struct {
+		name  string
+		s     settings
+		look  func(string) (string, error)
+		names string
+		fails bool
+	}{
+		{"nothing", settings{}, found, "", false},
+		{"a key", settings{Model: key}, found, "local", false},
+		{"a key and no codex", settings{Model: key}, notFound, "", false},
+		{"a key and a server", settings{Model: key, Servers: []serverSetting{other}}, found, "bigpc", false},
+		{"--codex", settings{Servers: []serverSetting{local}}, found, "local", false},
+		{"--codex and no codex", settings{Servers: []serverSetting{local}}, notFound, "", true},
+		{"a broken PATH", settings{Model: key}, func(string) (string, error) { return "", errors.New("odd") }, "", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := tc.s.plan(t.TempDir(), tc.look)
+			if tc.fails {
+				if err == nil {
+					t.Fatal("accepted")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, s := range p.Servers {
+				names = append(names, s.Name)
+			}
+			if got := strings.Join(names, ","); got != tc.names {
+				t.Errorf("servers %q, want %q", got, tc.names)
+			}
+		})
+	}
+}
+
+// TestMediaIsWhereThePageIs holds the default of the address that sound flows to.
+func TestMediaIsWhereThePageIs(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		s          settings
+	}{
+		{"loopback", "", settings{Listen: "127.0.0.1:8080"}},
+		{"a public address", "0.0.0.0:0", settings{Listen: "127.0.0.1:8080", PublicURL: "https://bigpc.example.ts.net"}},
+		{"everywhere", "0.0.0.0:0", settings{Listen: "0.0.0.0:8080"}},
+		{"set", "10.0.0.1:8443", settings{Listen: "127.0.0.1:8080", Media: mediaSettings{UDP: netip.MustParseAddrPort("10.0.0.1:8443")}}},
+	} {
+		if got := tc.s.media().UDP; got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestMadeKeyStays(t *testing.T) {
+	state := t.TempDir()
+	first, err := (&settings{}).plan(state, notFound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := (&settings{}).plan(state, notFound)
+	if err != nil || first.Shown == "" || again.Shown != first.Shown || again.Keys[0] != first.Keys[0] {
+		t.Errorf("the made key changed: %v", err)
+	}
+}

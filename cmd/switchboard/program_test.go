@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// program runs the whole program in this process.
+type programRun struct {
+	out, err syncBuffer
+	end      context.CancelFunc
+	code     chan int
+}
+
+func runProgram(t *testing.T, env map[string]string, args ...string) *programRun {
+	t.Helper()
+	if env["XDG_STATE_HOME"] == "" {
+		env["XDG_STATE_HOME"] = t.TempDir()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &programRun{end: cancel, code: make(chan int, 1)}
+	go func() { r.code <- run(ctx, args, func(name string) string { return env[name] }, &r.out, &r.err) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case code := <-r.code:
+			r.code <- code
+		case <-time.After(patience):
+			t.Error("the program did not end")
+		}
+	})
+	return r
+}
+
+// exit waits for the end of the program and returns its code and what it wrote to standard error.
+func (r *programRun) exit(t *testing.T) (int, string) {
+	t.Helper()
+	select {
+	case code := <-r.code:
+		r.code <- code
+		return code, r.err.String()
+	case <-time.After(patience):
+		t.Fatalf("the program did not end: %s", r.err.String())
+		return 0, ""
+	}
+}
+
+// config writes a configuration and returns its path.
+func config(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "switchboard.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestProgramStarts holds what a newcomer sees: two lines, the second a link that lets in.
+func TestProgramStarts(t *testing.T) {
+	r := runProgram(t, map[string]string{}, "--listen", "127.0.0.1:0", "--config", config(t, ""))
+	var lines []string
+	until(t, "two lines", func() bool {
+		lines = strings.Split(strings.TrimSpace(r.out.String()), "\n")
+		return len(lines) == 2
+	})
+	if !strings.Contains(lines[0], "voice: simulated") || !strings.Contains(lines[0], "machines: simulated (bigpc, laptop, attic") {
+		t.Errorf("first line: %s", lines[0])
+	}
+	base, key, ok := strings.Cut(lines[1], "/#key=")
+	if !ok || len(key) < 16 {
+		t.Fatalf("second line: %s", lines[1])
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/servers", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("the printed key: %v %v", resp, err)
+	}
+	_ = resp.Body.Close()
+
+	address := strings.TrimPrefix(base, "http://")
+	if code, text := runProgram(t, map[string]string{}, "health", "--listen", address, "--config", config(t, "")).exit(t); code != 0 {
+		t.Errorf("health of a running service: %d %s", code, text)
+	}
+	second := runProgram(t, map[string]string{}, "--listen", address, "--config", config(t, ""))
+	if code, text := second.exit(t); code != exitFailed || !strings.Contains(text, "cannot listen on "+address) || !strings.Contains(text, "another Switchboard") {
+		t.Errorf("port in use: %d %s", code, text)
+	}
+	r.end()
+	if code, text := r.exit(t); code != 0 {
+		t.Errorf("end: %d %s", code, text)
+	}
+	if strings.Contains(r.err.String(), key) {
+		t.Error("the key is in the log")
+	}
+	if code, _ := runProgram(t, map[string]string{}, "health", "--listen", address, "--config", config(t, "")).exit(t); code != exitFailed {
+		t.Errorf("health of nothing: %d", code)
+	}
+}
+
+// TestProgramRefuses holds that what is wrong at the start is said clearly and at once.
+func TestProgramRefuses(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	dead := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	mistakes := config(t, "listen: 127.0.0.1:8080\nlissten: 1\nmodel: {url: 7}\nservers:\n  - {name: bigpc, kind: codex, url: http://x}\n")
+	held := t.TempDir()
+	runProgram(t, map[string]string{"XDG_STATE_HOME": held}, "--listen", "127.0.0.1:0", "--config", config(t, ""))
+	until(t, "the state directory", func() bool { return glob(held+"/switchboard/*") > 0 })
+	for _, tc := range []struct {
+		name  string
+		env   map[string]string
+		args  []string
+		code  int
+		words []string
+	}{
+		{"three mistakes", nil, []string{"--config", mistakes}, exitSettings, []string{":2:1:", "lissten", ":3:", "model", ":5:", "url"}},
+		{"no such file", nil, []string{"--config", "/nowhere/x.yaml"}, exitSettings, []string{"/nowhere/x.yaml"}},
+		{"unknown flag", nil, []string{"--loud"}, exitSettings, []string{"--loud"}},
+		{"unknown verb", nil, []string{"doctor"}, exitSettings, []string{"doctor"}},
+		{"redis is not there", nil, []string{"--redis", "redis://:hidden@" + dead + "/0"}, exitFailed, []string{dead, "not answering"}},
+		{"redis is silent", nil, []string{"--redis", "redis://" + silent.Addr().String() + "/0"}, exitFailed, []string{silent.Addr().String()}},
+		{"open to all without a key", nil, []string{"--listen", "0.0.0.0:8080"}, exitSettings, []string{"SWITCHBOARD_KEY", "tls"}},
+		{"a held state directory", map[string]string{"XDG_STATE_HOME": held}, nil, exitFailed, []string{held}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.env == nil {
+				tc.env = map[string]string{}
+			}
+			args := append([]string{}, tc.args...)
+			if !strings.Contains(strings.Join(args, " "), "--config") {
+				args = append(args, "--config", config(t, ""))
+			}
+			if !strings.Contains(strings.Join(args, " "), "--listen") {
+				args = append(args, "--listen", "127.0.0.1:0")
+			}
+			code, text := runProgram(t, tc.env, args...).exit(t)
+			if code != tc.code {
+				t.Errorf("code %d, want %d: %s", code, tc.code, text)
+			}
+			for _, word := range tc.words {
+				if !strings.Contains(text, word) {
+					t.Errorf("%q is missing in: %s", word, text)
+				}
+			}
+			if strings.Contains(text, "hidden") {
+				t.Errorf("a password is shown: %s", text)
+			}
+		})
+	}
+}
+
+func glob(pattern string) int {
+	found, _ := filepath.Glob(pattern)
+	return len(found)
+}
+
+// A syncBuffer is a buffer for several goroutines.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // Guarded by mu
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
