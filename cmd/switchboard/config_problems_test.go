@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,14 +27,15 @@ servers:
 	)
 }
 
-func TestProblems(t *testing.T) {
-	key := strings.Repeat("k", 16)
-	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
-	tests := []struct {
-		name, text string
-		want       []string
-	}{
-		// Shape.
+// A problemCase is a file with mistakes, and what is told of it.
+type problemCase struct {
+	name, text string
+	want       []string
+}
+
+// shapeProblems are files of a wrong shape.
+func shapeProblems() []problemCase {
+	return []problemCase{
 		{"syntax", "listen: [\n", []string{"switchboard.yaml:1:9: not YAML: …"}},
 		{"bad indent", "model:\n  url: a\n name: b\n", []string{"switchboard.yaml:3:2: not YAML: …"}},
 		{"a list", "- a\n", []string{"switchboard.yaml:1:1: the file must be names and values, not a list"}},
@@ -54,8 +56,12 @@ func TestProblems(t *testing.T) {
 		{"empty text", `redis: ""`, []string{"switchboard.yaml:1:8: redis has no value"}},
 		{"bool", "servers:\n  - {name: a, kind: codex, url: ws://127.0.0.1:1, allow_plaintext: maybe}\n", []string{
 			"switchboard.yaml:2:68: servers[0].allow_plaintext must be true or false, not text"}},
+	}
+}
 
-		// Later issues' keys are unknown.
+// laterProblems are keys of features that do not work yet.
+func laterProblems() []problemCase {
+	return []problemCase{
 		{"later", "limits: {calls: 2}\nspeech: {updates: quiet}\napprovals: {give_up: 30m}\nnotify: {webhook: x}\n", []string{
 			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, servers`,
 			`switchboard.yaml:2:1: unknown key "speech"; …`, `switchboard.yaml:3:1: unknown key "approvals"; …`,
@@ -69,8 +75,12 @@ model: {transport: auto}
 			`switchboard.yaml:1:99: unknown key "for"; …`, `switchboard.yaml:1:113: unknown key "ssh"; …`,
 			`switchboard.yaml:1:124: unknown key "unix"; …`, `switchboard.yaml:2:38: unknown key "names_callers"; …`,
 			`switchboard.yaml:3:9: unknown key "transport"; …`}},
+	}
+}
 
-		// Listener.
+// listenProblems are mistakes about the listener.
+func listenProblems() []problemCase {
+	return []problemCase{
 		{"no port", "listen: 127.0.0.1\n", []string{`switchboard.yaml:1:9: listen: "127.0.0.1" is not host:port, such as 127.0.0.1:8080`}},
 		{"port too large", "listen: 127.0.0.1:65536\n", []string{"switchboard.yaml:1:9: listen: …"}},
 		{"wildcard", "listen: ':8080'\n", []string{
@@ -90,8 +100,12 @@ model: {transport: auto}
 			`switchboard.yaml:1:14: media.udp: "bigpc" is not an IP address and port such as 0.0.0.0:8443`,
 			`switchboard.yaml:1:33: media.advertise[0]: "here" is not an IP address such as 203.0.113.7`}},
 		{"media port", "media: {udp: 0.0.0.0:0}\n", []string{"switchboard.yaml:1:14: media.udp: needs a port"}},
+	}
+}
 
-		// Keys.
+// keyProblems are mistakes about our keys and the key for the voice model.
+func keyProblems() []problemCase {
+	return []problemCase{
 		{"keys", `keys:
   - {principal: a}
   - {principal: b, key_env: GOOD, key_file: b.key}
@@ -112,8 +126,6 @@ model: {transport: auto}
 			"switchboard.yaml:9:6: keys[7].principal: must be a name of A-Z a-z 0-9 . _ -"}},
 		{"one key, two principals", "keys:\n  - {principal: a, key_env: GOOD}\n  - {principal: b, key_env: GOOD}\n", []string{
 			"switchboard.yaml:3:6: keys[1]: the key of b is also the key of a"}},
-
-		// Voice model.
 		{"model elsewhere", "model: {url: wss://voice.example.com/v1}\n", []string{
 			"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: name the variable with the key for voice.example.com in model.key_env"}},
 		{"model lookalike", "model: {url: wss://api.openai.com.example.com/v1}\n", []string{"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: …"}},
@@ -121,8 +133,12 @@ model: {transport: auto}
 		{"model without key", "model: {url: wss://api.openai.com/v1/realtime}\n", []string{"switchboard.yaml:1:14: model.url: OpenAI needs a key: set OPENAI_API_KEY"}},
 		{"model http", "model: {url: https://api.openai.com/v1}\n", []string{"switchboard.yaml:1:14: model.url: must be the address of a Realtime server, …"}},
 		{"model key", "model: {key_env: NOT_THERE}\n", []string{"switchboard.yaml:1:18: model.key_env: the environment has no NOT_THERE"}},
+	}
+}
 
-		// Servers.
+// serverProblems are mistakes about servers.
+func serverProblems() []problemCase {
+	return []problemCase{
 		{"servers", `servers:
   - {kind: codex, url: ws://127.0.0.1:1}
   - {name: a/b, aliases: [a/c], kind: codex, url: ws://127.0.0.1:1}
@@ -165,6 +181,12 @@ model: {transport: auto}
 			`switchboard.yaml:3:12: servers[1].name: "BigPC" is already a name of servers[0]`,
 			`switchboard.yaml:4:25: servers[2].aliases[0]: "DESK" is already a name of servers[0]`}},
 	}
+}
+
+func TestProblems(t *testing.T) {
+	key := strings.Repeat("k", 16)
+	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
+	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), keyProblems(), serverProblems())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := file(tt.text)

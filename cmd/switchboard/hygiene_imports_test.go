@@ -1,0 +1,100 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// An importRule says what of ours a package may import, and why not more.
+type importRule struct {
+	pkg     string
+	may     []string
+	inTests []string // besides: suites and simulators of the same side
+	because string
+}
+
+// ourImports is the import table: an import line tells which side of the house a file is on.
+func ourImports() []importRule {
+	return []importRule{
+		{"handoff", nil, nil, "it is the language; if it knew one adapter, every adapter would know every other"},
+		{"realtime", []string{"handoff"}, []string{"realtime/simulator"},
+			"it must not know servers: the same router serves Realtime now, others later"},
+		{"realtime/simulator", []string{"handoff", "realtime"}, nil, "it is a voice model's far end, and knows the wire alone"},
+		{"servers", []string{"handoff"}, []string{"servers/serverstest", "servers/simulator"},
+			"it must not know voice, nor the kinds of servers: an agent is asked, not spoken to"},
+		{"servers/codex", []string{"handoff", "servers"}, []string{"servers/serverstest", "servers/simulator"},
+			"it must not know voice, nor another kind"},
+		{"servers/simulator", []string{"handoff", "servers"}, []string{"servers/serverstest"}, "it is an agent server's far end, and knows the wire alone"},
+		{"servers/serverstest", []string{"handoff", "servers"}, nil, "it holds every kind, so it may know none"},
+		{"sessions", []string{"handoff"}, []string{"sessions/sessionstest"}, "it only remembers"},
+		{"sessions/sessionstest", []string{"handoff"}, nil, "it holds every store, so it may know none"},
+		{"web", []string{"handoff", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
+		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
+	}
+}
+
+// A libraryRule says who may import a module. A name that ends in " tests" is that package's test files.
+type libraryRule struct {
+	module  string
+	in      []string
+	because string
+}
+
+// libraries lists every module that is imported at all.
+func libraries() []libraryRule {
+	return []libraryRule{
+		{"github.com/pion/", []string{"realtime"}, "WebRTC is one way to carry a call"},
+		{"github.com/redis/go-redis/", []string{"sessions"}, "what is remembered where is known in one place"},
+		{"github.com/alicebob/miniredis/", []string{"sessions"}, "what is remembered where is known in one place"},
+		{"github.com/gorilla/websocket", []string{"realtime", "servers/codex", "realtime/simulator", "servers/simulator", "cmd/switchboard tests"},
+			"sockets belong to the fronts and the far ends"},
+		{"github.com/tidwall/", []string{"realtime", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
+		{"github.com/alecthomas/kong", []string{"cmd/switchboard"}, "flags are read once"},
+		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
+		{"github.com/yuin/goldmark", []string{"handoff"}, "what may be said is decided there"},
+		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
+		{"github.com/rogpeppe/go-internal/", []string{"* tests"}, "scripts are for tests"},
+		{"github.com/google/go-cmp/", []string{"* tests"}, "comparing is for tests"},
+		{"go.uber.org/zap/zaptest", []string{"* tests"}, "reading logs is for tests"},
+		{"go.uber.org/zap", []string{"*"}, "everybody may log"},
+	}
+}
+
+// importFault says why a file of pkg may not import path, or "".
+func importFault(pkg string, test bool, path string) string {
+	if ours, ok := strings.CutPrefix(path, "switchboard/"); ok {
+		return ourFault(pkg, test, ours)
+	}
+	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
+		return "" // the standard library
+	}
+	for _, rule := range libraries() {
+		if !strings.HasPrefix(path, rule.module) {
+			continue
+		}
+		for _, in := range rule.in {
+			name, forTests := strings.CutSuffix(in, " tests")
+			if (name == "*" || name == pkg) && (test || !forTests) {
+				return ""
+			}
+		}
+		return "imports " + path + ", which is for " + strings.Join(rule.in, ", ") + ": " + rule.because
+	}
+	return "imports " + path + ", which nobody may yet: add it to the table with its reason"
+}
+
+func ourFault(pkg string, test bool, path string) string {
+	if test && path == pkg {
+		return "" // an external test of the package itself
+	}
+	for _, rule := range ourImports() {
+		if rule.pkg != pkg {
+			continue
+		}
+		if slices.Contains(rule.may, path) || slices.Contains(rule.may, "*") || test && slices.Contains(rule.inTests, path) {
+			return ""
+		}
+		return "imports switchboard/" + path + ": " + rule.because
+	}
+	return "package " + pkg + " is not in the import table: add it with its reason"
+}
