@@ -1,0 +1,21 @@
+# What there is to do here. Everything needs Go 1.26; make test installs the rest.
+.DEFAULT_GOAL := help
+.PHONY: help run build tools lint test
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' Makefile
+
+run: ## start Switchboard; ARGS="--codex" gives it flags
+	go run ./cmd/switchboard $(ARGS)
+
+build: ## build ./switchboard, one static file
+	CGO_ENABLED=0 go build -trimpath -o switchboard ./cmd/switchboard
+
+tools: ## install what the tests need and this machine lacks
+	.ci/tools
+
+lint: ## format, vet, modernize, staticcheck, go.mod
+	.ci/lint
+
+test: tools lint ## everything that a change has to pass
+	go test -race -shuffle=on -timeout 15m ./...
