@@ -75,6 +75,22 @@ func TestAttachDoubt(t *testing.T) {
 	}
 }
 
+// TestAttachDoubtHearsLater: what was heard while the turn was read again is newer than the reading.
+func TestAttachDoubtHearsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
+		sleep(doubts[0])
+		frame := f.expect("thread/turns/list")
+		f.turnStarted(turn2)
+		f.reply(frame, `{"data":[`+turnJSON(turn1, "completed", true)+`]}`)
+		if at := a.get(t); at.Running != turn2 || at.Newest != turn2 {
+			t.Errorf("attached %+v", at)
+		}
+	})
+}
+
 // TestAttachHearsLater: what comes after the response is newer than the snapshot in it.
 func TestAttachHearsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

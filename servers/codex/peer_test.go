@@ -175,6 +175,13 @@ func TestWriteDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		second := callErr(func() error { return p.tell(ctx, request{Method: "b"}) })
+		third := callErr(func() error {
+			_, err := p.call(ctx, "turn/start", nil, nil)
+			return err
+		})
+		if r := <-third.done; !wasNotSent(r.err) {
+			t.Errorf("a start that never reached the writer: %v", r.err)
+		}
 		if r := <-second.done; !wasNotSent(r.err) {
 			t.Errorf("a frame that never reached the writer: %v", r.err)
 		}
@@ -260,5 +267,27 @@ func FuzzFrames(f *testing.F) {
 				}
 			}
 		}
+	})
+}
+
+// TestReplyInHand: a response that the reader is taking over when the caller gives up is not lost: a
+// started turn that was claimed is also reported.
+func TestReplyInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, wire := pipeFake(t)
+		p := newPeer(wire, withDefaults(Config{}).Log, func(message) {})
+		ended := make(chan struct{})
+		go func() { p.run(); close(ended) }()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c := call(func() (json.RawMessage, error) {
+			return p.call(ctx, "x", nil, func(json.RawMessage) { time.Sleep(2 * time.Second) })
+		})
+		f.reply(f.expect("x"), `{"turn":1}`)
+		if got := c.get(t); string(got) != `{"turn":1}` {
+			t.Errorf("got %s", got)
+		}
+		p.lose(errClosed)
+		<-ended
 	})
 }

@@ -51,77 +51,80 @@ func track(script ...string) []string {
 	return out
 }
 
+// trackerCases are scripts and what comes of them.
+var trackerCases = map[string]struct{ script, want []string }{
+	"message": {
+		[]string{"begin", "+a agentMessage", "~a he", "~a llo", "=a agentMessage hello", "end completed"},
+		[]string{"started", `item message a ""`, `delta a "he"`, `delta a "llo"`, `done message a "hello"`, `ended completed "hello" ""`},
+	},
+	"the user's words are not reported": {
+		[]string{"+u userMessage", "=u userMessage hi", "+h hookPrompt", "+f functionCallOutput", "end completed"},
+		[]string{"started", `ended completed "" ""`},
+	},
+	"steer abandons the message": {
+		[]string{"+a agentMessage", "~a x", "+u userMessage", "=u userMessage more", "+b agentMessage", "=b agentMessage new", "end completed"},
+		[]string{"started", `item message a ""`, `delta a "x"`, "dropped a", `item message b ""`, `done message b "new"`, `ended completed "new" ""`},
+	},
+	"steer does not touch a command": {
+		[]string{"+c commandExecution", "+a agentMessage", "+b agentMessage", "=c commandExecution", "=b agentMessage new", "end completed"},
+		[]string{"started", `item command c ""`, `item message a ""`, "dropped a", `item message b ""`, `done command c ""`, `done message b "new"`, `ended completed "new" ""`},
+	},
+	"retry abandons at once": {
+		[]string{"+a agentMessage", "~a x", "retry", "~a late", "+b agentMessage", "=b agentMessage y", "end completed"},
+		[]string{"started", `item message a ""`, `delta a "x"`, "dropped a", `item message b ""`, `done message b "y"`, `ended completed "y" ""`},
+	},
+	"interrupt abandons everything": {
+		[]string{"+c commandExecution", "!c out", "+a agentMessage", "end interrupted"},
+		[]string{"started", `item command c ""`, `delta c "out"`, `item message a ""`, "dropped c", "dropped a", `ended interrupted "" ""`},
+	},
+	"a dropped item that finishes counts": {
+		[]string{"+a agentMessage", "+b agentMessage", "=a agentMessage old", "=b agentMessage new", "end completed"},
+		[]string{"started", `item message a ""`, "dropped a", `item message b ""`, `done message a "old"`, `done message b "new"`, `ended completed "new" ""`},
+	},
+	"finished once": {
+		[]string{"=a agentMessage x", "=a agentMessage x", "+a agentMessage", "~a x", "end completed"},
+		[]string{"started", `done message a "x"`, `ended completed "x" ""`},
+	},
+	"the final answer wins over later comments": {
+		[]string{"=a agentMessage commentary/looking", "=b agentMessage final_answer/done", "=c agentMessage commentary/bye", "end completed"},
+		[]string{"started", `done message a "looking"`, `done message b "done"`, `done message c "bye"`, `ended completed "done" ""`},
+	},
+	"without phases the last message wins": {
+		[]string{"=a agentMessage one", "=b agentMessage two", "end completed"},
+		[]string{"started", `done message a "one"`, `done message b "two"`, `ended completed "two" ""`},
+	},
+	"bare deltas, then the whole": {
+		[]string{"~a tail", "=a agentMessage whole", "end completed"},
+		[]string{"started", `delta a "tail"`, `done message a "whole"`, `ended completed "whole" ""`},
+	},
+	"bare deltas, then the announcement": {
+		[]string{"~a x", "+a agentMessage", "=a agentMessage x", "end completed"},
+		[]string{"started", `delta a "x"`, `item message a ""`, `done message a "x"`, `ended completed "x" ""`},
+	},
+	"bare deltas of a second message abandon the first": {
+		[]string{"~a x", "~b y", "end interrupted"},
+		[]string{"started", `delta a "x"`, "dropped a", `delta b "y"`, "dropped b", `ended interrupted "" ""`},
+	},
+	"only the end is heard": {
+		[]string{"end completed a answer"},
+		[]string{"started", `ended completed "answer" ""`},
+	},
+	"the end finishes what is open": {
+		[]string{"+a agentMessage", "end completed a answer"},
+		[]string{"started", `item message a ""`, `done message a "answer"`, `ended completed "answer" ""`},
+	},
+	"nothing after the end": {
+		[]string{"end failed", "begin", "+a agentMessage", "~a x", "=a agentMessage x", "retry", "end completed"},
+		[]string{"started", `ended failed "" ""`},
+	},
+	"an unknown status is no success": {
+		[]string{"end somethingNew"},
+		[]string{"started", `ended interrupted "" ""`},
+	},
+}
+
 func TestTracker(t *testing.T) {
-	for name, c := range map[string]struct{ script, want []string }{
-		"message": {
-			[]string{"begin", "+a agentMessage", "~a he", "~a llo", "=a agentMessage hello", "end completed"},
-			[]string{"started", `item message a ""`, `delta a "he"`, `delta a "llo"`, `done message a "hello"`, `ended completed "hello" ""`},
-		},
-		"the user's words are not reported": {
-			[]string{"+u userMessage", "=u userMessage hi", "+h hookPrompt", "+f functionCallOutput", "end completed"},
-			[]string{"started", `ended completed "" ""`},
-		},
-		"steer abandons the message": {
-			[]string{"+a agentMessage", "~a x", "+u userMessage", "=u userMessage more", "+b agentMessage", "=b agentMessage new", "end completed"},
-			[]string{"started", `item message a ""`, `delta a "x"`, "dropped a", `item message b ""`, `done message b "new"`, `ended completed "new" ""`},
-		},
-		"steer does not touch a command": {
-			[]string{"+c commandExecution", "+a agentMessage", "+b agentMessage", "=c commandExecution", "=b agentMessage new", "end completed"},
-			[]string{"started", `item command c ""`, `item message a ""`, "dropped a", `item message b ""`, `done command c ""`, `done message b "new"`, `ended completed "new" ""`},
-		},
-		"retry abandons at once": {
-			[]string{"+a agentMessage", "~a x", "retry", "~a late", "+b agentMessage", "=b agentMessage y", "end completed"},
-			[]string{"started", `item message a ""`, `delta a "x"`, "dropped a", `item message b ""`, `done message b "y"`, `ended completed "y" ""`},
-		},
-		"interrupt abandons everything": {
-			[]string{"+c commandExecution", "!c out", "+a agentMessage", "end interrupted"},
-			[]string{"started", `item command c ""`, `delta c "out"`, `item message a ""`, "dropped c", "dropped a", `ended interrupted "" ""`},
-		},
-		"a dropped item that finishes counts": {
-			[]string{"+a agentMessage", "+b agentMessage", "=a agentMessage old", "=b agentMessage new", "end completed"},
-			[]string{"started", `item message a ""`, "dropped a", `item message b ""`, `done message a "old"`, `done message b "new"`, `ended completed "new" ""`},
-		},
-		"finished once": {
-			[]string{"=a agentMessage x", "=a agentMessage x", "+a agentMessage", "~a x", "end completed"},
-			[]string{"started", `done message a "x"`, `ended completed "x" ""`},
-		},
-		"the final answer wins over later comments": {
-			[]string{"=a agentMessage commentary/looking", "=b agentMessage final_answer/done", "=c agentMessage commentary/bye", "end completed"},
-			[]string{"started", `done message a "looking"`, `done message b "done"`, `done message c "bye"`, `ended completed "done" ""`},
-		},
-		"without phases the last message wins": {
-			[]string{"=a agentMessage one", "=b agentMessage two", "end completed"},
-			[]string{"started", `done message a "one"`, `done message b "two"`, `ended completed "two" ""`},
-		},
-		"bare deltas, then the whole": {
-			[]string{"~a tail", "=a agentMessage whole", "end completed"},
-			[]string{"started", `delta a "tail"`, `done message a "whole"`, `ended completed "whole" ""`},
-		},
-		"bare deltas, then the announcement": {
-			[]string{"~a x", "+a agentMessage", "=a agentMessage x", "end completed"},
-			[]string{"started", `delta a "x"`, `item message a ""`, `done message a "x"`, `ended completed "x" ""`},
-		},
-		"bare deltas of a second message abandon the first": {
-			[]string{"~a x", "~b y", "end interrupted"},
-			[]string{"started", `delta a "x"`, "dropped a", `delta b "y"`, "dropped b", `ended interrupted "" ""`},
-		},
-		"only the end is heard": {
-			[]string{"end completed a answer"},
-			[]string{"started", `ended completed "answer" ""`},
-		},
-		"the end finishes what is open": {
-			[]string{"+a agentMessage", "end completed a answer"},
-			[]string{"started", `item message a ""`, `done message a "answer"`, `ended completed "answer" ""`},
-		},
-		"nothing after the end": {
-			[]string{"end failed", "begin", "+a agentMessage", "~a x", "=a agentMessage x", "retry", "end completed"},
-			[]string{"started", `ended failed "" ""`},
-		},
-		"an unknown status is no success": {
-			[]string{"end somethingNew"},
-			[]string{"started", `ended interrupted "" ""`},
-		},
-	} {
+	for name, c := range trackerCases {
 		t.Run(name, func(t *testing.T) { want(t, track(c.script...), c.want...) })
 	}
 }
