@@ -74,63 +74,68 @@ func making(response string) string {
 
 const spokenTo = `{"type":"input_audio_buffer.speech_started"}`
 
+// patient is a session that speech does not interrupt.
+const patient = `{"type":"session.updated","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
+
+// playerCases are scripts, what comes of them, and how much is played.
+var playerCases = []struct {
+	name   string
+	script []string
+	want   []string
+	frames int // that were played, tail included
+}{
+	{"a response", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 20"},
+		[]string{"down response.created", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 3 + tailFrames},
+	{"the model is slow", []string{sounds("r", "i", 99, 1), "play 1", sounds("r", "i", 11, 1), "play 7", sounds("r", "i", 80, 1), "play 3", sounds("r", "i", 10, 1), "play 9", made("r"), "play 1"},
+		[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + 5 + 1},
+	{"it stops before it is made", []string{sounds("r", "i", 100, 1), "play 9", made("r"), "play 9"},
+		[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + tailFrames},
+	{"a short one", []string{sounds("r", "i", 1, 1), "play 1", made("r"), "play 9"},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 1 + tailFrames},
+	{"two responses in a row", []string{sounds("r", "i", 20, 1), made("r"), sounds("s", "j", 20, 2), made("s"), "play 9"},
+		[]string{"down response.done", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r",
+			"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 2 + tailFrames},
+	{"a response without an end", []string{sounds("r", "i", 30, 1), sounds("s", "j", 100, 2), "play 4"},
+		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down output_audio_buffer.started s"}, 4},
+	{"a response without sound", []string{making("r"), made("r"), "play 3"}, []string{"down response.created", "down response.done"}, 0},
+	{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, "play 9"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate i 140"}, 7 + tailFrames},
+	{"barge-in before the first frame", []string{sounds("r", "i", 1000, 1), spokenTo, "play 9"},
+		[]string{"down input_audio_buffer.speech_started", "up conversation.item.truncate i 0"}, 0},
+	{"barge-in in the second item", []string{sounds("r", "i", 30, 1), sounds("r", "j", 100, 2), made("r"), "play 2", spokenTo},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
+			"down output_audio_buffer.cleared r", "up conversation.item.truncate j 10"}, 2},
+	{"barge-in with more in the queue", []string{sounds("r", "i", 40, 1), sounds("r", "j", 40, 1), made("r"), sounds("s", "k", 40, 1), "play 1", spokenTo},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 20", "up conversation.item.truncate j 0", "up conversation.item.truncate k 0"}, 1},
+	{"barge-in when all that came was heard", []string{sounds("r", "i", 100, 1), "play 6", spokenTo},
+		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 100"}, 5},
+	{"barge-in into silence", []string{sounds("r", "i", 20, 1), made("r"), "play 2", spokenTo},
+		[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down input_audio_buffer.speech_started"}, 2},
+	{"what still comes of it is dropped", []string{making("r"), sounds("r", "i", 120, 1), "play 1", spokenTo, sounds("r", "i", 120, 1), "play 1", made("r"),
+		making("s"), sounds("s", "j", 100, 1), "play 1"},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
+			"up conversation.item.truncate i 20", "down response.done", "down response.created", "down output_audio_buffer.started s"}, 3},
+	{"also when none had come yet", []string{making("r"), spokenTo, sounds("r", "i", 120, 1), "play 2"},
+		[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
+	{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`, spokenTo, sounds("r", "i", 100, 1), "play 1"},
+		[]string{"down response.created", "down input_audio_buffer.speech_started", "down output_audio_buffer.started r"}, 1},
+	{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
+		[]string{"down session.updated", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
+	{"the client clears", []string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
+		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 20"}, 1},
+	{"the client clears nothing", []string{`<{"type":"output_audio_buffer.clear"}`}, []string{"down output_audio_buffer.cleared "}, 0},
+	{"the client appends", []string{`<{"event_id":"mine","type":"input_audio_buffer.append","audio":"AAAA"}`}, []string{"down error mine"}, 0},
+	{"sound that is not ours", []string{`{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`, sounds("r", "i", 100, 1), "play 1"},
+		[]string{"down session.updated"}, 0},
+	{"sound that cannot be read", []string{`{"type":"response.output_audio.delta","response_id":"r","delta":"?"}`, made("r"), "play 1"}, []string{"down response.done"}, 0},
+	{"what the client sends passes", []string{`<{"type":"response.cancel"}`, `<no JSON`}, []string{"up response.cancel", "up "}, 0},
+}
+
 func TestPlayer(t *testing.T) {
-	patient := `{"type":"session.updated","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
-	for _, tc := range []struct {
-		name   string
-		script []string
-		want   []string
-		frames int // that were played, tail included
-	}{
-		{"a response", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 20"},
-			[]string{"down response.created", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 3 + tailFrames},
-		{"the model is slow", []string{sounds("r", "i", 99, 1), "play 1", sounds("r", "i", 11, 1), "play 7", sounds("r", "i", 80, 1), "play 3", sounds("r", "i", 10, 1), "play 9", made("r"), "play 1"},
-			[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + 5 + 1},
-		{"it stops before it is made", []string{sounds("r", "i", 100, 1), "play 9", made("r"), "play 9"},
-			[]string{"down output_audio_buffer.started r", "down response.done", "down output_audio_buffer.stopped r"}, 5 + tailFrames},
-		{"a short one", []string{sounds("r", "i", 1, 1), "play 1", made("r"), "play 9"},
-			[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r"}, 1 + tailFrames},
-		{"two responses in a row", []string{sounds("r", "i", 20, 1), made("r"), sounds("s", "j", 20, 2), made("s"), "play 9"},
-			[]string{"down response.done", "down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r",
-				"down output_audio_buffer.started s", "down output_audio_buffer.stopped s"}, 2 + tailFrames},
-		{"a response without an end", []string{sounds("r", "i", 30, 1), sounds("s", "j", 100, 2), "play 4"},
-			[]string{"down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down output_audio_buffer.started s"}, 4},
-		{"a response without sound", []string{making("r"), made("r"), "play 3"}, []string{"down response.created", "down response.done"}, 0},
-		{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, "play 9"},
-			[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
-				"down output_audio_buffer.cleared r", "up conversation.item.truncate i 140"}, 7 + tailFrames},
-		{"barge-in before the first frame", []string{sounds("r", "i", 1000, 1), spokenTo, "play 9"},
-			[]string{"down input_audio_buffer.speech_started", "up conversation.item.truncate i 0"}, 0},
-		{"barge-in in the second item", []string{sounds("r", "i", 30, 1), sounds("r", "j", 100, 2), made("r"), "play 2", spokenTo},
-			[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started",
-				"down output_audio_buffer.cleared r", "up conversation.item.truncate j 10"}, 2},
-		{"barge-in with more in the queue", []string{sounds("r", "i", 40, 1), sounds("r", "j", 40, 1), made("r"), sounds("s", "k", 40, 1), "play 1", spokenTo},
-			[]string{"down response.done", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
-				"up conversation.item.truncate i 20", "up conversation.item.truncate j 0", "up conversation.item.truncate k 0"}, 1},
-		{"barge-in when all that came was heard", []string{sounds("r", "i", 100, 1), "play 6", spokenTo},
-			[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
-				"up conversation.item.truncate i 100"}, 5},
-		{"barge-in into silence", []string{sounds("r", "i", 20, 1), made("r"), "play 2", spokenTo},
-			[]string{"down response.done", "down output_audio_buffer.started r", "down output_audio_buffer.stopped r", "down input_audio_buffer.speech_started"}, 2},
-		{"what still comes of it is dropped", []string{making("r"), sounds("r", "i", 120, 1), "play 1", spokenTo, sounds("r", "i", 120, 1), "play 1", made("r"),
-			making("s"), sounds("s", "j", 100, 1), "play 1"},
-			[]string{"down response.created", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started", "down output_audio_buffer.cleared r",
-				"up conversation.item.truncate i 20", "down response.done", "down response.created", "down output_audio_buffer.started s"}, 3},
-		{"also when none had come yet", []string{making("r"), spokenTo, sounds("r", "i", 120, 1), "play 2"},
-			[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
-		{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`, spokenTo, sounds("r", "i", 100, 1), "play 1"},
-			[]string{"down response.created", "down input_audio_buffer.speech_started", "down output_audio_buffer.started r"}, 1},
-		{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
-			[]string{"down session.updated", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
-		{"the client clears", []string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
-			[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 20"}, 1},
-		{"the client clears nothing", []string{`<{"type":"output_audio_buffer.clear"}`}, []string{"down output_audio_buffer.cleared "}, 0},
-		{"the client appends", []string{`<{"event_id":"mine","type":"input_audio_buffer.append","audio":"AAAA"}`}, []string{"down error mine"}, 0},
-		{"sound that is not ours", []string{`{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`, sounds("r", "i", 100, 1), "play 1"},
-			[]string{"down session.updated"}, 0},
-		{"sound that cannot be read", []string{`{"type":"response.output_audio.delta","response_id":"r","delta":"?"}`, made("r"), "play 1"}, []string{"down response.done"}, 0},
-		{"what the client sends passes", []string{`<{"type":"response.cancel"}`, `<no JSON`}, []string{"up response.cancel", "up "}, 0},
-	} {
+	for _, tc := range playerCases {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDeck()
 			for _, line := range tc.script {

@@ -12,68 +12,71 @@ import (
 	"switchboard/handoff"
 )
 
+// routeCases are requests, what of them reaches the world, and what is answered.
+var routeCases = []struct {
+	name, method, path, body string
+	asked                    string // what reached the world
+	status                   int
+	answer                   string // a part of the answer
+}{
+	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"voice":{"simulated":true,"model":"stand-in","chips":[]}}`},
+	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "", `sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[]}`},
+	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":0}`, 200, `"items"`},
+	{"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "", `read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
+	{"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "", `read owner {"Server":"bigpc","Project":"api","Thread":"t-1","Limit":0}`, 200, `"lines":[]`},
+	{"handoffs", "GET", "/fleet/handoffs", "", "handoffs owner", 200, `{"items":[{"id":"h1"`},
+	{"handoff", "GET", "/fleet/handoffs/h1", "", "handoff owner h1", 200, `{"id":"h1"`},
+	{"unknown handoff", "GET", "/fleet/handoffs/h9", "", "handoff owner h9", 404, `not_found`},
+	{"stop", "POST", "/fleet/handoffs/h1/stop", "", "stop owner h1", 204, ""},
+	{"questions", "GET", "/fleet/questions", "", "questions owner", 200, `{"items":[]}`},
+	{"accept", "POST", "/fleet/questions/q1", `{"decision":"accept"}`, "decide owner q1 accept", 204, ""},
+	{"accept for the session", "POST", "/fleet/questions/q1", `{"decision":"accept_for_session"}`, "decide owner q1 accept_for_session", 204, ""},
+	{"decline", "POST", "/fleet/questions/q1", `{"decision":"decline"}`, "decide owner q1 decline", 204, ""},
+	{"decline and stop", "POST", "/fleet/questions/q1", ` {"decision":"stop"} `, "decide owner q1 stop", 204, ""},
+	{"stickies", "GET", "/fleet/sticky", "", "stickies owner", 200, `{"items":[]}`},
+	{"clear", "DELETE", "/fleet/sticky/bigpc", "", "clear owner bigpc", 204, ""},
+	{"clear a project", "DELETE", "/fleet/sticky/bigpc/api", "", "clear owner bigpc/api", 204, ""},
+	{"socket", "GET", "/v1/realtime?model=m", "", "socket owner", 204, ""},
+	{"call", "POST", "/v1/realtime/calls", "v=0", "calls owner v=0", 502, "voice_unreachable"},
+	{"hang up", "POST", "/v1/realtime/calls/rtc_1/hangup", "", "hangup owner rtc_1", 204, ""},
+	{"health", "GET", "/healthz", "", "", 200, `{"status":"ok"}`},
+	{"ready", "GET", "/readyz", "", "", 200, `{"status":"ready"}`},
+	{"head", "HEAD", "/healthz", "", "", 200, ""},
+	// Bad input.
+	{"limit of words", "GET", "/fleet/sessions?limit=ten", "", "", 400, "malformed"},
+	{"limit too small", "GET", "/fleet/sessions?limit=0", "", "", 400, "malformed"},
+	{"limit too large", "GET", "/fleet/sessions?limit=41", "", "", 400, "malformed"},
+	{"limit of lines", "GET", "/fleet/sessions/bigpc/t-1?limit=-1", "", "", 400, "malformed"},
+	{"no decision", "POST", "/fleet/questions/q1", `{}`, "", 400, "malformed"},
+	{"empty body", "POST", "/fleet/questions/q1", ``, "", 400, "malformed"},
+	{"unknown decision", "POST", "/fleet/questions/q1", `{"decision":"yes"}`, "", 400, "malformed"},
+	{"text", "POST", "/fleet/questions/q1", `{"text":"yes"}`, "", 400, "malformed"},
+	{"list", "POST", "/fleet/questions/q1", `[]`, "", 400, "malformed"},
+	{"two objects", "POST", "/fleet/questions/q1", `{"decision":"accept"}{"decision":"stop"}`, "", 400, "malformed"},
+	{"cut off", "POST", "/fleet/questions/q1", `{"decision":"acc`, "", 400, "malformed"},
+	{"too long", "POST", "/fleet/questions/q1", `{"decision":"` + strings.Repeat("a", maxJSON) + `"}`, "", 413, "too_large"},
+	{"offer too long", "POST", "/v1/realtime/calls", strings.Repeat("a", maxCall+1), "", 413, "too_large"},
+	// Wrong methods and unknown paths.
+	{"POST servers", "POST", "/fleet/servers", "{}", "", 404, "not_found"},
+	{"GET stop", "GET", "/fleet/handoffs/h1/stop", "", "", 404, "not_found"},
+	{"DELETE handoff", "DELETE", "/fleet/handoffs/h1", "", "", 404, "not_found"},
+	{"POST handoffs", "POST", "/fleet/handoffs", "{}", "", 404, "not_found"},
+	{"GET login", "GET", "/login", "", "", 404, "not_found"},
+	{"PUT question", "PUT", "/fleet/questions/q1", "{}", "", 404, "not_found"},
+	{"POST page", "POST", "/", "", "", 404, "not_found"},
+	{"GET calls", "GET", "/v1/realtime/calls", "", "", 404, "not_found"},
+	{"POST realtime", "POST", "/v1/realtime", "{}", "", 404, "not_found"},
+	{"OPTIONS", "OPTIONS", "/v1/realtime/calls", "", "", 404, "not_found"},
+	{"slash at the end", "GET", "/fleet/servers/", "", "", 404, "not_found"},
+	{"steer comes later", "POST", "/fleet/handoffs/h1/steer", "{}", "", 404, "not_found"},
+	{"secrets come later", "POST", "/v1/realtime/client_secrets", "{}", "", 404, "not_found"},
+	{"metrics come later", "GET", "/metrics", "", "", 404, "not_found"},
+	{"unknown file", "GET", "/page/secret.js", "", "", 404, "not_found"},
+	{"source of the page", "GET", "/page/index.go", "", "", 404, "not_found"},
+}
+
 func TestRoutes(t *testing.T) {
-	for _, row := range []struct {
-		name, method, path, body string
-		asked                    string // what reached the world
-		status                   int
-		answer                   string // a part of the answer
-	}{
-		{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"voice":{"simulated":true,"model":"stand-in","chips":[]}}`},
-		{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "", `sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[]}`},
-		{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":0}`, 200, `"items"`},
-		{"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "", `read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
-		{"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "", `read owner {"Server":"bigpc","Project":"api","Thread":"t-1","Limit":0}`, 200, `"lines":[]`},
-		{"handoffs", "GET", "/fleet/handoffs", "", "handoffs owner", 200, `{"items":[{"id":"h1"`},
-		{"handoff", "GET", "/fleet/handoffs/h1", "", "handoff owner h1", 200, `{"id":"h1"`},
-		{"unknown handoff", "GET", "/fleet/handoffs/h9", "", "handoff owner h9", 404, `not_found`},
-		{"stop", "POST", "/fleet/handoffs/h1/stop", "", "stop owner h1", 204, ""},
-		{"questions", "GET", "/fleet/questions", "", "questions owner", 200, `{"items":[]}`},
-		{"accept", "POST", "/fleet/questions/q1", `{"decision":"accept"}`, "decide owner q1 accept", 204, ""},
-		{"accept for the session", "POST", "/fleet/questions/q1", `{"decision":"accept_for_session"}`, "decide owner q1 accept_for_session", 204, ""},
-		{"decline", "POST", "/fleet/questions/q1", `{"decision":"decline"}`, "decide owner q1 decline", 204, ""},
-		{"decline and stop", "POST", "/fleet/questions/q1", ` {"decision":"stop"} `, "decide owner q1 stop", 204, ""},
-		{"stickies", "GET", "/fleet/sticky", "", "stickies owner", 200, `{"items":[]}`},
-		{"clear", "DELETE", "/fleet/sticky/bigpc", "", "clear owner bigpc", 204, ""},
-		{"clear a project", "DELETE", "/fleet/sticky/bigpc/api", "", "clear owner bigpc/api", 204, ""},
-		{"socket", "GET", "/v1/realtime?model=m", "", "socket owner", 204, ""},
-		{"call", "POST", "/v1/realtime/calls", "v=0", "calls owner v=0", 502, "voice_unreachable"},
-		{"hang up", "POST", "/v1/realtime/calls/rtc_1/hangup", "", "hangup owner rtc_1", 204, ""},
-		{"health", "GET", "/healthz", "", "", 200, `{"status":"ok"}`},
-		{"ready", "GET", "/readyz", "", "", 200, `{"status":"ready"}`},
-		{"head", "HEAD", "/healthz", "", "", 200, ""},
-		// Bad input.
-		{"limit of words", "GET", "/fleet/sessions?limit=ten", "", "", 400, "malformed"},
-		{"limit too small", "GET", "/fleet/sessions?limit=0", "", "", 400, "malformed"},
-		{"limit too large", "GET", "/fleet/sessions?limit=41", "", "", 400, "malformed"},
-		{"limit of lines", "GET", "/fleet/sessions/bigpc/t-1?limit=-1", "", "", 400, "malformed"},
-		{"no decision", "POST", "/fleet/questions/q1", `{}`, "", 400, "malformed"},
-		{"empty body", "POST", "/fleet/questions/q1", ``, "", 400, "malformed"},
-		{"unknown decision", "POST", "/fleet/questions/q1", `{"decision":"yes"}`, "", 400, "malformed"},
-		{"text", "POST", "/fleet/questions/q1", `{"text":"yes"}`, "", 400, "malformed"},
-		{"list", "POST", "/fleet/questions/q1", `[]`, "", 400, "malformed"},
-		{"two objects", "POST", "/fleet/questions/q1", `{"decision":"accept"}{"decision":"stop"}`, "", 400, "malformed"},
-		{"cut off", "POST", "/fleet/questions/q1", `{"decision":"acc`, "", 400, "malformed"},
-		{"too long", "POST", "/fleet/questions/q1", `{"decision":"` + strings.Repeat("a", maxJSON) + `"}`, "", 413, "too_large"},
-		{"offer too long", "POST", "/v1/realtime/calls", strings.Repeat("a", maxCall+1), "", 413, "too_large"},
-		// Wrong methods and unknown paths.
-		{"POST servers", "POST", "/fleet/servers", "{}", "", 404, "not_found"},
-		{"GET stop", "GET", "/fleet/handoffs/h1/stop", "", "", 404, "not_found"},
-		{"DELETE handoff", "DELETE", "/fleet/handoffs/h1", "", "", 404, "not_found"},
-		{"POST handoffs", "POST", "/fleet/handoffs", "{}", "", 404, "not_found"},
-		{"GET login", "GET", "/login", "", "", 404, "not_found"},
-		{"PUT question", "PUT", "/fleet/questions/q1", "{}", "", 404, "not_found"},
-		{"POST page", "POST", "/", "", "", 404, "not_found"},
-		{"GET calls", "GET", "/v1/realtime/calls", "", "", 404, "not_found"},
-		{"POST realtime", "POST", "/v1/realtime", "{}", "", 404, "not_found"},
-		{"OPTIONS", "OPTIONS", "/v1/realtime/calls", "", "", 404, "not_found"},
-		{"slash at the end", "GET", "/fleet/servers/", "", "", 404, "not_found"},
-		{"steer comes later", "POST", "/fleet/handoffs/h1/steer", "{}", "", 404, "not_found"},
-		{"secrets come later", "POST", "/v1/realtime/client_secrets", "{}", "", 404, "not_found"},
-		{"metrics come later", "GET", "/metrics", "", "", 404, "not_found"},
-		{"unknown file", "GET", "/page/secret.js", "", "", 404, "not_found"},
-		{"source of the page", "GET", "/page/index.go", "", "", 404, "not_found"},
-	} {
+	for _, row := range routeCases {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld()
 			w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp}}

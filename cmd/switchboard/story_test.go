@@ -34,6 +34,24 @@ func TestStory(t *testing.T) {
 		t.Fatalf("the follow-up must land in the same session: %+v", works)
 	}
 
+	push(t, r, p)
+	p = away(t, r, p)
+	works = r.handoffs()
+	for _, w := range works {
+		if w.Outcome == "" {
+			t.Errorf("no outcome: %+v", w)
+		}
+	}
+	for _, e := range p.all() {
+		if strings.Contains(e.raw, `"codex"`) || strings.Contains(e.raw, "sb_") || e.Type == "error" {
+			t.Errorf("the client saw something of ours: %.300s", e.raw)
+		}
+	}
+}
+
+// push gives work that needs an approval, and answers it; the second answer is too late.
+func push(t *testing.T, r *running, p *phone) {
+	t.Helper()
 	p.say("Push it from bigpc")
 	var questions struct{ Items []handoff.RecordQuestion }
 	until(t, "the approval", func() bool {
@@ -51,10 +69,15 @@ func TestStory(t *testing.T) {
 		t.Fatalf("deciding twice: %d", status)
 	}
 	until(t, "the push", func() bool {
-		works = r.handoffs()
+		works := r.handoffs()
 		return works[len(works)-1].Outcome == handoff.OutcomeResult
 	})
+}
 
+// away hangs up in the middle of work, and returns the next call, which tells of it.
+func away(t *testing.T, r *running, p *phone) *phone {
+	t.Helper()
+	var works []handoff.Record
 	p.say("Run the benchmarks on bigpc")
 	until(t, "the benchmarks", func() bool {
 		works = r.handoffs()
@@ -72,14 +95,5 @@ func TestStory(t *testing.T) {
 		works = r.handoffs()
 		return works[len(works)-1].State == handoff.StatusDelivered
 	})
-	for _, w := range works {
-		if w.Outcome == "" {
-			t.Errorf("no outcome: %+v", w)
-		}
-	}
-	for _, e := range p.all() {
-		if strings.Contains(e.raw, `"codex"`) || strings.Contains(e.raw, "sb_") || e.Type == "error" {
-			t.Errorf("the client saw something of ours: %.300s", e.raw)
-		}
-	}
+	return p
 }
