@@ -48,6 +48,24 @@ type Controls interface {
 	Decide(ctx context.Context, id QuestionID, d Decision) error
 }
 
+// A Settler can tell what became of a start whose acknowledgement was lost. It waits until the old
+// connection's bytes are resolved (two equal looks), then returns the turn that carries our id or, failing
+// that, one that is newer than the watermark; "" when there is none, so that the start certainly never
+// ran and never will.
+type Settler interface {
+	Settle(ctx context.Context, after TurnID, id string) (TurnID, error)
+}
+
+// A Queuer can take work that begins by itself when the running turn has ended.
+type Queuer interface {
+	Queue(ctx context.Context, turn Turn) error
+}
+
+// A Forker makes a copy of a thread that is held elsewhere.
+type Forker interface {
+	Fork(ctx context.Context, t Target) (Attached, error)
+}
+
 // Stickies keeps the sticky threads of callers beyond the process. The router is its only writer.
 type Stickies interface {
 	List(ctx context.Context, c Caller) ([]Sticky, error)
