@@ -24,6 +24,8 @@ const (
 	CodeUnreachable      Code = "unreachable"
 	CodeBusy             Code = "busy"
 	CodeRefused          Code = "refused"
+	CodeUnsupported      Code = "unsupported"
+	CodeJoined           Code = "joined"
 	CodeUnknownStart     Code = "unknown_start"
 	CodeAgentGone        Code = "agent_gone"
 	CodeAgentFailed      Code = "agent_failed"
@@ -62,6 +64,8 @@ var vocabulary = map[Code]Meaning{
 	CodeUnreachable:      {"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0},
 	CodeBusy:             {"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0},
 	CodeRefused:          {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
+	CodeUnsupported:      {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
+	CodeJoined:           {"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.", http.StatusConflict, 0},
 	CodeUnknownStart:     {"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.", http.StatusBadGateway, 0},
 	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
 	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
