@@ -1,7 +1,5 @@
 package handoff
 
-import "cmp"
-
 // A Sighting is what is known about an open handoff after looking at its thread: what the entry says
 // cannot tell whether the start reached the agent.
 type Sighting struct {
@@ -12,10 +10,11 @@ type Sighting struct {
 	// Settled: the bytes of the connection that sent the start are resolved, two looks were equal. Before
 	// that a start that is not seen may still come.
 	Settled bool
-	// Turn is the turn that the entry names, else the one that carries our id, else the only one that is
-	// newer than the watermark and carries nobody's id. "" when there is none of these.
+	// Turn is the turn that the entry names, else what [Settler] found. "" when there is none.
 	Turn TurnID
-	// Foreign: other turns are newer than the watermark.
+	// Joined: Turn is somebody else's, and took our words in ([CodeJoined]).
+	Joined bool
+	// Foreign: there is no turn of ours, and yet the thread's newest turn is not the watermark.
 	Foreign bool
 	// Ended: the turn is over, and Status says how.
 	Ended  bool
@@ -34,12 +33,13 @@ const (
 	RemedyLook                  // look again: it was not reached, or not settled
 	RemedyFollow                // adopt the turn: started, and watched from here
 	RemedyFinish                // adopt the turn, which has ended: its text is read
+	RemedyJoin                  // as after [CodeJoined]: said, perhaps followed, never started again
 	RemedyStart                 // send the start, the first time or once more
 	RemedyFail                  // it certainly never ran and is not tried again
 	RemedyAsk                   // it cannot be told whether it ran: outcome unknown, and the caller is asked
 )
 
-var remedyNames = [...]string{"nothing", "tell", "look", "follow", "finish", "start", "fail", "ask"}
+var remedyNames = [...]string{"nothing", "tell", "look", "follow", "finish", "join", "start", "fail", "ask"}
 
 // String returns the remedy as logs and tests name it.
 func (r Remedy) String() string { return remedyNames[r] }
@@ -65,6 +65,8 @@ func Recover(e LedgerEntry, s Sighting) Remedy {
 		return RemedyAsk
 	case !s.Reached:
 		return RemedyLook
+	case s.Turn != "" && s.Joined:
+		return RemedyJoin
 	case s.Turn != "" && s.Ended:
 		return RemedyFinish
 	case s.Turn != "":
@@ -82,36 +84,4 @@ func Recover(e LedgerEntry, s Sighting) Remedy {
 // Finished returns the outcome of a turn that was found ended. An interrupted one is never run again.
 func (s Sighting) Finished() Outcome {
 	return [...]Outcome{TurnCompleted: OutcomeResult, TurnFailed: OutcomeFailed, TurnInterrupted: OutcomeInterrupted}[s.Status]
-}
-
-// SightedTurn picks [Sighting.Turn] out of the turns that are newer than the watermark, and tells whether
-// others are there too. A turn that carries nobody's id may be ours, its id was not kept; it is taken only
-// when it is the only one.
-func SightedTurn(e LedgerEntry, newer []NewerTurn) (turn TurnID, foreign bool) {
-	var ours, nobodys TurnID
-	n := 0
-	for _, t := range newer {
-		switch {
-		case t.ID == e.Turn && e.Turn != "", t.ClientID == e.ClientID && e.ClientID != "":
-			ours = cmp.Or(ours, t.ID) // the earliest: a second one must never happen
-		case t.ClientID == "":
-			nobodys, n = t.ID, n+1
-			foreign = true
-		default:
-			foreign = true
-		}
-	}
-	switch {
-	case ours != "":
-		return ours, foreign
-	case n == 1 && len(newer) == 1 && e.Turn == "":
-		return nobodys, false
-	}
-	return "", foreign
-}
-
-// A NewerTurn is a turn of a thread that is newer than a watermark, oldest first.
-type NewerTurn struct {
-	ID       TurnID
-	ClientID string // the [Turn.ID] it carries; "" when the server keeps none
 }

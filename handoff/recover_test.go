@@ -36,6 +36,7 @@ func TestRecover(t *testing.T) {
 		{"never settled", dispatched, handoff.Sighting{Reached: true, GaveUp: true}, handoff.RemedyAsk},
 		{"it runs", dispatched, handoff.Sighting{Reached: true, Turn: "t"}, handoff.RemedyFollow},
 		{"it ended", dispatched, handoff.Sighting{Reached: true, Turn: "t", Ended: true}, handoff.RemedyFinish},
+		{"it went into somebody else's", dispatched, handoff.Sighting{Reached: true, Turn: "t", Joined: true}, handoff.RemedyJoin},
 		{"it never ran", dispatched, none, handoff.RemedyStart},
 		{"it never ran, again", second, none, handoff.RemedyFail},
 		{"somebody else is newer", dispatched, handoff.Sighting{Reached: true, Settled: true, Foreign: true}, handoff.RemedyAsk},
@@ -59,35 +60,6 @@ func TestFinished(t *testing.T) {
 	} {
 		if got := (handoff.Sighting{Status: status}).Finished(); got != want {
 			t.Errorf("%v: %s, want %s", status, got, want)
-		}
-	}
-}
-
-func TestSightedTurn(t *testing.T) {
-	type turns = []handoff.NewerTurn
-	mine := handoff.LedgerEntry{LedgerFacts: handoff.LedgerFacts{ClientID: "key"}}
-	known := handoff.LedgerEntry{LedgerFacts: handoff.LedgerFacts{ClientID: "key", Turn: "t2"}}
-	tests := []struct {
-		name    string
-		entry   handoff.LedgerEntry
-		newer   turns
-		want    handoff.TurnID
-		foreign bool
-	}{
-		{"none", mine, nil, "", false},
-		{"ours", mine, turns{{"t1", "other"}, {"t2", "key"}}, "t2", true},
-		{"ours twice", mine, turns{{"t1", "key"}, {"t2", "key"}}, "t1", false},
-		{"somebody's", mine, turns{{"t1", "other"}}, "", true},
-		{"nobody's", mine, turns{{"t1", ""}}, "t1", false},
-		{"nobody's beside somebody's", mine, turns{{"t1", ""}, {"t2", "other"}}, "", true},
-		{"nobody's twice", mine, turns{{"t1", ""}, {"t2", ""}}, "", true},
-		{"named by the entry", known, turns{{"t1", ""}, {"t2", ""}}, "t2", true},
-		{"named, yet another one", known, turns{{"t1", ""}}, "", true},
-		{"no id of ours", handoff.LedgerEntry{}, turns{{"t1", "other"}}, "", true},
-	}
-	for _, tt := range tests {
-		if got, foreign := handoff.SightedTurn(tt.entry, tt.newer); got != tt.want || foreign != tt.foreign {
-			t.Errorf("%s: %q, %v; want %q, %v", tt.name, got, foreign, tt.want, tt.foreign)
 		}
 	}
 }
