@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -144,6 +145,17 @@ func (s LedgerStep) From(isInherited bool) []Status {
 		}
 	}
 	return from
+}
+
+// Past returns the statuses that are further than the one the step leads to.
+func (s LedgerStep) Past() []Status {
+	var past []Status
+	for _, e := range ledgerEdges { // every status but the first is the end of some edge
+		if ledgerOrder[e.to] > ledgerOrder[s.To] && !slices.Contains(past, e.to) {
+			past = append(past, e.to)
+		}
+	}
+	return past
 }
 
 // bounded cuts what is only shown or said.

@@ -118,7 +118,7 @@ func (e LedgerEntry) Judge(s LedgerStep) LedgerVerdict {
 		return LedgerSame
 	case slices.Contains(from, e.Status):
 		return LedgerApplied
-	case ledgerOrder[e.Status] > ledgerOrder[s.To], e.Status == s.To && e.Attempt > s.Attempt:
+	case slices.Contains(s.Past(), e.Status), e.Status == s.To && e.Attempt > s.Attempt:
 		return LedgerPast
 	}
 	return LedgerIllegal
