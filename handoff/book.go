@@ -141,18 +141,8 @@ func (b *book) drop(id, itemID string) {
 func (b *book) ended(id string) {
 	b.mu.Lock()
 	delete(b.works, id)
-	var closed []QuestionID
-	for qid, q := range b.questions {
-		if q.shown.Handoff == id {
-			closed = append(closed, qid)
-			delete(b.questions, qid)
-		}
-	}
 	b.mu.Unlock()
-	slices.Sort(closed)
-	for _, qid := range closed {
-		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: id, Closed: qid})
-	}
+	b.closeQuestions(id)
 }
 
 // ask shows a question.
@@ -171,6 +161,23 @@ func (b *book) closeQuestion(id QuestionID) {
 	b.mu.Unlock()
 	if q != nil {
 		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: q.shown.Handoff, Closed: id})
+	}
+}
+
+// closeQuestions takes away what a work asked and nobody answered yet.
+func (b *book) closeQuestions(id string) {
+	b.mu.Lock()
+	var closed []QuestionID
+	for qid, q := range b.questions {
+		if q.shown.Handoff == id {
+			closed = append(closed, qid)
+			delete(b.questions, qid)
+		}
+	}
+	b.mu.Unlock()
+	slices.Sort(closed)
+	for _, qid := range closed {
+		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: id, Closed: qid})
 	}
 }
 

@@ -183,7 +183,7 @@ func (s *serving) begin(id string, req Request, args codexArguments) {
 	w := &work{
 		r: s.r, book: s.book, caller: s.caller, call: s.call, req: req, args: args, words: append([]string(nil), s.words...),
 		id: id, log: s.log.With(zap.String("handoff", id)), orders: make(chan Fact, commandQueue), began: now,
-		rec: Record{ID: id}, facts: make(chan func()), agents: make(chan Agent, 2),
+		rec: Record{ID: id}, facts: make(chan func()),
 	}
 	s.book.open(rec, w)
 	for old, w := range s.works { // those that ended need not be told anything any more

@@ -69,7 +69,8 @@ func section(a *txtar.Archive, name string) string {
 // play runs a script and returns its ladder.
 func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
-	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
+	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h", Patience: w.patience})
+	r.jitter = func(d time.Duration) time.Duration { return d }
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { _ = r.Run(ctx) })
@@ -120,7 +121,11 @@ func (p *player) perform(line string) {
 		p.world.record("call", "model", fmt.Sprintf("%s %s%s", id, tool, args))
 		p.voice.events <- Request{CallID: id, Tool: tool, Arguments: args}
 	case "heard":
-		p.voice.events <- Heard{Text: rest}
+		p.voice.events <- Heard{Text: rest, Began: time.Now()}
+	case "spoke":
+		p.voice.events <- Spoke{At: time.Now()}
+	case "lose":
+		p.world.lose(rest)
 	case "hangup":
 		p.hangUp()
 	case "stop":

@@ -1,12 +1,14 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -18,24 +20,33 @@ type Config struct {
 	Stickies  Stickies
 	Log       *zap.Logger // nil: none
 	Life      string      // names this life of the router in ids, [a-z0-9]; "": random
+
+	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
+	Patience time.Duration
+	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
+	// A silent turn is watched on and never ended.
+	Silence time.Duration
 }
 
 // A Router takes requests out of calls to agents and brings what comes of them back.
 type Router struct {
-	fleet     Fleet       // Set once
-	directory Directory   // Set once
-	stickies  Stickies    // Set once
-	log       *zap.Logger // Set once
-	life      string      // Set once
+	fleet     Fleet                             // Set once
+	directory Directory                         // Set once
+	stickies  Stickies                          // Set once
+	log       *zap.Logger                       // Set once
+	life      string                            // Set once
+	patience  time.Duration                     // Set once
+	silence   time.Duration                     // Set once
+	jitter    func(time.Duration) time.Duration // Set once: shortens a pause by chance
+	lanes     *lanes                            // Set once; safe by itself
 
 	launch        chan job      // works and lookups for Run, which takes them at once; unbuffered
 	closing       chan struct{} // closed by Run when it takes no more
 	ids           atomic.Uint64 // the last id given
 	droppedOrders atomic.Uint64 // orders to works that were dropped
 
-	mu     sync.Mutex
-	books  map[Caller]*book  // Guarded by mu
-	claims map[string]string // Guarded by mu: what is used, and by which work
+	mu    sync.Mutex
+	books map[Caller]*book // Guarded by mu
 }
 
 // A job runs under [Router.Run] until it is done or the process ends.
@@ -51,7 +62,8 @@ func NewRouter(cfg Config) *Router {
 	}
 	return &Router{
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
-		launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{}, claims: map[string]string{},
+		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
+		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{},
 	}
 }
 
@@ -99,28 +111,11 @@ func (r *Router) book(c Caller) *book {
 	return b
 }
 
-func threadClaim(t Target) string { return "thread " + t.Server + " " + t.Thread }
+// threadLane names the lane of a thread.
+func threadLane(t Target) string { return "thread " + t.Server + " " + t.Thread }
 
-func newClaim(c Caller, t Target) string { return "new " + c.String() + " " + keyOf(t).String() }
-
-// claim takes a key for one work. It is false while another has it.
-func (r *Router) claim(key, id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if owner, taken := r.claims[key]; taken && owner != id {
-		return false
-	}
-	r.claims[key] = id
-	return true
-}
-
-func (r *Router) release(keys []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, key := range keys {
-		delete(r.claims, key)
-	}
-}
+// newLane names the lane in which a caller's next thread on a server or project is made.
+func newLane(c Caller, t Target) string { return "new " + c.String() + " " + keyOf(t).String() }
 
 // loadStickies reads a caller's stickies once; after that the router is their only writer.
 func (r *Router) loadStickies(ctx context.Context, c Caller, b *book) error {

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,10 @@ const AnswerWithin = 1500 * time.Millisecond
 
 // ioTimeout bounds each step before the turn runs: resolving, attaching, starting.
 const ioTimeout = 30 * time.Second
+
+// seenWithin is how long an acknowledged turn may take to show itself: until then its id is a promise, and
+// servers are known that forgot it.
+const seenWithin = 10 * time.Second
 
 // storeTimeout bounds a write to the store behind the caller's back.
 const storeTimeout = 5 * time.Second
@@ -36,19 +41,47 @@ type work struct {
 	orders chan Fact      // FactStop and FactCallEnded, from any goroutine; bounded by commandQueue
 	began  time.Time      // Set once
 
-	state    State           // Owned by run
-	target   Target          // Owned by run
-	attached Attached        // Owned by run
-	turn     TurnID          // Owned by run
-	claims   []string        // Owned by run: what this work holds alone
-	fault    *Error          // Owned by run: why it did not go well
-	rec      Record          // Owned by run: as last shown
-	held     string          // Owned by run: the newest message, held back while it may be the final one
-	notes    int             // Owned by run: notes given
+	state    State     // Owned by run
+	target   Target    // Owned by run
+	attached Attached  // Owned by run: the newest attachment
+	before   TurnID    // Owned by run: the newest turn of the thread before the start
+	turn     TurnID    // Owned by run
+	claims   []string  // Owned by run: lanes that this work holds
+	awaited  string    // Owned by run: the lane that it waits for
+	joined   laneView  // Owned by run: the running turn that takes its words
+	waits    waitKind  // Owned by run: what it has to wait for
+	unseen   timer     // Owned by run: runs until the acknowledged turn shows itself
+	silent   timer     // Owned by run: runs while the turn reports nothing
+	watch    watch     // Owned by run: the present following of the turn
+	fault    *Error    // Owned by run: why it did not go well
+	rec      Record    // Owned by run: as last shown
+	held     string    // Owned by run: the newest message, held back while it may be the final one
+	reported idSet     // Owned by run: items whose end was reported, to tell those that are repeated
+	notes    int       // Owned by run: notes given
+	awaits   int       // Owned by run: how often a turn of somebody else was waited for
+	rejoins  int       // Owned by run: tries to come back since the turn last reported something
+	lost     time.Time // Owned by run: when the agent was lost; zero while it is there
+
 	facts    chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
-	agents   chan Agent      // what I/O attached, for close to detach; attach and create succeed once each
 	io       sync.WaitGroup  // goroutines doing I/O for run
 	ioCtx    context.Context // Set once by run: ends with the work
+	agentsMu sync.Mutex
+	agents   []Agent // Guarded by agentsMu: attached for this work and not closed, oldest first
+}
+
+// waitKind says what a work waits for before it starts.
+type waitKind int
+
+const (
+	waitsNot    waitKind = iota
+	waitsOurs            // earlier work from here
+	waitsTheirs          // work that somebody started elsewhere
+)
+
+// A watch is one following of the turn. What comes from an earlier one is ignored.
+type watch struct {
+	number int
+	stop   context.CancelFunc // nil: none
 }
 
 // tell hands a fact to the work without waiting.
@@ -66,7 +99,10 @@ func (w *work) run(ctx context.Context) {
 	w.ioCtx = ioCtx
 	due := time.NewTimer(AnswerWithin)
 	defer due.Stop()
-	w.background(ioTimeout, w.resolve)
+	w.unseen, w.silent = newTimer(), newTimer()
+	defer w.unseen.Stop()
+	defer w.silent.Stop()
+	w.open()
 	for w.state.Phase != PhaseEnded {
 		select {
 		case fn := <-w.facts:
@@ -75,26 +111,46 @@ func (w *work) run(ctx context.Context) {
 			w.step(f)
 		case <-due.C:
 			w.step(FactAnswerDue)
+		case <-w.unseen.C:
+			w.step(FactUnseen)
+		case <-w.silent.C:
+			w.step(FactSilent)
 		case <-ctx.Done():
 			w.fail(FactShutdown, Fault(CodeShutdown, "", ""))
 		}
 	}
 	endIO()
 	w.io.Wait()
-	w.detach()
+	w.detach(0)
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),
 		zap.String("turn", string(w.turn)), zap.String("outcome", string(w.state.Outcome)),
 		zap.String("code", string(codeOf(w.fault))), zap.Duration("took", time.Since(w.began)))
 }
 
-// detach lets go of every thread that was attached for this work.
-func (w *work) detach() {
-	close(w.agents)
-	for agent := range w.agents {
+// open does the first thing of the phase that the work begins in.
+func (w *work) open() {
+	w.do(ActResolve)
+}
+
+// detach lets go of what was attached for this work but the newest keep.
+func (w *work) detach(keep int) {
+	w.agentsMu.Lock()
+	n := max(len(w.agents)-keep, 0)
+	old := slices.Clone(w.agents[:n])
+	w.agents = w.agents[n:]
+	w.agentsMu.Unlock()
+	for _, agent := range old {
 		if err := agent.Close(); err != nil {
 			w.log.Debug("detach failed", zap.Error(err))
 		}
 	}
+}
+
+// hold keeps an agent until detach.
+func (w *work) hold(a Agent) {
+	w.agentsMu.Lock()
+	defer w.agentsMu.Unlock()
+	w.agents = append(w.agents, a)
 }
 
 // background runs I/O beside the owner loop; what it returns runs in the loop.
@@ -148,26 +204,61 @@ func (w *work) fail(f Fact, err error) {
 // do carries out one action. What waits goes to the background.
 func (w *work) do(a Action) {
 	switch a {
+	case ActResolve:
+		w.background(ioTimeout, w.resolve)
+	case ActJoin:
+		w.background(0, w.join())
+	case ActSteer:
+		w.background(ioTimeout, w.steer())
 	case ActAttach:
 		w.background(ioTimeout, w.attach)
 	case ActCreate:
 		w.background(ioTimeout, w.create)
+	case ActCopy:
+		w.background(ioTimeout, w.copyThread)
+	case ActAwait:
+		w.background(0, w.await())
 	case ActStart:
 		w.advance(StatusDispatching)
-		w.background(ioTimeout, w.start)
+		w.background(ioTimeout, w.start())
+	case ActQueue:
+		w.advance(StatusDispatching)
+		w.background(ioTimeout, w.queue())
+	case ActAwaitQueued:
+		w.background(0, w.awaitQueued())
+	case ActSettle:
+		w.unfollow()
+		w.background(0, w.settle())
 	case ActFollow:
 		w.advance(StatusStarted)
-		w.background(0, w.follow)
+		w.follow()
+	case ActRejoin:
+		w.unfollow()
+		w.background(0, w.rejoin())
 	case ActRemember:
 		w.remember()
 	case ActForget:
 		w.forget()
 	case ActInterrupt:
-		w.background(ioTimeout, w.interrupt)
+		w.background(ioTimeout, w.interrupt())
+	default:
+		w.speak(a)
+	}
+}
+
+// speak carries out an action that the caller hears of.
+func (w *work) speak(a Action) {
+	switch a {
 	case ActAnswerEarly:
-		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec), Floor: FloorUnlessSpoke}, "")
+		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke}, "")
 	case ActAnswerOutcome:
 		w.give(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk})
+	case ActTellWaiting:
+		w.call.say(Utterance{ID: w.id + "-b", Text: waitingMessage(w.rec, w.waits), Floor: FloorAsk}, "")
+	case ActTellMerged:
+		w.call.say(Utterance{ID: w.id + "-j", Text: mergedMessage(w.rec), Floor: FloorAsk}, "")
+	case ActTellSilent:
+		w.call.say(Utterance{ID: w.id + "-s", Text: silentMessage(w.rec), Floor: FloorAsk}, "")
 	case ActTellOutcome:
 		w.give(Utterance{ID: w.id + "-m", Text: outcomeMessage(w.rec, w.fault), Floor: FloorAsk})
 	case ActKeepOutcome:
@@ -190,7 +281,7 @@ func (w *work) advance(s Status) {
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the
 // outcome before it is detached.
 func (w *work) finish() {
-	w.r.release(w.claims)
+	w.r.lanes.leave(append(w.claims, w.awaited), w.id)
 	if w.fault == nil && w.state.Outcome == OutcomeUnknown {
 		w.fault = Fault(CodeAgentGone, w.rec.Server, "")
 	}

@@ -1,38 +1,79 @@
 package handoff
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // maxNotes bounds the silent notes of one handoff: a long turn must not flood the voice model's context.
 const maxNotes = 40
 
-// follow watches the turn and hands every update to the owner loop, in order.
-func (w *work) follow(ctx context.Context) func() {
-	for u, err := range w.attached.Agent.Follow(ctx, w.turn) {
+// follow begins to watch the turn and tells those who wait that it runs.
+func (w *work) follow() {
+	w.unfollow()
+	ctx, stop := context.WithCancel(w.ioCtx)
+	w.watch = watch{number: w.watch.number + 1, stop: stop}
+	number, agent, turn, server := w.watch.number, w.attached.Agent, w.turn, w.target.Server
+	controls, _ := agent.(Controls)
+	w.r.lanes.running(w.claims, w.id, turn, controls, w.target, w.rec.Title)
+	if !w.state.Seen {
+		w.unseen.Reset(seenWithin)
+	}
+	w.silent.Reset(w.r.silence)
+	w.io.Go(func() {
+		defer stop()
+		w.watchTurn(ctx, number, agent, turn, server)
+	})
+}
+
+// unfollow leaves the turn, which is not touched by it.
+func (w *work) unfollow() {
+	if w.watch.stop != nil {
+		w.watch.stop()
+		w.watch = watch{number: w.watch.number + 1}
+	}
+	w.unseen.Stop()
+	w.silent.Stop()
+	w.r.lanes.running(w.claims, w.id, "", nil, Target{}, "")
+}
+
+// watchTurn hands every update to the owner loop, in order.
+func (w *work) watchTurn(ctx context.Context, number int, agent Agent, turn TurnID, server string) {
+	hand := func(fn func()) bool {
+		return w.report(ctx, func() {
+			if number == w.watch.number {
+				fn()
+			}
+		})
+	}
+	for u, err := range agent.Follow(ctx, turn) {
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if err != nil {
-			return func() { w.fail(FactAgentGone, err) }
+			hand(func() { w.gone(err) })
+			return
 		}
-		select {
-		case w.facts <- func() { w.update(u) }:
-		case <-ctx.Done():
-			return nil
+		if !hand(func() { w.update(u) }) {
+			return
 		}
 		if _, last := u.(TurnEnded); last {
-			return nil
+			return
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return func() {
-		w.fail(FactAgentGone, Fault(CodeAgentGone, w.target.Server, "the updates ended before the turn"))
-	}
+	hand(func() { w.gone(Fault(CodeAgentGone, server, "the updates ended before the turn")) })
+}
+
+// gone: the questions that were open come again when the agent is back, under other ids.
+func (w *work) gone(err error) {
+	w.held = ""
+	w.book.closeQuestions(w.id)
+	w.fail(FactAgentGone, err)
 }
 
 // update takes one report of the agent: to the page as it is, to the voice model as remarks.
 func (w *work) update(u Update) {
+	w.alive()
 	switch u := u.(type) {
 	case ItemStarted:
 		w.flushRemark()
@@ -40,15 +81,7 @@ func (w *work) update(u Update) {
 	case Delta:
 		w.book.delta(w.id, u.ItemID, u.Text)
 	case ItemDone:
-		w.flushRemark()
-		if u.Item.Kind == ItemMessage {
-			w.held = u.Item.Text
-		}
-		state := itemDone
-		if u.Item.Failed || (u.Item.Exit != nil && *u.Item.Exit != 0) {
-			state = itemFailed
-		}
-		w.book.item(w.id, shownItem(u.Item, state))
+		w.itemDone(u.Item)
 	case ItemDropped:
 		w.book.drop(w.id, u.ItemID)
 	case Question:
@@ -58,6 +91,29 @@ func (w *work) update(u Update) {
 	case TurnEnded:
 		w.turnEnded(u)
 	}
+}
+
+// alive notes that the turn reported something: it runs, and the agent is there.
+func (w *work) alive() {
+	w.lost, w.rejoins, w.fault = time.Time{}, 0, nil
+	w.silent.Reset(w.r.silence)
+	if !w.state.Seen {
+		w.unseen.Stop()
+		w.step(FactSeen)
+	}
+}
+
+// itemDone shows a finished item. One that is reported again after a loss is no news.
+func (w *work) itemDone(it Item) {
+	w.flushRemark()
+	if w.reported.add(it.ID) && it.Kind == ItemMessage {
+		w.held = it.Text
+	}
+	state := itemDone
+	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
+		state = itemFailed
+	}
+	w.book.item(w.id, shownItem(it, state))
 }
 
 // flushRemark gives the message that was held back as a note: something came after it, so it was not the
