@@ -10,7 +10,7 @@ import (
 func TestLanesAreTakenInOrder(t *testing.T) {
 	l := newLanes()
 	c := Caller{Principal: "owner"}
-	if !l.take("k", "a", c) || !l.take("k", "a", c) || l.take("k", "b", c) {
+	if took, again := l.take("k", "a", c), l.take("k", "a", c); !took || !again || l.take("k", "b", c) {
 		t.Fatal("a lane has one holder")
 	}
 	first, second := l.look("k", "b", c), l.look("k", "c", Caller{Principal: "else"})
