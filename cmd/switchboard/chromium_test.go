@@ -12,7 +12,7 @@ import (
 // that nobody answered.
 const (
 	noKeyYet = "401"
-	away     = "ERR_CONNECTION_REFUSED"
+	nobody   = "ERR_CONNECTION_REFUSED"
 	cutOff   = "ERR_INCOMPLETE_CHUNKED_ENCODING"
 )
 
@@ -200,7 +200,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 	p.status("Not in a call")
 	p.do(chromedp.Navigate(r.base))
 	p.until(`document.querySelector("#app:not([hidden]) .sticky")`)
-	p.quiet(noKeyYet, away, cutOff)
+	p.quiet(noKeyYet, nobody, cutOff)
 }
 
 // TestChromiumWithoutMicrophone holds that who refuses the microphone calls all the same, by text.
