@@ -33,7 +33,7 @@ type tlsSettings struct {
 
 // mediaSettings is where WebRTC sound flows.
 type mediaSettings struct {
-	UDP       netip.AddrPort `yaml:"udp" unset:"loopback, any port" doc:"address and port where WebRTC listens"`
+	UDP       netip.AddrPort `yaml:"udp" unset:"where the page can be reached, any port" doc:"address and port where WebRTC listens"`
 	Advertise []netip.Addr   `yaml:"advertise" unset:"those of the machine" doc:"addresses that WebRTC clients are told besides"`
 }
 

@@ -94,9 +94,15 @@ func serve(ctx context.Context, s *settings, env func(string) string, stdout, st
 	return service.run(ctx)
 }
 
-// newLog writes JSON lines, from info on.
+// newLog writes JSON lines, from info on; a person at a terminal gets warnings only.
 func newLog(w io.Writer) *zap.Logger {
+	level := zap.InfoLevel
+	if f, ok := w.(*os.File); ok {
+		if about, err := f.Stat(); err == nil && about.Mode()&os.ModeCharDevice != 0 {
+			level = zap.WarnLevel
+		}
+	}
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), zap.InfoLevel))
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), level))
 }

@@ -59,8 +59,10 @@ export class Call {
   hangUp() {
     if (this.idle) return;
     const id = this.#id;
+    const peer = this.#peer;
+    if (id) this.#peer = null; // told first, then closed: else the call is gone before it is told
     this.#finish();
-    if (id) api.hangup(id).catch(() => {}); // it is over here; there it ends by itself soon
+    if (id) api.hangup(id).catch(() => {}).finally(() => peer?.close()); // it is over here; there it ends by itself soon
   }
 
   /** Lets the voice model go when the page goes. */

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func readmeText(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// blocks returns the fenced blocks of a language.
+func blocks(text, language string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// TestReadmeConfigurations holds that every configuration the README shows is accepted as it stands.
+func TestReadmeConfigurations(t *testing.T) {
+	examples := blocks(readmeText(t), "yaml")
+	if len(examples) < 3 {
+		t.Fatalf("found %d examples", len(examples))
+	}
+	env := map[string]string{"VOICE_KEY": "a-key-0000000000000000"}
+	for _, example := range examples {
+		o, _, err := parseOptions([]string{"--config", config(t, example)}, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loadSettings(o, func(name string) string { return env[name] }); err != nil {
+			t.Errorf("%v in:\n%s", err, example)
+		}
+	}
+}
+
+// TestReadmeCommands holds that what the README tells to run is there, and that CI runs the test command.
+func TestReadmeCommands(t *testing.T) {
+	shell := strings.Join(blocks(readmeText(t), "sh"), "\n")
+	for _, command := range []string{"go run ./cmd/switchboard ", "make test", "go run ./cmd/switchboard --codex"} {
+		if !strings.Contains(shell, command) {
+			t.Errorf("the README does not say %q", command)
+		}
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ci, err := os.ReadFile("../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^test:`).Match(makefile) || !strings.Contains(string(ci), "make test") {
+		t.Error("CI must run the command that the README gives")
+	}
+	if _, err := os.Stat("../../web/page.png"); err != nil {
+		t.Errorf("the picture of the README: %v", err)
+	}
+}
+
+// TestReadmePaths holds that the table of paths is what the service serves: each is there, with a key.
+func TestReadmePaths(t *testing.T) {
+	r := start(t, nil)
+	named := regexp.MustCompile("`(GET|POST|DELETE) (/[^`]*)`").FindAllStringSubmatch(readmeText(t), -1)
+	if len(named) < 15 {
+		t.Fatalf("found %d paths", len(named))
+	}
+	for _, m := range named {
+		method, path := m[1], regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(m[2], "none")
+		if path == "/fleet/events" || path == "/login" { // one lasts for ever, the other wants an Origin
+			continue
+		}
+		status, body := r.ask(method, path, "")
+		unknown := status == 404 && strings.Contains(string(body), "There is no "+method)
+		if unknown || slices.Contains([]int{405, 500, 501}, status) {
+			t.Errorf("%s %s: %d %s", method, path, status, body)
+		}
+	}
+}
