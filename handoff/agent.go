@@ -60,6 +60,12 @@ type Controls interface {
 	Decide(ctx context.Context, id QuestionID, d Decision) error
 }
 
+// A Watcher knows which turn runs on its thread now and which is the newest, from what it heard. Asking
+// costs nothing; taken just before a start, newest is its watermark.
+type Watcher interface {
+	Turns() (running, newest TurnID)
+}
+
 // A Settler can tell what became of a start whose acknowledgement was lost. It waits until the old
 // connection's bytes are resolved (two equal looks), then returns the turn that carries our id or, failing
 // that, one that is newer than the watermark and is not known to be somebody else's; "" when there is

@@ -12,7 +12,7 @@ import (
 // transcripts are all that were recorded.
 var transcripts = []string{
 	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
-	"f-approvals", "j-errors", "k-drop-midturn", "r-userinput-perms-mcp", "y-interrupted-ambiguity",
+	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "y-interrupted-ambiguity",
 }
 
 // wireTypes says what each method carries.
@@ -21,6 +21,9 @@ var (
 		"initialize":         initializeParams{},
 		"thread/start":       threadStartParams{},
 		"thread/resume":      threadResumeParams{},
+		"thread/fork":        threadForkParams{},
+		"thread/queue/add":   queueAddParams{},
+		"thread/queue/list":  threadParams{},
 		"thread/unsubscribe": threadParams{},
 		"thread/read":        threadParams{},
 		"thread/list":        threadListParams{},
@@ -38,6 +41,7 @@ var (
 		noteError:            note{},
 		noteThreadStatus:     note{},
 		noteThreadName:       note{},
+		noteThreadSettings:   note{},
 		noteThreadClosed:     note{},
 		noteRequestSettled:   note{},
 		askCommand:           askParams{},
@@ -50,6 +54,9 @@ var (
 		"initialize":        initializeResult{},
 		"thread/start":      threadResult{},
 		"thread/resume":     threadResult{},
+		"thread/fork":       threadResult{},
+		"thread/queue/add":  queueAddResult{},
+		"thread/queue/list": queueListResult{},
 		"thread/read":       threadReadResult{},
 		"thread/list":       threadListResult{},
 		"thread/turns/list": turnsPage{},
@@ -66,9 +73,9 @@ var (
 
 // unrecorded are fields that stand in the generated schema of codex 0.169.0 and in no transcript.
 var unrecorded = []string{
-	"contextEntry.kind", "contextEntry.value", "itemsListParams.sortDirection",
+	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
-	"threadStartParams.model", "wireItem.namespace",
+	"threadStartParams.model",
 }
 
 // TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that
@@ -163,7 +170,7 @@ func TestOptOut(t *testing.T) {
 		t.Error("named twice")
 	}
 	// What the transcripts have beyond that is read, or listed here as rare and harmless.
-	rare := map[string]bool{"thread/archived": true, "thread/unarchived": true, "thread/deleted": true, "item/tool/call": true}
+	rare := map[string]bool{"thread/archived": true, "thread/unarchived": true, "thread/deleted": true, "thread/reverted": true, "item/tool/call": true}
 	unknown := map[string]bool{}
 	for _, name := range transcripts {
 		for _, l := range readTranscript(t, name) {
