@@ -28,7 +28,7 @@ type ConsentQuestion struct {
 // Bounds of a reply that can be a yes. Longer ones say more than yes.
 const (
 	maxReplyBytes  = 240
-	maxReplyTokens = 12 // words; a character of Chinese, Japanese or Korean counts a third
+	maxReplyTokens = 14 // words; a character of Chinese, Japanese or Korean counts a third
 )
 
 // ReadConsent tells whether a reply allows exactly the one thing that was asked. It fails closed: a word
@@ -43,24 +43,28 @@ func ReadConsent(reply string, asked ConsentQuestion) Consent {
 type reading struct {
 	consent Consent
 	held    bool // they asked for time: the question stays open
-	named   bool // the reply names the machine or the act
 	echo    bool // it repeats our own question
 }
 
 func readReply(reply string, asked ConsentQuestion) reading {
 	said := hearWords(clip(reply, 4*maxReplyBytes))
-	ask := askedWords(asked)
-	out := reading{held: said.has(holdWords), named: ask.named(said.tokens)}
+	out := reading{held: said.has(holdWords)}
 	switch {
 	case isEcho(said.tokens, hearWords(asked.Text).tokens):
 		out.echo = true
 	case said.has(denyWords):
 		out.consent = ConsentNo
 	case out.held, said.odd, said.asks, said.cutOff, len(reply) > maxReplyBytes, said.weight() > maxReplyTokens:
-	case allows(said.tokens, ask):
+	case allows(fluent(said.tokens), askedWords(asked)):
 		out.consent = ConsentYes
 	}
 	return out
+}
+
+// NamedIn tells whether a reply names the machine or the act of the question, so that it can be told
+// apart from other open questions.
+func (q ConsentQuestion) NamedIn(reply string) bool {
+	return askedWords(q).named(fluent(hearWords(clip(reply, 4*maxReplyBytes)).tokens))
 }
 
 // echoTokens is how many words of ours in a row are an echo. Two can be the caller's own: "go ahead".
@@ -91,15 +95,15 @@ const (
 	moodNone mood = -1
 )
 
-// next is the mood after a phrase of a kind, or moodNone where that phrase must not stand.
-var next = [kindCount][moodCount]mood{
-	kindYes:    {moodYes, moodYes, moodYes, moodYes},
-	kindFill:   {moodOpen, moodYes, moodWeak, moodYes},
-	kindHum:    {moodOpen, moodHesitates, moodWeak, moodHesitates},
-	kindLead:   {moodOpen, moodWeak, moodWeak, moodWeak},
-	kindTail:   {moodNone, moodYes, moodWeak, moodYes},
-	kindLink:   {moodNone, moodHesitates, moodWeak, moodHesitates},
-	kindCalled: {moodOpen, moodYes, moodWeak, moodYes},
+// moodAfter is the mood after a phrase of a kind, or moodNone where that phrase must not stand.
+var moodAfter = [kindCount][moodCount]mood{
+	kindYes:   {moodYes, moodYes, moodYes, moodYes},
+	kindFill:  {moodOpen, moodYes, moodWeak, moodYes},
+	kindHum:   {moodOpen, moodHesitates, moodWeak, moodHesitates},
+	kindLead:  {moodOpen, moodWeak, moodWeak, moodWeak},
+	kindTail:  {moodNone, moodYes, moodWeak, moodYes},
+	kindLink:  {moodNone, moodHesitates, moodWeak, moodHesitates},
+	kindTopic: {moodOpen, moodYes, moodWeak, moodYes},
 }
 
 // allows tells whether the tokens are made of harmless phrases of one language, English and the question
@@ -118,17 +122,24 @@ func allows(tokens []string, ask asking) bool {
 
 // covered walks all ways to cut the tokens into phrases.
 func covered(tokens []string, tongue *phrasebook, ask asking) bool {
+	spelled := respelled(tokens)
 	reached := make([][moodCount]bool, len(tokens)+1)
 	reached[0][moodOpen] = true
 	for at := range tokens {
 		step := func(length int, kind phraseKind) {
 			for m := range moodCount {
-				if to := next[kind][m]; reached[at][m] && to != moodNone {
+				if to := moodAfter[kind][m]; reached[at][m] && to != moodNone {
 					reached[at+length][to] = true
 				}
 			}
 		}
 		english.at(tokens[at:], step)
+		english.at(spelled[at:], func(length int, kind phraseKind) {
+			if kind == kindYes { // a word that only sounds like a yes may stand beside one
+				kind = kindFill
+			}
+			step(length, kind)
+		})
 		if tongue != &english {
 			tongue.at(tokens[at:], step)
 		}

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,7 +37,7 @@ var wrappers = setOf("sh bash zsh dash fish env sudo doas nohup nice time exec c
 // commandActs takes the first words of a command that name what it does.
 func commandActs(command string) []string {
 	var out []string
-	for _, field := range strings.Fields(clip(command, 400)) {
+	for field := range strings.FieldsSeq(clip(command, 400)) {
 		field = strings.Trim(field, `"'();&|`)
 		if strings.HasPrefix(field, "-") || strings.Contains(field, "=") {
 			continue
@@ -78,7 +79,7 @@ func askedWords(q ConsentQuestion) asking {
 	for _, row := range actForms {
 		if a.mentions(row.any) {
 			for _, form := range row.forms {
-				a.add(form, kindTail)
+				a.add(form, kindTopic)
 			}
 			for _, verb := range row.verbs {
 				a.verb(verb)
@@ -86,19 +87,34 @@ func askedWords(q ConsentQuestion) asking {
 		}
 	}
 	for t := range a.acts {
-		a.add([]string{t}, kindTail)
+		a.add([]string{t}, kindTopic)
 		a.add([]string{"run", "the", t}, kindYes)
 	}
+	a.numbers(hearWords(q.Text).tokens)
 	return a
 }
 
+// numbers lets a reply repeat a number of the question, written or spelled, and no other.
+func (a *asking) numbers(ours []string) {
+	for _, row := range numberForms {
+		if !slices.ContainsFunc(row, func(form []string) bool { return slices.Contains(ours, form[0]) }) {
+			continue
+		}
+		for _, form := range row {
+			a.add(form, kindTopic)
+			a.add([]string{"all", form[0]}, kindTopic)
+			a.add([]string{"all", "of", "the", form[0]}, kindTopic)
+		}
+	}
+}
+
 func (a *asking) add(tokens []string, kind phraseKind) {
-	a.book[tokens[0]] = append(a.book[tokens[0]], phrase{tokens, kind})
+	a.book[tokens[0]] = append(a.book[tokens[0]], newPhrase(tokens, kind))
 }
 
 // verb lets a reply say the act itself: "install it". The bare verb only follows a yes.
 func (a *asking) verb(verb string) {
-	a.add([]string{verb}, kindTail)
+	a.add([]string{verb}, kindTopic)
 	for _, object := range []string{"it", "that", "this", "them"} {
 		a.add([]string{verb, object}, kindYes)
 	}
@@ -121,17 +137,22 @@ func (a asking) mentions(words map[string]bool) bool {
 // at calls take for what of the question the tokens begin with.
 func (a asking) at(tokens []string, take func(length int, kind phraseKind)) {
 	a.book.at(tokens, take)
-	for _, n := range []int{a.machine(tokens), a.on(tokens)} {
+	for t := range a.acts {
+		if soundsLike(tokens[0], t) {
+			take(1, kindTopic)
+		}
+	}
+	for _, n := range []int{a.machine(tokens), a.after(tokens, "on"), a.after(tokens, "tell"), a.after(tokens, "let")} {
 		if n > 0 {
-			take(n, kindCalled)
+			take(n, kindTopic)
 		}
 	}
 }
 
-// on is the length of "on bigpc" at the front, or 0.
-func (a asking) on(tokens []string) int {
+// after is the length of "on bigpc" or "on the laptop" at the front, or 0.
+func (a asking) after(tokens []string, word string) int {
 	at := 0
-	for at < len(tokens) && (tokens[at] == "on" || at > 0 && tokens[at] == "the") {
+	for at < len(tokens) && (at == 0 && tokens[at] == word || at == 1 && tokens[at] == "the") {
 		at++
 	}
 	if at == 0 || at == len(tokens) {
@@ -143,15 +164,17 @@ func (a asking) on(tokens []string) int {
 	return 0
 }
 
-// machine is the length of the machine's name at the front, however its parts are spaced, or 0.
+// machine is the length of the machine's name at the front, however its parts are spaced and its letters
+// spelled ("big pea sea"), or 0.
 func (a asking) machine(tokens []string) int {
 	joined := ""
 	for n, t := range tokens[:min(len(tokens), maxNameTokens)] {
+		if letter, ok := letterNames[t]; ok && n > 0 {
+			t = letter
+		}
 		joined += t
-		for _, name := range a.machines {
-			if name == joined {
-				return n + 1
-			}
+		if slices.Contains(a.machines, joined) {
+			return n + 1
 		}
 	}
 	return 0
@@ -163,10 +186,10 @@ func (a asking) named(tokens []string) bool {
 		if a.acts[t] || a.machine(tokens[i:]) > 0 {
 			return true
 		}
-		for _, p := range a.book[t] {
-			if p.kind == kindTail && startsWith(tokens[i:], p.tokens) {
-				return true
-			}
+		found := false
+		a.book.at(tokens[i:], func(int, phraseKind) { found = true })
+		if found {
+			return true
 		}
 	}
 	return false
@@ -196,26 +219,4 @@ func setOf(list string) map[string]bool {
 		set[w] = true
 	}
 	return set
-}
-
-// An actForm is an act with the words in which a caller may repeat it.
-type actForm struct {
-	any   map[string]bool // words of the question that mean the act
-	verbs []string        // English verbs
-	forms [][]string      // other words
-}
-
-// actForms are acts that agents often ask for. Set once.
-var actForms = []actForm{
-	{setOf("install add ci i"), []string{"install"}, phraseList("the install, the installation, installation, installing, installieren, installier, installiere, installer, installe, installation, instala, instalar, instálalo, installa, installare, instale, installeren, installeer, zainstaluj, instalacja, kur, yükle, installera, установи, установку, ثبت, التثبيت, इंस्टॉल, इंस्टॉल करो, इंस्टॉल कर दो, インストール, インストールして, インストールしてください, 安装, 安装吧, 安裝, 설치해, 설치, 설치해 줘, 설치해 주세요")},
-	{setOf("test tests pytest check"), []string{"test"}, phraseList("the tests, tests, test, tests laufen, die tests, les tests, las pruebas, los tests, i test, os testes, de tests, testy, testleri, testerna, тесты, الاختبارات, टेस्ट, テスト, テストを, 测试, 測試, 테스트, 테스트를")},
-	{setOf("build make compile"), []string{"build", "compile"}, phraseList("the build, bauen, baue, compile, compilar, compila, bouwen, zbuduj, derle, bygg, собери, сборку, ビルド, ビルドして, 构建, 编译, 빌드, 빌드해")},
-	{setOf("push"), []string{"push"}, phraseList("the push, pushen, pushe, pousse, pushea, haz push, pushear, fai push, faz push, wypchnij, gönder, pusha, пуш, пушь, пушни, プッシュ, プッシュして, 推送, 推送吧, 푸시, 푸시해, 푸시해 줘")},
-	{setOf("commit"), []string{"commit"}, phraseList("the commit, committen, commite, committe, commitea, コミット, コミットして, 提交, 提交吧, коммит, коммить, 커밋, 커밋해")},
-	{setOf("merge"), []string{"merge"}, phraseList("the merge, mergen, fusionne, fusiona, マージ, マージして, 合并, 合併, слей, 머지, 병합")},
-	{setOf("curl wget fetch download pull clone"), []string{"download", "fetch", "pull", "clone"}, phraseList("the download, herunterladen, lade es herunter, télécharge, descarga, descárgalo, scarica, scaricalo, baixa, baixar, download, pobierz, indir, ladda ner, скачай, скачивай, ダウンロード, ダウンロードして, 下载, 下載, 다운로드")},
-	{setOf("edit files change patch write"), []string{"edit", "change", "write", "apply", "patch", "save"}, phraseList("the files, the file, files, file, those files, these files, the patch, ändern, ändere es, die dateien, die datei, modifie, les fichiers, le fichier, los archivos, el archivo, i file, os arquivos, zmień, pliki, dosyaları, filerna, файлы, ファイル, 文件, 修改, 파일")},
-	{setOf("restart reboot"), []string{"restart"}, phraseList("the restart, neu starten, neustarten, redémarre, reinicia, riavvia, reinicie, herstart, starta om, перезапусти, 再起動, 重启, 재시작")},
-	{setOf("deploy"), []string{"deploy"}, phraseList("the deploy, the deployment, deployen, déploie, despliega, デプロイ, 部署, 배포")},
-	{setOf("rm delete remove del unlink"), []string{"delete", "remove"}, phraseList("löschen, lösche es, supprime, borra, bórralo, elimina, apaga, usuń, sil, ta bort, удали, удаляй, 削除, 削除して, 删除, 삭제, 삭제해")},
 }

@@ -1,12 +1,12 @@
 package handoff
 
 // denyWords deny in whatever language the rest of the reply is. Set once.
-var denyWords = phraseList(
+var denyWords = wordsByFirst(
 	// English, with the forms of not that transcripts have
 	`no, nope, nah, nay, noo, nuh, not, never, none, neither, nor, nothing, cannot, dont, don t, dont you, doesnt, doesn t, didnt, wont, won t, cant, can t, shouldnt, wouldnt, couldnt, mustnt, neednt, isnt, arent, wasnt, werent, hasnt, havent, hadnt, aint,
-	stop, cancel, canceled, cancelled, abort, aborted, reject, rejected, deny, denied, decline, declined, refuse, refused, forbid, forbidden, disallow, disallowed, disapprove, prohibit, veto, negative, nevermind, skip, skip it, leave it, forget it, forget about it, scrap that, scratch that, drop it, kill it, call it off, back off, block it, undo, revoke`,
+	stop, cancel, canceled, cancelled, abort, aborted, reject, rejected, deny, denied, decline, declined, refuse, refused, forbid, forbidden, disallow, disallowed, disapprove, prohibit, veto, negative, nevermind, skip, skip it, leave it, forget it, forget about, keep it, keep the, keep that, keep them, hands off, dead body, in your dreams, scrap that, scratch that, drop it, kill it, call it off, back off, block it, undo, revoke`,
 	// German
-	`nein, nee, nö, ne, nicht, nichts, nix, nie, niemals, kein, keine, keinen, keinesfalls, keineswegs, stopp, abbrechen, abbruch, ablehnen, abgelehnt, lehne, verboten, verweigern, verweigert, untersagt, lass das, lass mal, lass es sein, lass es bleiben, lass sein, lassen sie das, vergiss es, bloß, aufhören, hör auf, ungern`,
+	`nein, nee, nö, ne, nicht, nichts, nix, nie, niemals, kein, keine, keinen, keinesfalls, keineswegs, stopp, abbrechen, abbruch, ablehnen, abgelehnt, lehne, verboten, verweigern, verweigert, untersagt, lass das, lass mal, lass es sein, lass es bitte, lass es bleiben, lass es gut sein, lass die finger, lass sein, lassen sie das, vergiss es, bloß, aufhören, hör auf, ungern`,
 	// French
 	`non, nan, pas, jamais, aucun, aucune, rien, arrête, arrêtez, arrête toi, annule, annulez, annuler, refuse, refusé, refuser, refuses, rejette, interdit, laisse tomber, oublie, oubliez, nullement`,
 	// Spanish, Portuguese, Italian
@@ -35,18 +35,18 @@ var denyWords = phraseList(
 )
 
 // holdWords ask for time. They keep the question open, whatever else is said. Set once.
-var holdWords = phraseList(
+var holdWords = wordsByFirst(
 	`wait, waiting, hold, hold on, hold off, holdup, hang on, hang, pause, later, moment, minute, second, sec, secs, tick, jiffy, yet, slow, slowly, whoa, careful, actually, think about, let me think, let me check, let me look, check first, tomorrow, afterwards, but, although, however, except, unless, until, before, maybe, perhaps, easy, hesitate, postpone, delay`,
-	`warte, warten, wart, wartet, halt, moment, momentchen, augenblick, sekunde, minute, später, nachher, gleich, langsam, vorsicht, aber nur, vielleicht, erst, noch, gedulde, morgen, bevor`,
+	`warte, warten, wart, wartet, halt, moment, momentchen, augenblick, sekunde, minute, später, nachher, gleich, langsam, vorsicht, aber nur, vielleicht, erst, noch, gedulde, morgen, bevor, na ja, naja, nun ja, jein, jaja`,
 	`attends, attendez, attendre, attend, instant, seconde, plus tard, doucement, minute, patiente, patientez, peut être, avant, tout à l'heure, bientôt, demain, sauf`,
 	`espera, espere, espérate, aguanta, aguarda, aguarde, momento, momentito, minuto, minutito, segundo, segundito, después, más tarde, despacio, para, todavía, aún, quizá, quizás, tal vez, antes, mañana, pero, excepto, salvo, cuidado,
 	calma, peraí, pera, espera aí, instante, minutinho, segundinho, depois, mais tarde, devagar, ainda, talvez, amanhã, porém, exceto, exceptuando,
 	aspetta, aspetti, aspettate, attenda, attendi, attimo, un attimo, secondo, dopo, più tardi, piano, ancora, forse, domani, però, tranne, eccetto, fermi, un minuto, magari`,
-	`wacht, wachten, momentje, ogenblik, seconde, minuutje, straks, later, rustig, misschien, eerst, nog, morgen, tenzij, voordat,
+	`wacht, wachten, nou ja, momentje, ogenblik, seconde, minuutje, straks, later, rustig, misschien, eerst, nog, morgen, tenzij, voordat,
 	vänta, väntar, stanna, ett ögonblick, ögonblick, sekund, minut, senare, sakta, försiktigt, kanske, först, imorgon, men, innan, utom, avvakta, lugn`,
 	`czekaj, poczekaj, zaczekaj, poczekajcie, chwila, chwilę, chwileczkę, moment, momencik, sekunda, sekundę, minutę, później, potem, powoli, ostrożnie, może później, być może, najpierw, jeszcze, jutro, ale, zanim, chyba`,
 	`bekle, bekleyin, dakika, saniye, bir an, sonra, yavaş, henüz, belki, yarın, ama, fakat, ancak, dikkat`,
-	`подожди, подождите, погоди, погодите, обожди, ждите, жди, секунду, секундочку, минуту, минутку, минуточку, момент, моментик, потом, позже, попозже, рано, осторожно, тихо, может быть, наверное, возможно, сначала, сперва, завтра, но, пока, кроме, постой, постойте, притормози, еще`,
+	`да ну, ну да ну да, подожди, подождите, погоди, погодите, обожди, ждите, жди, секунду, секундочку, минуту, минутку, минуточку, момент, моментик, потом, позже, попозже, рано, осторожно, тихо, может быть, наверное, возможно, сначала, сперва, завтра, но, пока, кроме, постой, постойте, притормози, еще`,
 	`انتظر, انتظري, انتظروا, لحظة, لحظه, لحظات, دقيقة, ثانية, ثواني, مهلا, لاحقا, فيما بعد, بعدين, بعد, استنى, استني, ربما, يمكن, لكن, ولكن, قبل, أولا, غدا, بكرة, تمهل, اصبر`,
 	`रुको, रुकिए, रुक, रुकना, रुकें, ठहरो, ठहरिए, ठहरें, एक मिनट, मिनट, सेकंड, क्षण, बाद, बाद में, शायद, पहले, लेकिन, मगर, पर अभी, कल, धीरे, इंतज़ार, थोड़ा, ruko, rukiye, thehro, baad mein, shayad, lekin`,
 	`待, まって, まった, ちょっと, 少々, しばらく, 後で, あとで, あとに, まだ, 先に, たぶん, 多分, かも, でも, けど, もう少し, 一旦, いったん, タイム, ストップ`,

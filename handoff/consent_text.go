@@ -33,6 +33,10 @@ func hearWords(text string) heardWords {
 		r = foldWidth(r)
 		switch {
 		case unicode.Is(unicode.Cf, r), isAccent(r):
+		case r == '%':
+			end()
+			h.add("percent", apart)
+			apart = true
 		case isDense(r):
 			end()
 			h.add(string(foldDense(r)), apart)
@@ -97,12 +101,12 @@ func (h heardWords) weight() int {
 
 // has tells whether one of the phrases stands in a reply: words anywhere, characters of a dense script
 // only without a mark between them.
-func (h heardWords) has(phrases [][]string) bool {
-	for at := range h.tokens {
+func (h heardWords) has(phrases map[string][][]string) bool {
+	for at, first := range h.tokens {
 		if h.polite(at) {
 			continue
 		}
-		for _, p := range phrases {
+		for _, p := range phrases[first] {
 			if h.hasAt(at, p) {
 				return true
 			}
