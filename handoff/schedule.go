@@ -333,7 +333,7 @@ func (s *schedule) note(w *pacedWork, text string) {
 }
 
 func (s *schedule) question(e questionEvent) {
-	if slices.ContainsFunc(s.questions, func(q *askedQuestion) bool { return q.id == e.id }) {
+	if s.openQuestion(e.id) != nil {
 		return
 	}
 	if len(s.questions) >= maxOpenQuestions {
@@ -351,7 +351,6 @@ func (s *schedule) closeQuestion(id QuestionID) {
 		}
 		return q.id == id
 	})
-	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool { return f.question == id && id != "" })
 }
 
 func (s *schedule) work(id string) *pacedWork {

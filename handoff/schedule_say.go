@@ -96,17 +96,17 @@ func (s *schedule) said(e Said) {
 		return
 	}
 	s.flights = slices.Delete(s.flights, i, i+1)
-	switch {
-	case f.class == classSpeakable:
+	switch f.class {
+	case classSpeakable:
 		s.spoke = s.now
 		return
-	case f.question != "":
+	case classUrgent:
 		s.asked = s.now
-		for _, q := range s.questions {
-			if q.id == f.question {
-				q.at = s.now
-			}
+		q := s.openQuestion(f.question)
+		if q == nil {
+			return
 		}
+		q.at = s.now
 	}
 	s.emit(scheduleEffect{act: doGiven, class: f.class, id: e.ID, works: f.works, question: f.question, at: e.At, cut: e.Cut})
 }
@@ -114,8 +114,11 @@ func (s *schedule) said(e Said) {
 // expire gives up what nobody confirmed: something speakable is lost, an outcome is said once more.
 func (s *schedule) expire() {
 	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
-		if f.class != classSpeakable || s.now.Sub(f.at) < flightWait {
+		switch {
+		case s.now.Sub(f.at) < flightWait || f.class == classFinal:
 			return false
+		case f.class == classUrgent:
+			return s.openQuestion(f.question) == nil
 		}
 		s.lost++
 		s.counts.lost++
@@ -163,11 +166,17 @@ func (s *schedule) askQuestions() {
 		q.times++
 		q.at, s.asked = s.now, s.now
 		s.counts.questions++
-		if w := s.work(q.work); w != nil {
-			w.heard(s.now)
-		}
 		s.say(&flight{class: classUrgent, question: q.id, text: q.text})
 	}
+}
+
+// openQuestion finds a question that waits for the caller.
+func (s *schedule) openQuestion(id QuestionID) *askedQuestion {
+	i := slices.IndexFunc(s.questions, func(q *askedQuestion) bool { return q.id == id })
+	if i < 0 {
+		return nil
+	}
+	return s.questions[i]
 }
 
 // tellFinals tells all outcomes that wait as one utterance.

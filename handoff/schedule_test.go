@@ -215,3 +215,53 @@ func TestBeats(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestScheduleBounds holds that nothing grows without end, and that no outcome is lost to a bound.
+func TestScheduleBounds(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := newSchedule(LevelChatty)
+	settled := map[string]int{}
+	give := func(e scheduleEvent) {
+		for _, x := range s.step(now, e) {
+			if x.act == doGiven || x.act == doKeep {
+				for _, id := range x.works {
+					settled[id]++
+				}
+			}
+		}
+	}
+	give(Quiet{On: false})
+	for i := range 2 * maxPaced {
+		id := "w" + strconv.Itoa(i)
+		give(beganEvent{id: id, server: "bigpc", answered: true})
+		give(lookupEvent{id: "r" + id})
+		give(questionEvent{id: QuestionID("q" + id), work: id, text: "May I?"})
+		for range maxPacedNotes + 2 {
+			give(remarkEvent{id, "Something."})
+		}
+	}
+	if s.counts.notes != maxPaced*maxPacedNotes {
+		t.Errorf("%d notes", s.counts.notes)
+	}
+	if len(s.works) != maxPaced || len(s.lookups) != maxLookups || len(s.questions) != maxOpenQuestions || s.counts.overflow == 0 {
+		t.Errorf("%d works, %d lookups, %d questions, %d refused", len(s.works), len(s.lookups), len(s.questions), s.counts.overflow)
+	}
+	for _, w := range s.works {
+		if len(w.remarks) > maxHeldRemarks {
+			t.Fatalf("%d remarks held", len(w.remarks))
+		}
+	}
+	const finals = 3 * maxFlights * maxHeldFinals
+	for i := range finals {
+		give(outcomeEvent{rec: Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: OutcomeResult, Text: "Done."}})
+		if len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
+			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.flights))
+		}
+	}
+	give(CallEnded{})
+	for i := range finals {
+		if id := "w" + strconv.Itoa(i); settled[id] != 1 {
+			t.Fatalf("outcome of %s settled %d times", id, settled[id])
+		}
+	}
+}
