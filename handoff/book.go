@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 )
 
@@ -27,6 +28,9 @@ type book struct {
 	stickies  map[stickyKey]Sticky         // Guarded by mu: valid if loaded
 	loaded    bool                         // Guarded by mu
 	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
+	orphaned  map[string]bool              // Guarded by mu: works that no call hears of
+	lines     map[string]*line             // Guarded by mu: what the ledger is told, by record id
+	calls     []*call                      // Guarded by mu: open calls, oldest first
 }
 
 // stickyKey says where a sticky thread counts.
@@ -45,8 +49,9 @@ func keyOf(t Target) stickyKey { return stickyKey{t.Server, t.Project} }
 // openQuestion is a question that waits for the caller, with the agent that asked.
 type openQuestion struct {
 	shown    RecordQuestion
-	controls Controls // Set once
-	deciding bool     // Guarded by the book's mu: an answer is on its way
+	controls Controls  // Set once
+	deciding bool      // Guarded by the book's mu: an answer is on its way
+	heard    time.Time // Guarded by the book's mu: when the caller had heard it; zero before
 }
 
 func newBook() *book {
@@ -54,6 +59,8 @@ func newBook() *book {
 		works:     map[string]*work{},
 		questions: map[QuestionID]*openQuestion{},
 		stickies:  map[stickyKey]Sticky{},
+		orphaned:  map[string]bool{},
+		lines:     map[string]*line{},
 	}
 }
 
@@ -62,11 +69,14 @@ func (b *book) open(rec Record, w *work) {
 	b.mu.Lock()
 	if len(b.records) >= maxRecords {
 		if i := slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" }); i >= 0 {
+			delete(b.lines, b.records[i].ID)
 			b.records = slices.Delete(b.records, i, i+1)
 		}
 	}
 	b.records = append(b.records, &rec)
-	b.works[rec.ID] = w
+	if w != nil {
+		b.works[rec.ID], b.lines[rec.ID] = w, w.line
+	}
 	shown := rec.copy()
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: rec.ID, Record: &shown})
@@ -141,6 +151,7 @@ func (b *book) drop(id, itemID string) {
 func (b *book) ended(id string) {
 	b.mu.Lock()
 	delete(b.works, id)
+	delete(b.orphaned, id)
 	b.mu.Unlock()
 	b.closeQuestions(id)
 }
@@ -165,7 +176,7 @@ func (b *book) closeQuestion(id QuestionID) {
 }
 
 // closeQuestions takes away what a work asked and nobody answered yet.
-func (b *book) closeQuestions(id string) {
+func (b *book) closeQuestions(id string) []QuestionID {
 	b.mu.Lock()
 	var closed []QuestionID
 	for qid, q := range b.questions {
@@ -178,6 +189,16 @@ func (b *book) closeQuestions(id string) {
 	slices.Sort(closed)
 	for _, qid := range closed {
 		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: id, Closed: qid})
+	}
+	return closed
+}
+
+// questionHeard notes that the caller heard a question.
+func (b *book) questionHeard(id QuestionID, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.questions[id]; q != nil {
+		q.heard = at
 	}
 }
 
@@ -226,15 +247,15 @@ func (b *book) takeUnheard() []Record {
 	return out
 }
 
-// delivered marks records whose outcome was given.
-func (b *book) delivered(ids ...string) {
-	for _, id := range ids {
-		b.change(id, func(r *Record) {
-			if r.State == StatusCompleted {
-				r.State = StatusDelivered
-			}
-		})
-	}
+// delivered marks a record whose outcome was given. False means that it was marked before.
+func (b *book) delivered(id string) bool {
+	first := false
+	b.change(id, func(r *Record) {
+		if r.State == StatusCompleted {
+			r.State, first = StatusDelivered, true
+		}
+	})
+	return first
 }
 
 // sticky returns the sticky thread for a target, if the stickies were read.

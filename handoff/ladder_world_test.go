@@ -23,6 +23,9 @@ import (
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	down SERVER FROM TO               a resume there is unreachable then
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
+//	forgetful FROM TO                 the ledger is unreachable then
+//	entry ID STATUS SERVER THREAD TURN [OUTCOME]
+//	                                  what a former life left in the ledger; TURN is - for none
 //	queues THREAD                     its server has a queue
 //	returns THREAD OTHER              a resume gives back another thread
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. STEP is
@@ -33,27 +36,29 @@ type world struct {
 	t     *testing.T
 	began time.Time
 
-	servers  []string                     // Set once
-	titles   map[string]string            // Set once
-	attach   time.Duration                // Set once
-	patience time.Duration                // Set once; 0: the default
-	start    time.Duration                // Set once
-	fails    map[string]Code              // Set once
-	downs    map[string][2]time.Duration  // Set once
-	settles  map[string]string            // Set once
-	queues   map[string]bool              // Set once
-	returns  map[string]string            // Set once
-	plans    map[string][]string          // Set once
-	mu       sync.Mutex                   //
-	once     map[string]Code              // Guarded by mu
-	rungs    []rung                       // Guarded by mu
-	stickies map[string]Sticky            // Guarded by mu
-	created  int                          // Guarded by mu
-	turns    map[TurnID]*fakeTurn         // Guarded by mu
-	newest   map[string]*fakeTurn         // Guarded by mu: by thread
-	started  int                          // Guarded by mu
-	queue    map[string]string            // Guarded by mu: queued work, by thread
-	answers  map[QuestionID]chan Decision // Guarded by mu
+	servers   []string                     // Set once
+	titles    map[string]string            // Set once
+	attach    time.Duration                // Set once
+	patience  time.Duration                // Set once; 0: the default
+	start     time.Duration                // Set once
+	fails     map[string]Code              // Set once
+	downs     map[string][2]time.Duration  // Set once
+	settles   map[string]string            // Set once
+	queues    map[string]bool              // Set once
+	returns   map[string]string            // Set once
+	plans     map[string][]string          // Set once
+	mu        sync.Mutex                   //
+	once      map[string]Code              // Guarded by mu
+	rungs     []rung                       // Guarded by mu
+	stickies  map[string]Sticky            // Guarded by mu
+	created   int                          // Guarded by mu
+	turns     map[TurnID]*fakeTurn         // Guarded by mu
+	newest    map[string]*fakeTurn         // Guarded by mu: by thread
+	started   int                          // Guarded by mu
+	queue     map[string]string            // Guarded by mu: queued work, by thread
+	ledger    map[string]LedgerEntry       // Guarded by mu
+	forgetful [2]time.Duration             // Set once
+	answers   map[QuestionID]chan Decision // Guarded by mu
 }
 
 func newWorld(t *testing.T, text string) *world {
@@ -61,7 +66,7 @@ func newWorld(t *testing.T, text string) *world {
 		t: t, began: time.Now(), titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
 		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, queue: map[string]string{},
 		returns: map[string]string{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
-		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{},
+		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
 	}
 	for _, line := range lines(text) {
@@ -99,6 +104,10 @@ func (w *world) word(line string) {
 	case "down":
 		from, to, _ := strings.Cut(more, " ")
 		w.downs[first] = [2]time.Duration{w.duration(from), w.duration(to)}
+	case "forgetful":
+		w.forgetful = [2]time.Duration{w.duration(first), w.duration(more)}
+	case "entry":
+		w.addEntry(strings.Fields(rest))
 	case "settles":
 		w.settles[first] = more
 	case "queues":

@@ -27,6 +27,7 @@ type lane struct {
 // laneView is a lane as one waiting work sees it.
 type laneView struct {
 	mine    bool // the asking work holds it now
+	holder  string
 	same    bool // the holder works for the same caller
 	turn    TurnID
 	control Controls
@@ -56,7 +57,7 @@ func (l *lanes) look(key, id string, c Caller) laneView {
 	if !slices.Contains(n.waiting, id) {
 		n.waiting = append(n.waiting, id)
 	}
-	return laneView{same: n.caller == c, turn: n.turn, control: n.control, target: n.target, title: n.title, changed: n.changed}
+	return laneView{holder: n.holder, same: n.caller == c, turn: n.turn, control: n.control, target: n.target, title: n.title, changed: n.changed}
 }
 
 // running tells those who wait which turn they could join; no turn: none for now.

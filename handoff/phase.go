@@ -72,6 +72,7 @@ const (
 	FactAnswerDue                   // the voice model has waited long enough for the answer
 	FactStop                        // the caller asked to stop the work
 	FactCallEnded                   // nobody listens any more
+	FactCallBack                    // another call of the caller listens
 	FactShutdown                    // the process ends
 	factCount
 )
@@ -82,7 +83,8 @@ var factNames = [factCount]string{
 	"out of line", "thread gone", "attach failed", "turn over",
 	"started", "merged", "start busy", "start refused", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
-	"answer due", "stop", "call ended", "shutdown",
+	"answer due", "stop", "call ended", "call back",
+	"shutdown",
 }
 
 // String returns the fact as tests and logs name it.

@@ -13,6 +13,9 @@ func (s State) Step(f Fact) (State, []Action) {
 		next, acts := s.answerEarly()
 		next.Alone = true
 		return next, acts
+	case FactCallBack:
+		s.Alone = false
+		return s, nil
 	case FactStop:
 		return s.stop()
 	case FactShutdown:
@@ -86,6 +89,8 @@ func (s State) steering(f Fact) (State, []Action) {
 		}
 		s.Phase = PhaseJoining
 		return s, []Action{ActJoin}
+	case FactStartRefused:
+		return s.end(OutcomeFailed)
 	case FactSteerUnknown:
 		return s.end(OutcomeUnknown)
 	}

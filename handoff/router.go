@@ -18,6 +18,9 @@ type Config struct {
 	Fleet     Fleet
 	Directory Directory
 	Stickies  Stickies
+	Ledger    Ledger      // nil: nothing is remembered of work beyond the process
+	Notifier  Notifier    // nil: nobody is told outside of calls
+	Updates   SpeechLevel // what callers hear of work until they say otherwise; "": milestones
 	Log       *zap.Logger // nil: none
 	Life      string      // names this life of the router in ids, [a-z0-9]; "": random
 
@@ -33,6 +36,9 @@ type Router struct {
 	fleet     Fleet                             // Set once
 	directory Directory                         // Set once
 	stickies  Stickies                          // Set once
+	ledger    Ledger                            // Set once; may be nil
+	notifier  Notifier                          // Set once; may be nil
+	level     SpeechLevel                       // Set once
 	log       *zap.Logger                       // Set once
 	life      string                            // Set once
 	patience  time.Duration                     // Set once
@@ -40,10 +46,12 @@ type Router struct {
 	jitter    func(time.Duration) time.Duration // Set once: shortens a pause by chance
 	lanes     *lanes                            // Set once; safe by itself
 
-	launch        chan job      // works and lookups for Run, which takes them at once; unbuffered
-	closing       chan struct{} // closed by Run when it takes no more
-	ids           atomic.Uint64 // the last id given
-	droppedOrders atomic.Uint64 // orders to works that were dropped
+	launch         chan job      // works and lookups for Run, which takes them at once; unbuffered
+	closing        chan struct{} // closed by Run when it takes no more
+	ids            atomic.Uint64 // the last id given
+	calls          atomic.Uint64 // calls served
+	droppedOrders  atomic.Uint64 // orders to works that were dropped
+	droppedRemarks atomic.Uint64 // speakable things that were never said
 
 	mu    sync.Mutex
 	books map[Caller]*book // Guarded by mu
@@ -62,6 +70,7 @@ func NewRouter(cfg Config) *Router {
 	}
 	return &Router{
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
+		ledger: cfg.Ledger, notifier: cfg.Notifier, level: cmp.Or(cfg.Updates, LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{},
 	}
@@ -73,6 +82,9 @@ func (r *Router) Run(ctx context.Context) error {
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	defer close(r.closing)
+	if r.ledger != nil {
+		jobs.Go(func() { r.revive(ctx) })
+	}
 	for {
 		select {
 		case j := <-r.launch:
@@ -92,6 +104,9 @@ func (r *Router) start(j job) bool {
 		return false
 	}
 }
+
+// callID names a call in the ledger.
+func (r *Router) callID() string { return r.life + "-call-" + itoa(int(r.calls.Add(1))) }
 
 // nextID returns an id that no other life of the router gives.
 func (r *Router) nextID() string {
@@ -152,7 +167,7 @@ func (r *Router) Stop(_ context.Context, c Caller, id string) error {
 	case w == nil:
 		return Fault(CodeNotPending, "", "the work has ended")
 	}
-	w.tell(FactStop)
+	w.order(order{fact: FactStop})
 	return nil
 }
 

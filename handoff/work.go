@@ -23,22 +23,29 @@ const seenWithin = 10 * time.Second
 // storeTimeout bounds a write to the store behind the caller's back.
 const storeTimeout = 5 * time.Second
 
-// commandQueue bounds what a work is told from outside (stop, call ended). Both are told at most a few
-// times; when it is full, a repeated stop is dropped, which changes nothing.
-const commandQueue = 8
+// commandQueue bounds what a work is told from outside (stop, answer due, calls that end and begin). All
+// are told at most a few times; when it is full, what is dropped is counted: a stop can be repeated.
+const commandQueue = 16
+
+// An order is a fact from outside; with a call, that call hears of the work from here on.
+type order struct {
+	fact Fact
+	call *call
+}
 
 // A work is one handoff: the life of a codex request. Its goroutine is [work.run].
 type work struct {
 	r      *Router        // Set once
 	book   *book          // Set once: the caller's
 	caller Caller         // Set once
-	call   *call          // Set once: the call that asked
+	call   *call          // Owned by run: the call that hears of it, at first the one that asked
 	req    Request        // Set once
 	args   codexArguments // Set once
 	words  []string       // Set once: the caller's last words
 	id     string         // Set once: the record's id
 	log    *zap.Logger    // Set once
-	orders chan Fact      // FactStop and FactCallEnded, from any goroutine; bounded by commandQueue
+	orders chan order     // from any goroutine; bounded by commandQueue
+	line   *line          // Set once: what the ledger is told; may be nil
 	began  time.Time      // Set once
 
 	state    State     // Owned by run
@@ -57,7 +64,6 @@ type work struct {
 	rec      Record    // Owned by run: as last shown
 	held     string    // Owned by run: the newest message, held back while it may be the final one
 	reported idSet     // Owned by run: items whose end was reported, to tell those that are repeated
-	notes    int       // Owned by run: notes given
 	awaits   int       // Owned by run: how often a turn of somebody else was waited for
 	rejoins  int       // Owned by run: tries to come back since the turn last reported something
 	lost     time.Time // Owned by run: when the agent was lost; zero while it is there
@@ -84,10 +90,18 @@ type watch struct {
 	stop   context.CancelFunc // nil: none
 }
 
-// tell hands a fact to the work without waiting.
-func (w *work) tell(f Fact) {
+// newWork returns a work that does nothing before run.
+func (r *Router) newWork(id string, c Caller, b *book, heard *call) *work {
+	return &work{
+		r: r, book: b, caller: c, call: heard, id: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		orders: make(chan order, commandQueue), facts: make(chan func()), rec: Record{ID: id},
+	}
+}
+
+// order hands a fact to the work without waiting.
+func (w *work) order(o order) {
 	select {
-	case w.orders <- f:
+	case w.orders <- o:
 	default:
 		w.r.droppedOrders.Add(1)
 	}
@@ -107,8 +121,11 @@ func (w *work) run(ctx context.Context) {
 		select {
 		case fn := <-w.facts:
 			fn()
-		case f := <-w.orders:
-			w.step(f)
+		case o := <-w.orders:
+			if o.call != nil {
+				w.call = o.call
+			}
+			w.step(o.fact)
 		case <-due.C:
 			w.step(FactAnswerDue)
 		case <-w.unseen.C:
@@ -129,7 +146,17 @@ func (w *work) run(ctx context.Context) {
 
 // open does the first thing of the phase that the work begins in.
 func (w *work) open() {
-	w.do(ActResolve)
+	w.rec, _ = w.book.find(w.id)
+	switch w.state.Phase {
+	case PhaseSettling:
+		w.take(threadLane(w.target))
+		w.do(ActSettle)
+	case PhaseRejoining:
+		w.take(threadLane(w.target))
+		w.do(ActRejoin)
+	default:
+		w.do(ActResolve)
+	}
 }
 
 // detach lets go of what was attached for this work but the newest keep.
@@ -231,6 +258,7 @@ func (w *work) do(a Action) {
 		w.background(0, w.settle())
 	case ActFollow:
 		w.advance(StatusStarted)
+		w.line.started(w.turn)
 		w.follow()
 	case ActRejoin:
 		w.unfollow()
@@ -250,30 +278,35 @@ func (w *work) do(a Action) {
 func (w *work) speak(a Action) {
 	switch a {
 	case ActAnswerEarly:
-		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke}, "")
+		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke})
+		w.call.tell(answeredEvent{id: w.id})
 	case ActAnswerOutcome:
-		w.give(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk})
+		w.answerOutcome()
 	case ActTellWaiting:
-		w.call.say(Utterance{ID: w.id + "-b", Text: waitingMessage(w.rec, w.waits), Floor: FloorAsk}, "")
+		w.call.say(Utterance{ID: w.id + "-b", Text: waitingMessage(w.rec, w.waits), Floor: FloorAsk})
 	case ActTellMerged:
-		w.call.say(Utterance{ID: w.id + "-j", Text: mergedMessage(w.rec), Floor: FloorAsk}, "")
+		w.call.say(Utterance{ID: w.id + "-j", Text: mergedMessage(w.rec), Floor: FloorAsk})
 	case ActTellSilent:
-		w.call.say(Utterance{ID: w.id + "-s", Text: silentMessage(w.rec), Floor: FloorAsk}, "")
+		w.call.say(Utterance{ID: w.id + "-s", Text: silentMessage(w.rec), Floor: FloorAsk})
 	case ActTellOutcome:
-		w.give(Utterance{ID: w.id + "-m", Text: outcomeMessage(w.rec, w.fault), Floor: FloorAsk})
+		if !w.call.tell(outcomeEvent{rec: w.rec, fault: w.fault}) {
+			w.r.keep(w.caller, w.book, w.id)
+		}
 	case ActKeepOutcome:
-		w.book.keep(w.id)
+		w.r.keep(w.caller, w.book, w.id)
 	}
 }
 
-// give says the outcome; when the call has just ended it is kept for the next one.
-func (w *work) give(u Utterance) {
-	if !w.call.say(u, w.id) {
-		w.book.keep(w.id)
+// answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
+func (w *work) answerOutcome() {
+	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk}
+	gave := gaveEvent{utterance: u.ID, text: outcomeMessage(w.rec, w.fault), works: []string{w.id}}
+	if !w.call.say(u) || !w.call.tell(gave) {
+		w.r.keep(w.caller, w.book, w.id)
 	}
 }
 
-// advance moves the record forward. The ledger's writes belong here.
+// advance moves the record forward.
 func (w *work) advance(s Status) {
 	w.rec = w.book.change(w.id, func(r *Record) { r.State = s })
 }
@@ -297,6 +330,14 @@ func (w *work) finish() {
 		}
 	})
 	w.book.ended(w.id)
+	if codeOf(w.fault) == CodeShutdown && w.state.Outcome == OutcomeUnknown {
+		w.line.leave() // the next life of the process finds it and tells how it ended
+		return
+	}
+	w.line.completed(LedgerFacts{
+		ClientID: w.id, Target: w.target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+		Outcome: w.state.Outcome, Code: codeOf(w.fault), Spoken: w.rec.Spoken,
+	})
 }
 
 func codeOf(e *Error) Code {

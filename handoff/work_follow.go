@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// maxNotes bounds the silent notes of one handoff: a long turn must not flood the voice model's context.
-const maxNotes = 40
-
 // follow begins to watch the turn and tells those who wait that it runs.
 func (w *work) follow() {
 	w.unfollow()
@@ -67,7 +64,9 @@ func (w *work) watchTurn(ctx context.Context, number int, agent Agent, turn Turn
 // gone: the questions that were open come again when the agent is back, under other ids.
 func (w *work) gone(err error) {
 	w.held = ""
-	w.book.closeQuestions(w.id)
+	for _, id := range w.book.closeQuestions(w.id) {
+		w.call.tell(questionClosedEvent{id: id})
+	}
 	w.fail(FactAgentGone, err)
 }
 
@@ -77,6 +76,7 @@ func (w *work) update(u Update) {
 	switch u := u.(type) {
 	case ItemStarted:
 		w.flushRemark()
+		w.call.progress(doingEvent{id: w.id, kind: u.Item.Kind, text: u.Item.Text})
 		w.book.item(w.id, shownItem(u.Item, itemRunning))
 	case Delta:
 		w.book.delta(w.id, u.ItemID, u.Text)
@@ -88,6 +88,7 @@ func (w *work) update(u Update) {
 		w.question(u)
 	case QuestionClosed:
 		w.book.closeQuestion(u.ID)
+		w.call.tell(questionClosedEvent{id: u.ID})
 	case TurnEnded:
 		w.turnEnded(u)
 	}
@@ -116,16 +117,12 @@ func (w *work) itemDone(it Item) {
 	w.book.item(w.id, shownItem(it, state))
 }
 
-// flushRemark gives the message that was held back as a note: something came after it, so it was not the
-// final one. Before the request is answered nothing is noted, the answer comes first.
+// flushRemark reports the message that was held back: something came after it, so it was not the final one.
 func (w *work) flushRemark() {
-	words := w.held
-	w.held = ""
-	if words == "" || !w.state.Answered || w.notes >= maxNotes {
-		return
+	if w.held != "" {
+		w.call.progress(remarkEvent{id: w.id, text: w.held})
 	}
-	w.notes++
-	w.call.say(Utterance{ID: w.id + "-n" + itoa(w.notes), Text: remarkNote(w.rec, words)}, "")
+	w.held = ""
 }
 
 func (w *work) question(q Question) {
@@ -138,8 +135,7 @@ func (w *work) question(q Question) {
 		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
 	}
 	w.book.ask(shown, controls)
-	w.notes++
-	w.call.say(Utterance{ID: w.id + "-q" + itoa(w.notes), Text: questionMessage(w.rec, q), Floor: FloorAsk}, "")
+	w.call.tell(questionEvent{id: q.ID, work: w.id, text: questionMessage(w.rec, q)})
 }
 
 func (w *work) turnEnded(u TurnEnded) {

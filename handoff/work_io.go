@@ -75,6 +75,7 @@ func (w *work) resolved(fact Fact, t Target, why, title string) {
 		w.awaited = lane
 		fact = FactResolvedTaken
 	}
+	w.call.tell(beganEvent{id: w.id, server: t.Server, title: title, answered: w.state.Answered})
 	w.step(fact)
 }
 
@@ -188,7 +189,11 @@ func (w *work) asTurn() Turn {
 func (w *work) start() func(context.Context) func() {
 	agent, turn := w.attached.Agent, w.asTurn()
 	w.before = w.attached.Newest
+	write := w.dispatch()
 	return func(ctx context.Context) func() {
+		if err := write(ctx); err != nil {
+			return func() { w.fail(FactStartRefused, err) }
+		}
 		id, err := agent.Start(ctx, turn)
 		if err == nil {
 			return func() { w.acknowledged(id) }
@@ -207,6 +212,25 @@ func (w *work) start() func(context.Context) func() {
 			}
 		}
 		return func() { w.fail(FactStartRefused, e) }
+	}
+}
+
+// dispatch writes to the ledger that the words are about to be sent; without that they are not.
+func (w *work) dispatch() func(context.Context) error {
+	attempt := 1
+	if w.state.Again {
+		attempt = 2
+	}
+	line, facts := w.line, LedgerFacts{
+		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: w.target, Watermark: w.before,
+		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+	}
+	return func(ctx context.Context) error {
+		err := line.dispatch(ctx, attempt, facts)
+		if err != nil && retried(err) {
+			return Fault(CodeStoreDown, "", err.Error())
+		}
+		return err
 	}
 }
 

@@ -71,10 +71,18 @@ func (w *work) joinTurn(v laneView) {
 // whose fate is not known may not.
 func (w *work) steer() func(context.Context) func() {
 	v, prompt := w.joined, w.args.Prompt
+	w.before = v.turn
+	write := w.dispatch()
 	return func(ctx context.Context) func() {
+		if err := write(ctx); err != nil {
+			return func() { w.fail(FactStartRefused, err) }
+		}
 		err := v.control.Steer(ctx, v.turn, prompt)
 		if err == nil {
-			return func() { w.step(FactSteered) }
+			return func() {
+				w.call.tell(concernedEvent{id: v.holder})
+				w.step(FactSteered)
+			}
 		}
 		e := AsError(err)
 		switch e.Code {
@@ -122,9 +130,13 @@ func (w *work) queue() func(context.Context) func() {
 	agent, turn := w.attached.Agent, w.asTurn()
 	w.before = w.attached.Newest
 	queuer, ok := agent.(Queuer)
+	write := w.dispatch()
 	return func(ctx context.Context) func() {
 		if !ok {
 			return func() { w.step(FactNoQueue) }
+		}
+		if err := write(ctx); err != nil {
+			return func() { w.fail(FactStartRefused, err) }
 		}
 		err := queuer.Queue(ctx, turn)
 		if err == nil {

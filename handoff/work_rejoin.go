@@ -35,7 +35,7 @@ func (r *Router) pause(ctx context.Context, n int) bool {
 func (w *work) rejoin() func(context.Context) func() {
 	if w.lost.IsZero() {
 		w.lost = time.Now()
-		w.call.say(Utterance{ID: w.id + "-l", Text: lostNote(w.rec)}, "")
+		w.call.say(Utterance{ID: w.id + "-l", Text: lostNote(w.rec)})
 	}
 	target, until, first := w.target, w.lost.Add(w.r.patience), w.rejoins
 	w.rejoins++

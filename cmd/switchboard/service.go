@@ -92,7 +92,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	router = handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: s.store, Log: s.log.Named("handoff")})
+	router = handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Log: s.log.Named("handoff")})
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Media: p.Media, Log: s.log.Named("realtime"),
 	})
