@@ -49,7 +49,7 @@ type LedgerEntry struct {
 }
 
 // LedgerFacts are the words of an entry. A step replaces those that it has and leaves the others; only
-// dispatching always sets Watermark, because a fresh thread has none.
+// dispatching always sets Watermark and Turn, because a fresh thread has none.
 type LedgerFacts struct {
 	CallID    string // from [LedgerHash]: the call_id, for the log
 	ClientID  string // the [Turn.ID] that the start carries
@@ -105,28 +105,30 @@ type ledgerEdge struct {
 type ledgerWhen int
 
 const (
-	always    ledgerWhen = iota
-	own                  // only for who accepted the entry: nobody else knows that nothing was sent since
-	inherited            // only for who adopted it
+	always ledgerWhen = iota
+	own               // only for who made the entry: nobody else knows whether anything was sent since
 )
 
 // ledgerEdges are all ways, and there is no other table: the service, its Lua and the model check use this
-// one. Nothing leads to delivered but completed, nothing from there, and nothing back.
+// one. Nothing leads to delivered but completed, and nothing from there.
 var ledgerEdges = []ledgerEdge{
 	{from: "", to: StatusAccepted, when: own},
 	{from: "", to: StatusDispatching, when: own, attempts: []int{1}},
-	{from: "", to: StatusCompleted, when: own, outcomes: []Outcome{OutcomeFailed, OutcomeCancelled}},
+	// A store that came back empty is told again how far the work is; that starts nothing.
+	{from: "", to: StatusStarted, when: own},
+	{from: "", to: StatusCompleted, when: own, outcomes: []Outcome{
+		OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown}},
 	{from: StatusAccepted, to: StatusDispatching, when: own, attempts: []int{1}},
-	// An embedded store that was killed may have forgotten the last second, and so that it was sent.
-	{from: StatusAccepted, to: StatusStarted, when: inherited},
 	{from: StatusAccepted, to: StatusCompleted, outcomes: []Outcome{OutcomeFailed, OutcomeCancelled, OutcomeUnknown}},
 	{from: StatusDispatching, to: StatusDispatching, when: own, attempts: []int{2}},
 	{from: StatusDispatching, to: StatusStarted},
 	{from: StatusDispatching, to: StatusCompleted, outcomes: []Outcome{
 		// A result without a turn of its own: words added to running work.
 		OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown}},
+	// Acknowledged, and yet it never ran: the only way back.
+	{from: StatusStarted, to: StatusDispatching, when: own, attempts: []int{2}},
 	{from: StatusStarted, to: StatusCompleted, outcomes: []Outcome{
-		OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeUnknown}},
+		OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown}},
 	{from: StatusCompleted, to: StatusDelivered},
 }
 
@@ -137,10 +139,10 @@ var ledgerOrder = map[Status]int{
 
 // From returns the statuses that the step may leave, for an entry that its owner made or inherited; ""
 // means that there is none.
-func (s LedgerStep) From(isInherited bool) []Status {
+func (s LedgerStep) From(inherited bool) []Status {
 	var from []Status
 	for _, e := range ledgerEdges {
-		if e.allows(s, isInherited) {
+		if e.allows(s, inherited) {
 			from = append(from, e.from)
 		}
 	}
@@ -169,7 +171,7 @@ func (f LedgerFacts) bounded() LedgerFacts {
 func (f LedgerFacts) merge(s LedgerStep) LedgerFacts {
 	n := s.Set
 	if s.To == StatusDispatching {
-		f.Watermark = ""
+		f.Watermark, f.Turn = "", ""
 	}
 	return LedgerFacts{
 		CallID: cmp.Or(n.CallID, f.CallID), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),

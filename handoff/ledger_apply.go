@@ -21,11 +21,11 @@ const (
 )
 
 // allows reports whether the step may go this way.
-func (e ledgerEdge) allows(s LedgerStep, isInherited bool) bool {
+func (e ledgerEdge) allows(s LedgerStep, inherited bool) bool {
 	switch {
 	case e.to != s.To || s.Adopt:
 		return false
-	case e.when == own && isInherited, e.when == inherited && !isInherited:
+	case e.when == own && inherited:
 		return false
 	case e.attempts != nil && !slices.Contains(e.attempts, s.Attempt):
 		return false
@@ -116,7 +116,7 @@ func (e LedgerEntry) Judge(s LedgerStep) LedgerVerdict {
 		return LedgerTaken
 	case e.Status == s.To && (s.Attempt == 0 || s.Attempt == e.Attempt):
 		return LedgerSame
-	case slices.Contains(from, e.Status):
+	case slices.Contains(from, e.Status) && (s.Attempt == 0 || s.Attempt > e.Attempt):
 		return LedgerApplied
 	case slices.Contains(s.Past(), e.Status), e.Status == s.To && e.Attempt > s.Attempt:
 		return LedgerPast

@@ -62,7 +62,7 @@ func code(err error) handoff.Code {
 func TestLedgerTable(t *testing.T) {
 	const ok, past, bad = handoff.Code(""), handoff.CodeTakenOver, handoff.CodeInternal
 	table := map[handoff.Status][3][5]handoff.Code{ // to accepted, dispatching, started, completed, delivered
-		handoff.StatusAccepted:    {{ok, ok, bad, ok, bad}, {past, past, past, past, past}, {ok, bad, ok, ok, bad}},
+		handoff.StatusAccepted:    {{ok, ok, bad, ok, bad}, {past, past, past, past, past}, {ok, bad, bad, ok, bad}},
 		handoff.StatusDispatching: {{past, ok, ok, ok, bad}, {past, past, past, past, past}, {past, ok, ok, ok, bad}},
 		handoff.StatusStarted:     {{past, past, ok, ok, bad}, {past, past, past, past, past}, {past, past, ok, ok, bad}},
 		handoff.StatusCompleted:   {{past, past, past, ok, ok}, {past, past, past, past, past}, {past, past, past, ok, ok}},
@@ -96,7 +96,7 @@ func TestLedgerTable(t *testing.T) {
 
 func TestLedgerNothingThere(t *testing.T) {
 	for i, want := range []handoff.Code{
-		handoff.CodeNotFound, "", "", handoff.CodeNotFound, handoff.CodeNotFound, handoff.CodeNotFound,
+		handoff.CodeNotFound, "", "", "", "", handoff.CodeNotFound,
 	} {
 		s := aStep("a", ledgerStatuses[i])
 		s.New = i > 0
@@ -161,11 +161,21 @@ func TestLedgerAttempts(t *testing.T) {
 	if _, err := e.Apply(again); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
+	if late, err := entryAt(t, handoff.StatusStarted).Apply(again); err != nil || late.Turn != "" || late.Attempt != 2 {
+		t.Errorf("acknowledged, but it never ran: %+v, %v", late, err)
+	}
 	if _, err := e.Apply(aStep("a", handoff.StatusDispatching)); code(err) != handoff.CodeTakenOver {
 		t.Errorf("the first attempt after the second: %v", err)
 	}
+	second := e
+	if e, err = e.Apply(aStep("a", handoff.StatusStarted)); err != nil || e.Attempt != 2 {
+		t.Fatalf("started: %+v, %v", e, err)
+	}
+	if _, err := e.Apply(again); err == nil || second.Status != handoff.StatusDispatching {
+		t.Error("a second start was sent a second time")
+	}
 	again.Attempt = 3
-	if _, err := e.Apply(again); code(err) != handoff.CodeInternal {
+	if _, err := second.Apply(again); code(err) != handoff.CodeInternal {
 		t.Errorf("a third attempt: %v", err)
 	}
 }

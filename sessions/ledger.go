@@ -187,7 +187,7 @@ func ledgerArgs(step handoff.LedgerStep, name string) []any {
 	set("project", f.Target.Project, there)
 	set("thread", f.Target.Thread, there)
 	set("watermark", string(f.Watermark), step.To == handoff.StatusDispatching)
-	set("turn", string(f.Turn), false)
+	set("turn", string(f.Turn), step.To == handoff.StatusDispatching)
 	set("prompt", f.Prompt, false)
 	set("title", f.Title, false)
 	set("why", f.Why, false)

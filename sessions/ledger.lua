@@ -34,7 +34,7 @@ local function judge()
     return 'taken'
   elseif status == to and (attempt == '' or attempt == entry.attempt) then
     return 'same'
-  elseif among(from) then
+  elseif among(from) and (attempt == '' or tonumber(attempt) > tonumber(entry.attempt or 0)) then
     return 'applied'
   elseif among(beyond) or status == to and tonumber(entry.attempt) > tonumber(attempt) then
     return 'past'
