@@ -49,15 +49,16 @@ type site struct {
 // newSite writes the configuration: a voice model, and agent servers by name and address.
 func newSite(t *testing.T, voice, redis string, servers map[string]string) *site {
 	t.Helper()
-	text := fmt.Sprintf("model: {url: %q, name: scripted}\nservers:\n", voice)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nservers:\n", voice))
 	for name, at := range servers {
 		if strings.HasPrefix(at, "ws://") {
-			text += fmt.Sprintf("  - {name: %s, kind: codex, url: %q}\n", name, at)
+			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, url: %q}\n", name, at))
 		} else {
-			text += fmt.Sprintf("  - {name: %s, kind: codex, command: [%s]}\n", name, at)
+			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, command: [%s]}\n", name, at))
 		}
 	}
-	return &site{t: t, config: config(t, text), state: t.TempDir(), redis: redis}
+	return &site{t: t, config: config(t, text.String()), state: t.TempDir(), redis: redis}
 }
 
 // A child is Switchboard as a process of its own.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,24 @@ type farm struct {
 	world *machines.World
 	at    map[string]string // machine -> ws:// address
 	voice *voiceTap
+	taken atomic.Int64 // connections that the machines accepted
 }
+
+// A counted listener counts what it accepts.
+type counted struct {
+	net.Listener
+	taken *atomic.Int64
+}
+
+func (l counted) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.taken.Add(1)
+	}
+	return conn, err
+}
+
+func (f *farm) connections() int64 { return f.taken.Load() }
 
 // newFarm serves the machines and the voice until the test ends.
 //
@@ -44,7 +62,7 @@ func newFarm(t *testing.T) *farm {
 		}
 		f.at[m.Name] = "ws://" + l.Addr().String()
 		serving.Go(func() {
-			if err := f.world.Serve(ctx, m.Name, l); err != nil {
+			if err := f.world.Serve(ctx, m.Name, counted{l, &f.taken}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -92,8 +110,8 @@ func (f *farm) turns() map[string]int {
 	return count
 }
 
-// check holds what is always true, as the far ends count it: no work was begun twice, and no request was
-// answered twice.
+// check holds what is true at the end, as the far ends count it: no work was begun twice, and no request
+// was answered twice.
 func (f *farm) check(t *testing.T) {
 	t.Helper()
 	for prompt, n := range f.turns() {

@@ -108,16 +108,13 @@ func scriptedVoice(t *testing.T) modelPlan {
 		t.Fatal(err)
 	}
 	model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
-		var calls []simulator.Move
+		moves := simulator.Repeat(h) // what came in the meantime is said first
 		for _, text := range h.Texts {
 			if tool, args, ok := strings.Cut(text, " {"); ok {
-				calls = append(calls, simulator.Call{Tool: tool, Arguments: "{" + args})
+				moves = append(moves, simulator.Call{Tool: tool, Arguments: "{" + args})
 			}
 		}
-		if len(calls) > 0 {
-			return calls
-		}
-		return simulator.Repeat(h)
+		return moves
 	}}})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
