@@ -157,14 +157,14 @@ func (l *rtcLeg) Received() <-chan []byte { return l.received }
 
 // Send implements [leg].
 func (l *rtcLeg) Send(event []byte) bool {
-	if l.queued.Add(int64(len(event))) > sendBytes {
-		l.end(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
-		return false
-	}
 	select {
 	case <-l.closing:
 		return false
 	default:
+	}
+	if l.queued.Add(int64(len(event))) > sendBytes {
+		l.end(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
+		return false
 	}
 	select {
 	case l.queue <- event:
@@ -172,6 +172,19 @@ func (l *rtcLeg) Send(event []byte) bool {
 	default:
 		l.end(handoff.Fault(handoff.CodeSlowClient, "", "events"))
 		return false
+	}
+}
+
+// performs implements [performer].
+func (l *rtcLeg) performs() {}
+
+// Ended implements [ender].
+func (l *rtcLeg) Ended() *handoff.Error {
+	select {
+	case <-l.closing:
+		return l.reason
+	default:
+		return nil
 	}
 }
 

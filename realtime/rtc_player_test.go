@@ -13,9 +13,10 @@ import (
 
 // A deck plays a player by hand and writes down what follows, one short line each.
 type deck struct {
-	p    player
-	log  []string
-	bits []byte // all frames that were played
+	p     player
+	log   []string
+	heard []string // what the call was told of the sound: response, milliseconds, cut
+	bits  []byte   // all frames that were played
 }
 
 func newDeck() *deck { return &deck{p: newPlayer()} }
@@ -23,6 +24,10 @@ func newDeck() *deck { return &deck{p: newPlayer()} }
 func (d *deck) note(to string, events [][]byte) {
 	for _, e := range events {
 		r := gjson.ParseBytes(e)
+		if r.Get("type").String() == typePlayed {
+			d.heard = append(d.heard, fmt.Sprintf("%s %d %t", r.Get("response_id"), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
+			continue
+		}
 		var line strings.Builder
 		line.WriteString(to + " " + r.Get("type").String())
 		for _, field := range []string{"response_id", "item_id", "audio_end_ms", "error.event_id"} {
