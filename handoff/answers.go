@@ -61,7 +61,7 @@ func place(rec Record) string {
 }
 
 func sayTitle(title string) string {
-	title = Speakable(title, 80)
+	title = strings.TrimSpace(strings.TrimSuffix(Speakable(title, 80), restOnPage))
 	if title = strings.TrimRight(title, "."); title == "" {
 		return "without a title"
 	}

@@ -30,6 +30,8 @@ type book struct {
 	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
 	orphaned  map[string]bool              // Guarded by mu: works that no call hears of
 	lines     map[string]*line             // Guarded by mu: what the ledger is told, by record id
+	level     SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
+	serial    int                          // Guarded by mu: questions asked so far
 	calls     []*call                      // Guarded by mu: open calls, oldest first
 }
 
@@ -157,11 +159,14 @@ func (b *book) ended(id string) {
 }
 
 // ask shows a question.
-func (b *book) ask(q RecordQuestion, controls Controls) {
+func (b *book) ask(q RecordQuestion, controls Controls) RecordQuestion {
 	b.mu.Lock()
+	b.serial++
+	q.Label = "q" + itoa(b.serial)
 	b.questions[q.ID] = &openQuestion{shown: q, controls: controls}
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventQuestion, Handoff: q.Handoff, Question: &q})
+	return q
 }
 
 // closeQuestion takes a question away; somebody answered it, or it was withdrawn.

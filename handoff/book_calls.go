@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -71,4 +72,30 @@ func (b *book) setLine(id string, l *line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lines[id] = l
+}
+
+// running returns the records of works that have not ended, oldest first.
+func (b *book) running() []Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Record
+	for _, rec := range b.records {
+		if b.works[rec.ID] != nil {
+			out = append(out, rec.copy())
+		}
+	}
+	return out
+}
+
+// updates returns what the caller wants to hear, or what the settings say.
+func (b *book) updates(otherwise SpeechLevel) SpeechLevel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return cmp.Or(b.level, otherwise)
+}
+
+func (b *book) setUpdates(l SpeechLevel) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.level = l
 }

@@ -1,15 +1,6 @@
 package handoff
 
-import (
-	"sync"
-	"time"
-)
-
-// Bounds of what a call remembers.
-const (
-	maxWords    = 6    // last utterances of the caller, given to the agent as context
-	maxWordSize = 2000 // bytes of one
-)
+import "sync"
 
 // Bounds of a call's inbox: reports of what works do on the way are refused first, they are on the page
 // and in the thread. Answers, questions and outcomes are few, bounded by the works that are open, and
@@ -96,35 +87,4 @@ func (c *call) end() []func(*serving) {
 	fns := c.inbox
 	c.inbox = nil
 	return fns
-}
-
-// lastWords are the caller's last words and when they began to speak.
-type lastWords struct {
-	words []string
-	spoke time.Time // the newest beginning of anything they said
-	typed bool      // the newest words were typed
-}
-
-// add takes a finalized utterance.
-func (h *lastWords) add(e Heard, now time.Time) {
-	began := e.Began
-	if began.IsZero() {
-		began = now
-	}
-	h.began(began)
-	if e.Text == "" {
-		return
-	}
-	h.typed = e.Typed
-	h.words = append(h.words, clip(e.Text, maxWordSize))
-	if n := len(h.words) - maxWords; n > 0 {
-		h.words = h.words[n:]
-	}
-}
-
-// began notes that the caller began to speak.
-func (h *lastWords) began(at time.Time) {
-	if at.After(h.spoke) {
-		h.spoke = at
-	}
 }

@@ -147,6 +147,17 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	case "command":
 		w.record("agent", a.name(), "runs "+text)
 		return yield(ItemDone{Item{ID: item, Kind: ItemCommand, Text: text, Exit: new(0)}}, nil)
+	case "again": // what was finished before comes again under its ids
+		for i, old := range turn.plan {
+			_, done, _ := strings.Cut(strings.TrimSpace(old), " ")
+			if words, ok := strings.CutPrefix(done, "message "); ok && !yield(ItemDone{Item{ID: fmt.Sprintf("%s-item-%d", turn.id, i), Kind: ItemMessage, Text: words}}, nil) {
+				return false
+			}
+		}
+		return true
+	case "long":
+		w.end(turn)
+		return yield(TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
 	case "ask":
 		return a.ask(ctx, turn, QuestionID(item), text, yield)
 	case "gone":

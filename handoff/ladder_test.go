@@ -125,6 +125,10 @@ func (p *player) perform(line string) {
 		p.voice.events <- Heard{Text: rest, Began: time.Now()}
 	case "spoke":
 		p.voice.events <- Spoke{At: time.Now()}
+	case "quiet":
+		p.voice.events <- Quiet{On: rest == "on"}
+	case "join":
+		p.world.join(rest)
 	case "lose":
 		p.world.lose(rest)
 	case "hangup":

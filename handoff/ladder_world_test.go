@@ -22,6 +22,8 @@ import (
 //	once WHAT CODE                    the same, the first time only
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	down SERVER FROM TO               a resume there is unreachable then
+//	sessions N                        lists have many more than one
+//	dead SERVER                       lists do not reach it
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
@@ -37,6 +39,8 @@ type world struct {
 	began time.Time
 
 	servers   []string                     // Set once
+	many      int                          // Set once: sessions that a list has beside the first
+	dead      string                       // Set once: a machine that lists do not reach
 	titles    map[string]string            // Set once
 	attach    time.Duration                // Set once
 	patience  time.Duration                // Set once; 0: the default
@@ -108,6 +112,10 @@ func (w *world) word(line string) {
 		w.forgetful = [2]time.Duration{w.duration(first), w.duration(more)}
 	case "entry":
 		w.addEntry(strings.Fields(rest))
+	case "sessions":
+		w.many = len(first) * 40
+	case "dead":
+		w.dead = first
 	case "settles":
 		w.settles[first] = more
 	case "queues":
@@ -177,10 +185,10 @@ func (w *world) Resolve(_ context.Context, _ Caller, t Target) (Target, error) {
 		return Target{}, err
 	}
 	name, project, _ := strings.Cut(t.Server, "/")
-	if slices.Contains(w.servers, name) {
+	if slices.Contains(w.names(), name) {
 		return Target{Server: name, Project: project, Thread: t.Thread}, nil
 	}
-	return Target{}, &Error{Code: CodeUnknownServer, Subject: t.Server, Choices: w.servers}
+	return Target{}, &Error{Code: CodeUnknownServer, Subject: t.Server, Choices: w.names()}
 }
 
 func (w *world) Attach(ctx context.Context, t Target) (Attached, error) {
@@ -213,6 +221,19 @@ func (w *world) Create(ctx context.Context, t Target) (Attached, error) {
 	t.Thread = fmt.Sprintf("fresh-%d", w.created)
 	w.mu.Unlock()
 	return w.attached(t), nil
+}
+
+// join adds a machine.
+func (w *world) join(server string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.servers = append(slices.Clone(w.servers), server)
+}
+
+func (w *world) names() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.servers
 }
 
 // lose makes a thread one that does not exist any more.
@@ -296,14 +317,25 @@ func (w *world) Clear(_ context.Context, _ Caller, t Target) error {
 
 func (w *world) Servers(context.Context, Caller) []ServerInfo {
 	var out []ServerInfo
-	for _, s := range w.servers {
-		out = append(out, ServerInfo{Name: s, Kind: "codex", Health: HealthUp})
+	for _, s := range w.names() {
+		health := HealthUp
+		if s == w.dead {
+			health = HealthDown
+		}
+		out = append(out, ServerInfo{Name: s, Kind: "codex", Health: health})
 	}
 	return out
 }
 
 func (w *world) Sessions(context.Context, Caller, SessionQuery) (SessionList, error) {
-	return SessionList{Items: []SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Age: "5 minutes ago", Status: SessionIdle}}}, nil
+	list := SessionList{Items: []SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Age: "5 minutes ago", Status: SessionIdle}}}
+	for i := range w.many {
+		list.Items = append(list.Items, SessionInfo{ID: fmt.Sprintf("thread-%04d", i), Title: strings.Repeat("long title ", 9), Server: "bigpc", Age: "yesterday"})
+	}
+	if w.dead != "" {
+		list.Errors = []ServerProblem{{Server: w.dead, Code: CodeUnreachable, Message: w.dead + " is not answering."}}
+	}
+	return list, nil
 }
 
 func (w *world) Read(_ context.Context, _ Caller, t Target, _ int) (Transcript, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.uber.org/zap"
 )
@@ -21,7 +22,7 @@ type serving struct {
 
 	seen     idSet            // Owned by Serve: call ids of requests, to tell one that is delivered twice
 	works    map[string]*work // Owned by Serve: works whose outcome this call hears
-	heard    lastWords       // Owned by Serve
+	heard    *hearing         // Set once; safe by itself
 	schedule *schedule        // Owned by Serve
 	wake     timer            // Owned by Serve: the schedule's
 }
@@ -30,9 +31,10 @@ type serving struct {
 // go on under Run. Who ends the process ends Run first, so that open requests are answered, and the calls
 // after it.
 func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
+	book := r.book(c)
 	s := &serving{
-		r: r, id: r.callID(), caller: c, book: r.book(c), log: r.log.With(zap.String("principal", c.Principal)),
-		call: newCall(voice), works: map[string]*work{}, schedule: newSchedule(r.level), wake: newTimer(),
+		r: r, id: r.callID(), caller: c, book: book, log: r.log.With(zap.String("principal", c.Principal)),
+		call: newCall(voice), works: map[string]*work{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), heard: newHearing(),
 	}
 	defer s.wake.Stop()
 	s.book.enter(s.call)
@@ -126,19 +128,65 @@ func (s *serving) request(req Request) {
 		return
 	}
 	id := s.r.nextID()
-	if req.Tool != ToolCodex {
-		s.pace(lookupEvent{id: id})
-		if !s.r.start(func(ctx context.Context) { s.lookup(ctx, id, req) }) {
-			s.refuse(id, req, Fault(CodeShutdown, "", ""))
-		}
-		return
+	switch req.Tool {
+	case ToolCodex, ToolQueueNext:
+		s.codex(id, req)
+	case ToolStatus:
+		s.status(id, req)
+	case ToolSetUpdates:
+		s.setUpdates(id, req)
+	case ToolRemainSilent:
+		s.call.say(Utterance{ID: id + "-a", CallID: req.CallID})
+	case ToolStopWork:
+		s.beside(id, req, s.stopWork)
+	default:
+		s.beside(id, req, s.lookup)
 	}
+}
+
+// beside answers a request in a goroutine of its own, because it has to ask somebody.
+func (s *serving) beside(id string, req Request, do func(ctx context.Context, id string, req Request)) {
+	s.pace(lookupEvent{id: id})
+	if !s.r.start(func(ctx context.Context) { do(ctx, id, req) }) {
+		s.refuse(id, req, Fault(CodeShutdown, "", ""))
+	}
+}
+
+// codex begins work. The same words again, while the first are still being worked on and the caller has
+// said nothing since, are the voice model repeating itself.
+func (s *serving) codex(id string, req Request) {
 	args, err := parseCodex(req.Arguments)
 	if err != nil {
 		s.refuse(id, req, AsError(err))
 		return
 	}
+	args.Next = req.Tool == ToolQueueNext
+	if rec, again := s.repeated(args); again {
+		s.answer(id, req, repeatedAnswer(rec), FloorUnlessSpoke)
+		return
+	}
 	s.begin(id, req, args)
+}
+
+// repeated returns the open work that was asked for with the same words, if the caller has not spoken since.
+func (s *serving) repeated(args codexArguments) (Record, bool) {
+	for id, w := range s.works {
+		if !sameWords(w.args, args) || s.heard.spokeSince(w.began) {
+			continue
+		}
+		if rec, running := s.book.find(id); running == w {
+			return rec, true
+		}
+	}
+	return Record{}, false
+}
+
+// sameWords compares what was asked, but for case, spaces and punctuation.
+func sameWords(a, b codexArguments) bool {
+	norm := func(s string) string {
+		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
+	}
+	return norm(a.Server) == norm(b.Server) && norm(a.Thread) == norm(b.Thread) && norm(a.Prompt) == norm(b.Prompt)
 }
 
 // begin accepts a codex request: from here on it has exactly one outcome.
@@ -146,7 +194,7 @@ func (s *serving) begin(id string, req Request, args codexArguments) {
 	now := time.Now()
 	rec := Record{ID: id, Server: args.Server, Prompt: args.Prompt, State: StatusAccepted, CreatedAt: now}
 	w := s.r.newWork(id, s.caller, s.book, s.call)
-	w.req, w.args, w.words, w.began = req, args, slices.Clone(s.heard.words), now
+	w.req, w.args, w.words, w.began = req, args, s.heard.last(), now
 	w.line = s.r.newLine(LedgerKey(s.id, req.CallID), s.caller, id, LedgerHash(req.Arguments))
 	s.book.open(rec, w)
 	maps.DeleteFunc(s.works, func(old string, w *work) bool { // those that ended need not be told anything any more

@@ -63,7 +63,6 @@ func (w *work) watchTurn(ctx context.Context, number int, agent Agent, turn Turn
 
 // gone: the questions that were open come again when the agent is back, under other ids.
 func (w *work) gone(err error) {
-	w.held = ""
 	for _, id := range w.book.closeQuestions(w.id) {
 		w.call.tell(questionClosedEvent{id: id})
 	}
