@@ -249,11 +249,3 @@ func TestChromiumOnAPhone(t *testing.T) {
 	p.status("Not in a call")
 	p.quiet(noKeyYet)
 }
-
-// chip taps a suggested sentence.
-func (p *tab) chip(text string) {
-	p.t.Helper()
-	at := `[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === "` + text + `")`
-	p.until(at + `?.checkVisibility()`)
-	p.do(chromedp.Click(chromedp.JSPath(at)))
-}
