@@ -174,11 +174,20 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 		b.asking = &e
 		return says(sayWhatToDo)
 	}
-	args := workArguments{Server: e.server, Prompt: e.work}
+	args := workArguments{Server: e.server, Prompt: asSentence(e.work)}
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
 	}
 	return call(h, handoff.ToolCodex, args, nil)
+}
+
+// asSentence begins work with a capital letter: it is shown as what the caller wants, and names new
+// sessions.
+func asSentence(work string) string {
+	if !startsWork(work) {
+		return work
+	}
+	return strings.ToUpper(work[:1]) + work[1:] // verbs are ASCII
 }
 
 // lastMachine is where work without a machine goes.
@@ -291,7 +300,7 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 	if e.work == "" {
 		e.work = "Go on where you left off."
 	}
-	return call(h, handoff.ToolCodex, workArguments{Server: server, Thread: s.id, Prompt: e.work}, nil)
+	return call(h, handoff.ToolCodex, workArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 
 // pick returns the sessions whose title and machine have all the words.
