@@ -82,7 +82,8 @@ func (b *brain) noWords() string {
 	return sayNoWords
 }
 
-// joined puts speech before calls, as one message: first what answers the caller, then the news.
+// joined puts what answers the caller before the news, as one message. Speech comes before calls, but for
+// news alone: who interrupts them must not lose what they asked for.
 func joined(moves, news []Move) []Move {
 	var words []string
 	var calls []Move
@@ -93,7 +94,11 @@ func joined(moves, news []Move) []Move {
 		}
 		calls = append(calls, m)
 	}
-	return append(says(strings.Join(words, " ")), calls...)
+	said := says(strings.Join(words, " "))
+	if len(words) > 0 && len(words) == len(news) {
+		return append(calls, said...)
+	}
+	return append(said, calls...)
 }
 
 func says(text string) []Move {

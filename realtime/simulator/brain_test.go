@@ -306,7 +306,7 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}}, "say It is sunny. And warm."},
 		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
 		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
-		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `say bigpc, session Auth refactor is done. All tests pass. I changed one line. | codex{"server":"bigpc","prompt":"Push it"}`},
+		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `codex{"server":"bigpc","prompt":"Push it"} | say bigpc, session Auth refactor is done. All tests pass. I changed one line.`},
 		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
 		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: handoff.ToolListServers}, "say " + sayAbility + " | list_servers{}"},
 		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"Push it"}`},
