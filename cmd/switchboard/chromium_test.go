@@ -111,10 +111,12 @@ func (p *tab) keyboardWorks(r *running) {
 	p.says("Continue the auth session on bigpc and run the tests")
 	p.work("run the tests", "Done")
 	p.until(card("run the tests") + `.querySelector(".answer").textContent.includes("TestRefreshExpiredToken")`)
+	p.status("Listening") // when it has been said
 	p.says("Fix it")
 	p.work("fix it", "Done")
 	p.until(card("fix it") + `.querySelector(".card-meta").textContent.includes("continued")`)
 
+	p.status("Listening")
 	p.says("On laptop, write the release notes")
 	p.says("Push it from bigpc")
 	p.work("push it", "Waits for you")

@@ -286,7 +286,7 @@ func talk(t *testing.T, lines []string) {
 }
 
 func TestBrainSpeaksNews(t *testing.T) {
-	message := handoff.Message("bigpc, session Auth refactor is done. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
+	message := handoff.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
 	for _, c := range []struct {
 		name string
 		h    Heard
@@ -295,8 +295,9 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"first response, nothing said", Heard{Nth: 1}, "say " + sayStandIn},
 		{"later, nothing new", Heard{Nth: 2}, ""},
 		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
-		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc, session Auth refactor is done. All tests pass. I changed one line."},
-		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc, session Auth refactor is done. All tests pass. I changed one line."},
+		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
+		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
+		{"a command", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc asks for permission to run a command; please answer on the page. It is shown there.", "/bin/bash -lc 'git push origin main'")}}, "say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
 		{"a silent note", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}}, ""},
 		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one sentence."}}, "say While you were away, one thing finished."},
 		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}}, "say One. Two."},
@@ -306,7 +307,7 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}}, "say It is sunny. And warm."},
 		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
 		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
-		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `codex{"server":"bigpc","prompt":"Push it"} | say bigpc, session Auth refactor is done. All tests pass. I changed one line.`},
+		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done in the session Auth refactor. All tests pass. I changed one line.`},
 		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
 		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: handoff.ToolListServers}, "say " + sayAbility + " | list_servers{}"},
 		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"Push it"}`},

@@ -74,7 +74,7 @@ export function talkView({ say, chip }) {
     const used = (c) => state.usedChips.includes(c.text);
     const { chips: all } = state.voice;
     setText(how, all.length ? helloTry : helloCall);
-    show(chips, all.length > 0);
+    show(chips, !(talking ? all.every(used) : all.length === 0));
     chips.classList.toggle("row", talking);
     box.classList.toggle("short", all.length > 0 && !talking);
     keyed(chips, [...all.filter((c) => !used(c)), ...all.filter(used)], (c) => c.text, chipButton);

@@ -79,8 +79,8 @@ function fillCard(part, r, words, stopping) {
   setAttr(part.state, "data-tone", words.tone);
   const began = Date.parse(r.created_at);
   const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `began ${ago(began, Date.now())}`;
-  setText(part.meta, [r.project && `project ${r.project}`, whyWords(r.why), times].filter(Boolean).join(" · "));
-  const answer = ended(r) ? r.text || r.spoken || "" : "";
+  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && whyWords(r.why), times].filter(Boolean).join(" · "));
+  const answer = ended(r) ? r.text || (r.error ? "" : r.spoken) || "" : "";
   paragraphs(part.answer, answer);
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));

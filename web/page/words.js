@@ -80,7 +80,7 @@ export function workWords(record, waiting, stopping) {
 
 /** Why work went to its session. */
 export function whyWords(why) {
-  return { __proto__: null, named: "the session you named", continued: "continued", new: "new session" }[why] ?? "";
+  return { __proto__: null, named: "the session you named", continued: "continued", new: "new session", replaced: "new session, because the last one is gone" }[why] ?? "";
 }
 
 /** A machine's health, and what it does. */
