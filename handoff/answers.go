@@ -183,16 +183,16 @@ func outcomeSentence(rec Record, fault *Error) string {
 
 // outcomeMessage tells the outcome after the request was answered.
 func outcomeMessage(rec Record, fault *Error) string {
-	where := fmt.Sprintf("%s, session %s", rec.Server, sayTitle(rec.Title))
-	if rec.Title == "" {
-		where = rec.Server
+	in := ""
+	if rec.Title != "" {
+		in = " in the session " + sayTitle(rec.Title)
 	}
 	quote := clip(rec.Text, maxQuote)
 	switch rec.Outcome {
 	case OutcomeResult:
-		return Message(fmt.Sprintf("%s is done. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", where), quote)
+		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", rec.Server, in), quote)
 	case OutcomeInterrupted:
-		return Message(fmt.Sprintf("The work on %s was stopped. Tell the caller once.", where), quote)
+		return Message(fmt.Sprintf("The work on %s%s was stopped. Tell the caller once.", rec.Server, in), quote)
 	}
 	next := ""
 	if fault != nil {
@@ -218,7 +218,7 @@ func questionMessage(rec Record, q Question) string {
 	if what == "" {
 		what = "waits for an answer"
 	}
-	return Message(fmt.Sprintf("%s %s. It is shown on the page and can only be answered there. Tell the caller so now.", rec.Server, what), clip(q.Command, maxRemark))
+	return Message(fmt.Sprintf("%s %s; please answer on the page. It is shown there and can be answered nowhere else. Tell the caller so now.", rec.Server, what), clip(q.Command, maxRemark))
 }
 
 // awaySummary tells what ended while nobody listened, as one message.

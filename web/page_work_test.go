@@ -70,11 +70,11 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	item.State, item.Exit, item.Output = "failed", new(2), "make: *** [test] Error 2\n"
 	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
 	p.shows("failed (exit 2)")
-	record.State, record.Outcome, record.Text = handoff.StatusCompleted, handoff.OutcomeResult, "Two tests fail.\n\n```\nTestA\n```\n"+evil
+	record.State, record.Outcome, record.Text = handoff.StatusCompleted, handoff.OutcomeResult, "Two tests `fail`.\n\n```\nTestA\n```\n`"+evil+"`"
 	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
 	p.shows("Two tests fail.")
 	p.until(`document.querySelector(".card details").open === false`)
-	p.until(`document.querySelector(".card .answer .block").textContent === "TestA"`)
+	p.until(`document.querySelector(".card .answer .block").textContent === "TestA" && document.querySelector(".card .answer p code").textContent === "fail"`)
 	p.until(`document.querySelector("#urgent").textContent === "Work on bigpc: Done."`)
 	p.until(`[...document.querySelectorAll(".card")].every((c) => !c.querySelector("img, b")) && document.title !== "owned"`)
 

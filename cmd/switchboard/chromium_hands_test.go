@@ -84,9 +84,28 @@ func (p *tab) work(prompt, state string) {
 // tap presses the visible button with this name with a finger or a mouse.
 func (p *tab) tap(name string) {
 	p.t.Helper()
-	at := fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((b) => %s(b) === %q && b.checkVisibility())`, named, name)
-	p.until(at)
-	p.do(chromedp.Click(chromedp.JSPath(at)))
+	p.touch(fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((b) => %s(b) === %q && b.checkVisibility())`, named, name))
+}
+
+// chip taps a suggested sentence.
+func (p *tab) chip(text string) {
+	p.t.Helper()
+	p.touch(fmt.Sprintf(`[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === %q && c.checkVisibility())`, text))
+}
+
+// touch presses what an expression finds, where it is seen, once it stands still and nothing lies over it.
+func (p *tab) touch(found string) {
+	p.t.Helper()
+	p.until(`((e) => {
+	  if (!e) return false;
+	  e.scrollIntoView({ block: "nearest", inline: "nearest" });
+	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
+	  const still = String(seen.at) === String(at);
+	  seen.at = at;
+	  return still && e.contains(document.elementFromPoint(...at));
+	})(` + found + `)`)
+	at := eval[[]float64](p, `seen.at`)
+	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
 // tree reads the accessibility tree as lines "role: name".

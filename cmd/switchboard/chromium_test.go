@@ -111,10 +111,12 @@ func (p *tab) keyboardWorks(r *running) {
 	p.says("Continue the auth session on bigpc and run the tests")
 	p.work("run the tests", "Done")
 	p.until(card("run the tests") + `.querySelector(".answer").textContent.includes("TestRefreshExpiredToken")`)
+	p.status("Listening") // when it has been said
 	p.says("Fix it")
 	p.work("fix it", "Done")
 	p.until(card("fix it") + `.querySelector(".card-meta").textContent.includes("continued")`)
 
+	p.status("Listening")
 	p.says("On laptop, write the release notes")
 	p.says("Push it from bigpc")
 	p.work("push it", "Waits for you")
@@ -248,12 +250,4 @@ func TestChromiumOnAPhone(t *testing.T) {
 	p.tap("Hang up")
 	p.status("Not in a call")
 	p.quiet(noKeyYet)
-}
-
-// chip taps a suggested sentence.
-func (p *tab) chip(text string) {
-	p.t.Helper()
-	at := `[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === "` + text + `")`
-	p.until(at + `?.checkVisibility()`)
-	p.do(chromedp.Click(chromedp.JSPath(at)))
 }

@@ -82,7 +82,8 @@ func (b *brain) noWords() string {
 	return sayNoWords
 }
 
-// joined puts speech before calls, as one message: first what answers the caller, then the news.
+// joined puts what answers the caller before the news, as one message. Speech comes before calls, but for
+// news alone: who interrupts them must not lose what they asked for.
 func joined(moves, news []Move) []Move {
 	var words []string
 	var calls []Move
@@ -93,7 +94,11 @@ func joined(moves, news []Move) []Move {
 		}
 		calls = append(calls, m)
 	}
-	return append(says(strings.Join(words, " ")), calls...)
+	said := says(strings.Join(words, " "))
+	if len(words) > 0 && len(words) == len(news) {
+		return append(calls, said...)
+	}
+	return append(said, calls...)
 }
 
 func says(text string) []Move {
@@ -174,11 +179,20 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 		b.asking = &e
 		return says(sayWhatToDo)
 	}
-	args := workArguments{Server: e.server, Prompt: e.work}
+	args := workArguments{Server: e.server, Prompt: asSentence(e.work)}
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
 	}
 	return call(h, handoff.ToolCodex, args, nil)
+}
+
+// asSentence begins work with a capital letter: it is shown as what the caller wants, and names new
+// sessions.
+func asSentence(work string) string {
+	if !startsWork(work) {
+		return work
+	}
+	return strings.ToUpper(work[:1]) + work[1:] // verbs are ASCII
 }
 
 // lastMachine is where work without a machine goes.
@@ -291,7 +305,7 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 	if e.work == "" {
 		e.work = "Go on where you left off."
 	}
-	return call(h, handoff.ToolCodex, workArguments{Server: server, Thread: s.id, Prompt: e.work}, nil)
+	return call(h, handoff.ToolCodex, workArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 
 // pick returns the sessions whose title and machine have all the words.

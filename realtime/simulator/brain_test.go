@@ -87,37 +87,37 @@ var sentencesKnown = []struct{ said, want string }{
 	{"summarize the auth refactor session", `list_sessions{"query":"auth refactor"} then read`},
 	{"what happened on laptop?", `list_sessions{"server":"laptop"} then read`},
 	// new
-	{"Start a new session on laptop and write a changelog", `codex{"server":"laptop","thread_id":"new","prompt":"write a changelog"}`},
-	{"start a fresh thread on bigpc: profile the parser", `codex{"server":"bigpc","thread_id":"new","prompt":"profile the parser"}`},
-	{"open a new session and check the logs", `codex{"server":"bigpc","thread_id":"new","prompt":"check the logs"}`},
-	{"In a new session on laptop, draft a blog post", `codex{"server":"laptop","thread_id":"new","prompt":"draft a blog post"}`},
-	{"run the tests on laptop in a new session", `codex{"server":"laptop","thread_id":"new","prompt":"run the tests"}`},
+	{"Start a new session on laptop and write a changelog", `codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`},
+	{"start a fresh thread on bigpc: profile the parser", `codex{"server":"bigpc","thread_id":"new","prompt":"Profile the parser"}`},
+	{"open a new session and check the logs", `codex{"server":"bigpc","thread_id":"new","prompt":"Check the logs"}`},
+	{"In a new session on laptop, draft a blog post", `codex{"server":"laptop","thread_id":"new","prompt":"Draft a blog post"}`},
+	{"run the tests on laptop in a new session", `codex{"server":"laptop","thread_id":"new","prompt":"Run the tests"}`},
 	// work with a machine
-	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"write the release notes"}`},
-	{"on laptop write the release notes", `codex{"server":"laptop","prompt":"write the release notes"}`},
-	{"Ask attic to check the backups", `codex{"server":"attic","prompt":"check the backups"}`},
-	{"tell the laptop to run make test", `codex{"server":"laptop","prompt":"run make test"}`},
+	{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
+	{"on laptop write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
+	{"Ask attic to check the backups", `codex{"server":"attic","prompt":"Check the backups"}`},
+	{"tell the laptop to run make test", `codex{"server":"laptop","prompt":"Run make test"}`},
 	{"Ask bigpc whether the build is green", `codex{"server":"bigpc","prompt":"whether the build is green"}`},
-	{"have laptop format the code", `codex{"server":"laptop","prompt":"format the code"}`},
-	{"laptop, run the linter", `codex{"server":"laptop","prompt":"run the linter"}`},
+	{"have laptop format the code", `codex{"server":"laptop","prompt":"Format the code"}`},
+	{"laptop, run the linter", `codex{"server":"laptop","prompt":"Run the linter"}`},
 	{"Run the benchmarks on bigpc", `codex{"server":"bigpc","prompt":"Run the benchmarks"}`},
 	{"Push it from bigpc", `codex{"server":"bigpc","prompt":"Push it"}`},
-	{"Can you run the tests on the big pc please?", `codex{"server":"bigpc","prompt":"run the tests"}`},
-	{"run the tests on mini.local", `codex{"server":"mini.local","prompt":"run the tests"}`},
-	{"ask bigpc/api to bump the version", `codex{"server":"bigpc/api","prompt":"bump the version"}`},
+	{"Can you run the tests on the big pc please?", `codex{"server":"bigpc","prompt":"Run the tests"}`},
+	{"run the tests on mini.local", `codex{"server":"mini.local","prompt":"Run the tests"}`},
+	{"ask bigpc/api to bump the version", `codex{"server":"bigpc/api","prompt":"Bump the version"}`},
 	{"On Bigpc, how many tests are there", `codex{"server":"bigpc","prompt":"how many tests are there"}`},
 	{"what is the load on attic", `codex{"server":"attic","prompt":"what is the load"}`},
-	{"run the tests on nosuch", `codex{"server":"nosuch","prompt":"run the tests"}`},
+	{"run the tests on nosuch", `codex{"server":"nosuch","prompt":"Run the tests"}`},
 	// work without a machine: where it was last
 	{"Fix it", `codex{"server":"bigpc","prompt":"Fix it"}`},
-	{"fix it, please", `codex{"server":"bigpc","prompt":"fix it"}`},
-	{"Okay, now run the tests.", `codex{"server":"bigpc","prompt":"run the tests"}`},
-	{"push it", `codex{"server":"bigpc","prompt":"push it"}`},
-	{"Can you explain the failure?", `codex{"server":"bigpc","prompt":"explain the failure"}`},
-	{"merge it to main", `codex{"server":"bigpc","prompt":"merge it to main"}`},
-	{"run the tests on main", `codex{"server":"bigpc","prompt":"run the tests on main"}`},
-	{"remove the log lines from main.go", `codex{"server":"bigpc","prompt":"remove the log lines from main.go"}`},
-	{"I'd like you to add a test for the parser", `codex{"server":"bigpc","prompt":"add a test for the parser"}`},
+	{"fix it, please", `codex{"server":"bigpc","prompt":"Fix it"}`},
+	{"Okay, now run the tests.", `codex{"server":"bigpc","prompt":"Run the tests"}`},
+	{"push it", `codex{"server":"bigpc","prompt":"Push it"}`},
+	{"Can you explain the failure?", `codex{"server":"bigpc","prompt":"Explain the failure"}`},
+	{"merge it to main", `codex{"server":"bigpc","prompt":"Merge it to main"}`},
+	{"run the tests on main", `codex{"server":"bigpc","prompt":"Run the tests on main"}`},
+	{"remove the log lines from main.go", `codex{"server":"bigpc","prompt":"Remove the log lines from main.go"}`},
+	{"I'd like you to add a test for the parser", `codex{"server":"bigpc","prompt":"Add a test for the parser"}`},
 	// nothing to do
 	{"hi there", "say " + sayStandIn},
 	{"Hello, Switchboard!", "say " + sayStandIn},
@@ -146,8 +146,8 @@ func TestBrainWithoutKnowledge(t *testing.T) {
 		{"Fix it", "say On which machine?"},
 		{"Run the benchmarks on bigpc", `codex{"server":"bigpc","prompt":"Run the benchmarks"}`},
 		{"Push it from bigpc", `codex{"server":"bigpc","prompt":"Push it"}`},
-		{"Ask attic to check the backups", `codex{"server":"attic","prompt":"check the backups"}`},
-		{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"write the release notes"}`},
+		{"Ask attic to check the backups", `codex{"server":"attic","prompt":"Check the backups"}`},
+		{"On laptop, write the release notes", `codex{"server":"laptop","prompt":"Write the release notes"}`},
 		{"remove the log lines from main.go", "say On which machine?"},
 		{"Continue the auth session on bigpc and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
 	} {
@@ -183,7 +183,7 @@ const (
 var talks = map[string][]string{
 	"the sessions of an errand": {
 		"Continue the auth session on bigpc and run the tests", `>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
-		"=" + oneAuth, `>codex{"server":"bigpc","thread_id":"t1","prompt":"run the tests"}`,
+		"=" + oneAuth, `>codex{"server":"bigpc","thread_id":"t1","prompt":"Run the tests"}`,
 		`={"status":"done","server":"bigpc","say":"One test fails."}`, ">say One test fails.",
 		"Fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
 	},
@@ -195,7 +195,7 @@ var talks = map[string][]string{
 	"several: asks which": {
 		"Continue the auth session and fix it", `>list_sessions{"query":"auth"} then work fix it`,
 		"=" + twoAuth, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Which one do you mean?",
-		"the one on laptop", `>codex{"server":"laptop","thread_id":"t2","prompt":"fix it"}`,
+		"the one on laptop", `>codex{"server":"laptop","thread_id":"t2","prompt":"Fix it"}`,
 	},
 	"several: the second": {
 		"Read the auth session", `>list_sessions{"query":"auth"} then read`,
@@ -221,13 +221,13 @@ var talks = map[string][]string{
 	},
 	"asks for the machine": {
 		"run the tests", ">say On which machine?",
-		"laptop", `>codex{"server":"laptop","prompt":"run the tests"}`,
+		"laptop", `>codex{"server":"laptop","prompt":"Run the tests"}`,
 	},
 	"knows the machines from their list": {
 		"Which machines do I have?", ">" + anyMachines,
 		"=" + twoServers, ">say bigpc and laptop are ready.",
 		"fix it", ">say On which machine? I know bigpc and laptop.",
-		"on the big pc", `>codex{"server":"bigpc","prompt":"fix it"}`,
+		"on the big pc", `>codex{"server":"bigpc","prompt":"Fix it"}`,
 	},
 	"the answer is another wish": {
 		"run the tests", ">say On which machine?",
@@ -238,11 +238,11 @@ var talks = map[string][]string{
 		"Write a changelog", `>codex{"server":"laptop","thread_id":"new","prompt":"Write a changelog"}`,
 	},
 	"work does not follow to where nobody is": {
-		"run the tests on bigpc", `>codex{"server":"bigpc","prompt":"run the tests"}`,
+		"run the tests on bigpc", `>codex{"server":"bigpc","prompt":"Run the tests"}`,
 		`={"status":"started","server":"bigpc","say":"Working."}`, ">say Working.",
-		"Ask attic to check the backups", `>codex{"server":"attic","prompt":"check the backups"}`,
+		"Ask attic to check the backups", `>codex{"server":"attic","prompt":"Check the backups"}`,
 		`={"status":"failed","code":"unreachable","say":"attic is not answering."}`, ">say attic is not answering.",
-		"fix it", `>codex{"server":"bigpc","prompt":"fix it"}`,
+		"fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
 	},
 	"says once what it is": {
 		"hello", ">say " + sayStandIn, "hello", ">say " + sayHello,
@@ -286,7 +286,7 @@ func talk(t *testing.T, lines []string) {
 }
 
 func TestBrainSpeaksNews(t *testing.T) {
-	message := handoff.Message("bigpc, session Auth refactor is done. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
+	message := handoff.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
 	for _, c := range []struct {
 		name string
 		h    Heard
@@ -295,8 +295,9 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"first response, nothing said", Heard{Nth: 1}, "say " + sayStandIn},
 		{"later, nothing new", Heard{Nth: 2}, ""},
 		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
-		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc, session Auth refactor is done. All tests pass. I changed one line."},
-		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc, session Auth refactor is done. All tests pass. I changed one line."},
+		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
+		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
+		{"a command", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc asks for permission to run a command; please answer on the page. It is shown there.", "/bin/bash -lc 'git push origin main'")}}, "say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
 		{"a silent note", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}}, ""},
 		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one sentence."}}, "say While you were away, one thing finished."},
 		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}}, "say One. Two."},
@@ -306,10 +307,10 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"an answer that is no JSON", Heard{Nth: 2, Outputs: []Output{{Text: "It is sunny. And warm. And dry."}}}, "say It is sunny. And warm."},
 		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
 		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
-		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `say bigpc, session Auth refactor is done. All tests pass. I changed one line. | codex{"server":"bigpc","prompt":"push it"}`},
-		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"push it"} | codex{"server":"laptop","prompt":"push it"}`},
+		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done in the session Auth refactor. All tests pass. I changed one line.`},
+		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
 		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: handoff.ToolListServers}, "say " + sayAbility + " | list_servers{}"},
-		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"push it"}`},
+		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"Push it"}`},
 	} {
 		c.h.Tools = allTools()
 		if got := show(newBrain().reply(c.h)); got != c.want {

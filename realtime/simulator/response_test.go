@@ -116,7 +116,7 @@ func TestWrittenResponse(t *testing.T) {
 
 func TestFunctionCalls(t *testing.T) {
 	w := newWorld(t, steps([]Move{
-		Call{Tool: "codex", Arguments: `{"server":"büro","prompt":"go"}`, ID: "call_a"}, Call{Tool: "list_servers", Arguments: `{}`},
+		Call{Tool: "codex", Arguments: `{"server":"büro","prompt":"Go"}`, ID: "call_a"}, Call{Tool: "list_servers", Arguments: `{}`},
 	}))
 	w.take()
 	w.send(`{"type":"response.create"}`)
@@ -138,7 +138,7 @@ func TestFunctionCalls(t *testing.T) {
 			n++
 		}
 	}
-	if args != `{"server":"büro","prompt":"go"}` || n != callPieces {
+	if args != `{"server":"büro","prompt":"Go"}` || n != callPieces {
 		t.Errorf("%d deltas make %s", n, args)
 	}
 	out := one(t, got, "response.done").Get("response.output").Array()

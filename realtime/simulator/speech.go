@@ -29,7 +29,16 @@ func spokenMessage(text string) string {
 		return ""
 	}
 	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, 1))
-	return strings.TrimSpace(lead + " " + sentences(handoff.Speakable(quote, 600), 2))
+	return strings.TrimSpace(lead + " " + sentences(handoff.Speakable(inShell(quote), 600), 2))
+}
+
+// inShell takes the shell off a command that is wrapped in one: nobody wants to hear it.
+func inShell(command string) string {
+	shell, inner, ok := strings.Cut(command, " -lc '")
+	if inner, ended := strings.CutSuffix(inner, "'"); ok && ended && !strings.ContainsAny(shell, " \n") {
+		return inner
+	}
+	return command
 }
 
 // spokenOutput says an answer: its own sentence, else a short summary of what it is.

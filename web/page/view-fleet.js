@@ -1,8 +1,8 @@
 // The machines: health, the session in use, recent sessions.
 
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
-import { openQuestions } from "./state-work.js";
-import { healthWords, sessionStatus } from "./words.js";
+import { openQuestions, running } from "./state-work.js";
+import { healthWords, sentence, sessionStatus } from "./words.js";
 
 /** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
 export function fleetView(acts, hue) {
@@ -13,7 +13,8 @@ export function fleetView(acts, hue) {
     const gone = [...new Set(stray)].map((name) => ({ name, health: "down", problem: "It is no longer in the configuration.", kind: "" }));
     const mixed = state.servers.some((s) => !s.simulated); // else the badge says it for all
     const items = [...state.servers, ...gone].map((server) => ({
-      server, mixed, waits: openQuestions(state.work).some((q) => q.server === server.name), found: state.sessions[server.name],
+      server, mixed, waits: openQuestions(state.work).some((q) => q.server === server.name),
+      works: running(state.work).some((r) => r.server === server.name), found: state.sessions[server.name],
       stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
@@ -51,12 +52,12 @@ function machine({ server }, hue, acts) {
   const fillRecent = recentList(recent, acts);
   return {
     el,
-    update({ server: s, stickies, found, mixed, waits }) {
-      const words = healthWords(s, waits);
+    update({ server: s, stickies, found, mixed, waits, works }) {
+      const words = healthWords(s, waits, works);
       setText(health, words.text);
       setAttr(health, "data-tone", words.tone);
       show(stand, Boolean(s.simulated) && mixed);
-      setText(problem, s.health === "down" ? s.problem || "" : "");
+      setText(problem, s.health === "down" ? sentence(s.problem || "") : "");
       show(problem, s.health === "down" && Boolean(s.problem));
       const others = (s.working ?? []).filter((title) => !stickies.some((t) => t.title === title));
       setText(doing, others.length ? `Working on ${others.join(", ")}` : "");

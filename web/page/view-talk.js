@@ -2,6 +2,8 @@
 
 import { byId, dress, h, keyed, setAttr, setText, show } from "./dom.js";
 
+const helloCall = "Call and say what you want done, and on which machine. Or type; it goes the same way.";
+const helloTry = "Here the voice and the machines are stand-ins. Press Call, then try these sentences from top to bottom, or type your own.";
 const who = { you: "You", voice: "Voice", note: "" };
 
 function line(entry) {
@@ -26,9 +28,8 @@ export function talkView({ say, chip }) {
   const chips = byId("chips");
   const field = byId("say");
   const form = byId("composer");
-  const hello = h("div", { class: "hello" },
-    h("p", { class: "hello-title", text: "Talk to your machines." }),
-    h("p", { text: "Call and say what you want done, and on which machine. Or type; it goes the same way." }));
+  const how = h("p", {});
+  const hello = h("div", { class: "hello" }, h("p", { class: "hello-title", text: "Talk to your machines." }), how);
   const lines = h("div", { class: "lines" });
   box.append(hello, lines);
   dress(form.querySelector("button"), "send", "");
@@ -57,12 +58,13 @@ export function talkView({ say, chip }) {
   });
 
   function chipButton(c) {
-    const el = h("button", { class: "chip", type: "button", on: { click: () => chip(c.text) } },
+    const el = h("button", { class: "chip", type: "button", title: c.hint, on: { click: () => chip(c.text) } },
       h("span", { class: "chip-text", text: c.text }), c.hint ? h("span", { class: "chip-hint", text: c.hint }) : null);
     return { el };
   }
 
   const stay = stayAtEnd(box, lines);
+  let tried = 0;
   return (state) => {
     const talking = state.talk.entries.length > 0;
     show(hello, !talking);
@@ -71,10 +73,14 @@ export function talkView({ say, chip }) {
     // Once people talk, the chips make room: one row, those not yet tried first.
     const used = (c) => state.usedChips.includes(c.text);
     const { chips: all } = state.voice;
-    show(chips, all.length > 0);
+    setText(how, all.length ? helloTry : helloCall);
+    show(chips, !(talking ? all.every(used) : all.length === 0));
     chips.classList.toggle("row", talking);
+    box.classList.toggle("short", all.length > 0 && !talking);
     keyed(chips, [...all.filter((c) => !used(c)), ...all.filter(used)], (c) => c.text, chipButton);
     for (const c of all) chips.keyedChildren.get(c.text).el.classList.toggle("used", used(c));
+    if (state.usedChips.length !== tried) chips.scrollLeft = 0; // the next ones are at the front
+    tried = state.usedChips.length;
   };
 }
 

@@ -10,6 +10,8 @@ export function workView(acts, hue) {
   const questions = byId("questions");
   const cards = byId("cards");
   const stopAll = byId("stop-all");
+  const box = cards.parentElement;
+  let top = "";
   stopAll.addEventListener("click", acts.stopAll);
   return (state) => {
     const all = newestFirst(state.work);
@@ -19,6 +21,10 @@ export function workView(acts, hue) {
     const asked = new Set(open.map((q) => q.handoff));
     keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], voice: state.voice })),
       (v) => v.record.id, (v) => card(v, hue, acts));
+    // What comes on top is what was asked for just now: it is shown, unless somebody is at work in the list.
+    const first = open[0]?.id ?? all[0]?.id ?? "";
+    if (first !== top && !box.contains(document.activeElement)) box.scrollTop = 0;
+    top = first;
     show(byId("no-work"), state.loaded && all.length === 0 && open.length === 0);
     show(stopAll, busy.length > 1);
     setText(stopAll, `Stop all work (${busy.length})`);
@@ -68,13 +74,13 @@ function card({ record }, hue, acts) {
 }
 
 function fillCard(part, r, words, stopping) {
-  setText(part.title, r.title ? `${r.title}` : "");
+  setText(part.title, r.title && !same(r.title, r.prompt) ? r.title : "");
   setText(part.state, words.text);
   setAttr(part.state, "data-tone", words.tone);
   const began = Date.parse(r.created_at);
   const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `began ${ago(began, Date.now())}`;
-  setText(part.meta, [r.project && `project ${r.project}`, whyWords(r.why), times].filter(Boolean).join(" · "));
-  const answer = ended(r) ? r.text || r.spoken || "" : "";
+  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && whyWords(r.why), times].filter(Boolean).join(" · "));
+  const answer = ended(r) ? r.text || (r.error ? "" : r.spoken) || "" : "";
   paragraphs(part.answer, answer);
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));
@@ -82,6 +88,9 @@ function fillCard(part, r, words, stopping) {
   show(part.stop.parentElement, !ended(r));
   setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
 }
+
+// A new session is often called by its first request: once is enough.
+const same = (a, b) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
 function problem(el, error) {
   const key = JSON.stringify(error);
@@ -93,16 +102,19 @@ function problem(el, error) {
     ...(error.detail ? [h("pre", { class: "mono problem-detail", text: error.detail })] : []));
 }
 
-/** Shows a text with its empty lines as paragraphs; fenced parts stand in mono. All of it is text. */
+/** Shows a text with its empty lines as paragraphs; fenced and quoted code stands in mono. All of it is text. */
 export function paragraphs(el, text) {
   if (el.shownText === text) return;
   el.shownText = text;
   const parts = text.split(/^```.*$/m);
   el.replaceChildren(...parts.flatMap((part, i) => {
     if (i % 2) return [h("pre", { class: "mono block", text: part.replace(/^\n|\n$/g, "") })];
-    return part.split(/\n{2,}/).filter((p) => p.trim()).map((p) => h("p", { text: p.trim() }));
+    return part.split(/\n{2,}/).filter((p) => p.trim()).map((p) => h("p", {}, ...inline(p.trim())));
   }));
 }
+
+// What stands between back quotes is code.
+const inline = (text) => text.split(/`([^`\n]+)`/).map((part, i) => (i % 2 ? h("code", { text: part }) : part)).filter((part) => part !== "");
 
 const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech };
 

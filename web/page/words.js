@@ -8,6 +8,9 @@ export function names(list) {
   return all.length < 2 ? (all[0] ?? "") : `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }
 
+/** Writes some words as a sentence. */
+export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice(1) + (/[.!?…]$/.test(words) ? "" : ".") : "");
+
 /** The call in words: { text, detail, tone: idle | wait | live | talk | warn }. */
 export function callWords(state) {
   const { call, talk, work, mode } = state;
@@ -28,12 +31,13 @@ export function callWords(state) {
   if (talk.hearing) return { text: "Listening", detail, tone: "talk" };
   if (talk.speaking) return { text: "Speaking", detail, tone: "talk" };
   if (talk.responding) return { text: "Thinking…", detail, tone: "live" };
-  if (busy.length) return { text: `${they(busy, "is", "are")} working`, detail: detail || micDetail(call, mode), tone: "live" };
-  if (asks.length) return { text: `${they(asks, "waits", "wait")} for you`, detail: detail || micDetail(call, mode), tone: "live" };
+  if (busy.length) return { text: `${they(busy, "is", "are")} working`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "live" };
+  if (asks.length) return { text: `${they(asks, "waits", "wait")} for you`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "live" };
   if (micOff) return { text: micOff, detail: "Type instead; the call works all the same.", tone: "live" };
   if (call.mic === "off") return { text: "In a call by text", detail: "The microphone is off.", tone: "live" };
   if (call.muted) return { text: "Muted", detail: "The voice does not hear you.", tone: "live" };
   if (mode === "hold" && !call.held) return { text: "Ready", detail: "Hold Space or the button while you talk.", tone: "live" };
+  if (state.voice.simulated) return { text: "Listening", detail: "The stand-in voice hears you, but understands typed sentences only.", tone: "live" };
   return { text: "Listening", detail: "Just talk.", tone: "live" };
 }
 
@@ -49,9 +53,10 @@ function idleDetail(work) {
   return [busy.length ? `${they(busy, "goes", "go")} on working.` : "", asks.length ? `${they(asks, "waits", "wait")} for you.` : ""].filter(Boolean).join(" ");
 }
 
-function micDetail(call, mode) {
+function micDetail(call, mode, simulated) {
   if (call.mic === "off") return "The microphone is off.";
   if (call.muted) return "You are muted.";
+  if (simulated) return "You can go on with other things.";
   return mode === "hold" ? "Hold Space or the button while you talk." : "You can go on talking.";
 }
 
@@ -75,13 +80,15 @@ export function workWords(record, waiting, stopping) {
 
 /** Why work went to its session. */
 export function whyWords(why) {
-  return { __proto__: null, named: "the session you named", continued: "continued", new: "new session" }[why] ?? "";
+  return { __proto__: null, named: "the session you named", continued: "continued", new: "new session", replaced: "new session, because the last one is gone" }[why] ?? "";
 }
 
 /** A machine's health, and what it does. */
-export function healthWords(server, waits) {
+export function healthWords(server, waits, works) {
   switch (server.health) {
-    case "up": return waits ? { text: "Waits for you", tone: "ask" } : { text: server.working?.length ? "Working" : "Ready", tone: server.working?.length ? "busy" : "good" };
+    case "up":
+      if (waits) return { text: "Waits for you", tone: "ask" };
+      return works || server.working?.length ? { text: "Working", tone: "busy" } : { text: "Ready", tone: "good" };
     case "connecting": return { text: "Connecting…", tone: "wait" };
     default: return { text: "Not answering", tone: "bad" };
   }
