@@ -227,6 +227,29 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 	}
 }
 
+// Where the client did not ask for transcription, its items hold no words of the caller.
+func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
+	const said = `{"id":"u1","type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_audio","transcript":"hi"}]}`
+	m := newOpenMask()
+	for _, kind := range []string{typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved"} {
+		event := `{"type":"` + kind + `","item":` + said + `}`
+		if got := m.model(event); got != strings.Replace(event, `"hi"`, "null", 1) {
+			t.Errorf("client saw %s", got)
+		}
+	}
+	quiet := `{"type":"conversation.item.done","item":{"id":"u1","type":"message","role":"user","content":[{"type":"input_audio","transcript":null}]}}`
+	theirs := `{"type":"conversation.item.done","item":{"id":"a1","type":"message","role":"assistant","content":[{"type":"output_audio","transcript":"hello"}]}}`
+	for _, event := range []string{quiet, theirs} {
+		if got := m.model(event); got != event {
+			t.Errorf("%s became %s", event, got)
+		}
+	}
+	m.client(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
+	if event := `{"type":"conversation.item.done","item":` + said + `}`; m.model(event) != event {
+		t.Error("the client does not see what it asked for")
+	}
+}
+
 func TestModelThatCannotTranscribe(t *testing.T) {
 	m := newMask(newNames())
 	m.session.begin([]byte(freshSession), m.ids)

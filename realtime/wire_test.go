@@ -346,7 +346,7 @@ func TestSlowClientOnTheWire(t *testing.T) {
 
 // A client that goes is not called slow, however much was on its way to it.
 func TestClientThatGoesIsNotSlow(t *testing.T) {
-	for range 10 {
+	for range 4 {
 		h := newHouse(t)
 		client, model := h.call("")
 		ended := h.endOf()
