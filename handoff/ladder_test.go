@@ -121,6 +121,11 @@ func (p *player) perform(line string) {
 		tool, args, _ := strings.Cut(rest, " ")
 		p.world.record("call", "model", fmt.Sprintf("%s %s%s", id, tool, args))
 		p.voice.events <- Request{CallID: id, Tool: tool, Arguments: args}
+	case "hint":
+		id, rest, _ := strings.Cut(rest, " ")
+		tool, partial, _ := strings.Cut(rest, " ")
+		p.world.record("call", "model writes", fmt.Sprintf("%s %s%s", id, tool, partial))
+		p.voice.events <- Hint{CallID: id, Tool: tool, Partial: partial}
 	case "heard":
 		p.voice.events <- Heard{Text: rest, Began: time.Now()}
 	case "spoke":

@@ -20,11 +20,12 @@ type serving struct {
 	call   *call   // Set once
 	log    *zap.Logger
 
-	seen     idSet            // Owned by Serve: call ids of requests, to tell one that is delivered twice
-	works    map[string]*work // Owned by Serve: works whose outcome this call hears
-	heard    *hearing         // Set once; safe by itself
-	schedule *schedule        // Owned by Serve
-	wake     timer            // Owned by Serve: the schedule's
+	seen     idSet             // Owned by Serve: call ids of requests, to tell one that is delivered twice
+	works    map[string]*work  // Owned by Serve: works whose outcome this call hears
+	heard    *hearing          // Set once; safe by itself
+	schedule *schedule         // Owned by Serve
+	guesses  map[string]*guess // Owned by Serve: threads attached ahead, by call id
+	wake     timer             // Owned by Serve: the schedule's
 }
 
 // Serve is the loop of one call. It returns after the voice closed its events, or when ctx ends; the works
@@ -34,7 +35,7 @@ func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
 	book := r.book(c)
 	s := &serving{
 		r: r, id: r.callID(), caller: c, book: book, log: r.log.With(zap.String("principal", c.Principal)),
-		call: newCall(voice), works: map[string]*work{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), heard: newHearing(),
+		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), heard: newHearing(),
 	}
 	defer s.wake.Stop()
 	s.book.enter(s.call)
@@ -66,6 +67,9 @@ func (s *serving) take(e Event) {
 	switch e := e.(type) {
 	case Request:
 		s.request(e)
+		return
+	case Hint:
+		s.hint(e)
 		return
 	case Spoke:
 		s.heard.began(e.At)
@@ -194,6 +198,7 @@ func (s *serving) begin(id string, req Request, args codexArguments) {
 	now := time.Now()
 	rec := Record{ID: id, Server: args.Server, Prompt: args.Prompt, State: StatusAccepted, CreatedAt: now}
 	w := s.r.newWork(id, s.caller, s.book, s.call)
+	w.guess = s.claim(req.CallID, args)
 	w.req, w.args, w.words, w.began = req, args, s.heard.last(), now
 	w.line = s.r.newLine(LedgerKey(s.id, req.CallID), s.caller, id, LedgerHash(req.Arguments))
 	s.book.open(rec, w)

@@ -45,6 +45,7 @@ type work struct {
 	id     string         // Set once: the record's id
 	log    *zap.Logger    // Set once
 	orders chan order     // from any goroutine; bounded by commandQueue
+	guess  *guess         // Set once: what was attached ahead; nil: nothing
 	line   *line          // Set once: what the ledger is told; may be nil
 	began  time.Time      // Set once
 
@@ -68,11 +69,12 @@ type work struct {
 	rejoins  int       // Owned by run: tries to come back since the turn last reported something
 	lost     time.Time // Owned by run: when the agent was lost; zero while it is there
 
-	facts    chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
-	io       sync.WaitGroup  // goroutines doing I/O for run
-	ioCtx    context.Context // Set once by run: ends with the work
-	agentsMu sync.Mutex
-	agents   []Agent // Guarded by agentsMu: attached for this work and not closed, oldest first
+	facts     chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
+	io        sync.WaitGroup  // goroutines doing I/O for run
+	ioCtx     context.Context // Set once by run: ends with the work
+	agentsMu  sync.Mutex
+	agents    []Agent // Guarded by agentsMu: attached for this work and not closed, oldest first
+	guessUsed bool    // Guarded by agentsMu: what was attached ahead is among them, or was
 }
 
 // waitKind says what a work waits for before it starts.
@@ -138,6 +140,7 @@ func (w *work) run(ctx context.Context) {
 	}
 	endIO()
 	w.io.Wait()
+	w.dropGuess()
 	w.detach(0)
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),
 		zap.String("turn", string(w.turn)), zap.String("outcome", string(w.state.Outcome)),

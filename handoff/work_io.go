@@ -19,7 +19,7 @@ const copyOf = "copy of "
 // resolve finds the target: the names, then the thread (named, sticky or new), then the right to use it.
 func (w *work) resolve(ctx context.Context) func() {
 	name, isCopy := cutPrefixFold(w.args.Thread, copyOf)
-	t, err := w.r.fleet.Resolve(ctx, w.caller, Target{Server: w.args.Server, Thread: name})
+	t, err := w.names(ctx, name)
 	if err != nil {
 		return func() { w.fail(FactUnresolved, err) }
 	}
@@ -40,6 +40,47 @@ func (w *work) resolve(ctx context.Context) func() {
 		}
 	}
 	return func() { w.resolved(fact, t, why, title) }
+}
+
+// names resolves the names, unless that was done ahead.
+func (w *work) names(ctx context.Context, thread string) (Target, error) {
+	if w.guess != nil {
+		return w.guess.resolved(ctx)
+	}
+	return w.r.fleet.Resolve(ctx, w.caller, Target{Server: w.args.Server, Thread: thread})
+}
+
+// dropGuess closes what was attached ahead and not used.
+func (w *work) dropGuess() {
+	if w.guess == nil {
+		return
+	}
+	<-w.guess.ready
+	w.agentsMu.Lock()
+	used := w.guessUsed
+	w.agentsMu.Unlock()
+	if agent := w.guess.at.Agent; agent != nil && !used {
+		w.hold(agent)
+	}
+}
+
+// reached attaches the thread, or takes what was attached ahead.
+func (w *work) reached(ctx context.Context, t Target) (Attached, error) {
+	if w.guess != nil {
+		if at, ok := w.guess.attached(ctx, t); ok && w.useGuess() {
+			return at, nil
+		}
+	}
+	return w.r.fleet.Attach(ctx, t)
+}
+
+// useGuess tells whether what was attached ahead may be used: once.
+func (w *work) useGuess() bool {
+	w.agentsMu.Lock()
+	defer w.agentsMu.Unlock()
+	first := !w.guessUsed
+	w.guessUsed = true
+	return first
 }
 
 // cutPrefixFold cuts a prefix whatever its case.
@@ -90,7 +131,7 @@ func (w *work) take(lane string) bool {
 }
 
 func (w *work) attach(ctx context.Context) func() {
-	at, err := w.r.fleet.Attach(ctx, w.target)
+	at, err := w.reached(ctx, w.target)
 	if err != nil {
 		e := AsError(err)
 		if e.Code == CodeSessionGone {
