@@ -1,6 +1,9 @@
 package handoff
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Consent is what a reply says about the one thing that was asked.
 type Consent int
@@ -44,6 +47,7 @@ type reading struct {
 	consent Consent
 	held    bool // they asked for time: the question stays open
 	echo    bool // it repeats our own question
+	idle    bool // it is all fillers and thanks: it says nothing about anything
 }
 
 func readReply(reply string, asked ConsentQuestion) reading {
@@ -55,8 +59,12 @@ func readReply(reply string, asked ConsentQuestion) reading {
 	case said.has(denyWords):
 		out.consent = ConsentNo
 	case out.held, said.odd, said.asks, said.cutOff, len(reply) > maxReplyBytes, said.weight() > maxReplyTokens:
-	case allows(fluent(said.tokens), askedWords(asked)):
-		out.consent = ConsentYes
+	default:
+		moods := moodsOf(fluent(said.tokens), askedWords(asked))
+		if moods[moodYes] {
+			out.consent = ConsentYes
+		}
+		out.idle = moods[moodOpen]
 	}
 	return out
 }
@@ -106,22 +114,23 @@ var moodAfter = [kindCount][moodCount]mood{
 	kindTopic: {moodOpen, moodYes, moodWeak, moodYes},
 }
 
-// allows tells whether the tokens are made of harmless phrases of one language, English and the question
-// alone, and are a yes together.
-func allows(tokens []string, ask asking) bool {
+// moodsOf tells in which moods a reply can end, when it is made of harmless phrases of one language,
+// English and the question alone.
+func moodsOf(tokens []string, ask asking) [moodCount]bool {
+	var out [moodCount]bool
 	if len(tokens) == 0 {
-		return false
+		return out
 	}
 	for i := range tongues {
-		if covered(tokens, &tongues[i], ask) {
-			return true
+		for m, ok := range covered(tokens, &tongues[i], ask) {
+			out[m] = out[m] || ok
 		}
 	}
-	return false
+	return out
 }
 
 // covered walks all ways to cut the tokens into phrases.
-func covered(tokens []string, tongue *phrasebook, ask asking) bool {
+func covered(tokens []string, tongue *phrasebook, ask asking) [moodCount]bool {
 	spelled := respelled(tokens)
 	reached := make([][moodCount]bool, len(tokens)+1)
 	reached[0][moodOpen] = true
@@ -135,6 +144,9 @@ func covered(tokens []string, tongue *phrasebook, ask asking) bool {
 		}
 		english.at(tokens[at:], step)
 		english.at(spelled[at:], func(length int, kind phraseKind) {
+			if slices.Equal(spelled[at:at+length], tokens[at:at+length]) {
+				return
+			}
 			if kind == kindYes { // a word that only sounds like a yes may stand beside one
 				kind = kindFill
 			}
@@ -145,5 +157,5 @@ func covered(tokens []string, tongue *phrasebook, ask asking) bool {
 		}
 		ask.at(tokens[at:], step)
 	}
-	return reached[len(tokens)][moodYes]
+	return reached[len(tokens)]
 }

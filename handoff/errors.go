@@ -44,6 +44,8 @@ const (
 	CodeSlowClient       Code = "slow_client"
 	CodeShutdown         Code = "shutdown"
 	CodeInternal         Code = "internal"
+	CodeNeedsTap         Code = "needs_tap"
+	CodeNoConsent        Code = "no_consent"
 )
 
 // A Meaning is what a code means to a person and on each wire.
@@ -86,6 +88,8 @@ var vocabulary = map[Code]Meaning{
 	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
 	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
 	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
+	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
+	CodeNoConsent:        {"I need a clear yes or no: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
 	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
 }
 
