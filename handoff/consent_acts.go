@@ -167,13 +167,13 @@ func (a asking) after(tokens []string, word string) int {
 // machine is the length of the machine's name at the front, however its parts are spaced and its letters
 // spelled ("big pea sea"), or 0.
 func (a asking) machine(tokens []string) int {
-	joined := ""
+	var joined strings.Builder
 	for n, t := range tokens[:min(len(tokens), maxNameTokens)] {
 		if letter, ok := letterNames[t]; ok && n > 0 {
 			t = letter
 		}
-		joined += t
-		if slices.Contains(a.machines, joined) {
+		joined.WriteString(t)
+		if slices.Contains(a.machines, joined.String()) {
 			return n + 1
 		}
 	}

@@ -189,12 +189,12 @@ func TestEvidenceWorlds(t *testing.T) {
 			switch r.IntN(10) {
 			case 0:
 				do("open %s", name)
-			case 1:
+			case 1, 2:
+				do("open %s", name)
 				do("ask %s", name)
 				delete(heard, name)
-			case 2:
-				do("said %s", name)
-				if _, ok := heard[name]; !ok {
+				if now++; r.IntN(4) > 0 {
+					do("said %s", name)
 					heard[name] = now
 				}
 			case 3:
@@ -227,6 +227,7 @@ func TestEvidenceWorlds(t *testing.T) {
 				for at := range clean {
 					used[at] = used[at] || at > heard[name]
 				}
+				delete(heard, name)
 			}
 		}
 	}

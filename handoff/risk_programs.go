@@ -291,7 +291,7 @@ func (j commandJudge) prefixed(name string, args []shellWord) Risk {
 	if name == "xargs" || name == "parallel" || name == "watch" {
 		risk = RiskMedium
 	}
-	for i := 0; i < len(args); i++ {
+	for i := range args {
 		text := args[i].text
 		if args[i].dynamic {
 			return RiskHigh
