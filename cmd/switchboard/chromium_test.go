@@ -31,7 +31,7 @@ func (p *tab) enter(r *running) {
 // one side, the simulated voice and machines on the other, and nothing but a keyboard.
 func TestChromiumByKeyboard(t *testing.T) {
 	r := start(t, func(p *plan) { p.Hurry = 4 })
-	p := openTab(t, startChromium(t, true), 1280, 900)
+	p := openTab(t, startChromium(t, true), 1280, 940)
 	p.enter(r)
 	p.pictures("desktop-1-before")
 	p.status("Not in a call")

@@ -3,7 +3,7 @@
 import { byId, dress, h, keyed, setAttr, setText, show } from "./dom.js";
 
 const helloCall = "Call and say what you want done, and on which machine. Or type; it goes the same way.";
-const helloTry = "Here the voice and the machines are stand-ins. Press Call, then try these sentences from top to bottom, or type your own.";
+const helloTry = "Here the voice and the machines are simulated. Press Call, then try these sentences from top to bottom, or type your own.";
 const who = { you: "You", voice: "Voice", note: "" };
 
 function line(entry) {
@@ -63,6 +63,7 @@ export function talkView({ say, chip }) {
     return { el };
   }
 
+  chips.addEventListener("focusout", (e) => { if (!chips.contains(e.relatedTarget)) chips.scrollLeft = 0; });
   const stay = stayAtEnd(box, lines);
   let tried = 0;
   return (state) => {

@@ -80,8 +80,10 @@ function fillCard(part, r, words, stopping) {
   const began = Date.parse(r.created_at);
   const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `began ${ago(began, Date.now())}`;
   setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && whyWords(r.why), times].filter(Boolean).join(" · "));
-  const answer = ended(r) ? r.text || (r.error ? "" : r.spoken) || "" : "";
+  const good = r.outcome === "result";
+  const answer = ended(r) ? r.text || (good && r.spoken) || "" : "";
   paragraphs(part.answer, answer);
+  part.answer.classList.toggle("partly", !good);
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));
   if (r.error) problem(part.problem, r.error);
