@@ -236,12 +236,12 @@ func TestScheduleBounds(t *testing.T) {
 		give(beganEvent{id: id, server: "bigpc", answered: true})
 		give(lookupEvent{id: "r" + id})
 		give(questionEvent{id: QuestionID("q" + id), work: id, text: "May I?"})
-		for range maxPacedNotes + 2 {
+		for range min(maxPacedNotes, 1000/(i+1)) + 2 {
 			give(remarkEvent{id, "Something."})
 		}
 	}
-	if s.counts.notes != maxPaced*maxPacedNotes {
-		t.Errorf("%d notes", s.counts.notes)
+	if s.works[0].notes != maxPacedNotes {
+		t.Errorf("%d notes", s.works[0].notes)
 	}
 	if len(s.works) != maxPaced || len(s.lookups) != maxLookups || len(s.questions) != maxOpenQuestions || s.counts.overflow == 0 {
 		t.Errorf("%d works, %d lookups, %d questions, %d refused", len(s.works), len(s.lookups), len(s.questions), s.counts.overflow)
@@ -251,7 +251,7 @@ func TestScheduleBounds(t *testing.T) {
 			t.Fatalf("%d remarks held", len(w.remarks))
 		}
 	}
-	const finals = 3 * maxFlights * maxHeldFinals
+	const finals = 3 * maxFlights * maxHeldFinals / 2
 	for i := range finals {
 		give(outcomeEvent{rec: Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: OutcomeResult, Text: "Done."}})
 		if len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
