@@ -16,7 +16,7 @@ func TestSessionBeginsWithOurTools(t *testing.T) {
 		s := newStage(t)
 		s.fromModel(freshSession)
 		up := s.wantSent(s.model, "session.update session.update")
-		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != `[`+allTools+`]` {
+		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != "["+allTools+"]" {
 			t.Errorf("tools %s", got)
 		}
 		if gjson.Get(up[0], "session.instructions").String() != handoff.Instructions {
@@ -43,7 +43,7 @@ func TestStockClient(t *testing.T) {
 		if up[0] != `{"type":"session.update","event_id":"one","session":{"type":"realtime","tracing":"auto"}}` {
 			t.Errorf("first update was touched: %s", up[0])
 		}
-		if got := gjson.Get(up[1], "session.tools.#.name").String(); got != `["weather",`+allTools+`]` {
+		if got := gjson.Get(up[1], "session.tools.#.name").String(); got != `["weather",`+allTools+"]" {
 			t.Errorf("tools %s", got)
 		}
 		if got := gjson.Get(up[1], "session.audio.input.turn_detection").Raw; got != "null" {

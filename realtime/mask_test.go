@@ -29,7 +29,14 @@ func (m *mask) model(event string) string {
 func (m *mask) create(event string) string { e, _ := m.ask([]byte(event)); return string(e) }
 func toolNames(event, path string) string  { return gjson.Get(event, path+".#.name").String() }
 
-const allTools = `"codex","list_servers","list_sessions","read_session","queue_next","stop_work","status","answer_agent","set_updates","remain_silent"`
+// allTools names our tools as a part of a JSON list. Set once.
+var allTools = func() string {
+	var names []string
+	for _, tool := range handoff.Tools() {
+		names = append(names, quote(tool.Name))
+	}
+	return strings.Join(names, ",")
+}()
 
 func TestToolsOfTheSession(t *testing.T) {
 	for _, c := range []struct{ name, session, want string }{
@@ -37,7 +44,7 @@ func TestToolsOfTheSession(t *testing.T) {
 		{"empty", `{"type":"realtime","tools":[]}`, "[" + allTools + "]"},
 		{"null", `{"type":"realtime","tools":null}`, "[" + allTools + "]"},
 		{"theirs first", `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`, `["weather",` + allTools + "]"},
-		{"theirs wins", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, `[` + allTools + `]`},
+		{"theirs wins", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, "[" + allTools + "]"},
 		{"required", `{"type":"realtime","tools":[{"type":"function","name":"weather"}],"tool_choice":"required"}`, `["weather"]`},
 		{"one forced", `{"type":"realtime","tools":[],"tool_choice":{"type":"function","name":"weather"}}`, `[]`},
 		{"forced later", `{"type":"realtime","tool_choice":"required"}`, `[]`},

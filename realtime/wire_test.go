@@ -319,7 +319,7 @@ func (h *house) endOf() <-chan error {
 	return ended
 }
 
-// flood lets the model speak without end; it is over before the test is.
+// flood lets the model send events without end; it is over before the test is.
 func flood(t *testing.T, model *websocket.Conn, bytes int) {
 	var writing sync.WaitGroup
 	t.Cleanup(writing.Wait)
@@ -344,18 +344,27 @@ func TestSlowClientOnTheWire(t *testing.T) {
 	}
 }
 
-// A client that goes is not called slow, however much was on its way to it.
-func TestClientThatGoesIsNotSlow(t *testing.T) {
-	for range 4 {
-		h := newHouse(t)
-		client, model := h.call("")
-		ended := h.endOf()
-		flood(t, model, 4<<10)
-		expect(t, client, typeAudioDelta)
-		_ = client.NetConn().Close()
-		if cause := take(t, ended, "end"); cause != nil {
-			t.Fatalf("ended with %v", cause)
-		}
+// A socket whose far end went away takes nothing more, and does not call that slow.
+func TestSocketOfAClientThatWent(t *testing.T) {
+	h := newHouse(t)
+	client, _ := h.call("")
+	ended := h.endOf()
+	var s *socket
+	h.front.mu.Lock()
+	for _, c := range h.front.calls {
+		s = c.client.(*socket)
+	}
+	h.front.mu.Unlock()
+	if s.Ended() != nil {
+		t.Error("it has ended")
+	}
+	_ = client.NetConn().Close()
+	if cause := take(t, ended, "end"); cause != nil {
+		t.Errorf("ended with %v", cause)
+	}
+	eventually(t, "end of the socket", func() bool { return !s.Send([]byte(`{}`)) })
+	if why := s.Ended(); why != nil {
+		t.Errorf("it went because %v", why)
 	}
 }
 
