@@ -206,21 +206,6 @@ func remarkNote(rec Record, words string) string {
 	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), clip(words, maxRemark))
 }
 
-// questionMessage announces that the agent waits for the caller.
-func questionMessage(rec Record, q Question) string {
-	what := map[QuestionKind]string{
-		QuestionCommand:     "asks for permission to run a command",
-		QuestionFileChange:  "asks for permission to change files",
-		QuestionPermissions: "asks for more permissions",
-		QuestionInput:       "has a question",
-		QuestionElicitation: "has a question",
-	}[q.Kind]
-	if what == "" {
-		what = "waits for an answer"
-	}
-	return Message(fmt.Sprintf("%s %s; please answer on the page. It is shown there and can be answered nowhere else. Tell the caller so now.", rec.Server, what), clip(q.Command, maxRemark))
-}
-
 // awaySummary tells what ended while nobody listened, as one message.
 func awaySummary(records []Record) string {
 	counts := map[Outcome]int{}

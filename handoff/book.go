@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 )
 
@@ -47,14 +46,6 @@ func (k stickyKey) String() string {
 }
 
 func keyOf(t Target) stickyKey { return stickyKey{t.Server, t.Project} }
-
-// openQuestion is a question that waits for the caller, with the agent that asked.
-type openQuestion struct {
-	shown    RecordQuestion
-	controls Controls  // Set once
-	deciding bool      // Guarded by the book's mu: an answer is on its way
-	heard    time.Time // Guarded by the book's mu: when the caller had heard it; zero before
-}
 
 func newBook() *book {
 	return &book{
@@ -156,77 +147,6 @@ func (b *book) ended(id string) {
 	delete(b.orphaned, id)
 	b.mu.Unlock()
 	b.closeQuestions(id)
-}
-
-// ask shows a question.
-func (b *book) ask(q RecordQuestion, controls Controls) RecordQuestion {
-	b.mu.Lock()
-	b.serial++
-	q.Label = "q" + itoa(b.serial)
-	b.questions[q.ID] = &openQuestion{shown: q, controls: controls}
-	b.mu.Unlock()
-	b.feed.publish(PageEvent{Kind: EventQuestion, Handoff: q.Handoff, Question: &q})
-	return q
-}
-
-// closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (b *book) closeQuestion(id QuestionID) {
-	b.mu.Lock()
-	q := b.questions[id]
-	delete(b.questions, id)
-	b.mu.Unlock()
-	if q != nil {
-		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: q.shown.Handoff, Closed: id})
-	}
-}
-
-// closeQuestions takes away what a work asked and nobody answered yet.
-func (b *book) closeQuestions(id string) []QuestionID {
-	b.mu.Lock()
-	var closed []QuestionID
-	for qid, q := range b.questions {
-		if q.shown.Handoff == id {
-			closed = append(closed, qid)
-			delete(b.questions, qid)
-		}
-	}
-	b.mu.Unlock()
-	slices.Sort(closed)
-	for _, qid := range closed {
-		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: id, Closed: qid})
-	}
-	return closed
-}
-
-// questionHeard notes that the caller heard a question.
-func (b *book) questionHeard(id QuestionID, at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.questions[id]; q != nil {
-		q.heard = at
-	}
-}
-
-// claimQuestion reserves a question for one answer, so that two taps never send two decisions.
-func (b *book) claimQuestion(id QuestionID, d Decision) (*openQuestion, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q := b.questions[id]
-	if q == nil || q.deciding {
-		return nil, Fault(CodeNotPending, "", "")
-	}
-	if !slices.Contains(q.shown.Decisions, d) {
-		return nil, Fault(CodeMalformed, "this question cannot be answered with "+string(clip(string(d), 40)), "")
-	}
-	q.deciding = true
-	return q, nil
-}
-
-// releaseQuestion opens a question again whose answer could not be given.
-func (b *book) releaseQuestion(q *openQuestion) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q.deciding = false
 }
 
 // keep remembers that nobody heard the outcome of a record.
@@ -333,22 +253,6 @@ func (b *book) find(id string) (Record, *work) {
 		return Record{}, nil
 	}
 	return rec.copy(), b.works[id]
-}
-
-func (b *book) listQuestions() []RecordQuestion {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := make([]RecordQuestion, 0, len(b.questions))
-	for _, q := range b.questions {
-		out = append(out, q.shown)
-	}
-	slices.SortFunc(out, func(x, y RecordQuestion) int {
-		if c := x.Asked.Compare(y.Asked); c != 0 {
-			return c
-		}
-		return strings.Compare(string(x.ID), string(y.ID))
-	})
-	return out
 }
 
 func (b *book) findLocked(id string) *Record {

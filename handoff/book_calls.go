@@ -99,3 +99,10 @@ func (b *book) setUpdates(l SpeechLevel) {
 	defer b.mu.Unlock()
 	b.level = l
 }
+
+// openCalls returns the caller's calls.
+func (b *book) openCalls() []*call {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls)
+}

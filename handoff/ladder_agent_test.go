@@ -158,6 +158,9 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	case "long":
 		w.end(turn)
 		return yield(TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
+	case "asks":
+		w.record("agent", a.name(), "asks: "+text)
+		return a.wait(ctx, turn, Question{ID: QuestionID(item), Kind: QuestionInput, Turn: turn.id, Text: text, Asked: time.Now()}, yield)
 	case "ask":
 		return a.ask(ctx, turn, QuestionID(item), text, yield)
 	case "gone":
@@ -175,26 +178,39 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 }
 
 func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q QuestionID, command string, yield func(Update, error) bool) bool {
+	a.world.record("agent", a.name(), "asks for "+command)
+	return a.wait(ctx, turn, Question{
+		ID: q, Kind: QuestionCommand, Turn: turn.id, Command: command, Cwd: "/src",
+		Decisions: []Decision{DecisionAccept, DecisionDecline}, Asked: time.Now(),
+	}, yield)
+}
+
+// wait asks and waits for the answer.
+func (a *fakeAgent) wait(ctx context.Context, turn *fakeTurn, q Question, yield func(Update, error) bool) bool {
 	w := a.world
-	w.record("agent", a.name(), "asks for "+command)
 	answer := make(chan Decision, 1)
 	w.mu.Lock()
-	w.answers[q] = answer
+	w.answers[q.ID] = answer
 	w.mu.Unlock()
-	if !yield(Question{ID: q, Kind: QuestionCommand, Turn: turn.id, Command: command, Decisions: []Decision{DecisionAccept, DecisionDecline}, Asked: time.Now()}, nil) {
+	if !yield(q, nil) {
 		return false
 	}
 	select {
 	case d := <-answer:
 		w.record("agent", a.name(), "got "+string(d))
-		return yield(QuestionClosed{ID: q}, nil)
+		return yield(QuestionClosed{ID: q.ID}, nil)
 	case <-turn.wake:
 		w.end(turn)
 		w.record("agent", a.name(), "turn interrupted")
-		return yield(QuestionClosed{ID: q}, nil) && yield(TurnEnded{Status: TurnInterrupted}, nil) && false
+		return yield(QuestionClosed{ID: q.ID}, nil) && yield(TurnEnded{Status: TurnInterrupted}, nil) && false
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// Reply answers a question in words.
+func (a *fakeAgent) Reply(ctx context.Context, id QuestionID, words string) error {
+	return a.Decide(ctx, id, Decision("words: "+words))
 }
 
 func (a *fakeAgent) Close() error {

@@ -75,6 +75,15 @@ func (w *world) Notify(_ context.Context, n Notice) error {
 	return nil
 }
 
+// Audit records decisions before they are given.
+func (w *world) Audit(_ context.Context, rec AuditRecord) error {
+	if err := w.failure("audit x", "the audit"); err != nil {
+		return err
+	}
+	w.record("agent", "audit", strings.TrimSpace(string(rec.Decision)+" by "+rec.By+" "+rec.Tier))
+	return nil
+}
+
 // inLedger tells how the ledger stands at the end.
 func (w *world) inLedger() string {
 	w.mu.Lock()

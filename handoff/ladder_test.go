@@ -69,7 +69,7 @@ func section(a *txtar.Archive, name string) string {
 // play runs a script and returns its ladder.
 func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
-	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Notifier: w, Life: "h", Patience: w.patience})
+	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: "h", Patience: w.patience})
 	r.jitter = func(d time.Duration) time.Duration { return d }
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -128,6 +128,8 @@ func (p *player) perform(line string) {
 		p.voice.events <- Hint{CallID: id, Tool: tool, Partial: partial}
 	case "heard":
 		p.voice.events <- Heard{Text: rest, Began: time.Now()}
+	case "typed":
+		p.voice.events <- Heard{Text: rest, Typed: true, Began: time.Now()}
 	case "spoke":
 		p.voice.events <- Spoke{At: time.Now()}
 	case "quiet":

@@ -24,6 +24,7 @@ import (
 //	down SERVER FROM TO               a resume there is unreachable then
 //	sessions N                        lists have many more than one
 //	dead SERVER                       lists do not reach it
+//	voice LEVEL                       what may be approved by voice
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
@@ -39,6 +40,7 @@ type world struct {
 	began time.Time
 
 	servers   []string                     // Set once
+	voice     string                       // Set once: what may be approved by voice
 	many      int                          // Set once: sessions that a list has beside the first
 	dead      string                       // Set once: a machine that lists do not reach
 	titles    map[string]string            // Set once
@@ -116,6 +118,8 @@ func (w *world) word(line string) {
 		w.many = len(first) * 40
 	case "dead":
 		w.dead = first
+	case "voice":
+		w.voice = first
 	case "settles":
 		w.settles[first] = more
 	case "queues":
@@ -257,7 +261,7 @@ func (w *world) Fork(ctx context.Context, t Target) (Attached, error) {
 }
 
 func (w *world) attached(t Target) Attached {
-	at := Attached{Target: t, Title: w.titles[t.Thread]}
+	at := Attached{Target: t, Title: w.titles[t.Thread], Workspace: "/src", VoiceApprovals: w.voice}
 	a := &fakeAgent{world: w, target: t}
 	switch {
 	case w.settles[t.Thread] != "":

@@ -44,3 +44,10 @@ func (r *Router) notify(n Notice) {
 		}
 	})
 }
+
+// notifyQuestion tells once outside of calls that an agent waits.
+func (r *Router) notifyQuestion(c Caller, b *book, q askedQ) {
+	if b.notifyQuestion(q.shown.ID) {
+		r.notify(Notice{Caller: c, Kind: NoticeQuestion, Handoff: q.shown.Handoff, Server: q.shown.Server, Title: q.shown.Title, Text: questionNotice(q)})
+	}
+}

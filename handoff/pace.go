@@ -14,6 +14,9 @@ func (s *serving) effect(x scheduleEffect) {
 	case doNote:
 		s.call.say(Utterance{ID: x.id, Text: x.text})
 	case doSay:
+		if x.question != "" {
+			s.evidence.Announced(x.question, x.id, time.Now())
+		}
 		s.call.say(Utterance{ID: x.id, Text: x.text, Floor: FloorAsk})
 	case doAnswer:
 		for _, id := range x.works {

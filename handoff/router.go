@@ -20,6 +20,7 @@ type Config struct {
 	Stickies  Stickies
 	Ledger    Ledger      // nil: nothing is remembered of work beyond the process
 	Notifier  Notifier    // nil: nobody is told outside of calls
+	Auditor   Auditor     // nil: decisions are only logged
 	Updates   SpeechLevel // what callers hear of work until they say otherwise; "": milestones
 	Log       *zap.Logger // nil: none
 	Life      string      // names this life of the router in ids, [a-z0-9]; "": random
@@ -29,6 +30,8 @@ type Config struct {
 	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
 	// A silent turn is watched on and never ended.
 	Silence time.Duration
+	// GiveUp is how long a question waits for an answer before it is declined; 0: 30 min.
+	GiveUp time.Duration
 }
 
 // A Router takes requests out of calls to agents and brings what comes of them back.
@@ -39,6 +42,8 @@ type Router struct {
 	ledger    Ledger                            // Set once; may be nil
 	notifier  Notifier                          // Set once; may be nil
 	level     SpeechLevel                       // Set once
+	auditor   Auditor                           // Set once; may be nil
+	giveUp    time.Duration                     // Set once
 	log       *zap.Logger                       // Set once
 	life      string                            // Set once
 	patience  time.Duration                     // Set once
@@ -70,7 +75,7 @@ func NewRouter(cfg Config) *Router {
 	}
 	return &Router{
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
-		ledger: cfg.Ledger, notifier: cfg.Notifier, level: cmp.Or(cfg.Updates, LevelMilestones),
+		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor, giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), level: cmp.Or(cfg.Updates, LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{},
 	}
@@ -173,29 +178,6 @@ func (r *Router) Stop(_ context.Context, c Caller, id string) error {
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(c Caller) []RecordQuestion { return r.book(c).listQuestions() }
-
-// Decide answers a question. A second answer, and one to a question that was withdrawn or is somebody
-// else's, gives [CodeNotPending] and reaches nobody.
-func (r *Router) Decide(ctx context.Context, c Caller, id QuestionID, d Decision) error {
-	b := r.book(c)
-	q, err := b.claimQuestion(id, d)
-	if err != nil {
-		return err
-	}
-	r.log.Info("question decided", zap.String("principal", c.Principal), zap.String("server", q.shown.Server),
-		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d)))
-	if err := q.controls.Decide(ctx, id, d); err != nil {
-		e := AsError(err)
-		if e.Code == CodeNotPending {
-			b.closeQuestion(id)
-		} else {
-			b.releaseQuestion(q)
-		}
-		return e
-	}
-	b.closeQuestion(id)
-	return nil
-}
 
 // Stickies returns a caller's sticky sessions, by server.
 func (r *Router) Stickies(ctx context.Context, c Caller) ([]RecordSticky, error) {

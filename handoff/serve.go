@@ -24,6 +24,9 @@ type serving struct {
 	works    map[string]*work  // Owned by Serve: works whose outcome this call hears
 	heard    *hearing          // Set once; safe by itself
 	schedule *schedule         // Owned by Serve
+	evidence Evidence          // Owned by Serve: what the caller said to which question
+	claims   []*claim          // Owned by Serve: answers that wait for what the caller said
+	rule     timer             // Owned by Serve: when the claims are judged at the latest
 	guesses  map[string]*guess // Owned by Serve: threads attached ahead, by call id
 	wake     timer             // Owned by Serve: the schedule's
 }
@@ -35,9 +38,10 @@ func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
 	book := r.book(c)
 	s := &serving{
 		r: r, id: r.callID(), caller: c, book: book, log: r.log.With(zap.String("principal", c.Principal)),
-		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), heard: newHearing(),
+		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), rule: newTimer(), heard: newHearing(),
 	}
 	defer s.wake.Stop()
+	defer s.rule.Stop()
 	s.book.enter(s.call)
 	r.start(s.preload)
 	s.takeUp()
@@ -56,6 +60,8 @@ func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
 			}
 		case <-s.wake.C:
 			s.pace(wakeEvent{})
+		case <-s.rule.C:
+			s.judge(time.Now())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -73,14 +79,24 @@ func (s *serving) take(e Event) {
 		return
 	case Spoke:
 		s.heard.began(e.At)
+		s.evidence.Spoke(e)
 	case Heard:
+		if e.Began.IsZero() {
+			e.Began = time.Now()
+		}
 		s.heard.add(e, time.Now())
+		s.evidence.Heard(e)
+	case Said:
+		s.evidence.Said(e)
 	case CallEnded:
 		s.hangUp()
 		return
 	}
 	if paced, ok := e.(scheduleEvent); ok {
 		s.pace(paced)
+	}
+	if len(s.claims) > 0 {
+		s.judge(time.Now())
 	}
 }
 
@@ -109,6 +125,9 @@ func (s *serving) adopt(w *work) {
 	s.works[w.id] = w
 	s.pace(beganEvent{id: w.id, server: rec.Server, title: rec.Title, answered: true})
 	w.order(order{fact: FactCallBack, call: s.call})
+	for _, q := range s.book.questionsOf(w.id) {
+		s.opened(q)
+	}
 }
 
 // welcomeBack tells what ended while nobody listened, once, as one message.
@@ -141,6 +160,8 @@ func (s *serving) request(req Request) {
 		s.setUpdates(id, req)
 	case ToolRemainSilent:
 		s.call.say(Utterance{ID: id + "-a", CallID: req.CallID})
+	case ToolAnswerAgent:
+		s.answerAgent(id, req)
 	case ToolStopWork:
 		s.beside(id, req, s.stopWork)
 	default:
@@ -241,6 +262,9 @@ func (s *serving) hangUp() {
 	}
 	s.pace(CallEnded{})
 	for id, w := range s.works {
+		for _, q := range s.book.questionsOf(id) {
+			s.r.notifyQuestion(s.caller, s.book, q)
+		}
 		w.order(order{fact: FactCallEnded})
 		s.book.orphan(id)
 	}

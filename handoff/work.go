@@ -332,6 +332,9 @@ func (w *work) finish() {
 			}
 		}
 	})
+	for _, q := range w.book.questionsOf(w.id) {
+		w.questionClosed(q.shown.ID)
+	}
 	w.book.ended(w.id)
 	if codeOf(w.fault) == CodeShutdown && w.state.Outcome == OutcomeUnknown {
 		w.line.leave() // the next life of the process finds it and tells how it ended

@@ -3,6 +3,8 @@ package handoff
 import (
 	"context"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // follow begins to watch the turn and tells those who wait that it runs.
@@ -63,8 +65,8 @@ func (w *work) watchTurn(ctx context.Context, number int, agent Agent, turn Turn
 
 // gone: the questions that were open come again when the agent is back, under other ids.
 func (w *work) gone(err error) {
-	for _, id := range w.book.closeQuestions(w.id) {
-		w.call.tell(questionClosedEvent{id: id})
+	for _, q := range w.book.questionsOf(w.id) {
+		w.questionClosed(q.shown.ID)
 	}
 	w.fail(FactAgentGone, err)
 }
@@ -86,8 +88,7 @@ func (w *work) update(u Update) {
 	case Question:
 		w.question(u)
 	case QuestionClosed:
-		w.book.closeQuestion(u.ID)
-		w.call.tell(questionClosedEvent{id: u.ID})
+		w.questionClosed(u.ID)
 	case TurnEnded:
 		w.turnEnded(u)
 	}
@@ -129,12 +130,50 @@ func (w *work) question(q Question) {
 	if !ok {
 		return
 	}
-	shown := RecordQuestion{
-		ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
-		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
+	_, replies := w.attached.Agent.(Replier)
+	asked := w.book.ask(askedQ{
+		question: q, workspace: w.attached.Workspace, level: w.attached.VoiceApprovals, replies: replies,
+		shown: RecordQuestion{
+			ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
+			Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
+		},
+	}, controls)
+	if !w.call.post(func(s *serving) { s.opened(asked) }) {
+		w.r.notifyQuestion(w.caller, w.book, asked)
 	}
-	w.book.ask(shown, controls)
-	w.call.tell(questionEvent{id: q.ID, work: w.id, text: questionMessage(w.rec, q)})
+	w.background(0, func(ctx context.Context) func() {
+		t := time.NewTimer(w.r.giveUp)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return func() { w.giveUpOn(asked) }
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+// giveUpOn declines a question that nobody answered in time.
+func (w *work) giveUpOn(q askedQ) {
+	if w.book.question(q.shown.ID) == nil {
+		return
+	}
+	w.background(ioTimeout, func(ctx context.Context) func() {
+		err := w.r.decide(ctx, w.caller, q.shown.ID, decided{decision: DecisionDecline, by: ByNobody, tier: RiskOf(q.question, q.workspace)})
+		if err != nil {
+			w.log.Info("question not declined", zap.Error(err))
+			return nil
+		}
+		return func() {
+			w.call.say(Utterance{ID: w.id + "-g" + q.shown.Label, Text: gaveUpMessage(q.shown), Floor: FloorAsk})
+		}
+	})
+}
+
+// questionClosed takes a question away that was answered elsewhere or withdrawn.
+func (w *work) questionClosed(id QuestionID) {
+	w.book.closeQuestion(id)
+	w.call.post(func(s *serving) { s.questionClosed(id) })
 }
 
 func (w *work) turnEnded(u TurnEnded) {
