@@ -83,10 +83,18 @@ type Queuer interface {
 }
 
 // An Awaiter waits until queued work with our id has become a turn, and returns that turn. It may be asked
-// on another connection than the one that queued it. [CodeNotPending] means that it is neither queued nor
-// begun: somebody took it out, or the server lost it.
+// on another connection than the one that queued it. Where the server holds its queue back although the
+// thread rests (as after an interrupt), Await begins the work, which is no second start: it leaves the
+// queue with that. [CodeNotPending] means that it is neither queued nor begun: somebody took it out.
 type Awaiter interface {
 	Await(ctx context.Context, id string) (TurnID, error)
+}
+
+// An Unqueuer takes queued work with our id back. [CodeNotPending] means that it is not queued any more:
+// it has begun, or somebody took it out. Work that is not taken back begins some day, also when nobody
+// awaits it.
+type Unqueuer interface {
+	Unqueue(ctx context.Context, id string) error
 }
 
 // A Replier can answer a question of kind [QuestionInput] in words. Several questions in one are answered

@@ -189,5 +189,6 @@ var (
 	_ handoff.Settler  = (*agent)(nil)
 	_ handoff.Queuer   = (*agent)(nil)
 	_ handoff.Awaiter  = (*agent)(nil)
+	_ handoff.Unqueuer = (*agent)(nil)
 	_ handoff.Replier  = (*agent)(nil)
 )

@@ -16,7 +16,7 @@ const (
 	handshakeTimeout = 10 * time.Second
 	readTimeout      = 10 * time.Second // lists and thread/read
 	attachTimeout    = 20 * time.Second // thread/start, thread/resume, thread/fork: a cold server loads plugins
-	startTimeout     = 30 * time.Second // turn/start, thread/queue/add
+	startTimeout     = 30 * time.Second // turn/start, thread/queue/add, thread/queue/start
 	controlTimeout   = 10 * time.Second // turn/steer, turn/interrupt, answers to questions
 	detachTimeout    = 2 * time.Second  // thread/unsubscribe
 )
@@ -142,22 +142,33 @@ func (c client) queueAdd(ctx context.Context, p queueAddParams) error {
 	return nil
 }
 
-// queueList returns the client message ids of what is queued, next first.
-func (c client) queueList(ctx context.Context, thread string) ([]string, error) {
+// queueList returns what is queued, next first.
+func (c client) queueList(ctx context.Context, thread string) ([]queuedSubmission, error) {
 	var result queueListResult
 	err := c.ask(ctx, "thread/queue/list", threadParams{thread}, readTimeout, &result, nil)
-	ids := make([]string, 0, len(result.Data))
-	for _, q := range result.Data {
-		ids = append(ids, q.ClientUserMessageID)
-	}
-	return ids, err
+	return result.Data, err
+}
+
+// queueStart begins what is queued: one try. It is refused when it has left the queue.
+func (c client) queueStart(ctx context.Context, thread, entry string) (*turnResult, error) {
+	return c.startOnce(ctx, "thread/queue/start", queueEntryParams{thread, entry}, nil)
+}
+
+// queueDelete takes something out of the queue.
+func (c client) queueDelete(ctx context.Context, thread, entry string) error {
+	return c.ask(ctx, "thread/queue/delete", queueEntryParams{thread, entry}, controlTimeout, nil, nil)
 }
 
 // turnStart starts a turn: one try, never repeated, not even when the server is overloaded.
 func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
+	return c.startOnce(ctx, "turn/start", p, land)
+}
+
+// startOnce sends a request that begins a turn, once.
+func (c client) startOnce(ctx context.Context, method string, params any, land func(*turnResult)) (*turnResult, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
 	defer cancel()
-	raw, err := c.peer.call(ctx, "turn/start", p, landing(land))
+	raw, err := c.peer.call(ctx, method, params, landing(land))
 	if err != nil {
 		return nil, err
 	}

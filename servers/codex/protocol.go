@@ -140,6 +140,12 @@ type queueListResult struct {
 	Data []queuedSubmission `json:"data"`
 }
 
+// queueEntryParams: thread/queue/start, thread/queue/delete.
+type queueEntryParams struct {
+	ThreadID           string `json:"threadId"`
+	QueuedSubmissionID string `json:"queuedSubmissionId"`
+}
+
 type queuedSubmission struct {
 	ID                  string `json:"id"`
 	ClientUserMessageID string `json:"clientUserMessageId"`
@@ -166,7 +172,7 @@ type contextEntry struct {
 	Kind  string `json:"kind"`
 }
 
-// turnResult: turn/start. When a turn runs already its id comes back and the input joins it.
+// turnResult: turn/start, thread/queue/start. When a turn runs already its id comes back and the input joins it.
 type turnResult struct {
 	Turn wireTurn `json:"turn"`
 }

@@ -24,6 +24,7 @@ var (
 		"thread/fork":        threadForkParams{},
 		"thread/queue/add":   queueAddParams{},
 		"thread/queue/list":  threadParams{},
+		"thread/queue/start": queueEntryParams{},
 		"thread/unsubscribe": threadParams{},
 		"thread/read":        threadParams{},
 		"thread/list":        threadListParams{},
@@ -51,23 +52,24 @@ var (
 		askElicitation:       askParams{},
 	}
 	resultOf = map[string]any{
-		"initialize":        initializeResult{},
-		"thread/start":      threadResult{},
-		"thread/resume":     threadResult{},
-		"thread/fork":       threadResult{},
-		"thread/queue/add":  queueAddResult{},
-		"thread/queue/list": queueListResult{},
-		"thread/read":       threadReadResult{},
-		"thread/list":       threadListResult{},
-		"thread/turns/list": turnsPage{},
-		"thread/items/list": itemsListResult{},
-		"turn/start":        turnResult{},
-		"turn/steer":        turnSteerResult{},
-		askCommand:          wireDecision{},
-		askFileChange:       wireDecision{},
-		askPermissions:      wirePermissions{},
-		askInput:            wireAnswers{},
-		askElicitation:      wireElicitation{},
+		"initialize":         initializeResult{},
+		"thread/start":       threadResult{},
+		"thread/resume":      threadResult{},
+		"thread/fork":        threadResult{},
+		"thread/queue/add":   queueAddResult{},
+		"thread/queue/list":  queueListResult{},
+		"thread/queue/start": turnResult{},
+		"thread/read":        threadReadResult{},
+		"thread/list":        threadListResult{},
+		"thread/turns/list":  turnsPage{},
+		"thread/items/list":  itemsListResult{},
+		"turn/start":         turnResult{},
+		"turn/steer":         turnSteerResult{},
+		askCommand:           wireDecision{},
+		askFileChange:        wireDecision{},
+		askPermissions:       wirePermissions{},
+		askInput:             wireAnswers{},
+		askElicitation:       wireElicitation{},
 	}
 )
 
@@ -75,7 +77,7 @@ var (
 var unrecorded = []string{
 	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
-	"threadStartParams.model",
+	"threadStartParams.model", "queueEntryParams.threadId", "queueEntryParams.queuedSubmissionId",
 }
 
 // TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that

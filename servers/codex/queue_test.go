@@ -122,6 +122,114 @@ func TestQueueLoadsOnce(t *testing.T) {
 	})
 }
 
+// TestAwaitNudges: the server holds its queue back after an interrupt; work of ours in it is begun when the
+// thread has rested a while, once.
+func TestAwaitNudges(t *testing.T) {
+	for name, c := range map[string]struct {
+		play func(f *fake)
+		code handoff.Code
+	}{
+		"at once idle": {func(f *fake) {
+			f.queueHas("m0", "m1")
+			sleep(restGrace)
+			f.queueHas("m0", "m1")
+			frame := f.expect("thread/queue/start")
+			if string(frame.Params) != `{"threadId":"`+thread1+`","queuedSubmissionId":"q1"}` {
+				t.Errorf("%s", frame.Params)
+			}
+			f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		}, ""},
+		"after an interrupt": {func(f *fake) {
+			f.queueHas("m1")
+			sleep(restGrace)
+			f.quiet() // it is not its time
+			f.status(idle)
+			f.turnCompleted("t3", "interrupted")
+			f.queueHas("m1")
+			sleep(restGrace)
+			f.queueHas("m1")
+			f.reply(f.expect("thread/queue/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		}, ""},
+		"it begins by itself": {func(f *fake) {
+			f.queueHas("m1")
+			sleep(restGrace / 2)
+			f.status(active)
+			f.turnStarted(turn1)
+			f.item("item/started", turn1, userSays("m1"))
+		}, ""},
+		"it was faster": {func(f *fake) {
+			f.queueHas("m1")
+			sleep(restGrace)
+			f.queueHas("m1")
+			f.refuse(f.expect("thread/queue/start"), -32600, "queued submission not found")
+			sleep(restGrace)
+			f.queueHas()
+			f.items(entryOf(turn1, userSays("m1")))
+		}, ""},
+		"lost while it begins": {func(f *fake) {
+			f.queueHas("m1")
+			sleep(restGrace)
+			f.queueHas("m1")
+			f.expect("thread/queue/start")
+			f.close()
+		}, handoff.CodeAgentGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				at := attach(t, f, link, watermark)
+				if name == "after an interrupt" {
+					f.turnStarted("t3")
+					f.take()
+				}
+				w := tryAwait(t.Context(), at)
+				c.play(f)
+				r := <-w.done
+				if (r.err == nil) != (c.code == "") || r.err == nil && r.value != turn1 || r.err != nil && handoff.AsError(r.err).Code != c.code {
+					t.Errorf("%q, %v", r.value, r.err)
+				}
+			})
+		})
+	}
+}
+
+// TestUnqueue takes work back that has not begun.
+func TestUnqueue(t *testing.T) {
+	for name, c := range map[string]struct {
+		play func(f *fake)
+		code handoff.Code
+	}{
+		"queued": {func(f *fake) {
+			f.queueHas("m0", "m1")
+			frame := f.expect("thread/queue/delete")
+			if string(frame.Params) != `{"threadId":"`+thread1+`","queuedSubmissionId":"q1"}` {
+				t.Errorf("%s", frame.Params)
+			}
+			f.reply(frame, `{}`)
+		}, ""},
+		"begun": {func(f *fake) { f.queueHas("m0") }, handoff.CodeNotPending},
+		"just begun": {func(f *fake) {
+			f.queueHas("m1")
+			f.refuse(f.expect("thread/queue/delete"), -32600, "no such submission")
+		}, handoff.CodeNotPending},
+		"lost": {func(f *fake) { f.queueHas("m1"); f.expect("thread/queue/delete"); f.close() }, handoff.CodeAgentGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, at := again(t, idle, watermark)
+				u := callErr(func() error { return at.Agent.(handoff.Unqueuer).Unqueue(t.Context(), "m1") })
+				c.play(f)
+				if c.code != "" {
+					u.wantCode(t, c.code)
+					return
+				}
+				u.get(t)
+				f.quiet()
+			})
+		})
+	}
+}
+
 // TestAwaitAgain: on a new connection, what was queued has begun, ended, or is nowhere.
 func TestAwaitAgain(t *testing.T) {
 	mine := entryOf(turn1, userSays("m1"))

@@ -174,6 +174,12 @@ func (t *thread) statusLocked(s *threadStatus) {
 
 func (t *thread) restLocked() {
 	t.running, t.active = "", false
+	for _, a := range t.awaited {
+		select {
+		case a.rested <- struct{}{}:
+		default: // it will see this rest too
+		}
+	}
 	for _, k := range t.turns {
 		if !k.tracker.ended && !k.resting {
 			k.resting = true
