@@ -133,8 +133,14 @@ type voiceTap struct {
 
 	mu       sync.Mutex
 	requests []*toolRequest // Guarded by mu: oldest first
-	messages []string       // Guarded by mu: system messages given to the model
+	messages []given        // Guarded by mu: system messages for the model
 	open     int            // Guarded by mu: calls
+}
+
+// given is a text that a voice model got in a call.
+type given struct {
+	call int
+	text string
 }
 
 // A toolRequest is a call of one of our tools and its answers.
@@ -236,7 +242,7 @@ func (v *voiceTap) sent(call int, e tapEvent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if e.Item.Type == "message" && e.Item.Role == "system" && len(e.Item.Content) > 0 {
-		v.messages = append(v.messages, e.Item.Content[0].Text)
+		v.messages = append(v.messages, given{call, e.Item.Content[0].Text})
 	}
 	for _, r := range v.requests {
 		if e.Item.Type == "function_call_output" && r.call == call && r.id == e.Item.CallID {
@@ -265,4 +271,11 @@ func (v *voiceTap) answered() int {
 		n += len(r.outputs)
 	}
 	return n
+}
+
+// calls counts the calls so far.
+func (v *voiceTap) calls() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.open
 }

@@ -51,7 +51,7 @@ func (c *cutter) run(ctx context.Context, t *testing.T, random *rand.Rand) {
 		direction := []string{"upstream", "downstream"}[random.IntN(2)]
 		bytes := int(math.Exp(random.Float64() * math.Log(10_000)))
 		c.cut(ctx, t, direction, bytes, time.Duration(20+random.IntN(400))*time.Millisecond)
-		pause(ctx, time.Duration(50+random.IntN(700))*time.Millisecond)
+		pause(ctx, time.Duration(200+random.IntN(1200))*time.Millisecond)
 	}
 }
 

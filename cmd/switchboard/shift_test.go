@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,10 @@ type shift struct {
 	machines []string
 	takes    func(job int) int // milliseconds
 
-	first, next int            // job numbers
-	open        map[int]int    // phone -> its open job
-	records     map[int]record // job -> how it ended
+	first, next int               // job numbers
+	open        map[int]int       // phone -> its open job
+	rests       map[int]time.Time // phone -> until when it does not ask, because nobody was there
+	records     map[int]record    // job -> how it ended
 }
 
 // A record is how a job ended.
@@ -30,7 +32,7 @@ type record = handoff.Record
 // newShift opens calls for jobs from number first on.
 func newShift(t *testing.T, c *child, f *farm, calls, first int, machines ...string) *shift {
 	t.Helper()
-	s := &shift{t: t, c: c, f: f, machines: machines, first: first, next: first, open: map[int]int{}, records: map[int]record{}}
+	s := &shift{t: t, c: c, f: f, machines: machines, first: first, next: first, open: map[int]int{}, rests: map[int]time.Time{}, records: map[int]record{}}
 	for range calls {
 		s.phones = append(s.phones, c.call())
 	}
@@ -50,9 +52,9 @@ func (s *shift) ask(phone int) {
 func (s *shift) run(jobs int, within time.Duration) {
 	s.t.Helper()
 	end := time.Now().Add(within)
-	for last := s.first + jobs; len(s.records) < jobs; time.Sleep(20 * time.Millisecond) {
+	for last := s.first + jobs; len(s.records) < jobs; time.Sleep(50 * time.Millisecond) {
 		for i := range s.phones {
-			if _, busy := s.open[i]; !busy && s.next < last {
+			if _, busy := s.open[i]; !busy && s.next < last && time.Now().After(s.rests[i]) {
 				s.ask(i)
 			}
 		}
@@ -66,21 +68,33 @@ func (s *shift) run(jobs int, within time.Duration) {
 // look takes note of what has ended.
 func (s *shift) look() {
 	s.t.Helper()
+	for _, p := range s.phones {
+		if !p.inCall() {
+			s.t.Fatal("a call was closed")
+		}
+	}
 	works := s.c.handoffs()
 	for phone, job := range s.open {
 		i := slices.IndexFunc(works, func(r record) bool { return r.Prompt == s.prompt(job) })
 		if i >= 0 && works[i].Outcome != "" {
 			s.records[job] = works[i]
 			delete(s.open, phone)
+			if works[i].Outcome == handoff.OutcomeFailed {
+				s.rests[phone] = time.Now().Add(time.Second)
+			}
 		}
 	}
 }
 
-// figures counts the outcomes.
-func (s *shift) figures() map[handoff.Outcome]int {
-	count := map[handoff.Outcome]int{}
+// figures counts the outcomes, with what went wrong.
+func (s *shift) figures() map[string]int {
+	count := map[string]int{}
 	for _, r := range s.records {
-		count[r.Outcome]++
+		what := string(r.Outcome)
+		if r.Error != nil {
+			what += " " + string(r.Error.Code)
+		}
+		count[what]++
 	}
 	return count
 }
@@ -92,7 +106,7 @@ func (s *shift) told() {
 	turns := s.f.turns()
 	var wrong string
 	for end := time.Now().Add(4 * patience); ; time.Sleep(50 * time.Millisecond) {
-		given, spoken := s.f.voice.given(), s.spoken()
+		given, spoken := texts(s.f.voice.given()), s.spoken()
 		wrong = s.unanswered()
 		for job, r := range s.records {
 			if turns[r.Prompt] == 0 {
@@ -113,9 +127,14 @@ func (s *shift) told() {
 	}
 }
 
-// unanswered tells of a request that did not get exactly one answer.
+// unanswered tells of a request of the shift that did not get exactly one answer.
 func (s *shift) unanswered() string {
-	requests := s.f.voice.all()
+	var requests []toolRequest
+	for _, r := range s.f.voice.all() {
+		if slices.ContainsFunc(slices.Collect(maps.Values(s.records)), func(rec record) bool { return strings.Contains(r.arguments, rec.Prompt+`"`) }) {
+			requests = append(requests, r)
+		}
+	}
 	for _, r := range requests {
 		if len(r.outputs) != 1 {
 			return fmt.Sprintf("%s was answered %d times", r.arguments, len(r.outputs))
@@ -130,8 +149,10 @@ func (s *shift) unanswered() string {
 // spoken is what all voices said.
 func (s *shift) spoken() []string {
 	var all []string
-	for _, p := range s.phones {
-		all = append(all, p.spoken()...)
+	for i, p := range s.phones {
+		if slices.Index(s.phones, p) == i { // it may be there several times, to ask for several jobs at once
+			all = append(all, p.spoken()...)
+		}
 	}
 	return all
 }
@@ -146,13 +167,38 @@ func containing(texts []string, words string) int {
 	return n
 }
 
+// inCall drops the events that nobody waits for, and tells whether the call goes on.
+func (p *phone) inCall() bool {
+	for {
+		select {
+		case _, open := <-p.events:
+			if !open {
+				return false
+			}
+		default:
+			return true
+		}
+	}
+}
+
 // given is all that the voice models were given: answers and messages.
-func (v *voiceTap) given() []string {
+func (v *voiceTap) given() []given {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	given := slices.Clone(v.messages)
+	all := slices.Clone(v.messages)
 	for _, r := range v.requests {
-		given = append(given, r.outputs...)
+		for _, text := range r.outputs {
+			all = append(all, given{r.call, text})
+		}
 	}
-	return given
+	return all
+}
+
+// texts are the texts that were given.
+func texts(all []given) []string {
+	var list []string
+	for _, g := range all {
+		list = append(list, g.text)
+	}
+	return list
 }
