@@ -40,8 +40,12 @@ func TestProofCodexKilled(t *testing.T) {
 			t.Errorf("round %d: the outcome was told %d times: %q", i, len(told), told)
 		}
 		p.say(fmt.Sprintf(`codex {"server":"bigpc","prompt":%q}`, next))
+		after := r.last(t, next, func(w handoff.Record) bool { return w.Outcome != "" })
+		if after.Outcome != handoff.OutcomeResult {
+			t.Fatalf("after kill %d the next request ended as %s: %+v", i, after.Outcome, after.Error)
+		}
 		p.hear("answer to: " + next)
-		if after := r.last(t, next, nil); after.ThreadID != started.ThreadID {
+		if after.ThreadID != started.ThreadID {
 			t.Errorf("the next request went to %s instead of %s", after.ThreadID, started.ThreadID)
 		}
 		for _, prompt := range []string{slow, next} {

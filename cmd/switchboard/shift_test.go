@@ -194,11 +194,14 @@ func (v *voiceTap) given() []given {
 	return all
 }
 
-// texts are the texts that were given.
+// texts are the texts that were given to be said: not the silent notes, which may show a last message
+// before it is known to be the last, as after a lost connection.
 func texts(all []given) []string {
 	var list []string
 	for _, g := range all {
-		list = append(list, g.text)
+		if !strings.Contains(g.text, "Say nothing") {
+			list = append(list, g.text)
+		}
 	}
 	return list
 }
