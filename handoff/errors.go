@@ -72,7 +72,7 @@ var vocabulary = map[Code]Meaning{
 	CodeUnsupported:      {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
 	CodeJoined:           {"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.", http.StatusConflict, 0},
 	CodeUnknownStart:     {"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.", http.StatusBadGateway, 0},
-	CodeStoreDown:        {"I can't write down what I start right now, so I started nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
+	CodeStoreDown:        {"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
 	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
 	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
 	CodeOverloaded:       {"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0},
