@@ -32,7 +32,10 @@ const (
 
 // Tools returns the tools in the order the voice model gets them. Properties of codex stand in the order
 // server, thread_id, prompt, so that the target is readable before the prompt has been written.
-func Tools() []Tool {
+func Tools() []Tool { return append(workTools(), controlTools()...) }
+
+// workTools give work and look around.
+func workTools() []Tool {
 	return []Tool{
 		{
 			Name: ToolCodex,
@@ -79,6 +82,12 @@ func Tools() []Tool {
 				`"prompt":{"type":"string","description":"What the caller wants done, in their words."}},` +
 				`"required":["server","prompt"],"additionalProperties":false}`),
 		},
+	}
+}
+
+// controlTools are about work that was given already, and about the call itself.
+func controlTools() []Tool {
+	return []Tool{
 		{
 			Name: ToolStopWork,
 			Description: "Stop work that runs on a machine. Only when the caller clearly wants the work stopped: a bare \"stop\" or \"hold on\" only means that you shall be quiet. " +
