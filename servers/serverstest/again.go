@@ -106,8 +106,7 @@ func (s *suite) askedAgain() {
 func (s *suite) settles() {
 	for _, runs := range []bool{true, false} {
 		a := s.create()
-		settler, ok := a.Agent.(handoff.Settler)
-		if s.h.LoseStart == nil || !ok {
+		if _, ok := a.Agent.(handoff.Settler); !ok || s.h.LoseStart == nil {
 			return
 		}
 		s.run(a, PromptHello) // a thread that never ran cannot be attached again
@@ -119,10 +118,7 @@ func (s *suite) settles() {
 		s.coded("a lost start", err, handoff.CodeUnknownStart)
 		s.waitDone(s.link)
 		b := s.again(a.Target.Thread)
-		if settler, ok = b.Agent.(handoff.Settler); !ok {
-			s.Fatal("the agent settles no longer")
-		}
-		id, err := settler.Settle(s.Context(), before, turn.ID)
+		id, err := b.Agent.(handoff.Settler).Settle(s.Context(), before, turn.ID)
 		if err != nil || (id != "") != runs || id == before && id != "" {
 			s.Fatalf("settled as %q, %v, want a turn: %v", id, err, runs)
 		}

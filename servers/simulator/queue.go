@@ -37,19 +37,37 @@ func (m *machine) queueAdd(r asked) *refusal {
 		r.conn.cut()
 		return nil
 	}
-	held := len(t.queue) > 0
 	q := queued{newID(time.Now()), in}
-	t.queue = append(t.queue, q)
-	m.publish(t, "thread/queue/changed", map[string]any{})
-	if t.turn == nil && !held {
-		m.dequeue(t)
+	acknowledge := func() {
+		if fault == StartCut {
+			r.conn.cut()
+			return
+		}
+		r.conn.reply(r.id, map[string]any{"queuedSubmission": q.wire()})
 	}
-	if fault == StartCut {
-		r.conn.cut()
+	held := t.turn != nil || len(t.queue) > 0
+	t.queue = append(t.queue, q)
+	if held {
+		acknowledge()
+		m.queueChanged(t)
 		return nil
 	}
-	r.conn.reply(r.id, map[string]any{"queuedSubmission": q.wire()})
+	m.queueChanged(t) // recorded: it leaves the queue before the turn is told
+	t.queue = nil
+	m.queueChanged(t)
+	acknowledge()
+	m.work(m.beginQueued(t, q), q.in)
 	return nil
+}
+
+func (m *machine) queueChanged(t *thread) { m.publish(t, "thread/queue/changed", map[string]any{}) }
+
+// beginQueued begins the turn of a message that has left the queue.
+func (m *machine) beginQueued(t *thread, q queued) *turn {
+	u := &turn{id: newID(time.Now()), thread: t, status: turnRunning}
+	m.starts = append(m.starts, Start{Thread: t.id, Turn: u.id, Prompt: q.in.text, ClientID: *q.in.client, Queued: true, At: time.Now()})
+	m.begun(u)
+	return u
 }
 
 // dequeue begins the next queued message of a thread that rests.
@@ -59,10 +77,8 @@ func (m *machine) dequeue(t *thread) *turn {
 	}
 	q := t.queue[0]
 	t.queue = t.queue[1:]
-	u := &turn{id: newID(time.Now()), thread: t, status: turnRunning}
-	m.starts = append(m.starts, Start{Thread: t.id, Turn: u.id, Prompt: q.in.text, ClientID: *q.in.client, Queued: true, At: time.Now()})
-	m.begun(u)
-	m.publish(t, "thread/queue/changed", map[string]any{})
+	u := m.beginQueued(t, q)
+	m.queueChanged(t)
 	m.work(u, q.in)
 	return u
 }
@@ -112,7 +128,7 @@ func (m *machine) queueDelete(r asked) *refusal {
 	}
 	t.queue = slices.Delete(t.queue, i, i+1)
 	r.conn.reply(r.id, map[string]any{})
-	m.publish(t, "thread/queue/changed", map[string]any{})
+	m.queueChanged(t)
 	return nil
 }
 
