@@ -37,72 +37,75 @@ func (s *stage) asks(ids ...string) string {
 	return ""
 }
 
+// hearingCases are what happens to a response, and what the router is told of it.
+var hearingCases = []struct {
+	name string
+	run  func(s *stage, tag string)
+	want string
+}{
+	{"to its end", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 2*time.Second), audio("r1", time.Second), done("r1", tag, "completed"))
+		s.wait(4 * time.Second)
+	}, "loud; said n@3000; quiet"},
+	{"made slower than it sounds", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", time.Second))
+		s.wait(3 * time.Second)
+		s.fromModel(audio("r1", time.Second), done("r1", tag, "completed"))
+		s.wait(4 * time.Second)
+	}, "loud; said n@4000; quiet"},
+	{"done after it was heard", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", time.Second))
+		s.wait(3 * time.Second)
+		s.fromModel(done("r1", tag, "completed"))
+	}, "loud; said n@1000; quiet"},
+	{"text alone", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`)
+		s.wait(time.Second)
+		s.fromModel(done("r1", tag, "completed"))
+	}, "loud; said n@1000; quiet"},
+	{"text alone, cancelled", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`, done("r1", tag, "cancelled"))
+	}, "loud; cut n@0; quiet"},
+	{"barge-in while it is made", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
+		s.wait(2 * time.Second)
+		s.fromModel(speechStarted("u1"), audio("r1", 5*time.Second))
+		s.wait(time.Second)
+		s.fromModel(done("r1", tag, "cancelled"))
+	}, "loud; spoke@2000; cut n@2000"},
+	{"barge-in while it is heard", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(2 * time.Second)
+		s.fromModel(speechStarted("u1"))
+	}, "loud; spoke@2000; cut n@2000"},
+	{"response.cancel", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
+		s.wait(2 * time.Second)
+		s.fromClient(`{"type":"response.cancel"}`)
+		s.fromModel(done("r1", tag, "cancelled"))
+	}, "loud; cut n@2000; quiet"},
+	{"the client truncates", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.fromClient(`{"type":"conversation.item.truncate","item_id":"another"}`)
+		s.wait(time.Second)
+		s.fromClient(`{"type":"conversation.item.truncate","item_id":"i"}`)
+	}, "loud; cut n@2000; quiet"},
+	{"the client clears", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.fromClient(`{"type":"output_audio_buffer.clear"}`)
+	}, "loud; cut n@1000; quiet"},
+	{"the client goes", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		close(s.client.in)
+		synctest.Wait()
+	}, "loud"},
+}
+
 func TestSaidWhenItWasHeard(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		run  func(s *stage, tag string)
-		want string
-	}{
-		{"to its end", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 2*time.Second), audio("r1", time.Second), done("r1", tag, "completed"))
-			s.wait(4 * time.Second)
-		}, "loud; said n@3000; quiet"},
-		{"made slower than it sounds", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", time.Second))
-			s.wait(3 * time.Second)
-			s.fromModel(audio("r1", time.Second), done("r1", tag, "completed"))
-			s.wait(4 * time.Second)
-		}, "loud; said n@4000; quiet"},
-		{"done after it was heard", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", time.Second))
-			s.wait(3 * time.Second)
-			s.fromModel(done("r1", tag, "completed"))
-		}, "loud; said n@1000; quiet"},
-		{"text alone", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`)
-			s.wait(time.Second)
-			s.fromModel(done("r1", tag, "completed"))
-		}, "loud; said n@1000; quiet"},
-		{"text alone, cancelled", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`, done("r1", tag, "cancelled"))
-		}, "loud; cut n@0; quiet"},
-		{"barge-in while it is made", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
-			s.wait(2 * time.Second)
-			s.fromModel(speechStarted("u1"), audio("r1", 5*time.Second))
-			s.wait(time.Second)
-			s.fromModel(done("r1", tag, "cancelled"))
-		}, "loud; spoke@2000; cut n@2000"},
-		{"barge-in while it is heard", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
-			s.wait(2 * time.Second)
-			s.fromModel(speechStarted("u1"))
-		}, "loud; spoke@2000; cut n@2000"},
-		{"response.cancel", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
-			s.wait(2 * time.Second)
-			s.fromClient(`{"type":"response.cancel"}`)
-			s.fromModel(done("r1", tag, "cancelled"))
-		}, "loud; cut n@2000; quiet"},
-		{"the client truncates", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
-			s.wait(time.Second)
-			s.fromClient(`{"type":"conversation.item.truncate","item_id":"another"}`)
-			s.wait(time.Second)
-			s.fromClient(`{"type":"conversation.item.truncate","item_id":"i"}`)
-		}, "loud; cut n@2000; quiet"},
-		{"the client clears", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
-			s.wait(time.Second)
-			s.fromClient(`{"type":"output_audio_buffer.clear"}`)
-		}, "loud; cut n@1000; quiet"},
-		{"the client goes", func(s *stage, tag string) {
-			s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
-			s.wait(time.Second)
-			close(s.client.in)
-			synctest.Wait()
-		}, "loud"},
-	} {
+	for _, c := range hearingCases {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, func(s *stage) {
 				c.run(s, s.asks("n"))

@@ -94,7 +94,7 @@ func recordings() []recording {
 			c.answer(*c.until("item/commandExecution/requestApproval").ID, decision)
 		}
 	}
-	return []recording{
+	return append(wordRecordings(), []recording{
 		{file: "basic.jsonl", script: []Step{Say{Text: "hello 0 hello 1 "}}},
 		{file: "failed.jsonl", script: []Step{Fail{"high demand"}}},
 		{file: "approval-accept.jsonl", script: []Step{touch}, drive: asked("accept")},
@@ -117,6 +117,12 @@ func recordings() []recording {
 				c.request("turn/interrupt", `{"threadId":"`+thread+`","turnId":""}`)
 			},
 		},
+	}...)
+}
+
+// wordRecordings are those of questions, queues and words into a running turn.
+func wordRecordings() []recording {
+	return []recording{
 		{
 			file: "input.jsonl", script: []Step{Input{Queries: []Query{{Text: "Which env?"}}, Answered: func(a []string) []Step { return []Step{Say{Text: "thanks "}} }}},
 			drive: func(c *client, thread string) {
