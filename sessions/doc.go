@@ -1,7 +1,8 @@
 // Package sessions remembers what outlives a call: the sticky threads of callers, so that "go on there"
 // still means the same thread tomorrow, and the ledger of handoffs, so that nothing is lost or done twice
 // when a process dies. There is one implementation, on Redis. Without a Redis URL an embedded Redis serves
-// inside the process and keeps itself in a snapshot file of the state directory.
+// inside the process and keeps itself in a snapshot file of the state directory. An [Audit] keeps the
+// decisions of people for good, in a file of its own.
 //
 // It must not know voice, servers or HTTP: it only remembers what the router tells it, in the words of
 // package handoff.
