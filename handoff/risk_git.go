@@ -47,6 +47,9 @@ func (j commandJudge) git(args []shellWord) Risk {
 		if strings.Contains(a.text, "::") || sub.text == "push" && (strings.HasPrefix(a.text, "+") || strings.HasPrefix(a.text, ":") || a.dynamic) {
 			return RiskHigh
 		}
+		if sub.text == "push" && (strings.Contains(a.text, "://") || strings.Contains(a.text, "@")) || sub.text == "checkout" && strings.Contains(a.text, ".") && !hasOption(rest, "-b") {
+			return RiskHigh // to somewhere else; a file, whose edits are lost
+		}
 	}
 	return max(j.gitPlain(sub.text, rest, writes), j.gitPaths(rest, writes))
 }

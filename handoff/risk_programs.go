@@ -12,7 +12,7 @@ var (
 	// readers only read what they are given.
 	readers = setOf("ls cat head tail wc pwd echo printf true false : test [ file stat du df tree date whoami id uname which type " +
 		"basename dirname realpath readlink cut tr nl diff cmp comm uniq sort grep egrep fgrep rg fd find jq column sleep seq " +
-		"md5sum sha1sum sha256sum cksum strings hexdump xxd od rev tac fold fmt paste join exit return wait break continue less more cd pushd popd")
+		"md5sum sha1sum sha256sum cksum strings hexdump xxd od rev tac fold fmt paste join exit return wait break continue cd pushd popd")
 	// checkers run the tests and checks of a project, as the agent does all the time.
 	checkers = setOf("pytest jest vitest mocha eslint tsc ruff mypy flake8 pylint staticcheck golangci-lint gofmt goimports prettier shellcheck rspec phpunit ctest tox stylelint")
 	// writers change files that they are given.
@@ -23,7 +23,7 @@ var (
 		"kill pkill killall skill renice systemctl service launchctl rc-service journalctl crontab at batch shutdown reboot halt poweroff init mount umount swapoff " +
 		"iptables nft ufw firewall-cmd ip ifconfig route sysctl modprobe insmod useradd usermod userdel groupadd passwd chpasswd visudo chsh login " +
 		"ssh scp sftp ftp nc ncat netcat socat telnet mosh ngrok eval source . trap alias unalias enable hash bind complete coproc function exec fc " +
-		"security keyctl gpg gpg2 openssl ssh-keygen ssh-add ssh-agent pass op vault busybox toybox aws gcloud az doctl heroku vercel netlify fly flyctl wrangler env-printer printenv " +
+		"security keyctl gpg gpg2 openssl ssh-keygen ssh-add ssh-agent pass op vault busybox toybox less more man most pm2 supervisorctl nginx apachectl docker-compose podman-compose nerdctl flock entr hyperfine aws gcloud az doctl heroku vercel netlify fly flyctl wrangler env-printer printenv " +
 		"psql mysql mariadb sqlite3 mongo mongosh redis-cli dropdb createdb dropuser mysqladmin pg_restore " +
 		"node deno ruby irb perl php lua luajit rscript osascript java jshell scala groovy tclsh wish expect gdb lldb strace ltrace ghci julia swift dotnet erl elixir iex racket guile sbcl m4 bc-exec " +
 		"vim vi nvim nano emacs ed ex view script screen tmux npx bunx pnpx uvx pipx terraform tofu ansible ansible-playbook helm pulumi packer vagrant chroot unshare nsenter setcap " +
@@ -41,11 +41,11 @@ var (
 // riskyOptions make a reader or checker write, delete or run something. Set once.
 var riskyOptions = map[string]string{
 	"find": "-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls", "fd": "--exec --exec-batch -x -X", "rg": "--pre --hostname-bin",
-	"sort": "--output -o --compress-program --files0-from", "tree": "-o", "date": "-s --set", "uniq": "", "less": "-o -O --log-file -k", "file": "-C --compile",
+	"sort": "--output -o --compress-program --files0-from", "tree": "-o", "date": "-s --set", "uniq": "", "file": "-C --compile",
 	"eslint": "--rulesdir --resolve-plugins-relative-to -o --output-file", "xxd": "-r", "tsc": "--outFile", "printf": "-v", "diff": "--output", "split": "--filter",
 	"tar": "--to-command --checkpoint-action -I --use-compress-program --rsh-command --rmt-command -P --absolute-names --remove-files -F --info-script --new-volume-script",
 	"zip": "-T -TT --unzip-command -m --move", "unzip": "-:", "rsync": "-e --rsh --rsync-path --delete --remove-source-files", "cp": "", "mv": "", "ln": "",
-	"curl": "-T --upload-file -F --form -d --data --data-binary --data-raw --data-urlencode --json -K --config -X --request -u --user -b --cookie -E --cert -O2", "wget": "--post-file --post-data --body-file --body-data --method --use-askpass --execute -e --config --input-file -i",
+	"curl": "-T --upload-file -F --form -d --data --data-binary --data-raw --data-urlencode --json -K --config -X --request -u --user -b --cookie -E --cert", "wget": "--post-file --post-data --body-file --body-data --method --use-askpass --execute -e --config --input-file -i",
 	"httpie": "", "sed": "-i-outside", "gofmt": "", "http": "--form", "sh": "",
 }
 
@@ -73,6 +73,11 @@ func (j commandJudge) program(words []shellWord) Risk {
 		}
 	}
 	base := strings.ToLower(path.Base(name.text))
+	if stem := strings.TrimRight(strings.TrimSuffix(base, ".exe"), "0123456789.-"); stem != base && (never[stem] || shells[stem]) {
+		return RiskHigh // "perl5.36", "rm.exe"
+	} else if stem, _, found := strings.Cut(base, "."); found && never[stem] {
+		return RiskHigh // "mkfs.ext4"
+	}
 	return max(risk, j.named(base, args))
 }
 
@@ -127,12 +132,27 @@ func (j commandJudge) named(name string, args []shellWord) Risk {
 	if t, ok := tools[name]; ok {
 		return j.tool(t, args)
 	}
-	for _, a := range args { // an unknown program may run what it is given
-		if word := strings.ToLower(path.Base(a.text)); never[word] || shells[word] || pythons.MatchString(word) {
+	return max(RiskMedium, unknownArguments(args), j.writer(name, args))
+}
+
+var (
+	runsCode  = setOf("-c -e --eval --exec --command -exec --run --shell --script")
+	dropsData = regexp.MustCompile(`(?i)\b(drop\s+(table|database|schema|index)|truncate\s+table|delete\s+from)\b`)
+)
+
+// unknownArguments judges what a program that nobody knows is given: it may run it.
+func unknownArguments(args []shellWord) Risk {
+	for _, a := range args {
+		if runsCode[a.text] || dropsData.MatchString(a.text) {
 			return RiskHigh
 		}
+		for word := range strings.FieldsFuncSeq(strings.ToLower(a.text), func(r rune) bool { return strings.ContainsRune(" \t\n;|&()`\"'$=", r) }) {
+			if word = path.Base(word); never[word] || shells[word] || pythons.MatchString(word) {
+				return RiskHigh
+			}
+		}
 	}
-	return max(RiskMedium, j.writer(name, args))
+	return RiskMedium
 }
 
 // onlyAsksVersion tells whether the only argument is for the program's version or help.
@@ -180,12 +200,18 @@ func (j commandJudge) reader(name string, args []shellWord) Risk {
 	if j.place.workspace == "" || j.place.lost || !j.place.inside(".") && !quiet[name] {
 		risk = RiskMedium
 	}
-	if hasOption(args, mediumOptions[name]) || name == "uniq" && operands(args) > 1 || checkers[name] && operands(args) > 0 && hasOption(args, "-c -p -r --config --require --plugin --rootdir --setup") {
+	if (name == "uniq" || name == "xxd") && operands(args) > 1 { // the second is written
+		return max(RiskMedium, j.writer(name, args))
+	}
+	if hasOption(args, mediumOptions[name]) || name == "tsc" && !hasOption(args, "--noEmit") || name == "ruff" && !hasWord(args, "check") || checkers[name] && operands(args) > 0 && hasOption(args, "-c -p -r --config --require --plugin --rootdir --setup") {
 		risk = RiskMedium
 	}
 	for _, a := range args {
 		if p, ok := pathIn(a); ok && !quiet[name] {
 			risk = max(risk, j.place.read(p))
+			if checkers[name] && !p.dynamic && !j.place.inside(p.text) { // it runs what lies there
+				risk = RiskHigh
+			}
 		}
 	}
 	return risk
@@ -210,7 +236,16 @@ func (j commandJudge) writer(name string, args []shellWord) Risk {
 		return RiskHigh
 	}
 	risk := RiskMedium
+	if (name == "set" || name == "export") && (len(args) == 0 || args[0].text == "-p") { // prints every secret
+		return RiskHigh
+	}
 	for _, a := range args {
+		if variable, value, ok := strings.Cut(a.text, "="); ok && isVariable(variable) {
+			risk = max(risk, variableRisk(variable, value))
+		}
+		if name == "rsync" && strings.Contains(a.text, ":") || name == "mv" && harmlessDevices[a.text] {
+			return RiskHigh
+		}
 		if p, ok := pathIn(a); ok {
 			risk = max(risk, j.place.write(p))
 		}
@@ -226,13 +261,12 @@ func (j commandJudge) fetcher(name string, args []shellWord) Risk {
 		return RiskHigh
 	}
 	risk := RiskMedium
-	for i, a := range args {
+	for _, a := range args {
 		lower := strings.ToLower(a.text)
 		if a.dynamic || strings.HasPrefix(lower, "file:") || strings.Contains(lower, "@/") || strings.HasPrefix(a.text, "@") {
 			return RiskHigh
 		}
-		output := i > 0 && (args[i-1].text == "-o" || args[i-1].text == "-P" || args[i-1].text == "--output" || args[i-1].text == "--output-dir" || args[i-1].text == "-O" || args[i-1].text == "--output-document" || args[i-1].text == "--directory-prefix")
-		if p, ok := pathIn(a); ok && (output || isOption(a) && strings.ContainsAny(p.text, "/~.")) && !strings.Contains(p.text, "://") && p.text != "-" {
+		if p, ok := pathIn(a); ok && !strings.Contains(p.text, "://") && p.text != "-" { // what is no address may be where it goes
 			risk = max(risk, j.place.write(p))
 		}
 	}
@@ -263,13 +297,15 @@ func (j commandJudge) change(args []shellWord) Risk {
 	return RiskLow
 }
 
+var shellOptions = setOf("--login --norc --noprofile --posix")
+
 // shell judges "sh -c": the text as a command line. A script, and what comes in by a pipe, is high.
 func (j commandJudge) shell(args []shellWord) Risk {
 	for i, a := range args {
 		if !isOption(a) || a.dynamic {
 			return RiskHigh
 		}
-		if strings.HasPrefix(a.text, "--") {
+		if shellOptions[a.text] {
 			continue
 		}
 		if strings.HasSuffix(a.text, "c") && strings.Trim(a.text, "-lciex") == "" {

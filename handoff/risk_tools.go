@@ -12,6 +12,7 @@ type tool struct {
 	options     string          // options that make it high
 	writes      string          // options that make a low one medium
 	inner       map[string]tool // subcommands that have subcommands
+	every       bool            // all its words are subcommands
 	words       bool            // "-race" is one option, not four
 }
 
@@ -32,7 +33,7 @@ const nodeToolOptions = "-g --global --prefix --script-shell --node-options"
 var tools = map[string]tool{
 	"go": {
 		low: setOf("test vet list version doc help"), medium: setOf("build mod get install fmt work fix tool"), alone: RiskLow,
-		options: "-exec --exec -toolexec --toolexec -vettool --vettool -overlay --overlay -modfile --modfile -ldflags --ldflags -gcflags -w", writes: "-o -coverprofile -cpuprofile -memprofile -json-out -fuzz -c", words: true,
+		options: "-exec --exec -toolexec --toolexec -vettool --vettool -overlay --overlay -modfile --modfile -ldflags --ldflags -gcflags -asmflags -gccgoflags -compiler -w", writes: "-o -coverprofile -cpuprofile -memprofile -json-out -fuzz -c", words: true,
 	},
 	"npm": nodeTool, "pnpm": nodeTool, "yarn": nodeTool, "bun": nodeTool,
 	"pip": pipTool, "pip3": pipTool,
@@ -42,10 +43,10 @@ var tools = map[string]tool{
 		low: setOf("test t check c clippy tree metadata version help doc"), medium: setOf("build b add fetch install update fmt fix bench generate-lockfile"), alone: RiskLow,
 		options: "--config --target-dir --root --manifest-path -Z -C", writes: "--fix",
 	},
-	"make":   {medium: setOf("test tests check lint vet build all fmt format verify compile typecheck unit"), alone: RiskMedium, options: "-f --file --makefile -C --directory -E --eval -I SHELL=", low: setOf("")},
-	"just":   {medium: setOf("test check lint build fmt"), alone: RiskMedium, low: setOf("")},
-	"mvn":    {low: setOf("test"), medium: setOf("compile package verify validate"), alone: RiskMedium, options: "-f --file -s --settings -D"},
-	"gradle": {low: setOf("test check"), medium: setOf("build assemble compileJava"), alone: RiskMedium, options: "-b -c -I --init-script -p -P -D"},
+	"make":   {medium: setOf("test tests check lint vet build all fmt format verify compile typecheck unit"), alone: RiskMedium, options: "-f --file --makefile -C --directory -E --eval -I", low: setOf(""), every: true},
+	"just":   {medium: setOf("test check lint build fmt"), alone: RiskMedium, low: setOf(""), every: true},
+	"mvn":    {low: setOf("test"), medium: setOf("compile package verify validate"), alone: RiskMedium, options: "-f --file -s --settings -D", every: true},
+	"gradle": {low: setOf("test check"), medium: setOf("build assemble compileJava"), alone: RiskMedium, options: "-b -c -I --init-script -p -P -D", every: true},
 	"docker": dockerTool, "podman": dockerTool,
 	"kubectl": {low: setOf(""), medium: setOf("get describe logs version explain top"), alone: RiskLow, options: "--kubeconfig --token --raw"},
 	"brew":    {low: setOf(""), medium: setOf("install list info search upgrade update outdated deps"), alone: RiskLow},
@@ -111,6 +112,15 @@ func trimPackage(p string) string {
 }
 
 func (j commandJudge) subcommand(t tool, args []shellWord) Risk {
+	if t.every {
+		risk := t.alone
+		for _, a := range args {
+			if !isOption(a) && !t.low[a.text] && !t.medium[a.text] {
+				risk = RiskHigh
+			}
+		}
+		return risk
+	}
 	for i, a := range args {
 		if isOption(a) {
 			continue
@@ -141,11 +151,35 @@ func (j commandJudge) subcommand(t tool, args []shellWord) Risk {
 	return t.alone
 }
 
+const sedLines = `([0-9]+|\$|/[^/\n]*/)(,(\+?[0-9]+|\$|/[^/\n]*/))?`
+
 var (
-	sedPrints  = regexp.MustCompile(`^[0-9$,;p /A-Za-z_.*^-]*p$`)
-	sedChanges = regexp.MustCompile(`^([0-9,$]*)(s([/|#,:])[^\n]*[/|#,:][gIi0-9]*|/[^/\n]*/d|[0-9,$]+d)$`)
-	sedDanger  = regexp.MustCompile(`[\n;{}]|(^|[^\\])[ew]\s|/[gIip0-9]*[ew]|[/|#,:][gIip0-9]*[ewMm]`)
+	sedPrints = regexp.MustCompile(`^` + sedLines + `p(;` + sedLines + `p)*$`)
+	sedDrops  = regexp.MustCompile(`^` + sedLines + `d$`)
+	sedWhere  = regexp.MustCompile(`^` + sedLines)
+	sedFlags  = regexp.MustCompile(`^[gIip0-9]*$`)
 )
+
+// sedReplaces tells whether a script is one replacement and nothing else: "s/a/b/g". The flags e and w
+// run and write.
+func sedReplaces(script string) bool {
+	script = script[len(sedWhere.FindString(script)):]
+	if len(script) < 4 || script[0] != 's' || strings.IndexByte("/|#,:@!", script[1]) < 0 || strings.Contains(script, "\n") {
+		return false
+	}
+	mark, marks := script[1], 0
+	for i := 1; i < len(script); i++ {
+		switch script[i] {
+		case '\\':
+			i++
+		case mark:
+			if marks++; marks == 3 {
+				return sedFlags.MatchString(script[i+1:])
+			}
+		}
+	}
+	return false
+}
 
 // sed judges an edit: printing lines reads, a plain replacement edits, everything else may run code.
 func (j commandJudge) sed(args []shellWord) Risk {
@@ -173,8 +207,7 @@ func (j commandJudge) sed(args []shellWord) Risk {
 			files = append(files, a)
 		}
 	}
-	prints, changes := sedPrints.MatchString(script), sedChanges.MatchString(script)
-	if !prints && !changes || sedDanger.MatchString(script) {
+	if !sedPrints.MatchString(script) && !sedDrops.MatchString(script) && !sedReplaces(script) {
 		return RiskHigh
 	}
 	if edits {
@@ -199,7 +232,7 @@ func (j commandJudge) awk(args []shellWord) Risk {
 	return j.reader("cat", args[1:])
 }
 
-var pythonModules = map[string]Risk{"pytest": RiskLow, "unittest": RiskLow, "mypy": RiskLow, "flake8": RiskLow, "pylint": RiskLow, "json.tool": RiskLow, "venv": RiskMedium, "compileall": RiskMedium, "black": RiskMedium, "ruff": RiskMedium}
+var pythonModules = map[string]Risk{"pytest": RiskLow, "unittest": RiskLow, "mypy": RiskLow, "flake8": RiskLow, "pylint": RiskLow, "venv": RiskMedium, "compileall": RiskMedium, "black": RiskMedium, "ruff": RiskMedium}
 
 // python judges an interpreter: its version and known modules only.
 func (j commandJudge) python(args []shellWord) Risk {
