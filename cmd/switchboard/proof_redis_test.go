@@ -31,13 +31,14 @@ func proofRedisGone(t *testing.T, kept bool) {
 		w.phones = append(w.phones, w.phones[:calls]...)
 	}
 	w.takes = func(job int) int { // they end before, while and after Redis is away
-		return 2000 + job*int(2*gone/time.Millisecond)/jobs
+		return scale(2000, 15_000) + job*int(2*gone/time.Millisecond)/jobs
 	}
 	for i := range jobs {
 		w.ask(i)
 	}
 	until(t, "all work to run", func() bool { return len(f.turns()) == jobs })
 
+	w.look() // each time before it may be forgotten: only so many records are kept
 	killed := time.Now()
 	redis.kill()
 	other := c.call()
@@ -52,7 +53,10 @@ func proofRedisGone(t *testing.T, kept bool) {
 	}
 	other.hear("started nothing")
 	refused := time.Since(killed)
-	time.Sleep(gone - time.Since(killed))
+	for time.Since(killed) < gone {
+		w.look()
+		time.Sleep(100 * time.Millisecond)
+	}
 	dir := redis.dir
 	if !kept {
 		dir = t.TempDir()
