@@ -37,7 +37,6 @@ func proofRedisGone(t *testing.T, kept bool) {
 		w.ask(i)
 	}
 	until(t, "all work to run", func() bool { return len(f.turns()) == jobs })
-
 	w.look() // each time before it may be forgotten: only so many records are kept
 	killed := time.Now()
 	redis.kill()
