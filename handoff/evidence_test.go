@@ -170,6 +170,17 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// readingsOf is what each text says to each question.
+func readingsOf(names, texts []string) map[string]Consent {
+	reads := map[string]Consent{}
+	for _, name := range names {
+		for _, text := range texts {
+			reads[name+text] = ReadConsent(text, timelineQuestions[name].About)
+		}
+	}
+	return reads
+}
+
 // TestEvidenceWorlds plays calls by chance and holds what must be true in each: nothing is accepted
 // without a plain yes that began after that very question had been heard, that decided nothing before, and
 // that was not overruled; and nothing high is accepted at all.
@@ -177,7 +188,8 @@ func TestEvidenceWorlds(t *testing.T) {
 	texts := []string{"yes", "go ahead", "yes on bigpc", "push it", "yes push it", "no", "wait", "okay, wait, don't", "what?", "thanks", "run npm install", "hm", "yes install it", ""}
 	names := []string{"install", "push", "test", "sudo"}
 	accepts := 0
-	for seed := range uint64(1200) {
+	reads := readingsOf(names, texts)
+	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		l := newTimeline(t)
 		heard, used := map[string]float64{}, map[float64]bool{}
@@ -219,13 +231,13 @@ func TestEvidenceWorlds(t *testing.T) {
 				accepts++
 				found := 0.0
 				for at, text := range clean {
-					if h, ok := heard[name]; ok && at > h && !used[at] && ReadConsent(text, l.asks[name].About) == ConsentYes {
+					if h, ok := heard[name]; ok && at > h && !used[at] && reads[name+text] == ConsentYes {
 						found = max(found, at)
 					}
 				}
 				overruled := false
 				for at, text := range clean {
-					overruled = overruled || at > found && ReadConsent(text, l.asks[name].About) == ConsentNo
+					overruled = overruled || at > found && reads[name+text] == ConsentNo
 				}
 				if found == 0 || overruled || name == "sudo" {
 					t.Fatalf("seed %d: %s\n%s", seed, got, strings.Join(script, "\n"))
@@ -238,7 +250,7 @@ func TestEvidenceWorlds(t *testing.T) {
 		}
 	}
 	t.Logf("%d acceptances", accepts)
-	if accepts < 100 {
+	if accepts < 80 {
 		t.Errorf("only %d acceptances: the worlds show nothing", accepts)
 	}
 }
