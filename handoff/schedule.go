@@ -40,15 +40,16 @@ const beatEvery = 10 * time.Minute
 
 // Bounds of the schedule.
 const (
-	maxPaced         = 64 // works; when full a new one is not paced, its outcome is told nevertheless
-	maxLookups       = 64 // open lookups; when full a new one gets no filler
-	maxOpenQuestions = 64 // when full a new one stands on the page only
-	maxHeldFinals    = 16 // outcomes waiting for quiet; when full the floor gets them at once
-	maxHeldRemarks   = 4  // a work; when full the oldest goes: it is in the context as a note
-	maxPacedNotes    = 40 // a work; then remarks no longer become notes: the context is the model's memory
-	maxFlights       = 64 // said and not confirmed; when full the oldest goes, an outcome to the next call
-	maxTellings      = 2  // an outcome, a question: never more often
-	maxLost          = 2  // speakable things in a row that nobody confirmed; then only a sign of life of the caller goes on
+	maxPaced         = 64   // works; when full a new one is not paced, its outcome is told nevertheless
+	maxLookups       = 64   // open lookups; when full a new one gets no filler
+	maxOpenQuestions = 64   // when full a new one stands on the page only
+	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
+	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
+	maxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
+	maxFlights       = 64   // said and not confirmed; when full the oldest goes; an outcome is kept for the next call
+	maxUnheard       = 1024 // outcomes kept so; more than anybody asks for in one call, more are given up
+	maxTellings      = 2    // an outcome, a question: never more often
+	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of life of the caller goes on
 )
 
 // scheduleCounts is what happened in a call so far.
@@ -77,7 +78,7 @@ type scheduleCounts struct {
 // call, so the router's own must differ. doAnswer means FactAnswerDue for those works: the answer asks
 // for the floor only unless the response spoke, so nothing is doubled. doGiven with works means
 // "delivered" in the ledger; with a question it is the moment the question had been heard. doKeep means
-// the outbox; after [CallEnded] an outcome comes straight back as doKeep, so it may be given late.
+// the outbox: it comes at [CallEnded] and for every outcome that is given later.
 // doWake replaces the one timer of the call; its wakeEvent may come late or once too often. Everything
 // else the schedule says was confirmed or will be kept: the router needs no account of its own of
 // outcomes that are on their way.
@@ -88,6 +89,7 @@ type schedule struct {
 	questions []*askedQuestion
 	finals    []heldFinal // wait for quiet
 	flights   []*flight   // given, not confirmed, oldest first
+	unheard   []string    // works whose outcome had to make room: nobody confirmed it
 	quiet     bool        // both sides; a call begins quiet
 	since     time.Time   // quiet began
 	epoch     int         // the caller's utterances so far

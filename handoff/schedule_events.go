@@ -118,7 +118,7 @@ const (
 	doSay                       // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
 	doAnswer                    // answer the requests of these works early, now
 	doGiven                     // the caller heard the outcomes of works, or question
-	doKeep                      // nobody will hear the outcomes of works in this call: keep them for the next
+	doKeep                      // nobody heard the outcomes of works, and the call has ended: keep them for the next
 	doDrop                      // count speakable things will never be said
 	doWake                      // give a wakeEvent at this time; an older wake is void
 )

@@ -53,16 +53,19 @@ func (s *schedule) forget(id string) bool {
 		s.works = slices.DeleteFunc(s.works, func(o *pacedWork) bool { return o == w })
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool { return q.work == id })
-	return !slices.ContainsFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id }) &&
+	return !slices.Contains(s.unheard, id) && !slices.ContainsFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id }) &&
 		!slices.ContainsFunc(s.flights, func(f *flight) bool { return f.class == classFinal && slices.Contains(f.works, id) })
 }
 
-// fly remembers something said until it is confirmed.
+// fly remembers something said until it is confirmed. An outcome that has to make room is kept when the
+// call ends, not at once: it would come back at once, as news of the same call.
 func (s *schedule) fly(f *flight) {
 	if len(s.flights) >= maxFlights {
 		i := max(0, slices.IndexFunc(s.flights, func(f *flight) bool { return f.class != classFinal }))
+		if old := s.flights[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
+			s.unheard = append(s.unheard, old.works...)
+		}
 		s.counts.overflow++
-		s.keep(s.flights[i].works, s.flights[i].class)
 		s.flights = slices.Delete(s.flights, i, i+1)
 	}
 	f.at = s.now
@@ -323,7 +326,7 @@ func (s *schedule) dropStale() {
 // end keeps every outcome that nobody heard.
 func (s *schedule) end() {
 	s.over = true
-	var ids []string
+	ids := s.unheard
 	for _, f := range s.flights {
 		if f.class == classFinal {
 			ids = append(ids, f.works...)
@@ -332,23 +335,23 @@ func (s *schedule) end() {
 	for _, f := range s.finals {
 		ids = append(ids, f.rec.ID)
 	}
-	s.keep(ids, classFinal)
-	s.works, s.lookups, s.questions, s.finals, s.flights = nil, nil, nil, nil, nil
+	s.keep(ids)
+	s.works, s.lookups, s.questions, s.finals, s.flights, s.unheard = nil, nil, nil, nil, nil, nil
 }
 
 // late keeps what ends after the call.
 func (s *schedule) late(e scheduleEvent) {
 	switch e := e.(type) {
 	case outcomeEvent:
-		s.keep([]string{e.rec.ID}, classFinal)
+		s.keep([]string{e.rec.ID})
 	case gaveEvent:
-		s.keep(e.works, classFinal)
+		s.keep(e.works)
 	}
 }
 
-func (s *schedule) keep(works []string, class speechClass) {
-	if class == classFinal && len(works) > 0 {
-		s.emit(scheduleEffect{act: doKeep, class: class, works: works})
+func (s *schedule) keep(works []string) {
+	if len(works) > 0 {
+		s.emit(scheduleEffect{act: doKeep, class: classFinal, works: works})
 	}
 }
 

@@ -223,6 +223,9 @@ func TestScheduleBounds(t *testing.T) {
 	settled := map[string]int{}
 	give := func(e scheduleEvent) {
 		for _, x := range s.step(now, e) {
+			if _, last := e.(CallEnded); x.act == doKeep && !last {
+				t.Fatalf("kept while the call goes on: %v", x.works)
+			}
 			if x.act == doGiven || x.act == doKeep {
 				for _, id := range x.works {
 					settled[id]++
@@ -251,7 +254,7 @@ func TestScheduleBounds(t *testing.T) {
 			t.Fatalf("%d remarks held", len(w.remarks))
 		}
 	}
-	const finals = 3 * maxFlights * maxHeldFinals / 2
+	const finals = maxFlights*maxHeldFinals + maxUnheard/2
 	for i := range finals {
 		give(outcomeEvent{rec: Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: OutcomeResult, Text: "Done."}})
 		if len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
