@@ -1,6 +1,6 @@
 # What there is to do here. Everything needs Go 1.26; make test installs the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run build tools lint test
+.PHONY: help run build tools lint test soak
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' Makefile
@@ -19,3 +19,6 @@ lint: ## format, vet, modernize, staticcheck, go.mod
 
 test: tools lint ## everything that a change has to pass
 	go test -race -shuffle=on -timeout 15m ./...
+
+soak: tools ## the long form of the proofs, with their figures; about an hour
+	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' ./cmd/switchboard

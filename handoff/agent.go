@@ -24,16 +24,28 @@ type Attached struct {
 	Title   string // its name or first words; "" when it has none yet
 	Running TurnID // the turn that runs now, or ""
 	Newest  TurnID // the newest turn known; a later start is told apart from it
+
+	// Workspace is the thread's directory on its server: what lies outside of it is not the thread's own.
+	Workspace string
+	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
+	VoiceApprovals string
 }
 
 // Agent is one attached thread. If it also implements [Controls], the running turn can be steered,
 // interrupted and answered.
 type Agent interface {
 	// Start gives the thread a turn: one try, never repeated here or below. An error with code
-	// [CodeUnknownStart] means that it may have started nevertheless.
+	// [CodeUnknownStart] means that it may have started nevertheless. An error with code [CodeJoined] comes
+	// with the id of somebody else's turn, which took the words in: it may be followed, but it is not ours.
 	Start(ctx context.Context, turn Turn) (TurnID, error)
 	// Follow yields what the turn reports, beginning with what was already buffered, and ends after
 	// [TurnEnded] or with an error. Leaving it never touches the turn.
+	//
+	// A turn may also have begun before the thread was attached here, on an earlier connection of ours.
+	// Then the items that it has finished come first, under the ids they had (who heard one already skips
+	// it), and questions that are open come again under new ids. Whoever follows a turn says with it that
+	// the turn is ours: its questions are asked through Follow and answered by [Controls]. Those of turns
+	// that nobody follows are left alone.
 	Follow(ctx context.Context, id TurnID) iter.Seq2[Update, error]
 	// Close detaches: unsubscribes when nobody else here uses the thread.
 	Close() error
@@ -46,6 +58,56 @@ type Controls interface {
 	// Decide answers a question of a turn that we started. A question that is answered, withdrawn or
 	// foreign gives [CodeNotPending].
 	Decide(ctx context.Context, id QuestionID, d Decision) error
+}
+
+// A Watcher knows which turn runs on its thread now and which is the newest, from what it heard. Asking
+// costs nothing; taken just before a start, newest is its watermark.
+type Watcher interface {
+	Turns() (running, newest TurnID)
+}
+
+// A Settler can tell what became of a start whose acknowledgement was lost. It waits until the old
+// connection's bytes are resolved (two equal looks), then returns the turn that carries our id or, failing
+// that, one that is newer than the watermark and is not known to be somebody else's; "" when there is
+// none, so that the start certainly never ran and never will. [CodeJoined] comes with the id of somebody
+// else's turn that took our words in. Any other error leaves the question open: attach and ask again.
+type Settler interface {
+	Settle(ctx context.Context, after TurnID, id string) (TurnID, error)
+}
+
+// A Queuer can take work that begins by itself when the running turn has ended. Like a start it is one
+// try, and [CodeUnknownStart] means that it may be queued nevertheless. [CodeUnsupported] means that this
+// server has no queue: then the router waits for the end of the running turn itself.
+type Queuer interface {
+	Queue(ctx context.Context, turn Turn) error
+}
+
+// An Awaiter waits until queued work with our id has become a turn, and returns that turn. It may be asked
+// on another connection than the one that queued it. Where the server holds its queue back although the
+// thread rests (as after an interrupt), Await begins the work, which is no second start: it leaves the
+// queue with that. [CodeNotPending] means that it is neither queued nor begun: somebody took it out.
+type Awaiter interface {
+	Await(ctx context.Context, id string) (TurnID, error)
+}
+
+// An Unqueuer takes queued work with our id back. [CodeNotPending] means that it is not queued any more:
+// it has begun, or somebody took it out. Work that is not taken back begins some day, also when nobody
+// awaits it.
+type Unqueuer interface {
+	Unqueue(ctx context.Context, id string) error
+}
+
+// A Replier can answer a question of kind [QuestionInput] in words. Several questions in one are answered
+// by as many lines. [CodeMalformed] means that the words do not fit, or that the answer must not be said.
+type Replier interface {
+	Reply(ctx context.Context, id QuestionID, words string) error
+}
+
+// A Forker makes a copy of a thread that is held elsewhere. A [Fleet] may be one; [CodeUnsupported] means
+// that the server cannot copy. The copy is attached and nothing runs in it; its turns keep their ids, so a
+// turn is known by thread and turn together.
+type Forker interface {
+	Fork(ctx context.Context, t Target) (Attached, error)
 }
 
 // Stickies keeps the sticky threads of callers beyond the process. The router is its only writer.

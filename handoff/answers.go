@@ -32,6 +32,9 @@ const (
 	whyContinued = "continued" // it is the one they last used there
 	whyNew       = "new"       // it was made for this
 	whyReplaced  = "replaced"  // the one they last used is gone; it was made instead
+	whyCopy      = "copy"      // it is a copy of the one they named
+	whyAdded     = "added"     // earlier work of theirs runs there and took the words
+	whyMerged    = "merged"    // a turn of somebody else began there at the same moment and took the words
 )
 
 // place says where work goes, with the machine's name and why this session.
@@ -49,12 +52,16 @@ func place(rec Record) string {
 		return fmt.Sprintf("on %s, in a new session", on)
 	case whyReplaced:
 		return fmt.Sprintf("on %s, in a new session because the last one is gone", on)
+	case whyCopy:
+		return fmt.Sprintf("on %s, in a copy of the session %s", on, title)
+	case whyMerged:
+		return fmt.Sprintf("on %s, together with work that somebody else began in %s at the same moment", on, title)
 	}
 	return "on " + on
 }
 
 func sayTitle(title string) string {
-	title = Speakable(title, 80)
+	title = strings.TrimSpace(strings.TrimSuffix(Speakable(title, 80), restOnPage))
 	if title = strings.TrimRight(title, "."); title == "" {
 		return "without a title"
 	}
@@ -62,17 +69,46 @@ func sayTitle(title string) string {
 }
 
 // earlyAnswer is given while the work goes on.
-func earlyAnswer(rec Record) string {
-	say := "Working on it " + place(rec) + "."
-	if rec.Server == "" {
+func earlyAnswer(rec Record, waits waitKind) string {
+	say, status := "Working on it "+place(rec)+".", "started"
+	switch {
+	case waits != waitsNot:
+		say, status = waitSentence(rec, waits), "queued"
+	case rec.Server == "":
 		say = "I'm on it."
-	} else if rec.Why == "" {
+	case rec.Why == "":
 		say = "Connecting to " + rec.Server + "."
 	}
-	return encode(answer{
-		Status: "started", Server: rec.Server, Session: rec.Title, Why: rec.Why, Say: say,
-		Note: "It is running. Do not call again for this; do not invent a result. The result comes later by itself.",
-	})
+	note := "It is running. Do not call again for this; do not invent a result. The result comes later by itself."
+	if status == "queued" {
+		note = "It has not started; it starts by itself. Do not call again for this; do not invent a result. The result comes later by itself."
+	}
+	return encode(answer{Status: status, Server: rec.Server, Session: rec.Title, Why: rec.Why, Say: say, Note: note})
+}
+
+// waitSentence says what the work waits for.
+func waitSentence(rec Record, waits waitKind) string {
+	if waits == waitsTheirs {
+		return fmt.Sprintf("Somebody is working in %s on %s; this comes right after it.", sayTitle(rec.Title), rec.Server)
+	}
+	return fmt.Sprintf("It comes after the work that is running on %s.", rec.Server)
+}
+
+func waitingMessage(rec Record, waits waitKind) string {
+	return Message("Not started yet. "+waitSentence(rec, waits)+" Tell the caller briefly.", "")
+}
+
+func mergedMessage(rec Record) string {
+	return Message("It runs "+place(rec)+". Tell the caller briefly.", "")
+}
+
+func silentMessage(rec Record) string {
+	return Message(fmt.Sprintf("Nothing was heard from %s for a while; it is still working in %s. Tell the caller briefly, once; the result comes by itself.", rec.Server, sayTitle(rec.Title)), "")
+}
+
+// lostNote is silent context: the agent is looked for.
+func lostNote(rec Record) string {
+	return Message(fmt.Sprintf("The connection to %s was lost; it is being looked for. The work may go on there. Say nothing of it unless asked.", rec.Server), "")
 }
 
 // outcomeAnswer is given when the outcome is known before the answer was due.
@@ -82,7 +118,10 @@ func outcomeAnswer(rec Record, fault *Error) string {
 		Say: outcomeSentence(rec, fault),
 	}
 	if fault != nil {
-		a.Code, a.Next, a.Choices = fault.Code, fault.Meaning().Next, fault.Choices[:min(len(fault.Choices), 10)]
+		a.Code, a.Next, a.Choices = fault.Code, nextStep(rec, fault), fault.Choices[:min(len(fault.Choices), 10)]
+	}
+	if rec.Why == whyAdded && rec.Outcome == OutcomeResult {
+		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result comes later by itself."
 	}
 	a.Result = clip(rec.Text, maxQuote)
 	s := encode(a)
@@ -91,6 +130,14 @@ func outcomeAnswer(rec Record, fault *Error) string {
 		s = encode(a)
 	}
 	return s
+}
+
+// nextStep says what can be done about a fault.
+func nextStep(rec Record, fault *Error) string {
+	if fault.Code == CodeSessionInUse {
+		return fmt.Sprintf("Nothing was run. Only if the caller says yes to a copy, call codex again with thread_id %q.", copyOf+rec.ThreadID)
+	}
+	return fault.Meaning().Next
 }
 
 func statusWord(o Outcome) string {
@@ -105,6 +152,9 @@ func outcomeSentence(rec Record, fault *Error) string {
 	spoken := Speakable(rec.Text, maxSpoken)
 	switch rec.Outcome {
 	case OutcomeResult:
+		if rec.Why == whyAdded {
+			return fmt.Sprintf("Added to the running work on %s, %s.", rec.Server, sayTitle(rec.Title))
+		}
 		if spoken == "" {
 			return fmt.Sprintf("%s is done; there is nothing to report.", rec.Server)
 		}
@@ -115,12 +165,18 @@ func outcomeSentence(rec Record, fault *Error) string {
 		if fault == nil {
 			return "Cancelled; nothing was started."
 		}
+		if fault.Code == CodeNotPending {
+			return fmt.Sprintf("Somebody took it out of the queue on %s before it began.", rec.Server)
+		}
 	}
 	switch {
 	case fault == nil:
 		return fmt.Sprintf("The work on %s failed.", rec.Server)
 	case fault.Code == CodeShutdown && rec.Outcome == OutcomeUnknown:
 		return fmt.Sprintf("Switchboard is shutting down; the work on %s goes on there.", rec.Server)
+	}
+	if fault.Code == CodeSessionInUse {
+		return fmt.Sprintf("The session %s is open in another program on %s. I can make a copy of it and go on there, if you like.", sayTitle(rec.Title), rec.Server)
 	}
 	return fault.Spoken()
 }
@@ -138,27 +194,16 @@ func outcomeMessage(rec Record, fault *Error) string {
 	case OutcomeInterrupted:
 		return Message(fmt.Sprintf("The work on %s%s was stopped. Tell the caller once.", rec.Server, in), quote)
 	}
-	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.", outcomeSentence(rec, fault)), quote)
+	next := ""
+	if fault != nil {
+		next = " " + nextStep(rec, fault)
+	}
+	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", outcomeSentence(rec, fault), next), quote)
 }
 
 // remarkNote is silent context: something the agent said on the way.
 func remarkNote(rec Record, words string) string {
 	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), clip(words, maxRemark))
-}
-
-// questionMessage announces that the agent waits for the caller.
-func questionMessage(rec Record, q Question) string {
-	what := map[QuestionKind]string{
-		QuestionCommand:     "asks for permission to run a command",
-		QuestionFileChange:  "asks for permission to change files",
-		QuestionPermissions: "asks for more permissions",
-		QuestionInput:       "has a question",
-		QuestionElicitation: "has a question",
-	}[q.Kind]
-	if what == "" {
-		what = "waits for an answer"
-	}
-	return Message(fmt.Sprintf("%s %s; please answer on the page. It is shown there and can be answered nowhere else. Tell the caller so now.", rec.Server, what), clip(q.Command, maxRemark))
 }
 
 // awaySummary tells what ended while nobody listened, as one message.

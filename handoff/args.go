@@ -16,6 +16,7 @@ type codexArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id"`
 	Prompt string `json:"prompt"`
+	Next   bool   `json:"-"` // queue_next: after the running work, never into it
 }
 
 // sessionsArguments are the arguments of [ToolListSessions].

@@ -27,6 +27,11 @@ type book struct {
 	stickies  map[stickyKey]Sticky         // Guarded by mu: valid if loaded
 	loaded    bool                         // Guarded by mu
 	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
+	orphaned  map[string]bool              // Guarded by mu: works that no call hears of
+	lines     map[string]*line             // Guarded by mu: what the ledger is told, by record id
+	level     SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
+	serial    int                          // Guarded by mu: questions asked so far
+	calls     []*call                      // Guarded by mu: open calls, oldest first
 }
 
 // stickyKey says where a sticky thread counts.
@@ -42,18 +47,13 @@ func (k stickyKey) String() string {
 
 func keyOf(t Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
-// openQuestion is a question that waits for the caller, with the agent that asked.
-type openQuestion struct {
-	shown    RecordQuestion
-	controls Controls // Set once
-	deciding bool     // Guarded by the book's mu: an answer is on its way
-}
-
 func newBook() *book {
 	return &book{
 		works:     map[string]*work{},
 		questions: map[QuestionID]*openQuestion{},
 		stickies:  map[stickyKey]Sticky{},
+		orphaned:  map[string]bool{},
+		lines:     map[string]*line{},
 	}
 }
 
@@ -62,11 +62,14 @@ func (b *book) open(rec Record, w *work) {
 	b.mu.Lock()
 	if len(b.records) >= maxRecords {
 		if i := slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" }); i >= 0 {
+			delete(b.lines, b.records[i].ID)
 			b.records = slices.Delete(b.records, i, i+1)
 		}
 	}
 	b.records = append(b.records, &rec)
-	b.works[rec.ID] = w
+	if w != nil {
+		b.works[rec.ID], b.lines[rec.ID] = w, w.line
+	}
 	shown := rec.copy()
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: rec.ID, Record: &shown})
@@ -141,59 +144,9 @@ func (b *book) drop(id, itemID string) {
 func (b *book) ended(id string) {
 	b.mu.Lock()
 	delete(b.works, id)
-	var closed []QuestionID
-	for qid, q := range b.questions {
-		if q.shown.Handoff == id {
-			closed = append(closed, qid)
-			delete(b.questions, qid)
-		}
-	}
+	delete(b.orphaned, id)
 	b.mu.Unlock()
-	slices.Sort(closed)
-	for _, qid := range closed {
-		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: id, Closed: qid})
-	}
-}
-
-// ask shows a question.
-func (b *book) ask(q RecordQuestion, controls Controls) {
-	b.mu.Lock()
-	b.questions[q.ID] = &openQuestion{shown: q, controls: controls}
-	b.mu.Unlock()
-	b.feed.publish(PageEvent{Kind: EventQuestion, Handoff: q.Handoff, Question: &q})
-}
-
-// closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (b *book) closeQuestion(id QuestionID) {
-	b.mu.Lock()
-	q := b.questions[id]
-	delete(b.questions, id)
-	b.mu.Unlock()
-	if q != nil {
-		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: q.shown.Handoff, Closed: id})
-	}
-}
-
-// claimQuestion reserves a question for one answer, so that two taps never send two decisions.
-func (b *book) claimQuestion(id QuestionID, d Decision) (*openQuestion, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q := b.questions[id]
-	if q == nil || q.deciding {
-		return nil, Fault(CodeNotPending, "", "")
-	}
-	if !slices.Contains(q.shown.Decisions, d) {
-		return nil, Fault(CodeMalformed, "this question cannot be answered with "+string(clip(string(d), 40)), "")
-	}
-	q.deciding = true
-	return q, nil
-}
-
-// releaseQuestion opens a question again whose answer could not be given.
-func (b *book) releaseQuestion(q *openQuestion) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q.deciding = false
+	b.closeQuestions(id)
 }
 
 // keep remembers that nobody heard the outcome of a record.
@@ -219,15 +172,15 @@ func (b *book) takeUnheard() []Record {
 	return out
 }
 
-// delivered marks records whose outcome was given.
-func (b *book) delivered(ids ...string) {
-	for _, id := range ids {
-		b.change(id, func(r *Record) {
-			if r.State == StatusCompleted {
-				r.State = StatusDelivered
-			}
-		})
-	}
+// delivered marks a record whose outcome was given. False means that it was marked before.
+func (b *book) delivered(id string) bool {
+	first := false
+	b.change(id, func(r *Record) {
+		if r.State == StatusCompleted {
+			r.State, first = StatusDelivered, true
+		}
+	})
+	return first
 }
 
 // sticky returns the sticky thread for a target, if the stickies were read.
@@ -300,22 +253,6 @@ func (b *book) find(id string) (Record, *work) {
 		return Record{}, nil
 	}
 	return rec.copy(), b.works[id]
-}
-
-func (b *book) listQuestions() []RecordQuestion {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := make([]RecordQuestion, 0, len(b.questions))
-	for _, q := range b.questions {
-		out = append(out, q.shown)
-	}
-	slices.SortFunc(out, func(x, y RecordQuestion) int {
-		if c := x.Asked.Compare(y.Asked); c != 0 {
-			return c
-		}
-		return strings.Compare(string(x.ID), string(y.ID))
-	})
-	return out
 }
 
 func (b *book) findLocked(id string) *Record {

@@ -81,7 +81,9 @@ func TestBookUnheard(t *testing.T) {
 	if got := b.takeUnheard(); len(got) != 0 {
 		t.Fatalf("taken twice: %v", got)
 	}
-	b.delivered("a")
+	if !b.delivered("a") || b.delivered("a") {
+		t.Error("an outcome is delivered once")
+	}
 	if rec, _ := b.find("a"); rec.State != StatusDelivered {
 		t.Errorf("state %s", rec.State)
 	}

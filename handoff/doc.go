@@ -20,5 +20,7 @@
 // # Failure
 //
 // Every request gets exactly one answer on every path. A result that nobody heard is kept for the
-// caller's next call. A turn is started by one try; nothing here ever starts it a second time.
+// caller's next call. A turn is started by one try. The same process sends it once more
+// only when the agent proves that the first try never ran; an interrupted turn is never run again. Agents
+// that are lost are looked for, and the same turn is followed to its end.
 package handoff

@@ -24,7 +24,10 @@ const (
 	CodeUnreachable      Code = "unreachable"
 	CodeBusy             Code = "busy"
 	CodeRefused          Code = "refused"
+	CodeUnsupported      Code = "unsupported"
+	CodeJoined           Code = "joined"
 	CodeUnknownStart     Code = "unknown_start"
+	CodeStoreDown        Code = "store_down"
 	CodeAgentGone        Code = "agent_gone"
 	CodeAgentFailed      Code = "agent_failed"
 	CodeOverloaded       Code = "overloaded"
@@ -34,11 +37,15 @@ const (
 	CodeForbidden        Code = "forbidden"
 	CodeNotFound         Code = "not_found"
 	CodeNotPending       Code = "not_pending"
+	CodeConflict         Code = "conflict"
+	CodeTakenOver        Code = "taken_over"
 	CodeVoiceUnreachable Code = "voice_unreachable"
 	CodeVoiceGone        Code = "voice_gone"
 	CodeSlowClient       Code = "slow_client"
 	CodeShutdown         Code = "shutdown"
 	CodeInternal         Code = "internal"
+	CodeNeedsTap         Code = "needs_tap"
+	CodeNoConsent        Code = "no_consent"
 )
 
 // A Meaning is what a code means to a person and on each wire.
@@ -62,7 +69,10 @@ var vocabulary = map[Code]Meaning{
 	CodeUnreachable:      {"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0},
 	CodeBusy:             {"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0},
 	CodeRefused:          {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
+	CodeUnsupported:      {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
+	CodeJoined:           {"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.", http.StatusConflict, 0},
 	CodeUnknownStart:     {"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.", http.StatusBadGateway, 0},
+	CodeStoreDown:        {"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
 	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
 	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
 	CodeOverloaded:       {"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0},
@@ -72,10 +82,14 @@ var vocabulary = map[Code]Meaning{
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, or the work ended.", http.StatusConflict, 0},
+	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
+	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
 	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
 	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
 	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
+	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
+	CodeNoConsent:        {"I need a clear yes or no: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
 	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
 }
 

@@ -69,7 +69,8 @@ func section(a *txtar.Archive, name string) string {
 // play runs a script and returns its ladder.
 func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
-	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
+	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: "h", Patience: w.patience})
+	r.jitter = func(d time.Duration) time.Duration { return d }
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { _ = r.Run(ctx) })
@@ -83,6 +84,7 @@ func play(t *testing.T, world, script string) string {
 	cancel()
 	all.Wait()
 	w.record("end", "", p.summary())
+	w.record("end", "", "ledger: "+w.inLedger())
 	return w.ladder()
 }
 
@@ -119,8 +121,23 @@ func (p *player) perform(line string) {
 		tool, args, _ := strings.Cut(rest, " ")
 		p.world.record("call", "model", fmt.Sprintf("%s %s%s", id, tool, args))
 		p.voice.events <- Request{CallID: id, Tool: tool, Arguments: args}
+	case "hint":
+		id, rest, _ := strings.Cut(rest, " ")
+		tool, partial, _ := strings.Cut(rest, " ")
+		p.world.record("call", "model writes", fmt.Sprintf("%s %s%s", id, tool, partial))
+		p.voice.events <- Hint{CallID: id, Tool: tool, Partial: partial}
 	case "heard":
-		p.voice.events <- Heard{Text: rest}
+		p.voice.events <- Heard{Text: rest, Began: time.Now()}
+	case "typed":
+		p.voice.events <- Heard{Text: rest, Typed: true, Began: time.Now()}
+	case "spoke":
+		p.voice.events <- Spoke{At: time.Now()}
+	case "quiet":
+		p.voice.events <- Quiet{On: rest == "on"}
+	case "join":
+		p.world.join(rest)
+	case "lose":
+		p.world.lose(rest)
 	case "hangup":
 		p.hangUp()
 	case "stop":
@@ -164,10 +181,11 @@ type fakeVoice struct {
 	events chan Event
 	deaf   bool
 
-	mu    sync.Mutex
-	ended bool            // Guarded by mu
-	talk  sync.WaitGroup  // utterances being said
-	given map[string]bool // Guarded by mu: answered call ids
+	mu      sync.Mutex
+	ended   bool            // Guarded by mu
+	talking int             // Guarded by mu: utterances under way
+	talk    sync.WaitGroup  // utterances being said
+	given   map[string]bool // Guarded by mu: answered call ids
 }
 
 func newFakeVoice(w *world, deaf bool) *fakeVoice {
@@ -179,8 +197,8 @@ func (v *fakeVoice) Events() <-chan Event { return v.events }
 func (v *fakeVoice) Say(u Utterance) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	what := "note"
-	if u.Floor == FloorAsk {
+	what, spoken := "note", u.Floor == FloorAsk
+	if spoken {
 		what = "say"
 	}
 	if u.CallID != "" {
@@ -199,11 +217,24 @@ func (v *fakeVoice) Say(u Utterance) {
 		return
 	}
 	v.talk.Go(func() {
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
+		v.mu.Lock()
+		if spoken && !v.ended {
+			v.talking++
+			v.events <- Quiet{On: false}
+		}
+		v.mu.Unlock()
+		time.Sleep(190 * time.Millisecond)
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if !v.ended {
-			v.events <- Said{ID: u.ID}
+		if v.ended {
+			return
+		}
+		v.events <- Said{ID: u.ID, At: time.Now()}
+		if spoken {
+			if v.talking--; v.talking == 0 {
+				v.events <- Quiet{On: true}
+			}
 		}
 	})
 }

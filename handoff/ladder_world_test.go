@@ -3,7 +3,6 @@ package handoff
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -17,39 +16,63 @@ import (
 //	sticky SERVER THREAD TITLE...     what the store has
 //	titled THREAD TITLE...            the title of a thread
 //	attach DURATION                   how long a resume or a creation takes
+//	patience DURATION                 how long a lost agent is looked for
 //	start DURATION                    how long an acknowledgement takes
 //	fail WHAT CODE                    attach THREAD | create SERVER | start THREAD | resolve SERVER | store X
-//	running THREAD                    somebody's turn runs there
+//	once WHAT CODE                    the same, the first time only
+//	running THREAD DURATION           somebody's turn runs there, so long from the beginning
+//	down SERVER FROM TO               a resume there is unreachable then
+//	sessions N                        lists have many more than one
+//	dead SERVER                       lists do not reach it
+//	voice LEVEL                       what may be approved by voice
+//	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
+//	forgetful FROM TO                 the ledger is unreachable then
+//	entry ID STATUS SERVER THREAD TURN [OUTCOME]
+//	                                  what a former life left in the ledger; TURN is - for none
+//	queues THREAD                     its server has a queue
 //	returns THREAD OTHER              a resume gives back another thread
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. STEP is
 //	                                  DURATION message TEXT | command TEXT | ask COMMAND | gone |
-//	                                  completed TEXT | failed TEXT | interrupted
+//	                                  completed TEXT | failed TEXT | interrupted. A turn whose first step is
+//	                                  "hidden" does not show itself before the next one
 type world struct {
 	t     *testing.T
 	began time.Time
 
-	servers  []string                     // Set once
-	titles   map[string]string            // Set once
-	attach   time.Duration                // Set once
-	start    time.Duration                // Set once
-	fails    map[string]Code              // Set once
-	running  map[string]bool              // Set once
-	returns  map[string]string            // Set once
-	plans    map[string][]string          // Set once
-	mu       sync.Mutex                   //
-	rungs    []rung                       // Guarded by mu
-	stickies map[string]Sticky            // Guarded by mu
-	created  int                          // Guarded by mu
-	turns    int                          // Guarded by mu
-	wake     map[TurnID]chan TurnStatus   // Guarded by mu: interrupts
-	answers  map[QuestionID]chan Decision // Guarded by mu
+	servers   []string                     // Set once
+	voice     string                       // Set once: what may be approved by voice
+	many      int                          // Set once: sessions that a list has beside the first
+	dead      string                       // Set once: a machine that lists do not reach
+	titles    map[string]string            // Set once
+	attach    time.Duration                // Set once
+	patience  time.Duration                // Set once; 0: the default
+	start     time.Duration                // Set once
+	fails     map[string]Code              // Set once
+	downs     map[string][2]time.Duration  // Set once
+	settles   map[string]string            // Set once
+	queues    map[string]bool              // Set once
+	returns   map[string]string            // Set once
+	plans     map[string][]string          // Set once
+	mu        sync.Mutex                   //
+	once      map[string]Code              // Guarded by mu
+	rungs     []rung                       // Guarded by mu
+	stickies  map[string]Sticky            // Guarded by mu
+	created   int                          // Guarded by mu
+	turns     map[TurnID]*fakeTurn         // Guarded by mu
+	newest    map[string]*fakeTurn         // Guarded by mu: by thread
+	started   int                          // Guarded by mu
+	queue     map[string]string            // Guarded by mu: queued work, by thread
+	ledger    map[string]LedgerEntry       // Guarded by mu
+	forgetful [2]time.Duration             // Set once
+	answers   map[QuestionID]chan Decision // Guarded by mu
 }
 
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
-		t: t, began: time.Now(), titles: map[string]string{}, fails: map[string]Code{}, running: map[string]bool{},
+		t: t, began: time.Now(), titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
+		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, queue: map[string]string{},
 		returns: map[string]string{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
-		wake: map[TurnID]chan TurnStatus{}, answers: map[QuestionID]chan Decision{},
+		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
 	}
 	for _, line := range lines(text) {
@@ -70,6 +93,8 @@ func (w *world) word(line string) {
 		w.titles[thread] = title
 	case "titled":
 		w.titles[first] = more
+	case "patience":
+		w.patience = w.duration(first)
 	case "attach":
 		w.attach = w.duration(first)
 	case "start":
@@ -77,8 +102,28 @@ func (w *world) word(line string) {
 	case "fail":
 		object, code, _ := strings.Cut(more, " ")
 		w.fails[first+" "+object] = Code(code)
+	case "once":
+		object, code, _ := strings.Cut(more, " ")
+		w.once[first+" "+object] = Code(code)
 	case "running":
-		w.running[first] = true
+		w.addTurn("theirs-"+TurnID(first), first, []string{more + " completed Theirs."})
+	case "down":
+		from, to, _ := strings.Cut(more, " ")
+		w.downs[first] = [2]time.Duration{w.duration(from), w.duration(to)}
+	case "forgetful":
+		w.forgetful = [2]time.Duration{w.duration(first), w.duration(more)}
+	case "entry":
+		w.addEntry(strings.Fields(rest))
+	case "sessions":
+		w.many = len(first) * 40
+	case "dead":
+		w.dead = first
+	case "voice":
+		w.voice = first
+	case "settles":
+		w.settles[first] = more
+	case "queues":
+		w.queues[first] = true
 	case "returns":
 		w.returns[first] = more
 	case "turn":
@@ -104,6 +149,9 @@ func (w *world) record(lane, what, text string) {
 	if lane == "agent" || lane == "say" || lane == "store" {
 		r.who = what
 	}
+	if text == "detach" { // beside what goes on, so after it
+		r.who += " ~"
+	}
 	w.rungs = append(w.rungs, r)
 }
 
@@ -123,6 +171,12 @@ func (w *world) ladder() string {
 }
 
 func (w *world) failure(what, subject string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code, ok := w.once[what]; ok {
+		delete(w.once, what)
+		return Fault(code, subject, "")
+	}
 	if code, ok := w.fails[what]; ok {
 		return Fault(code, subject, "")
 	}
@@ -135,10 +189,10 @@ func (w *world) Resolve(_ context.Context, _ Caller, t Target) (Target, error) {
 		return Target{}, err
 	}
 	name, project, _ := strings.Cut(t.Server, "/")
-	if slices.Contains(w.servers, name) {
+	if slices.Contains(w.names(), name) {
 		return Target{Server: name, Project: project, Thread: t.Thread}, nil
 	}
-	return Target{}, &Error{Code: CodeUnknownServer, Subject: t.Server, Choices: w.servers}
+	return Target{}, &Error{Code: CodeUnknownServer, Subject: t.Server, Choices: w.names()}
 }
 
 func (w *world) Attach(ctx context.Context, t Target) (Attached, error) {
@@ -146,17 +200,16 @@ func (w *world) Attach(ctx context.Context, t Target) (Attached, error) {
 	if err := w.wait(ctx, w.attach); err != nil {
 		return Attached{}, err
 	}
+	if d, ok := w.downs[t.Server]; ok && time.Since(w.began) >= d[0] && time.Since(w.began) < d[1] {
+		return Attached{}, Fault(CodeUnreachable, t.Server, "")
+	}
 	if err := w.failure("attach "+t.Thread, t.Thread); err != nil {
 		return Attached{}, err
 	}
 	if other := w.returns[t.Thread]; other != "" {
 		t.Thread = other
 	}
-	at := w.attached(t)
-	if w.running[t.Thread] {
-		at.Running = "turn-of-somebody"
-	}
-	return at, nil
+	return w.attached(t), nil
 }
 
 func (w *world) Create(ctx context.Context, t Target) (Attached, error) {
@@ -174,8 +227,59 @@ func (w *world) Create(ctx context.Context, t Target) (Attached, error) {
 	return w.attached(t), nil
 }
 
+// join adds a machine.
+func (w *world) join(server string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.servers = append(slices.Clone(w.servers), server)
+}
+
+func (w *world) names() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.servers
+}
+
+// lose makes a thread one that does not exist any more.
+func (w *world) lose(thread string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fails["attach "+thread] = CodeSessionGone
+}
+
+// Fork makes a copy; it is recorded as one.
+func (w *world) Fork(ctx context.Context, t Target) (Attached, error) {
+	w.record("agent", t.Server, "copy "+t.Thread)
+	if err := w.wait(ctx, w.attach); err != nil {
+		return Attached{}, err
+	}
+	from := t.Thread
+	t.Thread = "copy-" + from
+	at := w.attached(t)
+	at.Title = w.titles[from]
+	return at, nil
+}
+
 func (w *world) attached(t Target) Attached {
-	return Attached{Agent: &fakeAgent{world: w, target: t}, Target: t, Title: w.titles[t.Thread]}
+	at := Attached{Target: t, Title: w.titles[t.Thread], Workspace: "/src", VoiceApprovals: w.voice}
+	a := &fakeAgent{world: w, target: t}
+	switch {
+	case w.settles[t.Thread] != "":
+		at.Agent = settlingAgent{a}
+	case w.queues[t.Thread]:
+		at.Agent = queueingAgent{a}
+	default:
+		at.Agent = a
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if turn := w.newest[t.Thread]; turn != nil {
+		at.Newest = turn.id
+		if !turn.over {
+			at.Running = turn.id
+		}
+	}
+	return at
 }
 
 func (w *world) wait(ctx context.Context, d time.Duration) error {
@@ -217,154 +321,27 @@ func (w *world) Clear(_ context.Context, _ Caller, t Target) error {
 
 func (w *world) Servers(context.Context, Caller) []ServerInfo {
 	var out []ServerInfo
-	for _, s := range w.servers {
-		out = append(out, ServerInfo{Name: s, Kind: "codex", Health: HealthUp})
+	for _, s := range w.names() {
+		health := HealthUp
+		if s == w.dead {
+			health = HealthDown
+		}
+		out = append(out, ServerInfo{Name: s, Kind: "codex", Health: health})
 	}
 	return out
 }
 
 func (w *world) Sessions(context.Context, Caller, SessionQuery) (SessionList, error) {
-	return SessionList{Items: []SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Age: "5 minutes ago", Status: SessionIdle}}}, nil
+	list := SessionList{Items: []SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Age: "5 minutes ago", Status: SessionIdle}}}
+	for i := range w.many {
+		list.Items = append(list.Items, SessionInfo{ID: fmt.Sprintf("thread-%04d", i), Title: strings.Repeat("long title ", 9), Server: "bigpc", Age: "yesterday"})
+	}
+	if w.dead != "" {
+		list.Errors = []ServerProblem{{Server: w.dead, Code: CodeUnreachable, Message: w.dead + " is not answering."}}
+	}
+	return list, nil
 }
 
 func (w *world) Read(_ context.Context, _ Caller, t Target, _ int) (Transcript, error) {
 	return Transcript{Server: t.Server, ID: t.Thread, Title: "Auth refactor", Lines: []Line{{Role: "agent", Text: "One test fails."}}}, nil
-}
-
-// A fakeAgent is one attached thread of a world.
-type fakeAgent struct {
-	world  *world
-	target Target
-}
-
-func (a *fakeAgent) name() string { return a.target.Server + " " + a.target.Thread }
-
-func (a *fakeAgent) Start(ctx context.Context, turn Turn) (TurnID, error) {
-	w := a.world
-	heard := ""
-	for _, c := range turn.Context {
-		if !c.Trusted {
-			heard = fmt.Sprintf(" [%s: %s]", c.Key, c.Value)
-		}
-	}
-	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, turn.Prompt, heard))
-	if err := w.wait(ctx, w.start); err != nil {
-		return "", err
-	}
-	if err := w.failure("start "+a.target.Thread, a.target.Server); err != nil {
-		return "", err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.turns++
-	id := TurnID(fmt.Sprintf("turn-%d", w.turns))
-	w.wake[id] = make(chan TurnStatus, 1)
-	return id, nil
-}
-
-func (a *fakeAgent) Follow(ctx context.Context, id TurnID) iter.Seq2[Update, error] {
-	w := a.world
-	plan := w.plans[a.target.Thread]
-	if plan == nil {
-		plan = w.plans["*"]
-	}
-	w.mu.Lock()
-	wake := w.wake[id]
-	w.mu.Unlock()
-	return func(yield func(Update, error) bool) {
-		for i, step := range plan {
-			after, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
-			select {
-			case <-time.After(w.duration(after)):
-			case <-wake:
-				w.record("agent", a.name(), "turn interrupted")
-				yield(TurnEnded{Status: TurnInterrupted}, nil)
-				return
-			case <-ctx.Done():
-				return
-			}
-			if !a.report(ctx, id, fmt.Sprintf("item-%d", i), rest, yield) {
-				return
-			}
-		}
-	}
-}
-
-func (a *fakeAgent) report(ctx context.Context, id TurnID, item, step string, yield func(Update, error) bool) bool {
-	w := a.world
-	verb, text, _ := strings.Cut(step, " ")
-	switch verb {
-	case "message":
-		w.record("agent", a.name(), "says "+text)
-		return yield(ItemStarted{Item{ID: item, Kind: ItemMessage}}, nil) && yield(Delta{item, text}, nil) &&
-			yield(ItemDone{Item{ID: item, Kind: ItemMessage, Text: text}}, nil)
-	case "command":
-		w.record("agent", a.name(), "runs "+text)
-		return yield(ItemDone{Item{ID: item, Kind: ItemCommand, Text: text, Exit: new(0)}}, nil)
-	case "ask":
-		return a.ask(ctx, id, QuestionID(item), text, yield)
-	case "gone":
-		yield(nil, Fault(CodeAgentGone, a.target.Server, ""))
-		return false
-	case "completed", "failed", "interrupted":
-		w.record("agent", a.name(), "turn "+step)
-		yield(TurnEnded{Status: map[string]TurnStatus{"failed": TurnFailed, "interrupted": TurnInterrupted}[verb], Text: text}, nil)
-		return false
-	}
-	w.t.Errorf("no step %q", step)
-	return false
-}
-
-func (a *fakeAgent) ask(ctx context.Context, id TurnID, q QuestionID, command string, yield func(Update, error) bool) bool {
-	w := a.world
-	w.record("agent", a.name(), "asks for "+command)
-	answer := make(chan Decision, 1)
-	w.mu.Lock()
-	w.answers[q] = answer
-	wake := w.wake[id]
-	w.mu.Unlock()
-	if !yield(Question{ID: q, Kind: QuestionCommand, Turn: id, Command: command, Decisions: []Decision{DecisionAccept, DecisionDecline}, Asked: time.Now()}, nil) {
-		return false
-	}
-	select {
-	case d := <-answer:
-		w.record("agent", a.name(), "got "+string(d))
-		return yield(QuestionClosed{ID: q}, nil)
-	case <-wake:
-		w.record("agent", a.name(), "turn interrupted")
-		return yield(QuestionClosed{ID: q}, nil) && yield(TurnEnded{Status: TurnInterrupted}, nil) && false
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (a *fakeAgent) Close() error {
-	a.world.record("agent", a.name(), "detach")
-	return nil
-}
-
-func (a *fakeAgent) Steer(context.Context, TurnID, string) error {
-	return Fault(CodeNotPending, "", "")
-}
-
-func (a *fakeAgent) Interrupt(_ context.Context, id TurnID) error {
-	a.world.record("agent", a.name(), "interrupt "+string(id))
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
-	select {
-	case a.world.wake[id] <- TurnInterrupted:
-	default:
-	}
-	return nil
-}
-
-func (a *fakeAgent) Decide(_ context.Context, q QuestionID, d Decision) error {
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
-	if a.world.answers[q] == nil {
-		return Fault(CodeNotPending, "", "")
-	}
-	a.world.answers[q] <- d
-	delete(a.world.answers, q)
-	return nil
 }

@@ -20,7 +20,7 @@ func (s *serving) lookup(ctx context.Context, id string, req Request) {
 		s.refuse(id, req, AsError(err))
 		return
 	}
-	s.call.say(Utterance{ID: id + "-a", CallID: req.CallID, Text: text, Floor: FloorAsk}, "")
+	s.answer(id, req, text, FloorAsk)
 }
 
 func (r *Router) look(ctx context.Context, c Caller, req Request) (string, error) {

@@ -1,18 +1,27 @@
 package handoff
 
-// A Phase is how far a handoff has come. It only moves forward.
+// A Phase is how far a handoff has come.
 type Phase int
 
 // The phases of a handoff.
 const (
 	PhaseResolving Phase = iota // names become a target
-	PhaseAttaching              // the thread is resumed or made
+	PhaseJoining                // other work of ours uses the thread: it is joined or waited for
+	PhaseAttaching              // the thread is resumed, copied or made
+	PhaseWaiting                // somebody else's turn runs on the thread; ours comes after it
 	PhaseStarting               // the turn is on its way; it may or may not run
+	PhaseSteering               // the words are on their way into a running turn of ours
+	PhaseQueueing               // the words are on their way into the server's queue
+	PhaseQueued                 // the server has them, and begins by itself when the running turn has ended
+	PhaseSettling               // finding out whether a start whose fate is not known ran
 	PhaseRunning                // the turn is acknowledged
+	PhaseRejoining              // the agent was lost while the turn ran; finding it again
 	PhaseEnded                  // the outcome is known
 )
 
-var phaseNames = [...]string{"resolving", "attaching", "starting", "running", "ended"}
+var phaseNames = [...]string{
+	"resolving", "joining", "attaching", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "ended",
+}
 
 // String returns the phase as logs name it.
 func (p Phase) String() string { return phaseNames[p] }
@@ -25,29 +34,57 @@ const (
 	FactResolvedThread  Fact = iota // a thread the caller named
 	FactResolvedSticky              // the thread the caller last used there
 	FactResolvedNew                 // no thread yet, or a fresh one was asked for
-	FactUnresolved                  // the names lead nowhere, or the caller's own work holds the thread
+	FactResolvedCopy                // a copy of a thread was asked for
+	FactResolvedTaken               // other work of ours uses that thread
+	FactUnresolved                  // the names lead nowhere
+	FactLaneRuns                    // that work runs a turn which can take the words
+	FactSteered                     // it took them
+	FactSteerRefused                // it did not: it had ended, or takes none
+	FactSteerUnknown                // the connection was lost with the words on their way
+	FactQueued                      // the words have to wait for work of ours
+	FactLaneFree                    // nobody of ours uses the thread any more
 	FactAttached                    // the thread is ready and idle
-	FactAttachedBusy                // the thread runs a turn
+	FactAttachedBusy                // the thread runs a turn that is not ours
+	FactAttachedQueue               // it does, and its server has a queue
+	FactNoQueue                     // the server has none after all
+	FactInLine                      // the server queued the words, or may have
+	FactOutOfLine                   // the words are neither queued nor begun any more
 	FactThreadGone                  // the thread does not exist any more
 	FactAttachFailed                // it cannot be attached for another reason
+	FactTurnOver                    // the turn that was waited for ended, or cannot be watched
 	FactStarted                     // the agent acknowledged the turn
+	FactMerged                      // the agent put the words into a turn that is not ours
+	FactStartBusy                   // nothing was started: a turn of somebody else runs
 	FactStartRefused                // certainly nothing runs
 	FactStartUnknown                // the connection was lost with the start on its way
+	FactAdopted                     // the turn that may have started was found
+	FactNeverRan                    // it was not: it never started and never will
+	FactUnsettled                   // it cannot be found out
+	FactSeen                        // the turn reported something
+	FactUnseen                      // the acknowledged turn did not show itself in time
 	FactTurnCompleted               // the turn ended with an answer
 	FactTurnFailed                  // the turn ended with an error
 	FactTurnInterrupted             // somebody stopped the turn
 	FactAgentGone                   // the connection was lost while the turn ran
+	FactRejoined                    // the thread is attached again
+	FactRejoinFailed                // it could not be, and patience ended
+	FactSilent                      // the turn reported nothing for long
 	FactAnswerDue                   // the voice model has waited long enough for the answer
 	FactStop                        // the caller asked to stop the work
 	FactCallEnded                   // nobody listens any more
+	FactCallBack                    // another call of the caller listens
 	FactShutdown                    // the process ends
 	factCount
 )
 
 var factNames = [factCount]string{
-	"resolved thread", "resolved sticky", "resolved new", "unresolved", "attached", "attached busy", "thread gone",
-	"attach failed", "started", "start refused", "start unknown", "turn completed", "turn failed",
-	"turn interrupted", "agent gone", "answer due", "stop", "call ended", "shutdown",
+	"resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "lane runs",
+	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy", "attached queue", "no queue", "in line",
+	"out of line", "thread gone", "attach failed", "turn over",
+	"started", "merged", "start busy", "start refused", "start unknown", "adopted", "never ran", "unsettled", "seen",
+	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
+	"answer due", "stop", "call ended", "call back",
+	"shutdown",
 }
 
 // String returns the fact as tests and logs name it.
@@ -58,23 +95,36 @@ type Action int
 
 // The actions.
 const (
-	ActAttach        Action = iota // resume the resolved thread
+	ActResolve       Action = iota // find the target again
+	ActJoin                        // wait until the work that uses the thread runs or ends
+	ActSteer                       // give the words to its running turn, one try
+	ActAttach                      // resume the resolved thread
 	ActCreate                      // make a fresh thread
+	ActCopy                        // make a copy of the resolved thread
+	ActAwait                       // watch the turn of somebody else until it ends
 	ActStart                       // give the thread the turn, one try
+	ActQueue                       // put the words into the server's queue, one try
+	ActAwaitQueued                 // wait until they have become a turn
+	ActSettle                      // find out what became of the start
 	ActFollow                      // watch the turn
+	ActRejoin                      // attach again until it succeeds or patience ends
 	ActRemember                    // make the thread sticky
 	ActForget                      // the sticky thread is gone
 	ActInterrupt                   // stop the turn
 	ActAnswerEarly                 // answer the request: it is being done
 	ActAnswerOutcome               // answer the request with the outcome
+	ActTellWaiting                 // the answer was given: tell that the words wait for other work
+	ActTellMerged                  // the answer was given: tell that the words joined work of somebody else
+	ActTellSilent                  // tell that the work is silent and still watched
 	ActTellOutcome                 // the answer was given: tell the outcome as a message
 	ActKeepOutcome                 // nobody listens: keep the outcome for the next call
 	actionCount
 )
 
 var actionNames = [actionCount]string{
-	"attach", "create", "start", "follow", "remember", "forget", "interrupt",
-	"answer early", "answer outcome", "tell outcome", "keep outcome",
+	"resolve", "join", "steer", "attach", "create", "copy", "await", "start", "queue", "await queued", "settle", "follow", "rejoin", "remember", "forget",
+	"interrupt", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
+	"keep outcome",
 }
 
 // String returns the action as tests and logs name it.
@@ -82,145 +132,15 @@ func (a Action) String() string { return actionNames[a] }
 
 // State is where a handoff stands. The zero value is a fresh request whose call is open.
 type State struct {
-	Phase    Phase
-	Sticky   bool    // the thread attached is the caller's sticky one
-	Replaced bool    // a sticky thread was gone; this is its successor
-	Answered bool    // the request got its one output
-	Alone    bool    // the call has ended
-	Stopping bool    // a stop came before the turn was acknowledged
-	Outcome  Outcome // set once, with PhaseEnded
-}
-
-// Step takes a fact and returns the next state and what to do, in order. Facts that cannot matter any
-// more change nothing.
-func (s State) Step(f Fact) (State, []Action) {
-	if s.Phase == PhaseEnded {
-		return s, nil
-	}
-	switch f {
-	case FactAnswerDue:
-		return s.answerEarly()
-	case FactCallEnded:
-		next, acts := s.answerEarly()
-		next.Alone = true
-		return next, acts
-	case FactStop:
-		return s.stop()
-	case FactShutdown:
-		return s.shutdown()
-	}
-	switch s.Phase {
-	case PhaseResolving:
-		return s.resolving(f)
-	case PhaseAttaching:
-		return s.attaching(f)
-	case PhaseStarting:
-		return s.starting(f)
-	default:
-		return s.running(f)
-	}
-}
-
-func (s State) resolving(f Fact) (State, []Action) {
-	switch f {
-	case FactResolvedThread, FactResolvedSticky:
-		s.Phase, s.Sticky = PhaseAttaching, f == FactResolvedSticky
-		return s, []Action{ActAttach}
-	case FactResolvedNew:
-		s.Phase = PhaseAttaching
-		return s, []Action{ActCreate}
-	case FactUnresolved:
-		return s.end(OutcomeFailed)
-	}
-	return s, nil
-}
-
-func (s State) attaching(f Fact) (State, []Action) {
-	switch f {
-	case FactAttached:
-		s.Phase = PhaseStarting
-		return s, []Action{ActStart}
-	case FactThreadGone:
-		if s.Sticky { // nobody named it, so a fresh thread is what they would want; the answer says so
-			s.Sticky, s.Replaced = false, true
-			return s, []Action{ActForget, ActCreate}
-		}
-		return s.end(OutcomeFailed)
-	case FactAttachedBusy, FactAttachFailed:
-		return s.end(OutcomeFailed)
-	}
-	return s, nil
-}
-
-func (s State) starting(f Fact) (State, []Action) {
-	switch f {
-	case FactStarted:
-		s.Phase = PhaseRunning
-		acts := []Action{ActRemember, ActFollow}
-		if s.Stopping {
-			acts = append(acts, ActInterrupt)
-		}
-		return s, acts
-	case FactStartRefused:
-		return s.end(OutcomeFailed)
-	case FactStartUnknown:
-		return s.end(OutcomeUnknown)
-	}
-	return s, nil
-}
-
-func (s State) running(f Fact) (State, []Action) {
-	switch f {
-	case FactTurnCompleted:
-		return s.end(OutcomeResult)
-	case FactTurnFailed:
-		return s.end(OutcomeFailed)
-	case FactTurnInterrupted:
-		return s.end(OutcomeInterrupted)
-	case FactAgentGone:
-		return s.end(OutcomeUnknown)
-	}
-	return s, nil
-}
-
-// stop before the start cancels; with the start on its way it waits for the acknowledgement, because
-// only an acknowledged turn can be stopped.
-func (s State) stop() (State, []Action) {
-	switch s.Phase {
-	case PhaseStarting:
-		s.Stopping = true
-		return s, nil
-	case PhaseRunning:
-		return s, []Action{ActInterrupt}
-	default:
-		return s.end(OutcomeCancelled)
-	}
-}
-
-func (s State) shutdown() (State, []Action) {
-	if s.Phase < PhaseStarting {
-		return s.end(OutcomeCancelled)
-	}
-	return s.end(OutcomeUnknown) // the work goes on where it runs; we only stop watching
-}
-
-func (s State) answerEarly() (State, []Action) {
-	if s.Answered {
-		return s, nil
-	}
-	s.Answered = true
-	return s, []Action{ActAnswerEarly}
-}
-
-func (s State) end(o Outcome) (State, []Action) {
-	s.Phase, s.Outcome = PhaseEnded, o
-	switch {
-	case !s.Answered:
-		s.Answered = true
-		return s, []Action{ActAnswerOutcome}
-	case s.Alone:
-		return s, []Action{ActKeepOutcome}
-	default:
-		return s, []Action{ActTellOutcome}
-	}
+	Phase     Phase
+	Sticky    bool    // the thread attached is the caller's sticky one
+	Replaced  bool    // a sticky thread was gone; this is its successor
+	Answered  bool    // the request got its one output
+	Alone     bool    // the call has ended
+	Stopping  bool    // a stop came before the turn was acknowledged
+	Seen      bool    // the turn was seen running
+	Again     bool    // the start proved never to have run and was sent once more
+	Inherited bool    // a former life of the process dispatched it: never started by this one
+	Silent    bool    // its silence was told, which happens once
+	Outcome   Outcome // set once, with PhaseEnded
 }

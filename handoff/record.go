@@ -66,6 +66,7 @@ type RecordItem struct {
 // A RecordQuestion is a question as the page shows it.
 type RecordQuestion struct {
 	ID        QuestionID   `json:"id"`
+	Label     string       `json:"label"` // its name in calls, like "q1"
 	Handoff   string       `json:"handoff"`
 	Server    string       `json:"server"`
 	Title     string       `json:"title,omitempty"`

@@ -1,12 +1,14 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -16,26 +18,48 @@ type Config struct {
 	Fleet     Fleet
 	Directory Directory
 	Stickies  Stickies
+	Ledger    Ledger      // nil: nothing is remembered of work beyond the process
+	Notifier  Notifier    // nil: nobody is told outside of calls
+	Auditor   Auditor     // nil: decisions are only logged
+	Updates   SpeechLevel // what callers hear of work until they say otherwise; "": milestones
 	Log       *zap.Logger // nil: none
 	Life      string      // names this life of the router in ids, [a-z0-9]; "": random
+
+	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
+	Patience time.Duration
+	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
+	// A silent turn is watched on and never ended.
+	Silence time.Duration
+	// GiveUp is how long a question waits for an answer before it is declined; 0: 30 min.
+	GiveUp time.Duration
 }
 
 // A Router takes requests out of calls to agents and brings what comes of them back.
 type Router struct {
-	fleet     Fleet       // Set once
-	directory Directory   // Set once
-	stickies  Stickies    // Set once
-	log       *zap.Logger // Set once
-	life      string      // Set once
+	fleet     Fleet                             // Set once
+	directory Directory                         // Set once
+	stickies  Stickies                          // Set once
+	ledger    Ledger                            // Set once; may be nil
+	notifier  Notifier                          // Set once; may be nil
+	level     SpeechLevel                       // Set once
+	auditor   Auditor                           // Set once; may be nil
+	giveUp    time.Duration                     // Set once
+	log       *zap.Logger                       // Set once
+	life      string                            // Set once
+	patience  time.Duration                     // Set once
+	silence   time.Duration                     // Set once
+	jitter    func(time.Duration) time.Duration // Set once: shortens a pause by chance
+	lanes     *lanes                            // Set once; safe by itself
 
-	launch        chan job      // works and lookups for Run, which takes them at once; unbuffered
-	closing       chan struct{} // closed by Run when it takes no more
-	ids           atomic.Uint64 // the last id given
-	droppedOrders atomic.Uint64 // orders to works that were dropped
+	launch         chan job      // works and lookups for Run, which takes them at once; unbuffered
+	closing        chan struct{} // closed by Run when it takes no more
+	ids            atomic.Uint64 // the last id given
+	calls          atomic.Uint64 // calls served
+	droppedOrders  atomic.Uint64 // orders to works that were dropped
+	droppedRemarks atomic.Uint64 // speakable things that were never said
 
-	mu     sync.Mutex
-	books  map[Caller]*book  // Guarded by mu
-	claims map[string]string // Guarded by mu: what is used, and by which work
+	mu    sync.Mutex
+	books map[Caller]*book // Guarded by mu
 }
 
 // A job runs under [Router.Run] until it is done or the process ends.
@@ -51,7 +75,9 @@ func NewRouter(cfg Config) *Router {
 	}
 	return &Router{
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
-		launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{}, claims: map[string]string{},
+		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor, giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), level: cmp.Or(cfg.Updates, LevelMilestones),
+		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
+		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{},
 	}
 }
 
@@ -61,6 +87,9 @@ func (r *Router) Run(ctx context.Context) error {
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	defer close(r.closing)
+	if r.ledger != nil {
+		jobs.Go(func() { r.revive(ctx) })
+	}
 	for {
 		select {
 		case j := <-r.launch:
@@ -81,6 +110,9 @@ func (r *Router) start(j job) bool {
 	}
 }
 
+// callID names a call in the ledger.
+func (r *Router) callID() string { return r.life + "-call-" + itoa(int(r.calls.Add(1))) }
+
 // nextID returns an id that no other life of the router gives.
 func (r *Router) nextID() string {
 	return r.life + "-" + itoa(int(r.ids.Add(1)))
@@ -99,28 +131,11 @@ func (r *Router) book(c Caller) *book {
 	return b
 }
 
-func threadClaim(t Target) string { return "thread " + t.Server + " " + t.Thread }
+// threadLane names the lane of a thread.
+func threadLane(t Target) string { return "thread " + t.Server + " " + t.Thread }
 
-func newClaim(c Caller, t Target) string { return "new " + c.String() + " " + keyOf(t).String() }
-
-// claim takes a key for one work. It is false while another has it.
-func (r *Router) claim(key, id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if owner, taken := r.claims[key]; taken && owner != id {
-		return false
-	}
-	r.claims[key] = id
-	return true
-}
-
-func (r *Router) release(keys []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, key := range keys {
-		delete(r.claims, key)
-	}
-}
+// newLane names the lane in which a caller's next thread on a server or project is made.
+func newLane(c Caller, t Target) string { return "new " + c.String() + " " + keyOf(t).String() }
 
 // loadStickies reads a caller's stickies once; after that the router is their only writer.
 func (r *Router) loadStickies(ctx context.Context, c Caller, b *book) error {
@@ -157,35 +172,12 @@ func (r *Router) Stop(_ context.Context, c Caller, id string) error {
 	case w == nil:
 		return Fault(CodeNotPending, "", "the work has ended")
 	}
-	w.tell(FactStop)
+	w.order(order{fact: FactStop})
 	return nil
 }
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(c Caller) []RecordQuestion { return r.book(c).listQuestions() }
-
-// Decide answers a question. A second answer, and one to a question that was withdrawn or is somebody
-// else's, gives [CodeNotPending] and reaches nobody.
-func (r *Router) Decide(ctx context.Context, c Caller, id QuestionID, d Decision) error {
-	b := r.book(c)
-	q, err := b.claimQuestion(id, d)
-	if err != nil {
-		return err
-	}
-	r.log.Info("question decided", zap.String("principal", c.Principal), zap.String("server", q.shown.Server),
-		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d)))
-	if err := q.controls.Decide(ctx, id, d); err != nil {
-		e := AsError(err)
-		if e.Code == CodeNotPending {
-			b.closeQuestion(id)
-		} else {
-			b.releaseQuestion(q)
-		}
-		return e
-	}
-	b.closeQuestion(id)
-	return nil
-}
 
 // Stickies returns a caller's sticky sessions, by server.
 func (r *Router) Stickies(ctx context.Context, c Caller) ([]RecordSticky, error) {

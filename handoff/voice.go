@@ -1,5 +1,7 @@
 package handoff
 
+import "time"
+
 // Voice is the router's view of one call. Events is closed after [CallEnded] was delivered. Say only
 // enqueues and never blocks; it may be used from any goroutine, also after the call has ended (then it
 // does nothing). What was said is confirmed by [Said].
@@ -8,22 +10,46 @@ type Voice interface {
 	Say(Utterance)
 }
 
-// An Event is something that happened in a call: [Request], [Heard], [Said] or [CallEnded].
+// An Event is something that happened in a call: [Hint], [Request], [Spoke], [Heard], [Quiet], [Said] or
+// [CallEnded].
 type Event interface{ voiceEvent() }
+
+// Hint is a function call of ours that is still being written. It may never become a [Request]: nothing
+// may be run because of it. Hints are dropped first when events queue up.
+type Hint struct {
+	CallID  string
+	Tool    string
+	Partial string // the arguments so far, the beginning of a JSON object
+}
+
+// Spoke says that the caller began to speak. What they said follows as [Heard], or never does.
+type Spoke struct{ At time.Time }
 
 // Heard is a finalized utterance of the caller: a transcript, or text they typed.
 type Heard struct {
 	Text  string
 	Typed bool
+	Began time.Time // when they began to speak; for typed text when it came
 }
+
+// Quiet says whether both sides are quiet: neither does the caller speak nor is the model's voice heard
+// or about to be. It comes at each change.
+type Quiet struct{ On bool }
 
 // Said confirms that the response which carried the utterance was given to the caller, fully or until
 // they interrupted it, or for a silent one that the voice model has it.
-type Said struct{ ID string }
+type Said struct {
+	ID  string
+	At  time.Time // when its sound had been heard to the end (or to the cut)
+	Cut bool      // the caller or the client interrupted it
+}
 
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.
 type CallEnded struct{ Cause error }
 
+func (Hint) voiceEvent()      {}
+func (Spoke) voiceEvent()     {}
+func (Quiet) voiceEvent()     {}
 func (Request) voiceEvent()   {}
 func (Heard) voiceEvent()     {}
 func (Said) voiceEvent()      {}

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,46 +16,94 @@ const AnswerWithin = 1500 * time.Millisecond
 // ioTimeout bounds each step before the turn runs: resolving, attaching, starting.
 const ioTimeout = 30 * time.Second
 
+// seenWithin is how long an acknowledged turn may take to show itself: until then its id is a promise, and
+// servers are known that forgot it.
+const seenWithin = 10 * time.Second
+
 // storeTimeout bounds a write to the store behind the caller's back.
 const storeTimeout = 5 * time.Second
 
-// commandQueue bounds what a work is told from outside (stop, call ended). Both are told at most a few
-// times; when it is full, a repeated stop is dropped, which changes nothing.
-const commandQueue = 8
+// commandQueue bounds what a work is told from outside (stop, answer due, calls that end and begin). All
+// are told at most a few times; when it is full, what is dropped is counted: a stop can be repeated.
+const commandQueue = 16
+
+// An order is a fact from outside; with a call, that call hears of the work from here on.
+type order struct {
+	fact Fact
+	call *call
+}
 
 // A work is one handoff: the life of a codex request. Its goroutine is [work.run].
 type work struct {
 	r      *Router        // Set once
 	book   *book          // Set once: the caller's
 	caller Caller         // Set once
-	call   *call          // Set once: the call that asked
+	call   *call          // Owned by run: the call that hears of it, at first the one that asked
 	req    Request        // Set once
 	args   codexArguments // Set once
 	words  []string       // Set once: the caller's last words
 	id     string         // Set once: the record's id
 	log    *zap.Logger    // Set once
-	orders chan Fact      // FactStop and FactCallEnded, from any goroutine; bounded by commandQueue
+	orders chan order     // from any goroutine; bounded by commandQueue
+	guess  *guess         // Set once: what was attached ahead; nil: nothing
+	line   *line          // Set once: what the ledger is told; may be nil
 	began  time.Time      // Set once
 
-	state    State           // Owned by run
-	target   Target          // Owned by run
-	attached Attached        // Owned by run
-	turn     TurnID          // Owned by run
-	claims   []string        // Owned by run: what this work holds alone
-	fault    *Error          // Owned by run: why it did not go well
-	rec      Record          // Owned by run: as last shown
-	held     string          // Owned by run: the newest message, held back while it may be the final one
-	notes    int             // Owned by run: notes given
-	facts    chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
-	agents   chan Agent      // what I/O attached, for close to detach; attach and create succeed once each
-	io       sync.WaitGroup  // goroutines doing I/O for run
-	ioCtx    context.Context // Set once by run: ends with the work
+	state    State     // Owned by run
+	target   Target    // Owned by run
+	attached Attached  // Owned by run: the newest attachment
+	before   TurnID    // Owned by run: the newest turn of the thread before the start
+	turn     TurnID    // Owned by run
+	claims   []string  // Owned by run: lanes that this work holds
+	awaited  string    // Owned by run: the lane that it waits for
+	joined   laneView  // Owned by run: the running turn that takes its words
+	waits    waitKind  // Owned by run: what it has to wait for
+	unseen   timer     // Owned by run: runs until the acknowledged turn shows itself
+	silent   timer     // Owned by run: runs while the turn reports nothing
+	watch    watch     // Owned by run: the present following of the turn
+	fault    *Error    // Owned by run: why it did not go well
+	rec      Record    // Owned by run: as last shown
+	held     string    // Owned by run: the newest message, held back while it may be the final one
+	reported idSet     // Owned by run: items whose end was reported, to tell those that are repeated
+	awaits   int       // Owned by run: how often a turn of somebody else was waited for
+	rejoins  int       // Owned by run: tries to come back since the turn last reported something
+	lost     time.Time // Owned by run: when the agent was lost; zero while it is there
+
+	facts     chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
+	io        sync.WaitGroup  // goroutines doing I/O for run
+	ioCtx     context.Context // Set once by run: ends with the work
+	agentsMu  sync.Mutex
+	agents    []Agent // Guarded by agentsMu: attached for this work and not closed, oldest first
+	guessUsed bool    // Guarded by agentsMu: what was attached ahead is among them, or was
 }
 
-// tell hands a fact to the work without waiting.
-func (w *work) tell(f Fact) {
+// waitKind says what a work waits for before it starts.
+type waitKind int
+
+const (
+	waitsNot    waitKind = iota
+	waitsOurs            // earlier work from here
+	waitsTheirs          // work that somebody started elsewhere
+)
+
+// A watch is one following of the turn. What comes from an earlier one is ignored.
+type watch struct {
+	number int
+	stop   context.CancelFunc // nil: none
+}
+
+// newWork returns a work that does nothing before run.
+func (r *Router) newWork(id string, c Caller, b *book, heard *call) *work {
+	return &work{
+		r: r, book: b, caller: c, call: heard, id: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		orders: make(chan order, commandQueue), facts: make(chan func()), rec: Record{ID: id},
+	}
+}
+
+// order hands a fact to the work without waiting.
+func (w *work) order(o order) {
 	select {
-	case w.orders <- f:
+	case w.orders <- o:
 	default:
 		w.r.droppedOrders.Add(1)
 	}
@@ -66,35 +115,72 @@ func (w *work) run(ctx context.Context) {
 	w.ioCtx = ioCtx
 	due := time.NewTimer(AnswerWithin)
 	defer due.Stop()
-	w.background(ioTimeout, w.resolve)
+	w.unseen, w.silent = newTimer(), newTimer()
+	defer w.unseen.Stop()
+	defer w.silent.Stop()
+	w.open()
 	for w.state.Phase != PhaseEnded {
 		select {
 		case fn := <-w.facts:
 			fn()
-		case f := <-w.orders:
-			w.step(f)
+		case o := <-w.orders:
+			if o.call != nil {
+				w.call = o.call
+			}
+			w.step(o.fact)
 		case <-due.C:
 			w.step(FactAnswerDue)
+		case <-w.unseen.C:
+			w.step(FactUnseen)
+		case <-w.silent.C:
+			w.step(FactSilent)
 		case <-ctx.Done():
 			w.fail(FactShutdown, Fault(CodeShutdown, "", ""))
 		}
 	}
 	endIO()
 	w.io.Wait()
-	w.detach()
+	w.dropGuess()
+	w.detach(0)
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),
 		zap.String("turn", string(w.turn)), zap.String("outcome", string(w.state.Outcome)),
 		zap.String("code", string(codeOf(w.fault))), zap.Duration("took", time.Since(w.began)))
 }
 
-// detach lets go of every thread that was attached for this work.
-func (w *work) detach() {
-	close(w.agents)
-	for agent := range w.agents {
+// open does the first thing of the phase that the work begins in.
+func (w *work) open() {
+	w.rec, _ = w.book.find(w.id)
+	switch w.state.Phase {
+	case PhaseSettling:
+		w.take(threadLane(w.target))
+		w.do(ActSettle)
+	case PhaseRejoining:
+		w.take(threadLane(w.target))
+		w.do(ActRejoin)
+	default:
+		w.do(ActResolve)
+	}
+}
+
+// detach lets go of what was attached for this work but the newest keep.
+func (w *work) detach(keep int) {
+	w.agentsMu.Lock()
+	n := max(len(w.agents)-keep, 0)
+	old := slices.Clone(w.agents[:n])
+	w.agents = w.agents[n:]
+	w.agentsMu.Unlock()
+	for _, agent := range old {
 		if err := agent.Close(); err != nil {
 			w.log.Debug("detach failed", zap.Error(err))
 		}
 	}
+}
+
+// hold keeps an agent until detach.
+func (w *work) hold(a Agent) {
+	w.agentsMu.Lock()
+	defer w.agentsMu.Unlock()
+	w.agents = append(w.agents, a)
 }
 
 // background runs I/O beside the owner loop; what it returns runs in the loop.
@@ -148,41 +234,82 @@ func (w *work) fail(f Fact, err error) {
 // do carries out one action. What waits goes to the background.
 func (w *work) do(a Action) {
 	switch a {
+	case ActResolve:
+		w.background(ioTimeout, w.resolve)
+	case ActJoin:
+		w.background(0, w.join())
+	case ActSteer:
+		w.background(ioTimeout, w.steer())
 	case ActAttach:
 		w.background(ioTimeout, w.attach)
 	case ActCreate:
 		w.background(ioTimeout, w.create)
+	case ActCopy:
+		w.background(ioTimeout, w.copyThread)
+	case ActAwait:
+		w.background(0, w.await())
 	case ActStart:
 		w.advance(StatusDispatching)
-		w.background(ioTimeout, w.start)
+		w.background(ioTimeout, w.start())
+	case ActQueue:
+		w.advance(StatusDispatching)
+		w.background(ioTimeout, w.queue())
+	case ActAwaitQueued:
+		w.background(0, w.awaitQueued())
+	case ActSettle:
+		w.unfollow()
+		w.background(0, w.settle())
 	case ActFollow:
 		w.advance(StatusStarted)
-		w.background(0, w.follow)
+		w.line.started(w.turn)
+		w.follow()
+	case ActRejoin:
+		w.unfollow()
+		w.background(0, w.rejoin())
 	case ActRemember:
 		w.remember()
 	case ActForget:
 		w.forget()
 	case ActInterrupt:
-		w.background(ioTimeout, w.interrupt)
+		w.background(ioTimeout, w.interrupt())
+	default:
+		w.speak(a)
+	}
+}
+
+// speak carries out an action that the caller hears of.
+func (w *work) speak(a Action) {
+	switch a {
 	case ActAnswerEarly:
-		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec), Floor: FloorUnlessSpoke}, "")
+		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke})
+		w.call.tell(answeredEvent{id: w.id})
 	case ActAnswerOutcome:
-		w.give(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk})
+		w.answerOutcome()
+	case ActTellWaiting:
+		w.call.say(Utterance{ID: w.id + "-b", Text: waitingMessage(w.rec, w.waits), Floor: FloorAsk})
+	case ActTellMerged:
+		w.call.say(Utterance{ID: w.id + "-j", Text: mergedMessage(w.rec), Floor: FloorAsk})
+	case ActTellSilent:
+		w.call.say(Utterance{ID: w.id + "-s", Text: silentMessage(w.rec), Floor: FloorAsk})
 	case ActTellOutcome:
-		w.give(Utterance{ID: w.id + "-m", Text: outcomeMessage(w.rec, w.fault), Floor: FloorAsk})
+		if !w.call.tell(outcomeEvent{rec: w.rec, fault: w.fault}) {
+			w.r.keep(w.caller, w.book, w.id)
+		}
 	case ActKeepOutcome:
-		w.book.keep(w.id)
+		w.r.keep(w.caller, w.book, w.id)
 	}
 }
 
-// give says the outcome; when the call has just ended it is kept for the next one.
-func (w *work) give(u Utterance) {
-	if !w.call.say(u, w.id) {
-		w.book.keep(w.id)
+// answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
+func (w *work) answerOutcome() {
+	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk}
+	gave := gaveEvent{utterance: u.ID, text: outcomeMessage(w.rec, w.fault), works: []string{w.id}}
+	if !w.call.say(u) || !w.call.tell(gave) {
+		w.r.keep(w.caller, w.book, w.id)
 	}
 }
 
-// advance moves the record forward. The ledger's writes belong here.
+// advance moves the record forward.
 func (w *work) advance(s Status) {
 	w.rec = w.book.change(w.id, func(r *Record) { r.State = s })
 }
@@ -190,7 +317,7 @@ func (w *work) advance(s Status) {
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the
 // outcome before it is detached.
 func (w *work) finish() {
-	w.r.release(w.claims)
+	w.r.lanes.leave(append(w.claims, w.awaited), w.id)
 	if w.fault == nil && w.state.Outcome == OutcomeUnknown {
 		w.fault = Fault(CodeAgentGone, w.rec.Server, "")
 	}
@@ -205,7 +332,18 @@ func (w *work) finish() {
 			}
 		}
 	})
+	for _, q := range w.book.questionsOf(w.id) {
+		w.questionClosed(q.shown.ID)
+	}
 	w.book.ended(w.id)
+	if codeOf(w.fault) == CodeShutdown && w.state.Outcome == OutcomeUnknown {
+		w.line.leave() // the next life of the process finds it and tells how it ended
+		return
+	}
+	w.line.completed(LedgerFacts{
+		ClientID: w.id, Target: w.target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+		Outcome: w.state.Outcome, Code: codeOf(w.fault), Spoken: w.rec.Spoken,
+	})
 }
 
 func codeOf(e *Error) Code {

@@ -1,75 +1,128 @@
 package handoff
 
-import "context"
+import (
+	"context"
+	"time"
 
-// maxNotes bounds the silent notes of one handoff: a long turn must not flood the voice model's context.
-const maxNotes = 40
+	"go.uber.org/zap"
+)
 
-// follow watches the turn and hands every update to the owner loop, in order.
-func (w *work) follow(ctx context.Context) func() {
-	for u, err := range w.attached.Agent.Follow(ctx, w.turn) {
+// follow begins to watch the turn and tells those who wait that it runs.
+func (w *work) follow() {
+	w.unfollow()
+	ctx, stop := context.WithCancel(w.ioCtx)
+	w.watch = watch{number: w.watch.number + 1, stop: stop}
+	number, agent, turn, server := w.watch.number, w.attached.Agent, w.turn, w.target.Server
+	controls, _ := agent.(Controls)
+	w.r.lanes.running(w.claims, w.id, turn, controls, w.target, w.rec.Title)
+	if !w.state.Seen {
+		w.unseen.Reset(seenWithin)
+	}
+	w.silent.Reset(w.r.silence)
+	w.io.Go(func() {
+		defer stop()
+		w.watchTurn(ctx, number, agent, turn, server)
+	})
+}
+
+// unfollow leaves the turn, which is not touched by it.
+func (w *work) unfollow() {
+	if w.watch.stop != nil {
+		w.watch.stop()
+		w.watch = watch{number: w.watch.number + 1}
+	}
+	w.unseen.Stop()
+	w.silent.Stop()
+	w.r.lanes.running(w.claims, w.id, "", nil, Target{}, "")
+}
+
+// watchTurn hands every update to the owner loop, in order.
+func (w *work) watchTurn(ctx context.Context, number int, agent Agent, turn TurnID, server string) {
+	hand := func(fn func()) bool {
+		return w.report(ctx, func() {
+			if number == w.watch.number {
+				fn()
+			}
+		})
+	}
+	for u, err := range agent.Follow(ctx, turn) {
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if err != nil {
-			return func() { w.fail(FactAgentGone, err) }
+			hand(func() { w.gone(err) })
+			return
 		}
-		select {
-		case w.facts <- func() { w.update(u) }:
-		case <-ctx.Done():
-			return nil
+		if !hand(func() { w.update(u) }) {
+			return
 		}
 		if _, last := u.(TurnEnded); last {
-			return nil
+			return
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
+	hand(func() { w.gone(Fault(CodeAgentGone, server, "the updates ended before the turn")) })
+}
+
+// gone: the questions that were open come again when the agent is back, under other ids.
+func (w *work) gone(err error) {
+	for _, q := range w.book.questionsOf(w.id) {
+		w.questionClosed(q.shown.ID)
 	}
-	return func() {
-		w.fail(FactAgentGone, Fault(CodeAgentGone, w.target.Server, "the updates ended before the turn"))
-	}
+	w.fail(FactAgentGone, err)
 }
 
 // update takes one report of the agent: to the page as it is, to the voice model as remarks.
 func (w *work) update(u Update) {
+	w.alive()
 	switch u := u.(type) {
 	case ItemStarted:
 		w.flushRemark()
+		w.call.progress(doingEvent{id: w.id, kind: u.Item.Kind, text: u.Item.Text})
 		w.book.item(w.id, shownItem(u.Item, itemRunning))
 	case Delta:
 		w.book.delta(w.id, u.ItemID, u.Text)
 	case ItemDone:
-		w.flushRemark()
-		if u.Item.Kind == ItemMessage {
-			w.held = u.Item.Text
-		}
-		state := itemDone
-		if u.Item.Failed || (u.Item.Exit != nil && *u.Item.Exit != 0) {
-			state = itemFailed
-		}
-		w.book.item(w.id, shownItem(u.Item, state))
+		w.itemDone(u.Item)
 	case ItemDropped:
 		w.book.drop(w.id, u.ItemID)
 	case Question:
 		w.question(u)
 	case QuestionClosed:
-		w.book.closeQuestion(u.ID)
+		w.questionClosed(u.ID)
 	case TurnEnded:
 		w.turnEnded(u)
 	}
 }
 
-// flushRemark gives the message that was held back as a note: something came after it, so it was not the
-// final one. Before the request is answered nothing is noted, the answer comes first.
-func (w *work) flushRemark() {
-	words := w.held
-	w.held = ""
-	if words == "" || !w.state.Answered || w.notes >= maxNotes {
-		return
+// alive notes that the turn reported something: it runs, and the agent is there.
+func (w *work) alive() {
+	w.lost, w.rejoins, w.fault = time.Time{}, 0, nil
+	w.silent.Reset(w.r.silence)
+	if !w.state.Seen {
+		w.unseen.Stop()
+		w.step(FactSeen)
 	}
-	w.notes++
-	w.call.say(Utterance{ID: w.id + "-n" + itoa(w.notes), Text: remarkNote(w.rec, words)}, "")
+}
+
+// itemDone shows a finished item. One that is reported again after a loss is no news.
+func (w *work) itemDone(it Item) {
+	w.flushRemark()
+	if w.reported.add(it.ID) && it.Kind == ItemMessage {
+		w.held = it.Text
+	}
+	state := itemDone
+	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
+		state = itemFailed
+	}
+	w.book.item(w.id, shownItem(it, state))
+}
+
+// flushRemark reports the message that was held back: something came after it, so it was not the final one.
+func (w *work) flushRemark() {
+	if w.held != "" {
+		w.call.progress(remarkEvent{id: w.id, text: w.held})
+	}
+	w.held = ""
 }
 
 func (w *work) question(q Question) {
@@ -77,13 +130,50 @@ func (w *work) question(q Question) {
 	if !ok {
 		return
 	}
-	shown := RecordQuestion{
-		ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
-		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
+	_, replies := w.attached.Agent.(Replier)
+	asked := w.book.ask(askedQ{
+		question: q, workspace: w.attached.Workspace, level: w.attached.VoiceApprovals, replies: replies,
+		shown: RecordQuestion{
+			ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
+			Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
+		},
+	}, controls)
+	if !w.call.post(func(s *serving) { s.opened(asked) }) {
+		w.r.notifyQuestion(w.caller, w.book, asked)
 	}
-	w.book.ask(shown, controls)
-	w.notes++
-	w.call.say(Utterance{ID: w.id + "-q" + itoa(w.notes), Text: questionMessage(w.rec, q), Floor: FloorAsk}, "")
+	w.background(0, func(ctx context.Context) func() {
+		t := time.NewTimer(w.r.giveUp)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return func() { w.giveUpOn(asked) }
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+// giveUpOn declines a question that nobody answered in time.
+func (w *work) giveUpOn(q askedQ) {
+	if w.book.question(q.shown.ID) == nil {
+		return
+	}
+	w.background(ioTimeout, func(ctx context.Context) func() {
+		err := w.r.decide(ctx, w.caller, q.shown.ID, decided{decision: DecisionDecline, by: ByNobody, tier: RiskOf(q.question, q.workspace)})
+		if err != nil {
+			w.log.Info("question not declined", zap.Error(err))
+			return nil
+		}
+		return func() {
+			w.call.say(Utterance{ID: w.id + "-g" + q.shown.Label, Text: gaveUpMessage(q.shown), Floor: FloorAsk})
+		}
+	})
+}
+
+// questionClosed takes a question away that was answered elsewhere or withdrawn.
+func (w *work) questionClosed(id QuestionID) {
+	w.book.closeQuestion(id)
+	w.call.post(func(s *serving) { s.questionClosed(id) })
 }
 
 func (w *work) turnEnded(u TurnEnded) {

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,18 +13,24 @@ import (
 const spokenContext = "This request was spoken on a call and may have been misheard. The answer is read to the caller: " +
 	"end it with one short sentence that can be said aloud."
 
+// copyOf in front of a thread's name asks for a copy of it.
+const copyOf = "copy of "
+
 // resolve finds the target: the names, then the thread (named, sticky or new), then the right to use it.
 func (w *work) resolve(ctx context.Context) func() {
-	t, err := w.r.fleet.Resolve(ctx, w.caller, Target{Server: w.args.Server, Thread: w.args.Thread})
+	name, isCopy := cutPrefixFold(w.args.Thread, copyOf)
+	t, err := w.names(ctx, name)
 	if err != nil {
 		return func() { w.fail(FactUnresolved, err) }
 	}
 	fact, why := FactResolvedThread, whyNamed
 	var title string
-	switch t.Thread {
-	case NewThread:
+	switch {
+	case isCopy && t.Thread != "" && t.Thread != NewThread:
+		fact, why = FactResolvedCopy, whyCopy
+	case t.Thread == NewThread:
 		fact, why = FactResolvedNew, whyNew
-	case "":
+	case t.Thread == "":
 		if err := w.r.loadStickies(ctx, w.caller, w.book); err != nil {
 			return func() { w.fail(FactUnresolved, err) }
 		}
@@ -35,18 +42,67 @@ func (w *work) resolve(ctx context.Context) func() {
 	return func() { w.resolved(fact, t, why, title) }
 }
 
-// resolved continues in the owner loop: it claims the thread, so that two requests of ours never meet on
-// one, and no second thread is made while the first is on its way to become sticky.
-func (w *work) resolved(fact Fact, t Target, why, title string) {
-	w.target = t
-	claim := threadClaim(t)
-	if fact == FactResolvedNew {
-		claim = ""
-		if w.args.Thread == "" {
-			claim = newClaim(w.caller, t)
+// names resolves the names, unless that was done ahead.
+func (w *work) names(ctx context.Context, thread string) (Target, error) {
+	if w.guess != nil {
+		return w.guess.resolved(ctx)
+	}
+	return w.r.fleet.Resolve(ctx, w.caller, Target{Server: w.args.Server, Thread: thread})
+}
+
+// dropGuess closes what was attached ahead and not used.
+func (w *work) dropGuess() {
+	if w.guess == nil {
+		return
+	}
+	<-w.guess.ready
+	w.agentsMu.Lock()
+	used := w.guessUsed
+	w.agentsMu.Unlock()
+	if agent := w.guess.at.Agent; agent != nil && !used {
+		w.hold(agent)
+	}
+}
+
+// reached attaches the thread, or takes what was attached ahead.
+func (w *work) reached(ctx context.Context, t Target) (Attached, error) {
+	if w.guess != nil {
+		if at, ok := w.guess.attached(ctx, t); ok && w.useGuess() {
+			return at, nil
 		}
 	}
-	free := claim == "" || w.claim(claim)
+	return w.r.fleet.Attach(ctx, t)
+}
+
+// useGuess tells whether what was attached ahead may be used: once.
+func (w *work) useGuess() bool {
+	w.agentsMu.Lock()
+	defer w.agentsMu.Unlock()
+	first := !w.guessUsed
+	w.guessUsed = true
+	return first
+}
+
+// cutPrefixFold cuts a prefix whatever its case.
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) > len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return strings.TrimSpace(s[len(prefix):]), true
+	}
+	return s, false
+}
+
+// resolved continues in the owner loop: it takes the lane, so that two requests of ours never meet on a
+// thread, and no second thread is made while the first is on its way to become sticky.
+func (w *work) resolved(fact Fact, t Target, why, title string) {
+	w.target = t
+	lane := ""
+	switch {
+	case fact == FactResolvedNew && w.args.Thread == "":
+		lane = newLane(w.caller, t)
+	case fact == FactResolvedThread, fact == FactResolvedSticky:
+		lane = threadLane(t)
+	}
+	free := lane == "" || w.take(lane)
 	w.rec = w.book.change(w.id, func(r *Record) {
 		r.Server, r.Project, r.Title = t.Server, t.Project, title
 		if free {
@@ -57,22 +113,25 @@ func (w *work) resolved(fact Fact, t Target, why, title string) {
 		}
 	})
 	if !free {
-		w.fail(FactUnresolved, Fault(CodeBusy, t.Server, "another request of yours uses this session"))
-		return
+		w.awaited = lane
+		fact = FactResolvedTaken
 	}
+	w.call.tell(beganEvent{id: w.id, server: t.Server, title: title, answered: w.state.Answered})
 	w.step(fact)
 }
 
-func (w *work) claim(key string) bool {
-	if !w.r.claim(key, w.id) {
+func (w *work) take(lane string) bool {
+	if !w.r.lanes.take(lane, w.id, w.caller) {
 		return false
 	}
-	w.claims = append(w.claims, key)
+	if !slices.Contains(w.claims, lane) {
+		w.claims = append(w.claims, lane)
+	}
 	return true
 }
 
 func (w *work) attach(ctx context.Context) func() {
-	at, err := w.r.fleet.Attach(ctx, w.target)
+	at, err := w.reached(ctx, w.target)
 	if err != nil {
 		e := AsError(err)
 		if e.Code == CodeSessionGone {
@@ -80,30 +139,59 @@ func (w *work) attach(ctx context.Context) func() {
 		}
 		return func() { w.fail(FactAttachFailed, e) }
 	}
+	w.hold(at.Agent)
 	return w.arrived(at, func() {
 		if at.Target.Thread != w.target.Thread { // the last line of defence: adapters check it too
 			w.fail(FactAttachFailed, Fault(CodeSessionMismatch, w.target.Server, "got "+at.Target.Thread))
 			return
 		}
 		if at.Running != "" {
-			w.fail(FactAttachedBusy, Fault(CodeBusy, w.target.Server, "turn "+string(at.Running)+" runs"))
+			w.waits = waitsTheirs
+			w.step(busyFact(at.Agent))
 			return
 		}
 		w.step(FactAttached)
 	})
 }
 
+// busyFact: a queue of the server is better than waiting here, it outlives us.
+func busyFact(a Agent) Fact {
+	_, queues := a.(Queuer)
+	_, awaits := a.(Awaiter)
+	if queues && awaits {
+		return FactAttachedQueue
+	}
+	return FactAttachedBusy
+}
+
 func (w *work) create(ctx context.Context) func() {
 	t := w.target
 	t.Thread = NewThread
 	at, err := w.r.fleet.Create(ctx, t)
+	return w.made(at, err)
+}
+
+// copyThread makes a copy of a thread that is open elsewhere.
+func (w *work) copyThread(ctx context.Context) func() {
+	forker, ok := w.r.fleet.(Forker)
+	if !ok {
+		err := Fault(CodeRefused, w.target.Server, "this fleet makes no copies")
+		return func() { w.fail(FactAttachFailed, err) }
+	}
+	at, err := forker.Fork(ctx, w.target)
+	return w.made(at, err)
+}
+
+// made goes on with a thread that nobody else has.
+func (w *work) made(at Attached, err error) func() {
 	if err != nil {
 		return func() { w.fail(FactAttachFailed, err) }
 	}
+	w.hold(at.Agent)
 	return w.arrived(at, func() {
 		w.fault = nil // a sticky that was gone is no fault any more
 		w.target.Thread = at.Target.Thread
-		if !w.claim(threadClaim(w.target)) {
+		if !w.take(threadLane(w.target)) {
 			w.fail(FactAttachFailed, Fault(CodeSessionMismatch, w.target.Server, "a new thread is already in use"))
 			return
 		}
@@ -111,11 +199,11 @@ func (w *work) create(ctx context.Context) func() {
 	})
 }
 
-// arrived keeps what was attached, also when nobody waits for it any more, and shows it.
+// arrived shows what was attached and lets go of what was attached before.
 func (w *work) arrived(at Attached, then func()) func() {
-	w.agents <- at.Agent
 	return func() {
 		w.attached = at
+		w.io.Go(func() { w.detach(1) })
 		w.rec = w.book.change(w.id, func(r *Record) {
 			r.ThreadID = at.Target.Thread
 			if at.Title != "" {
@@ -129,35 +217,99 @@ func (w *work) arrived(at Attached, then func()) func() {
 	}
 }
 
-func (w *work) start(ctx context.Context) func() {
+// asTurn is the request as the agent gets it.
+func (w *work) asTurn() Turn {
 	turn := Turn{ID: w.id, Prompt: w.args.Prompt, Context: []Context{{Key: "switchboard", Value: spokenContext, Trusted: true}}}
 	if len(w.words) > 0 {
 		turn.Context = append(turn.Context, Context{Key: "caller_words", Value: strings.Join(w.words, "\n")})
 	}
-	id, err := w.attached.Agent.Start(ctx, turn)
-	if err != nil {
+	return turn
+}
+
+// start gives the thread its turn, by one try.
+func (w *work) start() func(context.Context) func() {
+	agent, turn := w.attached.Agent, w.asTurn()
+	w.before = w.attached.Newest
+	write := w.dispatch()
+	return func(ctx context.Context) func() {
+		if err := write(ctx); err != nil {
+			return func() { w.fail(FactStartRefused, err) }
+		}
+		id, err := agent.Start(ctx, turn)
+		if err == nil {
+			return func() { w.acknowledged(id) }
+		}
 		e := AsError(err)
-		if e.Code == CodeUnknownStart || e.Code == CodeInternal { // only a clear refusal proves that nothing runs
+		switch e.Code {
+		case CodeJoined:
+			return func() { w.merged(id) }
+		case CodeUnknownStart, CodeInternal: // only a clear refusal proves that nothing runs
 			return func() { w.fail(FactStartUnknown, e) }
+		case CodeBusy:
+			return func() {
+				w.attached.Running = "" // which one it is shows when the thread is attached again
+				w.waits = waitsTheirs
+				w.step(FactStartBusy)
+			}
 		}
 		return func() { w.fail(FactStartRefused, e) }
 	}
-	return func() {
-		w.turn = id
-		w.step(FactStarted)
+}
+
+// dispatch writes to the ledger that the words are about to be sent; without that they are not.
+func (w *work) dispatch() func(context.Context) error {
+	attempt := 1
+	if w.state.Again {
+		attempt = 2
+	}
+	line, facts := w.line, LedgerFacts{
+		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: w.target, Watermark: w.before,
+		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+	}
+	return func(ctx context.Context) error {
+		err := line.dispatch(ctx, attempt, facts)
+		if err != nil && retried(err) {
+			return Fault(CodeStoreDown, "", err.Error())
+		}
+		return err
 	}
 }
 
-func (w *work) interrupt(ctx context.Context) func() {
+// acknowledged takes the turn's id. One that is not new belongs to somebody else: the server put the
+// words into a turn that ran already.
+func (w *work) acknowledged(id TurnID) {
+	if id == w.attached.Newest || id == w.attached.Running {
+		w.merged(id)
+		return
+	}
+	w.turn = id
+	w.step(FactStarted)
+}
+
+// merged follows the turn of somebody else that took the words in.
+func (w *work) merged(id TurnID) {
+	if id == "" {
+		w.fail(FactStartUnknown, Fault(CodeUnknownStart, w.target.Server, "joined a turn without an id"))
+		return
+	}
+	w.turn = id
+	w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyMerged })
+	w.step(FactMerged)
+}
+
+func (w *work) interrupt() func(context.Context) func() {
 	controls, ok := w.attached.Agent.(Controls)
-	if !ok {
-		w.log.Info("the agent cannot be interrupted")
+	turn := w.turn
+	return func(ctx context.Context) func() {
+		if !ok {
+			w.log.Info("the agent cannot be interrupted")
+			return nil
+		}
+		if err := controls.Interrupt(ctx, turn); err != nil {
+			w.log.Info("interrupt failed", zap.String("code", string(AsError(err).Code)), zap.Error(err))
+		}
 		return nil
 	}
-	if err := controls.Interrupt(ctx, w.turn); err != nil {
-		w.log.Info("interrupt failed", zap.String("code", string(AsError(err).Code)), zap.Error(err))
-	}
-	return nil
 }
 
 // remember makes the thread sticky: the acknowledged turn proves that it can be resumed. The store is

@@ -15,8 +15,8 @@ const (
 	// sayQueue bounds utterances that the call has not taken yet. The call never waits, so it holds a
 	// moment's worth; when it is full all the same, an answer would be lost, so the call ends.
 	sayQueue = 256
-	// eventQueue bounds events that the router has not taken yet. When it is full, what the caller said
-	// is dropped first (it is advice); requests and confirmations never are: the call ends instead.
+	// eventQueue bounds events that the router has not taken yet. When it is full, hints are dropped first,
+	// then what the caller said (it is advice); requests and confirmations never are: the call ends instead.
 	eventQueue = 256
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
 	serveGrace = 5 * time.Second
@@ -38,9 +38,12 @@ type Call struct {
 	floor      *floor
 	mask       *mask
 	ids        *names
-	playback   playback
+	ears       ears
+	speeches   speeches
+	hints      hints
 	sounding   bool                 // as the floor was told
 	voiced     bool                 // the running response reached the caller
+	wrote      bool                 // it did so in writing
 	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent      // our and adopted event ids that may still fail
 	requests   map[string]*request  // by call id
@@ -54,7 +57,7 @@ type Call struct {
 
 // counts is what the log tells about a call at its end.
 type counts struct {
-	requests, asks, leaked, unheard, unanswerable, swallowed int
+	requests, asks, leaked, hints, unheard, unanswerable, swallowed int
 }
 
 // An alarm is a timer of the floor, or (the last one) the end of playback.
@@ -66,7 +69,10 @@ type alarm struct {
 const alarmPlayback = int(timerKinds)
 
 // A request is one function call of the model for a tool of ours.
-type request struct{ answered bool }
+type request struct {
+	response string // that holds it
+	answered bool
+}
 
 // A clientAsk is a response.create of the client.
 type clientAsk struct {
@@ -77,11 +83,12 @@ type clientAsk struct {
 
 func newCall(caller handoff.Caller, id string, client, model leg, log *zap.Logger) *Call {
 	ids := newNames()
+	_, performs := client.(performer)
 	return &Call{
 		id: id, caller: caller, client: client, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
-		floor: newFloor(), mask: newMask(ids), ids: ids,
+		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{},
 	}
 }
@@ -131,7 +138,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("unheard", c.counts.unheard), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed))
 
 	c.farewell()
 	var closing sync.WaitGroup
@@ -179,7 +186,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		select {
 		case event, ok := <-c.client.Received():
 			if !ok {
-				c.end(nil)
+				c.end(c.parting(nil))
 				break
 			}
 			c.fromClient(event)
@@ -241,29 +248,18 @@ func (c *Call) handOver(left <-chan struct{}) {
 	}
 }
 
-// report queues an event for the router.
-func (c *Call) report(e handoff.Event) {
-	if len(c.pending) >= eventQueue {
-		kept := c.pending[:0]
-		for _, p := range c.pending {
-			if _, heard := p.(handoff.Heard); heard {
-				c.counts.unheard++
-				continue
-			}
-			kept = append(kept, p)
-		}
-		c.pending = kept
+// parting returns why the client's leg ends; otherwise is for a leg that does not know.
+func (c *Call) parting(otherwise *handoff.Error) *handoff.Error {
+	if l, ok := c.client.(ender); ok {
+		return l.Ended()
 	}
-	c.pending = append(c.pending, e)
-	if len(c.pending) > eventQueue {
-		c.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
-	}
+	return otherwise
 }
 
 // toClient sends the client an event; a client that does not keep up ends the call.
 func (c *Call) toClient(event []byte) {
 	if !c.client.Send(event) {
-		c.end(handoff.Fault(handoff.CodeSlowClient, "", ""))
+		c.end(c.parting(handoff.Fault(handoff.CodeSlowClient, "", "")))
 	}
 }
 
@@ -293,7 +289,7 @@ func (c *Call) ring(now time.Time) {
 		}
 		c.alarms[i].at = time.Time{}
 		if i == alarmPlayback {
-			c.hearPlayback(now)
+			c.overhear(now, c.ears.drain(now))
 			continue
 		}
 		c.tell(elapsed{floorTimer(i), a.gen})

@@ -79,6 +79,34 @@ func (s *stage) wantEnd(err error, want handoff.Code) {
 	}
 }
 
+// ending is a wire that takes nothing more and knows why.
+type ending struct {
+	*wire
+	why *handoff.Error
+}
+
+func (ending) Send([]byte) bool        { return false }
+func (e ending) Ended() *handoff.Error { return e.why }
+
+// A client that cannot be sent anything has gone or is slow; its leg knows.
+func TestCallEndsAsItsLegSays(t *testing.T) {
+	for _, why := range []*handoff.Error{nil, handoff.Fault(handoff.CodeSlowClient, "", "bytes")} {
+		for name, end := range map[string]func(*stage){
+			"sent to": func(s *stage) { s.fromModel(freshSession) },
+			"gone":    func(s *stage) { close(s.client.in) },
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				client := newWire()
+				s := newStageFor(t, client, ending{client, why})
+				end(s)
+				if err := <-s.ended; (err == nil) != (why == nil) || err != nil && handoff.AsError(err).Code != why.Code {
+					t.Errorf("%s: ended with %v, want %v", name, err, why)
+				}
+			})
+		}
+	}
+}
+
 func TestShutdownEndsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}

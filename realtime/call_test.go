@@ -16,7 +16,7 @@ func TestSessionBeginsWithOurTools(t *testing.T) {
 		s := newStage(t)
 		s.fromModel(freshSession)
 		up := s.wantSent(s.model, "session.update session.update")
-		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != `["codex","list_servers","list_sessions","read_session"]` {
+		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != "["+allTools+"]" {
 			t.Errorf("tools %s", got)
 		}
 		if gjson.Get(up[0], "session.instructions").String() != handoff.Instructions {
@@ -43,7 +43,7 @@ func TestStockClient(t *testing.T) {
 		if up[0] != `{"type":"session.update","event_id":"one","session":{"type":"realtime","tracing":"auto"}}` {
 			t.Errorf("first update was touched: %s", up[0])
 		}
-		if got := gjson.Get(up[1], "session.tools.#.name").String(); got != `["weather","codex","list_servers","list_sessions","read_session"]` {
+		if got := gjson.Get(up[1], "session.tools.#.name").String(); got != `["weather",`+allTools+"]" {
 			t.Errorf("tools %s", got)
 		}
 		if got := gjson.Get(up[1], "session.audio.input.turn_detection").Raw; got != "null" {
@@ -210,9 +210,10 @@ func TestBargeIn(t *testing.T) {
 	play(t, func(s *stage) {
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
-		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`), began("r1", tag), audio("r1", 10*time.Second),
-			`{"type":"input_audio_buffer.speech_started"}`, done("r1", tag, "cancelled"))
-		s.wantHeard(handoff.Said{ID: "n"}) // they heard it until they spoke
+		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`), began("r1", tag), audio("r1", 10*time.Second))
+		s.wait(time.Second)
+		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, done("r1", tag, "cancelled"))
+		s.wantHeard(handoff.Said{ID: "n", At: time.Now(), Cut: true}) // they heard it until they spoke
 		s.fromClient(`{"type":"conversation.item.truncate","item_id":"i","content_index":0,"audio_end_ms":10}`)
 		s.say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
 		s.fromModel(`{"type":"input_audio_buffer.speech_stopped"}`, began("r2", ""), done("r2", "", "completed"))
@@ -247,14 +248,23 @@ func TestSilentUtterance(t *testing.T) {
 	})
 }
 
-func TestFailedResponseIsAskedOnceMore(t *testing.T) {
+func TestFailedResponseIsAskedAgainAfterARest(t *testing.T) {
 	play(t, func(s *stage) {
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
 		s.fromModel(began("r1", tag), done("r1", tag, "failed"))
+		s.wait(900 * time.Millisecond)
+		s.wantSent(s.model, "")
+		s.wait(200 * time.Millisecond)
 		tag = tagIn(s.wantSent(s.model, "response.create")[0])
 		s.fromModel(began("r2", tag), done("r2", tag, "failed"))
+		s.wait(2900 * time.Millisecond)
 		s.wantSent(s.model, "")
+		s.wait(200 * time.Millisecond)
+		tag = tagIn(s.wantSent(s.model, "response.create")[0])
+		s.fromModel(began("r3", tag), done("r3", tag, "failed"))
+		s.wait(time.Minute)
+		s.wantSent(s.model, "") // given up; the router keeps it
 		s.wantHeard()
 	})
 }

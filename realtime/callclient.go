@@ -1,6 +1,8 @@
 package realtime
 
 import (
+	"time"
+
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
@@ -17,8 +19,16 @@ func (c *Call) fromClient(event []byte) {
 	kind := peekType(event)
 	switch kind {
 	case typeAppend:
+		if c.mask.session.manual && c.speeches.appended.IsZero() {
+			c.speeches.appended = time.Now()
+		}
 		c.toModel(event)
 		return
+	case typePlayed:
+		if c.ears.told {
+			c.performed(event)
+			return
+		}
 	case typeCreate:
 		c.clientAsks(event)
 		return
@@ -38,7 +48,11 @@ func (c *Call) fromClient(event []byte) {
 	case typeSessionUpdate:
 		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
 	case typeItemTruncate, typeCancel, typeOutputClear:
-		c.hush()
+		c.hush(kind, event)
+	case typeCommit:
+		c.committed()
+	case typeInputClear:
+		c.speeches.appended = time.Time{}
 	case typeItemCreate:
 		c.typed(readItem(gjson.GetBytes(event, "item")))
 	}
@@ -47,7 +61,7 @@ func (c *Call) fromClient(event []byte) {
 // typed reports what the caller wrote instead of saying it.
 func (c *Call) typed(it item) {
 	if it.kind == itemMessage && it.role == "user" && it.text != "" {
-		c.report(handoff.Heard{Text: it.text, Typed: true})
+		c.report(handoff.Heard{Text: it.text, Typed: true, Began: time.Now()})
 	}
 }
 

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"go.uber.org/zap"
@@ -15,7 +16,6 @@ func (c *Call) fromModel(event []byte) {
 	if kind == typeAudioDelta {
 		c.toClient(event)
 		c.hearAudio(event)
-		c.voice(event)
 		return
 	}
 	if !gjson.ValidBytes(event) {
@@ -55,11 +55,16 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		c.began(gjson.GetBytes(event, "response"))
 	case typeDone:
 		c.finished(gjson.GetBytes(event, "response"))
+	case typeOutputAdded:
+		c.hint(readItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String())
+	case typeArguments:
+		c.hintMore(event)
 	case typeOutputDone:
 		it := readItem(gjson.GetBytes(event, "item"))
 		if it.kind == itemMessage && it.content {
-			c.voice(event)
+			c.voice(event, it.written)
 		}
+		delete(c.hints, it.id)
 		c.requested(it, gjson.GetBytes(event, "response_id").String(), it.status == statusCompleted)
 	case typeItemAdded, typeItemCreated, typeItemDone:
 		it := readItem(gjson.GetBytes(event, "item"))
@@ -68,14 +73,15 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 			c.requested(it, c.mask.current, it.status == statusCompleted)
 		}
 	case typeTextDelta, typeSpokenDelta:
-		c.voice(event)
+		c.voice(event, kind == typeTextDelta)
 	case typeTranscribed:
 		if text := strings.TrimSpace(gjson.GetBytes(event, "transcript").String()); text != "" {
-			c.report(handoff.Heard{Text: text})
+			c.report(handoff.Heard{Text: text, Began: c.speeches.of(gjson.GetBytes(event, "item_id").String())})
 		}
+	case typeCommitted:
+		c.speeches.commit(gjson.GetBytes(event, "item_id").String())
 	case typeSpeechStarted:
-		c.tell(speech{true}) // first: silence alone would let us speak
-		c.hush()
+		c.callerSpeaks(event)
 	case typeSpeechStopped:
 		c.tell(speech{false})
 	case typeInputCleared:
@@ -83,23 +89,27 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	}
 }
 
-// voice notes that the running response reached the caller.
-func (c *Call) voice(event []byte) {
-	if c.voiced {
+// voice notes that the running response reached the caller, written tells that they can read it.
+func (c *Call) voice(event []byte, written bool) {
+	if c.voiced && (c.wrote || !written) {
 		return
 	}
 	if id := gjson.GetBytes(event, "response_id").String(); id == c.mask.current {
-		c.voiced = true
-		c.tell(spoke{id})
+		c.wrote = c.wrote || written
+		if !c.voiced {
+			c.voiced = true
+			c.tell(spoke{id})
+		}
 	}
 }
 
 func (c *Call) began(r gjson.Result) {
 	tag := tagOf(r)
+	c.ears.begin(r.Get("id").String(), tag == tagOut)
 	if tag == tagOut {
 		return
 	}
-	c.voiced = false
+	c.voiced, c.wrote = false, false
 	if format := r.Get("audio.output.format.type"); format.Exists() {
 		c.mask.session.rate = audioRate(format.String())
 	}
@@ -119,17 +129,26 @@ func (c *Call) settled(tag string) {
 
 func (c *Call) finished(r gjson.Result) {
 	tag, id, status := tagOf(r), r.Get("id").String(), r.Get("status").String()
+	now := time.Now()
+	c.ears.complete(id)
+	c.overhear(now, c.ears.drain(now)) // first: it may have been heard before it is done
+	defer c.ears.done(id)
 	if tag == tagOut {
 		return
 	}
+	c.hints.end(id)
 	output := id == c.mask.current && c.voiced
+	wrote := id == c.mask.current && c.wrote
 	for _, raw := range r.Get("output").Array() {
 		it := readItem(raw)
-		output = output || it.content
+		output, wrote = output || it.content, wrote || it.written
 		// Servers that give items no status mean the response's.
 		c.requested(it, id, it.status == statusCompleted || (it.status == "" && status == statusCompleted))
 	}
 	c.settled(tag)
+	if status == statusCancelled {
+		output = wrote // what was to be spoken is heard or not, the ears know
+	}
 	c.tell(ended{id, tag, status, output})
 }
 
@@ -138,7 +157,7 @@ func (c *Call) requested(it item, response string, completed bool) {
 	if it.kind != itemCall || !completed || it.callID == "" || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
 		return
 	}
-	c.requests[it.callID] = &request{}
+	c.requests[it.callID] = &request{response: response}
 	c.counts.requests++
 	c.tell(called{response, it.callID})
 	c.report(handoff.Request{CallID: it.callID, Tool: it.name, Arguments: it.arguments})
@@ -148,6 +167,9 @@ func (c *Call) requested(it item, response string, completed bool) {
 func (c *Call) failed(event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
 	id, code := fault.Get("event_id").String(), fault.Get("code").String()
+	if code == codeCommitEmpty {
+		c.speeches.refuse()
+	}
 	if u, again := c.mask.session.reject(id); u != nil {
 		switch {
 		case again != nil:

@@ -14,10 +14,11 @@ const itemPrefix = "sb_"
 // An utterance is what the router said, until it is confirmed.
 type utterance struct {
 	handoff.Utterance
-	acked    bool // the model has the item
-	settled  bool // no response is needed (any more)
-	told     bool // confirmed
-	reworded bool // refused as an answer and sent again as a message
+	acked    bool      // the model has the item
+	settled  bool      // no response is needed (any more)
+	told     bool      // confirmed
+	at       time.Time // when the model had the item
+	reworded bool      // refused as an answer and sent again as a message
 }
 
 // What may still fail under an event id of ours, or one that we gave to a client's event.
@@ -48,6 +49,9 @@ func (c *Call) say(u handoff.Utterance) {
 			return
 		}
 		r.answered = true
+		if u.Text == "" { // the model chose to say nothing: that is what its response said
+			c.tell(spoke{r.response})
+		}
 	}
 	said := &utterance{Utterance: u, settled: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
 	c.utterances[u.ID] = said
@@ -75,7 +79,7 @@ func (c *Call) acknowledged(itemID string) {
 		u := c.utterances[s.what]
 		if itemID == itemPrefix+u.ID || itemID == itemPrefix+u.ID+"m" {
 			delete(c.sent, id)
-			u.acked = true
+			u.acked, u.at = true, time.Now()
 			c.confirm(u)
 			return
 		}
@@ -86,7 +90,7 @@ func (c *Call) acknowledged(itemID string) {
 func (c *Call) confirm(u *utterance) {
 	if u.acked && u.settled && !u.told {
 		u.told = true
-		c.report(handoff.Said{ID: u.ID})
+		c.report(handoff.Said{ID: u.ID, At: u.at})
 	}
 }
 
@@ -118,10 +122,11 @@ func (c *Call) tell(e floorEvent) {
 			c.sent[a.eventID] = sent{kind: sentClientAsk, what: x.ask, adopted: a.adopted}
 			c.toModel(a.event)
 		case effectGiven:
+			at := c.ears.at(time.Now(), x.response)
 			for _, id := range x.wants {
 				if u := c.utterances[id]; !u.told {
 					u.told = true
-					c.report(handoff.Said{ID: id})
+					c.report(handoff.Said{ID: id, At: at, Cut: x.cut})
 				}
 			}
 		case effectSilent:
@@ -133,34 +138,8 @@ func (c *Call) tell(e floorEvent) {
 			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.wants)))
 		case effectTimer:
 			c.alarms[x.timer] = alarm{at: time.Now().Add(floorDelay[x.timer]), gen: x.gen}
+		case effectQuiet:
+			c.report(handoff.Quiet{On: x.on})
 		}
-	}
-}
-
-// hearAudio counts audio on its way to the caller.
-func (c *Call) hearAudio(event []byte) {
-	now := time.Now()
-	c.playback.add(now, deltaBytes(event), c.mask.session.rate)
-	c.alarms[alarmPlayback].at = c.playback.until
-	if !c.sounding {
-		c.hearPlayback(now)
-	}
-}
-
-// hush ends the estimate: the caller's side stopped playing.
-func (c *Call) hush() {
-	c.playback.clear()
-	c.hearPlayback(time.Now())
-}
-
-// hearPlayback tells the floor whether the model can be heard now.
-func (c *Call) hearPlayback(now time.Time) {
-	on := c.playback.on(now)
-	if !on {
-		c.alarms[alarmPlayback].at = time.Time{}
-	}
-	if on != c.sounding {
-		c.sounding = on
-		c.tell(sounding{on})
 	}
 }

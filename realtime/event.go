@@ -22,6 +22,9 @@ const (
 // Events we act on, from the same reference. Others pass.
 const (
 	typeAppend         = "input_audio_buffer.append"
+	typeCommit         = "input_audio_buffer.commit"
+	typeInputClear     = "input_audio_buffer.clear"
+	typeCommitted      = "input_audio_buffer.committed"
 	typeInputCleared   = "input_audio_buffer.cleared"
 	typeSpeechStarted  = "input_audio_buffer.speech_started"
 	typeSpeechStopped  = "input_audio_buffer.speech_stopped"
@@ -44,14 +47,21 @@ const (
 	typeDone           = "response.done"
 	typeOutputAdded    = "response.output_item.added"
 	typeOutputDone     = "response.output_item.done"
+	typeArguments      = "response.function_call_arguments.delta"
 	typeAudioDelta     = "response.output_audio.delta"
 	typeTextDelta      = "response.output_text.delta"
 	typeSpokenDelta    = "response.output_audio_transcript.delta"
 	typeError          = "error"
 )
 
-// codeActive is the error of an ask that met a running response.
-const codeActive = "conversation_already_has_active_response"
+// typePlayed is ours, from a [performer] to its call: response_id, audio_ms that were heard, and cut.
+const typePlayed = "switchboard.played"
+
+// Error codes of the same reference: an ask that met a running response, and a commit without sound.
+const (
+	codeActive      = "conversation_already_has_active_response"
+	codeCommitEmpty = "input_audio_buffer_commit_empty"
+)
 
 // Kinds of items.
 const (
@@ -74,6 +84,28 @@ func peekType(event []byte) string {
 		}
 	}
 	return gjson.GetBytes(event, "type").String()
+}
+
+// peekBytes is how far into an event [peekField] looks: peers write ids before what is long.
+const peekBytes = 512
+
+// peekField returns a string field of an event without decoding it where it stands near the beginning.
+func peekField(event []byte, name string) []byte {
+	head := event[:min(len(event), peekBytes)]
+	for {
+		at := bytes.IndexByte(head, '"')
+		if at < 0 {
+			return []byte(gjson.GetBytes(event, name).String())
+		}
+		head = head[at+1:]
+		if len(head) < len(name)+3 || string(head[:len(name)]) != name || string(head[len(name):len(name)+3]) != `":"` {
+			continue
+		}
+		value := head[len(name)+3:]
+		if end := bytes.IndexByte(value, '"'); end >= 0 && bytes.IndexByte(value[:end], '\\') < 0 {
+			return value[:end]
+		}
+	}
 }
 
 // isObject tells whether an event is a JSON object.
@@ -115,6 +147,7 @@ type item struct {
 	callID, name, arguments string
 	text                    string // input_text parts, joined
 	content                 bool   // an assistant's message that holds anything
+	written                 bool   // it holds something to read
 }
 
 func readItem(r gjson.Result) item {
@@ -133,7 +166,8 @@ func readItem(r gjson.Result) item {
 				}
 				it.text += part.Get("text").String()
 			}
-			it.content = it.content || part.Get("text").String() != "" || part.Get("transcript").String() != ""
+			it.written = it.written || part.Get("text").String() != ""
+			it.content = it.content || it.written || part.Get("transcript").String() != ""
 		}
 	}
 	return it

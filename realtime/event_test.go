@@ -57,6 +57,24 @@ func TestDeltaBytes(t *testing.T) {
 	}
 }
 
+func TestPeekField(t *testing.T) {
+	for event, want := range map[string]string{
+		`{"type":"x","response_id":"r1","item_id":"i"}`:                    "r1",
+		`{"type":"x", "response_id": "r1"}`:                                "r1",
+		`{"type":"response_id","item_id":"i"}`:                             "",
+		`{"response_id":"a\u0041\""}`:                                      `aA"`,
+		`{"response_id":7}`:                                                "7",
+		`{"delta":"` + strings.Repeat("A", 9000) + `","response_id":"r1"}`: "r1",
+		`{"response_id":"`:                                                 "",
+		`"response_id":"`:                                                  "",
+		``:                                                                 "",
+	} {
+		if got := string(peekField([]byte(event), "response_id")); got != want {
+			t.Errorf("%.60s: %q, want %q", event, got, want)
+		}
+	}
+}
+
 func TestPlayback(t *testing.T) {
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }

@@ -23,6 +23,7 @@ type floor struct {
 	carriers  map[string]*carrier // by response id; forgotten once done and without open calls
 	asks      int                 // ours so far
 	strangers int                 // untagged responses that ended since the ask on the wire was sent
+	stranger  *carrier            // the newest of them
 	blind     bool                // the model does not echo tags: an untagged response is the one asked for
 
 	ready    bool // the client has set its session up, or had its time: a voice cannot change once heard
@@ -34,6 +35,8 @@ type floor struct {
 	open     int  // requests of ours without an answer
 	waiting  bool // for siblings
 	waited   bool // siblings had their time
+	resting  bool // after a failure; the model may be at a limit
+	quiet    bool // as last told
 
 	armed [timerKinds]int // generation of each timer
 	out   []effect        // of the step that runs
@@ -47,12 +50,18 @@ type want struct {
 	cuts   int // cancelled before a word
 }
 
-// A carrier is a response that held requests of ours.
+// A carrier is a response: what it holds of our requests, and what it says for our wants.
 type carrier struct {
 	id    string
 	spoke bool
 	ended bool
 	open  int
+
+	sounds bool // its sound is on its way to the caller
+	over   bool // nothing more of its sound will be heard
+	fate   fate // of its sound, once over
+	ask    *ask // that it answered, ended and not heard to the end
+	cut    bool // cancelled
 }
 
 // An ask is one response.create.
@@ -68,10 +77,11 @@ const (
 	// maxHeld bounds the client's waiting asks. When full the client is told so: it has more questions
 	// than answers.
 	maxHeld = 64
-	// maxFails is how often our ask may fail before its wants are given up: asked again once.
-	maxFails = 2
-	// maxCuts is how often it may be cancelled before a word was heard; a client that cancels whatever
-	// it did not ask for must not be asked for ever.
+	// maxFails is how often our ask may fail before its wants are given up: asked again after timerRest
+	// and after timerLongRest.
+	maxFails = 3
+	// maxCuts is how often it may be cut before a word was heard; a client that cancels whatever it did
+	// not ask for must not be asked for ever.
 	maxCuts = 3
 )
 
@@ -105,6 +115,10 @@ func (f *floor) step(e floorEvent) []effect {
 		if c := f.carriers[e.response]; c != nil {
 			c.spoke = true
 		}
+	case sounded:
+		f.carrier(e.response).sounds = true
+	case played:
+		f.played(e)
 	case speech:
 		f.speech(e.on)
 	case hushed:
@@ -124,7 +138,17 @@ func (f *floor) step(e floorEvent) []effect {
 		f.elapsed(e)
 	}
 	f.decide()
+	f.calm()
 	return f.out
+}
+
+// calm tells when both sides became quiet, and when they no longer are.
+func (f *floor) calm() {
+	quiet := f.ready && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.pending))
+	if quiet != f.quiet {
+		f.quiet = quiet
+		f.out = append(f.out, effect{kind: effectQuiet, on: quiet})
+	}
 }
 
 // full tells whether the client must not ask more now.
@@ -167,30 +191,24 @@ func (f *floor) ended(e ended) {
 		f.runs[e.response] = f.asked
 		f.asked = nil
 	}
+	c := f.carriers[e.response]
 	if e.tag == "" && f.asked != nil {
 		f.strangers++
+		f.stranger = c
 		f.arm(timerEcho)
 	}
 	if f.active == e.response || f.active == unknownResponse {
 		f.active = ""
 	}
-	if c := f.carriers[e.response]; c != nil {
-		c.ended = true
+	if c != nil {
+		c.ended, c.cut = true, e.status == statusCancelled
 		c.spoke = c.spoke || e.output
-		f.forget(c)
 	}
 	a := f.runs[e.response]
 	delete(f.runs, e.response)
-	if a == nil {
-		return
-	}
-	switch {
-	case e.status == statusFailed:
-		f.again(a, func(w *want) bool { w.fails++; return a.client || w.fails < maxFails })
-	case e.status == statusCancelled && !e.output:
-		f.again(a, func(w *want) bool { w.cuts++; return a.client || w.cuts < maxCuts })
-	default:
-		f.emitWants(effectGiven, a.wants)
+	f.answered(a, c, e)
+	if c != nil {
+		f.forget(c)
 	}
 }
 
@@ -225,28 +243,6 @@ func (f *floor) take(id string) *ask {
 	return nil
 }
 
-func (f *floor) rejected(id string) {
-	a := f.take(id)
-	if a == nil {
-		return
-	}
-	f.again(a, func(w *want) bool { w.fails++; return a.client || w.fails < maxFails })
-}
-
-// again puts back the wants of an ask that keep allows, in front, and gives up the others.
-func (f *floor) again(a *ask, keep func(*want) bool) {
-	var back, lost []*want
-	for _, w := range a.wants {
-		if keep(w) {
-			back = append(back, w)
-		} else {
-			lost = append(lost, w)
-		}
-	}
-	f.wants = append(back, f.wants...)
-	f.emitWants(effectLost, lost)
-}
-
 func (f *floor) called(e called) {
 	if f.calls[e.call] != nil {
 		return
@@ -276,28 +272,14 @@ func (f *floor) elapsed(e elapsed) {
 		f.waited = true
 	case timerOpen:
 		f.ready = true
+	case timerRest, timerLongRest:
+		f.resting = false
 	case timerUnknown:
 		if f.active == unknownResponse {
 			f.active = ""
 		}
 	case timerAsk, timerEcho:
 		f.overdue()
-	}
-}
-
-// overdue ends an ask that nobody answered: the model never echoes tags (then an untagged response was
-// the one asked for), or it lost the ask.
-func (f *floor) overdue() {
-	a := f.asked
-	switch {
-	case a == nil:
-	case f.active != "":
-		f.arm(timerAsk)
-	case f.strangers > 0:
-		f.asked, f.blind = nil, true
-		f.emitWants(effectGiven, a.wants)
-	default:
-		f.rejected(a.id)
 	}
 }
 
@@ -315,7 +297,7 @@ func (f *floor) decide() {
 		f.send(effectForward, a)
 		return
 	}
-	if !f.ready || f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing {
+	if !f.ready || f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing || f.resting {
 		return
 	}
 	if f.open > 0 && !f.waited {
@@ -342,12 +324,12 @@ func (f *floor) resolve() []*want {
 		}
 	}
 	f.wants = nil
-	f.emitWants(effectSilent, silent)
+	f.emit(effect{kind: effectSilent}, silent)
 	return need
 }
 
 func (f *floor) send(kind effectKind, a *ask) {
-	f.asked, f.strangers = a, 0
+	f.asked, f.strangers, f.stranger = a, 0, nil
 	f.waiting, f.waited = false, false
 	f.out = append(f.out, effect{kind: kind, ask: a.id})
 	f.arm(timerAsk)
@@ -356,17 +338,6 @@ func (f *floor) send(kind effectKind, a *ask) {
 func (f *floor) arm(t floorTimer) {
 	f.armed[t]++
 	f.out = append(f.out, effect{kind: effectTimer, timer: t, gen: f.armed[t]})
-}
-
-func (f *floor) emitWants(kind effectKind, wants []*want) {
-	if len(wants) == 0 {
-		return
-	}
-	ids := make([]string, len(wants))
-	for i, w := range wants {
-		ids[i] = w.id
-	}
-	f.out = append(f.out, effect{kind: kind, wants: ids})
 }
 
 func (f *floor) carrier(response string) *carrier {
@@ -380,7 +351,7 @@ func (f *floor) carrier(response string) *carrier {
 
 // forget drops what is no longer asked about; wants keep their own pointer.
 func (f *floor) forget(c *carrier) {
-	if c.ended && c.open == 0 {
+	if c.ended && c.open == 0 && (!c.sounds || c.over) {
 		delete(f.carriers, c.id)
 	}
 }

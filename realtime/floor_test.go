@@ -8,13 +8,18 @@ import (
 	"switchboard/handoff"
 )
 
-// brief writes effects as one line: ask a1, forward c1, given n, silent n, lost n; timers are left out.
+// brief writes effects as one line: ask a1, forward c1, given n, cut n, silent n, lost n; timers and quiet
+// are left out.
 func brief(effects []effect) string {
 	names := map[effectKind]string{effectAsk: "ask", effectForward: "forward", effectGiven: "given", effectSilent: "silent", effectLost: "lost"}
 	var all []string
 	for _, x := range effects {
-		if x.kind != effectTimer {
-			all = append(all, strings.TrimSpace(names[x.kind]+" "+x.ask+strings.Join(x.wants, ",")))
+		if x.kind != effectTimer && x.kind != effectQuiet {
+			name := names[x.kind]
+			if x.cut {
+				name = "cut"
+			}
+			all = append(all, strings.TrimSpace(name+" "+x.ask+strings.Join(x.wants, ",")))
 		}
 	}
 	return strings.Join(all, "; ")
@@ -57,17 +62,49 @@ var floorScripts = map[string][]line{
 		{created{"r2", "c1"}, ""}, {whole("r2", "c1"), "forward c2"}, {created{"r3", "c2"}, ""}, {whole("r3", "c2"), "ask a1"},
 	},
 	"the client may ask while it speaks": {{speech{true}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}},
-	"failed twice": {
-		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusFailed, false}, "ask a2"},
-		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusFailed, false}, "lost n"},
+	"failed, and again after a rest": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusFailed, false}, ""}, {wants("m"), ""}, {elapsed{timerRest, 1}, "ask a2"},
+		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusFailed, false}, ""}, {elapsed{timerLongRest, 1}, "ask a3"},
+		{created{"r3", "a3"}, ""}, {ended{"r3", "a3", statusFailed, false}, "lost n"}, {elapsed{timerLongRest, 2}, "ask a4"},
 	},
-	"cut short after a word": {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, true}, "given n"}},
+	"the client need not rest": {
+		{wants("n"), "ask a1"}, {rejected{"a1"}, ""}, {clientAsked{"c1"}, "forward c1"}, {rejected{"c1"}, ""}, {elapsed{timerRest, 1}, "ask a2"},
+	},
+	"cut short after a word was read": {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, true}, "cut n"}},
+	"heard to its end": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {sounding{true}, ""}, {whole("r1", "a1"), ""},
+		{wants("m"), ""}, {played{"r1", heardWhole}, "given n"}, {played{"r1", heardPart}, ""}, {sounding{false}, "ask a2"},
+	},
+	"interrupted while it was made": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {speech{true}, ""}, {played{"r1", heardPart}, ""},
+		{ended{"r1", "a1", statusCancelled, false}, "cut n"},
+	},
+	"interrupted while it was heard": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {whole("r1", "a1"), ""}, {speech{true}, ""}, {played{"r1", heardPart}, "cut n"},
+	},
+	"cancelled, and heard as far as it was made": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {ended{"r1", "a1", statusCancelled, true}, ""}, {played{"r1", heardWhole}, "cut n"},
+	},
+	"interrupted before a word was heard, for ever": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {whole("r1", "a1"), ""}, {played{"r1", heardNothing}, "ask a2"},
+		{created{"r2", "a2"}, ""}, {sounded{"r2"}, ""}, {played{"r2", heardNothing}, ""}, {ended{"r2", "a2", statusCancelled, true}, "ask a3"},
+		{created{"r3", "a3"}, ""}, {ended{"r3", "a3", statusCancelled, false}, "lost n"},
+	},
+	"failed in the middle of a word": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {ended{"r1", "a1", statusFailed, true}, ""}, {played{"r1", heardWhole}, ""}, {elapsed{timerRest, 1}, "ask a2"},
+	},
+	"the next one begins while it is heard": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {whole("r1", "a1"), ""}, {created{"r2", ""}, ""},
+		{played{"r1", heardWhole}, "given n"}, {whole("r2", ""), ""},
+	},
 	"cut short before a word, for ever": {
 		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, false}, "ask a2"},
 		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusCancelled, false}, "ask a3"},
 		{created{"r3", "a3"}, ""}, {ended{"r3", "a3", statusCancelled, false}, "lost n"},
 	},
-	"rejected twice": {{wants("n"), "ask a1"}, {rejected{"a1"}, "ask a2"}, {rejected{"a2"}, "lost n"}},
+	"rejected again and again": {
+		{wants("n"), "ask a1"}, {rejected{"a1"}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {rejected{"a2"}, ""}, {elapsed{timerLongRest, 1}, "ask a3"}, {rejected{"a3"}, "lost n"},
+	},
 	"the caller speaks": {
 		{speech{true}, ""}, {wants("n"), ""}, {speech{false}, ""}, {created{"r1", ""}, ""}, {whole("r1", ""), "ask a1"},
 	},
@@ -102,7 +139,9 @@ var floorScripts = map[string][]line{
 	},
 	"unless spoke: another wants to":      {{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {wants("m"), ""}, {whole("r1", ""), "silent n; ask a1"}},
 	"the model did not take it":           {{created{"r1", ""}, ""}, {wants("n"), ""}, {withdrawn{"n"}, ""}, {whole("r1", ""), ""}},
-	"an ask vanishes":                     {{wants("n"), "ask a1"}, {elapsed{timerAsk, 1}, "ask a2"}, {elapsed{timerAsk, 2}, "lost n"}},
+	"an ask vanishes":                     {{wants("n"), "ask a1"}, {elapsed{timerAsk, 1}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {elapsed{timerAsk, 2}, ""}, {elapsed{timerLongRest, 1}, "ask a3"}, {elapsed{timerAsk, 3}, "lost n"}},
+	"no metadata, and it is still heard":  {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {sounded{"r1"}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, ""}, {played{"r1", heardWhole}, "given n"}},
+	"no metadata, and it was interrupted": {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {sounded{"r1"}, ""}, {whole("r1", ""), ""}, {played{"r1", heardPart}, ""}, {elapsed{timerEcho, 1}, "cut n"}},
 	"a model that keeps no metadata":      {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, "given n"}, {wants("m"), "ask a2"}, {created{"r2", ""}, ""}, {whole("r2", ""), "given m"}},
 	"a client's ask vanishes":             {{clientAsked{"c1"}, "forward c1"}, {clientAsked{"c2"}, ""}, {elapsed{timerAsk, 1}, "forward c2"}},
 	"answers to nothing ask all the same": {{uttered{"n", "k9", handoff.FloorUnlessSpoke}, "ask a1"}},

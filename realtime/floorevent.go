@@ -16,11 +16,16 @@ const (
 	timerUnknown                    // a response we never saw still blocks
 	timerEcho                       // a response without a tag ended and ours did not follow
 	timerOpen                       // the client has not set its session up
+	timerRest                       // after an ask failed
+	timerLongRest                   // after it failed again
 	timerKinds
 )
 
 // floorDelay holds how long each timer runs. Set once.
-var floorDelay = [timerKinds]time.Duration{time.Second, 2 * time.Second, 15 * time.Second, 15 * time.Second, 3 * time.Second, time.Second}
+var floorDelay = [timerKinds]time.Duration{
+	timerVAD: time.Second, timerSiblings: 2 * time.Second, timerAsk: 15 * time.Second, timerUnknown: 15 * time.Second,
+	timerEcho: 3 * time.Second, timerOpen: time.Second, timerRest: time.Second, timerLongRest: 3 * time.Second,
+}
 
 // A floorEvent is something the floor has to know.
 type floorEvent interface{ floorEvent() }
@@ -50,6 +55,13 @@ type (
 	called struct{ response, call string }
 	// spoke: a response gave the caller something to hear or read.
 	spoke struct{ response string }
+	// sounded: sound of a response is on its way to the caller.
+	sounded struct{ response string }
+	// played: nothing more of its sound will be heard.
+	played struct {
+		response string
+		fate     fate
+	}
 	// speech: the caller began or stopped speaking.
 	speech struct{ on bool }
 	// hushed: what the caller was saying was thrown away; no response follows.
@@ -78,6 +90,8 @@ func (rejected) floorEvent()    {}
 func (withdrawn) floorEvent()   {}
 func (called) floorEvent()      {}
 func (spoke) floorEvent()       {}
+func (sounded) floorEvent()     {}
+func (played) floorEvent()      {}
 func (speech) floorEvent()      {}
 func (hushed) floorEvent()      {}
 func (sounding) floorEvent()    {}
@@ -96,13 +110,17 @@ const (
 	effectSilent                    // these wants need no response after all
 	effectLost                      // these wants are given up
 	effectTimer                     // start the timer; an older one of its kind is void
+	effectQuiet                     // both sides became quiet (on), or no longer are
 )
 
 // An effect is one thing to be done, in order.
 type effect struct {
-	kind  effectKind
-	ask   string
-	wants []string
-	timer floorTimer
-	gen   int
+	kind     effectKind
+	ask      string
+	wants    []string
+	response string // that gave them, or ""
+	cut      bool   // the caller got only a part
+	timer    floorTimer
+	gen      int
+	on       bool
 }

@@ -43,6 +43,7 @@ type Front struct {
 	media   *media                     // Set once
 	starts  chan func(context.Context) // taken by Run
 	stopped chan struct{}              // closed by Run when no call may start any more
+	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
 
 	buffers sync.Pool // lends write buffers: most sockets write nothing most of the time
 
@@ -68,7 +69,7 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media,
-		starts: make(chan func(context.Context)), stopped: make(chan struct{}), calls: map[string]*Call{},
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, calls: map[string]*Call{},
 	}, nil
 }
 
@@ -104,21 +105,27 @@ func (f *Front) launch(ctx context.Context, fn func(context.Context)) *handoff.E
 	return handoff.Fault(handoff.CodeShutdown, "", "no call may start")
 }
 
-// serve carries one call between a client's leg and a model that [Front.dialModel] reached, until one of
-// them or Hangup or ctx ends it. It runs the model's socket, closes both, and returns after the router
-// has left the call. The client's leg is run by whoever made it. The error is nil when somebody hung up.
-func (f *Front) serve(ctx context.Context, caller handoff.Caller, id string, client leg, model *socket) error {
+// admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
+// be hung up; whoever has it lets serve run.
+func (f *Front) admit(caller handoff.Caller, id string, client leg, model *socket) *Call {
+	c := newCall(caller, id, client, model, f.log)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[id] = c
+	return c
+}
+
+// serve carries a call until one of its ends or Hangup or ctx ends it. It runs the model's socket, closes
+// both, and returns after the router has left the call. The client's leg is run by whoever made it. The
+// error is nil when somebody hung up.
+func (f *Front) serve(ctx context.Context, c *Call, model *socket) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(model.run)
-	c := newCall(caller, id, client, model, f.log)
-	f.mu.Lock()
-	f.calls[id] = c
-	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
-		delete(f.calls, id)
-		f.mu.Unlock()
+		defer f.mu.Unlock()
+		delete(f.calls, c.id)
 	}()
 	return c.run(ctx, f.config.Router)
 }

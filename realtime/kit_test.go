@@ -99,6 +99,7 @@ type stage struct {
 	router *listener
 	call   *Call
 	ended  chan error
+	began  time.Time // when it was open
 }
 
 const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","instructions":"be nice","tools":[],"tool_choice":"auto",` +
@@ -115,8 +116,14 @@ func play(t *testing.T, fn func(*stage)) {
 }
 
 func newStage(t *testing.T) *stage {
-	s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-	s.call = newCall(someone, "rtc_test", s.client, s.model, nopLog())
+	client := newWire()
+	return newStageFor(t, client, client)
+}
+
+// newStageFor is a stage whose client is on a leg made of a wire.
+func newStageFor(t *testing.T, client *wire, on leg) *stage {
+	s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+	s.call = newCall(someone, "rtc_test", on, s.model, nopLog())
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
 	return s
 }
@@ -130,6 +137,8 @@ func (s *stage) open(created string) {
 	time.Sleep(floorDelay[timerOpen])
 	synctest.Wait()
 	s.client.sent()
+	s.router.heard()
+	s.began = time.Now()
 }
 
 // close hangs up unless the call has ended.
@@ -189,12 +198,75 @@ func (s *stage) wantSent(w *wire, want string) []string {
 	return got
 }
 
-// wantHeard checks what the router was told since the last look.
+// wantHeard checks what the router was told since the last look: requests, words and confirmations. Times
+// count where they are given.
 func (s *stage) wantHeard(want ...handoff.Event) {
 	s.t.Helper()
-	got := s.router.heard()
+	var got []handoff.Event
+	for _, e := range s.router.heard() {
+		switch e.(type) {
+		case handoff.Quiet, handoff.Spoke, handoff.Hint:
+		default:
+			got = append(got, e)
+		}
+	}
+	for i := range min(len(got), len(want)) {
+		got[i] = timeless(got[i], want[i])
+	}
 	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) && len(got)+len(want) > 0 {
 		s.t.Fatalf("router heard %#v\nwant %#v", got, want)
+	}
+}
+
+// timeless takes the time out of an event where the wanted one has none.
+func timeless(got, want handoff.Event) handoff.Event {
+	switch w := want.(type) {
+	case handoff.Said:
+		if g, ok := got.(handoff.Said); ok && w.At.IsZero() {
+			g.At = time.Time{}
+			return g
+		}
+	case handoff.Heard:
+		if g, ok := got.(handoff.Heard); ok && w.Began.IsZero() {
+			g.Began = time.Time{}
+			return g
+		}
+	}
+	return got
+}
+
+// story writes what the router was told since the last look in short: quiet and loud, spoke, heard, said
+// and cut, hint, and requests, with the milliseconds since the stage was open.
+func (s *stage) story() string {
+	var all []string
+	ms := func(at time.Time) string { return fmt.Sprint(at.Sub(s.began).Milliseconds()) }
+	for _, e := range s.router.heard() {
+		switch e := e.(type) {
+		case handoff.Quiet:
+			all = append(all, map[bool]string{true: "quiet", false: "loud"}[e.On])
+		case handoff.Spoke:
+			all = append(all, "spoke@"+ms(e.At))
+		case handoff.Heard:
+			at := "?"
+			if !e.Began.IsZero() {
+				at = ms(e.Began)
+			}
+			all = append(all, "heard "+e.Text+"@"+at)
+		case handoff.Said:
+			all = append(all, map[bool]string{false: "said ", true: "cut "}[e.Cut]+e.ID+"@"+ms(e.At))
+		case handoff.Hint:
+			all = append(all, "hint "+e.CallID+" "+e.Partial)
+		case handoff.Request:
+			all = append(all, "request "+e.CallID)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func (s *stage) wantStory(want string) {
+	s.t.Helper()
+	if got := s.story(); got != want {
+		s.t.Fatalf("router heard %s\nwant         %s", got, want)
 	}
 }
 

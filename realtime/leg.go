@@ -5,14 +5,29 @@ import "switchboard/handoff"
 // A leg is the client's side of a call, whatever carries it: it reads and writes Realtime events as raw
 // JSON. A leg that carries audio in another way (WebRTC) turns it into events on this side: what it hears
 // becomes input_audio_buffer.append, output audio deltas become sound, and what its client cannot send
-// (conversation.item.truncate after a barge-in) it sends itself. The call cannot tell legs apart.
+// (conversation.item.truncate after a barge-in) it sends itself. Beside that the call cannot tell legs
+// apart.
 type leg interface {
 	// Received yields events of the client in order. It is closed when the client has gone; each slice
 	// belongs to the receiver.
 	Received() <-chan []byte
 	// Send enqueues an event for the client; it never blocks and may keep the slice. False means that
-	// the client is too slow and the leg is ending.
+	// the leg is ending: the client is too slow, unless the leg is an [ender] and says otherwise.
 	Send(event []byte) bool
 	// Close ends the leg with a reason (nil: a normal end) and returns when its goroutines have ended.
 	Close(reason *handoff.Error)
+}
+
+// An ender is a leg that knows why it ends.
+type ender interface {
+	// Ended returns the reason, nil when the far end went away or nothing has ended yet.
+	Ended() *handoff.Error
+}
+
+// A performer is a leg that plays the model's voice itself and knows what was heard of it. For every
+// response it reports one event of type typePlayed among those received, once nothing more of it will be
+// heard; its client cannot send them. What other clients hear is estimated.
+type performer interface {
+	leg
+	performs()
 }

@@ -144,6 +144,7 @@ func (m *mask) fromModel(kind string, event []byte) []byte {
 	case typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved":
 		it := readItem(gjson.GetBytes(event, "item"))
 		hidden := m.claim(it, m.current)
+		event = m.unheard(event)
 		if kind != "conversation.item.retrieved" {
 			m.items.place(it.id, gjson.GetBytes(event, "previous_item_id"))
 		}
@@ -161,6 +162,19 @@ func (m *mask) fromModel(kind string, event []byte) []byte {
 		return nil
 	}
 	return m.items.repoint(event)
+}
+
+// unheard takes out of an item the words of the caller that only our transcription put there.
+func (m *mask) unheard(event []byte) []byte {
+	if !m.session.now.transcribing {
+		return event
+	}
+	for i, part := range gjson.GetBytes(event, "item.content").Array() {
+		if part.Get("type").String() == "input_audio" && part.Get("transcript").Type == gjson.String {
+			event = set(event, "item.content."+strconv.Itoa(i)+".transcript", "null")
+		}
+	}
+	return event
 }
 
 // claim tells whether an item is ours, and remembers it.

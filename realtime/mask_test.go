@@ -29,7 +29,14 @@ func (m *mask) model(event string) string {
 func (m *mask) create(event string) string { e, _ := m.ask([]byte(event)); return string(e) }
 func toolNames(event, path string) string  { return gjson.Get(event, path+".#.name").String() }
 
-const allTools = `"codex","list_servers","list_sessions","read_session"`
+// allTools names our tools as a part of a JSON list. Set once.
+var allTools = func() string {
+	var names []string
+	for _, tool := range handoff.Tools() {
+		names = append(names, quote(tool.Name))
+	}
+	return strings.Join(names, ",")
+}()
 
 func TestToolsOfTheSession(t *testing.T) {
 	for _, c := range []struct{ name, session, want string }{
@@ -37,7 +44,7 @@ func TestToolsOfTheSession(t *testing.T) {
 		{"empty", `{"type":"realtime","tools":[]}`, "[" + allTools + "]"},
 		{"null", `{"type":"realtime","tools":null}`, "[" + allTools + "]"},
 		{"theirs first", `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`, `["weather",` + allTools + "]"},
-		{"theirs wins", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, `["codex","list_servers","list_sessions","read_session"]`},
+		{"theirs wins", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, "[" + allTools + "]"},
 		{"required", `{"type":"realtime","tools":[{"type":"function","name":"weather"}],"tool_choice":"required"}`, `["weather"]`},
 		{"one forced", `{"type":"realtime","tools":[],"tool_choice":{"type":"function","name":"weather"}}`, `[]`},
 		{"forced later", `{"type":"realtime","tool_choice":"required"}`, `[]`},
@@ -224,6 +231,29 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 	echo := m.model(`{"type":"session.updated","session":{"audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}`)
 	if gjson.Get(echo, "session.audio.input.transcription").Raw != "null" {
 		t.Errorf("client saw %s", echo)
+	}
+}
+
+// Where the client did not ask for transcription, its items hold no words of the caller.
+func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
+	const said = `{"id":"u1","type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_audio","transcript":"hi"}]}`
+	m := newOpenMask()
+	for _, kind := range []string{typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved"} {
+		event := `{"type":"` + kind + `","item":` + said + `}`
+		if got := m.model(event); got != strings.Replace(event, `"hi"`, "null", 1) {
+			t.Errorf("client saw %s", got)
+		}
+	}
+	quiet := `{"type":"conversation.item.done","item":{"id":"u1","type":"message","role":"user","content":[{"type":"input_audio","transcript":null}]}}`
+	theirs := `{"type":"conversation.item.done","item":{"id":"a1","type":"message","role":"assistant","content":[{"type":"output_audio","transcript":"hello"}]}}`
+	for _, event := range []string{quiet, theirs} {
+		if got := m.model(event); got != event {
+			t.Errorf("%s became %s", event, got)
+		}
+	}
+	m.client(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
+	if event := `{"type":"conversation.item.done","item":` + said + `}`; m.model(event) != event {
+		t.Error("the client does not see what it asked for")
 	}
 }
 

@@ -37,6 +37,11 @@ func bufferEvent(id, kind, response string) []byte {
 	return encode(object{"type": kind, "event_id": id, "response_id": response})
 }
 
+// playedEvent tells the call what was heard of a response.
+func playedEvent(response string, ms int, cut bool) []byte {
+	return encode(object{"type": typePlayed, "response_id": response, "audio_ms": ms, "cut": cut})
+}
+
 // truncateEvent tells the model how much of an item was heard.
 func truncateEvent(id string, c clip) []byte {
 	return encode(object{"type": typeItemTruncate, "event_id": id,
@@ -57,11 +62,9 @@ func appendEvent(audio []byte) []byte {
 func (p *player) fromClient(event []byte) told {
 	switch peekType(event) {
 	case typeAppend:
-		return told{down: [][]byte{errorEvent(p.ids.next(), clientFault{
-			kind: "invalid_request_error", code: "invalid_event",
-			message: "input_audio_buffer.append is not available on WebRTC: sound comes from the audio track.",
-			eventID: gjson.GetBytes(event, "event_id").String(),
-		})}}
+		return p.refuse(event, typeAppend+" is not available on WebRTC: sound comes from the audio track.")
+	case typePlayed: // it would be taken for ours
+		return p.refuse(event, typePlayed+" is not an event of clients.")
 	case typeOutputClear:
 		return p.clear()
 	case typeSessionUpdate:
@@ -72,6 +75,12 @@ func (p *player) fromClient(event []byte) told {
 		}
 	}
 	return told{up: [][]byte{event}}
+}
+
+func (p *player) refuse(event []byte, why string) told {
+	return told{down: [][]byte{errorEvent(p.ids.next(), clientFault{
+		kind: "invalid_request_error", code: "invalid_event", message: why, eventID: gjson.GetBytes(event, "event_id").String(),
+	})}}
 }
 
 // sessionInPCMU keeps the formats of a client's session.update. One without audio leaves them as they are.

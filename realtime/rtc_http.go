@@ -78,6 +78,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	id := newCallID()
+	call := f.admit(caller, id, client, model) // first: who reads the id may hang up at once
 	w.Header().Set("Content-Type", "application/sdp")
 	w.Header().Set("Location", "/v1/realtime/calls/"+id)
 	w.WriteHeader(http.StatusCreated)
@@ -87,7 +88,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	defer running.Wait()
 	running.Go(func() { client.run(offer.session) })
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, caller, id, client, model)
+	_ = f.serve(ctx, call, model)
 }
 
 // readOffer reads and checks the body. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].

@@ -108,6 +108,82 @@ func TestWebRTCCall(t *testing.T) {
 	gone(t, b.over, "the channel")
 }
 
+// hasty is a client that hangs up as soon as it knows its call's id.
+type hasty struct {
+	*httptest.ResponseRecorder
+	front *Front
+	err   error
+}
+
+func (h *hasty) WriteHeader(status int) {
+	_, id, _ := strings.Cut(h.Header().Get("Location"), "/calls/")
+	h.err = h.front.Hangup(someone, id)
+	h.ResponseRecorder.WriteHeader(status)
+}
+
+func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
+	h := newHouse(t)
+	client := &hasty{ResponseRecorder: httptest.NewRecorder(), front: h.front}
+	h.front.ServeCalls(client, httptest.NewRequest("POST", "/v1/realtime/calls", strings.NewReader(goodOffer)), someone)
+	if client.Code != 201 || client.err != nil {
+		t.Errorf("%d, %v", client.Code, client.err)
+	}
+	model := take(t, h.model.conns, "model")
+	defer model.Close()
+	expectClose(t, model, websocket.CloseNormalClosure)
+}
+
+// TestSaidOverWebRTC holds that what was asked for is confirmed once its last packet was sent, and not as
+// said to the end when the page cleared it.
+func TestSaidOverWebRTC(t *testing.T) {
+	h := newHouse(t)
+	said := make(chan handoff.Said, 2)
+	h.router.on = func(v handoff.Voice, e handoff.Event) {
+		switch e := e.(type) {
+		case handoff.Quiet:
+			v.Say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk}) // again and again, and said once
+		case handoff.Said:
+			said <- e
+			v.Say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
+		}
+	}
+	b := newBrowser(t, channelLabel)
+	_, answer := post(t, h.desk(), "application/sdp", b.offer())
+	b.accept(answer)
+	model := take(t, h.model.conns, "model")
+	defer model.Close()
+	ask := func() string {
+		for {
+			_ = model.SetReadDeadline(time.Now().Add(patience))
+			_, e, err := model.ReadMessage()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tag := tagIn(string(e)); tag != "" {
+				return tag
+			}
+		}
+	}
+	speak := func(response, tag string, ms int) {
+		send(t, model, began(response, tag))
+		send(t, model, sounds(response, "i", ms, 7))
+		send(t, model, done(response, tag, "completed"))
+	}
+	speak("r1", ask(), 300)
+	event(t, b.messages, typeBufferStarted)
+	event(t, b.messages, typeBufferStopped)
+	if s := take(t, said, "confirmation"); s.Cut || s.ID != "n" || s.At.IsZero() {
+		t.Errorf("said %+v", s)
+	}
+	speak("r2", ask(), 60_000)
+	event(t, b.messages, typeBufferStarted)
+	take(t, b.packets, "a frame")
+	b.must(b.channel.SendText(`{"type":"output_audio_buffer.clear"}`))
+	if s := take(t, said, "confirmation"); !s.Cut || s.ID != "m" || s.At.IsZero() {
+		t.Errorf("said %+v", s)
+	}
+}
+
 func TestWebRTCCallWithASession(t *testing.T) {
 	h := newHouse(t)
 	b := newBrowser(t, channelLabel)

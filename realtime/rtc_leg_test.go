@@ -188,8 +188,8 @@ func TestLegEndsWhenItsClientIsSlow(t *testing.T) {
 	}
 	gone(t, l.leg.Received(), "the leg")
 	l.leg.Close(nil)
-	if l.leg.reason == nil || l.leg.reason.Code != handoff.CodeSlowClient || sent < sendQueue {
-		t.Errorf("ended with %v after %d events", l.leg.reason, sent)
+	if why := l.leg.Ended(); why == nil || why.Code != handoff.CodeSlowClient || sent < sendQueue {
+		t.Errorf("ended with %v after %d events", why, sent)
 	}
 	noisy := newLone(t, impatient, channelLabel, true)
 	if noisy.leg.Send(make([]byte, sendBytes+1)) {

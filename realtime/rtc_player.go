@@ -29,17 +29,18 @@ const pcmuName = "audio/pcmu"
 // WebRTC would tell: output_audio_buffer.started, stopped and cleared. It is pure: run asks it for a frame
 // when one is due.
 type player struct {
-	ids     *names          // of events
-	cuts    *names          // of truncations
-	queue   []*sound        // still to be heard, oldest first
-	queued  int             // bytes in it
-	live    map[string]bool // responses that the model is making
-	muted   map[string]bool // responses that were cut off while being made: what still comes is dropped
-	newest  string          // the response that sounded last
-	tail    int             // frames of silence still to send
-	patient bool            // the caller's speech does not interrupt
-	foreign bool            // the model's sound is not µ-law: it would be noise
-	dropped int             // bytes that found the queue full
+	ids     *names           // of events
+	cuts    *names           // of truncations
+	queue   []*sound         // still to be heard, oldest first
+	queued  int              // bytes in it
+	live    map[string]bool  // responses that the model is making
+	muted   map[string]bool  // responses that were cut off while being made: what still comes is dropped
+	shows   map[string]*show // responses until they are made and the call was told what was heard of them
+	newest  string           // the response that sounded last
+	tail    int              // frames of silence still to send
+	patient bool             // the caller's speech does not interrupt
+	foreign bool             // the model's sound is not µ-law: it would be noise
+	dropped int              // bytes that found the queue full
 	frame   [frameBytes]byte
 }
 
@@ -62,7 +63,14 @@ type clip struct {
 
 func newPlayer() player {
 	ids, cuts := newRTCNames()
-	return player{ids: ids, cuts: cuts, live: map[string]bool{}, muted: map[string]bool{}}
+	return player{ids: ids, cuts: cuts, live: map[string]bool{}, muted: map[string]bool{}, shows: map[string]*show{}}
+}
+
+// A show is one response before the caller.
+type show struct {
+	sounds bool // some sound of it came
+	heard  int  // bytes
+	told   bool // the call knows
 }
 
 // told is what follows from an event.
@@ -98,10 +106,13 @@ func (p *player) fromModel(event []byte) told {
 	case typeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.
 		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {
+			for id := range p.live { // the model does not say its end
+				pass.add(p.exhaust(id))
+			}
 			p.live[r.Get("id").String()] = true
 		}
 	case typeDone:
-		p.finish(gjson.GetBytes(event, "response.id").String())
+		pass.add(p.finish(gjson.GetBytes(event, "response.id").String()))
 	case typeSpeechStarted:
 		if !p.patient {
 			pass.add(p.cut())
@@ -126,6 +137,7 @@ func (p *player) learn(session gjson.Result) {
 func (p *player) enqueue(event []byte) {
 	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
 	response := fields[0].String()
+	p.show(response).sounds = true
 	audio, err := base64.StdEncoding.DecodeString(fields[3].String())
 	if err != nil || len(audio) == 0 || p.foreign || p.muted[response] {
 		return
@@ -160,13 +172,49 @@ func (p *player) sound(response string) *sound {
 	return s
 }
 
+func (p *player) show(response string) *show {
+	s := p.shows[response]
+	if s == nil {
+		s = &show{}
+		p.shows[response] = s
+	}
+	return s
+}
+
 // finish notes that a response is made.
-func (p *player) finish(response string) {
+func (p *player) finish(response string) told {
+	t := p.exhaust(response)
 	delete(p.live, response)
 	delete(p.muted, response)
-	for _, s := range p.queue {
-		s.ended = s.ended || s.response == response
+	if s := p.shows[response]; s != nil && (s.told || !s.sounds) {
+		delete(p.shows, response)
 	}
+	return t
+}
+
+// exhaust notes that no more sound of a response comes.
+func (p *player) exhaust(response string) told {
+	waits := false
+	for _, s := range p.queue {
+		if s.response == response {
+			s.ended, waits = true, true
+		}
+	}
+	if s := p.shows[response]; waits || s == nil || !s.sounds {
+		return told{}
+	}
+	return p.report(response, false)
+}
+
+// report tells the call, once, what was heard of a response.
+func (p *player) report(response string, cut bool) (t told) {
+	s := p.show(response)
+	if s.told {
+		return t
+	}
+	s.told = true
+	t.up = append(t.up, playedEvent(response, (s.heard+bytesPerMS-1)/bytesPerMS, cut))
+	return t
 }
 
 // next returns the frame that is due, which is valid until the next call, or nil when there is none now.
@@ -175,6 +223,7 @@ func (p *player) next() (frame []byte, events told) {
 		s := p.queue[0]
 		if n := s.take(p.frame[:]); n > 0 {
 			p.queued -= n
+			p.show(s.response).heard += n
 			if !s.started {
 				s.started, p.newest = true, s.response
 				events.down = append(events.down, p.buffer(typeBufferStarted, s.response))
@@ -185,6 +234,10 @@ func (p *player) next() (frame []byte, events told) {
 			return nil, events // the model is slower than the sound
 		}
 		p.queue = slices.Delete(p.queue, 0, 1)
+		events.add(p.report(s.response, false))
+		if !p.live[s.response] { // it is made, or nobody will say so
+			delete(p.shows, s.response)
+		}
 		if s.started {
 			p.tail = tailFrames
 			events.down = append(events.down, p.buffer(typeBufferStopped, s.response))
@@ -198,13 +251,17 @@ func (p *player) next() (frame []byte, events told) {
 	return nil, events
 }
 
+// left returns how many bytes wait to be heard.
+func (s *sound) left() (n int) {
+	for _, c := range s.clips {
+		n += len(c.audio)
+	}
+	return n
+}
+
 // take fills a frame and returns how many bytes of sound are in it. Only the last frame of a sound is
 // filled up with silence; before that a part of a frame waits for the rest.
 func (s *sound) take(frame []byte) (n int) {
-	waiting := 0
-	for _, c := range s.clips {
-		waiting += len(c.audio)
-	}
 	need := len(frame)
 	switch {
 	case s.ended:
@@ -212,7 +269,7 @@ func (s *sound) take(frame []byte) (n int) {
 	case !s.flowing:
 		need = leadBytes
 	}
-	if s.flowing = waiting >= need; !s.flowing {
+	if s.flowing = s.left() >= need; !s.flowing {
 		return 0
 	}
 	for {
@@ -246,10 +303,16 @@ func (p *player) clear() told {
 // cut drops what waits, tells the model how much of each item was heard, and the client that its buffer is
 // empty if it was told that it is not.
 func (p *player) cut() (t told) {
+	var reports told
 	for response := range p.live {
 		p.muted[response] = true
+		reports.add(p.report(response, true))
 	}
 	for _, s := range p.queue {
+		reports.add(p.report(s.response, s.left() > 0 || !s.ended))
+		if s.ended && !p.live[s.response] {
+			delete(p.shows, s.response)
+		}
 		if !s.ended {
 			p.muted[s.response] = true
 		}
@@ -265,6 +328,7 @@ func (p *player) cut() (t told) {
 		}
 	}
 	p.queue, p.queued = nil, 0
+	t.add(reports)
 	return t
 }
 

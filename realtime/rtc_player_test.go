@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,9 +14,10 @@ import (
 
 // A deck plays a player by hand and writes down what follows, one short line each.
 type deck struct {
-	p    player
-	log  []string
-	bits []byte // all frames that were played
+	p     player
+	log   []string
+	heard []string // what the call was told of the sound: response, milliseconds, cut
+	bits  []byte   // all frames that were played
 }
 
 func newDeck() *deck { return &deck{p: newPlayer()} }
@@ -23,6 +25,10 @@ func newDeck() *deck { return &deck{p: newPlayer()} }
 func (d *deck) note(to string, events [][]byte) {
 	for _, e := range events {
 		r := gjson.ParseBytes(e)
+		if r.Get("type").String() == typePlayed {
+			d.heard = append(d.heard, fmt.Sprintf("%s %d %t", r.Get("response_id"), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
+			continue
+		}
 		var line strings.Builder
 		line.WriteString(to + " " + r.Get("type").String())
 		for _, field := range []string{"response_id", "item_id", "audio_end_ms", "error.event_id"} {
@@ -148,6 +154,109 @@ func TestPlayer(t *testing.T) {
 				t.Errorf("%d bytes of %d frames", len(d.bits), tc.frames)
 			}
 		})
+	}
+}
+
+// playerReports are scripts and what the call is told of the sound: response, milliseconds, cut.
+var playerReports = []struct {
+	name   string
+	script []string
+	want   string
+}{
+	{"a response", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 3"}, ""},
+	{"a response to its end", []string{making("r"), sounds("r", "i", 50, 1), made("r"), "play 4", "play 9"}, "r 50 false"},
+	{"made after it was heard", []string{making("r"), sounds("r", "i", 100, 1), "play 9", made("r"), "play 1"}, "r 100 false"},
+	{"two items", []string{making("r"), sounds("r", "i", 30, 1), sounds("r", "j", 30, 1), made("r"), "play 9"}, "r 60 false"},
+	{"two responses", []string{making("r"), sounds("r", "i", 20, 1), made("r"), making("s"), sounds("s", "j", 40, 2), made("s"), "play 9"}, "r 20 false; s 40 false"},
+	{"a response whose end is never told", []string{making("r"), sounds("r", "i", 100, 1), "play 9", making("s"), "play 1"}, "r 100 false"},
+	{"a response without sound", []string{making("r"), made("r"), "play 3"}, ""},
+	{"sound that cannot be played", []string{making("r"), sounds("r", "", 0, 1), made("r")}, "r 0 false"},
+	{"barge-in", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", spokenTo, sounds("r", "i", 1000, 1), made("r"), "play 9"}, "r 140 true"},
+	{"barge-in before the first frame", []string{making("r"), sounds("r", "i", 1000, 1), spokenTo, made("r")}, "r 0 true"},
+	{"barge-in before the first sound", []string{making("r"), spokenTo, sounds("r", "i", 1000, 1), made("r")}, "r 0 true"},
+	{"barge-in with more in the queue", []string{making("r"), sounds("r", "i", 40, 1), made("r"), making("s"), sounds("s", "k", 40, 1), "play 1", spokenTo, made("s")}, "s 0 true; r 20 true"},
+	{"barge-in into the last frame", []string{making("r"), sounds("r", "i", 20, 1), made("r"), "play 1", spokenTo}, "r 20 false"},
+	{"barge-in into silence", []string{making("r"), sounds("r", "i", 20, 1), made("r"), "play 3", spokenTo}, "r 20 false"},
+	{"speech does not interrupt", []string{patient, making("r"), sounds("r", "i", 100, 1), made("r"), "play 1", spokenTo, "play 9"}, "r 100 false"},
+	{"the client clears", []string{making("r"), sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, made("r")}, "r 20 true"},
+	{"the client clears before a sound", []string{making("r"), `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1), made("r")}, "r 0 true"},
+}
+
+func TestPlayerTellsTheCall(t *testing.T) {
+	for _, tc := range playerReports {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDeck()
+			for _, line := range tc.script {
+				d.do(line)
+			}
+			if got := strings.Join(d.heard, "; "); got != tc.want {
+				t.Errorf("told %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestPlayerTellsOnce plays many worlds: every response that sounded is told of once, and nothing is kept.
+func TestPlayerTellsOnce(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		d := newDeck()
+		sounded := map[string]bool{}
+		now := ""
+		for n := range 60 {
+			switch random.IntN(6) {
+			case 0:
+				if now == "" {
+					now = fmt.Sprint("r", n)
+					d.do(making(now))
+				}
+			case 1, 2:
+				if now != "" {
+					sounded[now] = true
+					d.do(sounds(now, "i", 10*random.IntN(30), 1))
+				}
+			case 3:
+				d.do(fmt.Sprint("play ", random.IntN(20)))
+			case 4:
+				if now != "" {
+					d.do(made(now))
+					now = ""
+				}
+			case 5:
+				if random.IntN(2) == 0 {
+					d.do(spokenTo)
+				}
+			}
+		}
+		if now != "" {
+			d.do(made(now))
+		}
+		d.do("play 1000")
+		told := map[string]int{}
+		for _, line := range d.heard {
+			response, rest, _ := strings.Cut(line, " ")
+			if told[response]++; told[response] > 1 || !sounded[response] && rest != "0 true" {
+				t.Fatalf("seed %d: told %q", seed, d.heard)
+			}
+		}
+		for response := range sounded {
+			if told[response] != 1 {
+				t.Fatalf("seed %d: not told of %s: %q", seed, response, d.heard)
+			}
+		}
+		if len(d.p.shows) != 0 {
+			t.Fatalf("seed %d: it keeps %v", seed, d.p.shows)
+		}
+	}
+}
+
+// A client cannot tell the call what was heard.
+func TestClientCannotTellWhatItHeard(t *testing.T) {
+	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`, ` {"response_id":"r","type" : "switchboard\u002eplayed"}`} {
+		p := newPlayer()
+		if got := p.fromClient([]byte(forged)); len(got.up) != 0 || len(got.down) != 1 {
+			t.Errorf("%s: up %s, down %s", forged, got.up, got.down)
+		}
 	}
 }
 

@@ -30,9 +30,10 @@ type session struct {
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
 
-	manual bool // no turn detection
-	auto   bool // turn detection starts responses
-	rate   int  // bytes of output audio in a millisecond
+	manual  bool // no turn detection
+	auto    bool // turn detection starts responses
+	patient bool // the caller's speech does not interrupt
+	rate    int  // bytes of output audio in a millisecond
 }
 
 // A view is what differs between the two views.
@@ -222,6 +223,8 @@ func (s *session) detect(d gjson.Result) {
 	s.manual = d.Type == gjson.Null
 	create := d.Get("create_response")
 	s.auto = !s.manual && (!create.Exists() || create.Bool())
+	interrupt := d.Get("interrupt_response")
+	s.patient = interrupt.Exists() && !interrupt.Bool()
 }
 
 // reject undoes an update that the model refused and returns it; nil when it is none. again is what to

@@ -109,7 +109,11 @@ func TestSimulatedHandoff(t *testing.T) {
 	n := 0
 	eventually(t, "five events", func() bool {
 		for _, e := range router.heard() {
-			if n < 2 && e != want[n] {
+			switch e.(type) {
+			case handoff.Quiet, handoff.Hint:
+				continue
+			}
+			if n < 2 && timeless(e, want[n]) != want[n] {
 				t.Errorf("router heard %#v, want %#v", e, want[n])
 			}
 			if s, ok := e.(handoff.Said); ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,7 @@ const (
 type socket struct {
 	conn     *websocket.Conn // Set once; read by read, written by write
 	log      *zap.Logger     // Set once
+	bound    int64           // Set once: bytes that may wait to be written
 	received chan []byte     // closed by read
 	queue    chan []byte     // never closed
 	queued   atomic.Int64    // bytes in queue
@@ -51,7 +53,7 @@ type socket struct {
 // newSocket makes a socket of a connection; it lives while run runs.
 func newSocket(conn *websocket.Conn, log *zap.Logger) *socket {
 	return &socket{
-		conn: conn, log: log,
+		conn: conn, log: log, bound: sendBytes,
 		received: make(chan []byte, receiveQueue),
 		queue:    make(chan []byte, sendQueue),
 		closing:  make(chan struct{}),
@@ -64,18 +66,31 @@ func (s *socket) Received() <-chan []byte { return s.received }
 
 // Send implements [leg].
 func (s *socket) Send(event []byte) bool {
-	if s.queued.Add(int64(len(event))) > sendBytes {
+	select {
+	case <-s.closing:
+		return false
+	default:
+	}
+	if s.queued.Add(int64(len(event))) > s.bound {
 		s.end(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
 		return false
 	}
 	select {
-	case <-s.closing:
-		return false
 	case s.queue <- event:
 		return true
 	default:
 		s.end(handoff.Fault(handoff.CodeSlowClient, "", "events"))
 		return false
+	}
+}
+
+// Ended implements [ender].
+func (s *socket) Ended() *handoff.Error {
+	select {
+	case <-s.closing:
+		return s.reason
+	default:
+		return nil
 	}
 }
 
@@ -160,13 +175,21 @@ func (s *socket) write() {
 			return
 		}
 		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
-				s.log.Debug("socket cannot be written", zap.Error(err))
-			}
-			s.end(nil)
+			s.end(s.stuck(err))
 			return
 		}
 	}
+}
+
+// stuck tells why a write failed: the far end took nothing for writeLimit, or it is gone (nil).
+func (s *socket) stuck(err error) *handoff.Error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return handoff.Fault(handoff.CodeSlowClient, "", "a write")
+	}
+	if !errors.Is(err, net.ErrClosed) {
+		s.log.Debug("socket cannot be written", zap.Error(err))
+	}
+	return nil
 }
 
 func (s *socket) put(event []byte, limit time.Duration) error {

@@ -66,11 +66,12 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		return
 	}
 	client := newSocket(conn, f.log)
+	client.bound = f.bound
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(client.run)
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, caller, newCallID(), client, model)
+	_ = f.serve(ctx, f.admit(caller, newCallID(), client, model), model)
 }
 
 // writeError answers a request with an error of the vocabulary.

@@ -3,9 +3,12 @@ package realtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -303,34 +306,79 @@ func TestShutdownOnTheWire(t *testing.T) {
 	_ = response.Body.Close()
 }
 
-// A client that does not read: what waits for it is bounded, and the call ends for this reason.
-func TestSlowClientOnTheWire(t *testing.T) {
-	h := newHouse(t)
-	_, model := h.call("")
-	ended := make(chan handoff.Event, 1)
+// endOf lets a test wait for the end of the call that runs.
+func (h *house) endOf() <-chan error {
+	ended := make(chan error, 1)
 	h.router.mu.Lock()
+	defer h.router.mu.Unlock()
 	h.router.on = func(_ handoff.Voice, e handoff.Event) {
-		if _, ok := e.(handoff.CallEnded); ok {
-			ended <- e
+		if e, ok := e.(handoff.CallEnded); ok {
+			ended <- e.Cause
 		}
 	}
-	h.router.mu.Unlock()
+	return ended
+}
+
+// flood lets the model send events without end; it is over before the test is.
+func flood(t *testing.T, model *websocket.Conn, bytes int) {
 	var writing sync.WaitGroup
-	defer writing.Wait()
+	t.Cleanup(writing.Wait)
+	t.Cleanup(func() { _ = model.Close() })
 	writing.Go(func() {
-		event := []byte(`{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", 4<<20) + `"}`)
+		event := []byte(`{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", bytes) + `"}`)
 		for model.WriteMessage(websocket.TextMessage, event) == nil {
 		}
 	})
-	select {
-	case e := <-ended:
-		if cause := e.(handoff.CallEnded).Cause; cause == nil || handoff.AsError(cause).Code != handoff.CodeSlowClient {
-			t.Errorf("ended with %v", cause)
-		}
-	case <-time.After(patience):
-		t.Error("the call goes on")
+}
+
+// A client that does not read: what waits for it is bounded, and the call ends for this reason. The bound
+// is small here: with the real one a loaded machine would copy for longer than anybody waits for a write.
+func TestSlowClientOnTheWire(t *testing.T) {
+	h := newHouse(t)
+	h.front.bound = 1 << 20
+	_, model := h.call("")
+	ended := h.endOf()
+	flood(t, model, 256<<10)
+	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSlowClient {
+		t.Errorf("ended with %v", cause)
 	}
-	_ = model.Close()
+}
+
+// A socket whose far end went away takes nothing more, and does not call that slow.
+func TestSocketOfAClientThatWent(t *testing.T) {
+	h := newHouse(t)
+	client, _ := h.call("")
+	ended := h.endOf()
+	var s *socket
+	h.front.mu.Lock()
+	for _, c := range h.front.calls {
+		s = c.client.(*socket)
+	}
+	h.front.mu.Unlock()
+	if s.Ended() != nil {
+		t.Error("it has ended")
+	}
+	_ = client.NetConn().Close()
+	if cause := take(t, ended, "end"); cause != nil {
+		t.Errorf("ended with %v", cause)
+	}
+	eventually(t, "end of the socket", func() bool { return !s.Send([]byte(`{}`)) })
+	if why := s.Ended(); why != nil {
+		t.Errorf("it went because %v", why)
+	}
+}
+
+// A write that takes too long is the client's slowness, too, and any other failure is its absence.
+func TestWhyAWriteFails(t *testing.T) {
+	s := newSocket(nil, nopLog())
+	if why := s.stuck(fmt.Errorf("write: %w", os.ErrDeadlineExceeded)); why == nil || why.Code != handoff.CodeSlowClient {
+		t.Errorf("it took too long: %v", why)
+	}
+	for _, err := range []error{net.ErrClosed, io.ErrClosedPipe} {
+		if why := s.stuck(err); why != nil {
+			t.Errorf("%v: %v", err, why)
+		}
+	}
 }
 
 func TestNewFrontChecksItsConfig(t *testing.T) {

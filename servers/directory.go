@@ -220,5 +220,6 @@ func (f *Fleet) Read(ctx context.Context, c handoff.Caller, t handoff.Target, li
 
 var (
 	_ handoff.Fleet     = (*Fleet)(nil)
+	_ handoff.Forker    = (*Fleet)(nil)
 	_ handoff.Directory = (*Fleet)(nil)
 )

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,16 @@ import (
 
 // A Spec describes one server of the fleet.
 type Spec struct {
-	Name      string            // canonical and unique; no "/"
-	Aliases   []string          // other names people say; unique over the fleet
-	Host      string            // where it runs, as people may name it; "" when that says nothing
-	Kind      string            // "codex", shown to people
-	Dir       string            // directory of new threads, "" for the server's own default
-	Projects  map[string]string // named directories
-	Simulated bool
-	Dial      Dial
+	Name     string            // canonical and unique; no "/"
+	Aliases  []string          // other names people say; unique over the fleet
+	Host     string            // where it runs, as people may name it; "" when that says nothing
+	Kind     string            // "codex", shown to people
+	Dir      string            // directory of new threads, "" for the server's own default
+	Projects map[string]string // named directories
+	// VoiceApprovals is the highest risk that may be approved by voice: none, low or medium; "" is medium.
+	VoiceApprovals string
+	Simulated      bool
+	Dial           Dial
 }
 
 // Config of a [Fleet].
@@ -221,7 +224,7 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
 	}
 	a.Target = t
-	return a, nil
+	return k.describe(a), nil
 }
 
 // Create implements [handoff.Fleet]. The thread begins in the project's directory, else in the server's.
@@ -247,7 +250,42 @@ func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached,
 		return handoff.Attached{}, f.name(err, t)
 	}
 	a.Target.Server, a.Target.Project = t.Server, t.Project
-	return a, nil
+	return k.describe(a), nil
+}
+
+// Fork implements [handoff.Forker]: it copies the thread of a resolved target. The copy is one try.
+func (f *Fleet) Fork(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	k := f.byName[t.Server]
+	switch {
+	case k == nil:
+		return handoff.Attached{}, f.names.unknown(t.Server)
+	case t.Thread == "" || t.Thread == handoff.NewThread:
+		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
+	}
+	link, fault := k.link(ctx, true)
+	if fault != nil {
+		return handoff.Attached{}, fault
+	}
+	forker, ok := link.Conn.(Forker)
+	if !ok {
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "it cannot copy sessions")
+	}
+	a, err := forker.Fork(ctx, t.Thread)
+	if err != nil {
+		return handoff.Attached{}, f.name(err, t)
+	}
+	if a.Target.Thread == "" || a.Target.Thread == t.Thread {
+		detach(f.log, a.Agent)
+		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, t.Server, "the copy of "+t.Thread+" is "+a.Target.Thread)
+	}
+	a.Target.Server, a.Target.Project = t.Server, t.Project
+	return k.describe(a), nil
+}
+
+// describe adds what is configured of the server.
+func (k *keeper) describe(a handoff.Attached) handoff.Attached {
+	a.VoiceApprovals = cmp.Or(k.spec.VoiceApprovals, "medium")
+	return a
 }
 
 // lostGrace is how long a failed request may come before the news that its connection is lost.

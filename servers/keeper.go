@@ -20,6 +20,9 @@ const (
 	dialTimeout = 10 * time.Second // for connecting and the handshake
 	// WaitConnecting is how long a request waits for the attempt that is under way.
 	WaitConnecting = 3 * time.Second
+	// lostRecently is how long after the loss of a connection its server counts as being on its way back:
+	// a request then waits for it as long as for an attempt, also when attempts are refused meanwhile.
+	lostRecently = 15 * time.Second
 )
 
 // backoff returns how long to wait before dialing again after so many failures in a row, with half of it
@@ -40,6 +43,7 @@ type view struct {
 	link     *Link          // while up
 	version  string         // the last one seen
 	fault    *handoff.Error // why it is not up; nil before the first attempt has ended
+	lost     time.Time      // when the last connection was lost; zero before that
 	ended    bool           // the keeper has stopped: nothing better will come
 	next     chan struct{}  // closed when another view has replaced this one
 }
@@ -53,6 +57,7 @@ type keeper struct {
 	now     atomic.Pointer[view] // written by run alone
 	wake    chan struct{}        // capacity 1: full means that run is awake already
 	dials   uint64               // Owned by run: attempts so far
+	lost    time.Time            // Owned by run: when the last connection was lost
 }
 
 func newKeeper(spec Spec, log *zap.Logger, changed func()) *keeper {
@@ -63,7 +68,7 @@ func newKeeper(spec Spec, log *zap.Logger, changed func()) *keeper {
 
 // publish replaces the view. Only run calls it.
 func (k *keeper) publish(v view) {
-	v.next, v.attempts = make(chan struct{}), k.dials
+	v.next, v.attempts, v.lost = make(chan struct{}), k.dials, k.lost
 	old := k.now.Swap(&v)
 	close(old.next)
 	if old.health != v.health {
@@ -96,6 +101,7 @@ func (k *keeper) run(ctx context.Context) {
 				fault = handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "the connection was lost")
 			case <-ctx.Done():
 			}
+			k.lost = time.Now()
 			k.publish(view{health: handoff.HealthConnecting, trying: true, version: link.Version, fault: fault})
 			work.Go(func() {
 				if err := link.Conn.Close(); err != nil {
@@ -168,7 +174,8 @@ func (k *keeper) pause(ctx context.Context, wait time.Duration, lost bool, fault
 }
 
 // link returns the connection. While an attempt is under way it waits for it, at most [WaitConnecting].
-// A server that is down is not waited for unless hurry is set: then an attempt is made at once.
+// A server that is down is not waited for unless hurry is set: then an attempt is made at once, and more of
+// them within that time when its connection was lost just before, as by a restart.
 func (k *keeper) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 	timer := time.NewTimer(WaitConnecting)
 	defer timer.Stop()
@@ -178,7 +185,7 @@ func (k *keeper) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 		switch {
 		case v.link != nil && !closed(v.link.Done):
 			return v.link, nil
-		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before):
+		case v.ended, v.health == handoff.HealthDown && (!hurry || v.attempts > before && !v.comesBack()):
 			return nil, k.unreachable(v, "")
 		case hurry && !v.trying:
 			select {
@@ -195,6 +202,9 @@ func (k *keeper) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 		}
 	}
 }
+
+// comesBack reports whether the server was there a moment ago.
+func (v *view) comesBack() bool { return !v.lost.IsZero() && time.Since(v.lost) < lostRecently }
 
 // unreachable names the server and says why it cannot be used.
 func (k *keeper) unreachable(v *view, detail string) *handoff.Error {

@@ -29,6 +29,12 @@ type Conn interface {
 	Close() error
 }
 
+// A Forker is a [Conn] that can copy a thread, also one that another process holds. What it returns is
+// the copy, attached.
+type Forker interface {
+	Fork(ctx context.Context, thread string) (handoff.Attached, error)
+}
+
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.
 type Catalog interface {
 	// List returns the newest threads first, at most limit.

@@ -86,8 +86,17 @@ func (s *Store) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) e
 	return s.fault(s.client.HDel(ctx, key, stickyField(t)).Err())
 }
 
-// stickyKey names the hash of a caller. The caller is escaped, so that no name reaches another's key.
+// stickyKey names the hash of a caller.
 func (s *Store) stickyKey(c handoff.Caller) (string, error) {
+	name, err := callerName(c)
+	if err != nil {
+		return "", err
+	}
+	return s.prefix + ":{" + name + "}:sticky", nil
+}
+
+// callerName is a caller as keys name it, escaped, so that no name reaches another's key.
+func callerName(c handoff.Caller) (string, error) {
 	if c.Principal == "" { // nobody's stickies would be everybody's
 		return "", handoff.Fault(handoff.CodeInternal, "", "a caller without a principal")
 	}
@@ -95,7 +104,7 @@ func (s *Store) stickyKey(c handoff.Caller) (string, error) {
 	if c.User != "" {
 		name += "/" + url.QueryEscape(c.User)
 	}
-	return s.prefix + ":{" + name + "}:sticky", nil
+	return name, nil
 }
 
 // stickyField names a target in the hash of a caller: "server" or "server/project", escaped.

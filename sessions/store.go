@@ -31,8 +31,8 @@ type Config struct {
 	Log *zap.Logger
 }
 
-// A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies] and is safe for
-// concurrent use.
+// A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies] and
+// [switchboard/handoff.Ledger] and is safe for concurrent use.
 type Store struct {
 	prefix string        // Set once
 	where  string        // Set once; names the Redis in errors, without a password

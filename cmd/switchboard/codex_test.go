@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type realCodex struct {
 	home     string // CODEX_HOME
 	work     string // where threads work
 	url      string
+	kill     func() // ends it at once, as kill -9 does
 }
 
 func startCodex(t *testing.T) *realCodex {
@@ -42,11 +44,20 @@ requires_openai_auth = false
 	if err := os.WriteFile(filepath.Join(c.home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
-	c.url = fmt.Sprintf("ws://127.0.0.1:%d", port)
-	spawn(t, c.env(), c.work, codexProgram(t), "app-server", "--listen", c.url)
-	listens(t, port)
+	c.url = fmt.Sprintf("ws://127.0.0.1:%d", freePort(t))
+	c.begin()
 	return c
+}
+
+// begin starts the app-server, also again after a kill.
+func (c *realCodex) begin() {
+	c.t.Helper()
+	_, c.kill = spawn(c.t, c.env(), c.work, codexProgram(c.t), "app-server", "--listen", c.url)
+	port, err := strconv.Atoi(c.url[strings.LastIndex(c.url, ":")+1:])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	listens(c.t, port)
 }
 
 func (c *realCodex) env() []string { return []string{"CODEX_HOME=" + c.home} }

@@ -68,6 +68,8 @@ type serverSetting struct {
 	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`
 	Sandbox        string            `yaml:"sandbox" unset:"the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
 	Approval       string            `yaml:"approval" unset:"the server's own" doc:"when new sessions ask: untrusted, on-request or never"`
+	Ceiling        string            `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
+	VoiceApprovals string            `yaml:"voice_approvals" unset:"medium" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap"`
 	Model          string            `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
 
 	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time

@@ -66,14 +66,13 @@ func laterProblems() []problemCase {
 			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, servers`,
 			`switchboard.yaml:2:1: unknown key "speech"; …`, `switchboard.yaml:3:1: unknown key "approvals"; …`,
 			`switchboard.yaml:4:1: unknown key "notify"; …`}},
-		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", ceiling: read-only, voice_approvals: low, for: [owner], ssh: me@a, unix: /a}]
+		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", for: [owner], ssh: me@a, unix: /a}]
 keys: [{principal: a, key_env: GOOD, names_callers: true}]
 model: {transport: auto}
 `, []string{
 			`switchboard.yaml:1:27: servers[0].kind: "responses" is unknown; there is codex`,
-			`switchboard.yaml:1:57: unknown key "ceiling"; …`, `switchboard.yaml:1:77: unknown key "voice_approvals"; …`,
-			`switchboard.yaml:1:99: unknown key "for"; …`, `switchboard.yaml:1:113: unknown key "ssh"; …`,
-			`switchboard.yaml:1:124: unknown key "unix"; …`, `switchboard.yaml:2:38: unknown key "names_callers"; …`,
+			`switchboard.yaml:1:57: unknown key "for"; …`, `switchboard.yaml:1:71: unknown key "ssh"; …`,
+			`switchboard.yaml:1:82: unknown key "unix"; …`, `switchboard.yaml:2:38: unknown key "names_callers"; …`,
 			`switchboard.yaml:3:9: unknown key "transport"; …`}},
 	}
 }
@@ -173,6 +172,14 @@ func serverProblems() []problemCase {
 			`switchboard.yaml:13:61: servers[11].approval: "onrequest" is unknown; did you mean "on-request"?`,
 			`switchboard.yaml:13:81: servers[11].sandbox: "read_only" is unknown; did you mean "read-only"?`,
 			"switchboard.yaml:14:33: servers[12].url: has a user name in it; a token belongs into token_file or token_env"}},
+		{"policy", `servers:
+  - {name: a, kind: codex, url: ws://127.0.0.1:1, ceiling: workspace, voice_approvals: high}
+  - {name: b, kind: codex, url: ws://127.0.0.1:1, sandbox: danger-full-access, ceiling: workspace-write}
+  - {name: c, kind: codex, url: ws://127.0.0.1:1, sandbox: read-only, ceiling: workspace-write, voice_approvals: none}
+`, []string{
+			`switchboard.yaml:2:60: servers[0].ceiling: "workspace" is unknown; there is read-only, workspace-write, danger-full-access`,
+			`switchboard.yaml:2:88: servers[0].voice_approvals: "high" is unknown; there is none, low, medium`,
+			"switchboard.yaml:3:60: servers[1].sandbox: danger-full-access is looser than the ceiling workspace-write, so no new session could run"}},
 		{"names twice", `servers:
   - {name: bigpc, aliases: [desk, Desk], kind: codex, url: ws://127.0.0.1:1}
   - {name: BigPC, kind: codex, url: ws://127.0.0.1:2}

@@ -22,12 +22,7 @@ func (c *checker) server(path string, s *serverSetting) {
 		}
 	}
 	c.oneOf(path+".kind", s.Kind, "codex")
-	if s.Sandbox != "" {
-		c.oneOf(path+".sandbox", s.Sandbox, "read-only", "workspace-write", "danger-full-access")
-	}
-	if s.Approval != "" {
-		c.oneOf(path+".approval", s.Approval, "untrusted", "on-request", "never")
-	}
+	c.policy(path, s)
 	switch {
 	case (s.URL == "") == (len(s.Command) == 0):
 		c.bad(path, "needs either url or command")
@@ -38,6 +33,29 @@ func (c *checker) server(path string, s *serverSetting) {
 	}
 	c.token(path, s)
 	c.directories(path, s)
+}
+
+// sandboxes are the words for sandboxes, from strict to loose. Set once.
+var sandboxes = []string{"read-only", "workspace-write", "danger-full-access"}
+
+// policy checks what may be done on a server.
+func (c *checker) policy(path string, s *serverSetting) {
+	for _, word := range []struct {
+		key, value string
+		known      []string
+	}{
+		{"sandbox", s.Sandbox, sandboxes},
+		{"approval", s.Approval, []string{"untrusted", "on-request", "never"}},
+		{"ceiling", s.Ceiling, sandboxes},
+		{"voice_approvals", s.VoiceApprovals, []string{"none", "low", "medium"}},
+	} {
+		if word.value != "" {
+			c.oneOf(path+"."+word.key, word.value, word.known...)
+		}
+	}
+	if i := slices.Index(sandboxes, s.Ceiling); i >= 0 && slices.Index(sandboxes, s.Sandbox) > i {
+		c.bad(path+".sandbox", "%s is looser than the ceiling %s, so no new session could run", s.Sandbox, s.Ceiling)
+	}
 }
 
 // oneOf checks a word against those there are.

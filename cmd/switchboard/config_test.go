@@ -104,7 +104,8 @@ keys:
 model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
 servers:
   - {name: bigpc, aliases: [big pc, the desktop], kind: codex, url: ws://127.0.0.1:4500, token_file: bigpc.token,
-     cwd: /home/me/src, projects: {api: /home/me/src/api}, sandbox: workspace-write, approval: on-request, model: gpt-5.5}
+     cwd: /home/me/src, projects: {api: /home/me/src/api}, sandbox: workspace-write, approval: on-request, model: gpt-5.5,
+     ceiling: danger-full-access, voice_approvals: low}
   - {name: laptop, kind: codex, command: [bin/codex, app-server], cwd: src, projects: {api: src/api}}
   - name: far
     kind: codex
@@ -147,6 +148,9 @@ func TestEverythingSet(t *testing.T) {
 	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || big.Cwd != "/home/me/src" || big.Sandbox != "workspace-write" ||
 		big.Approval != "on-request" || big.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" {
 		t.Errorf("bigpc %+v", big)
+	}
+	if p := big.plan(); p.Codex.Ceiling != "danger-full-access" || p.VoiceApprovals != "low" || p.Codex.Sandbox != "workspace-write" {
+		t.Errorf("plan of bigpc %+v", p)
 	}
 	if laptop.Command[0] != filepath.Join(dir, "etc/bin/codex") || laptop.Cwd != filepath.Join(dir, "etc/src") ||
 		laptop.Projects["api"] != filepath.Join(dir, "etc/src/api") || laptop.Token != nil {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,27 +17,30 @@ import (
 // promises.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	const machine = "attic" // it has nothing on it
 	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
-		world := simulator.NewWorld(simulator.Config{Script: conformanceScript})
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		served := make(chan error, 1)
-		go func() { served <- world.Serve(t.Context(), machine, ln) }()
-		t.Cleanup(func() { // the test's context has ended
-			if err := <-served; err != nil {
-				t.Errorf("serve: %v", err)
-			}
-		})
+		m := newMachine(t)
 		return serverstest.Harness{
-			Dial: codex.Dialer(codex.Config{Name: machine, URL: "ws://" + ln.Addr().String()}),
-			Drop: func() { world.Drop(machine) },
+			Dial:    codex.Dialer(codex.Config{Name: m.name, URL: "ws://" + m.address, Settle: 100 * time.Millisecond}),
+			Drop:    func() { m.world.Drop(m.name) },
+			Restart: func() { m.kill(); m.serve() },
+			LoseStart: func(runs bool) {
+				fault := simulator.StartLost
+				if runs {
+					fault = simulator.StartCut
+				}
+				m.world.SetFaults(m.name, simulator.Faults{Start: fault, StartOnce: true})
+			},
+			Unload: func() { m.world.Unload(m.name) },
+			Hold: func() {
+				m.world.Unload(m.name)
+				m.world.SetFaults(m.name, simulator.Faults{InUse: true})
+			},
+			Lie:     func(d time.Duration) { m.world.SetFaults(m.name, simulator.Faults{FalseInterrupt: d}) },
+			Permits: true,
 			Starts: func() int {
 				n := 0
-				for _, s := range world.Starts(machine) {
-					if !s.Steered {
+				for _, s := range m.world.Starts(m.name) {
+					if s.Turn != "" && !s.Steered {
 						n++
 					}
 				}
@@ -43,6 +48,41 @@ func TestConformance(t *testing.T) {
 			},
 			Gone: "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
 			Dir:  "~/work",
+		}
+	})
+}
+
+// A simulatedMachine is served, and can be killed and served again.
+type simulatedMachine struct {
+	t       *testing.T
+	world   *simulator.World
+	name    string
+	address string
+	kill    func() // ends it, once
+}
+
+// newMachine serves a machine with nothing on it whose agent knows the prompts of the suite.
+func newMachine(t *testing.T) *simulatedMachine {
+	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: conformanceScript}), name: "attic", address: "127.0.0.1:0"}
+	m.serve()
+	t.Cleanup(func() { m.kill() })
+	return m
+}
+
+func (m *simulatedMachine) serve() {
+	m.t.Helper()
+	ln, err := net.Listen("tcp", m.address)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.address = ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- m.world.Serve(ctx, m.name, ln) }()
+	m.kill = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			m.t.Errorf("serve: %v", err)
 		}
 	})
 }
@@ -69,6 +109,17 @@ func conformanceScript(p simulator.Prompt) []simulator.Step {
 	case serverstest.PromptAsk:
 		return []simulator.Step{simulator.Ask{
 			Command: serverstest.AskCommand, Accepted: []simulator.Step{say(serverstest.TextAccepted)}, Declined: []simulator.Step{say(serverstest.TextDeclined)},
+		}}
+	case serverstest.PromptInput:
+		return []simulator.Step{simulator.Input{
+			Queries: []simulator.Query{{Text: serverstest.InputQuestion, Options: serverstest.InputOptions}},
+			Answered: func(answers []string) []simulator.Step {
+				return []simulator.Step{say(serverstest.TextInput + answers[0])}
+			},
+		}}
+	case serverstest.PromptPermit:
+		return []simulator.Step{simulator.Permit{
+			Network: true, Granted: []simulator.Step{say(serverstest.TextAccepted)}, Refused: []simulator.Step{say(serverstest.TextDeclined)},
 		}}
 	case serverstest.PromptWait:
 		return []simulator.Step{say(serverstest.TextWaiting), simulator.Hang{}}

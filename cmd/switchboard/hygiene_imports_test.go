@@ -53,6 +53,8 @@ func libraries() []libraryRule {
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
 		{"github.com/yuin/goldmark", []string{"handoff"}, "what may be said is decided there"},
 		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
+		{"github.com/Shopify/toxiproxy/", []string{"cmd/switchboard tests"}, "what cuts connections is for tests"},
+		{"github.com/rs/zerolog", []string{"cmd/switchboard tests"}, "toxiproxy wants a logger"},
 		{"github.com/rogpeppe/go-internal/", []string{"* tests"}, "scripts are for tests"},
 		{"github.com/google/go-cmp/", []string{"* tests"}, "comparing is for tests"},
 		{"go.uber.org/zap/zaptest", []string{"* tests"}, "reading logs is for tests"},

@@ -70,9 +70,10 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 
 func (s serverSetting) plan() serverPlan {
 	p := serverPlan{
-		Spec: servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects},
+		Spec: servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
 		Codex: codex.Config{
 			URL: s.URL, Command: s.Command, Token: s.Token, Dir: s.Cwd, Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox,
+			Ceiling: s.Ceiling,
 		},
 	}
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !loopback(u.Hostname()) {

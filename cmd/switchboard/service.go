@@ -56,6 +56,7 @@ type service struct {
 	log     *zap.Logger
 	opened  []net.Listener // closed at the end, also if nothing ran
 	store   *sessions.Store
+	audit   *sessions.Audit
 	stages  []stage
 	real    string // one line: what is real and what is simulated
 	address string // the page
@@ -81,6 +82,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if s.store, err = sessions.Open(ctx, sessions.Config{URL: p.Redis, StateDir: p.StateDir, Log: s.log.Named("sessions")}); err != nil {
 		return err
 	}
+	if s.audit, err = sessions.OpenAudit(p.StateDir); err != nil {
+		return err
+	}
 	sims := &simulators{log: s.log}
 	err = sims.fill(&p)
 	s.opened = append(s.opened, sims.listeners...)
@@ -92,7 +96,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	router = handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: s.store, Log: s.log.Named("handoff")})
+	router = handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff")})
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Media: p.Media, Log: s.log.Named("realtime"),
 	})
@@ -141,6 +145,11 @@ func (s *service) run(ctx context.Context) error {
 func (s *service) close() {
 	for _, l := range s.opened {
 		_ = l.Close() // who served it has closed it already
+	}
+	if s.audit != nil {
+		if err := s.audit.Close(); err != nil {
+			s.log.Error("audit not closed", zap.Error(err))
+		}
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {

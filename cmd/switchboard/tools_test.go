@@ -78,14 +78,33 @@ func spawn(t *testing.T, env []string, dir string, args ...string) (lines <-chan
 	return printed, kill
 }
 
-// startRedis runs a real Redis and returns its URL.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	port := freePort(t)
-	spawn(t, nil, t.TempDir(), program(t, "redis-server", "redis-server"), "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-	listens(t, port)
-	return fmt.Sprintf("redis://127.0.0.1:%d/0", port)
+// A realRedis is a real Redis on a port of its own. What it was told is on disk and there again after a kill.
+type realRedis struct {
+	t    *testing.T
+	port int
+	dir  string
+	kill func() // ends it at once
 }
+
+// newRedis starts a Redis that ends with the test.
+func newRedis(t *testing.T) *realRedis {
+	t.Helper()
+	r := &realRedis{t: t, port: freePort(t), dir: t.TempDir()}
+	r.begin(r.dir)
+	return r
+}
+
+// startRedis runs a real Redis and returns its URL.
+func startRedis(t *testing.T) string { return newRedis(t).url() }
+
+// begin starts it, also again after a kill, with what is in a directory.
+func (r *realRedis) begin(dir string) {
+	r.t.Helper()
+	_, r.kill = spawn(r.t, nil, dir, program(r.t, "redis-server", "redis-server"), "--port", fmt.Sprint(r.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes")
+	listens(r.t, r.port)
+}
+
+func (r *realRedis) url() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", r.port) }
 
 // listens waits until somebody listens on a loopback port.
 func listens(t *testing.T, port int) {
@@ -108,16 +127,13 @@ func scriptedVoice(t *testing.T) modelPlan {
 		t.Fatal(err)
 	}
 	model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
-		var calls []simulator.Move
+		moves := simulator.Repeat(h) // what came in the meantime is said first
 		for _, text := range h.Texts {
 			if tool, args, ok := strings.Cut(text, " {"); ok {
-				calls = append(calls, simulator.Call{Tool: tool, Arguments: "{" + args})
+				moves = append(moves, simulator.Call{Tool: tool, Arguments: "{" + args})
 			}
 		}
-		if len(calls) > 0 {
-			return calls
-		}
-		return simulator.Repeat(h)
+		return moves
 	}}})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

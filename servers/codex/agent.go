@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"go.uber.org/zap"
@@ -13,7 +14,7 @@ import (
 // maxInput is the longest prompt the server takes, in characters.
 const maxInput = 1 << 20
 
-// agent is one attachment of a thread. It implements [handoff.Agent] and [handoff.Controls].
+// agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
 type agent struct {
 	conn   *Conn         // Set once
 	thread *thread       // Set once
@@ -31,48 +32,82 @@ func (a *agent) Close() error {
 	return err
 }
 
+// joinGrace is how long a start waits for the message that began its turn, when the turn was heard before
+// the response and may be somebody else's. The message comes within milliseconds.
+const joinGrace = 250 * time.Millisecond
+
 // Start gives the thread a turn. On a thread that runs one it starts nothing, because the server would
 // put the prompt into that turn and throw away what the agent is saying.
 func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
-	if utf8.RuneCountInString(turn.Prompt) > maxInput {
-		return "", handoff.Fault(handoff.CodeTooLarge, "the prompt", "more than 1048576 characters")
+	if err := a.mayRun(turn.Prompt); err != nil {
+		return "", err
 	}
 	if err := a.enter(ctx); err != nil {
 		return "", a.name().fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	defer a.thread.unlock()
-	result, err := a.start(ctx, turn)
-	if refusedAs(err, refusedUnloaded) {
-		// The server had unloaded the thread and ran nothing, so this is not a second try.
-		a.thread.setUnsubscribed()
-		if err := a.conn.resume(ctx, a.thread); err != nil {
-			return "", err
-		}
-		result, err = a.start(ctx, turn)
-	}
-	if err != nil {
+	var id handoff.TurnID
+	err := a.loaded(ctx, func() (err error) {
+		id, err = a.start(ctx, turn)
+		return err
+	})
+	switch {
+	case err != nil:
 		return "", a.name().fault(err, handoff.CodeUnreachable, handoff.CodeUnknownStart)
+	case a.thread.isForeign(id):
+		a.conn.log.Warn("start joined a running turn", zap.String("thread", a.thread.id), zap.String("turn", string(id)))
+		return id, handoff.Fault(handoff.CodeJoined, a.conn.cfg.Name, "turn "+string(id)+" ran already")
 	}
-	return handoff.TurnID(result.Turn.ID), nil
+	return id, nil
+}
+
+// loaded sends what needs a loaded thread. When the server had unloaded it, it ran nothing: then it is
+// loaded and the same is sent again, which is no second try. The caller holds the gate.
+func (a *agent) loaded(ctx context.Context, send func() error) error {
+	err := send()
+	if !refusedAs(err, refusedUnloaded) {
+		return err
+	}
+	a.thread.setUnsubscribed()
+	if err := a.conn.resume(ctx, a.thread); err != nil {
+		return err
+	}
+	return send()
+}
+
+// mayRun checks what must hold before anything is run in the thread.
+func (a *agent) mayRun(prompt string) error {
+	if utf8.RuneCountInString(prompt) > maxInput {
+		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "more than 1048576 characters")
+	}
+	return a.conn.checkCeiling(a.thread.mayDo())
 }
 
 // start sends turn/start once. The caller holds the gate.
-func (a *agent) start(ctx context.Context, turn handoff.Turn) (*turnResult, error) {
-	running, before := a.thread.runs()
-	if running != "" {
-		return nil, handoff.Fault(handoff.CodeBusy, a.conn.cfg.Name, "")
+func (a *agent) start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	if err := a.conn.checkCeiling(a.thread.mayDo()); err != nil { // loading it again may have told more
+		return "", err
+	}
+	before, busy := a.thread.runs()
+	if busy {
+		return "", handoff.Fault(handoff.CodeBusy, a.conn.cfg.Name, "")
 	}
 	params := turnStartParams{
 		ThreadID: a.thread.id, Input: textInput(turn.Prompt),
 		ClientUserMessageID: turn.ID, AdditionalContext: additionalContext(turn.Context),
 	}
+	clear := true
 	result, err := a.conn.client.turnStart(ctx, params, func(r *turnResult) {
-		a.thread.claim(handoff.TurnID(r.Turn.ID), before)
+		clear = a.thread.claim(handoff.TurnID(r.Turn.ID), before, turn.ID)
 	})
-	if err == nil && handoff.TurnID(result.Turn.ID) == before {
-		a.conn.log.Warn("start joined a running turn", zap.String("thread", a.thread.id), zap.String("turn", result.Turn.ID))
+	if err != nil {
+		return "", err
 	}
-	return result, err
+	id := handoff.TurnID(result.Turn.ID)
+	if !clear {
+		a.thread.knowOwner(ctx, id)
+	}
+	return id, nil
 }
 
 // additionalContext puts what is said beside the prompt into the server's form.
@@ -91,8 +126,14 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 	return m
 }
 
+// Turns returns the turn that runs now, or "", and the newest one, as far as was heard.
+func (a *agent) Turns() (running, newest handoff.TurnID) { return a.thread.nowAndNewest() }
+
 // Steer adds a message to the running turn. What the agent is saying is abandoned and said anew.
 func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, text string) error {
+	if err := a.mayRun(text); err != nil {
+		return err
+	}
 	return a.control(ctx, turn, func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), text) })
 }
 
@@ -140,3 +181,14 @@ func (a *agent) name() naming {
 	defer a.thread.mu.Unlock()
 	return a.conn.name(a.thread.title)
 }
+
+var (
+	_ handoff.Agent    = (*agent)(nil)
+	_ handoff.Controls = (*agent)(nil)
+	_ handoff.Watcher  = (*agent)(nil)
+	_ handoff.Settler  = (*agent)(nil)
+	_ handoff.Queuer   = (*agent)(nil)
+	_ handoff.Awaiter  = (*agent)(nil)
+	_ handoff.Unqueuer = (*agent)(nil)
+	_ handoff.Replier  = (*agent)(nil)
+)

@@ -119,7 +119,8 @@ func TestAttachRefused(t *testing.T) {
 		"thread " + thread1 + " already has an active writer":                                  handoff.CodeSessionInUse,
 		"invalid thread id: invalid character: expected an optional prefix of `urn:uuid:`":     handoff.CodeUnknownSession,
 		"invalid session id: invalid length: expected length 32 for simple format, found 0":    handoff.CodeUnknownSession,
-		"Invalid request: unknown variant `thread/resume`, expected one of `thread not found`": handoff.CodeRefused,
+		"Invalid request: unknown variant `thread/resume`, expected one of `thread not found`": handoff.CodeUnsupported,
+		"Invalid request: unknown variant `x`, expected one of `thread not found`":             handoff.CodeRefused,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, link := startFake(t, Config{})
@@ -253,37 +254,4 @@ func TestCreateLeavesDefaults(t *testing.T) {
 		f.refuse(begin, -32600, "failed to load configuration: Model provider `zzz` not found")
 		a.wantCode(t, handoff.CodeRefused)
 	})
-}
-
-// TestCreateRefusesLooserPolicy: a thread that may do more than configured is left, not used.
-func TestCreateRefusesLooserPolicy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, link := startFake(t, Config{Sandbox: "read-only"})
-		a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "") })
-		f.reply(f.expect("thread/start"), fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":{"granular":{}},"sandbox":{"type":"dangerFullAccess"}}`, thread1))
-		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
-		a.wantCode(t, handoff.CodeRefused)
-	})
-}
-
-func TestPolicy(t *testing.T) {
-	for _, c := range []struct {
-		effective, configured string
-		above                 bool
-	}{
-		{"readOnly", "read-only", false},
-		{"workspaceWrite", "read-only", true},
-		{"dangerFullAccess", "workspace-write", true},
-		{"readOnly", "danger-full-access", false},
-		{"externalSandbox", "read-only", false},
-		{"dangerFullAccess", "", false},
-	} {
-		if above(sandboxRank, c.effective, c.configured) != c.above {
-			t.Errorf("%s over %s", c.effective, c.configured)
-		}
-	}
-	loose := &threadResult{ApprovalPolicy: json.RawMessage(`"never"`)}
-	if !looser(loose, Config{Approval: "on-request"}) || looser(loose, Config{Approval: "never"}) {
-		t.Error("approvals")
-	}
 }

@@ -14,14 +14,14 @@ import (
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
 const (
 	handshakeTimeout = 10 * time.Second
-	readTimeout      = 10 * time.Second // thread/list, thread/read, thread/turns/list, thread/items/list
-	attachTimeout    = 20 * time.Second // thread/start, thread/resume: a cold server loads plugins
-	startTimeout     = 30 * time.Second // turn/start
+	readTimeout      = 10 * time.Second // lists and thread/read
+	attachTimeout    = 20 * time.Second // thread/start, thread/resume, thread/fork: a cold server loads plugins
+	startTimeout     = 30 * time.Second // turn/start, thread/queue/add, thread/queue/start
 	controlTimeout   = 10 * time.Second // turn/steer, turn/interrupt, answers to questions
 	detachTimeout    = 2 * time.Second  // thread/unsubscribe
 )
 
-// An overloaded server refuses at once. Everything but turn/start is then asked again.
+// An overloaded server refuses at once. Everything but turn/start and thread/queue/add is then asked again.
 const (
 	overloadTries = 5
 	overloadDelay = 50 * time.Millisecond // doubled each time, half of it random
@@ -61,13 +61,20 @@ func (c client) threadStart(ctx context.Context, p threadStartParams, land func(
 
 // threadResume loads a thread if need be and subscribes to it. land runs before the next frame is read:
 // what the response tells is older than every later frame.
-func (c client) threadResume(ctx context.Context, thread string, land func(*threadResult)) (*threadResult, error) {
+func (c client) threadResume(ctx context.Context, thread string, turns int, land func(*threadResult)) (*threadResult, error) {
 	params := threadResumeParams{
 		ThreadID: thread, ExcludeTurns: true,
-		InitialTurnsPage: turnsRequest{Limit: 2, ItemsView: "notLoaded"},
+		InitialTurnsPage: turnsRequest{Limit: turns, ItemsView: "notLoaded"},
 	}
 	var result threadResult
 	err := c.ask(ctx, "thread/resume", params, attachTimeout, &result, landing(land))
+	return &result, err
+}
+
+// threadFork copies a thread and subscribes to the copy. land runs before the next frame is read.
+func (c client) threadFork(ctx context.Context, thread string, land func(*threadResult)) (*threadResult, error) {
+	var result threadResult
+	err := c.ask(ctx, "thread/fork", threadForkParams{ThreadID: thread, ExcludeTurns: true}, attachTimeout, &result, landing(land))
 	return &result, err
 }
 
@@ -99,23 +106,69 @@ func (c client) turnsList(ctx context.Context, thread string, limit int, view st
 	return result, err
 }
 
+// itemsPage is how many items are read at once. Their outputs come with them and the frame is bounded.
+const itemsPage = 50
+
 // itemsList returns the last finished items of a turn, oldest first.
 func (c client) itemsList(ctx context.Context, thread, turn string) ([]wireItem, error) {
-	params := itemsListParams{ThreadID: thread, TurnID: turn, Limit: 50, SortDirection: "desc"}
-	var result itemsListResult
-	err := c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
-	items := make([]wireItem, 0, len(result.Data))
-	for _, entry := range slices.Backward(result.Data) {
+	page, err := c.itemsBefore(ctx, itemsListParams{ThreadID: thread, TurnID: turn})
+	items := make([]wireItem, 0, len(page.Data))
+	for _, entry := range slices.Backward(page.Data) {
 		items = append(items, entry.Item)
 	}
 	return items, err
 }
 
-// turnStart starts a turn: one try, never repeated, not even when the server is overloaded.
-func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
+// itemsBefore returns a page of finished items of a thread or turn, newest first.
+func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsListResult, error) {
+	params.Limit, params.SortDirection = itemsPage, "desc"
+	var result itemsListResult
+	err := c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
+	return result, err
+}
+
+// queueAdd queues a message: one try, never repeated, because the same id twice is queued twice.
+func (c client) queueAdd(ctx context.Context, p queueAddParams) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
 	defer cancel()
-	raw, err := c.peer.call(ctx, "turn/start", p, landing(land))
+	raw, err := c.peer.call(ctx, "thread/queue/add", p, nil)
+	if err != nil {
+		return err
+	}
+	var result queueAddResult
+	if json.Unmarshal(raw, &result) != nil || result.QueuedSubmission.ID == "" {
+		return &unansweredError{errUnreadable}
+	}
+	return nil
+}
+
+// queueList returns what is queued, next first.
+func (c client) queueList(ctx context.Context, thread string) ([]queuedSubmission, error) {
+	var result queueListResult
+	err := c.ask(ctx, "thread/queue/list", threadParams{thread}, readTimeout, &result, nil)
+	return result.Data, err
+}
+
+// queueStart begins what is queued: one try. It is refused when it has left the queue.
+func (c client) queueStart(ctx context.Context, thread, entry string) (*turnResult, error) {
+	return c.startOnce(ctx, "thread/queue/start", queueEntryParams{thread, entry}, nil)
+}
+
+// queueDelete takes something out of the queue.
+func (c client) queueDelete(ctx context.Context, thread, entry string) error {
+	return c.ask(ctx, "thread/queue/delete", queueEntryParams{thread, entry}, controlTimeout, nil, nil)
+}
+
+// turnStart starts a turn: one try, never repeated, not even when the server is overloaded.
+func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
+	return c.startOnce(ctx, "turn/start", p, land)
+}
+
+// startOnce sends a request that begins a turn, once.
+func (c client) startOnce(ctx context.Context, method string, params any, land func(*turnResult)) (*turnResult, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
+	defer cancel()
+	raw, err := c.peer.call(ctx, method, params, landing(land))
 	if err != nil {
 		return nil, err
 	}

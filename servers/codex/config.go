@@ -1,9 +1,11 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -25,6 +27,12 @@ type Config struct {
 	Approval string // untrusted, on-request, never
 	Sandbox  string // read-only, workspace-write, danger-full-access
 
+	// Ceiling is the loosest sandbox of a thread that turns are run in, in the words of Sandbox; "" is any.
+	Ceiling string
+
+	// Settle is how long two looks at a thread must agree before a lost start counts as never run; 0 is 2 s.
+	Settle time.Duration
+
 	Log *zap.Logger // nil: none
 }
 
@@ -33,6 +41,7 @@ func Dialer(cfg Config) servers.Dial {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
+	cfg.Settle = cmp.Or(cfg.Settle, settleFor)
 	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
 	return func(ctx context.Context) (*servers.Link, error) {
 		wire, err := open(ctx, cfg)

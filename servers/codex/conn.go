@@ -26,6 +26,7 @@ type Conn struct {
 	threads map[string]*thread // Guarded by mu: those that somebody attached or is attaching
 
 	forgotten atomic.Uint64 // turns forgotten to make room
+	noQueue   atomic.Bool   // the server refused thread/queue/add as unknown
 }
 
 // Attach resumes a thread and subscribes to it, once for all who attach it.
@@ -41,8 +42,35 @@ func (c *Conn) Attach(ctx context.Context, id string) (handoff.Attached, error) 
 // Create makes a fresh thread with the configured model and policy.
 func (c *Conn) Create(ctx context.Context, dir string) (handoff.Attached, error) {
 	params := threadStartParams{Cwd: dir, Model: c.cfg.Model, ApprovalPolicy: c.cfg.Approval, Sandbox: c.cfg.Sandbox}
+	t, _, err := c.fresh("thread/start", func(land func(*threadResult)) (*threadResult, error) {
+		return c.client.threadStart(ctx, params, land)
+	})
+	if err == nil {
+		err = c.checkNew(t.mayDo())
+	}
+	return c.handOver(t, err)
+}
+
+// Fork copies a thread, also one that another process holds, and attaches the copy. The copy has the
+// settings of its source. What runs in the source is interrupted in the copy.
+func (c *Conn) Fork(ctx context.Context, id string) (handoff.Attached, error) {
+	t, result, err := c.fresh("thread/fork", func(land func(*threadResult)) (*threadResult, error) {
+		return c.client.threadFork(ctx, id, land)
+	})
+	switch {
+	case err != nil:
+	case t.id == id:
+		err = handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, "thread/fork gave the source back")
+	case result.InitialTurnsPage == nil:
+		c.reread(ctx, t)
+	}
+	return c.handOver(t, err)
+}
+
+// fresh makes a thread. It may return one beside an error.
+func (c *Conn) fresh(method string, ask func(land func(*threadResult)) (*threadResult, error)) (*thread, *threadResult, error) {
 	var t *thread
-	result, err := c.client.threadStart(ctx, params, func(r *threadResult) {
+	result, err := ask(func(r *threadResult) {
 		if r.Thread.ID != "" {
 			t = c.hold(r.Thread.ID)
 			t.snapshot(r)
@@ -50,12 +78,16 @@ func (c *Conn) Create(ctx context.Context, dir string) (handoff.Attached, error)
 	})
 	switch {
 	case err != nil:
-		err = c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return t, nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	case t == nil:
-		err = handoff.Fault(handoff.CodeRefused, c.cfg.Name, "thread/start gave no thread")
-	case looser(result, c.cfg):
-		err = handoff.Fault(handoff.CodeRefused, c.cfg.Name, "the new session would have a looser policy than configured")
-	default:
+		return nil, nil, handoff.Fault(handoff.CodeRefused, c.cfg.Name, method+" gave no thread")
+	}
+	return t, result, nil
+}
+
+// handOver attaches a fresh thread, or leaves it when there is an error.
+func (c *Conn) handOver(t *thread, err error) (handoff.Attached, error) {
+	if err == nil {
 		return c.attached(t), nil
 	}
 	if t != nil {
@@ -81,6 +113,8 @@ func (c *Conn) attached(t *thread) handoff.Attached {
 		Title:   t.title,
 		Running: t.running,
 		Newest:  t.newest,
+
+		Workspace: t.cwd,
 	}
 }
 
@@ -159,25 +193,37 @@ func (c *Conn) subscribe(ctx context.Context, t *thread) error {
 	return c.resume(ctx, t)
 }
 
+// attachTurns is how many of a thread's newest turns come with attaching it.
+const attachTurns = 2
+
 // resume resumes a thread. The caller holds its gate.
 func (c *Conn) resume(ctx context.Context, t *thread) error {
-	result, err := c.client.threadResume(ctx, t.id, func(r *threadResult) {
+	page, err := c.resumed(ctx, t, attachTurns)
+	if err != nil {
+		return err
+	}
+	return c.doubt(ctx, t, page)
+}
+
+// resumed resumes a thread and returns its newest turns, or nil when it has none or they cannot be read.
+// The caller holds its gate.
+func (c *Conn) resumed(ctx context.Context, t *thread, turns int) (*turnsPage, error) {
+	result, err := c.client.threadResume(ctx, t.id, turns, func(r *threadResult) {
 		if r.Thread.ID == t.id {
 			t.snapshot(r)
 		}
 	})
 	if err != nil {
-		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	if other := result.Thread.ID; other != t.id {
 		c.unsubscribeOther(ctx, other)
-		return handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, "thread/resume gave another thread")
+		return nil, handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, "thread/resume gave another thread")
 	}
-	page := result.InitialTurnsPage
-	if page == nil {
-		page = c.reread(ctx, t)
+	if page := result.InitialTurnsPage; page != nil {
+		return page, nil
 	}
-	return c.doubt(ctx, t, page)
+	return c.reread(ctx, t), nil
 }
 
 // unsubscribeOther leaves a thread that was not asked for, unless somebody here uses it.
@@ -195,15 +241,18 @@ func (c *Conn) unsubscribeOther(ctx context.Context, id string) {
 
 // doubts is when a newest turn that reads as interrupted without an end is read again. At its edges a
 // turn is reported so although it runs or has completed; 120 ms later it never was (12 of 12). Only a
-// crash of the server leaves it so.
-var doubts = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}
+// crash of the server leaves it so. Who attaches looks twice again, who waits for its end three times.
+var doubts = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond}
+
+// attachDoubts is how many of them delay an attachment.
+const attachDoubts = 2
 
 // doubtful reports whether a turn may be something else than it says.
 func doubtful(w wireTurn) bool { return w.Status == statusInterrupted && w.CompletedAt == nil }
 
 // doubt reads a doubtful newest turn again.
 func (c *Conn) doubt(ctx context.Context, t *thread, page *turnsPage) error {
-	for _, delay := range doubts {
+	for _, delay := range doubts[:attachDoubts] {
 		if page == nil || len(page.Data) == 0 || !doubtful(page.Data[0]) {
 			return nil
 		}

@@ -22,6 +22,7 @@ const (
 	refusedNoTurn             // the turn does not run any more
 	refusedOverloaded         // too many requests; try again later
 	refusedTooLarge           // the input is too long
+	refusedUnknown            // the server has no such method, or not for us
 )
 
 // codeOverloaded is the only error code of the server that means something by itself.
@@ -33,6 +34,8 @@ var refusals = []struct {
 	text string
 	is   refusal
 }{
+	{"unknown variant `thread/", refusedUnknown},
+	{"requires experimentalapi capability", refusedUnknown},
 	{"invalid request:", refusedOther}, // lists every method name: must not be searched for the others
 	{"no rollout found for thread id", refusedGone},
 	{" is archived", refusedArchived},
@@ -93,6 +96,7 @@ var codes = map[refusal]handoff.Code{
 	refusedNoTurn:     handoff.CodeNotPending,
 	refusedOverloaded: handoff.CodeOverloaded,
 	refusedTooLarge:   handoff.CodeTooLarge,
+	refusedUnknown:    handoff.CodeUnsupported,
 }
 
 // unnamedSession stands where a spoken sentence names a session that we only know by its id.

@@ -77,6 +77,9 @@ func withDefaults(cfg Config) Config {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
+	if cfg.Settle == 0 {
+		cfg.Settle = settleFor
+	}
 	return cfg
 }
 

@@ -7,16 +7,22 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
 )
 
 // How long a follower waits for what should come before it reads the thread.
 const (
-	restGrace   = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
-	startGrace  = 10 * time.Second // a started turn shows itself
-	settlePause = time.Second      // after a reading that decided nothing; doubled each time
-	settleMax   = 30 * time.Second
+	restGrace      = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
+	startGrace     = 10 * time.Second // a started turn shows itself
+	catchUpTimeout = 2 * time.Second  // what is heard waits so long for what was missed
+	settlePause    = time.Second      // after a reading that decided nothing; doubled each time
+	settleMax      = 30 * time.Second
 )
+
+// settleTurns is how many of a thread's newest turns are searched.
+const settleTurns = 20
 
 // maxMissing is how often a turn may be missing in its thread before it counts as lost.
 const maxMissing = 3
@@ -39,8 +45,9 @@ type follower struct {
 	missing int           // readings that did not show the turn
 }
 
-// Follow yields the updates of exactly one turn. What happened before the thread was attached is not
-// repeated; what was heard since is, also when Follow is called late.
+// Follow yields the updates of exactly one turn. What was heard of it since the thread was attached is
+// kept, also when Follow is called late; what it finished before is read first. A turn that ended before
+// is read as a whole.
 func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
 		k, err := a.thread.follow(id)
@@ -50,6 +57,10 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 		}
 		defer a.thread.leave(k)
 		f := &follower{agent: a, turn: k}
+		if err := f.catchUp(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
 		for {
 			for u := range a.thread.updates(f.turn) {
 				if !yield(u, nil) {
@@ -66,6 +77,27 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 			}
 		}
 	}
+}
+
+// catchUp reads what a turn finished before it was heard of here, and how it ended if it does not run.
+func (f *follower) catchUp(ctx context.Context) error {
+	c, t := f.agent.conn, f.agent.thread
+	if !t.beganUnheard(f.turn) {
+		return nil
+	}
+	readCtx, cancel := context.WithTimeoutCause(ctx, catchUpTimeout, errTimeout)
+	items, err := c.client.itemsList(readCtx, t.id, string(f.turn.id))
+	cancel()
+	if err == nil { // without them, what is heard must do
+		t.catchUp(f.turn, items)
+	}
+	if !t.rests(f.turn) {
+		return nil
+	}
+	if cause := f.settle(ctx); cause != nil {
+		return f.agent.name().fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
+	}
+	return nil
 }
 
 // wait returns when there may be something to read, or with the error that ends following.
@@ -106,7 +138,10 @@ func (f *follower) wait(ctx context.Context) error {
 // settle reads what became of a turn whose end did not come. It returns an error when the turn is lost.
 func (f *follower) settle(ctx context.Context) error {
 	c, t := f.agent.conn, f.agent.thread
-	page, err := c.client.turnsList(ctx, t.id, 5, "notLoaded")
+	if err := c.subscribe(ctx, t); err != nil && c.peer.lost() == nil { // the server had unloaded it
+		c.log.Debug("loading a followed thread again", zap.Error(err))
+	}
+	page, err := c.client.turnsList(ctx, t.id, settleTurns, "notLoaded")
 	if err != nil && !refusedAs(err, refusedNeverRan) {
 		f.pause = nextPause(f.pause)
 		return nil // a lost connection shows by itself
@@ -156,7 +191,45 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 		return nil, errFollowed
 	}
 	k.reading = true
+	if !k.foreign {
+		k.ours = true
+		t.announceLocked(k)
+	}
 	return k, nil
+}
+
+// beganUnheard reports, once, whether a turn may have finished items that were not heard here. A turn that
+// the newest snapshot showed running has begun for its follower.
+func (t *thread) beganUnheard(k *turn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k.whole || k.read {
+		return false
+	}
+	k.read = true
+	if t.running == k.id {
+		k.report(k.tracker.begin())
+	}
+	return true
+}
+
+// catchUp reports items that a turn finished before it was heard of, before everything that was heard.
+func (t *thread) catchUp(k *turn, items []wireItem) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if updates := k.tracker.catchUp(items); len(updates) > 0 {
+		k.spool.putFirst(updates...)
+	}
+	if k.tracker.ended {
+		k.spool.reword(k.tracker.answer())
+	}
+}
+
+// rests reports whether a turn has not ended and its thread rests.
+func (t *thread) rests(k *turn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return k.resting && !k.tracker.ended
 }
 
 // leave ends reading a turn; somebody else may go on.
@@ -234,9 +307,39 @@ func (t *thread) forget(k *turn) {
 	t.turns = slices.DeleteFunc(t.turns, func(o *turn) bool { return o == k })
 }
 
-// runs returns the turn that runs, or "", and the newest turn.
-func (t *thread) runs() (running, newest handoff.TurnID) {
+// runs returns the newest turn, and whether one runs or is about to.
+func (t *thread) runs() (newest handoff.TurnID, busy bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.newest, t.active || t.running != ""
+}
+
+func (t *thread) nowAndNewest() (running, newest handoff.TurnID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.running, t.newest
+}
+
+// mayDo returns what the turns of the thread may do.
+func (t *thread) mayDo() policy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.policy
+}
+
+// knowOwner waits for the message that began a turn.
+func (t *thread) knowOwner(ctx context.Context, id handoff.TurnID) {
+	t.mu.Lock()
+	k := t.findLocked(id)
+	t.mu.Unlock()
+	if k == nil {
+		return
+	}
+	timer := time.NewTimer(joinGrace)
+	defer timer.Stop()
+	select {
+	case <-k.known:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

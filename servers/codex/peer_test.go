@@ -258,7 +258,7 @@ func FuzzFrames(f *testing.F) {
 		}
 		if kind == kindResponse {
 			landing(func(r *threadResult) { th.snapshot(r) })(m.Result)
-			landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "") })(m.Result)
+			landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") })(m.Result)
 		}
 		for _, k := range th.turns {
 			for u := range th.updates(k) {

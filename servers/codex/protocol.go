@@ -35,9 +35,10 @@ type threadStartParams struct {
 	Sandbox        string `json:"sandbox,omitempty"`
 }
 
-// threadResult: thread/start, thread/resume. InitialTurnsPage comes with thread/resume alone.
+// threadResult: thread/start, thread/resume, thread/fork. InitialTurnsPage comes with thread/resume alone.
 type threadResult struct {
 	Thread           wireThread      `json:"thread"`
+	Cwd              string          `json:"cwd"`
 	ApprovalPolicy   json.RawMessage `json:"approvalPolicy"` // a word, or an object of rules
 	Sandbox          sandboxPolicy   `json:"sandbox"`
 	InitialTurnsPage *turnsPage      `json:"initialTurnsPage"`
@@ -55,12 +56,18 @@ type threadResumeParams struct {
 	InitialTurnsPage turnsRequest `json:"initialTurnsPage"`
 }
 
+// threadForkParams: thread/fork. The copy has the source's settings, and the ids of its turns.
+type threadForkParams struct {
+	ThreadID     string `json:"threadId"`
+	ExcludeTurns bool   `json:"excludeTurns"`
+}
+
 type turnsRequest struct {
 	Limit     int    `json:"limit"`
 	ItemsView string `json:"itemsView"` // notLoaded, summary or full
 }
 
-// threadParams: thread/unsubscribe, thread/read.
+// threadParams: thread/unsubscribe, thread/read, thread/queue/list.
 type threadParams struct {
 	ThreadID string `json:"threadId"`
 }
@@ -96,19 +103,52 @@ type turnsPage struct {
 	NextCursor *string    `json:"nextCursor"`
 }
 
-// itemsListParams: thread/items/list.
+// itemsListParams: thread/items/list. Without a turn id it lists the whole thread.
 type itemsListParams struct {
-	ThreadID      string `json:"threadId"`
-	TurnID        string `json:"turnId"`
-	Limit         int    `json:"limit"`
-	SortDirection string `json:"sortDirection"`
+	ThreadID      string  `json:"threadId"`
+	TurnID        string  `json:"turnId,omitempty"`
+	Limit         int     `json:"limit"`
+	SortDirection string  `json:"sortDirection"`
+	Cursor        *string `json:"cursor,omitempty"`
 }
 
-// itemsListResult: thread/items/list.
+// itemsListResult: thread/items/list. Only finished items are listed.
 type itemsListResult struct {
-	Data []struct {
-		Item wireItem `json:"item"`
-	} `json:"data"`
+	Data       []itemEntry `json:"data"`
+	NextCursor *string     `json:"nextCursor"`
+}
+
+type itemEntry struct {
+	TurnID string   `json:"turnId"`
+	Item   wireItem `json:"item"`
+}
+
+// queueAddParams: thread/queue/add. It takes no context beside the input.
+type queueAddParams struct {
+	ThreadID            string      `json:"threadId"`
+	Input               []userInput `json:"input"`
+	ClientUserMessageID string      `json:"clientUserMessageId"`
+}
+
+// queueAddResult: thread/queue/add.
+type queueAddResult struct {
+	QueuedSubmission queuedSubmission `json:"queuedSubmission"`
+}
+
+// queueListResult: thread/queue/list.
+type queueListResult struct {
+	Data []queuedSubmission `json:"data"`
+}
+
+// queueEntryParams: thread/queue/start, thread/queue/delete.
+type queueEntryParams struct {
+	ThreadID           string `json:"threadId"`
+	QueuedSubmissionID string `json:"queuedSubmissionId"`
+}
+
+type queuedSubmission struct {
+	ID                  string `json:"id"`
+	ClientUserMessageID string `json:"clientUserMessageId"`
 }
 
 // turnStartParams: turn/start. The client message id is stored with the message and comes back as
@@ -132,7 +172,7 @@ type contextEntry struct {
 	Kind  string `json:"kind"`
 }
 
-// turnResult: turn/start. When a turn runs already its id comes back and the input joins it.
+// turnResult: turn/start, thread/queue/start. When a turn runs already its id comes back and the input joins it.
 type turnResult struct {
 	Turn wireTurn `json:"turn"`
 }
@@ -210,6 +250,7 @@ const (
 	noteError          = "error"
 	noteThreadStatus   = "thread/status/changed"
 	noteThreadName     = "thread/name/updated"
+	noteThreadSettings = "thread/settings/updated"
 	noteThreadClosed   = "thread/closed"
 	noteRequestSettled = "serverRequest/resolved"
 )
@@ -222,7 +263,7 @@ var optOut = []string{
 	"item/reasoning/summaryTextDelta", "item/reasoning/textDelta", "mcpServer/startupStatus/updated",
 	"remoteControl/status/changed", "skills/changed", "thread/environment/connected", "thread/environment/disconnected",
 	"thread/goal/cleared", "thread/goal/updated", "thread/queue/changed", "thread/readState/changed",
-	"thread/settings/updated", "thread/started", "thread/tokenUsage/updated", "turn/diff/updated",
+	"thread/started", "thread/tokenUsage/updated", "turn/diff/updated",
 	"turn/moderationMetadata", "turn/plan/updated", "warning",
 	"thread/realtime/item/completed", "thread/realtime/item/started", "thread/realtime/item/transcript/delta",
 	"thread/realtime/itemAdded", "thread/realtime/outputAudio/delta", "thread/realtime/transcript/delta",
@@ -241,4 +282,12 @@ type note struct {
 	Status     *threadStatus   `json:"status"`     // thread/status/changed
 	ThreadName *string         `json:"threadName"` // thread/name/updated
 	RequestID  json.RawMessage `json:"requestId"`  // serverRequest/resolved
+	Settings   *threadSettings `json:"threadSettings"`
+}
+
+// threadSettings: thread/settings/updated, when somebody changed what the next turns may do.
+type threadSettings struct {
+	Cwd            string          `json:"cwd"`
+	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
+	Sandbox        sandboxPolicy   `json:"sandboxPolicy"`
 }

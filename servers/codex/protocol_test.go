@@ -12,7 +12,7 @@ import (
 // transcripts are all that were recorded.
 var transcripts = []string{
 	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
-	"f-approvals", "j-errors", "k-drop-midturn", "r-userinput-perms-mcp", "y-interrupted-ambiguity",
+	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "y-interrupted-ambiguity",
 }
 
 // wireTypes says what each method carries.
@@ -21,6 +21,10 @@ var (
 		"initialize":         initializeParams{},
 		"thread/start":       threadStartParams{},
 		"thread/resume":      threadResumeParams{},
+		"thread/fork":        threadForkParams{},
+		"thread/queue/add":   queueAddParams{},
+		"thread/queue/list":  threadParams{},
+		"thread/queue/start": queueEntryParams{},
 		"thread/unsubscribe": threadParams{},
 		"thread/read":        threadParams{},
 		"thread/list":        threadListParams{},
@@ -38,6 +42,7 @@ var (
 		noteError:            note{},
 		noteThreadStatus:     note{},
 		noteThreadName:       note{},
+		noteThreadSettings:   note{},
 		noteThreadClosed:     note{},
 		noteRequestSettled:   note{},
 		askCommand:           askParams{},
@@ -47,28 +52,32 @@ var (
 		askElicitation:       askParams{},
 	}
 	resultOf = map[string]any{
-		"initialize":        initializeResult{},
-		"thread/start":      threadResult{},
-		"thread/resume":     threadResult{},
-		"thread/read":       threadReadResult{},
-		"thread/list":       threadListResult{},
-		"thread/turns/list": turnsPage{},
-		"thread/items/list": itemsListResult{},
-		"turn/start":        turnResult{},
-		"turn/steer":        turnSteerResult{},
-		askCommand:          wireDecision{},
-		askFileChange:       wireDecision{},
-		askPermissions:      wirePermissions{},
-		askInput:            wireAnswers{},
-		askElicitation:      wireElicitation{},
+		"initialize":         initializeResult{},
+		"thread/start":       threadResult{},
+		"thread/resume":      threadResult{},
+		"thread/fork":        threadResult{},
+		"thread/queue/add":   queueAddResult{},
+		"thread/queue/list":  queueListResult{},
+		"thread/queue/start": turnResult{},
+		"thread/read":        threadReadResult{},
+		"thread/list":        threadListResult{},
+		"thread/turns/list":  turnsPage{},
+		"thread/items/list":  itemsListResult{},
+		"turn/start":         turnResult{},
+		"turn/steer":         turnSteerResult{},
+		askCommand:           wireDecision{},
+		askFileChange:        wireDecision{},
+		askPermissions:       wirePermissions{},
+		askInput:             wireAnswers{},
+		askElicitation:       wireElicitation{},
 	}
 )
 
 // unrecorded are fields that stand in the generated schema of codex 0.169.0 and in no transcript.
 var unrecorded = []string{
-	"contextEntry.kind", "contextEntry.value", "itemsListParams.sortDirection",
+	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
-	"threadStartParams.model", "wireItem.namespace",
+	"threadStartParams.model", "queueEntryParams.threadId", "queueEntryParams.queuedSubmissionId",
 }
 
 // TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that
@@ -163,7 +172,7 @@ func TestOptOut(t *testing.T) {
 		t.Error("named twice")
 	}
 	// What the transcripts have beyond that is read, or listed here as rare and harmless.
-	rare := map[string]bool{"thread/archived": true, "thread/unarchived": true, "thread/deleted": true, "item/tool/call": true}
+	rare := map[string]bool{"thread/archived": true, "thread/unarchived": true, "thread/deleted": true, "thread/reverted": true, "item/tool/call": true}
 	unknown := map[string]bool{}
 	for _, name := range transcripts {
 		for _, l := range readTranscript(t, name) {

@@ -44,16 +44,11 @@ type askParams struct {
 	AvailableDecisions []json.RawMessage `json:"availableDecisions"` // command: words, or objects for amendments
 	GrantRoot          *string           `json:"grantRoot"`          // fileChange
 	Permissions        json.RawMessage   `json:"permissions"`        // permissions; granted as it came
-	Questions          []struct {
-		Question string `json:"question"`
-		Options  []struct {
-			Label string `json:"label"`
-		} `json:"options"`
-	} `json:"questions"` // input
-	ServerName      string `json:"serverName"` // elicitation
-	Mode            string `json:"mode"`       // elicitation: form or url
-	Message         string `json:"message"`    // elicitation
-	RequestedSchema struct {
+	Questions          []inputQuestion   `json:"questions"`          // input
+	ServerName         string            `json:"serverName"`         // elicitation
+	Mode               string            `json:"mode"`               // elicitation: form or url
+	Message            string            `json:"message"`            // elicitation
+	RequestedSchema    struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	} `json:"requestedSchema"` // elicitation
 }

@@ -62,15 +62,17 @@ func readTranscript(t testing.TB, name string) []line {
 func TestReplay(t *testing.T) {
 	for name, conns := range map[string]string{
 		"a-basic-ws":              "A",
-		"c-resume-subscribe":      "AB",
+		"c-resume-subscribe":      "A B",
 		"d-steer-interrupt":       "A",
 		"d2-steer-midstream":      "A",
-		"f-approvals":             "ACD",
-		"k-drop-midturn":          "ABCEF",
+		"f-approvals":             "A C D",
+		"g-fork-queue":            "A",
+		"k-drop-midturn":          "A B C E F",
+		"k2-resume-race":          "B0 B1 B7 B9",
 		"r-userinput-perms-mcp":   "A",
 		"y-interrupted-ambiguity": "A",
 	} {
-		for conn := range strings.SplitSeq(conns, "") {
+		for conn := range strings.FieldsSeq(conns) {
 			t.Run(name+"/"+conn, func(t *testing.T) {
 				lines := slices.DeleteFunc(readTranscript(t, name), func(l line) bool { return l.Conn != conn })
 				var got string
@@ -223,6 +225,11 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 			at, err := p.link.Conn.Attach(ctx, params.ThreadID)
 			return p.attached("attach", at, err)
 		}
+	case m.Method == "thread/fork":
+		return func() string {
+			at, err := p.link.Conn.(servers.Forker).Fork(ctx, params.ThreadID)
+			return p.attached("fork", at, err)
+		}
 	case m.Method == "" && m.Result != nil:
 		return func() string { return p.decide(m) }
 	case agent == nil:
@@ -236,6 +243,8 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 			p.follow(agent, id)
 			return "start " + string(id)
 		}
+	case m.Method == "thread/queue/add":
+		return func() string { return p.queue(agent, handoff.Turn{ID: params.ClientUserMessageID, Prompt: text}) }
 	case m.Method == "turn/steer":
 		return func() string {
 			return outcome("steer", agent.(handoff.Controls).Steer(ctx, handoff.TurnID(params.ExpectedTurnID), text))
@@ -251,6 +260,18 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 		return func() string { return outcome("close", agent.Close()) }
 	}
 	return nil
+}
+
+func (p *player) queue(agent handoff.Agent, turn handoff.Turn) string {
+	if err := agent.(handoff.Queuer).Queue(p.t.Context(), turn); err != nil {
+		return outcome("queue", err)
+	}
+	id, err := agent.(handoff.Awaiter).Await(p.t.Context(), turn.ID)
+	if err != nil {
+		return outcome("await", err)
+	}
+	p.follow(agent, id)
+	return "queued " + string(id)
 }
 
 func (p *player) attached(what string, at handoff.Attached, err error) string {
@@ -360,6 +381,8 @@ func (p *player) serve() {
 		case frame.Method == "thread/turns/list" && p.lastPage != nil:
 			p.logf("(%s)", frame.Method)
 			p.fake.reply(frame, string(p.lastPage))
+		case frame.Method == "thread/queue/list": // it is always still there
+			p.fake.reply(frame, `{"data":[{"id":"x","clientUserMessageId":"q1"},{"id":"y","clientUserMessageId":"q2"}]}`)
 		case frame.Method == "thread/unsubscribe":
 			p.fake.reply(frame, `{"status":"unsubscribed"}`)
 		default:

@@ -1,6 +1,10 @@
 package codex
 
-import "switchboard/handoff"
+import (
+	"slices"
+
+	"switchboard/handoff"
+)
 
 // Bounds of what is kept of one turn until somebody reads it.
 const (
@@ -56,6 +60,36 @@ func (s *spool) putOne(u handoff.Update) {
 	s.bytes += weight(u)
 	if len(s.queue) > spoolHard || s.bytes > spoolHardBytes {
 		s.queue, s.bytes, s.deltas, s.burst = nil, 0, 0, true
+	}
+}
+
+// putFirst puts updates before all others, but after the beginning of the turn. Nothing of the turn has
+// been taken yet, and they are few.
+func (s *spool) putFirst(updates ...handoff.Update) {
+	if s.burst {
+		return
+	}
+	at := 0
+	if len(s.queue) > 0 {
+		if _, begins := s.queue[0].(handoff.Started); begins {
+			at = 1
+		}
+	}
+	s.queue = slices.Insert(s.queue, at, updates...)
+	for _, u := range updates {
+		s.bytes += weight(u)
+	}
+}
+
+// reword gives the end of the turn, which is the last update, the words that were read since.
+func (s *spool) reword(text string) {
+	if len(s.queue) == 0 {
+		return
+	}
+	if end, ok := s.queue[len(s.queue)-1].(handoff.TurnEnded); ok {
+		s.bytes += len(text) - len(end.Text)
+		end.Text = text
+		s.queue[len(s.queue)-1] = end
 	}
 }
 

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -23,12 +24,16 @@ type thread struct {
 	mu         sync.Mutex
 	refs       int                                  // Guarded by the mu of Conn: attachments
 	title      string                               // Guarded by mu
+	cwd        string                               // Guarded by mu
+	policy     policy                               // Guarded by mu: what its turns may do
 	subscribed bool                                 // Guarded by mu
+	active     bool                                 // Guarded by mu: heard that it works; its turn may not be named yet
 	running    handoff.TurnID                       // Guarded by mu: the turn that runs now, as far as was heard
 	newest     handoff.TurnID                       // Guarded by mu
 	heard      int                                  // Guarded by mu: begins and ends of turns heard
 	turns      []*turn                              // Guarded by mu; at most maxTurns, oldest first
 	questions  map[handoff.QuestionID]*openQuestion // Guarded by mu; at most maxQuestions
+	awaited    []*awaited                           // Guarded by mu: one for each Await that waits
 }
 
 // A turn is what is kept of one turn.
@@ -37,7 +42,13 @@ type turn struct {
 	wake    chan struct{}  // Set once, holds one: something changed
 	tracker tracker        // Guarded by the thread's mu
 	spool   spool          // Guarded by the thread's mu
-	ours    bool           // Guarded by the thread's mu: we started it on this connection
+	ours    bool           // Guarded by the thread's mu: we started it, or somebody here follows it
+	foreign bool           // Guarded by the thread's mu: somebody else's that took our words in; never ours
+	whole   bool           // Guarded by the thread's mu: heard from its beginning
+	read    bool           // Guarded by the thread's mu: what it did before it was heard was read
+	mine    string         // Guarded by the thread's mu: the client id of our start, or ""
+	first   *string        // Guarded by the thread's mu: the client id of the message that began it
+	known   chan struct{}  // Set once, closed when first is known
 	resting bool           // Guarded by the thread's mu: the thread rests although the turn has not ended
 	reading bool           // Guarded by the thread's mu: somebody follows it
 }
@@ -54,8 +65,9 @@ func newThread(id string, forgotten *atomic.Uint64) *thread {
 func (t *thread) snapshot(r *threadResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.subscribed = true
-	t.title = title(&r.Thread)
+	t.subscribed, t.active = true, false
+	t.title, t.cwd = title(&r.Thread), cmp.Or(r.Cwd, r.Thread.Cwd)
+	t.policy = policyOf(r.ApprovalPolicy, r.Sandbox)
 	t.running, t.newest = "", ""
 	if r.InitialTurnsPage != nil {
 		t.adoptLocked(r.InitialTurnsPage.Data)
@@ -89,7 +101,7 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, wake: make(chan struct{}, 1), tracker: newTracker(id)}
+	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), tracker: newTracker(id)}
 	t.turns = append(t.turns, k)
 	return k
 }
@@ -122,6 +134,11 @@ func (t *thread) hear(method string, n *note) {
 		if n.ThreadName != nil {
 			t.title = title(&wireThread{Name: n.ThreadName})
 		}
+	case noteThreadSettings:
+		if n.Settings != nil {
+			t.policy = policyOf(n.Settings.ApprovalPolicy, n.Settings.Sandbox)
+			t.cwd = cmp.Or(n.Settings.Cwd, t.cwd)
+		}
 	case noteThreadClosed:
 		t.subscribed = false
 		t.restLocked()
@@ -147,6 +164,7 @@ func (t *thread) statusLocked(s *threadStatus) {
 		t.restLocked()
 		return
 	}
+	t.active = true
 	for _, k := range t.turns {
 		if !k.tracker.ended {
 			k.resting = false
@@ -155,7 +173,13 @@ func (t *thread) statusLocked(s *threadStatus) {
 }
 
 func (t *thread) restLocked() {
-	t.running = ""
+	t.running, t.active = "", false
+	for _, a := range t.awaited {
+		select {
+		case a.rested <- struct{}{}:
+		default: // it will see this rest too
+		}
+	}
 	for _, k := range t.turns {
 		if !k.tracker.ended && !k.resting {
 			k.resting = true
@@ -172,6 +196,7 @@ func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 	if method == noteTurnStarted {
 		t.running, t.newest = id, id
 		k.resting = false
+		k.whole = k.whole || !k.tracker.started
 		k.report(k.tracker.begin())
 		return
 	}
@@ -190,6 +215,9 @@ func (t *thread) endLocked(k *turn, w *wireTurn, items []wireItem) {
 // itemNoteLocked takes item/*, deltas and error.
 func (t *thread) itemNoteLocked(method string, n *note) {
 	k := t.turnLocked(handoff.TurnID(n.TurnID))
+	if n.Item != nil && n.Item.Type == typeUserMessage {
+		t.messageLocked(k, n.Item)
+	}
 	switch method {
 	case noteMessageDelta, noteOutputDelta:
 		k.report(k.tracker.delta(n.ItemID, n.Delta, method == noteMessageDelta))
@@ -208,20 +236,60 @@ func (t *thread) itemNoteLocked(method string, n *note) {
 	}
 }
 
-// claim marks a turn as started by us. before is the newest turn when the start was sent: if that came
-// back, the server put our words into somebody else's turn, whose questions are not ours.
-func (t *thread) claim(id, before handoff.TurnID) {
+// messageLocked takes what a user said in a turn. The first message tells whose turn it is.
+func (t *thread) messageLocked(k *turn, w *wireItem) {
+	id := w.client()
+	if k.whole && k.first == nil {
+		k.first = &id
+		close(k.known)
+		if k.mine != "" && id != k.mine {
+			k.ours, k.foreign = false, true
+		}
+	}
+	t.awaited = slices.DeleteFunc(t.awaited, func(a *awaited) bool {
+		if id == "" || a.id != id {
+			return false
+		}
+		k.foreign = k.foreign || k.first != nil && *k.first != id
+		a.began <- begun{k.id, k.foreign} // holds one, and each is told once
+		return true
+	})
+}
+
+// claim takes the response to a start of ours. before is the newest turn when the start was sent: if that
+// came back, the server put our words into somebody else's turn, whose questions are not ours; the same
+// when another message was heard to begin the turn. It returns false when that is not heard yet although
+// the turn is, so that it may be either.
+func (t *thread) claim(id, before handoff.TurnID, message string) (clear bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.turnLocked(id)
-	if id == before {
-		return
+	k := t.findLocked(id)
+	clear = k == nil
+	if clear {
+		k = t.turnLocked(id)
+	}
+	k.mine = message
+	if id == before || k.first != nil && message != "" && *k.first != message {
+		k.foreign = true
+		return true
 	}
 	k.ours = true
+	if clear { // all of it is still to come
+		k.whole = true
+	}
 	if !k.tracker.ended {
 		t.running, t.newest = id, id
 	}
 	t.announceLocked(k)
+	return clear || k.first != nil || message == ""
+}
+
+// isForeign reports whether a turn took our words in and is somebody else's.
+func (t *thread) isForeign(id handoff.TurnID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.findLocked(id)
+	return k != nil && k.foreign
 }
 
 // report keeps updates for the follower.

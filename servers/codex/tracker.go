@@ -99,6 +99,31 @@ func (t *tracker) itemCompleted(w *wireItem) []handoff.Update {
 	return append(updates, handoff.ItemDone{Item: w.item()})
 }
 
+// catchUp takes what the turn finished before it was heard of, oldest first. What is open or closed since
+// then is left to what is heard. The words heard since are newer than these.
+func (t *tracker) catchUp(items []wireItem) []handoff.Update {
+	var updates []handoff.Update
+	last, final, isFinal := t.last, t.final, t.isFinal
+	for i := range items {
+		w := &items[i]
+		if w.fromUser() || t.closed[w.ID] != 0 || t.isOpen(w.ID) {
+			continue
+		}
+		t.finish(w)
+		if !t.ended {
+			updates = append(updates, t.begin()...)
+		}
+		updates = append(updates, handoff.ItemDone{Item: w.item()})
+	}
+	if last != "" {
+		t.last = last
+	}
+	if isFinal {
+		t.final, t.isFinal = final, true
+	}
+	return updates
+}
+
 // retrying takes an error after which the model's stream begins again.
 func (t *tracker) retrying() []handoff.Update {
 	if t.ended {
@@ -134,10 +159,7 @@ func (t *tracker) completed(w *wireTurn, items []wireItem) []handoff.Update {
 
 // end describes the end of the turn.
 func (t *tracker) end(w *wireTurn) handoff.TurnEnded {
-	e := handoff.TurnEnded{Status: handoff.TurnInterrupted, Text: t.last}
-	if t.isFinal {
-		e.Text = t.final
-	}
+	e := handoff.TurnEnded{Status: handoff.TurnInterrupted, Text: t.answer()}
 	switch w.Status {
 	case statusCompleted:
 		e.Status = handoff.TurnCompleted
@@ -151,6 +173,14 @@ func (t *tracker) end(w *wireTurn) handoff.TurnEnded {
 		}
 	}
 	return e
+}
+
+// answer returns the authoritative words of the turn so far.
+func (t *tracker) answer() string {
+	if t.isFinal {
+		return t.final
+	}
+	return t.last
 }
 
 // finish takes an item off the open ones and remembers a message. It reports whether the item is new.

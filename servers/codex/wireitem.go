@@ -58,6 +58,14 @@ func (w *wireItem) fromUser() bool {
 	return w.Type == typeUserMessage || w.Type == typeHookPrompt || w.Type == typeFunctionOut
 }
 
+// client returns the id that a client gave to a userMessage, or "".
+func (w *wireItem) client() string {
+	if w.ClientID == nil {
+		return ""
+	}
+	return *w.ClientID
+}
+
 // spoken reports whether the model itself writes the item, one at a time: when the next begins, the one
 // before it is finished or abandoned.
 func (w *wireItem) spoken() bool { return w.Type == typeAgentMessage || w.Type == typeReasoning }

@@ -5,7 +5,11 @@
 // prompts of this package say.
 package serverstest
 
-import "switchboard/servers"
+import (
+	"time"
+
+	"switchboard/servers"
+)
 
 // Prompts that the agent of a harness must know. To anything else it answers whatever it likes.
 const (
@@ -25,6 +29,12 @@ const (
 	PromptBack = "come back"
 	// PromptFail: the turn fails with [DetailFail].
 	PromptFail = "fail"
+	// PromptInput: the agent asks [InputQuestion] with the options [InputOptions], waits for the answer in
+	// words and says it after [TextInput]. Only agents that take words need to know it.
+	PromptInput = "ask me which"
+	// PromptPermit: the agent asks for the network. Granted, it says [TextAccepted]; refused, it says
+	// [TextDeclined]. Only kinds whose harness has Permits need to know it.
+	PromptPermit = "ask for more"
 )
 
 // What the agent of a harness says and does.
@@ -42,15 +52,34 @@ const (
 	TextWaiting   = "I wait."
 	TextBack      = "I am back."
 	DetailFail    = "out of luck"
+	InputQuestion = "Which of them?"
+	TextInput     = "You said: "
 )
+
+// InputOptions are the options of [InputQuestion]. Set once.
+var InputOptions = []string{"The left one", "The right one"}
 
 // A Harness is one agent server with nothing on it.
 type Harness struct {
 	Dial servers.Dial
 	// Drop cuts every connection to the server without a word. What runs there goes on.
 	Drop func()
-	// Starts counts the turns that the server was asked to start.
+	// Starts counts the turns that were begun on the server.
 	Starts func() int
+	// Restart kills the server and runs it again: what ran is interrupted. nil when this kind has none.
+	Restart func()
+	// LoseStart makes the server lose the next start, or message for its queue, together with the
+	// connection, before it acknowledges it. runs says whether it takes effect. nil when that cannot be.
+	LoseStart func(runs bool)
+	// Unload makes the server let go of threads that run nothing. nil when this kind knows no such thing.
+	Unload func()
+	// Hold makes another process hold every thread that is not loaded. nil when that cannot be.
+	Hold func()
+	// Lie makes the server show turns as interrupted for so long after they began and ended. nil when this
+	// kind never does.
+	Lie func(time.Duration)
+	// Permits says that agents of this kind ask for rights.
+	Permits bool
 	// Gone is a full thread id that the server does not have.
 	Gone string
 	// Dir is a directory of the server where threads may be made.

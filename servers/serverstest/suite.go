@@ -33,6 +33,21 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a question stops the turn", (*suite).stops},
 		{"leaving a turn does not touch it", (*suite).leaving},
 		{"a turn outlives the connection", (*suite).outlives},
+		{"a turn that ended meanwhile is read", (*suite).endedMeanwhile},
+		{"what was missed of a running turn comes first", (*suite).missed},
+		{"a question is asked again on another connection", (*suite).askedAgain},
+		{"a lost start is settled", (*suite).settles},
+		{"a thread that was let go is loaded for a start", (*suite).unloaded},
+		{"a crash interrupts for good", (*suite).crashes},
+		{"a false interrupt is seen through", (*suite).lies},
+		{"work is queued behind a turn", (*suite).queues},
+		{"queued work outlives the connection", (*suite).queuesAway},
+		{"queued work is not held back by an interrupt", (*suite).queueHeld},
+		{"queued work is taken back", (*suite).unqueues},
+		{"a thread is copied while it runs", (*suite).copies},
+		{"a thread that is held elsewhere is copied", (*suite).copiesHeld},
+		{"a question is answered in words", (*suite).words},
+		{"rights are granted and refused", (*suite).permits},
 		{"a closed connection says so", (*suite).closing},
 		{"threads do not mix", (*suite).apart},
 		{"threads are listed and read", (*suite).catalog},
@@ -98,10 +113,15 @@ func (s *suite) attachTo(link *servers.Link, thread string) handoff.Attached {
 	return a
 }
 
+// next is what a start or message of this case is called.
+func (s *suite) next(prompt string) handoff.Turn {
+	s.turns++
+	return handoff.Turn{ID: "turn-" + string(rune('a'+s.turns)), Prompt: prompt}
+}
+
 func (s *suite) start(a handoff.Attached, prompt string) handoff.TurnID {
 	s.Helper()
-	s.turns++
-	id, err := a.Agent.Start(s.Context(), handoff.Turn{ID: "turn-" + string(rune('a'+s.turns)), Prompt: prompt})
+	id, err := a.Agent.Start(s.Context(), s.next(prompt))
 	if err != nil || id == "" {
 		s.Fatalf("start: %q, %v", id, err)
 	}

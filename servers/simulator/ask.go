@@ -12,10 +12,11 @@ import (
 // An ask is a request to the clients that waits for the first answer. Owned by the machine's loop.
 type ask struct {
 	id     int // counts in the whole process from 0
-	step   Ask
+	step   Ask // of an approval of a command or an edit
 	turn   *turn
 	method string
 	params map[string]any
+	heard  func(packet) []Step // of everything else: what an answer leads to; nil for approvals
 }
 
 // ask opens the item and asks for approval. It reports true: the turn waits. A command that was accepted
@@ -31,10 +32,8 @@ func (m *machine) ask(u *turn, s Ask) bool {
 		u.frames = slices.Concat(outputFrames(s.Lines, s.Exit), frames(s.Accepted), u.frames)
 		return false
 	}
-	a := &ask{id: m.askSeq, step: s, turn: u}
-	m.askSeq++
-	u.ask = a
-	m.asks = append(m.asks, a)
+	a := m.newAsk(u)
+	a.step = s
 	if it.kind == "fileChange" { // recorded: the edit is shown first, then the waiting
 		m.openItem(u, it)
 		m.setStatus(t, statusActive, "waitingOnApproval")
@@ -43,10 +42,24 @@ func (m *machine) ask(u *turn, s Ask) bool {
 		m.openItem(u, it)
 	}
 	a.method, a.params = a.request(it)
-	for _, c := range t.subscribers {
+	m.put(a)
+	return true
+}
+
+// put asks everybody who listens.
+func (m *machine) put(a *ask) {
+	for _, c := range a.turn.thread.subscribers {
 		c.send(a.message())
 	}
-	return true
+}
+
+// newAsk opens a request; the turn waits for its answer.
+func (m *machine) newAsk(u *turn) *ask {
+	a := &ask{id: m.askSeq, turn: u}
+	m.askSeq++
+	u.ask = a
+	m.asks = append(m.asks, a)
+	return a
 }
 
 func (a *ask) request(it *item) (string, map[string]any) {
@@ -97,6 +110,13 @@ func (m *machine) answered(c *conn, p packet) {
 	u := a.turn
 	u.ask = nil
 	m.resolved(a)
+	if a.heard != nil {
+		m.setStatus(u.thread, statusActive)
+		m.usage(u)
+		u.frames = slices.Concat(frames(a.heard(p)), u.frames)
+		m.advance(u)
+		return
+	}
 	switch decisionOf(p) {
 	case "acceptForSession":
 		u.thread.allowed = append(u.thread.allowed, a.step.Command)

@@ -185,8 +185,13 @@ func (c *client) ended() {
 // answer answers a request of the server.
 func (c *client) answer(id int, decision string) {
 	c.t.Helper()
+	c.result(id, fmt.Sprintf(`{"decision":%q}`, decision))
+}
+
+func (c *client) result(id int, result string) {
+	c.t.Helper()
 	c.seen = append(c.seen, "> answer")
-	c.send(fmt.Sprintf(`{"id":%d,"result":{"decision":%q}}`, id, decision))
+	c.send(fmt.Sprintf(`{"id":%d,"result":%s}`, id, result))
 }
 
 // start makes a thread and returns its id.

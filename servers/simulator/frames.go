@@ -34,6 +34,10 @@ func frames(steps []Step) []frame {
 			all = append(all, editFrames(s)...)
 		case Ask:
 			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.ask(u, s) }})
+		case Input:
+			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askInput(u, s) }})
+		case Permit:
+			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askPermit(u, s) }})
 		case Pause:
 			all = append(all, at(s.For, func(*machine, *turn) {}))
 		case Effect:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 func (m *machine) threadList(r asked) *refusal {
@@ -103,8 +104,9 @@ func cursor(to, n int) any {
 	return strconv.Itoa(to)
 }
 
-// turns is a page of a thread's turns, newest first unless asked otherwise.
-func (p page) turns(t *thread) (map[string]any, *refusal) {
+// turns is a page of a thread's turns, newest first unless asked otherwise. Turns that began or ended less
+// than lie ago are shown as the app-server shows them at their edges: interrupted, without an end.
+func (p page) turns(t *thread, lie time.Duration) (map[string]any, *refusal) {
 	all := slices.Clone(t.turns)
 	if p.SortDirection != "asc" {
 		slices.Reverse(all)
@@ -116,7 +118,11 @@ func (p page) turns(t *thread) (map[string]any, *refusal) {
 	view := cmp.Or(p.ItemsView, viewSummary)
 	data := []any{}
 	for _, u := range all[from:to] {
-		data = append(data, u.wire(view))
+		about := u.wire(view)
+		if time.Since(u.started) < lie || time.Since(u.completed) < lie {
+			about["status"], about["completedAt"] = turnInterrupted, nil
+		}
+		data = append(data, about)
 	}
 	return map[string]any{"data": data, "nextCursor": cursor(to, len(all)), "backwardsCursor": nil}, nil
 }
@@ -138,7 +144,7 @@ func (m *machine) turnsList(r asked) *refusal {
 	case len(t.turns) == 0:
 		return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
 	}
-	result, no := p.turns(t)
+	result, no := p.turns(t, m.faults.FalseInterrupt)
 	if no == nil {
 		r.conn.reply(r.id, result)
 	}

@@ -48,20 +48,25 @@ type method func(*machine, asked) *refusal
 
 // methods are those that the simulator knows. Set once.
 var methods = map[string]method{
-	"thread/start":       (*machine).threadStart,
-	"thread/resume":      (*machine).threadResume,
-	"thread/unsubscribe": (*machine).threadUnsubscribe,
-	"thread/list":        (*machine).threadList,
-	"thread/loaded/list": (*machine).threadLoadedList,
-	"thread/read":        (*machine).threadRead,
-	"thread/turns/list":  (*machine).turnsList,
-	"thread/items/list":  (*machine).itemsList,
-	"thread/name/set":    (*machine).threadNameSet,
-	"thread/archive":     (*machine).threadArchive,
-	"thread/unarchive":   (*machine).threadUnarchive,
-	"turn/start":         (*machine).turnStart,
-	"turn/steer":         (*machine).turnSteer,
-	"turn/interrupt":     (*machine).turnInterrupt,
+	"thread/start":        (*machine).threadStart,
+	"thread/resume":       (*machine).threadResume,
+	"thread/fork":         (*machine).threadFork,
+	"thread/queue/add":    (*machine).queueAdd,
+	"thread/queue/list":   (*machine).queueList,
+	"thread/queue/start":  (*machine).queueStart,
+	"thread/queue/delete": (*machine).queueDelete,
+	"thread/unsubscribe":  (*machine).threadUnsubscribe,
+	"thread/list":         (*machine).threadList,
+	"thread/loaded/list":  (*machine).threadLoadedList,
+	"thread/read":         (*machine).threadRead,
+	"thread/turns/list":   (*machine).turnsList,
+	"thread/items/list":   (*machine).itemsList,
+	"thread/name/set":     (*machine).threadNameSet,
+	"thread/archive":      (*machine).threadArchive,
+	"thread/unarchive":    (*machine).threadUnarchive,
+	"turn/start":          (*machine).turnStart,
+	"turn/steer":          (*machine).turnSteer,
+	"turn/interrupt":      (*machine).turnInterrupt,
 }
 
 // handle answers a request of a connection that is still there.
@@ -74,6 +79,9 @@ func (m *machine) handle(r asked) {
 		return
 	}
 	answer, known := methods[r.call]
+	if m.faults.NoQueue && strings.HasPrefix(r.call, "thread/queue/") {
+		known = false
+	}
 	var no *refusal
 	switch {
 	case r.call == "initialize":
@@ -228,6 +236,8 @@ func (m *machine) threadResume(r asked) *refusal {
 		return no
 	case !t.stored || t.ephemeral:
 		return refuse("%s%s", absentStored, t.id)
+	case m.faults.InUse && !t.loaded:
+		return refuse("thread %s already has an active writer", t.id)
 	case t.archived:
 		return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
 	}
@@ -245,7 +255,8 @@ func (m *machine) threadResume(r asked) *refusal {
 }
 
 func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
-	if !t.loaded {
+	fresh := !t.loaded
+	if fresh {
 		t.loaded = true
 		m.setStatus(t, statusIdle)
 	}
@@ -264,7 +275,7 @@ func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
 		})
 	}
 	if pg != nil {
-		if result, no := pg.turns(t); no == nil {
+		if result, no := pg.turns(t, m.faults.FalseInterrupt); no == nil {
 			with["initialTurnsPage"] = result
 		}
 	}
@@ -276,6 +287,9 @@ func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
 	r.conn.reply(r.id, t.settings(with))
 	m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
 	m.replay(t, r.conn)
+	if fresh {
+		m.dequeue(t)
+	}
 }
 
 func (m *machine) threadUnsubscribe(r asked) *refusal {

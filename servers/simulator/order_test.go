@@ -45,7 +45,7 @@ func recorded(t *testing.T, file string, noise ...string) []string {
 			if m.Method == "" {
 				line = "> answer"
 			}
-			begun = begun || m.Method == "turn/start"
+			begun = begun || m.Method == "turn/start" || m.Method == "thread/queue/add"
 		}
 		if begun && m.Error == nil {
 			lines = append(lines, line)
@@ -94,7 +94,7 @@ func recordings() []recording {
 			c.answer(*c.until("item/commandExecution/requestApproval").ID, decision)
 		}
 	}
-	return []recording{
+	return append(wordRecordings(), []recording{
 		{file: "basic.jsonl", script: []Step{Say{Text: "hello 0 hello 1 "}}},
 		{file: "failed.jsonl", script: []Step{Fail{"high demand"}}},
 		{file: "approval-accept.jsonl", script: []Step{touch}, drive: asked("accept")},
@@ -115,6 +115,39 @@ func recordings() []recording {
 				for c.until("item/completed").line() != "< item/completed userMessage" {
 				}
 				c.request("turn/interrupt", `{"threadId":"`+thread+`","turnId":""}`)
+			},
+		},
+	}...)
+}
+
+// wordRecordings are those of questions, queues and words into a running turn.
+func wordRecordings() []recording {
+	return []recording{
+		{
+			file: "input.jsonl", script: []Step{Input{Queries: []Query{{Text: "Which env?"}}, Answered: func(a []string) []Step { return []Step{Say{Text: "thanks "}} }}},
+			drive: func(c *client, thread string) {
+				c.request("turn/start", c.turn(thread, "go"))
+				c.result(*c.until("item/tool/requestUserInput").ID, `{"answers":{"q1":{"answers":["staging"]}}}`)
+			},
+		},
+		{
+			file: "permissions.jsonl", script: []Step{Permit{Network: true, Granted: []Step{Say{Text: "ok "}}}},
+			drive: func(c *client, thread string) {
+				c.request("turn/start", c.turn(thread, "go"))
+				c.result(*c.until("item/permissions/requestApproval").ID, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`)
+			},
+		},
+		{
+			file: "queue-idle.jsonl", script: []Step{Say{Text: "queued "}}, last: "turn/completed",
+			drive: func(c *client, thread string) { c.request("thread/queue/add", c.turn(thread, "go")) },
+		},
+		{
+			file: "queue-busy.jsonl", script: []Step{Say{Text: "w w w w w w ", Every: 100 * time.Millisecond}},
+			drive: func(c *client, thread string) {
+				c.request("turn/start", c.turn(thread, "go"))
+				c.until("item/agentMessage/delta")
+				c.request("thread/queue/add", c.turn(thread, "then"))
+				c.until("turn/completed")
 			},
 		},
 		{

@@ -2,8 +2,8 @@ package simulator
 
 import "time"
 
-// A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Edit], [Ask], [Pause],
-// [Effect], [Drop], [Fail] or [Hang].
+// A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Edit], [Ask], [Input],
+// [Permit], [Pause], [Effect], [Drop], [Fail] or [Hang].
 type Step interface{ step() }
 
 // Think is a reasoning item: its text comes at once and it lasts For.
@@ -57,6 +57,29 @@ type Ask struct {
 	Declined []Step
 }
 
+// Input asks the person for words and waits for them. The turn goes on with Answered, which gets the
+// answers in the order of the questions, "" for each that was not answered. It must return at once.
+type Input struct {
+	Queries  []Query
+	Answered func(answers []string) []Step
+}
+
+// A Query is one question of an [Input].
+type Query struct {
+	Text    string
+	Options []string
+	Secret  bool
+}
+
+// Permit asks for more rights, to the network or to write somewhere, and waits for the answer.
+type Permit struct {
+	Reason  string
+	Network bool
+	Write   []string // paths
+	Granted []Step
+	Refused []Step
+}
+
 // Pause does nothing.
 type Pause struct{ For time.Duration }
 
@@ -77,6 +100,8 @@ func (Say) step()    {}
 func (Run) step()    {}
 func (Edit) step()   {}
 func (Ask) step()    {}
+func (Input) step()  {}
+func (Permit) step() {}
 func (Pause) step()  {}
 func (Effect) step() {}
 func (Drop) step()   {}

@@ -38,6 +38,8 @@ type thread struct {
 	turns                          []*turn
 	turn                           *turn // the one that runs, or nil
 	subscribers                    []*conn
+	queue                          []queued
+	forkedFrom                     string // id of its source, or ""
 	unload                         *timer
 	approval, sandbox              string   // of thread/start, as it is answered
 	allowed                        []string // commands accepted for the session
@@ -124,7 +126,10 @@ func (t *thread) wire(turns []any) map[string]any {
 	if turns == nil {
 		turns = []any{}
 	}
-	var name, git, environments any
+	var name, git, environments, source any
+	if t.forkedFrom != "" {
+		source = t.forkedFrom
+	}
 	if t.name != "" {
 		name = t.name
 	}
@@ -135,7 +140,7 @@ func (t *thread) wire(turns []any) map[string]any {
 		environments = []any{map[string]any{"environmentId": "local", "cwd": t.cwd, "runtimeWorkspaceRoots": []string{t.cwd}}}
 	}
 	return map[string]any{
-		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": nil, "attachedToThreadId": nil,
+		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": source, "attachedToThreadId": nil,
 		"parentThreadId": nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil, "projectId": nil,
 		"historyMode": "paginated", "modelProvider": "simulator", "model": "stand-in", "reasoningEffort": nil,
 		"createdAt": t.created.Unix(), "updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(),

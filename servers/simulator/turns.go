@@ -10,13 +10,14 @@ import (
 // maxInput is how many characters a turn's input may have.
 const maxInput = 1 << 20
 
-// A Start is a turn/start or turn/steer that the machine received.
+// A Start is a turn/start or turn/steer that the machine received, or a queued message that began.
 type Start struct {
 	Thread   string
 	Turn     string // the turn it began or was added to; "" when a fault swallowed it
 	Prompt   string
 	ClientID string // clientUserMessageId
 	Steered  bool   // added to a running turn
+	Queued   bool   // it waited in the queue until now
 	At       time.Time
 }
 
@@ -75,7 +76,8 @@ func (m *machine) turnStart(r asked) *refusal {
 	if in.client != nil {
 		start.ClientID = *in.client
 	}
-	switch m.faults.Start {
+	fault := m.startFault()
+	switch fault {
 	case StartLost:
 		m.starts = append(m.starts, start)
 		r.conn.cut()
@@ -93,7 +95,7 @@ func (m *machine) turnStart(r asked) *refusal {
 	start.Turn = u.id
 	m.starts = append(m.starts, start)
 	answer := func() {
-		if m.faults.Start == StartCut {
+		if fault == StartCut {
 			r.conn.cut()
 			return
 		}
@@ -104,17 +106,22 @@ func (m *machine) turnStart(r asked) *refusal {
 		m.steer(u, in)
 		return nil
 	}
-	if m.faults.Start == StartLate {
+	if fault == StartLate {
 		m.begun(u)
 		answer()
 	} else {
 		answer()
 		m.begun(u)
 	}
+	m.work(u, in)
+	return nil
+}
+
+// work does what a turn that has begun is asked for.
+func (m *machine) work(u *turn, in input) {
 	m.say(u, in)
 	m.plan(u, in, false)
 	m.advance(u)
-	return nil
 }
 
 // begun tells that a turn runs.
@@ -295,6 +302,9 @@ func (m *machine) finish(u *turn, status, fault string) {
 	m.publish(t, "turn/completed", map[string]any{"turn": about})
 	if u.ask != nil {
 		m.resolved(u.ask)
+	}
+	if status == turnCompleted {
+		m.dequeue(t)
 	}
 	m.unloadLater(t)
 }

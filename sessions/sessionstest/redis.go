@@ -17,13 +17,13 @@ type Redis struct {
 	URL  string // Set once
 	Addr string // Set once; host:port
 
-	t   *testing.T
+	t   testing.TB
 	dir string
 	cmd *exec.Cmd // the running process, nil after Kill
 }
 
 // StartRedis starts a redis-server that ends with the test. A missing program fails the test.
-func StartRedis(t *testing.T) *Redis {
+func StartRedis(t testing.TB) *Redis {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// childEnv makes the test binary be Switchboard, with the arguments that follow the first. Its value marks
+// the process and everything that it starts.
+const childEnv = "SWITCHBOARD_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// soak tells whether the long form runs. It scales counts and times; nothing is left out without it.
+func soak() bool { return os.Getenv("SWITCHBOARD_SOAK") != "" }
+
+// scale returns how much of something a proof takes.
+func scale[T any](short, long T) T {
+	if soak() {
+		return long
+	}
+	return short
+}
+
+// A site is where a Switchboard of its own process runs: what it is told, and what it finds again when it
+// starts once more.
+type site struct {
+	t      *testing.T
+	config string // path of the configuration
+	state  string // XDG_STATE_HOME
+	redis  string // URL; "" is the embedded store
+}
+
+// newSite writes the configuration: a voice model, and agent servers by name and address.
+func newSite(t *testing.T, voice, redis string, servers map[string]string) *site {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nservers:\n", voice))
+	for name, at := range servers {
+		if strings.HasPrefix(at, "ws://") {
+			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, url: %q}\n", name, at))
+		} else {
+			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, command: [%s]}\n", name, at))
+		}
+	}
+	return &site{t: t, config: config(t, text.String()), state: t.TempDir(), redis: redis}
+}
+
+// A child is Switchboard as a process of its own.
+type child struct {
+	running
+	cmd  *exec.Cmd
+	mark string
+	out  *syncBuffer
+	done chan struct{} // closed when it has ended
+}
+
+// start starts the process and returns when the page is there. The test's end kills it. On a busy machine
+// the lease of one that was killed can outlast the wait for it; then it is started again, as a supervisor
+// would.
+func (s *site) start() *child {
+	s.t.Helper()
+	for try := 1; ; try++ {
+		c := s.launch()
+		began := false
+		until(s.t, "Switchboard to start", func() bool {
+			lines := strings.Split(strings.TrimSpace(c.out.String()), "\n")
+			link, _, _ := strings.Cut(lines[len(lines)-1], "#")
+			c.base = strings.TrimSuffix(link, "/")
+			began = len(lines) >= 2
+			return began || c.ended()
+		})
+		if began {
+			return c
+		}
+		why := c.logs.tail(2000)
+		if try == 3 || !strings.Contains(why, "in use by another Switchboard") {
+			s.t.Fatalf("Switchboard did not start: %s", why)
+		}
+		s.t.Logf("start %d: %s", try, strings.TrimSpace(why))
+	}
+}
+
+func (s *site) launch() *child {
+	s.t.Helper()
+	c := &child{
+		running: running{t: s.t, logs: &logBuffer{}}, out: &syncBuffer{}, done: make(chan struct{}),
+		mark: fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano()),
+	}
+	args := []string{"--listen", "127.0.0.1:0", "--config", s.config}
+	if s.redis != "" {
+		args = append(args, "--redis", s.redis)
+	}
+	c.cmd = exec.Command(os.Args[0], args...)
+	c.cmd.Env = append(os.Environ(), childEnv+"="+c.mark, "XDG_STATE_HOME="+s.state, ownerKey+"="+testKey)
+	c.cmd.Stdout, c.cmd.Stderr = c.out, c.logs
+	if err := c.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() { // ends with the process
+		_ = c.cmd.Wait()
+		close(c.done)
+	}()
+	c.stop = func() { c.signal(syscall.SIGKILL) }
+	s.t.Cleanup(func() {
+		c.stop()
+		if s.t.Failed() && c.logs.String() != "" {
+			s.t.Logf("log of process %d:\n%s", c.cmd.Process.Pid, c.logs.tail(5000))
+		}
+	})
+	return c
+}
+
+func (c *child) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// signal sends a signal to the process and waits for its end. It returns the exit code, -1 after a kill.
+func (c *child) signal(s syscall.Signal) int {
+	c.t.Helper()
+	if !c.ended() {
+		_ = c.cmd.Process.Signal(s) // it may have ended this moment
+	}
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+		c.t.Errorf("Switchboard did not end %s after %s", patience, s)
+		_ = c.cmd.Process.Kill()
+		<-c.done
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// left lists the processes that the child started and that still run.
+func (c *child) left() []string {
+	found, _ := filepath.Glob("/proc/[0-9]*/environ")
+	var left []string
+	for _, name := range found {
+		env, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(env, []byte(childEnv+"="+c.mark)) {
+			continue // not ours, or gone
+		}
+		if line, err := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline")); err == nil && len(line) > 0 {
+			left = append(left, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return left
+}
+
+// up waits until the servers answer.
+func (c *child) up(names ...string) {
+	c.t.Helper()
+	for _, name := range names {
+		until(c.t, name+" to be up", func() bool {
+			var list struct{ Items []handoff.ServerInfo }
+			c.get("/fleet/servers", &list)
+			for _, s := range list.Items {
+				if s.Name == name && s.Health == handoff.HealthUp {
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// TestChild holds the harness itself: the child is a process, has a state, can be killed and asked to end.
+func TestChild(t *testing.T) {
+	fleet := newFarm(t)
+	s := newSite(t, fleet.voice.URL, "", map[string]string{"bigpc": fleet.at["bigpc"], "stuck": "sleep, '1000'"})
+	c := s.start()
+	c.up("bigpc")
+	until(t, "the child of the child", func() bool { return len(c.left()) == 2 })
+	p := c.call()
+	p.say(work("bigpc", "job 1 takes 0"))
+	p.hear("job 1 is done")
+	if code := c.signal(syscall.SIGKILL); code != -1 {
+		t.Errorf("exit code %d after a kill", code)
+	}
+	c = s.start()
+	c.up("bigpc")
+	if code := c.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d after SIGTERM: %s", code, c.logs.tail(2000))
+	}
+	if left := c.left(); len(left) > 0 {
+		t.Errorf("left running: %q", left)
+	}
+	fleet.check(t)
+}

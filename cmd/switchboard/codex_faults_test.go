@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+)
+
+// A wire is a TCP proxy before an app-server that can be cut, or lose what goes one way.
+type wire struct {
+	url            string
+	noRequests     atomic.Bool // what the client sends is lost
+	noAnswers      atomic.Bool // what the server sends is lost
+	mu             sync.Mutex
+	conns          []net.Conn // Guarded by mu
+	clients        sync.WaitGroup
+	listener       net.Listener
+	upstreamTarget string
+}
+
+func startWire(t *testing.T, target string) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{url: "ws://" + l.Addr().String(), listener: l, upstreamTarget: strings.TrimPrefix(target, "ws://")}
+	w.clients.Go(w.accept)
+	t.Cleanup(func() {
+		_ = l.Close()
+		w.cut()
+		w.clients.Wait()
+	})
+	return w
+}
+
+func (w *wire) accept() {
+	for {
+		client, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", w.upstreamTarget)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		w.mu.Lock()
+		w.conns = append(w.conns, client, server)
+		w.mu.Unlock()
+		w.clients.Go(func() { forward(server, client, &w.noRequests) })
+		w.clients.Go(func() { forward(client, server, &w.noAnswers) })
+	}
+}
+
+func forward(to, from net.Conn, lose *atomic.Bool) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && !lose.Load() {
+			_, _ = to.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cut loses every connection and carries everything again.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+	w.conns = nil
+	w.noRequests.Store(false)
+	w.noAnswers.Store(false)
+}
+
+// attached is a connection with a thread of the real codex.
+type attached struct {
+	handoff.Attached
+	t    *testing.T
+	link *servers.Link
+}
+
+// create makes a thread that ran once, so that it can be resumed.
+func (c *realCodex) create(cfg codex.Config) attached {
+	c.t.Helper()
+	thread := c.thread("the first words")
+	return c.attach(cfg, thread)
+}
+
+func (c *realCodex) attach(cfg codex.Config, thread string) attached {
+	c.t.Helper()
+	link := c.other(cfg)
+	at, err := link.Conn.Attach(c.t.Context(), thread)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return attached{at, c.t, link}
+}
+
+func (a attached) begin(id, prompt string) handoff.TurnID {
+	a.t.Helper()
+	turn, err := a.Agent.Start(a.t.Context(), handoff.Turn{ID: id, Prompt: prompt})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return turn
+}
+
+// speaks follows a turn until its agent has begun to speak.
+func (a attached) speaks(turn handoff.TurnID) {
+	a.t.Helper()
+	for u, err := range a.Agent.Follow(a.t.Context(), turn) {
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if _, words := u.(handoff.Delta); words {
+			return
+		}
+	}
+	a.t.Fatal("the turn ended without a word")
+}
+
+// ended follows a turn to its end and returns the messages that were finished, and the end, which must
+// come once.
+func (a attached) ended(turn handoff.TurnID) (messages []string, end handoff.TurnEnded) {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), patience)
+	defer cancel()
+	ends := 0
+	for u, err := range a.Agent.Follow(ctx, turn) {
+		if err != nil {
+			a.t.Fatalf("following: %v", err)
+		}
+		switch u := u.(type) {
+		case handoff.ItemDone:
+			if u.Item.Kind == handoff.ItemMessage {
+				messages = append(messages, u.Item.Text)
+			}
+		case handoff.TurnEnded:
+			ends, end = ends+1, u
+		}
+	}
+	if ends != 1 {
+		a.t.Errorf("the turn ended %d times", ends)
+	}
+	return messages, end
+}
+
+// answered holds how a turn ended, and that its words came once.
+func (a attached) answered(turn handoff.TurnID, words string) {
+	a.t.Helper()
+	messages, end := a.ended(turn)
+	if end.Status != handoff.TurnCompleted || end.Text != words || !slices.Equal(messages, []string{words}) {
+		a.t.Errorf("messages %q, end %+v, want %q once", messages, end, words)
+	}
+}
+
+// TestRealCodexKilledMidTurnIsInterruptedForGood: after kill -9 and a restart the turn is known as
+// interrupted, soon, and nothing of it is run again.
+func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
+	c := startCodex(t)
+	a := c.create(codex.Config{URL: c.url})
+	turn := a.begin("ours-1", "slow 60")
+	a.speaks(turn)
+	c.kill()
+	<-a.link.Done
+	c.begin()
+	a = c.attach(codex.Config{URL: c.url}, a.Target.Thread)
+	if a.Running != "" || a.Newest != turn {
+		t.Errorf("attached: running %q newest %q, want the turn %s at rest", a.Running, a.Newest, turn)
+	}
+	begin := time.Now()
+	if _, end := a.ended(turn); end.Status != handoff.TurnInterrupted {
+		t.Errorf("it ended with %+v", end)
+	}
+	t.Logf("told after %v", time.Since(begin))
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "slow 60"}) {
+		t.Errorf("the model was asked %q", got)
+	}
+	a.answered(a.begin("ours-2", "go on"), "answer to: go on")
+}
+
+// TestRealCodexCutMidTurnGivesTheFinalOnce: the socket is cut while the agent speaks; whether it has ended
+// before we are back or not, its words come whole and once.
+func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
+	for name, away := range map[string]time.Duration{"back in time": 0, "back too late": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			c := startCodex(t)
+			w := startWire(t, c.url)
+			a := c.create(codex.Config{URL: w.url})
+			turn := a.begin("ours-1", "slow 2")
+			a.speaks(turn)
+			w.cut()
+			<-a.link.Done
+			time.Sleep(away)
+			a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
+			if running := a.Running == turn; running != (away == 0) {
+				t.Errorf("running %q", a.Running)
+			}
+			a.answered(turn, "slow answer to: slow 2")
+		})
+	}
+}
+
+// TestRealCodexSettlesALostStart: the acknowledgement of a start is lost. Whether the turn runs is found
+// out, both ways.
+func TestRealCodexSettlesALostStart(t *testing.T) {
+	for name, runs := range map[string]bool{"it runs": true, "it never arrived": false} {
+		t.Run(name, func(t *testing.T) {
+			c := startCodex(t)
+			w := startWire(t, c.url)
+			a := c.create(codex.Config{URL: w.url})
+			w.noAnswers.Store(runs)
+			w.noRequests.Store(!runs)
+			started := make(chan error, 1)
+			go func() {
+				_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Prompt: "slow 1"})
+				started <- err
+			}()
+			if runs {
+				until(t, "the model to be asked", func() bool { return slices.Contains(c.provider.prompts(), "slow 1") })
+			} else {
+				time.Sleep(100 * time.Millisecond)
+			}
+			w.cut()
+			if err := <-started; err == nil || handoff.AsError(err).Code != handoff.CodeUnknownStart {
+				t.Fatalf("the lost start: %v", err)
+			}
+			before := a.Newest
+			a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
+			turn, err := a.Agent.(handoff.Settler).Settle(t.Context(), before, "ours-1")
+			if err != nil || (turn != "") != runs {
+				t.Fatalf("settled as %q, %v", turn, err)
+			}
+			if runs {
+				a.answered(turn, "slow answer to: slow 1")
+			}
+			if n := strings.Count(strings.Join(c.provider.prompts(), "\n"), "slow 1"); (n == 1) != runs || n > 1 {
+				t.Errorf("the model was asked %d times", n)
+			}
+		})
+	}
+}
+
+// TestRealCodexQueuesAfterARunningTurn: queued work begins by itself, also while nobody is connected, and
+// is found by our id.
+func TestRealCodexQueuesAfterARunningTurn(t *testing.T) {
+	for name, away := range map[string]bool{"listening": false, "from another connection": true} {
+		t.Run(name, func(t *testing.T) {
+			c := startCodex(t)
+			w := startWire(t, c.url)
+			a := c.create(codex.Config{URL: w.url})
+			a.speaks(a.begin("ours-1", "slow 1"))
+			if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: "ours-2", Prompt: "then this"}); err != nil {
+				t.Fatal(err)
+			}
+			if away {
+				w.cut()
+				<-a.link.Done
+				a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
+			}
+			turn, err := a.Agent.(handoff.Awaiter).Await(t.Context(), "ours-2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.answered(turn, "answer to: then this")
+			if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "slow 1", "then this"}) {
+				t.Errorf("the model was asked %q", got)
+			}
+		})
+	}
+}
+
+// TestRealCodexCopiesWhatAnotherProcessHolds: a thread that another codex has open is refused, and its
+// copy runs, also while the thread itself does.
+func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
+	c := startCodex(t)
+	holder := c.create(codex.Config{URL: c.url})
+	turn := holder.begin("desk-1", "slow 3")
+	holder.speaks(turn)
+	second := c.other(codex.Config{Command: []string{codexProgram(t), "app-server"}, Dir: c.work, Env: append(os.Environ(), c.env()...)})
+	_, err := second.Conn.Attach(t.Context(), holder.Target.Thread)
+	if err == nil || handoff.AsError(err).Code != handoff.CodeSessionInUse {
+		t.Errorf("attaching what is held elsewhere: %v", err)
+	}
+	at, err := second.Conn.(servers.Forker).Fork(t.Context(), holder.Target.Thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := attached{at, t, second}
+	if at.Running != "" || at.Target.Thread == holder.Target.Thread || at.Workspace != c.work {
+		t.Errorf("the copy: %+v", at)
+	}
+	clone.answered(clone.begin("ours-1", "in the copy"), "answer to: in the copy")
+	holder.answered(turn, "slow answer to: slow 3")
+}
+
+// TestRealCodexKeepsToTheCeiling: nothing runs in a session that may do more, and a new one gets what is
+// configured.
+func TestRealCodexKeepsToTheCeiling(t *testing.T) {
+	c := startCodex(t)
+	loose := c.other(codex.Config{URL: c.url, Sandbox: "danger-full-access", Approval: "never"})
+	at, err := loose.Conn.Create(t.Context(), c.work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk := attached{at, t, loose}
+	desk.answered(desk.begin("desk-1", "first"), "answer to: first")
+
+	a := c.attach(codex.Config{URL: c.url, Ceiling: "workspace-write"}, at.Target.Thread)
+	_, err = a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Prompt: "not here"})
+	if e := handoff.AsError(err); e.Code != handoff.CodeRefused || !strings.HasPrefix(e.Detail, "ceiling: ") {
+		t.Errorf("above the ceiling: %v", err)
+	}
+	_, err = a.link.Conn.Create(t.Context(), c.work) // the server's own default is stricter
+	if err != nil {
+		t.Errorf("a new session: %v", err)
+	}
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"first"}) {
+		t.Errorf("the model was asked %q", got)
+	}
+}
+
+// TestRealCodexBeginsWhatAnInterruptHeldBack: after an interrupt the server keeps its queue back; awaited
+// work begins nevertheless, once, and what was taken back never does.
+func TestRealCodexBeginsWhatAnInterruptHeldBack(t *testing.T) {
+	c := startCodex(t)
+	a := c.create(codex.Config{URL: c.url})
+	turn := a.begin("ours-1", "slow 60")
+	a.speaks(turn)
+	for _, id := range []string{"ours-2", "ours-3"} {
+		if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: id, Prompt: "then " + id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := a.Agent.(handoff.Unqueuer)
+	if err := back.Unqueue(t.Context(), "ours-2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := back.Unqueue(t.Context(), "ours-2"); err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
+		t.Errorf("taken back twice: %v", err)
+	}
+	if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), turn); err != nil {
+		t.Fatal(err)
+	}
+	if _, end := a.ended(turn); end.Status != handoff.TurnInterrupted {
+		t.Errorf("it ended with %+v", end)
+	}
+	turn, err := a.Agent.(handoff.Awaiter).Await(t.Context(), "ours-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.answered(turn, "answer to: then ours-3")
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "slow 60", "then ours-3"}) {
+		t.Errorf("the model was asked %q", got)
+	}
+}

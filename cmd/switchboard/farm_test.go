@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	machines "switchboard/servers/simulator"
+)
+
+// A farm is all that is around a Switchboard under test: simulated machines and a scripted voice model.
+// It lives in the test, so that what it counted outlives a Switchboard that was killed.
+type farm struct {
+	world *machines.World
+	at    map[string]string // machine -> ws:// address
+	voice *voiceTap
+	taken atomic.Int64 // connections that the machines accepted
+}
+
+// A counted listener counts what it accepts.
+type counted struct {
+	net.Listener
+	taken *atomic.Int64
+}
+
+func (l counted) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.taken.Add(1)
+	}
+	return conn, err
+}
+
+func (f *farm) connections() int64 { return f.taken.Load() }
+
+// newFarm serves the machines and the voice until the test ends.
+//
+// The agents do what a prompt says: "job N takes M" says a remark, works M milliseconds and ends with
+// "job N is done"; "job N hangs" never ends.
+func newFarm(t *testing.T) *farm {
+	t.Helper()
+	f := &farm{world: machines.NewWorld(machines.Config{Script: jobSteps}), at: map[string]string{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	t.Cleanup(func() { cancel(); serving.Wait() })
+	for _, m := range f.world.Machines() {
+		if m.Down {
+			continue
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.at[m.Name] = "ws://" + l.Addr().String()
+		serving.Go(func() {
+			if err := f.world.Serve(ctx, m.Name, counted{l, &f.taken}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	f.voice = newVoiceTap(t, scriptedVoice(t).URL)
+	return f
+}
+
+// jobSteps is what the agents do.
+func jobSteps(p machines.Prompt) []machines.Step {
+	var n, takes int
+	switch {
+	case scans(p.Text, "job %d takes %d", &n, &takes):
+		half := time.Duration(takes) * time.Millisecond / 2
+		return []machines.Step{
+			machines.Pause{For: half}, machines.Say{Text: fmt.Sprintf("I look at number %d.", n)},
+			machines.Pause{For: half}, machines.Say{Text: fmt.Sprintf("All went well.\n\njob %d is done.", n)},
+		}
+	case scans(p.Text, "job %d hangs", &n):
+		return []machines.Step{machines.Hang{}}
+	}
+	return []machines.Step{machines.Say{Text: "That is no job."}}
+}
+
+func scans(text, format string, into ...any) bool {
+	n, err := fmt.Sscanf(text, format, into...)
+	return err == nil && n == len(into) && (!strings.HasSuffix(format, "hangs") || strings.HasSuffix(text, "hangs"))
+}
+
+// work is what a caller says to have work done in a session of its own.
+func work(server, prompt string) string {
+	return fmt.Sprintf(`codex {"server":%q,"thread_id":"new","prompt":%q}`, server, prompt)
+}
+
+// turns counts the turns that the agents began, by prompt.
+func (f *farm) turns() map[string]int {
+	count := map[string]int{}
+	for name := range f.at {
+		for _, s := range f.world.Starts(name) {
+			if s.Turn != "" && !s.Steered {
+				count[s.Prompt]++
+			}
+		}
+	}
+	return count
+}
+
+// check holds what is true at the end, as the far ends count it: no work was begun twice, and no request
+// was answered twice.
+func (f *farm) check(t *testing.T) {
+	t.Helper()
+	for prompt, n := range f.turns() {
+		if n > 1 {
+			t.Errorf("%q was begun %d times", prompt, n)
+		}
+	}
+	for _, r := range f.voice.all() {
+		if len(r.outputs) > 1 {
+			t.Errorf("%s was answered %d times: %q", r.arguments, len(r.outputs), r.outputs)
+		}
+	}
+}
+
+// A voiceTap stands before a voice model and notes what the client never sees: our tool calls and what
+// they were answered.
+type voiceTap struct {
+	URL string // Set once
+
+	mu       sync.Mutex
+	requests []*toolRequest // Guarded by mu: oldest first
+	messages []given        // Guarded by mu: system messages for the model
+	open     int            // Guarded by mu: calls
+}
+
+// given is a text that a voice model got in a call.
+type given struct {
+	call int
+	text string
+}
+
+// A toolRequest is a call of one of our tools and its answers.
+type toolRequest struct {
+	call      int // which connection
+	id        string
+	arguments string
+	outputs   []string
+}
+
+func newVoiceTap(t *testing.T, upstream string) *voiceTap {
+	t.Helper()
+	v := &voiceTap{}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.URL = "ws://" + l.Addr().String() + "/v1/realtime"
+	ctx, cancel := context.WithCancel(context.Background())
+	var calls sync.WaitGroup
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		defer calls.Done()
+		v.serve(ctx, w, r, upstream)
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	t.Cleanup(func() { cancel(); _ = server.Close(); <-done; calls.Wait() })
+	return v
+}
+
+// serve carries one call between its client and the model.
+func (v *voiceTap) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, upstream string) {
+	model, _, err := websocket.DefaultDialer.DialContext(ctx, upstream+"?"+r.URL.RawQuery, nil)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer model.Close()
+	client, err := (&websocket.Upgrader{Subprotocols: []string{"realtime"}}).Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	v.mu.Lock()
+	v.open++
+	call := v.open
+	v.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = model.Close() })
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { defer model.Close(); carry(client, model, func(e tapEvent) { v.sent(call, e) }) })
+	both.Go(func() { defer client.Close(); carry(model, client, func(e tapEvent) { v.received(call, e) }) })
+	both.Wait()
+}
+
+// A tapEvent is an event as far as the tap looks at it.
+type tapEvent struct {
+	Type string
+	Item struct {
+		Type, Role, Name, Arguments, Output, Status string
+		CallID                                      string `json:"call_id"`
+		Content                                     []struct{ Text string }
+	}
+}
+
+// carry passes messages on until one of the two is gone; look sees each before it is passed on.
+func carry(from, to *websocket.Conn, look func(tapEvent)) {
+	for {
+		kind, data, err := from.ReadMessage()
+		if err != nil {
+			return
+		}
+		var e tapEvent
+		if json.Unmarshal(data, &e) == nil {
+			look(e)
+		}
+		if to.WriteMessage(kind, data) != nil {
+			return
+		}
+	}
+}
+
+// received notes what the model does.
+func (v *voiceTap) received(call int, e tapEvent) {
+	if e.Type != "response.output_item.done" || e.Item.Type != "function_call" || e.Item.Status != "completed" {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.requests = append(v.requests, &toolRequest{call: call, id: e.Item.CallID, arguments: e.Item.Arguments})
+}
+
+// sent notes what the model is given.
+func (v *voiceTap) sent(call int, e tapEvent) {
+	if e.Type != "conversation.item.create" {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e.Item.Type == "message" && e.Item.Role == "system" && len(e.Item.Content) > 0 {
+		v.messages = append(v.messages, given{call, e.Item.Content[0].Text})
+	}
+	for _, r := range v.requests {
+		if e.Item.Type == "function_call_output" && r.call == call && r.id == e.Item.CallID {
+			r.outputs = append(r.outputs, e.Item.Output)
+		}
+	}
+}
+
+// all returns the requests so far.
+func (v *voiceTap) all() []toolRequest {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all []toolRequest
+	for _, r := range v.requests {
+		one := *r
+		one.outputs = append([]string(nil), r.outputs...)
+		all = append(all, one)
+	}
+	return all
+}
+
+// answered counts the answers so far.
+func (v *voiceTap) answered() int {
+	n := 0
+	for _, r := range v.all() {
+		n += len(r.outputs)
+	}
+	return n
+}
+
+// calls counts the calls so far.
+func (v *voiceTap) calls() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.open
+}

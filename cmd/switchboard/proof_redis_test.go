@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// TestProofRedisGone: Redis is killed for a while in the middle of work, and comes back with what it knew,
+// or with nothing. Calls and running work go on and everything is told once; meanwhile nothing new is
+// begun, with a reason that is said; afterwards it is, and a restart tells nothing twice.
+func TestProofRedisGone(t *testing.T) {
+	t.Run("kept", func(t *testing.T) { proofRedisGone(t, true) })
+	t.Run("empty", func(t *testing.T) { proofRedisGone(t, false) })
+}
+
+func proofRedisGone(t *testing.T, kept bool) {
+	jobs, calls, gone := scale(20, 100), scale(5, 20), scale(3*time.Second, 30*time.Second)
+	redis := newRedis(t)
+	f := newFarm(t)
+	s := newSite(t, f.voice.URL, redis.url(), f.at)
+	c := s.start()
+	c.up("bigpc", "laptop")
+	w := newShift(t, c, f, calls, 1, "bigpc", "laptop")
+	for len(w.phones) < jobs {
+		w.phones = append(w.phones, w.phones[:calls]...)
+	}
+	w.takes = func(job int) int { // they end before, while and after Redis is away
+		return scale(2000, 15_000) + job*int(2*gone/time.Millisecond)/jobs
+	}
+	for i := range jobs {
+		w.ask(i)
+	}
+	until(t, "all work to run", func() bool { return len(f.turns()) == jobs })
+	w.look() // each time before it may be forgotten: only so many records are kept
+	killed := time.Now()
+	redis.kill()
+	other := c.call()
+	other.say(work("bigpc", "job 9001 takes 0"))
+	var refusal string
+	until(t, "a refusal", func() bool {
+		refusal = f.voice.answer("job 9001 takes 0")
+		return refusal != ""
+	})
+	if !strings.Contains(refusal, `"`+string(handoff.CodeStoreDown)+`"`) {
+		t.Errorf("without Redis a request was answered with %s", refusal)
+	}
+	other.hear("started nothing")
+	refused := time.Since(killed)
+	for time.Since(killed) < gone {
+		w.look()
+		time.Sleep(100 * time.Millisecond)
+	}
+	dir := redis.dir
+	if !kept {
+		dir = t.TempDir()
+	}
+	redis.begin(dir)
+
+	w.run(jobs, 4*gone+time.Minute)
+	w.told()
+	if n := f.turns()["job 9001 takes 0"]; n != 0 {
+		t.Errorf("work was begun %d times without the ledger", n)
+	}
+	other.say(work("laptop", "job 9002 takes 0"))
+	other.hear("job 9002 is done")
+
+	until(t, "everything to be heard to the end", func() bool {
+		return !slices.ContainsFunc(c.handoffs(), func(r record) bool { return r.State != handoff.StatusDelivered })
+	})
+	if code := c.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	c = s.start()
+	c.up("laptop")
+	before := f.voice.calls()
+	c.call().say(work("laptop", "job 9003 takes 300"))
+	until(t, "work after the restart", func() bool { return strings.Contains(f.voice.answer("job 9003 takes 300"), "job 9003 is done") })
+	for _, g := range f.voice.given() {
+		if g.call > before && !strings.Contains(g.text, "9003") {
+			t.Errorf("told again after a restart: %s", g.text)
+		}
+	}
+	f.check(t)
+	t.Logf("%d jobs in %d calls, Redis away for %s: %v; refused after %s", jobs, calls, gone, w.figures(), refused.Round(time.Millisecond))
+}
+
+// answer is what a request for work was answered, "" without an answer.
+func (v *voiceTap) answer(prompt string) string {
+	for _, r := range v.all() {
+		if strings.Contains(r.arguments, fmt.Sprintf("%q", prompt)) && len(r.outputs) > 0 {
+			return r.outputs[0]
+		}
+	}
+	return ""
+}

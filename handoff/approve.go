@@ -1,0 +1,167 @@
+package handoff
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// A claim is an answer to a question that the voice model brought and that is not decided yet.
+type claim struct {
+	id       string
+	req      Request
+	question RecordQuestion
+	claim    Claim
+}
+
+// answerArguments are the arguments of [ToolAnswerAgent].
+type answerArguments struct {
+	Question string `json:"question"`
+	Decision string `json:"decision"`
+	Text     string `json:"text"`
+}
+
+func parseAnswer(raw string) (answerArguments, error) {
+	var a answerArguments
+	if err := parse(raw, &a, "question", "decision", "text"); err != nil {
+		return a, err
+	}
+	a.Question, a.Text = strings.TrimSpace(a.Question), strings.TrimSpace(a.Text)
+	switch Decision(a.Decision) {
+	case "", DecisionAccept, DecisionDecline, DecisionStop:
+	default:
+		return a, Fault(CodeMalformed, "decision must be accept, decline or stop", "")
+	}
+	if (a.Decision == "") == (a.Text == "") {
+		return a, Fault(CodeMalformed, "there must be either a decision or a text", "")
+	}
+	if len(a.Text) > maxWordSize {
+		return a, Fault(CodeTooLarge, "the text", "")
+	}
+	return a, nil
+}
+
+// opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
+func (s *serving) opened(q askedQ) {
+	s.evidence.Open(OpenQuestion{
+		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level,
+		About: AskedAbout(q.question, s.machines(q.shown), questionLead(q)),
+	})
+	s.pace(questionEvent{id: q.shown.ID, work: q.shown.Handoff, text: questionMessage(q)})
+}
+
+// questionClosed takes a question out of the call.
+func (s *serving) questionClosed(id QuestionID) {
+	s.evidence.Closed(id)
+	s.pace(questionClosedEvent{id: id})
+	if len(s.claims) > 0 {
+		s.judge(time.Now())
+	}
+}
+
+// machines are the names by which a reply may mean the machine of a question.
+func (s *serving) machines(q RecordQuestion) []string {
+	names := []string{q.Server}
+	if rec, _ := s.book.find(q.Handoff); rec.Project != "" {
+		names = append(names, rec.Project)
+	}
+	return names
+}
+
+// answerAgent takes what the voice model says the caller answered. It decides nothing by itself.
+func (s *serving) answerAgent(id string, req Request) {
+	args, err := parseAnswer(req.Arguments)
+	if err != nil {
+		s.refuse(id, req, AsError(err))
+		return
+	}
+	q, err := s.book.questionNamed(args.Question)
+	if err != nil {
+		s.refuse(id, req, AsError(err))
+		return
+	}
+	if args.Text != "" {
+		s.reply(id, req, q, args.Text)
+		return
+	}
+	now := time.Now()
+	s.claims = append(s.claims, &claim{id: id, req: req, question: q.shown, claim: Claim{
+		Question: q.shown.ID, Hash: CommandHash(q.question, q.shown.Server), Wants: Decision(args.Decision), Came: now,
+	}})
+	s.judge(now)
+}
+
+// judge rules on the claims that wait, again with everything that is heard.
+func (s *serving) judge(now time.Time) {
+	var until time.Time
+	s.claims = slices.DeleteFunc(s.claims, func(c *claim) bool {
+		v := s.evidence.Judge(c.claim, now)
+		if v.Ruling == RulingWait {
+			if until.IsZero() || v.Until.Before(until) {
+				until = v.Until
+			}
+			return false
+		}
+		s.ruled(c, v)
+		return true
+	})
+	if !until.IsZero() {
+		s.rule.Reset(time.Until(until))
+	}
+}
+
+// ruled carries a ruling out and answers the request.
+func (s *serving) ruled(c *claim, v Verdict) {
+	s.log.Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
+		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
+	switch v.Ruling {
+	case RulingAccept, RulingDecline:
+		decided := decided{decision: v.Decision, by: v.By, tier: v.Tier, transcript: v.Transcript, call: s.id}
+		if !s.r.start(func(ctx context.Context) { s.decide(ctx, c, decided) }) {
+			s.refuse(c.id, c.req, Fault(CodeShutdown, "", ""))
+		}
+	case RulingAskAgain:
+		s.evidence.Announced(c.question.ID, c.id+"-a", time.Now())
+		s.answer(c.id, c.req, askAgainAnswer(c.question, v.Fault), FloorAsk)
+	case RulingLater:
+		s.answer(c.id, c.req, encode(answer{Status: "open", Server: c.question.Server, Say: "It waits.", Note: "The caller asked for time; nothing was decided. Say nothing more of it until they answer."}), FloorUnlessSpoke)
+	default:
+		s.refuse(c.id, c.req, v.Fault)
+	}
+}
+
+// decide gives the decision to the agent and tells the voice model.
+func (s *serving) decide(ctx context.Context, c *claim, d decided) {
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	if err := s.r.decide(ctx, s.caller, c.question.ID, d); err != nil {
+		s.refuse(c.id, c.req, AsError(err))
+		return
+	}
+	s.answer(c.id, c.req, decidedAnswer(c.question, d.decision), FloorUnlessSpoke)
+}
+
+// reply gives the caller's words to an agent that asked in words. They must have said something after they
+// heard the question; what it means is for the agent.
+func (s *serving) reply(id string, req Request, q *openQuestion, words string) {
+	heard := s.book.heardAt(q.shown.ID)
+	if heard.IsZero() || !s.heard.spokeSince(heard) {
+		s.refuse(id, req, Fault(CodeNoConsent, "I heard no answer after the question", ""))
+		return
+	}
+	ok := s.r.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+		defer cancel()
+		if err := s.r.reply(ctx, s.book, q, words); err != nil {
+			s.refuse(id, req, AsError(err))
+			return
+		}
+		s.answer(id, req, encode(answer{Status: "done", Server: q.shown.Server, Say: "I told " + q.shown.Server + "."}), FloorUnlessSpoke)
+	})
+	if !ok {
+		s.refuse(id, req, Fault(CodeShutdown, "", ""))
+	}
+}

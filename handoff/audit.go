@@ -1,0 +1,58 @@
+package handoff
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// How a decision came.
+const (
+	ByVoice  = "voice"
+	ByTyping = "typed"
+	ByTap    = "tap"
+)
+
+// An Auditor keeps decisions for good. A decision that it could not keep is not carried out: Audit is
+// called, and has returned nil, before an accept goes out.
+type Auditor interface {
+	Audit(ctx context.Context, rec AuditRecord) error
+}
+
+// An AuditRecord is one decision. It holds no transcript and no command, only what tells whether one that
+// is shown was the one decided.
+type AuditRecord struct {
+	Who         string     `json:"who"` // the caller
+	Call        string     `json:"call,omitempty"`
+	Server      string     `json:"server"`
+	Thread      string     `json:"thread"`
+	Turn        TurnID     `json:"turn"`
+	Question    QuestionID `json:"question"` // names server, connection and wire request
+	CommandHash string     `json:"command_hash"`
+	Decision    Decision   `json:"decision"`
+	Tier        string     `json:"tier"`
+	By          string     `json:"by"`
+	Transcript  string     `json:"transcript_hash,omitempty"` // [TranscriptHash] of the reply
+	At          time.Time  `json:"at"`
+}
+
+// CommandHash binds a decision to what was asked: the server and turn, and all that describes the act.
+// Two questions that differ in any of it have different hashes.
+func CommandHash(q Question, server string) string {
+	return hash(fmt.Sprintf("%q", []any{server, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes}))
+}
+
+// TranscriptHash is what an audit record keeps of a reply.
+func TranscriptHash(transcript string) string {
+	if transcript == "" {
+		return ""
+	}
+	return hash(transcript)
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

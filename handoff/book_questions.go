@@ -1,0 +1,186 @@
+package handoff
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// askedQ is a question of an agent with what is needed to judge an answer to it.
+type askedQ struct {
+	shown     RecordQuestion
+	question  Question
+	workspace string // of the thread
+	level     string // what may be approved by voice there
+	replies   bool   // the agent takes an answer in words
+}
+
+// openQuestion is a question that waits for the caller, with the agent that asked.
+type openQuestion struct {
+	askedQ            // Set once
+	controls Controls // Set once
+
+	deciding bool      // Guarded by the book's mu: an answer is on its way
+	notified bool      // Guarded by the book's mu: told outside of calls, which happens once
+	heard    time.Time // Guarded by the book's mu: when the caller had heard it; zero before
+}
+
+// ask shows a question and gives it its name.
+func (b *book) ask(q askedQ, controls Controls) askedQ {
+	b.mu.Lock()
+	b.serial++
+	q.shown.Label = "q" + itoa(b.serial)
+	b.questions[q.shown.ID] = &openQuestion{askedQ: q, controls: controls}
+	b.mu.Unlock()
+	shown := q.shown
+	b.feed.publish(PageEvent{Kind: EventQuestion, Handoff: shown.Handoff, Question: &shown})
+	return q
+}
+
+// closeQuestion takes a question away; somebody answered it, or it was withdrawn.
+func (b *book) closeQuestion(id QuestionID) {
+	b.mu.Lock()
+	q := b.questions[id]
+	delete(b.questions, id)
+	b.mu.Unlock()
+	if q != nil {
+		b.feed.publish(PageEvent{Kind: EventClosed, Handoff: q.shown.Handoff, Closed: id})
+	}
+}
+
+// closeQuestions takes away what a work asked and nobody answered yet.
+func (b *book) closeQuestions(id string) []QuestionID {
+	var closed []QuestionID
+	for _, q := range b.questionsOf(id) {
+		b.closeQuestion(q.shown.ID)
+		closed = append(closed, q.shown.ID)
+	}
+	return closed
+}
+
+// questionsOf returns the open questions of a work, oldest first.
+func (b *book) questionsOf(id string) []askedQ {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []askedQ
+	for _, q := range b.questions {
+		if q.shown.Handoff == id {
+			out = append(out, q.askedQ)
+		}
+	}
+	slices.SortFunc(out, func(x, y askedQ) int { return compareQuestions(x.shown, y.shown) })
+	return out
+}
+
+func compareQuestions(x, y RecordQuestion) int {
+	if c := x.Asked.Compare(y.Asked); c != 0 {
+		return c
+	}
+	return strings.Compare(string(x.ID), string(y.ID))
+}
+
+// question returns an open question, or nil.
+func (b *book) question(id QuestionID) *openQuestion {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.questions[id]
+}
+
+// questionNamed finds the question that a name means; without a name, the only one.
+func (b *book) questionNamed(name string) (*openQuestion, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found []*openQuestion
+	var names []string
+	for _, q := range b.questions {
+		names = append(names, q.shown.Label)
+		if name == "" || strings.EqualFold(name, q.shown.Label) || name == string(q.shown.ID) {
+			found = append(found, q)
+		}
+	}
+	slices.Sort(names)
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return nil, &Error{Code: CodeMalformed, Subject: "more than one question is open, name one", Choices: names}
+	case len(names) == 0 || name == "":
+		return nil, Fault(CodeNotPending, "", "")
+	}
+	return nil, &Error{Code: CodeNotPending, Choices: names}
+}
+
+// questionHeard notes that the caller heard a question.
+func (b *book) questionHeard(id QuestionID, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.questions[id]; q != nil {
+		q.heard = at
+	}
+}
+
+// heardAt returns when the caller had heard a question; zero: they did not.
+func (b *book) heardAt(id QuestionID) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.questions[id]; q != nil {
+		return q.heard
+	}
+	return time.Time{}
+}
+
+// notifyQuestion tells whether a question is to be told outside of calls: once.
+func (b *book) notifyQuestion(id QuestionID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.questions[id]
+	if q == nil || q.notified {
+		return false
+	}
+	q.notified = true
+	return true
+}
+
+// reserveQuestion reserves a question for one answer in words.
+func (b *book) reserveQuestion(q *openQuestion) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q.deciding || b.questions[q.shown.ID] != q {
+		return false
+	}
+	q.deciding = true
+	return true
+}
+
+// claimQuestion reserves a question for one answer, so that two taps never send two decisions.
+func (b *book) claimQuestion(id QuestionID, d Decision) (*openQuestion, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.questions[id]
+	if q == nil || q.deciding {
+		return nil, Fault(CodeNotPending, "", "")
+	}
+	if !slices.Contains(q.shown.Decisions, d) {
+		return nil, Fault(CodeMalformed, "this question cannot be answered with "+string(clip(string(d), 40)), "")
+	}
+	q.deciding = true
+	return q, nil
+}
+
+// releaseQuestion opens a question again whose answer could not be given.
+func (b *book) releaseQuestion(q *openQuestion) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q.deciding = false
+}
+
+func (b *book) listQuestions() []RecordQuestion {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]RecordQuestion, 0, len(b.questions))
+	for _, q := range b.questions {
+		out = append(out, q.shown)
+	}
+	slices.SortFunc(out, compareQuestions)
+	return out
+}

@@ -1,0 +1,95 @@
+package handoff
+
+import "strings"
+
+// A phraseKind says what a phrase does in a reply.
+type phraseKind int
+
+const (
+	kindYes   phraseKind = iota // says yes
+	kindFill                    // says nothing: "please", "then"
+	kindHum                     // hesitates: "um"; not at the end
+	kindLead                    // may stand before the yes, and is none: "well", "right"
+	kindTail                    // may follow a yes: its object, thanks
+	kindLink                    // may follow a yes, but not at the end: "on", "the"
+	kindTopic                   // the machine or the act by name, which may also come first: "bigpc, yes"
+	kindCount
+)
+
+// A phrase is a few tokens that stand together.
+type phrase struct {
+	tokens []string
+	joined string // written together
+	kind   phraseKind
+}
+
+func newPhrase(tokens []string, kind phraseKind) phrase {
+	return phrase{tokens, strings.Join(tokens, ""), kind}
+}
+
+// A phrasebook finds phrases by their first token. Set once.
+type phrasebook map[string][]phrase
+
+// at calls take for every phrase that the tokens begin with.
+func (b phrasebook) at(tokens []string, take func(length int, kind phraseKind)) {
+	keys := []string{tokens[0]}
+	if len(tokens) > 1 {
+		keys = append(keys, tokens[0]+tokens[1])
+	}
+	for _, key := range keys {
+		for _, p := range b[key] {
+			if n := spans(tokens, p.joined); n > 0 {
+				take(n, p.kind)
+			}
+		}
+	}
+}
+
+// spans is how many tokens spell a phrase, however its letters are spaced ("in stall", "go a head"), or 0.
+func spans(tokens []string, joined string) int {
+	for n, t := range tokens {
+		rest, ok := strings.CutPrefix(joined, t)
+		if !ok {
+			return 0
+		}
+		if joined = rest; joined == "" {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// tongueWords lists a language's harmless phrases by what they do, separated by commas.
+type tongueWords struct{ yes, fill, hum, lead, tail, link string }
+
+func (w tongueWords) book() phrasebook {
+	b := phrasebook{}
+	for kind, list := range map[phraseKind]string{kindYes: w.yes, kindFill: w.fill, kindHum: w.hum, kindLead: w.lead, kindTail: w.tail, kindLink: w.link} {
+		for _, tokens := range phraseList(list) {
+			b[tokens[0]] = append(b[tokens[0]], newPhrase(tokens, kind))
+		}
+	}
+	return b
+}
+
+// phraseList cuts a list at its commas and folds each phrase as replies are folded.
+func phraseList(lists ...string) [][]string {
+	var out [][]string
+	for _, list := range lists {
+		for entry := range strings.SplitSeq(list, ",") {
+			if tokens := hearWords(entry).tokens; len(tokens) > 0 {
+				out = append(out, tokens)
+			}
+		}
+	}
+	return out
+}
+
+// wordsByFirst is a [phraseList] by first tokens.
+func wordsByFirst(lists ...string) map[string][][]string {
+	out := map[string][][]string{}
+	for _, tokens := range phraseList(lists...) {
+		out[tokens[0]] = append(out[tokens[0]], tokens)
+	}
+	return out
+}

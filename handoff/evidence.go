@@ -1,0 +1,209 @@
+package handoff
+
+import (
+	"slices"
+	"time"
+)
+
+// Bounds of evidence.
+const (
+	// evidenceFresh is how long after a question was heard a reply to it counts, and how long after the
+	// reply began it may be used. Later nobody remembers what the yes was for.
+	evidenceFresh = 2 * time.Minute
+	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
+	transcriptWait = 4 * time.Second
+	// maxAsked is how often a question is heard; then it waits on the page.
+	maxAsked = 2
+	// maxCut is how often it is begun again because the caller spoke into it.
+	maxCut = 2
+	// maxUtterances is how many utterances of the caller are kept; the oldest is of no use any more.
+	maxUtterances = 16
+	// maxEvidence is how many open questions one call can answer; further ones are answered on the page.
+	maxEvidence = 64
+)
+
+// Evidence tells which questions the caller of one call has heard, and what they have said since. A yes
+// counts only when it began after the whole question had been heard, for one question, once.
+//
+// The loop of a call owns it and drives it, in the order of its events:
+//
+//	Open      an agent asks (update [Question]); level is [Attached].VoiceApprovals
+//	Announced an utterance that names act and machine went to the voice model; each time it is asked
+//	Said      every [Said]
+//	Spoke     every [Spoke]
+//	Heard     every [Heard], before anything else is made of it
+//	Closed    [QuestionClosed], or it was answered
+//	Judge     the voice model calls answer_agent, and again while the ruling is [RulingWait]: at the next
+//	          event, and at [Verdict].Until
+//
+// It knows no clock: times come with the events. The zero value is ready.
+type Evidence struct {
+	open  []*askedOf
+	heard []utterance // oldest first
+	due   []time.Time // when the caller began to speak and no transcript has come, oldest first
+}
+
+// askedOf is an open question.
+type askedOf struct {
+	id        QuestionID
+	hash      string
+	about     ConsentQuestion
+	tier      Risk
+	level     string
+	given     string    // the utterance that asks now
+	givenAt   time.Time // when it went to the voice model; zero: not asked yet
+	heardAt   time.Time // when it had been heard to the end; zero: not yet
+	asked     int       // times it was heard
+	cut       int       // times the caller spoke into it
+	mayAccept bool      // the agent offers it
+}
+
+// utterance is what the caller said.
+type utterance struct {
+	Heard
+	used bool // it has decided a question
+}
+
+// An OpenQuestion is a question for [Evidence.Open].
+type OpenQuestion struct {
+	Question  Question
+	Server    string
+	Workspace string          // see [RiskOf]
+	Level     string          // none, low or medium; "" is medium
+	About     ConsentQuestion // see [AskedAbout]; its Text is how we ask
+}
+
+// Open adds a question. One that is known already, or one too many, changes nothing.
+func (e *Evidence) Open(o OpenQuestion) {
+	if e.find(o.Question.ID) != nil || len(e.open) >= maxEvidence {
+		return
+	}
+	e.open = append(e.open, &askedOf{
+		id: o.Question.ID, hash: CommandHash(o.Question, o.Server), about: o.About, tier: RiskOf(o.Question, o.Workspace), level: o.Level,
+		mayAccept: slices.Contains(o.Question.Decisions, DecisionAccept),
+	})
+}
+
+// Announced says that an utterance asks the question. What was said before it no longer counts for it.
+func (e *Evidence) Announced(id QuestionID, utterance string, at time.Time) {
+	if q := e.find(id); q != nil {
+		q.given, q.givenAt, q.heardAt = utterance, at, time.Time{}
+	}
+}
+
+// Said takes that an utterance was heard, or cut by the caller.
+func (e *Evidence) Said(s Said) {
+	for _, q := range e.open {
+		if q.given == "" || q.given != s.ID || !q.heardAt.IsZero() {
+			continue
+		}
+		if s.Cut {
+			q.cut++
+			q.given = ""
+			continue
+		}
+		q.heardAt = s.At
+		q.asked++
+	}
+}
+
+// Spoke takes that the caller began to speak.
+func (e *Evidence) Spoke(s Spoke) {
+	e.due = append(e.due, s.At)
+	if n := len(e.due) - maxUtterances; n > 0 {
+		e.due = slices.Delete(e.due, 0, n)
+	}
+}
+
+// Heard takes what the caller said.
+func (e *Evidence) Heard(h Heard) {
+	if !h.Typed {
+		e.came(h.Began)
+	}
+	if h.Text == "" {
+		return
+	}
+	e.heard = append(e.heard, utterance{Heard: h})
+	if n := len(e.heard) - maxUtterances; n > 0 {
+		e.heard = slices.Delete(e.heard, 0, n)
+	}
+}
+
+// came takes that the transcript of what began then is here: the last of those that are due, as a begin is
+// told once more with its transcript, perhaps a little later.
+func (e *Evidence) came(began time.Time) {
+	for i, at := range slices.Backward(e.due) {
+		if !at.After(began) {
+			e.due = slices.Delete(e.due, i, i+1)
+			return
+		}
+	}
+}
+
+// isDue tells whether the transcript of something that began after a time has not come.
+func (e *Evidence) isDue(after time.Time) bool {
+	return slices.ContainsFunc(e.due, func(at time.Time) bool { return at.After(after) })
+}
+
+// Closed forgets a question.
+func (e *Evidence) Closed(id QuestionID) {
+	e.open = slices.DeleteFunc(e.open, func(q *askedOf) bool { return q.id == id })
+}
+
+func (e *Evidence) find(id QuestionID) *askedOf {
+	for _, q := range e.open {
+		if q.id == id {
+			return q
+		}
+	}
+	return nil
+}
+
+// since returns the utterances that may answer a question, in the order in which they were spoken: they
+// began after it had been heard, soon, and decided nothing yet. Echoes of the question are none.
+func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
+	if q.heardAt.IsZero() {
+		return nil
+	}
+	var out []*utterance
+	for i := range e.heard {
+		u := &e.heard[i]
+		if u.used || !u.Began.After(q.heardAt) || u.Began.Sub(q.heardAt) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
+			continue
+		}
+		if readReply(u.Text, q.about).echo {
+			continue
+		}
+		out = append(out, u)
+	}
+	slices.SortStableFunc(out, func(x, y *utterance) int { return x.Began.Compare(y.Began) })
+	return out
+}
+
+// rivals are the other questions that a reply could be for: asked before it began, not long ago.
+func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
+	var out []*askedOf
+	for _, other := range e.open {
+		if other == q || other.givenAt.IsZero() || !other.givenAt.Before(began) {
+			continue
+		}
+		if other.heardAt.IsZero() || began.Sub(other.heardAt) <= evidenceFresh {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// means tells whether a reply is for this question and for no other one that is open.
+func (e *Evidence) means(q *askedOf, u *utterance, consent Consent) bool {
+	rivals := e.rivals(q, u.Began)
+	if len(rivals) == 0 {
+		return true
+	}
+	if !q.about.NamedIn(u.Text) {
+		return false
+	}
+	return !slices.ContainsFunc(rivals, func(other *askedOf) bool {
+		return other.about.NamedIn(u.Text) && (consent == ConsentNo || ReadConsent(u.Text, other.about) == ConsentYes)
+	})
+}

@@ -1,0 +1,196 @@
+package handoff
+
+import "time"
+
+// A Ruling is what becomes of an answer that the voice model brings.
+type Ruling int
+
+// The rulings.
+const (
+	RulingWait     Ruling = iota // not yet: judge again at the next event and at [Verdict].Until
+	RulingAccept                 // write the audit record, then accept
+	RulingDecline                // decline
+	RulingAskAgain               // announce the question again; nothing was decided
+	RulingLater                  // they asked for time: say nothing, leave it open
+	RulingTap                    // only the page can answer it
+	RulingClosed                 // there is no such question any more
+	rulingCount
+)
+
+var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", "later", "needs a tap", "closed"}
+
+// String returns the ruling as tests and logs name it.
+func (r Ruling) String() string { return rulingNames[r] }
+
+// A Claim is what the voice model says the caller decided.
+type Claim struct {
+	Question QuestionID
+	Hash     string    // [CommandHash] of the question as it is now
+	Wants    Decision  // what the voice model understood; it is never enough by itself
+	Came     time.Time // when the claim came
+}
+
+// A Verdict is the ruling on a claim, with what an audit record needs.
+type Verdict struct {
+	Ruling     Ruling
+	Decision   Decision  // accept, decline or stop, with [RulingAccept] and [RulingDecline]
+	Fault      *Error    // why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
+	Until      time.Time // with [RulingWait]: when it is decided at the latest
+	Tier       Risk
+	By         string // [ByVoice] or [ByTyping], with [RulingAccept] and [RulingDecline]
+	Transcript string // the reply that decided; never logged
+}
+
+// Why a claim is not enough, fit to be said after the phrase of its code.
+const (
+	whyRisky     = "it is too risky to be allowed by voice"
+	whySession   = "allowing it for the whole session cannot be done by voice"
+	whyChanged   = "it changed after I asked"
+	whyTwice     = "I have asked twice"
+	whyNotAccept = "it cannot simply be allowed"
+	whyNotHeard  = "the question had not been heard to its end"
+	whySilent    = "I heard no answer after the question"
+	whySpeaking  = "I did not get all of what was said"
+	whyWhich     = "more than one question is open"
+	whyUnclear   = "the answer was not plain"
+	whyMixed     = "I heard both a yes and a no"
+	whyLater     = "they asked for time"
+)
+
+// VoiceMay tells whether a setting (none, low or medium; "" is medium) lets a question of a tier be
+// allowed by voice. High never is.
+func VoiceMay(level string, tier Risk) bool {
+	switch level {
+	case "", "medium":
+		return tier <= RiskMedium
+	case "low":
+		return tier == RiskLow
+	}
+	return false
+}
+
+// Judge rules on a claim. An accept stands on what the caller said, never on the claim: it says only
+// which question is meant. A decline needs no evidence, as it can do no harm, but a plain yes after it is
+// asked about. What decided once decides nothing again, and after [RulingAskAgain] only what is said
+// after the next [Evidence.Announced] counts.
+func (e *Evidence) Judge(c Claim, now time.Time) Verdict {
+	q := e.find(c.Question)
+	if q == nil {
+		return Verdict{Ruling: RulingClosed, Fault: Fault(CodeNotPending, "", "")}
+	}
+	if c.Wants == DecisionDecline || c.Wants == DecisionStop {
+		return e.judgeDecline(q, c, now)
+	}
+	if why := q.tapOnly(c); why != "" {
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, why, "")}
+	}
+	return e.judgeAccept(q, c, now)
+}
+
+// tapOnly is why a question can only be allowed on the page, or "".
+func (q *askedOf) tapOnly(c Claim) string {
+	switch {
+	case c.Hash != q.hash:
+		return whyChanged
+	case c.Wants == DecisionAcceptForSession:
+		return whySession
+	case !q.mayAccept || c.Wants != DecisionAccept:
+		return whyNotAccept
+	case !VoiceMay(q.level, q.tier):
+		return whyRisky
+	}
+	return ""
+}
+
+func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
+	said := e.since(q, now)
+	comes := q.given != "" // being asked, or heard and the transcript may come
+	if !q.heardAt.IsZero() {
+		comes = len(said) == 0 || e.isDue(q.heardAt)
+	}
+	if due := c.Came.Add(transcriptWait); comes && now.Before(due) {
+		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+	}
+	if q.heardAt.IsZero() {
+		return e.again(q, whyNotHeard)
+	}
+	var last *utterance
+	var final reading
+	yes, no := false, false
+	for _, u := range said {
+		if r := readReply(u.Text, q.about); !r.idle {
+			yes, no = yes || r.consent == ConsentYes, no || r.consent == ConsentNo || r.held
+			last, final = u, r
+		}
+	}
+	switch {
+	case last == nil:
+		return e.again(q, whySilent)
+	case e.isDue(last.Began): // their last word is not known
+		return e.again(q, whySpeaking)
+	case final.held && final.consent != ConsentNo:
+		return e.later(q)
+	case final.consent == ConsentUnclear:
+		return e.again(q, whyUnclear)
+	case !e.means(q, last, final.consent):
+		return e.again(q, whyWhich)
+	case final.consent == ConsentNo:
+		return e.decide(q, last, said, RulingDecline, DecisionDecline)
+	case no:
+		return e.again(q, whyMixed)
+	}
+	return e.decide(q, last, said, RulingAccept, DecisionAccept)
+}
+
+func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
+	said := e.since(q, now)
+	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 || e.isDue(q.heardAt)) {
+		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+	}
+	if len(said) == 0 {
+		return e.decide(q, nil, nil, RulingDecline, c.Wants)
+	}
+	last := said[len(said)-1]
+	switch r := readReply(last.Text, q.about); {
+	case r.consent == ConsentYes:
+		return e.again(q, whyMixed)
+	case r.held && r.consent != ConsentNo:
+		return e.later(q)
+	case !e.means(q, last, ConsentNo):
+		return e.again(q, whyWhich)
+	}
+	return e.decide(q, last, said, RulingDecline, c.Wants)
+}
+
+// decide uses up what was said.
+func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling, d Decision) Verdict {
+	for _, u := range said {
+		u.used = true
+	}
+	v := Verdict{Ruling: r, Decision: d, Tier: q.tier, By: ByVoice}
+	if by != nil {
+		v.Transcript = by.Text
+		if by.Typed {
+			v.By = ByTyping
+		}
+	}
+	e.Closed(q.id)
+	return v
+}
+
+// again lets the question be asked anew, while it has not been asked too often.
+func (e *Evidence) again(q *askedOf, why string) Verdict {
+	q.given, q.heardAt = "", time.Time{}
+	if q.asked >= maxAsked || q.cut > maxCut {
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, whyTwice, why)}
+	}
+	return Verdict{Ruling: RulingAskAgain, Tier: q.tier, Fault: Fault(CodeNoConsent, why, "")}
+}
+
+// later leaves the question as it is: the reply that asked for time decides nothing, and the next one may.
+func (e *Evidence) later(q *askedOf) Verdict {
+	for i := range e.heard {
+		e.heard[i].used = e.heard[i].used || e.heard[i].Began.After(q.heardAt)
+	}
+	return Verdict{Ruling: RulingLater, Tier: q.tier, Fault: Fault(CodeNoConsent, whyLater, "")}
+}

@@ -1,0 +1,97 @@
+package handoff
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// addEntry is what a former life of the router left behind.
+func (w *world) addEntry(words []string) {
+	id, status, target := words[0], Status(words[1]), Target{Server: words[2], Thread: words[3]}
+	e := LedgerEntry{
+		Key: "key-" + id, Caller: ladderCaller, Owner: id, Args: "args", Status: status, Attempt: 1,
+		LedgerFacts: LedgerFacts{ClientID: id, Target: target, Title: w.titles[target.Thread], Prompt: "run the tests"},
+		Accepted:    w.began.Add(-time.Minute),
+	}
+	if words[4] != "-" {
+		e.Turn = TurnID(words[4])
+		w.addTurn(e.Turn, target.Thread, w.plans[target.Thread])
+	}
+	if len(words) > 5 {
+		e.Outcome, e.Spoken, e.Ended = Outcome(words[5]), "It ended before.", w.began
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger[e.Key] = e
+}
+
+// Advance is the ledger's own table over a map.
+func (w *world) Advance(_ context.Context, s LedgerStep) (LedgerEntry, error) {
+	if age := time.Since(w.began); age >= w.forgetful[0] && age < w.forgetful[1] {
+		return LedgerEntry{}, Fault(CodeUnreachable, "the store", "")
+	}
+	w.mu.Lock()
+	e, err := w.ledger[s.Key].Apply(s)
+	if err == nil {
+		w.ledger[s.Key] = e
+	}
+	w.mu.Unlock()
+	id, what := e.ClientID, strings.TrimSpace(string(s.To)+" "+string(s.Set.Outcome))
+	if s.Adopt {
+		what = "adopted"
+	}
+	if err != nil {
+		what += ": " + err.Error()
+	}
+	w.record("store", "ledger "+id, what)
+	return e, err
+}
+
+// OpenAll returns every entry that is not delivered.
+func (w *world) OpenAll(context.Context) ([]LedgerEntry, error) {
+	if age := time.Since(w.began); age >= w.forgetful[0] && age < w.forgetful[1] {
+		return nil, Fault(CodeUnreachable, "the store", "")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var open []LedgerEntry
+	for _, e := range w.ledger {
+		if e.Status != StatusDelivered {
+			open = append(open, e)
+		}
+	}
+	slices.SortFunc(open, func(a, b LedgerEntry) int { return strings.Compare(a.Key, b.Key) })
+	return open, nil
+}
+
+// Open is OpenAll, there is one caller.
+func (w *world) Open(ctx context.Context, _ Caller) ([]LedgerEntry, error) { return w.OpenAll(ctx) }
+
+// Notify records what is told outside of calls.
+func (w *world) Notify(_ context.Context, n Notice) error {
+	w.record("page", "notice", string(n.Kind)+" "+n.Handoff+" "+n.Text)
+	return nil
+}
+
+// Audit records decisions before they are given.
+func (w *world) Audit(_ context.Context, rec AuditRecord) error {
+	if err := w.failure("audit x", "the audit"); err != nil {
+		return err
+	}
+	w.record("agent", "audit", strings.TrimSpace(string(rec.Decision)+" by "+rec.By+" "+rec.Tier))
+	return nil
+}
+
+// inLedger tells how the ledger stands at the end.
+func (w *world) inLedger() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, e := range w.ledger {
+		out = append(out, strings.TrimSpace(e.ClientID+" "+string(e.Status)+" "+string(e.Outcome)))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}

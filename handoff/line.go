@@ -1,0 +1,206 @@
+package handoff
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// dispatchWithin bounds the one write to the store before a start: the caller waits for it.
+const dispatchWithin = time.Second
+
+// lastWrite bounds the last try of what is still to be written when the process ends.
+const lastWrite = 500 * time.Millisecond
+
+// A line is what the ledger is told of one handoff, in order. Only the step before a start is waited for;
+// the others are written behind and repeated until the store is back. A nil line writes nothing.
+type line struct {
+	r      *Router // Set once
+	key    string  // Set once
+	caller Caller  // Set once
+	owner  string  // Set once
+	args   string  // Set once
+
+	mu      sync.Mutex
+	known   bool         // Guarded by mu: there is an entry, or may be one
+	turn    TurnID       // Guarded by mu: as last written
+	closed  bool         // Guarded by mu: the next life of the process goes on with it
+	ended   *LedgerStep  // Guarded by mu: the outcome of what was never dispatched, not written so far
+	pending []LedgerStep // Guarded by mu: not yet written, in order; bounded by the table: five at most
+	writing bool         // Guarded by mu: a job writes them
+}
+
+// newLine returns a line for one handoff, or nil without a ledger.
+func (r *Router) newLine(key string, c Caller, owner, args string) *line {
+	if r.ledger == nil {
+		return nil
+	}
+	return &line{r: r, key: key, caller: c, owner: owner, args: args}
+}
+
+func (l *line) step(to Status, facts LedgerFacts) LedgerStep {
+	return LedgerStep{Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, At: time.Now(), Set: facts}
+}
+
+// dispatch writes that a start is about to be sent. An error means that it must not be.
+func (l *line) dispatch(ctx context.Context, attempt int, facts LedgerFacts) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	l.known = true
+	l.mu.Unlock()
+	s := l.step(StatusDispatching, facts)
+	s.New, s.Attempt = true, attempt
+	ctx, cancel := context.WithTimeout(ctx, dispatchWithin)
+	defer cancel()
+	_, err := l.r.ledger.Advance(ctx, s)
+	return err
+}
+
+// adopt becomes the owner of an entry that a former life of the router left.
+func (l *line) adopt(ctx context.Context) (LedgerEntry, error) {
+	l.mu.Lock()
+	l.known = true
+	l.mu.Unlock()
+	s := l.step("", LedgerFacts{})
+	s.Adopt = true
+	return l.r.ledger.Advance(ctx, s)
+}
+
+// started writes the turn behind.
+func (l *line) started(turn TurnID) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	known := l.turn == turn
+	l.turn = turn
+	l.mu.Unlock()
+	if !known {
+		l.behind(l.step(StatusStarted, LedgerFacts{Turn: turn}))
+	}
+}
+
+// completed writes the outcome behind. Of what was never dispatched nothing is remembered, unless nobody
+// hears it and it is kept.
+func (l *line) completed(facts LedgerFacts) {
+	if l == nil {
+		return
+	}
+	s := l.step(StatusCompleted, facts)
+	l.mu.Lock()
+	known := l.known
+	// A step that did not come through may have written nothing.
+	s.New = facts.Outcome == OutcomeFailed || facts.Outcome == OutcomeCancelled
+	if !known {
+		l.ended = &s
+	}
+	l.mu.Unlock()
+	if known {
+		l.behind(s)
+	}
+}
+
+// keep sees to it that the outcome outlives the process.
+func (l *line) keep() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	s := l.ended
+	l.ended = nil
+	l.mu.Unlock()
+	if s != nil {
+		l.behind(*s)
+	}
+}
+
+// delivered writes behind that the outcome was heard.
+func (l *line) delivered() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	known := l.known
+	l.ended = nil
+	l.mu.Unlock()
+	if known {
+		l.behind(l.step(StatusDelivered, LedgerFacts{}))
+	}
+}
+
+// leave writes no more: the entry stays as it is for the next life of the process.
+func (l *line) leave() {
+	if l != nil {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+	}
+}
+
+// behind adds a step to what is written in the background.
+func (l *line) behind(s LedgerStep) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	l.known = true
+	l.pending = append(l.pending, s)
+	begin := !l.writing
+	l.writing = true
+	l.mu.Unlock()
+	if begin && !l.r.start(l.write) { // the process ends: one short try
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.write(ended)
+	}
+}
+
+// write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
+// rest: the next life finds the entry as it was.
+func (l *line) write(ctx context.Context) {
+	for try := 0; ; {
+		l.mu.Lock()
+		if len(l.pending) == 0 {
+			l.writing = false
+			l.mu.Unlock()
+			return
+		}
+		s := l.pending[0]
+		l.mu.Unlock()
+		err := l.once(ctx, s)
+		switch {
+		case err != nil && retried(err) && ctx.Err() == nil:
+			l.r.pause(ctx, try)
+			try++
+			continue
+		case err != nil && retried(err):
+			l.r.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
+			return
+		case err != nil:
+			l.r.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
+		}
+		try = 0
+		l.mu.Lock()
+		l.pending = l.pending[1:]
+		l.mu.Unlock()
+	}
+}
+
+func (l *line) once(ctx context.Context, s LedgerStep) error {
+	limit := storeTimeout
+	if ctx.Err() != nil {
+		limit = lastWrite
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	_, err := l.r.ledger.Advance(ctx, s)
+	return err
+}
+
+// retried tells whether the store may take the step later.
+func retried(err error) bool { return AsError(err).Code == CodeUnreachable }

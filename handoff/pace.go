@@ -1,0 +1,62 @@
+package handoff
+
+import "time"
+
+// pace gives the schedule an event and does what it says.
+func (s *serving) pace(e scheduleEvent) {
+	for _, x := range s.schedule.step(time.Now(), e) {
+		s.effect(x)
+	}
+}
+
+func (s *serving) effect(x scheduleEffect) {
+	switch x.act {
+	case doNote:
+		s.call.say(Utterance{ID: x.id, Text: x.text})
+	case doSay:
+		if x.question != "" {
+			s.evidence.Announced(x.question, x.id, time.Now())
+		}
+		s.call.say(Utterance{ID: x.id, Text: x.text, Floor: FloorAsk})
+	case doAnswer:
+		for _, id := range x.works {
+			if w := s.works[id]; w != nil {
+				w.order(order{fact: FactAnswerDue})
+			}
+		}
+	case doGiven:
+		s.r.delivered(s.book, x.works...)
+		if x.question != "" {
+			s.book.questionHeard(x.question, x.at)
+		}
+	case doKeep:
+		for _, id := range x.works {
+			s.r.keep(s.caller, s.book, id)
+		}
+	case doDrop:
+		s.r.droppedRemarks.Add(uint64(x.count))
+	case doWake:
+		s.wake.Reset(time.Until(x.at))
+	}
+}
+
+// delivered marks records whose outcome was heard.
+func (r *Router) delivered(b *book, ids ...string) {
+	for _, id := range ids {
+		if b.delivered(id) {
+			b.lineOf(id).delivered()
+		}
+	}
+}
+
+// keep holds an outcome that nobody heard for the next call; if another call of the caller is open, that
+// is now.
+func (r *Router) keep(c Caller, b *book, id string) {
+	b.keep(id)
+	b.lineOf(id).keep()
+	if live := b.live(); live != nil && live.post(func(s *serving) { s.welcomeBack() }) {
+		return
+	}
+	rec, _ := b.find(id)
+	r.notify(Notice{Caller: c, Kind: NoticeOutcome, Handoff: id, Server: rec.Server, Title: rec.Title, Text: rec.Spoken})
+}

@@ -1,0 +1,322 @@
+package handoff
+
+// Step takes a fact and returns the next state and what to do, in order. Facts that cannot matter any
+// more change nothing.
+func (s State) Step(f Fact) (State, []Action) {
+	if s.Phase == PhaseEnded {
+		return s, nil
+	}
+	switch f {
+	case FactAnswerDue:
+		return s.answerEarly()
+	case FactCallEnded:
+		next, acts := s.answerEarly()
+		next.Alone = true
+		return next, acts
+	case FactCallBack:
+		s.Alone = false
+		return s, nil
+	case FactStop:
+		return s.stop()
+	case FactShutdown:
+		return s.shutdown()
+	}
+	switch s.Phase {
+	case PhaseResolving:
+		return s.resolving(f)
+	case PhaseJoining:
+		return s.joining(f)
+	case PhaseAttaching, PhaseWaiting:
+		return s.attaching(f)
+	case PhaseStarting:
+		return s.starting(f)
+	case PhaseSteering:
+		return s.steering(f)
+	case PhaseQueueing, PhaseQueued:
+		return s.queued(f)
+	case PhaseSettling:
+		return s.settling(f)
+	case PhaseRejoining:
+		return s.rejoining(f)
+	default:
+		return s.running(f)
+	}
+}
+
+func (s State) resolving(f Fact) (State, []Action) {
+	switch f {
+	case FactResolvedThread, FactResolvedSticky:
+		s.Phase, s.Sticky = PhaseAttaching, f == FactResolvedSticky
+		return s, []Action{ActAttach}
+	case FactResolvedNew:
+		s.Phase = PhaseAttaching
+		return s, []Action{ActCreate}
+	case FactResolvedCopy:
+		s.Phase = PhaseAttaching
+		return s, []Action{ActCopy}
+	case FactResolvedTaken:
+		s.Phase = PhaseJoining
+		return s, []Action{ActJoin}
+	case FactUnresolved:
+		return s.end(OutcomeFailed)
+	}
+	return s, nil
+}
+
+// joining: the words go into our own running turn, or wait until nobody of ours uses the thread.
+func (s State) joining(f Fact) (State, []Action) {
+	switch f {
+	case FactLaneRuns:
+		s.Phase = PhaseSteering
+		return s, []Action{ActSteer}
+	case FactQueued:
+		return s.waits()
+	case FactLaneFree: // what is sticky may have changed meanwhile
+		s.Phase = PhaseResolving
+		return s, []Action{ActResolve}
+	}
+	return s, nil
+}
+
+// steering: refused words were certainly not taken, so they may be given again.
+func (s State) steering(f Fact) (State, []Action) {
+	switch f {
+	case FactSteered:
+		return s.end(OutcomeResult)
+	case FactSteerRefused:
+		if s.Stopping {
+			return s.end(OutcomeCancelled)
+		}
+		s.Phase = PhaseJoining
+		return s, []Action{ActJoin}
+	case FactStartRefused:
+		return s.end(OutcomeFailed)
+	case FactSteerUnknown:
+		return s.end(OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) attaching(f Fact) (State, []Action) {
+	switch f {
+	case FactAttached:
+		s.Phase = PhaseStarting
+		return s, []Action{ActStart}
+	case FactAttachedBusy:
+		return s.await()
+	case FactAttachedQueue:
+		s.Phase = PhaseQueueing
+		return s, []Action{ActQueue}
+	case FactTurnOver:
+		if s.Phase == PhaseWaiting {
+			return s, []Action{ActAttach} // still waiting: the next turn may be somebody else's too
+		}
+	case FactThreadGone:
+		if s.Sticky { // nobody named it, so a fresh thread is what they would want; the answer says so
+			s.Phase, s.Sticky, s.Replaced = PhaseAttaching, false, true
+			return s, []Action{ActForget, ActCreate}
+		}
+		return s.end(OutcomeFailed)
+	case FactAttachFailed:
+		return s.end(OutcomeFailed)
+	}
+	return s, nil
+}
+
+func (s State) starting(f Fact) (State, []Action) {
+	switch f {
+	case FactStarted:
+		return s.started()
+	case FactMerged:
+		tell := s.Answered && !s.Alone
+		next, acts := s.started()
+		if tell {
+			acts = append(acts, ActTellMerged)
+		}
+		return next, acts
+	case FactStartBusy:
+		if s.Stopping {
+			return s.end(OutcomeCancelled)
+		}
+		return s.await()
+	case FactStartRefused:
+		return s.end(OutcomeFailed)
+	case FactStartUnknown:
+		s.Phase = PhaseSettling
+		return s, []Action{ActSettle}
+	}
+	return s, nil
+}
+
+// await waits for the turn of somebody else, and says so once.
+func (s State) await() (State, []Action) {
+	told := s.Phase == PhaseWaiting
+	s.Phase = PhaseWaiting
+	if told {
+		return s, []Action{ActAwait}
+	}
+	next, acts := s.waits()
+	return next, append(acts, ActAwait)
+}
+
+// queued: words in the server's queue begin by themselves; they are never given a second time.
+func (s State) queued(f Fact) (State, []Action) {
+	switch f {
+	case FactNoQueue:
+		if s.Stopping {
+			return s.end(OutcomeCancelled)
+		}
+		return s.await()
+	case FactInLine:
+		s.Phase = PhaseQueued
+		next, acts := s.waits()
+		return next, append(acts, ActAwaitQueued)
+	case FactStartRefused:
+		return s.end(OutcomeFailed)
+	case FactAdopted:
+		return s.started()
+	case FactOutOfLine:
+		return s.end(OutcomeCancelled)
+	case FactUnsettled:
+		return s.end(OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) started() (State, []Action) {
+	s.Phase = PhaseRunning
+	acts := []Action{ActRemember, ActFollow}
+	if s.Stopping {
+		acts = append(acts, ActInterrupt)
+	}
+	return s, acts
+}
+
+// settling: a start is sent again only when it certainly never ran, only once, and only by the process
+// that sent it.
+func (s State) settling(f Fact) (State, []Action) {
+	switch f {
+	case FactAdopted:
+		return s.started()
+	case FactNeverRan:
+		switch {
+		case s.Inherited:
+			return s.end(OutcomeUnknown)
+		case s.Stopping:
+			return s.end(OutcomeCancelled)
+		case s.Again:
+			return s.end(OutcomeFailed)
+		}
+		s.Phase, s.Again = PhaseStarting, true
+		return s, []Action{ActStart}
+	case FactUnsettled:
+		return s.end(OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) running(f Fact) (State, []Action) {
+	switch f {
+	case FactSeen:
+		s.Seen = true
+	case FactUnseen:
+		if !s.Seen {
+			s.Phase = PhaseSettling
+			return s, []Action{ActSettle}
+		}
+	case FactSilent:
+		if !s.Silent && !s.Alone {
+			s.Silent = true
+			return s, []Action{ActTellSilent}
+		}
+	case FactAgentGone:
+		if !s.Seen { // acknowledged, but it may never have run
+			s.Phase = PhaseSettling
+			return s, []Action{ActSettle}
+		}
+		s.Phase = PhaseRejoining
+		return s, []Action{ActRejoin}
+	}
+	return s.ending(f)
+}
+
+func (s State) rejoining(f Fact) (State, []Action) {
+	switch f {
+	case FactRejoined:
+		s.Phase = PhaseRunning
+		acts := []Action{ActFollow}
+		if s.Stopping {
+			acts = append(acts, ActInterrupt)
+		}
+		return s, acts
+	case FactRejoinFailed, FactThreadGone:
+		return s.end(OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) ending(f Fact) (State, []Action) {
+	switch f {
+	case FactTurnCompleted:
+		return s.end(OutcomeResult)
+	case FactTurnFailed:
+		return s.end(OutcomeFailed)
+	case FactTurnInterrupted:
+		return s.end(OutcomeInterrupted)
+	}
+	return s, nil
+}
+
+// stop before the start cancels; with the start on its way, or the agent out of reach, it waits, because
+// only an acknowledged turn that can be reached can be stopped.
+func (s State) stop() (State, []Action) {
+	switch s.Phase {
+	case PhaseStarting, PhaseSteering, PhaseQueueing, PhaseQueued, PhaseSettling, PhaseRejoining:
+		s.Stopping = true
+		return s, nil
+	case PhaseRunning:
+		s.Stopping = true // lost and found again, it is still to be stopped
+		return s, []Action{ActInterrupt}
+	default:
+		return s.end(OutcomeCancelled)
+	}
+}
+
+func (s State) shutdown() (State, []Action) {
+	if s.Phase < PhaseStarting {
+		return s.end(OutcomeCancelled)
+	}
+	return s.end(OutcomeUnknown) // the work goes on where it runs; we only stop watching
+}
+
+func (s State) answerEarly() (State, []Action) {
+	if s.Answered {
+		return s, nil
+	}
+	s.Answered = true
+	return s, []Action{ActAnswerEarly}
+}
+
+// waits tells that the words wait: as the answer, or after it as a message.
+func (s State) waits() (State, []Action) {
+	if s.Answered {
+		if s.Alone {
+			return s, nil
+		}
+		return s, []Action{ActTellWaiting}
+	}
+	return s.answerEarly()
+}
+
+func (s State) end(o Outcome) (State, []Action) {
+	s.Phase, s.Outcome = PhaseEnded, o
+	switch {
+	case !s.Answered:
+		s.Answered = true
+		return s, []Action{ActAnswerOutcome}
+	case s.Alone:
+		return s, []Action{ActKeepOutcome}
+	default:
+		return s, []Action{ActTellOutcome}
+	}
+}

@@ -1,0 +1,93 @@
+package handoff
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// revive takes up what a former life of the router left: work that ran or may run is looked for and
+// watched, outcomes that nobody heard are told. Nothing is ever started by it.
+func (r *Router) revive(ctx context.Context) {
+	for try := 0; ; try++ {
+		entries, err := r.openEntries(ctx)
+		if err == nil {
+			for _, e := range entries {
+				r.reviveOne(ctx, e)
+			}
+			return
+		}
+		if try == 0 {
+			r.log.Warn("the ledger cannot be read yet", zap.Error(err))
+		}
+		if !r.pause(ctx, try) {
+			return
+		}
+	}
+}
+
+func (r *Router) openEntries(ctx context.Context) ([]LedgerEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return r.ledger.OpenAll(ctx)
+}
+
+func (r *Router) reviveOne(ctx context.Context, e LedgerEntry) {
+	l := r.newLine(e.Key, e.Caller, r.nextID(), e.Args)
+	for try := 0; ; try++ {
+		limited, cancel := context.WithTimeout(ctx, storeTimeout)
+		adopted, err := l.adopt(limited)
+		cancel()
+		switch {
+		case err == nil:
+			r.takeOver(adopted, l)
+			return
+		case !retried(err):
+			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
+			return
+		case !r.pause(ctx, try):
+			return
+		}
+	}
+}
+
+// takeOver puts an entry into the book of its caller, and work that is not over under way again.
+func (r *Router) takeOver(e LedgerEntry, l *line) {
+	b := r.book(e.Caller)
+	id := e.ClientID
+	if id == "" { // it never came to a start
+		id = r.nextID()
+	}
+	rec := Record{
+		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
+		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted,
+	}
+	if e.Status == StatusCompleted {
+		rec.EndedAt = new(e.Ended)
+		if e.Code != "" {
+			rec.Error = recordError(Fault(e.Code, e.Target.Server, ""))
+		}
+		b.open(rec, nil)
+		b.ended(id)
+		b.setLine(id, l)
+		b.keep(id)
+		if live := b.live(); live != nil {
+			live.post(func(s *serving) { s.welcomeBack() })
+		}
+		return
+	}
+	w := r.newWork(id, e.Caller, b, endedCall())
+	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
+	w.args = codexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
+	w.state = State{Phase: PhaseSettling, Answered: true, Alone: true, Inherited: true}
+	if e.Turn != "" {
+		w.state.Phase, w.state.Seen = PhaseRejoining, true
+	}
+	b.open(rec, w)
+	b.orphan(id)
+	if live := b.live(); live != nil {
+		live.post(func(s *serving) { s.adopt(w) })
+	}
+	r.start(w.run)
+}

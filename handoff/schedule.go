@@ -1,0 +1,397 @@
+package handoff
+
+import (
+	"slices"
+	"time"
+)
+
+// Times of the schedule.
+const (
+	// deadAir is how long after the caller's sentence an open request may be followed by nothing: what is
+	// asked then is heard within two seconds.
+	deadAir = 1400 * time.Millisecond
+	// silentCall is how soon a response that only called a function is over; one that ends later spoke.
+	silentCall = 300 * time.Millisecond
+	// settle is how long both sides have been quiet before something is said that nobody asked for.
+	settle = time.Second
+	// speakableGap lies between two speakable things; with settle it keeps silence below ten seconds.
+	speakableGap = 8 * time.Second
+	// staleAfter is how long a remark is news.
+	staleAfter = 20 * time.Second
+	// urgentHold bounds how long a question or an outcome waits here for quiet, so that several become
+	// one; then the floor waits with it.
+	urgentHold = 3 * time.Second
+	// askAgain is when a question is repeated.
+	askAgain = time.Minute
+	// questionRest leaves the caller time to answer before anything speakable is said.
+	questionRest = 10 * time.Second
+	// flightWait is how long something speakable may be on its way before it counts as lost.
+	flightWait = 30 * time.Second
+	// finalAgain is when an outcome that nobody confirmed is said again.
+	finalAgain = time.Minute
+	// beatTogether lets a sign of life that is nearly due ride on another.
+	beatTogether = 10 * time.Second
+)
+
+// beatTimes is the age of a work at its signs of life; then one every beatEvery. Set once.
+var beatTimes = [...]time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute}
+
+const beatEvery = 10 * time.Minute
+
+// Bounds of the schedule.
+const (
+	maxPaced         = 64   // works; when full a new one is not paced, its outcome is told nevertheless
+	maxLookups       = 64   // open lookups; when full a new one gets no filler
+	maxOpenQuestions = 64   // when full a new one stands on the page only
+	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
+	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
+	maxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
+	maxFlights       = 64   // said and not confirmed; when full the oldest goes; an outcome is kept for the next call
+	maxUnheard       = 1024 // outcomes kept so; more than anybody asks for in one call, more are given up
+	maxTellings      = 2    // an outcome, a question: never more often
+	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of life of the caller goes on
+)
+
+// scheduleCounts is what happened in a call so far.
+type scheduleCounts struct {
+	notes, remarks, beats, fillers, questions, finals int // given
+	stale, cut, lost, overflow                        int // dropped; interrupted; never confirmed; refused by a bound
+}
+
+// A schedule decides what one call says of its works, and when. It proposes; the floor decides at the
+// moment of sending. It is pure: what happens comes in as events, time too; what is to be done comes out
+// as effects. It is owned by the loop that serves the call:
+//
+//	s := newSchedule(level)
+//	for each event of the voice, and each event of a work of this call:
+//	    for _, x := range s.step(time.Now(), e) { … } // in order, before the next step
+//
+// What to give it. Every event of the voice, as it came. Of a codex request: beganEvent when it is
+// accepted (again when the names are resolved), answeredEvent when its early answer went out, doingEvent
+// for [ItemStarted], remarkEvent for a message that is certainly not the last, questionEvent and
+// questionClosedEvent, and at the end either outcomeEvent (a message is due) or gaveEvent (the outcome was
+// the answer, or a summary of the router's own). Of any other request: lookupEvent and answeredEvent. A
+// steered or queued request sends concernedEvent for the work it reached. Works adopted from an earlier
+// call begin with answered set.
+//
+// What to do with the effects. doNote and doSay are utterances; their ids (s1, s2, …) are unique in the
+// call, so the router's own must differ. doAnswer means FactAnswerDue for those works: the answer asks
+// for the floor only unless the response spoke, so nothing is doubled. doGiven with works means
+// "delivered" in the ledger; with a question it is the moment the question had been heard. doKeep means
+// the outbox: it comes at [CallEnded] and for every outcome that is given later.
+// doWake replaces the one timer of the call; its wakeEvent may come late or once too often. Everything
+// else the schedule says was confirmed or will be kept: the router needs no account of its own of
+// outcomes that are on their way.
+type schedule struct {
+	level     SpeechLevel
+	works     []*pacedWork // oldest first
+	lookups   []*lookup
+	questions []*askedQuestion
+	finals    []heldFinal // wait for quiet
+	flights   []*flight   // given, not confirmed, oldest first
+	unheard   []string    // works whose outcome had to make room: nobody confirmed it
+	quiet     bool        // both sides; a call begins quiet
+	since     time.Time   // quiet began
+	epoch     int         // the caller's utterances so far
+	sentence  time.Time   // when their last one was known to be over; zero while they speak
+	spoke     time.Time   // the last speakable thing was said
+	asked     time.Time   // the last question was said
+	lost      int         // speakable things in a row that nobody confirmed
+	over      bool        // the call has ended
+	serial    int
+	wake      time.Time // as last told
+	counts    scheduleCounts
+
+	now time.Time        // of the step that runs
+	out []scheduleEffect // of the step that runs
+}
+
+// A pacedWork is what the schedule knows of a work.
+type pacedWork struct {
+	id, server, title string
+	began             time.Time
+	answered          bool
+	due               time.Time // when its answer must go out; zero once asked for
+	beats             int       // signs of life so far
+	beatAt            time.Time // the next one
+	doing             string    // what it does, in words
+	newDoing          bool      // that was not said yet
+	early             []string  // remarks from before the answer
+	remarks           []heldRemark
+	notes             int
+	concerned         int // epoch in which the caller's words were about it
+}
+
+type heldRemark struct {
+	text  string // fit to be said
+	whole string // for a note; "" once noted
+	at    time.Time
+	epoch int
+}
+
+// A lookup is an open request that is no work.
+type lookup struct {
+	id, server string
+	opened     time.Time
+	due        time.Time // for the filler
+	spoke      bool      // something was heard meanwhile
+}
+
+type askedQuestion struct {
+	id     QuestionID
+	work   string
+	text   string
+	opened time.Time
+	times  int       // announced
+	at     time.Time // last announced or heard
+}
+
+type heldFinal struct {
+	rec   Record
+	fault *Error
+	at    time.Time
+}
+
+// A flight is something said that the voice has not confirmed.
+type flight struct {
+	ids      []string // of its utterances, the newest last
+	class    speechClass
+	works    []string
+	question QuestionID
+	text     string
+	at       time.Time // last said
+	cut      bool      // nothing of it was heard
+}
+
+func newSchedule(level SpeechLevel) *schedule { return &schedule{level: level, quiet: true} }
+
+// step takes an event and returns what is to be done. The result is valid until the next step.
+func (s *schedule) step(now time.Time, e scheduleEvent) []scheduleEffect {
+	s.out, s.now = s.out[:0], now
+	if s.over {
+		s.late(e)
+		return s.out
+	}
+	switch e := e.(type) {
+	case Spoke:
+		s.heardCaller()
+		s.setQuiet(false)
+		s.sentence = time.Time{}
+	case Heard:
+		if e.Typed {
+			s.heardCaller()
+		}
+		s.sentence = now
+	case Quiet:
+		s.setQuiet(e.On)
+	case Said:
+		s.said(e)
+	case CallEnded:
+		s.end()
+		return s.out
+	case levelEvent:
+		s.level = e.level
+	case gaveEvent:
+		s.gave(e)
+	case outcomeEvent:
+		s.outcome(e)
+	case questionEvent:
+		s.question(e)
+	case questionClosedEvent:
+		s.closeQuestion(e.id)
+	case lookupEvent:
+		s.lookup(e)
+	case answeredEvent:
+		s.answered(e.id)
+	case beganEvent:
+		s.began(e)
+	default:
+		s.progress(e)
+	}
+	s.decide()
+	return s.out
+}
+
+// progress takes what a running work reports.
+func (s *schedule) progress(e scheduleEvent) {
+	switch e := e.(type) {
+	case doingEvent:
+		if w := s.work(e.id); w != nil {
+			if words := doingWords(e.kind, e.text); words != "" && words != w.doing {
+				w.doing, w.newDoing = words, true
+			}
+		}
+	case remarkEvent:
+		s.remark(e)
+	case concernedEvent:
+		if w := s.work(e.id); w != nil {
+			w.concerned = s.epoch
+		}
+	}
+}
+
+// heardCaller notes that the caller turned to something: what waited may no longer matter, and somebody
+// is there.
+func (s *schedule) heardCaller() {
+	s.epoch++
+	s.lost = 0
+	for _, l := range s.lookups {
+		l.spoke = true
+	}
+}
+
+func (s *schedule) setQuiet(on bool) {
+	if on == s.quiet {
+		return
+	}
+	s.quiet = on
+	if on {
+		s.since = s.now
+	}
+	for _, l := range s.lookups { // the model spoke: now, or in the response that held the request
+		l.spoke = l.spoke || !on || s.now.Sub(l.opened) > silentCall
+	}
+}
+
+func (s *schedule) began(e beganEvent) {
+	if w := s.work(e.id); w != nil {
+		w.server, w.title = e.server, e.title
+		return
+	}
+	if len(s.works) >= maxPaced {
+		s.counts.overflow++
+		return
+	}
+	w := &pacedWork{id: e.id, server: e.server, title: e.title, began: s.now, answered: e.answered, beatAt: s.now.Add(beatTimes[0]), concerned: s.epoch}
+	if !e.answered {
+		w.due = s.due()
+	}
+	s.works = append(s.works, w)
+}
+
+// due is when a request that opens now must be followed by something.
+func (s *schedule) due() time.Time {
+	if s.now.Sub(s.sentence) > deadAir { // it was never told, or the model talked first
+		return s.now.Add(deadAir)
+	}
+	return s.sentence.Add(deadAir)
+}
+
+func (s *schedule) lookup(e lookupEvent) {
+	if len(s.lookups) >= maxLookups {
+		s.counts.overflow++
+		return
+	}
+	s.lookups = append(s.lookups, &lookup{id: e.id, server: e.server, opened: s.now, due: s.due()})
+}
+
+// answered closes a request. What the agent said before is context now: the answer came first.
+func (s *schedule) answered(id string) {
+	s.lookups = slices.DeleteFunc(s.lookups, func(l *lookup) bool { return l.id == id })
+	w := s.work(id)
+	if w == nil || w.answered {
+		return
+	}
+	w.answered, w.due = true, time.Time{}
+	for _, text := range w.early {
+		s.note(w, text)
+	}
+	w.early = nil
+}
+
+func (s *schedule) remark(e remarkEvent) {
+	w := s.work(e.id)
+	if w == nil || e.text == "" {
+		return
+	}
+	if !w.answered {
+		if len(w.early) >= maxHeldRemarks {
+			w.early = w.early[1:]
+			s.counts.overflow++
+		}
+		w.early = append(w.early, e.text)
+		return
+	}
+	text := Speakable(e.text, maxProgress)
+	if s.level != LevelChatty || text == "" {
+		s.note(w, e.text)
+		return
+	}
+	if len(w.remarks) >= maxHeldRemarks {
+		w.remarks = w.remarks[1:]
+		s.drop(1)
+	}
+	w.remarks = append(w.remarks, heldRemark{text: text, whole: e.text, at: s.now, epoch: s.epoch})
+}
+
+func (s *schedule) note(w *pacedWork, text string) {
+	if w.notes >= maxPacedNotes {
+		s.counts.overflow++
+		return
+	}
+	w.notes++
+	s.counts.notes++
+	s.emit(scheduleEffect{act: doNote, id: s.nextID(), works: []string{w.id}, text: remarkNote(Record{Server: w.server}, text)})
+}
+
+func (s *schedule) question(e questionEvent) {
+	if s.openQuestion(e.id) != nil {
+		return
+	}
+	if len(s.questions) >= maxOpenQuestions {
+		s.counts.overflow++
+		return
+	}
+	s.questions = append(s.questions, &askedQuestion{id: e.id, work: e.work, text: e.text, opened: s.now})
+}
+
+// closeQuestion lets the work's signs of life begin anew: it waited, now it works again.
+func (s *schedule) closeQuestion(id QuestionID) {
+	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool {
+		if w := s.work(q.work); q.id == id && w != nil {
+			w.heard(s.now)
+		}
+		return q.id == id
+	})
+}
+
+func (s *schedule) work(id string) *pacedWork {
+	i := slices.IndexFunc(s.works, func(w *pacedWork) bool { return w.id == id })
+	if i < 0 {
+		return nil
+	}
+	return s.works[i]
+}
+
+// heard moves the next sign of life: something else of the work was just heard.
+func (w *pacedWork) heard(now time.Time) {
+	next := now.Add(beatAge(w.beats) - beatAge(w.beats-1))
+	if next.After(w.beatAt) {
+		w.beatAt = next
+	}
+}
+
+// beatAge is the age of a work at its nth sign of life, from 0.
+func beatAge(n int) time.Duration {
+	switch {
+	case n < 0:
+		return 0
+	case n < len(beatTimes):
+		return beatTimes[n]
+	}
+	return beatTimes[len(beatTimes)-1] + time.Duration(n-len(beatTimes)+1)*beatEvery
+}
+
+func (s *schedule) nextID() string {
+	s.serial++
+	return "s" + itoa(s.serial)
+}
+
+func (s *schedule) emit(x scheduleEffect) { s.out = append(s.out, x) }
+
+func (s *schedule) drop(n int) {
+	if n > 0 {
+		s.counts.stale += n
+		s.emit(scheduleEffect{act: doDrop, class: classSpeakable, count: n})
+	}
+}

@@ -1,0 +1,173 @@
+package handoff
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// act does one thing of the caller, the voice model or an agent.
+func (w *speechWorld) act() {
+	w.t.Helper()
+	switch w.pick(20) {
+	case 0:
+		w.speakCaller()
+	case 1, 2:
+		if w.caller {
+			w.caller = false
+			w.give(Heard{Text: "words", Began: w.now})
+			w.hush()
+		}
+	case 3, 4, 5:
+		if !w.caller && w.model == nil && len(w.queue) > 0 {
+			w.model, w.queue = w.queue, nil
+			w.hush()
+		}
+	case 6, 7, 8:
+		w.finishModel(false)
+	case 9:
+		w.silence = 0
+		w.give(Heard{Text: "typed", Typed: true, Began: w.now})
+	case 10:
+		w.level = []SpeechLevel{LevelMilestones, LevelChatty, LevelQuiet}[w.pick(3)]
+		w.give(levelEvent{w.level})
+	default:
+		w.agent()
+	}
+}
+
+func (w *speechWorld) speakCaller() {
+	w.t.Helper()
+	if w.caller {
+		return
+	}
+	w.caller, w.silence = true, 0
+	w.quiet = false
+	w.give(Spoke{At: w.now})
+	w.give(Quiet{On: false})
+	w.finishModel(true)
+}
+
+// finishModel ends what the model says; one thing in eight is never confirmed.
+func (w *speechWorld) finishModel(cut bool) {
+	w.t.Helper()
+	batch := w.model
+	w.model = nil
+	for _, id := range batch {
+		if w.pick(8) == 0 {
+			continue
+		}
+		said := Said{ID: id, At: w.now, Cut: cut}
+		x := w.ids[id]
+		unheard := cut && w.pick(2) == 0
+		if unheard {
+			said.At = time.Time{}
+		}
+		if _, flies := w.flying[id]; flies {
+			w.silence = 0
+			if x.class == classSpeakable {
+				w.spokenAt = w.now
+			}
+		}
+		if !unheard || x.class != classFinal {
+			delete(w.flying, id)
+		}
+		if q := w.questions[x.question]; q != nil {
+			q.last = w.now
+		}
+		w.give(said)
+	}
+	w.hush()
+}
+
+func (w *speechWorld) name(prefix string) string {
+	w.serial++
+	return prefix + itoa(w.serial)
+}
+
+// agent does one thing of a work or lookup.
+func (w *speechWorld) agent() {
+	w.t.Helper()
+	if len(w.works) == 0 || w.pick(8) == 0 {
+		w.begin()
+		return
+	}
+	id := w.works[w.pick(len(w.works))]
+	switch w.pick(9) {
+	case 0, 1:
+		w.give(remarkEvent{id, "I look at `a/b/c.go`, part " + itoa(w.serial) + "."})
+	case 2:
+		w.give(doingEvent{id, []ItemKind{ItemCommand, ItemFileChange, ItemReasoning, ItemMessage}[w.pick(4)], "go test ./..."})
+	case 3:
+		q := QuestionID(w.name("q"))
+		w.questions[q] = &worldQuestion{opened: w.now, last: w.now, work: id}
+		w.give(questionEvent{q, id, "May I?"})
+	case 4:
+		for _, q := range slices.Sorted(maps.Keys(w.questions)) {
+			if state := w.questions[q]; !state.closed && state.work == id {
+				state.closed = true
+				w.give(questionClosedEvent{q})
+				break
+			}
+		}
+	case 5:
+		w.give(concernedEvent{id})
+	case 6:
+		w.finish(id)
+	default:
+		w.answer(id)
+	}
+}
+
+func (w *speechWorld) begin() {
+	w.t.Helper()
+	switch w.pick(4) {
+	case 0:
+		id := w.name("r")
+		w.lookups[id] = true
+		w.give(lookupEvent{id, "bigpc"})
+	case 1:
+		for _, id := range slices.Sorted(maps.Keys(w.lookups)) {
+			delete(w.lookups, id)
+			w.give(answeredEvent{id})
+			break
+		}
+	default:
+		id := w.name("w")
+		w.works = append(w.works, id)
+		answered := w.pick(3) == 0
+		if !answered {
+			w.open[id] = w.now
+		}
+		w.give(beganEvent{id, []string{"bigpc", "laptop"}[w.pick(2)], "the **api**", answered})
+	}
+}
+
+func (w *speechWorld) answer(id string) {
+	w.t.Helper()
+	if _, waits := w.open[id]; waits {
+		delete(w.open, id)
+		w.give(answeredEvent{id})
+	}
+}
+
+func (w *speechWorld) finish(id string) {
+	w.t.Helper()
+	w.works = slices.DeleteFunc(w.works, func(o string) bool { return o == id })
+	for _, q := range w.questions {
+		q.closed = q.closed || q.work == id
+	}
+	w.finals[id] = &worldFinal{ended: w.now}
+	if _, waits := w.open[id]; waits || w.pick(6) == 0 {
+		delete(w.open, id)
+		w.finals[id].told++
+		u := w.name("h")
+		w.ids[u] = scheduleEffect{class: classFinal, works: []string{id}}
+		w.queue = append(w.queue, u)
+		w.flying[u] = w.now
+		w.give(gaveEvent{u, "The work is done.", []string{id}})
+		return
+	}
+	outcome := []Outcome{OutcomeResult, OutcomeFailed, OutcomeInterrupted}[w.pick(3)]
+	w.give(outcomeEvent{rec: Record{ID: id, Server: "bigpc", Outcome: outcome, Text: "All **done**."}})
+}

@@ -1,0 +1,280 @@
+package handoff
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.uber.org/zap"
+)
+
+// serving is what the loop of one call owns.
+type serving struct {
+	r      *Router // Set once
+	id     string  // Set once: names the call in the ledger
+	caller Caller  // Set once
+	book   *book   // Set once
+	call   *call   // Set once
+	log    *zap.Logger
+
+	seen     idSet             // Owned by Serve: call ids of requests, to tell one that is delivered twice
+	works    map[string]*work  // Owned by Serve: works whose outcome this call hears
+	heard    *hearing          // Set once; safe by itself
+	schedule *schedule         // Owned by Serve
+	evidence Evidence          // Owned by Serve: what the caller said to which question
+	claims   []*claim          // Owned by Serve: answers that wait for what the caller said
+	rule     timer             // Owned by Serve: when the claims are judged at the latest
+	guesses  map[string]*guess // Owned by Serve: threads attached ahead, by call id
+	wake     timer             // Owned by Serve: the schedule's
+}
+
+// Serve is the loop of one call. It returns after the voice closed its events, or when ctx ends; the works
+// go on under Run. Who ends the process ends Run first, so that open requests are answered, and the calls
+// after it.
+func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
+	book := r.book(c)
+	s := &serving{
+		r: r, id: r.callID(), caller: c, book: book, log: r.log.With(zap.String("principal", c.Principal)),
+		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), rule: newTimer(), heard: newHearing(),
+	}
+	defer s.wake.Stop()
+	defer s.rule.Stop()
+	s.book.enter(s.call)
+	r.start(s.preload)
+	s.takeUp()
+	s.welcomeBack()
+	defer s.hangUp() // also for a voice that closes its events without saying goodbye
+	for {
+		select {
+		case e, open := <-voice.Events():
+			if !open {
+				return nil
+			}
+			s.take(e)
+		case <-s.call.posted:
+			for _, fn := range s.call.take() {
+				fn(s)
+			}
+		case <-s.wake.C:
+			s.pace(wakeEvent{})
+		case <-s.rule.C:
+			s.judge(time.Now())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// take decides what an event of the call means.
+func (s *serving) take(e Event) {
+	switch e := e.(type) {
+	case Request:
+		s.request(e)
+		return
+	case Hint:
+		s.hint(e)
+		return
+	case Spoke:
+		s.heard.began(e.At)
+		s.evidence.Spoke(e)
+	case Heard:
+		if e.Began.IsZero() {
+			e.Began = time.Now()
+		}
+		s.heard.add(e, time.Now())
+		s.evidence.Heard(e)
+	case Said:
+		s.evidence.Said(e)
+	case CallEnded:
+		s.hangUp()
+		return
+	}
+	if paced, ok := e.(scheduleEvent); ok {
+		s.pace(paced)
+	}
+	if len(s.claims) > 0 {
+		s.judge(time.Now())
+	}
+}
+
+// preload reads the stickies, so that no request has to wait for the store.
+func (s *serving) preload(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := s.r.loadStickies(ctx, s.caller, s.book); err != nil {
+		s.log.Warn("sticky sessions not read", zap.Error(err))
+	}
+}
+
+// takeUp lets the call hear of works that run since an earlier one and that nobody hears any more.
+func (s *serving) takeUp() {
+	for _, w := range s.book.orphans() {
+		s.adopt(w)
+	}
+}
+
+// adopt makes this call hear of a work.
+func (s *serving) adopt(w *work) {
+	rec, _ := s.book.find(w.id)
+	if !s.book.claimOrphan(w.id) {
+		return
+	}
+	s.works[w.id] = w
+	s.pace(beganEvent{id: w.id, server: rec.Server, title: rec.Title, answered: true})
+	w.order(order{fact: FactCallBack, call: s.call})
+	for _, q := range s.book.questionsOf(w.id) {
+		s.opened(q)
+	}
+}
+
+// welcomeBack tells what ended while nobody listened, once, as one message.
+func (s *serving) welcomeBack() {
+	records := s.book.takeUnheard()
+	if len(records) == 0 {
+		return
+	}
+	ids := make([]string, len(records))
+	for i, rec := range records {
+		ids[i] = rec.ID
+	}
+	u := Utterance{ID: s.r.nextID() + "-w", Text: awaySummary(records), Floor: FloorAsk}
+	s.call.say(u)
+	s.pace(gaveEvent{utterance: u.ID, works: ids})
+}
+
+// request answers or starts one function call. Delivered twice, it counts once.
+func (s *serving) request(req Request) {
+	if !s.seen.add(req.CallID) {
+		return
+	}
+	id := s.r.nextID()
+	switch req.Tool {
+	case ToolCodex, ToolQueueNext:
+		s.codex(id, req)
+	case ToolStatus:
+		s.status(id, req)
+	case ToolSetUpdates:
+		s.setUpdates(id, req)
+	case ToolRemainSilent:
+		s.call.say(Utterance{ID: id + "-a", CallID: req.CallID})
+	case ToolAnswerAgent:
+		s.answerAgent(id, req)
+	case ToolStopWork:
+		s.beside(id, req, s.stopWork)
+	default:
+		s.beside(id, req, s.lookup)
+	}
+}
+
+// beside answers a request in a goroutine of its own, because it has to ask somebody.
+func (s *serving) beside(id string, req Request, do func(ctx context.Context, id string, req Request)) {
+	s.pace(lookupEvent{id: id})
+	if !s.r.start(func(ctx context.Context) { do(ctx, id, req) }) {
+		s.refuse(id, req, Fault(CodeShutdown, "", ""))
+	}
+}
+
+// codex begins work. The same words again, while the first are still being worked on and the caller has
+// said nothing since, are the voice model repeating itself.
+func (s *serving) codex(id string, req Request) {
+	args, err := parseCodex(req.Arguments)
+	if err != nil {
+		s.refuse(id, req, AsError(err))
+		return
+	}
+	args.Next = req.Tool == ToolQueueNext
+	if rec, again := s.repeated(args); again {
+		s.answer(id, req, repeatedAnswer(rec), FloorUnlessSpoke)
+		return
+	}
+	s.begin(id, req, args)
+}
+
+// repeated returns the open work that was asked for with the same words, if the caller has not spoken since.
+func (s *serving) repeated(args codexArguments) (Record, bool) {
+	for id, w := range s.works {
+		if !sameWords(w.args, args) || s.heard.spokeSince(w.began) {
+			continue
+		}
+		if rec, running := s.book.find(id); running == w {
+			return rec, true
+		}
+	}
+	return Record{}, false
+}
+
+// sameWords compares what was asked, but for case, spaces and punctuation.
+func sameWords(a, b codexArguments) bool {
+	norm := func(s string) string {
+		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
+	}
+	return norm(a.Server) == norm(b.Server) && norm(a.Thread) == norm(b.Thread) && norm(a.Prompt) == norm(b.Prompt)
+}
+
+// begin accepts a codex request: from here on it has exactly one outcome.
+func (s *serving) begin(id string, req Request, args codexArguments) {
+	now := time.Now()
+	rec := Record{ID: id, Server: args.Server, Prompt: args.Prompt, State: StatusAccepted, CreatedAt: now}
+	w := s.r.newWork(id, s.caller, s.book, s.call)
+	w.guess = s.claim(req.CallID, args)
+	w.req, w.args, w.words, w.began = req, args, s.heard.last(), now
+	w.line = s.r.newLine(LedgerKey(s.id, req.CallID), s.caller, id, LedgerHash(req.Arguments))
+	s.book.open(rec, w)
+	maps.DeleteFunc(s.works, func(old string, w *work) bool { // those that ended need not be told anything any more
+		_, running := s.book.find(old)
+		return running != w
+	})
+	s.works[id] = w
+	s.pace(beganEvent{id: id, server: args.Server})
+	if !s.r.start(w.run) {
+		s.refuse(id, req, Fault(CodeShutdown, "", ""))
+		s.book.change(id, func(r *Record) {
+			r.State, r.Outcome, r.EndedAt = StatusCompleted, OutcomeCancelled, new(time.Now())
+		})
+		s.book.ended(id)
+	}
+}
+
+// answer gives a request that is no work its output. It may be used from any goroutine.
+func (s *serving) answer(id string, req Request, text string, floor Floor) {
+	s.call.say(Utterance{ID: id + "-a", CallID: req.CallID, Text: text, Floor: floor})
+	s.call.tell(answeredEvent{id: id})
+}
+
+// refuse answers a request that was not accepted.
+func (s *serving) refuse(id string, req Request, e *Error) {
+	s.log.Info("request refused", zap.String("tool", clip(req.Tool, 64)), zap.String("code", string(e.Code)))
+	s.answer(id, req, refusal(e), FloorAsk)
+}
+
+// hangUp tells the works that nobody listens any more, keeps what was not said, and leaves the works to
+// another call of the same caller, if there is one.
+func (s *serving) hangUp() {
+	if s.works == nil {
+		return
+	}
+	s.book.leave(s.call)
+	for _, fn := range s.call.end() {
+		fn(s)
+	}
+	s.pace(CallEnded{})
+	for id, w := range s.works {
+		for _, q := range s.book.questionsOf(id) {
+			s.r.notifyQuestion(s.caller, s.book, q)
+		}
+		w.order(order{fact: FactCallEnded})
+		s.book.orphan(id)
+	}
+	if other := s.book.live(); other != nil {
+		works := slices.SortedFunc(maps.Values(s.works), func(a, b *work) int { return strings.Compare(a.id, b.id) })
+		other.post(func(o *serving) {
+			for _, w := range works {
+				o.adopt(w)
+			}
+		})
+	}
+	s.works = nil
+}

@@ -1,0 +1,177 @@
+package handoff
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// finishedLately is how old an outcome may be to be told as news by the status tool.
+const finishedLately = time.Hour
+
+// maxFinished is how many outcomes the status tool tells.
+const maxFinished = 5
+
+type statusOutput struct {
+	Running  []statusWork `json:"running"`
+	Waiting  []statusWork `json:"waiting"`
+	Finished []statusWork `json:"finished"`
+	More     int          `json:"more,omitempty"`
+	Say      string       `json:"say"`
+}
+
+type statusWork struct {
+	Server   string  `json:"server"`
+	Session  string  `json:"session,omitempty"`
+	For      string  `json:"for,omitempty"`
+	Question string  `json:"question,omitempty"`
+	Outcome  Outcome `json:"outcome,omitempty"`
+	Said     string  `json:"said,omitempty"` // the agent's words: data, not instructions
+}
+
+func (s *serving) status(id string, req Request) {
+	if err := parse(req.Arguments, &struct{}{}); err != nil {
+		s.refuse(id, req, AsError(err))
+		return
+	}
+	s.answer(id, req, statusAnswer(s.book.list(), s.book.listQuestions(), time.Now()), FloorAsk)
+}
+
+// statusAnswer tells what runs, what waits for an answer and what finished lately, in sentences.
+func statusAnswer(records []Record, questions []RecordQuestion, now time.Time) string {
+	var out statusOutput
+	out.Running, out.Waiting, out.Finished = []statusWork{}, []statusWork{}, []statusWork{}
+	var say []string
+	for _, q := range questions {
+		out.Waiting = append(out.Waiting, statusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: clip(q.Command+q.Text, 200)})
+		say = append(say, fmt.Sprintf("%s waits for your answer.", q.Server))
+	}
+	for _, rec := range records {
+		switch {
+		case rec.Outcome == "":
+			age := ageWords(now.Sub(rec.CreatedAt))
+			out.Running = append(out.Running, statusWork{Server: rec.Server, Session: rec.Title, For: age})
+			say = append(say, fmt.Sprintf("%s is working on %s, for %s.", rec.Server, sayTitle(rec.Title), age))
+		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != whyAdded && len(out.Finished) < maxFinished:
+			out.Finished = append(out.Finished, statusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Said: clip(rec.Spoken, 300)})
+		}
+	}
+	switch n := len(out.Finished); {
+	case n > 0:
+		say = append(say, fmt.Sprintf("Lately %s ended: %s.", countWord(n, true), finishedWords(out.Finished)))
+	case len(say) == 0:
+		say = append(say, "Nothing is running.")
+	}
+	out.Say = strings.Join(say, " ")
+	if len(out.Say) > maxSpoken {
+		out.Say = cutSentence(out.Say, maxSpoken)
+	}
+	finished := out.Finished
+	return fit(len(finished), MaxStatusJSON, func(keep, dropped int) any {
+		out.Finished, out.More = finished[:keep], dropped
+		return out
+	})
+}
+
+func finishedWords(list []statusWork) string {
+	var parts []string
+	for _, w := range list {
+		parts = append(parts, fmt.Sprintf("%s on %s, %s", sayTitle(w.Session), w.Server, statusWord(w.Outcome)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (s *serving) setUpdates(id string, req Request) {
+	var args struct {
+		Level string `json:"level"`
+	}
+	err := parse(req.Arguments, &args, "level")
+	level, ok := ParseSpeechLevel(args.Level)
+	if err == nil && (!ok || args.Level == "") {
+		err = Fault(CodeMalformed, "level must be quiet, milestones or chatty", "")
+	}
+	if err != nil {
+		s.refuse(id, req, AsError(err))
+		return
+	}
+	s.book.setUpdates(level)
+	s.pace(levelEvent{level: level})
+	s.answer(id, req, encode(answer{Status: "done", Say: "Okay."}), FloorUnlessSpoke)
+}
+
+// repeatedAnswer answers a request that the voice model made twice.
+func repeatedAnswer(rec Record) string {
+	return encode(answer{
+		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
+		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it again, the caller has to ask again.",
+	})
+}
+
+// stopWork stops what the caller means, or asks which work that is.
+func (s *serving) stopWork(ctx context.Context, id string, req Request) {
+	var args struct {
+		Server string `json:"server"`
+	}
+	if err := parse(req.Arguments, &args, "server"); err != nil {
+		s.refuse(id, req, AsError(err))
+		return
+	}
+	running := s.book.running()
+	where := ""
+	if said := strings.TrimSpace(args.Server); said != "" && !slices.Contains(allWords, strings.ToLower(said)) {
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+		defer cancel()
+		t, err := s.r.fleet.Resolve(ctx, s.caller, Target{Server: said})
+		if err != nil {
+			s.refuse(id, req, AsError(err))
+			return
+		}
+		where = t.Server
+		running = slices.DeleteFunc(running, func(rec Record) bool {
+			return rec.Server != t.Server || t.Project != "" && rec.Project != t.Project
+		})
+	}
+	if len(running) > 1 && args.Server == "" {
+		s.answer(id, req, unclearStop(running), FloorAsk)
+		return
+	}
+	for _, rec := range running {
+		_ = s.r.Stop(ctx, s.caller, rec.ID) // it may have ended this moment, which is as good
+	}
+	s.answer(id, req, stopAnswer(running, where), FloorUnlessSpoke)
+}
+
+// allWords mean every machine.
+var allWords = []string{"all", "everything", "every machine", "all of them", "both"}
+
+func unclearStop(running []Record) string {
+	var choices, names []string
+	for _, rec := range running {
+		choices = append(choices, rec.Server+", "+sayTitle(rec.Title))
+		names = append(names, sayTitle(rec.Title)+" on "+rec.Server)
+	}
+	return encode(answer{
+		Status: "unclear", Choices: choices[:min(len(choices), 10)], Say: fmt.Sprintf("There is %s. Which shall I stop?", sayList(names)),
+		Note: "Nothing was stopped. Ask the caller once, then call stop_work with that machine, or with \"all\".",
+	})
+}
+
+func stopAnswer(stopped []Record, where string) string {
+	switch {
+	case len(stopped) == 0 && where != "":
+		return encode(answer{Status: "done", Server: where, Say: fmt.Sprintf("Nothing is running on %s.", where)})
+	case len(stopped) == 0:
+		return encode(answer{Status: "done", Say: "Nothing is running."})
+	}
+	var servers []string
+	for _, rec := range stopped {
+		if !slices.Contains(servers, rec.Server) {
+			servers = append(servers, rec.Server)
+		}
+	}
+	return encode(answer{
+		Status: "stopping", Say: fmt.Sprintf("Stopping the work on %s.", sayList(servers)), Note: "It is told by itself when it has stopped.",
+	})
+}

@@ -1,0 +1,187 @@
+package handoff
+
+import (
+	"context"
+	"time"
+)
+
+// join waits for the lane that other work of ours holds: until it is free, or until the holder, if it
+// works for the same caller, runs a turn that can take the words.
+func (w *work) join() func(context.Context) func() {
+	key, refused, next := w.awaited, w.joined.turn, w.args.Next
+	return func(ctx context.Context) func() {
+		told := false
+		for {
+			v := w.r.lanes.look(key, w.id, w.caller)
+			joinable := v.same && !next && (v.turn == "" || (v.turn != refused && v.control != nil))
+			switch {
+			case v.mine:
+				return func() {
+					w.claims, w.awaited, w.waits = append(w.claims, key), "", waitsNot
+					w.step(FactLaneFree)
+				}
+			case joinable && v.turn != "":
+				return func() { w.joinTurn(v) }
+			case !joinable && !told:
+				told = true
+				if !w.report(ctx, func() { w.queued(v) }) {
+					return nil
+				}
+			}
+			select {
+			case <-v.changed:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// report hands the owner loop something on the way. False means that the work has ended.
+func (w *work) report(ctx context.Context, fn func()) bool {
+	select {
+	case w.facts <- fn:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (w *work) queued(v laneView) {
+	if w.waits != waitsNot {
+		return
+	}
+	w.waits = waitsOurs
+	if v.title != "" {
+		w.rec = w.book.change(w.id, func(r *Record) { r.Title = v.title })
+	}
+	w.step(FactQueued)
+}
+
+// joinTurn gives the words to the running turn of earlier work.
+func (w *work) joinTurn(v laneView) {
+	w.joined, w.target = v, v.target
+	w.rec = w.book.change(w.id, func(r *Record) {
+		r.Server, r.Project, r.ThreadID, r.Title, r.Why = v.target.Server, v.target.Project, v.target.Thread, v.title, whyAdded
+	})
+	w.step(FactLaneRuns)
+}
+
+// steer gives the words to the turn that runs. It is one try; refused words may be given again, those
+// whose fate is not known may not.
+func (w *work) steer() func(context.Context) func() {
+	v, prompt := w.joined, w.args.Prompt
+	w.before = v.turn
+	write := w.dispatch()
+	return func(ctx context.Context) func() {
+		if err := write(ctx); err != nil {
+			return func() { w.fail(FactStartRefused, err) }
+		}
+		err := v.control.Steer(ctx, v.turn, prompt)
+		if err == nil {
+			return func() {
+				w.call.tell(concernedEvent{id: v.holder})
+				w.step(FactSteered)
+			}
+		}
+		e := AsError(err)
+		switch e.Code {
+		case CodeNotPending, CodeRefused, CodeBusy, CodeOverloaded:
+			return func() {
+				w.rec = w.book.change(w.id, func(r *Record) { r.Why = "" })
+				w.step(FactSteerRefused)
+			}
+		}
+		return func() { w.fail(FactSteerUnknown, Fault(CodeUnknownStart, v.target.Server, e.Error())) }
+	}
+}
+
+// await watches a turn that is not ours until it ends. What it reports is not for this caller.
+func (w *work) await() func(context.Context) func() {
+	agent, turn, try := w.attached.Agent, w.attached.Running, w.awaits
+	w.awaits++
+	w.waits = waitsTheirs
+	return func(ctx context.Context) func() {
+		err := error(nil)
+		if turn != "" {
+			err = watchToEnd(ctx, agent, turn)
+		}
+		if (turn == "" || err != nil) && !w.r.pause(ctx, try) {
+			return nil
+		}
+		return func() { w.step(FactTurnOver) }
+	}
+}
+
+func watchToEnd(ctx context.Context, agent Agent, turn TurnID) error {
+	for u, err := range agent.Follow(ctx, turn) {
+		if err != nil {
+			return err
+		}
+		if _, ended := u.(TurnEnded); ended {
+			return nil
+		}
+	}
+	return Fault(CodeAgentGone, "", "the updates ended before the turn")
+}
+
+// queue puts the words into the server's own queue, by one try.
+func (w *work) queue() func(context.Context) func() {
+	agent, turn := w.attached.Agent, w.asTurn()
+	w.before = w.attached.Newest
+	queuer, ok := agent.(Queuer)
+	write := w.dispatch()
+	return func(ctx context.Context) func() {
+		if !ok {
+			return func() { w.step(FactNoQueue) }
+		}
+		if err := write(ctx); err != nil {
+			return func() { w.fail(FactStartRefused, err) }
+		}
+		err := queuer.Queue(ctx, turn)
+		if err == nil {
+			return func() { w.step(FactInLine) }
+		}
+		e := AsError(err)
+		switch e.Code {
+		case CodeUnsupported:
+			return func() { w.step(FactNoQueue) }
+		case CodeUnknownStart, CodeInternal: // asking for its turn tells
+			return func() { w.step(FactInLine) }
+		}
+		return func() { w.fail(FactStartRefused, e) }
+	}
+}
+
+// awaitQueued waits until the queued words have become a turn, over as many connections as it takes.
+func (w *work) awaitQueued() func(context.Context) func() {
+	at, target, id := w.attached, w.target, w.id
+	return func(ctx context.Context) func() {
+		lost := time.Time{}
+		for try := 0; ; try++ {
+			err := error(Fault(CodeUnsupported, target.Server, "its queue cannot be watched"))
+			if awaiter, ok := at.Agent.(Awaiter); ok {
+				var turn TurnID
+				if turn, err = awaiter.Await(ctx, id); err == nil {
+					return w.arrived(at, func() { w.adopted(turn) })
+				}
+			}
+			if lost.IsZero() {
+				lost = time.Now()
+			}
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case AsError(err).Code == CodeNotPending:
+				return func() { w.fail(FactOutOfLine, Fault(CodeNotPending, target.Server, err.Error())) }
+			case final(err), time.Since(lost) > w.r.patience:
+				return func() { w.fail(FactUnsettled, Fault(CodeUnknownStart, target.Server, err.Error())) }
+			case !w.r.pause(ctx, try):
+				return nil
+			}
+			if fresh, err := w.reach(ctx, target); err == nil {
+				at, lost = fresh, time.Time{}
+			}
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package realtime
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+func speechStarted(item string) string {
+	return fmt.Sprintf(`{"type":"input_audio_buffer.speech_started","item_id":%q}`, item)
+}
+
+func speechStopped(item string) string {
+	return fmt.Sprintf(`{"type":"input_audio_buffer.speech_stopped","item_id":%q}`, item)
+}
+
+func transcribed(item, text string) string {
+	return fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.completed","item_id":%q,"transcript":%q}`, item, text)
+}
+
+// asks says something that wants the floor and returns the tag of the ask that follows.
+func (s *stage) asks(ids ...string) string {
+	s.t.Helper()
+	for _, id := range ids {
+		s.say(handoff.Utterance{ID: id, Text: "done", Floor: handoff.FloorAsk})
+	}
+	for _, e := range s.model.sent() {
+		if tag := tagIn(e); tag != "" {
+			return tag
+		}
+	}
+	s.t.Fatal("nothing was asked")
+	return ""
+}
+
+// hearingCases are what happens to a response, and what the router is told of it.
+var hearingCases = []struct {
+	name string
+	run  func(s *stage, tag string)
+	want string
+}{
+	{"to its end", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 2*time.Second), audio("r1", time.Second), done("r1", tag, "completed"))
+		s.wait(4 * time.Second)
+	}, "loud; said n@3000; quiet"},
+	{"made slower than it sounds", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", time.Second))
+		s.wait(3 * time.Second)
+		s.fromModel(audio("r1", time.Second), done("r1", tag, "completed"))
+		s.wait(4 * time.Second)
+	}, "loud; said n@4000; quiet"},
+	{"done after it was heard", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", time.Second))
+		s.wait(3 * time.Second)
+		s.fromModel(done("r1", tag, "completed"))
+	}, "loud; said n@1000; quiet"},
+	{"text alone", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`)
+		s.wait(time.Second)
+		s.fromModel(done("r1", tag, "completed"))
+	}, "loud; said n@1000; quiet"},
+	{"text alone, cancelled", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), `{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`, done("r1", tag, "cancelled"))
+	}, "loud; cut n@0; quiet"},
+	{"barge-in while it is made", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
+		s.wait(2 * time.Second)
+		s.fromModel(speechStarted("u1"), audio("r1", 5*time.Second))
+		s.wait(time.Second)
+		s.fromModel(done("r1", tag, "cancelled"))
+	}, "loud; spoke@2000; cut n@2000"},
+	{"barge-in while it is heard", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(2 * time.Second)
+		s.fromModel(speechStarted("u1"))
+	}, "loud; spoke@2000; cut n@2000"},
+	{"response.cancel", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second))
+		s.wait(2 * time.Second)
+		s.fromClient(`{"type":"response.cancel"}`)
+		s.fromModel(done("r1", tag, "cancelled"))
+	}, "loud; cut n@2000; quiet"},
+	{"the client truncates", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.fromClient(`{"type":"conversation.item.truncate","item_id":"another"}`)
+		s.wait(time.Second)
+		s.fromClient(`{"type":"conversation.item.truncate","item_id":"i"}`)
+	}, "loud; cut n@2000; quiet"},
+	{"the client clears", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.fromClient(`{"type":"output_audio_buffer.clear"}`)
+	}, "loud; cut n@1000; quiet"},
+	{"the client goes", func(s *stage, tag string) {
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		close(s.client.in)
+		synctest.Wait()
+	}, "loud"},
+}
+
+func TestSaidWhenItWasHeard(t *testing.T) {
+	for _, c := range hearingCases {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				c.run(s, s.asks("n"))
+				s.wantStory(c.want)
+			})
+		})
+	}
+}
+
+func TestWhatOneResponseSaidIsSaidTogether(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r0", ""))
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.say(handoff.Utterance{ID: "m", Text: "done", Floor: handoff.FloorAsk})
+		s.fromModel(done("r0", "", "completed"))
+		tag := tagIn(s.model.sent()[2])
+		s.fromModel(began("r1", tag), audio("r1", time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.wantStory("loud; said n@1000; said m@1000; quiet")
+	})
+}
+
+// Nothing heard is not said: it is asked for again, three times in all.
+func TestNothingHeardIsNotSaid(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		for i := range maxCuts {
+			r, u := fmt.Sprint("r", i), fmt.Sprint("u", i)
+			s.fromModel(began(r, tag), audio(r, time.Second), speechStarted(u), done(r, tag, "cancelled"), speechStopped(u))
+			s.wait(floorDelay[timerVAD])
+			if up := s.model.sent(); i < maxCuts-1 {
+				tag = tagIn(up[0])
+			} else if len(up) > 0 {
+				t.Errorf("asked again: %s", up)
+			}
+		}
+		if got := s.story(); strings.Contains(got, "said") || strings.Contains(got, "cut") {
+			t.Errorf("router heard %s", got)
+		}
+	})
+}
+
+// A client that speech does not interrupt plays on.
+func TestPatientSessionIsHeardToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.open(strings.Replace(freshSession, `"create_response":true`, `"create_response":true,"interrupt_response":false`, 1))
+		tag := s.asks("n")
+		s.fromModel(began("r1", tag), audio("r1", 2*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.fromModel(speechStarted("u1"))
+		s.wait(2 * time.Second)
+		s.wantStory("loud; spoke@1000; said n@2000")
+		s.close()
+	})
+}
+
+func TestSilentUtteranceIsSaidWhenTheModelHasIt(t *testing.T) {
+	play(t, func(s *stage) {
+		s.say(handoff.Utterance{ID: "n", Text: "a note", Floor: handoff.FloorNone})
+		s.wait(time.Second)
+		s.fromModel(itemAdded(`{"id":"sb_n","type":"message"}`))
+		s.wait(time.Second)
+		s.wantStory("said n@1000")
+	})
+}
+
+func TestQuiet(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(*stage)
+		want string
+	}{
+		{"the caller speaks, and is answered", func(s *stage) {
+			s.fromModel(speechStarted("u1"), speechStopped("u1"))
+			s.wait(500 * time.Millisecond)
+			s.fromModel(began("r1", ""), audio("r1", time.Second), done("r1", "", "completed"))
+			s.wait(900 * time.Millisecond)
+			s.wantStory("spoke@0; loud")
+			s.wait(200 * time.Millisecond)
+		}, "quiet"},
+		{"nobody answers", func(s *stage) {
+			s.fromModel(speechStarted("u1"), speechStopped("u1"))
+			s.wait(900 * time.Millisecond)
+			s.wantStory("spoke@0; loud")
+			s.wait(200 * time.Millisecond)
+		}, "quiet"},
+		{"what was said is thrown away", func(s *stage) {
+			s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.cleared"}`)
+		}, "spoke@0; loud; quiet"},
+		{"a response without a word", func(s *stage) { s.fromModel(began("r1", ""), done("r1", "", "completed")) }, "loud; quiet"},
+		{"an ask is about to be answered", func(s *stage) {
+			tag := s.asks("n")
+			s.wantStory("loud")
+			s.fromModel(began("r1", tag), done("r1", tag, "failed"))
+		}, "quiet"},
+		{"one after the other", func(s *stage) {
+			s.fromModel(began("r1", ""))
+			s.fromClient(`{"type":"response.create"}`)
+			s.fromModel(done("r1", "", "completed"))
+		}, "loud"},
+		{"push to talk", func(s *stage) {
+			s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
+			s.fromModel(speechStarted("u1"))
+			s.wantStory("spoke@0")
+			s.fromModel(began("r1", ""), audio("r1", time.Second), done("r1", "", "completed"))
+			s.wait(time.Second)
+		}, "loud; quiet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				c.run(s)
+				s.wantStory(c.want)
+			})
+		})
+	}
+}
+
+func TestQuietBeginsWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.began = time.Now()
+		s.fromModel(freshSession)
+		s.wantStory("")
+		s.wait(floorDelay[timerOpen])
+		s.wantStory("quiet")
+		s.close()
+	})
+}
+
+func TestSpokeAndHeard(t *testing.T) {
+	const appended, commit = `{"type":"input_audio_buffer.append","audio":"AAAA"}`, `{"type":"input_audio_buffer.commit"}`
+	confirmed := func(item string) string {
+		return fmt.Sprintf(`{"type":"input_audio_buffer.committed","item_id":%q}`, item)
+	}
+	play(t, func(s *stage) {
+		s.fromModel(speechStarted("u1"))
+		s.wait(time.Second)
+		s.fromModel(speechStopped("u1"), confirmed("u1"), speechStarted("u2"))
+		s.wait(time.Second)
+		s.fromModel(transcribed("u1", "one"), transcribed("u2", "two"), transcribed("u9", "nine"))
+		s.wantStory("spoke@0; loud; spoke@1000; heard one@0; heard two@1000; heard nine@?")
+		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, confirmed("u3"), transcribed("u3", "three"))
+		s.wantStory("spoke@2000; heard three@2000")
+
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`, appended)
+		s.wait(time.Second)
+		s.fromClient(appended, commit, appended)
+		s.wait(time.Second)
+		s.fromClient(commit, commit) // the third has no sound
+		s.fromModel(confirmed("u4"), transcribed("u4", "four"), confirmed("u5"), transcribed("u5", "five"))
+		s.wantStory("quiet; spoke@2000; spoke@3000; heard four@2000; heard five@3000")
+
+		s.fromClient(appended)
+		s.wait(time.Second)
+		s.fromClient(`{"type":"input_audio_buffer.clear"}`, appended, commit)
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"input_audio_buffer_commit_empty","message":"no"}}`)
+		s.fromClient(appended)
+		s.wait(time.Second)
+		s.fromClient(commit)
+		s.fromModel(confirmed("u6"), transcribed("u6", "six"))
+		s.wantStory("spoke@5000; spoke@5000; heard six@5000")
+
+		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"seven"}]}}`)
+		s.wantStory("heard seven@6000")
+	})
+}
+
+func TestSpeechesAreBounded(t *testing.T) {
+	s := newSpeeches()
+	for i := range 3 * maxSpeeches {
+		s.appended = time.Now()
+		s.end()
+		s.start(time.Now(), fmt.Sprint(i))
+	}
+	if len(s.began) != maxSpeeches || len(s.order) != maxSpeeches || len(s.ended) != maxSpeeches {
+		t.Errorf("it keeps %d, %d, %d", len(s.began), len(s.order), len(s.ended))
+	}
+	if s.of("0") != (time.Time{}) || s.of(fmt.Sprint(3*maxSpeeches-1)).IsZero() {
+		t.Error("it forgot the wrong ones")
+	}
+}
+
+// The model may choose to say nothing: its response then counts as one that spoke.
+func TestRemainSilent(t *testing.T) {
+	const output = "conversation.item.create:function_call_output"
+	for _, c := range []struct {
+		name, calls string
+		answers     []handoff.Utterance
+		want        string
+	}{
+		{"alone", "k1", []handoff.Utterance{{ID: "a", CallID: "k1"}}, output},
+		{"with an early answer after it", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorUnlessSpoke}}, output + " " + output},
+		{"with an early answer before it", "k1 k2", []handoff.Utterance{{ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorUnlessSpoke}, {ID: "a", CallID: "k1"}}, output + " " + output},
+		{"with a silent sibling", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}"}}, output + " " + output},
+		{"with a sibling that must be told", "k1 k2", []handoff.Utterance{{ID: "a", CallID: "k1"}, {ID: "b", CallID: "k2", Text: "{}", Floor: handoff.FloorAsk}}, output + " " + output + " response.create"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				s.requests("r1", strings.Fields(c.calls)...)
+				for _, u := range c.answers {
+					s.say(u)
+				}
+				s.wait(10 * time.Second) // siblings are waited for 2 s
+				s.wantSent(s.model, c.want)
+			})
+		})
+	}
+}

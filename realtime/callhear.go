@@ -1,0 +1,105 @@
+package realtime
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// hearAudio follows audio on its way to the caller.
+func (c *Call) hearAudio(event []byte) {
+	now, response := time.Now(), peekField(event, "response_id")
+	heard, first := c.ears.add(now, response, peekField(event, "item_id"), deltaBytes(event), c.mask.session.rate)
+	if !heard {
+		return
+	}
+	if first && !c.mask.out[string(response)] {
+		c.tell(sounded{string(response)})
+	}
+	c.overhear(now, nil)
+	c.voice(event, false)
+}
+
+// overhear tells the floor what became of responses that sounded, and whether the model can be heard now.
+func (c *Call) overhear(now time.Time, fates []played) {
+	for _, p := range fates {
+		c.tell(p)
+		c.ears.forget(p.response)
+	}
+	c.alarms[alarmPlayback].at = c.ears.next(now)
+	if on := c.ears.on(now); on != c.sounding {
+		c.sounding = on
+		c.tell(sounding{on})
+	}
+}
+
+// performed takes what a leg tells of the sound that it played.
+func (c *Call) performed(event []byte) {
+	now, r := time.Now(), gjson.ParseBytes(event)
+	c.overhear(now, c.ears.hear(now, r.Get("response_id").String(), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
+}
+
+// hush ends what the client stopped playing: one item, the response that runs, or all.
+func (c *Call) hush(kind string, event []byte) {
+	item, response := gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "response_id").String()
+	c.cut(func(id string, v *voicing) bool {
+		switch {
+		case kind == typeItemTruncate:
+			return slices.Contains(v.items, item)
+		case response != "":
+			return id == response
+		}
+		return kind == typeOutputClear || !v.aside
+	})
+}
+
+func (c *Call) cut(which func(string, *voicing) bool) {
+	now := time.Now()
+	fates := c.ears.drain(now) // what was heard to its end is not cut
+	c.overhear(now, append(fates, c.ears.cut(now, which)...))
+}
+
+// callerSpeaks notes that the caller began to speak, which silences the model unless the client set its
+// session otherwise.
+func (c *Call) callerSpeaks(event []byte) {
+	now := time.Now()
+	c.speeches.start(now, gjson.GetBytes(event, "item_id").String())
+	c.report(handoff.Spoke{At: now})
+	c.tell(speech{true}) // first: silence alone would let us speak
+	if !c.mask.session.patient {
+		c.cut(func(string, *voicing) bool { return true })
+	}
+}
+
+// committed notes that the client, which detects turns itself, ended one.
+func (c *Call) committed() {
+	if began := c.speeches.appended; c.mask.session.manual && !began.IsZero() {
+		c.speeches.end()
+		c.report(handoff.Spoke{At: began})
+	}
+}
+
+// hint begins to follow a request that the model writes.
+func (c *Call) hint(it item, response string) {
+	if it.kind != itemCall || it.name != handoff.ToolCodex || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
+		return
+	}
+	c.hints[it.id] = &hint{response: response, call: it.callID, tool: it.name}
+	c.suggest(it.id, it.arguments)
+}
+
+// hintMore takes a piece of its arguments.
+func (c *Call) hintMore(event []byte) {
+	if len(c.hints) > 0 {
+		c.suggest(gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "delta").String())
+	}
+}
+
+func (c *Call) suggest(item, piece string) {
+	if h := c.hints[item]; h != nil && piece != "" && h.add(piece) {
+		c.report(handoff.Hint{CallID: h.call, Tool: h.tool, Partial: string(h.text)})
+	}
+}

@@ -1,0 +1,78 @@
+package realtime
+
+import (
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// report queues an event for the router. A hint takes the place of an older one of the same call.
+func (c *Call) report(e handoff.Event) {
+	if h, ok := e.(handoff.Hint); ok {
+		older := slices.IndexFunc(c.pending, func(p handoff.Event) bool {
+			old, ok := p.(handoff.Hint)
+			return ok && old.CallID == h.CallID
+		})
+		switch {
+		case older >= 0:
+			c.pending[older] = h
+			return
+		case len(c.pending) >= eventQueue:
+			c.counts.hints++
+			return
+		}
+	}
+	if len(c.pending) >= eventQueue {
+		c.thin()
+	}
+	c.pending = append(c.pending, e)
+	if len(c.pending) > eventQueue {
+		c.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
+	}
+}
+
+// thin makes room: hints and what has changed again since go first, then what the caller said.
+func (c *Call) thin() {
+	newest := len(c.pending) // the newest Quiet counts
+	for i, p := range slices.Backward(c.pending) {
+		if _, ok := p.(handoff.Quiet); ok {
+			newest = i
+			break
+		}
+	}
+	c.drop(func(i int, p handoff.Event) bool {
+		switch p.(type) {
+		case handoff.Hint:
+			c.counts.hints++
+			return true
+		case handoff.Quiet:
+			return i < newest
+		}
+		return false
+	})
+	if len(c.pending) < eventQueue {
+		return
+	}
+	c.drop(func(_ int, p handoff.Event) bool {
+		switch p.(type) {
+		case handoff.Heard:
+			c.counts.unheard++
+			return true
+		case handoff.Spoke:
+			return true
+		}
+		return false
+	})
+}
+
+// drop takes events out of the queue.
+func (c *Call) drop(which func(int, handoff.Event) bool) {
+	kept := c.pending[:0]
+	for i, p := range c.pending {
+		if !which(i, p) {
+			kept = append(kept, p)
+		}
+	}
+	clear(c.pending[len(kept):])
+	c.pending = kept
+}

@@ -1,0 +1,73 @@
+package realtime
+
+import "time"
+
+// maxSpeeches bounds the utterances of the caller whose beginnings are remembered; a transcript comes
+// seconds after it, so the oldest are forgotten.
+const maxSpeeches = 64
+
+// speeches know when the caller began to say what is transcribed later. They are pure. What they do not
+// know is the zero time.
+type speeches struct {
+	appended time.Time            // the first sound since the client's last commit; zero while it detects no turns
+	ended    []time.Time          // beginnings of turns that the client committed, until the model confirms
+	nameless time.Time            // newest speech that voice detection named no item for
+	began    map[string]time.Time // by item
+	order    []string             // the same, oldest first
+}
+
+func newSpeeches() speeches { return speeches{began: map[string]time.Time{}} }
+
+// start notes that voice detection heard the caller begin an item.
+func (s *speeches) start(now time.Time, item string) {
+	if item == "" {
+		s.nameless = now
+		return
+	}
+	s.keep(item, now)
+}
+
+// end notes the client's commit.
+func (s *speeches) end() {
+	if len(s.ended) < maxSpeeches {
+		s.ended = append(s.ended, s.appended)
+	}
+	s.appended = time.Time{}
+}
+
+// commit notes that the model made an item of what it heard.
+func (s *speeches) commit(item string) {
+	if _, known := s.began[item]; known || item == "" {
+		return
+	}
+	if len(s.ended) > 0 {
+		s.keep(item, s.ended[0])
+		s.ended = s.ended[1:]
+		return
+	}
+	if !s.nameless.IsZero() {
+		s.keep(item, s.nameless)
+		s.nameless = time.Time{}
+	}
+}
+
+// refuse notes that there was nothing to commit.
+func (s *speeches) refuse() {
+	if len(s.ended) > 0 {
+		s.ended = s.ended[1:]
+	}
+}
+
+func (s *speeches) keep(item string, began time.Time) {
+	if _, known := s.began[item]; !known {
+		s.order = append(s.order, item)
+	}
+	s.began[item] = began
+	if len(s.order) > maxSpeeches {
+		delete(s.began, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// of returns when an item began.
+func (s *speeches) of(item string) time.Time { return s.began[item] }

@@ -1,0 +1,278 @@
+package codex
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// again is a new connection that attaches thread1 in a state.
+func again(t *testing.T, status, turns string) (*fake, handoff.Attached) {
+	t.Helper()
+	f, link := startFake(t, Config{})
+	a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+	f.reply(f.expect("thread/resume"), threadJSON(thread1, status, turns))
+	return f, a.get(t)
+}
+
+// items answers a reading of items with these, oldest first.
+func (f *fake) items(entries ...string) {
+	f.t.Helper()
+	data := ""
+	for i := len(entries) - 1; i >= 0; i-- { // newest first
+		if data != "" {
+			data += ","
+		}
+		data += entries[i]
+	}
+	f.reply(f.expect("thread/items/list"), `{"data":[`+data+`],"nextCursor":null}`)
+}
+
+func (f *fake) turns(turns string) {
+	f.t.Helper()
+	f.reply(f.expect("thread/turns/list"), `{"data":[`+turns+`],"nextCursor":null}`)
+}
+
+// entryOf is an item in thread/items/list.
+func entryOf(turn, item string) string { return fmt.Sprintf(`{"turnId":%q,"item":%s}`, turn, item) }
+
+func says(id, text, phase string) string {
+	return fmt.Sprintf(`{"type":"agentMessage","id":%q,"text":%q,"phase":%s}`, id, text, phase)
+}
+
+func userSays(client string) string {
+	if client != "null" {
+		client = fmt.Sprintf("%q", client)
+	}
+	return fmt.Sprintf(`{"type":"userMessage","id":"u","clientId":%s,"content":[{"type":"text","text":"fix it"}]}`, client)
+}
+
+// TestFollowAgainLive: a turn that an earlier connection of ours started goes on here: what it finished
+// meanwhile, then what is heard, and its end once.
+func TestFollowAgainLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
+		r := record(t.Context(), at.Agent, at.Running)
+		f.delta(turn1, "c", "and so on") // of an item that began unheard
+		f.items(entryOf(turn1, userSays("m1")), entryOf(turn1, says("a", "Looking.", `"commentary"`)), entryOf(turn1, says("b", "Found it.", "null")))
+		want(t, r.lines(), "started", `done message a "Looking."`, `done message b "Found it."`, `delta c "and so on"`)
+		f.messageDone(turn1, "c", "The whole, and so on")
+		f.turnCompleted(turn1, "completed")
+		want(t, r.lines(), "started", `done message a "Looking."`, `done message b "Found it."`, `delta c "and so on"`,
+			`done message c "The whole, and so on"`, `ended completed "The whole, and so on" ""`)
+		<-r.done
+		f.quiet()
+	})
+}
+
+// TestFollowAgainCannotRead: what was missed cannot be read; what is heard is not held back for long.
+func TestFollowAgainCannotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
+		r := record(t.Context(), at.Agent, at.Running)
+		f.expect("thread/items/list")
+		f.messageDone(turn1, "a", "Done.")
+		sleep(catchUpTimeout)
+		want(t, r.lines(), "started", `done message a "Done."`)
+	})
+}
+
+// TestFollowAgainEnds: the end comes while the items are read, and the words it lacks are theirs.
+func TestFollowAgainEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
+		r := record(t.Context(), at.Agent, at.Running)
+		frame := f.expect("thread/items/list")
+		f.status(idle)
+		f.turnCompleted(turn1, "completed")
+		synctest.Wait()
+		f.reply(frame, `{"data":[`+entryOf(turn1, says("a", "The answer.", `"final_answer"`))+`]}`)
+		want(t, r.lines(), "started", `done message a "The answer."`, `ended completed "The answer." ""`)
+	})
+}
+
+const final, comment = `"final_answer"`, `"commentary"`
+
+// endedCases are turns that ended while nobody was connected. Set once.
+var endedCases = map[string]struct {
+	attached string   // newest turn in the snapshot
+	reads    []string // each reading of the turns
+	waits    []time.Duration
+	items    []string
+	lines    []string
+	took     time.Duration
+}{
+	"completed": {
+		turnJSON(turn1, "completed", true), []string{turnJSON(turn1, "completed", true)}, []time.Duration{0},
+		[]string{says("a", "Looking.", comment), says("b", "The answer.", final), says("c", "By the way.", comment)},
+		[]string{"started", `done message a "Looking."`, `done message b "The answer."`, `done message c "By the way."`, `ended completed "The answer." ""`}, 0,
+	},
+	"without a phase the last words count": {
+		turnJSON(turn1, "completed", true), []string{turnJSON(turn1, "completed", true)}, []time.Duration{0},
+		[]string{says("a", "One.", "null"), says("b", "Two.", "null")},
+		[]string{"started", `done message a "One."`, `done message b "Two."`, `ended completed "Two." ""`}, 0,
+	},
+	"failed": {
+		turnJSON(turn1, "failed", true), []string{turnJSON(turn1, "failed", true)}, []time.Duration{0}, nil,
+		[]string{"started", `ended failed "" ""`}, 0,
+	},
+	"interrupted by somebody": {
+		turnJSON(turn1, "interrupted", true), []string{turnJSON(turn1, "interrupted", true)}, []time.Duration{0}, nil,
+		[]string{"started", `ended interrupted "" ""`}, 0,
+	},
+	"another turn came after it": {
+		turnJSON(turn2, "completed", true), []string{turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "completed", true)}, []time.Duration{0},
+		[]string{says("a", "Done.", "null")},
+		[]string{"started", `done message a "Done."`, `ended completed "Done." ""`}, 0,
+	},
+	"false interrupt": {
+		turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "interrupted", false),
+		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "completed", true)},
+		[]time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond},
+		[]string{says("a", "Done.", "null")},
+		[]string{"started", `done message a "Done."`, `ended completed "Done." ""`}, 500 * time.Millisecond,
+	},
+	"the server was killed": {
+		turnJSON(turn2, "completed", true) + "," + turnJSON(turn1, "interrupted", false),
+		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)},
+		[]time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond},
+		[]string{says("a", "Half.", "null")},
+		[]string{"started", `done message a "Half."`, `ended interrupted "Half." ""`}, time.Second,
+	},
+}
+
+// TestFollowAgainEnded: a turn that ended while nobody was connected is read as a whole, at once.
+func TestFollowAgainEnded(t *testing.T) {
+	for name, c := range endedCases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, at := again(t, idle, c.attached)
+				begin := time.Now()
+				var entries []string
+				for _, item := range c.items {
+					entries = append(entries, entryOf(turn1, item))
+				}
+				r := record(t.Context(), at.Agent, turn1)
+				f.items(entries...)
+				for i, page := range c.reads {
+					sleep(c.waits[i])
+					f.turns(page)
+				}
+				f.items(entries...)
+				want(t, r.lines(), c.lines...)
+				<-r.done
+				if took := time.Since(begin); took != c.took {
+					t.Errorf("took %v", took)
+				}
+				f.quiet()
+			})
+		})
+	}
+}
+
+// TestFollowAgainQuestions: what the turn waits for is asked again, under an id of this connection.
+func TestFollowAgainQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
+		f.ask(4, askCommand, turn1, commandMore) // replayed by the server after the response
+		f.quiet()
+		r := record(t.Context(), at.Agent, turn1)
+		f.items()
+		q := questionsOf(r)
+		if len(q) != 1 || lastPart(q[0].ID) != "4" {
+			t.Fatalf("questions %+v", q)
+		}
+		decide := callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q[0].ID, handoff.DecisionDecline) })
+		if answer := f.expect(""); string(answer.ID) != "4" || string(answer.Result) != `{"decision":"decline"}` {
+			t.Errorf("answered %s %s", answer.ID, answer.Result)
+		}
+		decide.get(t)
+	})
+}
+
+// TestFollowUnloaded: the server let go of the thread while its turn is followed; it is loaded again.
+func TestFollowUnloaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, _, r := running(t)
+		f.turnStarted(turn1)
+		f.notify("thread/closed", fmt.Sprintf(`{"threadId":%q}`, thread1))
+		sleep(restGrace)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, active, turnJSON(turn1, "inProgress", false)))
+		f.turns(turnJSON(turn1, "inProgress", false))
+		f.messageDone(turn1, "a", "Done.")
+		f.turnCompleted(turn1, "completed")
+		want(t, r.lines(), "started", `done message a "Done."`, `ended completed "Done." ""`)
+	})
+}
+
+// TestStartJoins: the server put our words into somebody else's turn. That shows by the turn that ran when
+// we started, or by the message that began it.
+func TestStartJoins(t *testing.T) {
+	for name, c := range map[string]struct {
+		play func(f *fake, frame sent)
+		code handoff.Code
+		took time.Duration
+	}{
+		"another message began it": {func(f *fake, frame sent) {
+			f.turnStarted(turn1)
+			f.item("item/started", turn1, userSays("null"))
+		}, handoff.CodeJoined, 0},
+		"another message begins it": {func(f *fake, frame sent) { f.turnStarted(turn1) }, handoff.CodeJoined, 0},
+		"ours, heard early": {func(f *fake, frame sent) {
+			f.turnStarted(turn1)
+			f.item("item/started", turn1, userSays("m1"))
+		}, "", 0},
+		"cannot be told": {func(f *fake, frame sent) { f.turnStarted(turn1) }, "", joinGrace},
+		"ours":           {func(*fake, sent) {}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				at := attach(t, f, link, "")
+				begin := time.Now()
+				s := tryStart(t, at)
+				frame := f.expect("turn/start")
+				c.play(f, frame)
+				f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+				synctest.Wait()
+				if name == "another message begins it" {
+					f.item("item/started", turn1, userSays("desk"))
+				}
+				r := <-s.done
+				if r.value != turn1 || (r.err != nil) != (c.code != "") || r.err != nil && handoff.AsError(r.err).Code != c.code {
+					t.Errorf("%s, %v", r.value, r.err)
+				}
+				if took := time.Since(begin); took != c.took {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// TestStartHearsItBusy: the thread works already, though its turn has no name yet.
+func TestStartHearsItBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, turnJSON(turn2, "completed", true))
+		w := at.Agent.(handoff.Watcher)
+		f.status(active)
+		f.take()
+		tryStart(t, at).wantCode(t, handoff.CodeBusy)
+		f.quiet()
+		f.turnStarted(turn1)
+		f.take()
+		if running, newest := w.Turns(); running != turn1 || newest != turn1 {
+			t.Errorf("running %q newest %q", running, newest)
+		}
+		f.status(idle)
+		f.turnCompleted(turn1, "completed")
+		f.take()
+		if running, newest := w.Turns(); running != "" || newest != turn1 {
+			t.Errorf("running %q newest %q", running, newest)
+		}
+	})
+}

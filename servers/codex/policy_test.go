@@ -1,0 +1,129 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+)
+
+// TestCreateGetsWhatIsConfigured: a new thread with another policy is left, not used, and the refusal
+// names the setting.
+func TestCreateGetsWhatIsConfigured(t *testing.T) {
+	configured := Config{Sandbox: "read-only", Approval: "on-request"}
+	for _, c := range []struct {
+		cfg               Config
+		approval, sandbox string
+		names             string // the setting that is named, or "" when the thread is used
+	}{
+		{configured, `"on-request"`, "readOnly", ""},
+		{configured, `"on-request"`, "workspaceWrite", "sandbox"},
+		{configured, `"on-request"`, "dangerFullAccess", "sandbox"},
+		{configured, `"on-request"`, "externalSandbox", "sandbox"},
+		{configured, `"on-request"`, "", "sandbox"},
+		{configured, `"never"`, "readOnly", "approval"},
+		{configured, `"untrusted"`, "readOnly", "approval"},
+		{configured, `{"granular":{}}`, "readOnly", "approval"},
+		{Config{Sandbox: "workspace-write"}, `"never"`, "readOnly", "sandbox"},
+		{Config{}, `"never"`, "dangerFullAccess", ""},
+		{Config{Ceiling: "workspace-write"}, `"never"`, "workspaceWrite", ""},
+		{Config{Ceiling: "workspace-write"}, `"untrusted"`, "dangerFullAccess", "ceiling"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, c.cfg)
+			a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "") })
+			f.reply(f.expect("thread/start"), fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":%s,"sandbox":{"type":%q}}`, thread1, c.approval, c.sandbox))
+			if c.names == "" {
+				a.get(t)
+				return
+			}
+			f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
+			if e := a.wantCode(t, handoff.CodeRefused); !strings.HasPrefix(e.Detail, c.names+": ") {
+				t.Errorf("%s with %s: %v", c.sandbox, c.approval, e)
+			}
+		})
+	}
+}
+
+// TestCeiling: nothing is run in a thread whose own sandbox is looser, however it became so. It can be
+// attached, read, followed and stopped.
+func TestCeiling(t *testing.T) {
+	const settings = `{"threadId":%q,"threadSettings":{"cwd":"/src","approvalPolicy":"never","sandboxPolicy":{"type":%q}}}`
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{Ceiling: "workspace-write"})
+		at := attach(t, f, link, "") // readOnly
+		refused := func(err error) {
+			t.Helper()
+			if e := handoff.AsError(err); e.Code != handoff.CodeRefused || !strings.HasPrefix(e.Detail, "ceiling: ") {
+				t.Errorf("%v", err)
+			}
+			f.quiet()
+		}
+		f.notify("thread/settings/updated", fmt.Sprintf(settings, thread1, "dangerFullAccess"))
+		f.take()
+		turn := handoff.Turn{ID: "m1", Prompt: "x"}
+		_, err := at.Agent.Start(t.Context(), turn)
+		refused(err)
+		refused(at.Agent.(handoff.Queuer).Queue(t.Context(), turn))
+		refused(at.Agent.(handoff.Controls).Steer(t.Context(), turn1, "x"))
+		stop := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
+		f.reply(f.expect("turn/interrupt"), `{}`)
+		stop.get(t)
+		f.notify("thread/settings/updated", fmt.Sprintf(settings, thread1, "workspaceWrite"))
+		f.take()
+		start(t, f, at)
+	})
+	// What loading the thread again tells counts as well.
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{Ceiling: "read-only"})
+		s := tryStart(t, attach(t, f, link, ""))
+		f.refuse(f.expect("turn/start"), -32600, "thread not found: "+thread1)
+		f.reply(f.expect("thread/resume"), strings.Replace(threadJSON(thread1, idle, ""), "readOnly", "workspaceWrite", 1))
+		s.wantCode(t, handoff.CodeRefused)
+		f.quiet()
+	})
+}
+
+func TestPolicyAboveCeiling(t *testing.T) {
+	for _, c := range []struct {
+		sandbox, ceiling string
+		above            bool
+	}{
+		{"readOnly", "read-only", false},
+		{"workspaceWrite", "read-only", true},
+		{"dangerFullAccess", "workspace-write", true},
+		{"readOnly", "danger-full-access", false},
+		{"dangerFullAccess", "danger-full-access", false},
+		{"externalSandbox", "workspace-write", true},
+		{"externalSandbox", "danger-full-access", true},
+		{"", "read-only", true},
+		{"dangerFullAccess", "", false},
+		{"externalSandbox", "", false},
+	} {
+		if p := (policy{sandbox: c.sandbox}); p.above(c.ceiling) != c.above {
+			t.Errorf("%s over %q", c.sandbox, c.ceiling)
+		}
+	}
+}
+
+// TestNothingOverrides: what is sent to attach, run, steer, queue or copy has no field of a policy.
+func TestNothingOverrides(t *testing.T) {
+	for name, params := range map[string]any{
+		"resume": threadResumeParams{ThreadID: "t"}, "fork": threadForkParams{ThreadID: "t"},
+		"start": turnStartParams{ThreadID: "t", ClientUserMessageID: "c", AdditionalContext: map[string]contextEntry{"k": {"v", "untrusted"}}},
+		"steer": turnSteerParams{ThreadID: "t"}, "queue": queueAddParams{ThreadID: "t"},
+	} {
+		b, err := json.Marshal(params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{"approval", "sandbox", "cwd", "model", "config", "permission", "environments", "Instructions"} {
+			if strings.Contains(string(b), `"`+field) {
+				t.Errorf("%s sends %s", name, b)
+			}
+		}
+	}
+}

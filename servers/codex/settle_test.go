@@ -1,0 +1,200 @@
+package codex
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// TestJudge: what a look at a thread tells of a start with the id m1 and the watermark w.
+func TestJudge(t *testing.T) {
+	entry := func(turn, client string) itemEntry {
+		e := itemEntry{TurnID: turn, Item: wireItem{Type: typeUserMessage}}
+		if client != "" {
+			e.Item.ClientID = &client
+		}
+		return e
+	}
+	turn := func(id, status string) wireTurn { return wireTurn{ID: id, Status: status} }
+	const runs, done, cut = statusInProgress, statusCompleted, statusInterrupted
+	for name, c := range map[string]struct {
+		turns   []wireTurn  // newest first
+		entries []itemEntry // newest first
+		after   handoff.TurnID
+		want    verdict
+	}{
+		"nothing there":          {nil, nil, "", verdict{}},
+		"nothing new":            {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "old")}, "w", verdict{}},
+		"ours runs":              {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "m1"), entry("w", "old")}, "w", verdict{turn: "a", certain: true}},
+		"ours ended":             {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "m1"), entry("w", "old")}, "w", verdict{turn: "a", certain: true}},
+		"ours, another after it": {[]wireTurn{turn("b", runs), turn("a", done), turn("w", done)}, []itemEntry{entry("b", ""), entry("a", "m1")}, "w", verdict{turn: "a", certain: true}},
+		"ours, steered since":    {[]wireTurn{turn("a", runs)}, []itemEntry{entry("a", "m2"), entry("a", "m1")}, "", verdict{turn: "a", certain: true}},
+		"ours without a message": {[]wireTurn{turn("a", cut), turn("w", done)}, []itemEntry{entry("w", "old")}, "w", verdict{turn: "a"}},
+		"two without a message":  {[]wireTurn{turn("b", cut), turn("a", cut), turn("w", done)}, nil, "w", verdict{turn: "a"}},
+		"somebody else's, ended": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w", verdict{}},
+		"typed at the desk":      {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "")}, "w", verdict{}},
+		"somebody else's, runs":  {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w", verdict{open: true}},
+		"went into another":      {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "m1"), entry("a", "desk")}, "w", verdict{turn: "a", joined: true}},
+		"went into the old one":  {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "m1"), entry("w", "old")}, "w", verdict{turn: "w", joined: true}},
+		"the old one runs on":    {[]wireTurn{turn("w", runs)}, []itemEntry{entry("w", "old")}, "w", verdict{open: true}},
+		"two of ours":            {[]wireTurn{turn("b", done), turn("a", done)}, []itemEntry{entry("b", "m1"), entry("a", "m1")}, "", verdict{turn: "a", certain: true, twice: true}},
+		"an unknown watermark":   {[]wireTurn{turn("a", done)}, []itemEntry{entry("a", "desk")}, "gone", verdict{}},
+	} {
+		if got := judge(c.turns, c.entries, c.after, "m1"); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// looks answers one look of Settle: a resume, and a reading of the newest items, newest first.
+func (f *fake) looks(turns string, entries ...string) {
+	f.t.Helper()
+	f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turns))
+	f.reply(f.expect("thread/items/list"), `{"data":[`+strings.Join(entries, ",")+`],"nextCursor":null}`)
+}
+
+func settle(ctx context.Context, at handoff.Attached) async[handoff.TurnID] {
+	return call(func() (handoff.TurnID, error) { return at.Agent.(handoff.Settler).Settle(ctx, turn2, "m1") })
+}
+
+const watermark = `{"id":"` + turn2 + `","status":"completed","completedAt":1,"items":[],"error":null}`
+
+// old is what was said in the watermark.
+var old = entryOf(turn2, userSays("m0"))
+
+// settleCases are what Settle may see, look by look, and what it makes of it. Set once.
+var settleCases = map[string]struct {
+	looks []func(f *fake)
+	turn  handoff.TurnID
+	code  handoff.Code
+	took  time.Duration
+}{
+	"it runs": {[]func(*fake){
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")), old)
+		},
+	}, turn1, "", 0},
+	"it never ran": {[]func(*fake){
+		func(f *fake) { f.looks(watermark, old) },
+		func(f *fake) { f.looks(watermark, old) },
+	}, "", "", settleFor},
+	"it came late": {[]func(*fake){
+		func(f *fake) { f.looks(watermark, old) },
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")), old)
+		},
+	}, turn1, "", settleFor},
+	"something moved between": {[]func(*fake){
+		func(f *fake) { f.looks(watermark, old) },
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("desk")), old)
+		},
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("desk")), old)
+		},
+	}, "", "", 2 * settleFor},
+	"a crash took the message": {[]func(*fake){
+		func(f *fake) { f.looks(turnJSON(turn1, "interrupted", false)+","+watermark, old) },
+		func(f *fake) { f.looks(turnJSON(turn1, "interrupted", false)+","+watermark, old) },
+	}, turn1, "", settleFor},
+	"it joined another": {[]func(*fake){
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")), entryOf(turn1, userSays("desk")), old)
+		},
+	}, turn1, handoff.CodeJoined, 0},
+	"another runs for a while": {[]func(*fake){
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("desk")), old)
+		},
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("desk")), old)
+		},
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("m1")), entryOf(turn1, userSays("desk")), old)
+		},
+	}, turn1, handoff.CodeJoined, 2 * settleFor},
+	"the thread never ran": {[]func(*fake){
+		func(f *fake) {
+			f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+			f.refuse(f.expect("thread/items/list"), -32601, "list_turns is not supported yet")
+		},
+		func(f *fake) {
+			f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+			f.refuse(f.expect("thread/items/list"), -32601, "list_turns is not supported yet")
+		},
+	}, "", "", settleFor},
+	"it is lost again": {[]func(*fake){func(f *fake) { f.expect("thread/resume"); f.close() }}, "", handoff.CodeUnreachable, 0},
+	"it is lost while it waits": {[]func(*fake){
+		func(f *fake) { f.looks(watermark, old); synctest.Wait(); f.close() },
+	}, "", handoff.CodeAgentGone, 0},
+	"nobody knows": {[]func(*fake){func(f *fake) { f.refuse(f.expect("thread/resume"), -32600, "disk on fire") }}, "", handoff.CodeRefused, 0},
+}
+
+// TestSettle: a turn that carries our id settles it at once; that none is there takes two equal looks.
+func TestSettle(t *testing.T) {
+	for name, c := range settleCases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, at := again(t, idle, watermark)
+				begin := time.Now()
+				s := settle(t.Context(), at)
+				for i, look := range c.looks {
+					if i > 0 {
+						sleep(settleFor)
+					}
+					look(f)
+				}
+				r := <-s.done
+				code := handoff.Code("")
+				if r.err != nil {
+					code = handoff.AsError(r.err).Code
+				}
+				if r.value != c.turn || code != c.code {
+					t.Errorf("%q, %v", r.value, r.err)
+				}
+				if took := time.Since(begin); took != c.took {
+					t.Errorf("took %v", took)
+				}
+				f.take()
+			})
+		})
+	}
+}
+
+// TestSettleStaysOpen: while somebody else's newer turn runs, our words may wait in it, so that is the
+// answer in the end.
+func TestSettleStaysOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, idle, watermark)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		s := settle(ctx, at)
+		for range 3 {
+			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("desk")))
+			sleep(settleFor)
+		}
+		s.wantCode(t, handoff.CodeUnknownStart)
+	})
+}
+
+// TestSettleReadsFarEnough: a long turn has its message on a later page.
+func TestSettleReadsFarEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, idle, watermark)
+		s := settle(t.Context(), at)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)+","+watermark))
+		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, says("a", "x", "null"))+`],"nextCursor":"more"}`)
+		next := f.expect("thread/items/list")
+		if !strings.Contains(string(next.Params), `"cursor":"more"`) {
+			t.Errorf("%s", next.Params)
+		}
+		f.reply(next, `{"data":[`+entryOf(turn1, userSays("m1"))+`,`+entryOf(turn2, userSays("m0"))+`],"nextCursor":"and more"}`)
+		if id := s.get(t); id != turn1 {
+			t.Errorf("%q", id)
+		}
+	})
+}

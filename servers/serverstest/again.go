@@ -1,0 +1,228 @@
+package serverstest
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// again attaches a thread on a new connection.
+func (s *suite) again(thread string) handoff.Attached {
+	s.Helper()
+	s.link = s.dial()
+	return s.attachTo(s.link, thread)
+}
+
+// texts returns the finished messages.
+func texts(updates []handoff.Update) []string {
+	var all []string
+	for _, m := range items(updates, handoff.ItemMessage) {
+		all = append(all, m.Text)
+	}
+	return all
+}
+
+// lost drops every connection and waits until that is known.
+func (s *suite) lost() {
+	s.Helper()
+	s.h.Drop()
+	s.waitDone(s.link)
+}
+
+// back ends a waiting turn.
+func (s *suite) back(a handoff.Attached, id handoff.TurnID) {
+	s.Helper()
+	if err := s.controls(a).Steer(s.Context(), id, PromptBack); err != nil {
+		s.Fatalf("steer: %v", err)
+	}
+}
+
+// endedMeanwhile: a turn that ended while nobody of ours listened is told whole, with its words.
+func (s *suite) endedMeanwhile() {
+	a := s.create()
+	id := s.wait(a)
+	s.lost()
+	desk := s.attachTo(s.dial(), a.Target.Thread) // somebody else ends it
+	s.back(desk, id)
+	for range desk.Agent.Follow(s.Context(), id) { // to its end
+	}
+	b := s.again(a.Target.Thread)
+	if b.Running != "" || b.Newest != id {
+		s.Errorf("attached: %+v, want turn %s at rest", b, id)
+	}
+	updates := s.follow(b, id)
+	if _, ok := updates[0].(handoff.Started); !ok {
+		s.Errorf("first comes %#v", updates[0])
+	}
+	if got := texts(updates); !slices.Equal(got, []string{TextWaiting, TextBack}) {
+		s.Errorf("messages %q", got)
+	}
+	s.ended(updates, handoff.TurnCompleted, TextBack)
+	if n := s.h.Starts(); n != 1 {
+		s.Errorf("%d turns were started", n)
+	}
+}
+
+// missed: what a turn finished before it is followed on another connection comes first, then the rest.
+func (s *suite) missed() {
+	a := s.create()
+	id := s.wait(a)
+	s.lost()
+	b := s.again(a.Target.Thread)
+	first := s.followUntil(b, id, asWaiting)
+	if _, ok := first[0].(handoff.Started); !ok || len(first) != 2 {
+		s.Errorf("first come %#v", first)
+	}
+	s.back(b, id)
+	rest := s.followUntil(b, id, func(handoff.Update) bool { return false })
+	if got := texts(rest); !slices.Equal(got, []string{TextBack}) {
+		s.Errorf("then come %q", got)
+	}
+	s.ended(rest, handoff.TurnCompleted, TextBack)
+}
+
+// askedAgain: an open question comes again under another id; the old id answers nothing.
+func (s *suite) askedAgain() {
+	a, id, old := s.asked()
+	s.lost()
+	b := s.again(a.Target.Thread)
+	updates := s.followUntil(b, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
+	q, ok := updates[len(updates)-1].(handoff.Question)
+	if !ok {
+		s.Fatalf("no question: %#v", updates)
+	}
+	if q.ID == old.ID || q.Turn != id || q.Command != old.Command || q.Kind != old.Kind {
+		s.Errorf("asked again: %+v, before: %+v", q, old)
+	}
+	s.coded("the old id", s.controls(b).Decide(s.Context(), old.ID, handoff.DecisionAccept), handoff.CodeNotPending)
+	if err := s.controls(b).Decide(s.Context(), q.ID, handoff.DecisionAccept); err != nil {
+		s.Fatalf("accept: %v", err)
+	}
+	s.decided(b, id, q, handoff.TurnCompleted, TextAccepted)
+}
+
+// settles: whether a start ran whose acknowledgement was lost is found out, and nothing runs twice.
+func (s *suite) settles() {
+	for _, runs := range []bool{true, false} {
+		a := s.create()
+		if _, ok := a.Agent.(handoff.Settler); !ok || s.h.LoseStart == nil {
+			return
+		}
+		s.run(a, PromptHello) // a thread that never ran cannot be attached again
+		before := s.attachTo(s.link, a.Target.Thread).Newest
+		starts := s.h.Starts()
+		s.h.LoseStart(runs)
+		turn := s.next(PromptCommand)
+		_, err := a.Agent.Start(s.Context(), turn)
+		s.coded("a lost start", err, handoff.CodeUnknownStart)
+		s.waitDone(s.link)
+		b := s.again(a.Target.Thread)
+		id, err := b.Agent.(handoff.Settler).Settle(s.Context(), before, turn.ID)
+		if err != nil || (id != "") != runs || id == before && id != "" {
+			s.Fatalf("settled as %q, %v, want a turn: %v", id, err, runs)
+		}
+		if runs {
+			s.ended(s.follow(b, id), handoff.TurnCompleted, TextCommand)
+		} else {
+			s.ended(s.run(b, PromptCommand), handoff.TurnCompleted, TextCommand)
+		}
+		if n := s.h.Starts() - starts; n != 1 {
+			s.Errorf("%d turns were started", n)
+		}
+	}
+}
+
+// unloaded: the server lets go of an idle thread that is attached here; a start loads it.
+func (s *suite) unloaded() {
+	if s.h.Unload == nil {
+		return
+	}
+	a := s.create()
+	s.run(a, PromptHello)
+	s.h.Unload()
+	s.ended(s.run(a, PromptCommand), handoff.TurnCompleted, TextCommand)
+	if n := s.h.Starts(); n != 2 {
+		s.Errorf("%d turns were started", n)
+	}
+}
+
+// crashes: the server is killed in the middle of a turn, which is interrupted and not run again.
+func (s *suite) crashes() {
+	if s.h.Restart == nil {
+		return
+	}
+	a := s.create()
+	id := s.wait(a)
+	s.h.Restart()
+	s.waitDone(s.link)
+	b := s.again(a.Target.Thread)
+	updates := s.follow(b, id)
+	if end := s.end(updates); end.Status != handoff.TurnInterrupted {
+		s.Errorf("%+v", end)
+	}
+	if got := texts(updates); !slices.Equal(got, []string{TextWaiting}) {
+		s.Errorf("messages %q", got)
+	}
+	if n := s.h.Starts(); n != 1 {
+		s.Errorf("%d turns were started", n)
+	}
+	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
+}
+
+// lies: at its end a turn is shown as interrupted for a moment. It is not told so.
+func (s *suite) lies() {
+	if s.h.Lie == nil {
+		return
+	}
+	a := s.create()
+	id := s.wait(a)
+	s.lost()
+	desk := s.attachTo(s.dial(), a.Target.Thread)
+	s.back(desk, id)
+	for range desk.Agent.Follow(s.Context(), id) {
+	}
+	s.h.Lie(300 * time.Millisecond)
+	b := s.again(a.Target.Thread)
+	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
+}
+
+// words: a question is answered in words; an option is named in any case.
+func (s *suite) words() {
+	a := s.create()
+	replier, ok := a.Agent.(handoff.Replier)
+	if !ok {
+		return
+	}
+	id := s.start(a, PromptInput)
+	updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
+	q, ok := updates[len(updates)-1].(handoff.Question)
+	if !ok || q.Kind != handoff.QuestionInput || q.Turn != id {
+		s.Fatalf("question: %#v", updates[len(updates)-1])
+	}
+	s.coded("no words", replier.Reply(s.Context(), q.ID, ""), handoff.CodeMalformed)
+	s.coded("a question that nobody asked", replier.Reply(s.Context(), "no-such-question", "x"), handoff.CodeNotPending)
+	if err := replier.Reply(s.Context(), q.ID, "the RIGHT one"); err != nil {
+		s.Fatalf("reply: %v", err)
+	}
+	s.decided(a, id, q, handoff.TurnCompleted, TextInput+InputOptions[1])
+}
+
+func (s *suite) permits() {
+	if !s.h.Permits {
+		return
+	}
+	for decision, text := range map[handoff.Decision]string{handoff.DecisionAccept: TextAccepted, handoff.DecisionDecline: TextDeclined} {
+		a := s.create()
+		id := s.start(a, PromptPermit)
+		updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
+		q, ok := updates[len(updates)-1].(handoff.Question)
+		if !ok || q.Kind != handoff.QuestionPermissions {
+			s.Fatalf("question: %#v", updates[len(updates)-1])
+		}
+		if err := s.controls(a).Decide(s.Context(), q.ID, decision); err != nil {
+			s.Fatalf("%s: %v", decision, err)
+		}
+		s.decided(a, id, q, handoff.TurnCompleted, text)
+	}
+}

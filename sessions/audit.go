@@ -1,0 +1,217 @@
+package sessions
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"switchboard/handoff"
+)
+
+const (
+	auditName = "audit.jsonl"
+	// maxAuditLine bounds one line, in bytes, so that a broken file cannot fill the memory.
+	maxAuditLine = 64 << 10
+)
+
+// An Audit keeps decisions for good, in a file of lines that is only appended to. Each line holds the sum
+// of the one before, so that a line that is changed, lost or moved is noticed. It is safe for concurrent
+// use; one process at a time has it open.
+type Audit struct {
+	close func() error // Set once
+
+	mu   sync.Mutex
+	file auditFile // Guarded by mu; nil after Close
+	size int64     // Guarded by mu: bytes of whole lines
+	n    uint64    // Guarded by mu: lines
+	sum  string    // Guarded by mu: of the last line
+	torn bool      // Guarded by mu: a write failed, so that the file may end in a part of a line
+}
+
+// auditFile is what an Audit needs of its file, which is opened for appending.
+type auditFile interface {
+	io.Writer
+	Sync() error
+	Truncate(size int64) error
+}
+
+// auditLine is one line of the file. Sum covers the others: see [auditSum].
+type auditLine struct {
+	N      uint64          `json:"n"`
+	Prev   string          `json:"prev"`
+	Record json.RawMessage `json:"record"`
+	Sum    string          `json:"sum"`
+}
+
+// auditSum is the SHA-256, in hex, of a line's number, the sum of the line before and its record.
+func auditSum(n uint64, prev string, record []byte) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s", n, prev, record))
+	return hex.EncodeToString(sum[:])
+}
+
+// OpenAudit opens the audit file of a state directory, which is made with mode 0700 if it is missing; the
+// file has mode 0600. The whole chain is verified first: a file that was changed is an error that names
+// the line, and nothing is appended to it. A last line without its end was never acknowledged, because
+// the power went in its middle; it is cut off.
+func OpenAudit(dir string) (*Audit, error) {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = root.Close() }() // the file stays open
+	file, err := root.OpenFile(auditName, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("open the audit: %w", err)
+	}
+	a := &Audit{file: file, close: file.Close}
+	if err := a.begin(file, filepath.Join(dir, auditName)); err != nil {
+		_ = file.Close() // nothing was written
+		return nil, err
+	}
+	if self, err := root.Open("."); err == nil { // so that the file's name survives a power cut
+		_ = self.Sync() // not every file system can
+		_ = self.Close()
+	}
+	return a, nil
+}
+
+// begin locks the file and takes up its chain.
+func (a *Audit) begin(file *os.File, path string) error {
+	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("the audit %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to another directory", path)
+	}
+	if err == nil {
+		err = file.Chmod(fileMode)
+	}
+	if err != nil {
+		return fmt.Errorf("lock the audit %s: %w", path, err)
+	}
+	end, err := readAudit(file)
+	if err != nil {
+		return fmt.Errorf("the audit %s: %w: move the file away to begin a new one", path, err)
+	}
+	a.size, a.n, a.sum, a.torn = end.size, end.n, end.sum, end.torn
+	return nil
+}
+
+// VerifyAudit reads a whole audit file and returns how many records it holds, or which line is wrong.
+func VerifyAudit(r io.Reader) (records uint64, err error) {
+	end, err := readAudit(r)
+	return end.n, err
+}
+
+// auditEnd is where a chain stands.
+type auditEnd struct {
+	size int64
+	n    uint64
+	sum  string
+	torn bool // after it comes a part of a line
+}
+
+func readAudit(r io.Reader) (auditEnd, error) {
+	var end auditEnd
+	in := bufio.NewReaderSize(r, maxAuditLine)
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			end.torn = len(line) > 0
+			return end, nil
+		}
+		if err != nil {
+			return end, fmt.Errorf("line %d cannot be read: %w", end.n+1, err)
+		}
+		var l auditLine
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&l); err != nil {
+			return end, fmt.Errorf("line %d is no record", end.n+1)
+		}
+		if l.N != end.n+1 || l.Prev != end.sum || l.Sum != auditSum(l.N, l.Prev, l.Record) {
+			return end, fmt.Errorf("line %d was changed, or a line before it is missing", end.n+1)
+		}
+		end.size, end.n, end.sum = end.size+int64(len(line)), l.N, l.Sum
+	}
+}
+
+// Audit appends a record and returns after it is on the disk. After an error it is not in the file, and
+// the decision must not be carried out; the next record is tried anew.
+func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
+	if err := ctx.Err(); err != nil {
+		return auditFault("given up", err)
+	}
+	record, err := json.Marshal(rec)
+	if err != nil {
+		return auditFault("the record", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock() // held over the file's I/O: records are few, and their order is the chain
+	if a.file == nil {
+		return auditFault("closed", os.ErrClosed)
+	}
+	if err := a.mend(); err != nil {
+		return auditFault("mend", err)
+	}
+	next := auditLine{N: a.n + 1, Prev: a.sum, Record: record, Sum: auditSum(a.n+1, a.sum, record)}
+	line, err := json.Marshal(next)
+	if err != nil {
+		return auditFault("the record", err)
+	}
+	if len(line) >= maxAuditLine {
+		return auditFault("the record", errors.New("too long"))
+	}
+	a.torn = true
+	if _, err := a.file.Write(append(line, '\n')); err != nil {
+		return auditFault("write", errors.Join(err, a.mend()))
+	}
+	if err := a.file.Sync(); err != nil {
+		return auditFault("sync", errors.Join(err, a.mend()))
+	}
+	a.torn = false
+	a.size, a.n, a.sum = a.size+int64(len(line))+1, next.N, next.Sum
+	return nil
+}
+
+// mend cuts off what a failed write may have left.
+func (a *Audit) mend() error {
+	if !a.torn {
+		return nil
+	}
+	if err := a.file.Truncate(a.size); err != nil {
+		return err
+	}
+	if err := a.file.Sync(); err != nil {
+		return err
+	}
+	a.torn = false
+	return nil
+}
+
+// auditFault says what failed. Nobody can do anything about it but who operates Switchboard.
+func auditFault(what string, err error) error {
+	return handoff.Fault(handoff.CodeInternal, "", "audit: "+what+": "+err.Error())
+}
+
+// Close closes the file and gives its lock back. A record afterwards is an error.
+func (a *Audit) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file == nil {
+		return nil
+	}
+	a.file = nil
+	return a.close()
+}

@@ -1,0 +1,285 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+const (
+	// ledgerOpenFor is how long an entry waits to be delivered, after its last step.
+	ledgerOpenFor = 24 * time.Hour
+	// ledgerKeptFor is how long a delivered entry can still be told from a new request: longer than the
+	// 60 minutes of a model session, in which a call_id may come again.
+	ledgerKeptFor = 2 * time.Hour
+	// ledgerWithin bounds one round trip: a person waits to hear that nothing was started.
+	ledgerWithin = 900 * time.Millisecond
+	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
+	ledgerPage = 128
+)
+
+var (
+	//go:embed ledger.lua
+	ledgerSource string
+	//go:embed open.lua
+	openSource string
+
+	ledgerScript = redis.NewScript(ledgerSource)
+	openScript   = redis.NewScript(openSource)
+)
+
+// Advance writes one step of the ledger in one round trip; see [handoff.Ledger].
+func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.LedgerEntry, error) {
+	step, err := step.Check()
+	if err != nil {
+		return handoff.LedgerEntry{}, err
+	}
+	name, err := callerName(step.Caller)
+	if err != nil {
+		return handoff.LedgerEntry{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ledgerWithin)
+	defer cancel()
+	keys := []string{s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey()}
+	reply, err := ledgerScript.Run(ctx, s.client, keys, ledgerArgs(step, name)...).Slice()
+	if err != nil {
+		return handoff.LedgerEntry{}, s.fault(err)
+	}
+	verdict, flat, ok := parseVerdict(reply)
+	if !ok {
+		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
+	}
+	entry, ok := parseEntry(flat)
+	if !ok && len(flat) > 0 {
+		s.badEntry(keys[0])
+		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+	}
+	return entry, verdict.Fault(entry, step)
+}
+
+// Open returns a caller's entries that are not delivered, oldest first.
+func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEntry, error) {
+	name, err := callerName(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.openEntries(ctx, name)
+}
+
+// OpenAll returns the entries of every caller that are not delivered, oldest first.
+func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
+	first, cancel := context.WithTimeout(ctx, ledgerWithin)
+	defer cancel()
+	names, err := s.client.SMembers(first, s.callersKey()).Result()
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	var all []handoff.LedgerEntry
+	for _, name := range names {
+		entries, err := s.openEntries(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entries...)
+	}
+	sortEntries(all)
+	return all, nil
+}
+
+// openEntries reads a caller's open entries page by page. An entry that is made or delivered meanwhile
+// may be there or not.
+func (s *Store) openEntries(ctx context.Context, name string) ([]handoff.LedgerEntry, error) {
+	var all []handoff.LedgerEntry
+	seen := map[string]bool{}
+	for skip := int64(0); skip >= 0; {
+		next, rows, err := s.openPage(ctx, name, skip)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			e, ok := parseEntry(row)
+			switch {
+			case !ok: // one bad entry must not hide the others
+				s.badEntry(s.openKey(name))
+			case e.Status != handoff.StatusDelivered && !seen[e.Key]:
+				seen[e.Key] = true
+				all = append(all, e)
+			}
+		}
+		skip = next
+	}
+	sortEntries(all)
+	return all, nil
+}
+
+func (s *Store) openPage(ctx context.Context, name string, skip int64) (next int64, rows []any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, ledgerWithin)
+	defer cancel()
+	keys := []string{s.openKey(name), s.callersKey()}
+	reply, err := openScript.Run(ctx, s.client, keys, name, s.entryKeys(name), skip, ledgerPage).Slice()
+	if err != nil {
+		return 0, nil, s.fault(err)
+	}
+	bad := handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
+	if len(reply) != 2 {
+		return 0, nil, bad
+	}
+	next, okNext := reply[0].(int64)
+	rows, okRows := reply[1].([]any)
+	if !okNext || !okRows {
+		return 0, nil, bad
+	}
+	return next, rows, nil
+}
+
+func sortEntries(all []handoff.LedgerEntry) {
+	slices.SortFunc(all, func(a, b handoff.LedgerEntry) int {
+		return cmp.Or(a.Accepted.Compare(b.Accepted), cmp.Compare(a.Key, b.Key))
+	})
+}
+
+func (s *Store) badEntry(key string) {
+	s.counts.badEntries.Add(1)
+	s.log.Warn("unreadable entry of the ledger", zap.String("key", key))
+}
+
+// The keys: the hash of each entry, by caller the open ones, and who has any.
+func (s *Store) entryKeys(name string) string { return s.prefix + ":{" + name + "}:handoff:" }
+func (s *Store) openKey(name string) string   { return s.prefix + ":{" + name + "}:open" }
+func (s *Store) callersKey() string           { return s.prefix + ":open-callers" }
+
+// ledgerArgs are the arguments of ledger.lua for a checked step.
+func ledgerArgs(step handoff.LedgerStep, name string) []any {
+	attempt := ""
+	if step.Attempt > 0 {
+		attempt = strconv.Itoa(step.Attempt)
+	}
+	at := strconv.FormatInt(step.At.UnixMilli(), 10)
+	first := []any{
+		"key", step.Key, "principal", step.Caller.Principal, "user", step.Caller.User, "owner", step.Owner,
+		"args", step.Args, "accepted", at,
+	}
+	args := make([]any, 0, 64)
+	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
+		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
+		ledgerOpenFor.Milliseconds(), ledgerKeptFor.Milliseconds(), step.Key, name, at, len(first))
+	args = append(args, first...)
+	set := func(field, value string, always bool) {
+		if value != "" || always {
+			args = append(args, field, value)
+		}
+	}
+	f := step.Set
+	set("attempt", attempt, false)
+	set("call", f.CallID, false)
+	set("client", f.ClientID, false)
+	there := f.Target != handoff.Target{} // all of it counts, an empty project too
+	set("server", f.Target.Server, there)
+	set("project", f.Target.Project, there)
+	set("thread", f.Target.Thread, there)
+	set("watermark", string(f.Watermark), step.To == handoff.StatusDispatching)
+	set("turn", string(f.Turn), step.To == handoff.StatusDispatching)
+	set("prompt", f.Prompt, false)
+	set("title", f.Title, false)
+	set("why", f.Why, false)
+	set("outcome", string(f.Outcome), false)
+	set("code", string(f.Code), false)
+	set("spoken", f.Spoken, false)
+	if step.To == handoff.StatusCompleted {
+		set("ended", at, true)
+	}
+	return args
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return ""
+}
+
+// statuses writes a list as ledger.lua searches it.
+func statuses(list []handoff.Status) string {
+	var b strings.Builder
+	b.WriteByte(',')
+	for _, s := range list {
+		b.WriteString(string(s))
+		b.WriteByte(',')
+	}
+	return b.String()
+}
+
+func parseVerdict(reply []any) (handoff.LedgerVerdict, []any, bool) {
+	if len(reply) != 2 {
+		return "", nil, false
+	}
+	verdict, okVerdict := reply[0].(string)
+	flat, okFlat := reply[1].([]any)
+	return handoff.LedgerVerdict(verdict), flat, okVerdict && okFlat
+}
+
+// parseEntry reads an entry from its fields; false when it is none of ours.
+func parseEntry(row any) (handoff.LedgerEntry, bool) {
+	flat, ok := row.([]any)
+	if !ok || len(flat)%2 != 0 {
+		return handoff.LedgerEntry{}, false
+	}
+	var e handoff.LedgerEntry
+	words := entryWords(&e)
+	for i := 0; i < len(flat); i += 2 {
+		field, okField := flat[i].(string)
+		value, okValue := flat[i+1].(string)
+		if !okField || !okValue {
+			return handoff.LedgerEntry{}, false
+		}
+		if word := words[field]; word != nil {
+			*word = value
+		} else if !setField(&e, field, value) {
+			return handoff.LedgerEntry{}, false
+		}
+	}
+	ok = e.Key != "" && e.Owner != "" && e.Caller.Principal != "" && e.Status != "" && !e.Accepted.IsZero()
+	return e, ok
+}
+
+// entryWords are the fields of an entry that are text.
+func entryWords(e *handoff.LedgerEntry) map[string]*string {
+	return map[string]*string{
+		"key": &e.Key, "principal": &e.Caller.Principal, "user": &e.Caller.User, "owner": &e.Owner, "args": &e.Args,
+		"status": (*string)(&e.Status), "call": &e.CallID, "client": &e.ClientID, "server": &e.Target.Server,
+		"project": &e.Target.Project, "thread": &e.Target.Thread, "watermark": (*string)(&e.Watermark),
+		"turn": (*string)(&e.Turn), "prompt": &e.Prompt, "title": &e.Title, "why": &e.Why,
+		"outcome": (*string)(&e.Outcome), "code": (*string)(&e.Code), "spoken": &e.Spoken,
+	}
+}
+
+// setField puts a field that is not text in its place. Fields that we do not know are a newer
+// Switchboard's.
+func setField(e *handoff.LedgerEntry, field, value string) bool {
+	switch field {
+	case "inherited":
+		e.Inherited = value == "1"
+	case "attempt":
+		n, err := strconv.Atoi(value)
+		e.Attempt = n
+		return err == nil
+	case "accepted", "ended":
+		ms, err := strconv.ParseInt(value, 10, 64)
+		at := &e.Accepted
+		if field == "ended" {
+			at = &e.Ended
+		}
+		*at = time.UnixMilli(ms).UTC()
+		return err == nil
+	}
+	return true
+}

@@ -1,0 +1,57 @@
+package sessions
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+)
+
+// Who asks the ledger hears within a second that the Redis is gone, also when it only says nothing or
+// cannot even be dialled.
+func TestLedgerWithinASecond(t *testing.T) {
+	redis.SetLogger(silence{})
+	c := handoff.Caller{Principal: "owner"}
+	step := handoff.LedgerStep{
+		Key: "key", Caller: c, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true, Attempt: 1, At: time.Unix(1, 0),
+	}
+	asks := map[string]func(context.Context, *Store) error{
+		"advance":  func(ctx context.Context, s *Store) error { _, err := s.Advance(ctx, step); return err },
+		"open":     func(ctx context.Context, s *Store) error { _, err := s.Open(ctx, c); return err },
+		"open all": func(ctx context.Context, s *Store) error { _, err := s.OpenAll(ctx); return err },
+	}
+	dials := map[string]func() (net.Conn, error){
+		"silent": func() (net.Conn, error) { ours, _ := net.Pipe(); return ours, nil },
+		"no answer to the dial": func() (net.Conn, error) { // it ends by itself, behind our back
+			time.Sleep(dialWithin)
+			return nil, context.DeadlineExceeded
+		},
+	}
+	for how, dial := range dials {
+		for what, ask := range asks {
+			t.Run(how+", "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o := options(&redis.Options{Addr: "127.0.0.1:0"})
+					o.Dialer = func(context.Context, string, string) (net.Conn, error) { return dial() }
+					o.PoolSize = embeddedPool
+					s := &Store{prefix: "switchboard", where: "Redis", client: redis.NewClient(o), counts: &counters{}}
+					began := time.Now()
+					err := ask(t.Context(), s)
+					if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+						t.Errorf("it gave %v", err)
+					}
+					if took := time.Since(began); took > time.Second {
+						t.Errorf("it took %v", took)
+					}
+					_ = s.client.Close()
+					time.Sleep(dialWithin)
+				})
+			})
+		}
+	}
+}

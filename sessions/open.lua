@@ -1,0 +1,24 @@
+-- Reads a page of a caller's open entries, oldest first, and forgets those that have expired.
+-- KEYS: the caller's open entries, the callers that have any.
+-- ARGV: the caller's name there, what comes before an entry's name in its key, how many to leave out,
+--   how many to read.
+-- Returns how many to leave out for the next page, -1 after the last, and each entry as field, value, ...
+local caller, before, skip, count = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local members = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
+local all, gone = {}, 0
+for _, member in ipairs(members) do
+  local flat = redis.call('HGETALL', before .. member)
+  if #flat == 0 then
+    redis.call('ZREM', KEYS[1], member)
+    gone = gone + 1
+  else
+    all[#all + 1] = flat
+  end
+end
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('SREM', KEYS[2], caller)
+end
+if #members < count then
+  return {-1, all}
+end
+return {skip + count - gone, all}

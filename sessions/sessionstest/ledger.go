@@ -1,0 +1,261 @@
+package sessionstest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// TestLedger runs the contract of [handoff.Ledger]. open returns an empty store that lives until the test
+// ends.
+func TestLedger(t *testing.T, open func(t *testing.T) handoff.Ledger) {
+	testLedger(t, open, func(t *testing.T, run func(*testing.T)) { run(t) })
+}
+
+// TestLedgerInBubble is [TestLedger] with fake time: each test runs in a bubble of its own. The store must
+// not touch the network.
+func TestLedgerInBubble(t *testing.T, open func(t *testing.T) handoff.Ledger) {
+	testLedger(t, open, synctest.Test)
+}
+
+func testLedger(t *testing.T, open func(*testing.T) handoff.Ledger, in func(*testing.T, func(*testing.T))) {
+	tests := []struct {
+		name string
+		run  func(t *testing.T, l handoff.Ledger)
+	}{
+		{"one life", testLife},
+		{"as the table says", testTable},
+		{"one owner wins", testOneWinner},
+		{"oldest first, however many", testOpenOrder},
+		{"callers are apart in the ledger", testLedgerCallers},
+		{"odd words are kept in the ledger", testLedgerWords},
+		{"what is no step is refused", testNoSteps},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in(t, func(t *testing.T) { tt.run(t, open(t)) })
+		})
+	}
+}
+
+// LedgerStep builds a valid step of an owner to a status; "" adopts.
+func LedgerStep(key, by string, to handoff.Status) handoff.LedgerStep {
+	s := handoff.LedgerStep{Key: key, Caller: owner, Owner: by, Args: "args", To: to, At: since}
+	switch to {
+	case "":
+		s.Adopt = true
+	case handoff.StatusAccepted:
+		s.New = true
+		s.Set = handoff.LedgerFacts{CallID: "call", ClientID: key, Prompt: "fix it", Title: "auth refactor", Why: "continued"}
+	case handoff.StatusDispatching:
+		s.New, s.Attempt = true, 1
+		s.Set = handoff.LedgerFacts{
+			ClientID: key, Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}, Watermark: "w1"}
+	case handoff.StatusStarted:
+		s.Set.Turn = "turn-1"
+	case handoff.StatusCompleted:
+		s.Set.Outcome, s.Set.Spoken = handoff.OutcomeResult, "The tests pass."
+	}
+	return s
+}
+
+var ledgerPath = []handoff.Status{
+	handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
+}
+
+// Advance fails the test unless the store says what [handoff.LedgerEntry.Apply] says of the entry that is
+// there. It returns the entry that is there then.
+func Advance(t *testing.T, l handoff.Ledger, e handoff.LedgerEntry, s handoff.LedgerStep) handoff.LedgerEntry {
+	t.Helper()
+	after, wantErr := e.Apply(s)
+	want := after
+	if _, err := s.Check(); err != nil { // it reaches no store: nothing is found
+		want = handoff.LedgerEntry{}
+	}
+	got, err := l.Advance(t.Context(), s)
+	if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+		t.Fatalf("step %+v of\n%+v gave\n%+v, %v, want\n%+v, %v", s, e, got, err, want, wantErr)
+	}
+	return after
+}
+
+// opened fails the test unless exactly these are open, in this order, for the caller of the tests and for
+// all.
+func opened(t *testing.T, l handoff.Ledger, want ...handoff.LedgerEntry) {
+	t.Helper()
+	got, err := l.Open(t.Context(), owner)
+	if err != nil || !slices.Equal(got, want) {
+		t.Fatalf("open are %+v, %v, want %+v", got, err, want)
+	}
+	if got, err = l.OpenAll(t.Context()); err != nil || !slices.Equal(got, want) {
+		t.Fatalf("open of all are %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// testLife walks through every status, each step written twice, and looks what is open meanwhile.
+func testLife(t *testing.T, l handoff.Ledger) {
+	opened(t, l)
+	var e handoff.LedgerEntry
+	for _, to := range ledgerPath {
+		s := LedgerStep("key", "a", to)
+		e = Advance(t, l, e, s)
+		e = Advance(t, l, e, s)
+		if e.Status != to {
+			t.Fatalf("%s after a step to %s", e.Status, to)
+		}
+		if to == handoff.StatusDelivered {
+			opened(t, l)
+		} else {
+			opened(t, l, e)
+		}
+	}
+	e = Advance(t, l, e, LedgerStep("key", "a", handoff.StatusAccepted)) // the same request again: known, not open
+	e = Advance(t, l, e, LedgerStep("key", "b", ""))
+	if e.Owner != "b" || e.Status != handoff.StatusDelivered {
+		t.Fatalf("adopted: %+v", e)
+	}
+	opened(t, l)
+}
+
+// testTable walks at random and compares each answer with the table's.
+func testTable(t *testing.T, l handoff.Ledger) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 60 {
+		var e handoff.LedgerEntry
+		for range 12 {
+			bytes := [4]byte{}
+			for i := range bytes {
+				bytes[i] = byte(random.Uint32())
+			}
+			e = Advance(t, l, e, RandomStep(fmt.Sprint("key-", round), bytes))
+		}
+	}
+}
+
+// RandomStep makes a step out of bytes: any owner, status, attempt and words; most are valid.
+func RandomStep(key string, b [4]byte) handoff.LedgerStep {
+	pick := func(n byte, of ...string) string { return of[int(n)%len(of)] }
+	to := append([]handoff.Status{""}, ledgerPath...)[int(b[0]%8)%6]
+	s := LedgerStep(key, pick(b[0]/8, "a", "a", "b"), to)
+	s.New, s.Args = b[0]/24%2 == 0, pick(b[0]/48, "args", "args", "args", "others")
+	s.New = s.New && !s.Adopt
+	s.At = since.Add(time.Duration(b[1]) * time.Millisecond)
+	if to == handoff.StatusDispatching {
+		s.Attempt = 1 + int(b[1])%3
+	}
+	if to == handoff.StatusCompleted {
+		s.Set.Outcome = handoff.Outcome(pick(b[1], "result", "failed", "interrupted", "cancelled", "unknown"))
+	}
+	if !s.Adopt {
+		s.Set.Title, s.Set.Code = pick(b[2], "", "one", "another", "\x00\xff"), handoff.Code(pick(b[2]/4, "", "busy"))
+		s.Set.Watermark = handoff.TurnID(pick(b[2]/8, "", "w2"))
+		s.Set.Target = handoff.Target{Server: pick(b[3], "", "laptop"), Project: pick(b[3]/2, "", "web"), Thread: pick(b[3]/4, "", "t2")}
+	}
+	return s
+}
+
+// testOneWinner lets many start the same: one may.
+func testOneWinner(t *testing.T, l handoff.Ledger) {
+	const owners = 16
+	errs := make([]error, owners)
+	var all sync.WaitGroup
+	for i := range owners {
+		all.Go(func() {
+			s := LedgerStep("key", fmt.Sprint("owner-", i), handoff.StatusDispatching)
+			if _, errs[i] = l.Advance(t.Context(), s); errs[i] == nil {
+				_, errs[i] = l.Advance(t.Context(), s)
+			}
+		})
+	}
+	all.Wait()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+		} else if handoff.AsError(err).Code != handoff.CodeTakenOver {
+			t.Errorf("a loser was told %v", err)
+		}
+	}
+	if won != 1 {
+		t.Fatalf("%d won", won)
+	}
+}
+
+func testOpenOrder(t *testing.T, l handoff.Ledger) {
+	const n = 300
+	var want []handoff.LedgerEntry
+	for i := range n {
+		s := LedgerStep(fmt.Sprintf("key-%03d", (i*7)%n), "a", handoff.StatusDispatching)
+		s.At = since.Add(time.Duration(i) * time.Second)
+		e := Advance(t, l, handoff.LedgerEntry{}, s)
+		if i%3 == 0 { // these are delivered and gone
+			for _, to := range ledgerPath[2:] {
+				e = Advance(t, l, e, LedgerStep(e.Key, "a", to))
+			}
+		} else {
+			want = append(want, e)
+		}
+	}
+	opened(t, l, want...)
+}
+
+func testLedgerCallers(t *testing.T, l handoff.Ledger) {
+	for i, c := range hostile() {
+		s := LedgerStep("key", "a", handoff.StatusAccepted)
+		s.Caller, s.Args, s.At = c, fmt.Sprint("args-", i), since.Add(time.Duration(i)*time.Second)
+		if _, err := l.Advance(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range hostile() {
+		got, err := l.Open(t.Context(), c)
+		if err != nil || len(got) != 1 || got[0].Caller != c || got[0].Args != fmt.Sprint("args-", i) {
+			t.Fatalf("%v has %+v, %v", c, got, err)
+		}
+	}
+	all, err := l.OpenAll(t.Context())
+	if err != nil || len(all) != len(hostile()) {
+		t.Fatalf("all: %d, %v", len(all), err)
+	}
+	for i, c := range hostile() {
+		if all[i].Caller != c {
+			t.Errorf("%d is of %v, want %v", i, all[i].Caller, c)
+		}
+	}
+}
+
+func testLedgerWords(t *testing.T, l handoff.Ledger) {
+	s := LedgerStep("key", "a\r\nDEL key", handoff.StatusDispatching)
+	odd := "quote \" \\ \x00 \xff 日本語 , ,started, -1\r\n"
+	s.Set = handoff.LedgerFacts{
+		CallID: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd}, Watermark: handoff.TurnID(odd),
+		Turn: handoff.TurnID(odd), Prompt: odd, Title: odd, Why: odd, Code: handoff.Code(odd), Spoken: odd,
+	}
+	e := Advance(t, l, handoff.LedgerEntry{}, s)
+	opened(t, l, e)
+	if e.LedgerFacts != s.Set {
+		t.Fatalf("%+v, want %+v", e.LedgerFacts, s.Set)
+	}
+}
+
+func testNoSteps(t *testing.T, l handoff.Ledger) {
+	nobody := LedgerStep("key", "a", handoff.StatusAccepted)
+	nobody.Caller = handoff.Caller{User: "alice"}
+	third := LedgerStep("key", "a", handoff.StatusDispatching)
+	third.Attempt = 3
+	for _, s := range []handoff.LedgerStep{{}, nobody, third, LedgerStep("", "a", handoff.StatusAccepted)} {
+		if _, err := l.Advance(t.Context(), s); err == nil || handoff.AsError(err).Code != handoff.CodeInternal {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	if _, err := l.Open(t.Context(), handoff.Caller{User: "alice"}); err == nil {
+		t.Error("a caller without a principal was accepted")
+	}
+	opened(t, l)
+}
