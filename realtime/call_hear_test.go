@@ -115,6 +115,28 @@ func TestSaidWhenItWasHeard(t *testing.T) {
 	}
 }
 
+// The caller speaks in the moment in which all was heard: the alarm has not rung yet.
+func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCall(someone, "rtc_test", newWire(), newWire(), nopLog())
+		for _, e := range []string{freshSession, began("r1", ""), audio("r1", time.Second), done("r1", "", "completed")} {
+			c.fromModel([]byte(e))
+		}
+		c.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		c.tell(configured{})
+		time.Sleep(time.Second)
+		c.overhear(time.Now(), c.ears.drain(time.Now()))
+		c.fromModel([]byte(began("r2", "a1")))
+		c.fromModel([]byte(audio("r2", time.Second)))
+		c.fromModel([]byte(done("r2", "a1", "completed")))
+		time.Sleep(time.Second)
+		c.fromModel([]byte(speechStarted("u1")))
+		if got := c.pending[len(c.pending)-1]; got != (handoff.Said{ID: "n", At: time.Now()}) {
+			t.Errorf("router is told %+v", got)
+		}
+	})
+}
+
 func TestWhatOneResponseSaidIsSaidTogether(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r0", ""))
@@ -144,6 +166,19 @@ func TestNothingHeardIsNotSaid(t *testing.T) {
 		}
 		if got := s.story(); strings.Contains(got, "said") || strings.Contains(got, "cut") {
 			t.Errorf("router heard %s", got)
+		}
+	})
+}
+
+// Words that were to be spoken count when they were heard, not when they were written down.
+func TestTranscriptAloneWasNotHeard(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		message := `{"id":"i","type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_audio","transcript":"All"}]}`
+		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "cancelled", message))
+		s.wantStory("loud")
+		if again := tagIn(s.wantSent(s.model, "response.create")[0]); again == tag {
+			t.Errorf("asked %s again", again)
 		}
 	})
 }

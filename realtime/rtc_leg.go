@@ -46,9 +46,9 @@ type rtcLeg struct {
 	reason   *handoff.Error
 
 	// Filled by pion's callbacks, taken by run.
-	admitted atomic.Bool   // a data channel for events
-	changed  chan struct{} // the connection's state may be another
-	channels chan *webrtc.DataChannel
+	admitted atomic.Bool              // a data channel for events
+	changed  chan struct{}            // the connection's state may be another
+	channels chan *webrtc.DataChannel // takes the one that is admitted
 	tracks   chan *webrtc.TrackRemote
 	messages chan []byte
 	packets  chan *rtp.Packet
@@ -65,7 +65,7 @@ func (m *media) newRTCLeg(offer string, channel bool, log *zap.Logger) (*rtcLeg,
 		peer: peer, log: log, connect: m.config.Connect, channel: channel,
 		received: make(chan []byte), queue: make(chan []byte, sendQueue),
 		closing: make(chan struct{}), done: make(chan struct{}),
-		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel), tracks: make(chan *webrtc.TrackRemote),
+		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte, packetQueue), packets: make(chan *rtp.Packet, packetQueue),
 	}
 	if fault := l.accept(offer); fault != nil {
@@ -105,7 +105,7 @@ func (l *rtcLeg) admit(c *webrtc.DataChannel) {
 		})
 		return
 	}
-	c.OnOpen(func() { offerTo(l, l.channels, c) })
+	c.OnOpen(func() { l.channels <- c }) // once, so there is room; also for a leg that ends, to say why
 	c.OnMessage(func(m webrtc.DataChannelMessage) { offerTo(l, l.messages, m.Data) })
 	c.OnClose(l.change)
 }

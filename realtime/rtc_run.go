@@ -216,6 +216,9 @@ func (r *rtcRun) farewell() {
 			flushed = true
 		}
 	}
+	limit := time.NewTimer(closeGrace)
+	defer limit.Stop()
+	r.await(limit.C)
 	if r.events == nil || r.reason != nil && r.reason.Code == handoff.CodeSlowClient {
 		return
 	}
@@ -226,13 +229,23 @@ func (r *rtcRun) farewell() {
 		default:
 		}
 	})
-	limit := time.NewTimer(closeGrace)
-	defer limit.Stop()
 	for r.events.BufferedAmount() > 0 {
 		select {
 		case <-low:
 		case <-limit.C:
 			return
 		}
+	}
+}
+
+// await lets the channel of a client that is connected open, if something is held for it.
+func (r *rtcRun) await(limit <-chan time.Time) {
+	if r.look(); r.events != nil || len(r.held) == 0 || r.state != webrtc.PeerConnectionStateConnected {
+		return
+	}
+	select {
+	case c := <-r.channels:
+		r.open(c)
+	case <-limit:
 	}
 }
