@@ -175,6 +175,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 	p.says("Run the tests on laptop")
 	p.work("run the tests", "Done")
 	p.shows("Session: Run the tests")
+	r.allHeard() // else it is told again
 	p.choose("Hang up")
 	p.status("Not in a call")
 

@@ -127,6 +127,7 @@ func TestRealCodex(t *testing.T) {
 			p.hear("answer to: go on")
 			p.say(`codex {"server":"bigpc","prompt":"and more"}`)
 			p.hear("answer to: and more")
+			r.allHeard()
 			p.hangUp()
 			first := p.spoken()
 			r.stop()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,17 @@ func (r *running) handoffs() []handoff.Record {
 		list.Items[i], list.Items[j] = list.Items[j], list.Items[i]
 	}
 	return list.Items
+}
+
+// allHeard waits until every piece of work has ended and its outcome was heard to the end, and returns them.
+func (r *running) allHeard() []handoff.Record {
+	r.t.Helper()
+	var works []handoff.Record
+	until(r.t, "everything to be heard", func() bool {
+		works = r.handoffs()
+		return !slices.ContainsFunc(works, func(w handoff.Record) bool { return w.State != handoff.StatusDelivered })
+	})
+	return works
 }
 
 // until waits for something to become true.

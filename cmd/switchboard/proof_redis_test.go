@@ -50,7 +50,7 @@ func proofRedisGone(t *testing.T, kept bool) {
 	if !strings.Contains(refusal, `"`+string(handoff.CodeStoreDown)+`"`) {
 		t.Errorf("without Redis a request was answered with %s", refusal)
 	}
-	other.hear("started nothing")
+	other.hear("did nothing")
 	refused := time.Since(killed)
 	for time.Since(killed) < gone {
 		w.look()

@@ -68,10 +68,10 @@ func push(t *testing.T, r *running, p *phone) {
 	if status, _ := r.ask("POST", "/fleet/questions/"+string(q.ID), `{"decision":"accept"}`); status != 409 {
 		t.Fatalf("deciding twice: %d", status)
 	}
-	until(t, "the push", func() bool {
-		works := r.handoffs()
-		return works[len(works)-1].Outcome == handoff.OutcomeResult
-	})
+	works := r.allHeard()
+	if last := works[len(works)-1]; last.Outcome != handoff.OutcomeResult {
+		t.Errorf("the push: %+v", last)
+	}
 }
 
 // away hangs up in the middle of work, and returns the next call, which tells of it.
