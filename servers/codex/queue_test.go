@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,14 +28,14 @@ const queued = `{"queuedSubmission":{"id":"q","clientUserMessageId":"m1"}}`
 // queueHas answers a reading of the queue.
 func (f *fake) queueHas(clients ...string) {
 	f.t.Helper()
-	data := ""
+	var data strings.Builder
 	for i, c := range clients {
 		if i > 0 {
-			data += ","
+			data.WriteString(",")
 		}
-		data += fmt.Sprintf(`{"id":"q%d","clientUserMessageId":%q}`, i, c)
+		data.WriteString(fmt.Sprintf(`{"id":"q%d","clientUserMessageId":%q}`, i, c))
 	}
-	f.reply(f.expect("thread/queue/list"), `{"data":[`+data+`],"nextCursor":null}`)
+	f.reply(f.expect("thread/queue/list"), `{"data":[`+data.String()+`],"nextCursor":null}`)
 }
 
 // TestQueue: what is queued while a turn runs begins after it, and is followed from its first update.
