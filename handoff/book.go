@@ -29,6 +29,7 @@ type book struct {
 	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
 	orphaned  map[string]bool              // Guarded by mu: works that no call hears of
 	lines     map[string]*line             // Guarded by mu: what the ledger is told, by record id
+	noticed   map[string]bool              // Guarded by mu: records whose outcome was told outside of calls
 	level     SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
 	serial    int                          // Guarded by mu: questions asked so far
 	calls     []*call                      // Guarded by mu: open calls, oldest first
@@ -54,6 +55,7 @@ func newBook() *book {
 		stickies:  map[stickyKey]Sticky{},
 		orphaned:  map[string]bool{},
 		lines:     map[string]*line{},
+		noticed:   map[string]bool{},
 	}
 }
 
@@ -63,6 +65,7 @@ func (b *book) open(rec Record, w *work) {
 	if len(b.records) >= maxRecords {
 		if i := slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" }); i >= 0 {
 			delete(b.lines, b.records[i].ID)
+			delete(b.noticed, b.records[i].ID)
 			b.records = slices.Delete(b.records, i, i+1)
 		}
 	}
@@ -156,6 +159,18 @@ func (b *book) keep(id string) {
 	if !slices.Contains(b.unheard, id) {
 		b.unheard = append(b.unheard, id)
 	}
+}
+
+// notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
+func (b *book) notice(id string) (Record, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.findLocked(id)
+	if rec == nil || b.noticed[id] {
+		return Record{}, false
+	}
+	b.noticed[id] = true
+	return rec.copy(), true
 }
 
 // takeUnheard returns the records whose outcome nobody heard and forgets that; who takes them tells them.

@@ -129,16 +129,16 @@ func (b *book) heardAt(id QuestionID) time.Time {
 	return time.Time{}
 }
 
-// notifyQuestion tells whether a question is to be told outside of calls: once.
-func (b *book) notifyQuestion(id QuestionID) bool {
+// notifyQuestion returns an open question that is to be told outside of calls. Asked again it returns none.
+func (b *book) notifyQuestion(id QuestionID) (askedQ, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[id]
 	if q == nil || q.notified {
-		return false
+		return askedQ{}, false
 	}
 	q.notified = true
-	return true
+	return q.askedQ, true
 }
 
 // reserveQuestion reserves a question for one answer in words.

@@ -70,9 +70,8 @@ func (w *world) OpenAll(context.Context) ([]LedgerEntry, error) {
 func (w *world) Open(ctx context.Context, _ Caller) ([]LedgerEntry, error) { return w.OpenAll(ctx) }
 
 // Notify records what is told outside of calls.
-func (w *world) Notify(_ context.Context, n Notice) error {
+func (w *world) Notify(n Notice) {
 	w.record("page", "notice", string(n.Kind)+" "+n.Handoff+" "+n.Text)
-	return nil
 }
 
 // Audit records decisions before they are given.

@@ -1,15 +1,10 @@
 package handoff
 
-import (
-	"context"
-
-	"go.uber.org/zap"
-)
-
 // A Notifier reaches a caller who is not in a call.
 type Notifier interface {
-	// Notify tells once about something that nobody heard. An error is logged; it is not tried again.
-	Notify(ctx context.Context, n Notice) error
+	// Notify takes a notice and returns at once; it is delivered in the background, or given up. The router
+	// gives each question and each outcome once. It may be called from any goroutine.
+	Notify(n Notice)
 }
 
 // NoticeKind is what a [Notice] is about.
@@ -23,31 +18,33 @@ const (
 
 // A Notice is what a caller who is not in a call should know.
 type Notice struct {
-	Caller  Caller     `json:"-"`
-	Kind    NoticeKind `json:"kind"`
-	Handoff string     `json:"id"`
-	Server  string     `json:"server"`
-	Title   string     `json:"title,omitempty"`
-	Text    string     `json:"text"` // a sentence for a person
+	Caller  Caller
+	Kind    NoticeKind
+	Handoff string // the record's id
+	Server  string
+	Title   string // of the session; may be empty
+	Text    string // sentences for a person
 }
 
-// notify sends a notice in the background.
-func (r *Router) notify(n Notice) {
+// notifyOutcome tells outside of calls, once, that work has ended and nobody heard how. What goes on
+// without us has not ended: the next life of the process tells of it.
+func (r *Router) notifyOutcome(c Caller, b *book, id string) {
 	if r.notifier == nil {
 		return
 	}
-	r.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-		defer cancel()
-		if err := r.notifier.Notify(ctx, n); err != nil {
-			r.log.Warn("notice not sent", zap.String("handoff", n.Handoff), zap.Error(err))
-		}
-	})
+	rec, first := b.notice(id)
+	if !first || rec.Outcome == OutcomeUnknown && rec.Error != nil && rec.Error.Code == CodeShutdown {
+		return
+	}
+	r.notifier.Notify(Notice{Caller: c, Kind: NoticeOutcome, Handoff: id, Server: rec.Server, Title: rec.Title, Text: rec.Spoken})
 }
 
-// notifyQuestion tells once outside of calls that an agent waits.
-func (r *Router) notifyQuestion(c Caller, b *book, q askedQ) {
-	if b.notifyQuestion(q.shown.ID) {
-		r.notify(Notice{Caller: c, Kind: NoticeQuestion, Handoff: q.shown.Handoff, Server: q.shown.Server, Title: q.shown.Title, Text: questionNotice(q)})
+// notifyQuestion tells outside of calls, once, that an agent waits.
+func (r *Router) notifyQuestion(c Caller, b *book, id QuestionID) {
+	if r.notifier == nil {
+		return
+	}
+	if q, first := b.notifyQuestion(id); first {
+		r.notifier.Notify(Notice{Caller: c, Kind: NoticeQuestion, Handoff: q.shown.Handoff, Server: q.shown.Server, Title: q.shown.Title, Text: questionNotice(q)})
 	}
 }

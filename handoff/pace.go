@@ -33,6 +33,8 @@ func (s *serving) effect(x scheduleEffect) {
 		for _, id := range x.works {
 			s.r.keep(s.caller, s.book, id)
 		}
+	case doNotify:
+		s.r.notifyQuestion(s.caller, s.book, x.question)
 	case doDrop:
 		s.r.droppedRemarks.Add(uint64(x.count))
 	case doWake:
@@ -57,6 +59,5 @@ func (r *Router) keep(c Caller, b *book, id string) {
 	if live := b.live(); live != nil && live.post(func(s *serving) { s.welcomeBack() }) {
 		return
 	}
-	rec, _ := b.find(id)
-	r.notify(Notice{Caller: c, Kind: NoticeOutcome, Handoff: id, Server: rec.Server, Title: rec.Title, Text: rec.Spoken})
+	r.notifyOutcome(c, b, id)
 }

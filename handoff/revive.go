@@ -72,6 +72,7 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 		b.ended(id)
 		b.setLine(id, l)
 		b.keep(id)
+		b.notice(id) // its former life did, unless it was killed: the next call tells in any case
 		if live := b.live(); live != nil {
 			live.post(func(s *serving) { s.welcomeBack() })
 		}

@@ -32,6 +32,9 @@ type Config struct {
 	Silence time.Duration
 	// GiveUp is how long a question waits for an answer before it is declined; 0: 30 min.
 	GiveUp time.Duration
+	// AskAgain is how long a question waits for an answer before it is asked in the call once more, and how
+	// long again before it is told outside of calls; 0: 60 s.
+	AskAgain time.Duration
 }
 
 // A Router takes requests out of calls to agents and brings what comes of them back.
@@ -44,6 +47,7 @@ type Router struct {
 	level     SpeechLevel                       // Set once
 	auditor   Auditor                           // Set once; may be nil
 	giveUp    time.Duration                     // Set once
+	askAgain  time.Duration                     // Set once
 	log       *zap.Logger                       // Set once
 	life      string                            // Set once
 	patience  time.Duration                     // Set once
@@ -75,7 +79,8 @@ func NewRouter(cfg Config) *Router {
 	}
 	return &Router{
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
-		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor, giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), level: cmp.Or(cfg.Updates, LevelMilestones),
+		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
+		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, askAgain), level: cmp.Or(cfg.Updates, LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{},
 	}

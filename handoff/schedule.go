@@ -21,7 +21,7 @@ const (
 	// urgentHold bounds how long a question or an outcome waits here for quiet, so that several become
 	// one; then the floor waits with it.
 	urgentHold = 3 * time.Second
-	// askAgain is when a question is repeated.
+	// askAgain is when a question is repeated, unless the settings say otherwise.
 	askAgain = time.Minute
 	// questionRest leaves the caller time to answer before anything speakable is said.
 	questionRest = 10 * time.Second
@@ -42,7 +42,7 @@ const beatEvery = 10 * time.Minute
 const (
 	maxPaced         = 64   // works; when full a new one is not paced, its outcome is told nevertheless
 	maxLookups       = 64   // open lookups; when full a new one gets no filler
-	maxOpenQuestions = 64   // when full a new one stands on the page only
+	maxOpenQuestions = 64   // when full a new one is not said: it stands on the page and is told outside of the call
 	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
 	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
 	maxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
@@ -62,7 +62,7 @@ type scheduleCounts struct {
 // moment of sending. It is pure: what happens comes in as events, time too; what is to be done comes out
 // as effects. It is owned by the loop that serves the call:
 //
-//	s := newSchedule(level)
+//	s := newSchedule(level, askAgain)
 //	for each event of the voice, and each event of a work of this call:
 //	    for _, x := range s.step(time.Now(), e) { … } // in order, before the next step
 //
@@ -79,12 +79,14 @@ type scheduleCounts struct {
 // for the floor only unless the response spoke, so nothing is doubled. doGiven with works means
 // "delivered" in the ledger; with a question it is the moment the question had been heard. doKeep means
 // the outbox: it comes at [CallEnded] and for every outcome that is given later.
+// doNotify means that a question of this call stays unanswered and is told outside of calls as well.
 // doWake replaces the one timer of the call; its wakeEvent may come late or once too often. Everything
 // else the schedule says was confirmed or will be kept: the router needs no account of its own of
 // outcomes that are on their way.
 type schedule struct {
 	level     SpeechLevel
-	works     []*pacedWork // oldest first
+	askAgain  time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
+	works     []*pacedWork  // oldest first
 	lookups   []*lookup
 	questions []*askedQuestion
 	finals    []heldFinal // wait for quiet
@@ -143,6 +145,7 @@ type askedQuestion struct {
 	text   string
 	opened time.Time
 	times  int       // announced
+	told   bool      // outside of the call as well
 	at     time.Time // last announced or heard
 }
 
@@ -163,7 +166,9 @@ type flight struct {
 	cut      bool      // nothing of it was heard
 }
 
-func newSchedule(level SpeechLevel) *schedule { return &schedule{level: level, quiet: true} }
+func newSchedule(level SpeechLevel, askAgain time.Duration) *schedule {
+	return &schedule{level: level, askAgain: askAgain, quiet: true}
+}
 
 // step takes an event and returns what is to be done. The result is valid until the next step.
 func (s *schedule) step(now time.Time, e scheduleEvent) []scheduleEffect {
@@ -340,6 +345,7 @@ func (s *schedule) question(e questionEvent) {
 	}
 	if len(s.questions) >= maxOpenQuestions {
 		s.counts.overflow++
+		s.emit(scheduleEffect{act: doNotify, class: classUrgent, question: e.id})
 		return
 	}
 	s.questions = append(s.questions, &askedQuestion{id: e.id, work: e.work, text: e.text, opened: s.now})

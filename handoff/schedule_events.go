@@ -120,6 +120,7 @@ const (
 	doGiven                     // the caller heard the outcomes of works, or question
 	doKeep                      // nobody heard the outcomes of works, and the call has ended: keep them for the next
 	doDrop                      // count speakable things will never be said
+	doNotify                    // tell the question outside of calls: nobody answers in this one
 	doWake                      // give a wakeEvent at this time; an older wake is void
 )
 
@@ -130,7 +131,7 @@ type scheduleEffect struct {
 	id       string // doNote, doSay: unique in the call, s1, s2, …
 	text     string
 	works    []string
-	question QuestionID // doSay, doGiven: the question announced
+	question QuestionID // doSay, doGiven: the question announced; doNotify
 	at       time.Time  // doWake; doGiven: when it had been heard, as [Said] says
 	cut      bool       // doGiven: it was interrupted
 	count    int

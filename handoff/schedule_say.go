@@ -161,8 +161,12 @@ func (s *schedule) askQuestions() {
 	for _, q := range s.questions {
 		switch {
 		case q.times == 0 && (s.quiet || s.now.Sub(q.opened) >= urgentHold):
-		case q.times == 1 && s.quiet && s.now.Sub(q.at) >= askAgain:
+		case q.times == 1 && s.quiet && s.now.Sub(q.at) >= s.askAgain:
 			q.text = askAgainMessage(q.text)
+		case q.times == maxTellings && !q.told && s.now.Sub(q.at) >= s.askAgain:
+			q.told = true
+			s.emit(scheduleEffect{act: doNotify, class: classUrgent, question: q.id})
+			continue
 		default:
 			continue
 		}
@@ -369,8 +373,8 @@ func (s *schedule) arm() {
 	for _, q := range s.questions {
 		if q.times == 0 {
 			consider(q.opened.Add(urgentHold))
-		} else if q.times < maxTellings {
-			consider(q.at.Add(askAgain))
+		} else if !q.told {
+			consider(q.at.Add(s.askAgain))
 		}
 	}
 	if len(s.finals) > 0 {

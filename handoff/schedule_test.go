@@ -56,7 +56,7 @@ type schedulePlayer struct {
 
 func playSchedule(t *testing.T, script string) string {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &schedulePlayer{schedule: newSchedule(LevelMilestones), start: start, now: start}
+	p := &schedulePlayer{schedule: newSchedule(LevelMilestones, askAgain), start: start, now: start}
 	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\n")
 		switch {
@@ -112,7 +112,7 @@ func (p *schedulePlayer) clock(at time.Time) string {
 }
 
 func showEffect(x scheduleEffect) string {
-	parts := []string{[]string{"note", "say", "answer", "given", "keep", "drop", "wake"}[x.act]}
+	parts := []string{[]string{"note", "say", "answer", "given", "keep", "drop", "notify", "wake"}[x.act]}
 	if x.act == doSay {
 		parts = append(parts, x.class.String())
 	}
@@ -219,7 +219,7 @@ func TestBeats(t *testing.T) {
 // TestScheduleBounds holds that nothing grows without end, and that no outcome is lost to a bound.
 func TestScheduleBounds(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := newSchedule(LevelChatty)
+	s := newSchedule(LevelChatty, askAgain)
 	settled := map[string]int{}
 	give := func(e scheduleEvent) {
 		for _, x := range s.step(now, e) {

@@ -47,7 +47,7 @@ type worldQuestion struct {
 	opened, last time.Time
 	work         string
 	times        int
-	closed       bool
+	closed, told bool
 }
 
 type worldFinal struct {
@@ -59,7 +59,7 @@ type worldFinal struct {
 func newSpeechWorld(t *testing.T, pick func(n int) int) *speechWorld {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &speechWorld{
-		t: t, pick: pick, schedule: newSchedule(LevelMilestones), now: now, level: LevelMilestones, quiet: true,
+		t: t, pick: pick, schedule: newSchedule(LevelMilestones, askAgain), now: now, level: LevelMilestones, quiet: true,
 		open: map[string]time.Time{}, lookups: map[string]bool{}, due: map[string]bool{}, notes: map[string]int{},
 		ids: map[string]scheduleEffect{}, flying: map[string]time.Time{}, questions: map[QuestionID]*worldQuestion{}, finals: map[string]*worldFinal{},
 	}
@@ -112,6 +112,12 @@ func (w *speechWorld) check(x scheduleEffect) {
 		}
 	case doGiven, doKeep:
 		w.settled(x)
+	case doNotify:
+		q := w.questions[x.question]
+		if q.closed || q.told || q.times != maxTellings || w.now.Sub(q.last) < askAgain {
+			w.fail("question %s told elsewhere out of place", x.question)
+		}
+		q.told = true
 	case doWake:
 		if !x.at.After(w.now) {
 			w.fail("a wake for the past")
@@ -238,6 +244,11 @@ func (w *speechWorld) alive() {
 	for id, q := range w.questions {
 		if q.times == 0 && !q.closed && !w.hungUp && (w.quiet || w.now.Sub(q.opened) >= urgentHold) {
 			w.fail("question %s is held", id)
+		}
+	}
+	for id, q := range w.questions {
+		if q.times == maxTellings && !q.told && !q.closed && !w.hungUp && w.now.Sub(q.last) >= askAgain {
+			w.fail("question %s is told nowhere", id)
 		}
 	}
 	for id, since := range w.open {

@@ -38,7 +38,7 @@ func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
 	book := r.book(c)
 	s := &serving{
 		r: r, id: r.callID(), caller: c, book: book, log: r.log.With(zap.String("principal", c.Principal)),
-		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level)), wake: newTimer(), rule: newTimer(), heard: newHearing(),
+		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level), r.askAgain), wake: newTimer(), rule: newTimer(), heard: newHearing(),
 	}
 	defer s.wake.Stop()
 	defer s.rule.Stop()
@@ -263,7 +263,7 @@ func (s *serving) hangUp() {
 	s.pace(CallEnded{})
 	for id, w := range s.works {
 		for _, q := range s.book.questionsOf(id) {
-			s.r.notifyQuestion(s.caller, s.book, q)
+			s.r.notifyQuestion(s.caller, s.book, q.shown.ID)
 		}
 		w.order(order{fact: FactCallEnded})
 		s.book.orphan(id)

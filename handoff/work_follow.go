@@ -104,6 +104,15 @@ func (w *work) alive() {
 	}
 }
 
+// fellSilent: a turn that waits for the caller has a reason to report nothing.
+func (w *work) fellSilent() {
+	if len(w.book.questionsOf(w.id)) > 0 {
+		w.silent.Reset(w.r.silence)
+		return
+	}
+	w.step(FactSilent)
+}
+
 // itemDone shows a finished item. One that is reported again after a loss is no news.
 func (w *work) itemDone(it Item) {
 	w.flushRemark()
@@ -139,7 +148,7 @@ func (w *work) question(q Question) {
 		},
 	}, controls)
 	if !w.call.post(func(s *serving) { s.opened(asked) }) {
-		w.r.notifyQuestion(w.caller, w.book, asked)
+		w.r.notifyQuestion(w.caller, w.book, asked.shown.ID)
 	}
 	w.background(0, func(ctx context.Context) func() {
 		t := time.NewTimer(w.r.giveUp)
