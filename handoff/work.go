@@ -133,7 +133,7 @@ func (w *work) run(ctx context.Context) {
 		case <-w.unseen.C:
 			w.step(FactUnseen)
 		case <-w.silent.C:
-			w.step(FactSilent)
+			w.fellSilent()
 		case <-ctx.Done():
 			w.fail(FactShutdown, Fault(CodeShutdown, "", ""))
 		}
