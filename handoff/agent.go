@@ -110,6 +110,18 @@ type Forker interface {
 	Fork(ctx context.Context, t Target) (Attached, error)
 }
 
+// A Registrar knows what is configured of a server, by its canonical name. A [Fleet] may be one.
+type Registrar interface {
+	Registered(server string) Registered
+}
+
+// Registered is what is configured of a server.
+type Registered struct {
+	Names []string // what people call it: its name and its aliases
+	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
+	VoiceApprovals string
+}
+
 // Stickies keeps the sticky threads of callers beyond the process. The router is its only writer.
 type Stickies interface {
 	List(ctx context.Context, c Caller) ([]Sticky, error)

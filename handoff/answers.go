@@ -80,6 +80,9 @@ func earlyAnswer(rec Record, waits waitKind) string {
 		say = "Connecting to " + rec.Server + "."
 	}
 	note := "It is running. Do not call again for this; do not invent a result. The result comes later by itself."
+	if waits == waitsYes {
+		status, note = "waiting", "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say nothing before it comes, and do not call again for this."
+	}
 	if status == "queued" {
 		note = "It has not started; it starts by itself. Do not call again for this; do not invent a result. The result comes later by itself."
 	}
@@ -88,7 +91,10 @@ func earlyAnswer(rec Record, waits waitKind) string {
 
 // waitSentence says what the work waits for.
 func waitSentence(rec Record, waits waitKind) string {
-	if waits == waitsTheirs {
+	switch waits {
+	case waitsYes:
+		return fmt.Sprintf("The session %s on %s can only be used in a copy.", sayTitle(rec.Title), rec.Server)
+	case waitsTheirs:
 		return fmt.Sprintf("Somebody is working in %s on %s; this comes right after it.", sayTitle(rec.Title), rec.Server)
 	}
 	return fmt.Sprintf("It comes after the work that is running on %s.", rec.Server)
@@ -118,7 +124,7 @@ func outcomeAnswer(rec Record, fault *Error) string {
 		Say: outcomeSentence(rec, fault),
 	}
 	if fault != nil {
-		a.Code, a.Next, a.Choices = fault.Code, nextStep(rec, fault), fault.Choices[:min(len(fault.Choices), 10)]
+		a.Code, a.Next, a.Choices = fault.Code, fault.Meaning().Next, fault.Choices[:min(len(fault.Choices), 10)]
 	}
 	if rec.Why == whyAdded && rec.Outcome == OutcomeResult {
 		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result comes later by itself."
@@ -130,14 +136,6 @@ func outcomeAnswer(rec Record, fault *Error) string {
 		s = encode(a)
 	}
 	return s
-}
-
-// nextStep says what can be done about a fault.
-func nextStep(rec Record, fault *Error) string {
-	if fault.Code == CodeSessionInUse {
-		return fmt.Sprintf("Nothing was run. Only if the caller says yes to a copy, call codex again with thread_id %q.", copyOf+rec.ThreadID)
-	}
-	return fault.Meaning().Next
 }
 
 func statusWord(o Outcome) string {
@@ -175,9 +173,6 @@ func outcomeSentence(rec Record, fault *Error) string {
 	case fault.Code == CodeShutdown && rec.Outcome == OutcomeUnknown:
 		return fmt.Sprintf("Switchboard is shutting down; the work on %s goes on there.", rec.Server)
 	}
-	if fault.Code == CodeSessionInUse {
-		return fmt.Sprintf("The session %s is open in another program on %s. I can make a copy of it and go on there, if you like.", sayTitle(rec.Title), rec.Server)
-	}
 	return fault.Spoken()
 }
 
@@ -196,7 +191,7 @@ func outcomeMessage(rec Record, fault *Error) string {
 	}
 	next := ""
 	if fault != nil {
-		next = " " + nextStep(rec, fault)
+		next = " " + fault.Meaning().Next
 	}
 	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", outcomeSentence(rec, fault), next), quote)
 }

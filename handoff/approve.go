@@ -64,7 +64,7 @@ func (s *serving) questionClosed(id QuestionID) {
 
 // machines are the names by which a reply may mean the machine of a question.
 func (s *serving) machines(q RecordQuestion) []string {
-	names := []string{q.Server}
+	names := slices.Clone(s.r.registered(q.Server).Names)
 	if rec, _ := s.book.find(q.Handoff); rec.Project != "" {
 		names = append(names, rec.Project)
 	}

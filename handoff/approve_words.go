@@ -5,6 +5,12 @@ import "fmt"
 // questionLead says what is asked, by which machine, and how it can be answered. It is how we ask, so a
 // reply that repeats it is an echo.
 func questionLead(q askedQ) string {
+	if q.shown.Kind == QuestionCopy {
+		if q.shown.Reason == "" {
+			return fmt.Sprintf("A copy of the session %s on %s was asked for", sayTitle(q.shown.Title), q.shown.Server)
+		}
+		return fmt.Sprintf("The session %s is open in another program on %s", sayTitle(q.shown.Title), q.shown.Server)
+	}
 	what := map[QuestionKind]string{
 		QuestionCommand:     "asks for permission to run a command",
 		QuestionFileChange:  "asks for permission to change files",
@@ -19,11 +25,17 @@ func questionLead(q askedQ) string {
 }
 
 // byVoice tells whether a question can be answered in the call.
-func (q askedQ) byVoice() bool {
+func (q askedQ) byVoice() bool { return q.tapReason() == "" }
+
+// tapReason says why a question can only be answered on the page, or "".
+func (q askedQ) tapReason() string {
 	if q.shown.Kind == QuestionInput {
-		return q.replies
+		if !q.replies {
+			return "words cannot be given to it in a call"
+		}
+		return ""
 	}
-	return VoiceMay(q.level, RiskOf(q.question, q.workspace))
+	return whyNotVoice(q.level, RiskOf(q.question, q.workspace))
 }
 
 // questionMessage announces that the agent waits for the caller.
@@ -31,12 +43,14 @@ func questionMessage(q askedQ) string {
 	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.shown.Server, q.shown.Label)
 	switch {
 	case !q.byVoice():
-		how = "Please answer on the page: it is shown there and can be answered nowhere else. Tell the caller so now."
+		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.tapReason(), q.shown.Server, q.shown.Label)
+	case q.shown.Kind == QuestionCopy:
+		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.shown.Server, q.shown.Label)
 	case q.shown.Kind == QuestionInput:
 		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.shown.Label)
 	}
 	quote := q.shown.Command
-	if quote == "" {
+	if quote == "" && q.shown.Kind != QuestionCopy { // our own words are no quotation
 		quote = q.shown.Text
 	}
 	for _, path := range q.shown.Changes {
@@ -54,6 +68,12 @@ func askAgainAnswer(q RecordQuestion, why *Error) string {
 }
 
 func decidedAnswer(q RecordQuestion, d Decision) string {
+	switch {
+	case q.Kind == QuestionCopy && d != DecisionAccept:
+		return encode(answer{Status: "done", Server: q.Server, Say: "Okay, no copy is made."})
+	case q.Kind == QuestionCopy:
+		return encode(answer{Status: "done", Server: q.Server, Say: "Okay, I make a copy on " + q.Server + " and go on there.", Note: "The work begins in the copy. Its result comes later by itself; do not call again for it."})
+	}
 	say := map[Decision]string{
 		DecisionAccept: "Okay, " + q.Server + " goes ahead.", DecisionDecline: "Okay, " + q.Server + " will not do that.", DecisionStop: "Okay, " + q.Server + " stops.",
 	}[d]
@@ -67,5 +87,11 @@ func gaveUpMessage(q RecordQuestion) string {
 
 // questionNotice tells a person outside of a call that an agent waits.
 func questionNotice(q askedQ) string {
-	return questionLead(q) + ". It waits for you on the page."
+	lead := questionLead(q)
+	if q.shown.Kind == QuestionCopy {
+		lead += ". " + q.shown.Text
+	} else {
+		lead += "."
+	}
+	return lead + " It waits for you on the page."
 }

@@ -79,6 +79,18 @@ func compareQuestions(x, y RecordQuestion) int {
 	return strings.Compare(string(x.ID), string(y.ID))
 }
 
+// offers tells whether the caller is being asked about a copy of a thread.
+func (b *book) offers(t Target) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, q := range b.questions {
+		if rec := b.findLocked(q.shown.Handoff); q.shown.Kind == QuestionCopy && rec != nil && rec.Server == t.Server && rec.ThreadID == t.Thread {
+			return true
+		}
+	}
+	return false
+}
+
 // question returns an open question, or nil.
 func (b *book) question(id QuestionID) *openQuestion {
 	b.mu.Lock()

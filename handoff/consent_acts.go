@@ -27,6 +27,8 @@ func AskedAbout(q Question, machines []string, text string) ConsentQuestion {
 		for _, c := range q.Changes[:min(len(q.Changes), 3)] {
 			asked.Acts = append(asked.Acts, path.Base(c))
 		}
+	case QuestionCopy:
+		asked.Acts = []string{"copy"}
 	}
 	return asked
 }
@@ -64,10 +66,10 @@ func askedWords(q ConsentQuestion) asking {
 	a := asking{book: phrasebook{}, acts: map[string]bool{}}
 	for _, name := range q.Machines[:min(len(q.Machines), maxMachineName)] {
 		tokens := hearWords(name).tokens
-		if len(tokens) == 0 || len(tokens) > maxNameTokens || len(tokens) == 1 && !harmlessAct(tokens[0]) {
-			continue
+		a.called(tokens)
+		if len(tokens) > 1 && (tokens[0] == "the" || tokens[0] == "my") { // "the desktop" is also "desktop"
+			a.called(tokens[1:])
 		}
-		a.machines = append(a.machines, strings.Join(tokens, ""))
 	}
 	for _, act := range q.Acts[:min(len(q.Acts), maxActPhrases)] {
 		for _, t := range hearWords(act).tokens {
@@ -105,6 +107,13 @@ func (a *asking) numbers(ours []string) {
 			a.add([]string{"all", form[0]}, kindTopic)
 			a.add([]string{"all", "of", "the", form[0]}, kindTopic)
 		}
+	}
+}
+
+// called lets a reply say the machine's name, in whatever pieces it is heard.
+func (a *asking) called(name []string) {
+	if len(name) > 0 && len(name) <= maxNameTokens && (len(name) > 1 || harmlessAct(name[0])) {
+		a.machines = append(a.machines, strings.Join(name, ""))
 	}
 }
 

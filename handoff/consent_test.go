@@ -83,6 +83,59 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// aliasesOfAll are names that people give to machines; some of them are words of everyday speech.
+var aliasesOfAll = []string{"the desktop", "big pc", "my workstation", "the big one", "basement server", "go", "stop", "yes", "no", "all", "the other one", "it"}
+
+// TestCorpusWithAliases holds that the aliases of a machine, whatever they are, make no false accept: each
+// that a person may give is known as a name of the machine that asks.
+func TestCorpusWithAliases(t *testing.T) {
+	for _, half := range halves {
+		asked := slices.Clone(half.asked)
+		for i := range asked {
+			asked[i].Machines = slices.Concat(asked[i].Machines, aliasesOfAll)
+		}
+		for _, l := range readCorpus(t, half.file) {
+			got, before := readAny(l.text, asked), readAny(l.text, half.asked)
+			switch {
+			case l.verdict != "accept" && got == ConsentYes:
+				t.Errorf("%s: false accept: %s %s %s %q", half.file, l.verdict, l.lang, l.kind, l.text)
+			case before == ConsentYes && got != ConsentYes:
+				t.Errorf("%s: an alias loses a yes: %q", half.file, l.text)
+			}
+		}
+	}
+}
+
+// TestAliases holds by which names a yes may mean its machine.
+func TestAliases(t *testing.T) {
+	q := AskedAbout(Question{Kind: QuestionCommand, Command: "git push"}, []string{"bigpc", "the desktop", "my workstation", "basement box"}, "bigpc asks for permission to run a command")
+	for text, want := range map[string]Consent{
+		"yes, on the desktop":               ConsentYes,
+		"yes on desktop please":             ConsentYes,
+		"the desktop, yes":                  ConsentYes,
+		"yes, on my workstation":            ConsentYes,
+		"sure, on the workstation":          ConsentYes,
+		"yes on the basement box":           ConsentYes,
+		"yes, on big pc":                    ConsentYes,
+		"the desktop":                       ConsentUnclear,
+		"yes, on the laptop":                ConsentUnclear,
+		"yes, on the desktops":              ConsentUnclear,
+		"yes, but on the desktop":           ConsentUnclear,
+		"yes, not on the desktop":           ConsentNo,
+		"is the desktop asking?":            ConsentUnclear,
+		"yes on the desktop and the laptop": ConsentUnclear,
+	} {
+		if got := ReadConsent(text, q); got != want {
+			t.Errorf("%q is %s, not %s", text, got, want)
+		}
+	}
+	for text, want := range map[string]bool{"yes, on the desktop": true, "desktop": true, "yes": false, "yes, on the laptop": false} {
+		if got := q.NamedIn(text); got != want {
+			t.Errorf("%q names the machine: %t", text, got)
+		}
+	}
+}
+
 // TestCorpusUntouched fails when the half that was written apart from the reader is edited.
 func TestCorpusUntouched(t *testing.T) {
 	for _, half := range halves {

@@ -10,6 +10,14 @@ import (
 // auditWithin bounds the write of an audit record: the agent waits for it.
 const auditWithin = 5 * time.Second
 
+// registered returns what is configured of a server; a fleet that does not tell knows it by its name.
+func (r *Router) registered(server string) Registered {
+	if fleet, ok := r.fleet.(Registrar); ok {
+		return fleet.Registered(server)
+	}
+	return Registered{Names: []string{server}}
+}
+
 // ByNobody is how a decision came that nobody made: the question was given up.
 const ByNobody = "nobody"
 

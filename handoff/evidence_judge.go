@@ -43,6 +43,7 @@ type Verdict struct {
 
 // Why a claim is not enough, fit to be said after the phrase of its code.
 const (
+	whyOff       = "nothing may be allowed by voice on that machine"
 	whyRisky     = "it is too risky to be allowed by voice"
 	whySession   = "allowing it for the whole session cannot be done by voice"
 	whyChanged   = "it changed after I asked"
@@ -67,6 +68,17 @@ func VoiceMay(level string, tier Risk) bool {
 		return tier == RiskLow
 	}
 	return false
+}
+
+// whyNotVoice is why a question of a tier cannot be allowed by voice, or "".
+func whyNotVoice(level string, tier Risk) string {
+	switch {
+	case VoiceMay(level, tier):
+		return ""
+	case level == "none":
+		return whyOff
+	}
+	return whyRisky
 }
 
 // Judge rules on a claim. An accept stands on what the caller said, never on the claim: it says only
@@ -96,10 +108,8 @@ func (q *askedOf) tapOnly(c Claim) string {
 		return whySession
 	case !q.mayAccept || c.Wants != DecisionAccept:
 		return whyNotAccept
-	case !VoiceMay(q.level, q.tier):
-		return whyRisky
 	}
-	return ""
+	return whyNotVoice(q.level, q.tier)
 }
 
 func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {

@@ -134,7 +134,7 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"high, declined", "0 open sudo\n1 ask sudo\n2 said sudo\n3 heard no\n4 claim sudo decline", "decline decline by voice"},
 	{"medium where only low may", "0 open install low\n1 ask install\n2 said install\n3 heard yes\n4 claim install accept", "needs a tap (it is too risky to be allowed by voice)"},
 	{"low where low may", "0 open test low\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "accept accept by voice"},
-	{"none", "0 open test none\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "needs a tap (it is too risky to be allowed by voice)"},
+	{"none", "0 open test none\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "needs a tap (nothing may be allowed by voice on that machine)"},
 	{"an unknown level", "0 open test all\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "needs a tap (it is too risky to be allowed by voice)"},
 	{"declined without a word", askedOnce + "6 claim install decline\n10 claim install decline @6", "wait; decline decline by voice"},
 	{"stop", askedOnce + "5 heard no stop it\n6 claim install stop", "decline stop by voice"},

@@ -75,7 +75,10 @@ func (w *world) Notify(n Notice) {
 }
 
 // Audit records decisions before they are given.
-func (w *world) Audit(_ context.Context, rec AuditRecord) error {
+func (w *world) Audit(ctx context.Context, rec AuditRecord) error {
+	if err := w.wait(ctx, w.audit); err != nil {
+		return err
+	}
 	if err := w.failure("audit x", "the audit"); err != nil {
 		return err
 	}

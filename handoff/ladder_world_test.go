@@ -25,6 +25,8 @@ import (
 //	sessions N                        lists have many more than one
 //	dead SERVER                       lists do not reach it
 //	voice LEVEL                       what may be approved by voice
+//	alias SERVER NAME...              what people also call it
+//	audit DURATION                    how long a record of a decision takes
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
@@ -41,6 +43,8 @@ type world struct {
 
 	servers   []string                     // Set once
 	voice     string                       // Set once: what may be approved by voice
+	aliases   map[string][]string          // Set once
+	audit     time.Duration                // Set once
 	many      int                          // Set once: sessions that a list has beside the first
 	dead      string                       // Set once: a machine that lists do not reach
 	titles    map[string]string            // Set once
@@ -69,7 +73,7 @@ type world struct {
 
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
-		t: t, began: time.Now(), titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
+		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
 		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, queue: map[string]string{},
 		returns: map[string]string{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
 		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{},
@@ -118,6 +122,10 @@ func (w *world) word(line string) {
 		w.many = len(first) * 40
 	case "dead":
 		w.dead = first
+	case "alias":
+		w.aliases[first] = append(w.aliases[first], more)
+	case "audit":
+		w.audit = w.duration(first)
 	case "voice":
 		w.voice = first
 	case "settles":
@@ -225,6 +233,11 @@ func (w *world) Create(ctx context.Context, t Target) (Attached, error) {
 	t.Thread = fmt.Sprintf("fresh-%d", w.created)
 	w.mu.Unlock()
 	return w.attached(t), nil
+}
+
+// Registered knows aliases.
+func (w *world) Registered(server string) Registered {
+	return Registered{Names: append([]string{server}, w.aliases[server]...), VoiceApprovals: w.voice}
 }
 
 // join adds a machine.

@@ -8,6 +8,7 @@ const (
 	PhaseResolving Phase = iota // names become a target
 	PhaseJoining                // other work of ours uses the thread: it is joined or waited for
 	PhaseAttaching              // the thread is resumed, copied or made
+	PhaseOffering               // the thread is held elsewhere: the caller is asked whether to copy it
 	PhaseWaiting                // somebody else's turn runs on the thread; ours comes after it
 	PhaseStarting               // the turn is on its way; it may or may not run
 	PhaseSteering               // the words are on their way into a running turn of ours
@@ -20,7 +21,7 @@ const (
 )
 
 var phaseNames = [...]string{
-	"resolving", "joining", "attaching", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "ended",
+	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "ended",
 }
 
 // String returns the phase as logs name it.
@@ -50,7 +51,10 @@ const (
 	FactInLine                      // the server queued the words, or may have
 	FactOutOfLine                   // the words are neither queued nor begun any more
 	FactThreadGone                  // the thread does not exist any more
+	FactAttachHeld                  // another program on its machine has it, and it can be copied
 	FactAttachFailed                // it cannot be attached for another reason
+	FactCopyAllowed                 // the caller wants the copy
+	FactCopyDeclined                // they do not
 	FactTurnOver                    // the turn that was waited for ended, or cannot be watched
 	FactStarted                     // the agent acknowledged the turn
 	FactMerged                      // the agent put the words into a turn that is not ours
@@ -80,7 +84,7 @@ const (
 var factNames = [factCount]string{
 	"resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "lane runs",
 	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy", "attached queue", "no queue", "in line",
-	"out of line", "thread gone", "attach failed", "turn over",
+	"out of line", "thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
 	"answer due", "stop", "call ended", "call back",
@@ -100,7 +104,8 @@ const (
 	ActSteer                       // give the words to its running turn, one try
 	ActAttach                      // resume the resolved thread
 	ActCreate                      // make a fresh thread
-	ActCopy                        // make a copy of the resolved thread
+	ActOffer                       // ask the caller whether to make a copy of the resolved thread
+	ActCopy                        // make it
 	ActAwait                       // watch the turn of somebody else until it ends
 	ActStart                       // give the thread the turn, one try
 	ActQueue                       // put the words into the server's queue, one try
@@ -122,7 +127,7 @@ const (
 )
 
 var actionNames = [actionCount]string{
-	"resolve", "join", "steer", "attach", "create", "copy", "await", "start", "queue", "await queued", "settle", "follow", "rejoin", "remember", "forget",
+	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "settle", "follow", "rejoin", "remember", "forget",
 	"interrupt", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
 	"keep outcome",
 }

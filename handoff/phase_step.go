@@ -28,6 +28,8 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.joining(f)
 	case PhaseAttaching, PhaseWaiting:
 		return s.attaching(f)
+	case PhaseOffering:
+		return s.offering(f)
 	case PhaseStarting:
 		return s.starting(f)
 	case PhaseSteering:
@@ -52,8 +54,7 @@ func (s State) resolving(f Fact) (State, []Action) {
 		s.Phase = PhaseAttaching
 		return s, []Action{ActCreate}
 	case FactResolvedCopy:
-		s.Phase = PhaseAttaching
-		return s, []Action{ActCopy}
+		return s.offer()
 	case FactResolvedTaken:
 		s.Phase = PhaseJoining
 		return s, []Action{ActJoin}
@@ -117,8 +118,28 @@ func (s State) attaching(f Fact) (State, []Action) {
 			return s, []Action{ActForget, ActCreate}
 		}
 		return s.end(OutcomeFailed)
+	case FactAttachHeld:
+		return s.offer()
 	case FactAttachFailed:
 		return s.end(OutcomeFailed)
+	}
+	return s, nil
+}
+
+// offer asks the caller: nothing is copied on the word of the voice model.
+func (s State) offer() (State, []Action) {
+	s.Phase, s.Sticky = PhaseOffering, false
+	next, acts := s.answerEarly()
+	return next, append(acts, ActOffer)
+}
+
+func (s State) offering(f Fact) (State, []Action) {
+	switch f {
+	case FactCopyAllowed:
+		s.Phase = PhaseAttaching
+		return s, []Action{ActCopy}
+	case FactCopyDeclined:
+		return s.end(OutcomeCancelled)
 	}
 	return s, nil
 }

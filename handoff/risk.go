@@ -45,6 +45,8 @@ func RiskOf(q Question, workspace string) Risk {
 		return commandRisk(q.Command, place, 0)
 	case QuestionFileChange:
 		return changesRisk(q.Changes, place)
+	case QuestionCopy: // what then runs in it asks by itself
+		return RiskLow
 	}
 	return RiskHigh
 }

@@ -91,6 +91,7 @@ const (
 	QuestionPermissions QuestionKind = "permissions"
 	QuestionInput       QuestionKind = "input"
 	QuestionElicitation QuestionKind = "elicitation"
+	QuestionCopy        QuestionKind = "copy" // of our own: may a session be copied?
 )
 
 // A Decision answers an approval.

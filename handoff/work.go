@@ -49,25 +49,26 @@ type work struct {
 	line   *line          // Set once: what the ledger is told; may be nil
 	began  time.Time      // Set once
 
-	state    State     // Owned by run
-	target   Target    // Owned by run
-	attached Attached  // Owned by run: the newest attachment
-	before   TurnID    // Owned by run: the newest turn of the thread before the start
-	turn     TurnID    // Owned by run
-	claims   []string  // Owned by run: lanes that this work holds
-	awaited  string    // Owned by run: the lane that it waits for
-	joined   laneView  // Owned by run: the running turn that takes its words
-	waits    waitKind  // Owned by run: what it has to wait for
-	unseen   timer     // Owned by run: runs until the acknowledged turn shows itself
-	silent   timer     // Owned by run: runs while the turn reports nothing
-	watch    watch     // Owned by run: the present following of the turn
-	fault    *Error    // Owned by run: why it did not go well
-	rec      Record    // Owned by run: as last shown
-	held     string    // Owned by run: the newest message, held back while it may be the final one
-	reported idSet     // Owned by run: items whose end was reported, to tell those that are repeated
-	awaits   int       // Owned by run: how often a turn of somebody else was waited for
-	rejoins  int       // Owned by run: tries to come back since the turn last reported something
-	lost     time.Time // Owned by run: when the agent was lost; zero while it is there
+	state     State     // Owned by run
+	target    Target    // Owned by run
+	attached  Attached  // Owned by run: the newest attachment
+	before    TurnID    // Owned by run: the newest turn of the thread before the start
+	turn      TurnID    // Owned by run
+	claims    []string  // Owned by run: lanes that this work holds
+	awaited   string    // Owned by run: the lane that it waits for
+	joined    laneView  // Owned by run: the running turn that takes its words
+	waits     waitKind  // Owned by run: what it has to wait for
+	elsewhere bool      // Owned by run: another program has the thread
+	unseen    timer     // Owned by run: runs until the acknowledged turn shows itself
+	silent    timer     // Owned by run: runs while the turn reports nothing
+	watch     watch     // Owned by run: the present following of the turn
+	fault     *Error    // Owned by run: why it did not go well
+	rec       Record    // Owned by run: as last shown
+	held      string    // Owned by run: the newest message, held back while it may be the final one
+	reported  idSet     // Owned by run: items whose end was reported, to tell those that are repeated
+	awaits    int       // Owned by run: how often a turn of somebody else was waited for
+	rejoins   int       // Owned by run: tries to come back since the turn last reported something
+	lost      time.Time // Owned by run: when the agent was lost; zero while it is there
 
 	facts     chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
 	io        sync.WaitGroup  // goroutines doing I/O for run
@@ -84,6 +85,7 @@ const (
 	waitsNot    waitKind = iota
 	waitsOurs            // earlier work from here
 	waitsTheirs          // work that somebody started elsewhere
+	waitsYes             // the caller's yes to a copy
 )
 
 // A watch is one following of the turn. What comes from an earlier one is ignored.
@@ -244,8 +246,10 @@ func (w *work) do(a Action) {
 		w.background(ioTimeout, w.attach)
 	case ActCreate:
 		w.background(ioTimeout, w.create)
+	case ActOffer:
+		w.offer()
 	case ActCopy:
-		w.background(ioTimeout, w.copyThread)
+		w.copying()
 	case ActAwait:
 		w.background(0, w.await())
 	case ActStart:
@@ -281,7 +285,11 @@ func (w *work) do(a Action) {
 func (w *work) speak(a Action) {
 	switch a {
 	case ActAnswerEarly:
-		w.call.say(Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke})
+		u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke}
+		if w.waits == waitsYes { // the question follows at once, and is what shall be heard
+			u.Floor = FloorNone
+		}
+		w.call.say(u)
 		w.call.tell(answeredEvent{id: w.id})
 	case ActAnswerOutcome:
 		w.answerOutcome()

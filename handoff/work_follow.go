@@ -140,13 +140,17 @@ func (w *work) question(q Question) {
 		return
 	}
 	_, replies := w.attached.Agent.(Replier)
-	asked := w.book.ask(askedQ{
-		question: q, workspace: w.attached.Workspace, level: w.attached.VoiceApprovals, replies: replies,
-		shown: RecordQuestion{
-			ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
-			Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
-		},
-	}, controls)
+	w.askCaller(askedQ{question: q, workspace: w.attached.Workspace, level: w.attached.VoiceApprovals, replies: replies}, controls)
+}
+
+// askCaller asks in the call, on the page, and later outside; when nobody answers for long it is a no.
+func (w *work) askCaller(a askedQ, controls Controls) {
+	q := a.question
+	a.shown = RecordQuestion{
+		ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
+		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
+	}
+	asked := w.book.ask(a, controls)
 	if !w.call.post(func(s *serving) { s.opened(asked) }) {
 		w.r.notifyQuestion(w.caller, w.book, asked.shown.ID)
 	}

@@ -13,7 +13,7 @@ import (
 const spokenContext = "This request was spoken on a call and may have been misheard. The answer is read to the caller: " +
 	"end it with one short sentence that can be said aloud."
 
-// copyOf in front of a thread's name asks for a copy of it.
+// copyOf in front of a thread's name asks for a copy of it. The caller is asked before it is made.
 const copyOf = "copy of "
 
 // resolve finds the target: the names, then the thread (named, sticky or new), then the right to use it.
@@ -27,7 +27,13 @@ func (w *work) resolve(ctx context.Context) func() {
 	var title string
 	switch {
 	case isCopy && t.Thread != "" && t.Thread != NewThread:
+		if w.book.offers(t) {
+			return func() { w.fail(FactUnresolved, offered()) }
+		}
 		fact, why = FactResolvedCopy, whyCopy
+		if name != t.Thread {
+			title = name
+		}
 	case t.Thread == NewThread:
 		fact, why = FactResolvedNew, whyNew
 	case t.Thread == "":
@@ -102,6 +108,9 @@ func (w *work) resolved(fact Fact, t Target, why, title string) {
 	case fact == FactResolvedThread, fact == FactResolvedSticky:
 		lane = threadLane(t)
 	}
+	if fact == FactResolvedCopy {
+		w.waits = waitsYes
+	}
 	free := lane == "" || w.take(lane)
 	w.rec = w.book.change(w.id, func(r *Record) {
 		r.Server, r.Project, r.Title = t.Server, t.Project, title
@@ -134,8 +143,11 @@ func (w *work) attach(ctx context.Context) func() {
 	at, err := w.reached(ctx, w.target)
 	if err != nil {
 		e := AsError(err)
-		if e.Code == CodeSessionGone {
+		switch e.Code {
+		case CodeSessionGone:
 			return func() { w.fail(FactThreadGone, e) }
+		case CodeSessionInUse:
+			return func() { w.heldElsewhere(e) }
 		}
 		return func() { w.fail(FactAttachFailed, e) }
 	}
@@ -168,17 +180,6 @@ func (w *work) create(ctx context.Context) func() {
 	t := w.target
 	t.Thread = NewThread
 	at, err := w.r.fleet.Create(ctx, t)
-	return w.made(at, err)
-}
-
-// copyThread makes a copy of a thread that is open elsewhere.
-func (w *work) copyThread(ctx context.Context) func() {
-	forker, ok := w.r.fleet.(Forker)
-	if !ok {
-		err := Fault(CodeRefused, w.target.Server, "this fleet makes no copies")
-		return func() { w.fail(FactAttachFailed, err) }
-	}
-	at, err := forker.Fork(ctx, w.target)
 	return w.made(at, err)
 }
 

@@ -330,3 +330,15 @@ func (f *Fleet) name(err error, t handoff.Target) *handoff.Error {
 	}
 	return &fault
 }
+
+// Registered implements [handoff.Registrar].
+func (f *Fleet) Registered(server string) handoff.Registered {
+	k := f.byName[server]
+	if k == nil {
+		return handoff.Registered{Names: []string{server}}
+	}
+	return handoff.Registered{
+		Names:          append([]string{k.spec.Name}, k.spec.Aliases...),
+		VoiceApprovals: cmp.Or(k.spec.VoiceApprovals, "medium"),
+	}
+}

@@ -110,6 +110,7 @@ export function questionWords(q) {
     case "command": return `${q.server} asks to run a command`;
     case "file_change": return `${q.server} asks to change files`;
     case "permissions": return `${q.server} asks for more permissions`;
+    case "copy": return `A session on ${q.server} can be used in a copy`;
     default: return `${q.server} asks you something`;
   }
 }
