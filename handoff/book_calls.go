@@ -80,7 +80,7 @@ func (b *book) running() []Record {
 	defer b.mu.Unlock()
 	var out []Record
 	for _, rec := range b.records {
-		if b.works[rec.ID] != nil {
+		if b.works[rec.ID] != nil && rec.Outcome == "" {
 			out = append(out, rec.copy())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,10 +36,13 @@ func (w *world) addTurn(id TurnID, thread string, plan []string) *fakeTurn {
 	return t
 }
 
-func (w *world) newTurn(thread string) *fakeTurn {
+func (w *world) newTurn(thread, client string) *fakeTurn {
 	plan := w.plans[thread]
 	if plan == nil {
 		plan = w.plans["*"]
+	}
+	if !slices.Contains(plan, "hidden") || w.settles[thread] != "never" { // else it is a promise that was not kept
+		w.traceTurn(client)
 	}
 	w.mu.Lock()
 	w.started++
@@ -92,11 +96,12 @@ func (a *fakeAgent) Start(ctx context.Context, turn Turn) (TurnID, error) {
 	}
 	if err := w.failure("start "+a.target.Thread, a.target.Server); err != nil {
 		if AsError(err).Code == CodeJoined {
+			w.traceTurn(turn.ID)
 			return w.addTurn("theirs-"+TurnID(a.target.Thread), a.target.Thread, []string{"2s completed Theirs and yours."}).id, err
 		}
 		return "", err
 	}
-	return w.newTurn(a.target.Thread).id, nil
+	return w.newTurn(a.target.Thread, turn.ID).id, nil
 }
 
 func (a *fakeAgent) Follow(ctx context.Context, id TurnID) iter.Seq2[Update, error] {
@@ -220,7 +225,11 @@ func (a *fakeAgent) Close() error {
 
 func (a *fakeAgent) Steer(_ context.Context, id TurnID, text string) error {
 	a.world.record("agent", a.name(), fmt.Sprintf("steer %s %q", id, text))
-	return a.world.failure("steer "+a.target.Thread, a.target.Server)
+	if err := a.world.failure("steer "+a.target.Thread, a.target.Server); err != nil {
+		return err
+	}
+	a.world.traceSteer(text)
+	return nil
 }
 
 func (a *fakeAgent) Interrupt(_ context.Context, id TurnID) error {
@@ -257,7 +266,7 @@ func (a settlingAgent) Settle(_ context.Context, after TurnID, id string) (TurnI
 		if newest != nil && newest.id != after {
 			return newest.id, nil
 		}
-		return w.newTurn(a.target.Thread).id, nil
+		return w.newTurn(a.target.Thread, id).id, nil
 	case "never":
 		return "", nil
 	}
@@ -291,7 +300,7 @@ func (a queueingAgent) Await(ctx context.Context, id string) (TurnID, error) {
 		case queued != id:
 			return "", Fault(CodeNotPending, a.target.Server, "")
 		case free:
-			return w.newTurn(a.target.Thread).id, nil
+			return w.newTurn(a.target.Thread, id).id, nil
 		}
 		if err := w.wait(ctx, 100*time.Millisecond); err != nil {
 			return "", err

@@ -10,34 +10,61 @@ import (
 // addEntry is what a former life of the router left behind.
 func (w *world) addEntry(words []string) {
 	id, status, target := words[0], Status(words[1]), Target{Server: words[2], Thread: words[3]}
-	e := LedgerEntry{
-		Key: "key-" + id, Caller: ladderCaller, Owner: id, Args: "args", Status: status, Attempt: 1,
-		LedgerFacts: LedgerFacts{ClientID: id, Target: target, Title: w.titles[target.Thread], Prompt: "run the tests"},
-		Accepted:    w.began.Add(-time.Minute),
+	facts := LedgerFacts{ClientID: id, Target: target, Title: w.titles[target.Thread], Prompt: "run the tests"}
+	step := LedgerStep{Key: "key-" + id, Caller: ladderCaller, Owner: id, Args: "args", At: w.began.Add(-time.Minute)}
+	take := func(to Status, set LedgerFacts) {
+		s := step
+		s.To, s.Set, s.New = to, set, to == StatusDispatching
+		if s.New {
+			s.Attempt = 1
+		}
+		if _, err := w.apply(s); err != nil {
+			w.t.Fatal(err)
+		}
 	}
+	take(StatusDispatching, facts)
 	if words[4] != "-" {
-		e.Turn = TurnID(words[4])
-		w.addTurn(e.Turn, target.Thread, w.plans[target.Thread])
+		turn := TurnID(words[4])
+		w.traceTurn(id)
+		w.addTurn(turn, target.Thread, w.plans[target.Thread])
+		take(StatusStarted, LedgerFacts{Turn: turn})
 	}
-	if len(words) > 5 {
-		e.Outcome, e.Spoken, e.Ended = Outcome(words[5]), "It ended before.", w.began
+	if status == StatusCompleted {
+		step.At = w.began
+		take(StatusCompleted, LedgerFacts{Outcome: Outcome(words[5]), Spoken: "It ended before."})
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ledger[e.Key] = e
 }
 
-// Advance is the ledger's own table over a map.
-func (w *world) Advance(_ context.Context, s LedgerStep) (LedgerEntry, error) {
-	if age := time.Since(w.began); age >= w.forgetful[0] && age < w.forgetful[1] {
-		return LedgerEntry{}, Fault(CodeUnreachable, "the store", "")
-	}
+// apply is the ledger's own table over a map.
+func (w *world) apply(s LedgerStep) (LedgerEntry, error) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	e, err := w.ledger[s.Key].Apply(s)
+	event := LedgerEvent{Step: s, Entry: e}
 	if err == nil {
 		w.ledger[s.Key] = e
+	} else {
+		event.Code = AsError(err).Code
 	}
-	w.mu.Unlock()
+	w.trace = append(w.trace, event)
+	return e, err
+}
+
+// Advance writes a step, if the ledger is there.
+func (w *world) Advance(ctx context.Context, s LedgerStep) (LedgerEntry, error) {
+	if age := time.Since(w.began); age >= w.forgetful[0] && age < w.forgetful[1] {
+		w.traceMute(s)
+		return LedgerEntry{}, Fault(CodeUnreachable, "the store", "")
+	}
+	if s.To == StatusCompleted && w.lingering > 0 {
+		late := time.AfterFunc(time.Second-time.Millisecond, func() { w.traceMute(s) }) // who waits longer than that may go on
+		err := w.wait(ctx, w.lingering)
+		late.Stop()
+		if err != nil {
+			return LedgerEntry{}, err
+		}
+	}
+	e, err := w.apply(s)
 	id, what := e.ClientID, strings.TrimSpace(string(s.To)+" "+string(s.Set.Outcome))
 	if s.Adopt {
 		what = "adopted"

@@ -85,6 +85,7 @@ func play(t *testing.T, world, script string) string {
 	all.Wait()
 	w.record("end", "", p.summary())
 	w.record("end", "", "ledger: "+w.inLedger())
+	w.checkTrace(false)
 	return w.ladder()
 }
 
@@ -113,6 +114,7 @@ func (p *player) perform(line string) {
 	case "call":
 		p.opened++
 		p.voice = newFakeVoice(p.world, rest == "deaf")
+		p.voice.name = "call " + strconv.Itoa(p.opened)
 		voice := p.voice
 		p.world.record("call", "caller", "calls")
 		p.calls.Go(func() { _ = p.router.Serve(p.t.Context(), ladderCaller, voice) })
@@ -150,6 +152,7 @@ func (p *player) perform(line string) {
 		p.world.record("page", "clear", fmt.Sprint(rest, " ", p.router.ClearSticky(p.t.Context(), ladderCaller, rest)))
 	case "shutdown":
 		p.world.record("call", "process", "ends")
+		p.world.closing.Store(true)
 		p.shutdown()
 	default:
 		p.t.Fatalf("no verb %q", verb)
@@ -180,6 +183,7 @@ type fakeVoice struct {
 	world  *world
 	events chan Event
 	deaf   bool
+	name   string
 
 	mu      sync.Mutex
 	ended   bool            // Guarded by mu
@@ -216,6 +220,7 @@ func (v *fakeVoice) Say(u Utterance) {
 	if v.ended || v.deaf {
 		return
 	}
+	v.world.traceSaid(v.name, u.Tells)
 	v.talk.Go(func() {
 		time.Sleep(10 * time.Millisecond)
 		v.mu.Lock()

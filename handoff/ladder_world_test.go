@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -29,6 +30,7 @@ import (
 //	audit DURATION                    how long a record of a decision takes
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
+//	lingering DURATION                how long the ledger takes to write an outcome
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
 //	queues THREAD                     its server has a queue
@@ -67,7 +69,10 @@ type world struct {
 	started   int                          // Guarded by mu
 	queue     map[string]string            // Guarded by mu: queued work, by thread
 	ledger    map[string]LedgerEntry       // Guarded by mu
+	trace     []LedgerEvent                // Guarded by mu
+	closing   atomic.Bool                  // the process ends
 	forgetful [2]time.Duration             // Set once
+	lingering time.Duration                // Set once
 	answers   map[QuestionID]chan Decision // Guarded by mu
 }
 
@@ -116,6 +121,8 @@ func (w *world) word(line string) {
 		w.downs[first] = [2]time.Duration{w.duration(from), w.duration(to)}
 	case "forgetful":
 		w.forgetful = [2]time.Duration{w.duration(first), w.duration(more)}
+	case "lingering":
+		w.lingering = w.duration(first)
 	case "entry":
 		w.addEntry(strings.Fields(rest))
 	case "sessions":

@@ -322,8 +322,11 @@ func (m *model) fact(s mState, p, i int, fact handoff.Fact, turn uint8, doubt bo
 		Phase: phases[w.pc], Answered: true, Seen: w.seen, Again: w.known.attempt > 1, Inherited: w.known.inherited,
 	}.Step(fact)
 	switch {
-	case next.Phase == handoff.PhaseEnded:
+	case slices.Contains(acts, handoff.ActWriteOutcome):
 		w.pc, w.outcome = pcEnded, uint8(slices.Index(mOutcomes, next.Outcome))
+		if m.mutant.noOrder {
+			w.pc = pcTell
+		}
 	case slices.Contains(acts, handoff.ActStart):
 		if s.free(p, i) {
 			m.again(s, p, i)
@@ -352,11 +355,20 @@ func (m *model) again(s mState, p, i int) {
 	})
 }
 
-// complete writes the outcome before it is said. Without the store it is said nevertheless and written
-// later.
+// complete writes the outcome; what follows when it is written, or the store does not answer, is asked of
+// the service.
 func (m *model) complete(s mState, p, i int) {
-	step := mStep{to: stCompleted, outcome: s.routers[p].works[i].outcome, fresh: true}
+	w := s.routers[p].works[i]
+	step := mStep{to: stCompleted, outcome: w.outcome, fresh: true}
 	m.advance(s, p, i, step, "write the outcome", func(_ *mState, w *mWork, c handoff.Code) {
+		fact := handoff.FactWritten
+		if c != "" {
+			fact = handoff.FactUnwritten
+		}
+		_, acts := handoff.State{Phase: handoff.PhaseWriting, Answered: true, Outcome: mOutcomes[w.outcome]}.Step(fact)
+		if !slices.Contains(acts, handoff.ActTellOutcome) {
+			panic("the outcome is not told")
+		}
 		w.pc, w.written = pcTell, c == ""
 	})
 }

@@ -21,6 +21,7 @@ type mutant struct {
 	noAsk       bool // inherited intents are treated like our own, and sent again
 	noItemID    bool // an outcome that is said again has another id
 	noWatermark bool // a start is found again by its id alone
+	noOrder     bool // an outcome is said first and written then
 }
 
 // Small numbers that the model uses for words of the service.
@@ -310,6 +311,7 @@ func TestLedgerMutants(t *testing.T) {
 		"no ask":       {mutant{noAsk: true}, badStart},
 		"no item id":   {mutant{noItemID: true}, badSpeech},
 		"no watermark": {mutant{noWatermark: true}, badStart},
+		"no order":     {mutant{noOrder: true}, badHeard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := search(tt.mutant, world(2, 2))

@@ -33,12 +33,13 @@ type LedgerEvent struct {
 }
 
 // CheckTrace tells what is wrong with a recorded run: an answer of the store that the table does not allow,
-// a turn that ran twice or that nobody was allowed to start, an outcome that was said twice in one session
+// a turn that ran twice or that nobody was allowed to start, an outcome that was said before it was written
+// although the store answered, that counts as delivered and was not said, that was said twice in one session
 // or, by the end, never.
 func CheckTrace(events []LedgerEvent) error {
 	c := &traceCheck{
 		entries: map[string][]LedgerEntry{}, granted: map[string]bool{}, ran: map[string]bool{},
-		said: map[[2]string]bool{}, heard: map[string]bool{},
+		said: map[[2]string]bool{}, heard: map[string]bool{}, mute: map[string]bool{},
 	}
 	for i, e := range events {
 		if err := c.take(e); err != nil {
@@ -55,6 +56,7 @@ type traceCheck struct {
 	ran     map[string]bool          // client ids that were
 	said    map[[2]string]bool       // session and key
 	heard   map[string]bool          // keys
+	mute    map[string]bool          // keys whose newest step the store did not answer
 }
 
 func (c *traceCheck) take(e LedgerEvent) error {
@@ -73,6 +75,10 @@ func (c *traceCheck) take(e LedgerEvent) error {
 		at := [2]string{e.Session, e.Key}
 		if c.said[at] {
 			return fmt.Errorf("the outcome of %q was said twice in session %q", e.Key, e.Session)
+		}
+		unwritten := func(e LedgerEntry) bool { return ledgerOrder[e.Status] < ledgerOrder[StatusCompleted] }
+		if slices.ContainsFunc(c.entries[e.Key], unwritten) && !c.mute[e.Key] {
+			return fmt.Errorf("the outcome of %q was said before it was written", e.Key)
 		}
 		c.said[at], c.heard[e.Key] = true, true
 	case TraceEmpty:
@@ -115,7 +121,10 @@ func (c *traceCheck) step(e LedgerEvent) error {
 	if e.Step.To == StatusDispatching && e.Code == "" {
 		c.granted[e.Entry.ClientID] = true
 	}
-	c.entries[e.Step.Key] = after
+	if e.Step.To == StatusDelivered && e.Code == "" && !c.heard[e.Step.Key] {
+		return fmt.Errorf("%q counts as delivered, and was never said", e.Step.Key)
+	}
+	c.entries[e.Step.Key], c.mute[e.Step.Key] = after, e.Code == CodeUnreachable
 	return nil
 }
 

@@ -49,6 +49,13 @@ func without(at int) func([]handoff.LedgerEvent) []handoff.LedgerEvent {
 	return func(e []handoff.LedgerEvent) []handoff.LedgerEvent { return slices.Delete(e, at, at+1) }
 }
 
+func swapped(x, y int) func([]handoff.LedgerEvent) []handoff.LedgerEvent {
+	return func(e []handoff.LedgerEvent) []handoff.LedgerEvent {
+		e[x], e[y] = e[y], e[x]
+		return e
+	}
+}
+
 // changed changes one event, or one more before it.
 func changed(at int, more bool, change func(*handoff.LedgerEvent)) func([]handoff.LedgerEvent) []handoff.LedgerEvent {
 	return func(e []handoff.LedgerEvent) []handoff.LedgerEvent {
@@ -67,14 +74,21 @@ func unanswered(e *handoff.LedgerEvent) {
 func TestTrace(t *testing.T) {
 	dispatched := trace(t)[trDispatching].Entry
 	tests := map[string]traceCase{
-		"as it should be":          {changed(0, false, func(*handoff.LedgerEvent) {}), ""},
-		"a step twice":             {again(trDispatching), ""},
-		"two turns":                {again(trTurn), "ran twice"},
-		"said twice":               {again(trSaid), "said twice"},
+		"as it should be":     {changed(0, false, func(*handoff.LedgerEvent) {}), ""},
+		"a step twice":        {again(trDispatching), ""},
+		"two turns":           {again(trTurn), "ran twice"},
+		"said twice":          {again(trSaid), "said twice"},
+		"said before written": {swapped(trCompleted, trSaid), "before it was written"},
+		"said, the store away": {func(e []handoff.LedgerEvent) []handoff.LedgerEvent {
+			e = again(trCompleted)(e) // asked, no answer; said; written later
+			unanswered(&e[trCompleted])
+			return swapped(trCompleted+1, trSaid+1)(e)
+		}, ""},
+		"delivered, not said":      {swapped(trSaid, trDelivered), "never said"},
 		"said in another session":  {changed(trSaid, true, func(e *handoff.LedgerEvent) { e.Session = "s2" }), ""},
 		"never said":               {without(trSaid), "never said"},
 		"never delivered":          {without(trDelivered), `still "completed"`},
-		"a step forgotten":         {without(trCompleted), "does not allow"},
+		"a step forgotten":         {without(trCompleted), "before it was written"},
 		"never allowed to start":   {changed(trTurn, false, func(e *handoff.LedgerEvent) { e.ClientID = "other" }), "without a step"},
 		"another outcome":          {changed(trDelivered, false, func(e *handoff.LedgerEvent) { e.Entry.Outcome = handoff.OutcomeResult }), "does not allow"},
 		"a stranger gets through":  {changed(trStarted, false, func(e *handoff.LedgerEvent) { e.Step.Owner = "b" }), "does not allow"},

@@ -11,6 +11,10 @@ import (
 // dispatchWithin bounds the one write to the store before a start: the caller waits for it.
 const dispatchWithin = time.Second
 
+// writtenWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which
+// it is the answer, two and a half seconds of silence at most.
+const writtenWithin = time.Second
+
 // lastWrite bounds the last try of what is still to be written when the process ends.
 const lastWrite = 500 * time.Millisecond
 
@@ -24,13 +28,23 @@ type line struct {
 	args   string  // Set once
 
 	mu      sync.Mutex
-	known   bool         // Guarded by mu: there is an entry, or may be one
-	turn    TurnID       // Guarded by mu: as last written
-	closed  bool         // Guarded by mu: the next life of the process goes on with it
-	ended   *LedgerStep  // Guarded by mu: the outcome of what was never dispatched, not written so far
-	pending []LedgerStep // Guarded by mu: not yet written, in order; bounded by the table: five at most
-	writing bool         // Guarded by mu: a job writes them
+	known   bool        // Guarded by mu: there is an entry, or may be one
+	away    bool        // Guarded by mu: the store did not answer the newest try
+	turn    TurnID      // Guarded by mu: as last written
+	closed  bool        // Guarded by mu: the next life of the process goes on with it
+	ended   *LedgerStep // Guarded by mu: the outcome of what was never dispatched, not written so far
+	pending []lineStep  // Guarded by mu: not yet written, in order; bounded by the table: five at most
+	writing bool        // Guarded by mu: a job writes them
 }
+
+// A lineStep is a step that is written behind.
+type lineStep struct {
+	LedgerStep
+	done chan<- error // gets what became of it; holds one
+}
+
+// A receipt gives once what became of a step: nil when it is in the ledger, else why it was refused.
+type receipt <-chan error
 
 // newLine returns a line for one handoff, or nil without a ledger.
 func (r *Router) newLine(key string, c Caller, owner, args string) *line {
@@ -56,7 +70,15 @@ func (l *line) dispatch(ctx context.Context, attempt int, facts LedgerFacts) err
 	s.New, s.Attempt = true, attempt
 	ctx, cancel := context.WithTimeout(ctx, dispatchWithin)
 	defer cancel()
+	return l.try(ctx, s)
+}
+
+// try writes a step and notes whether the store is there.
+func (l *line) try(ctx context.Context, s LedgerStep) error {
 	_, err := l.r.ledger.Advance(ctx, s)
+	l.mu.Lock()
+	l.away = err != nil && retried(err)
+	l.mu.Unlock()
 	return err
 }
 
@@ -84,24 +106,30 @@ func (l *line) started(turn TurnID) {
 	}
 }
 
-// completed writes the outcome behind. Of what was never dispatched nothing is remembered, unless nobody
-// hears it and it is kept.
-func (l *line) completed(facts LedgerFacts) {
+// completed writes the outcome behind; the receipt is nil when there is nothing to wait for: a store that
+// was away a moment ago is not waited for once more. Of what was never dispatched nothing is remembered,
+// unless nobody hears it and it is kept.
+func (l *line) completed(facts LedgerFacts) receipt {
 	if l == nil {
-		return
+		return nil
 	}
 	s := l.step(StatusCompleted, facts)
 	l.mu.Lock()
-	known := l.known
+	known, away := l.known, l.away
 	// A step that did not come through may have written nothing.
 	s.New = facts.Outcome == OutcomeFailed || facts.Outcome == OutcomeCancelled
 	if !known {
 		l.ended = &s
 	}
 	l.mu.Unlock()
-	if known {
-		l.behind(s)
+	if !known {
+		return nil
 	}
+	written := l.behind(s)
+	if away {
+		return nil
+	}
+	return written
 }
 
 // keep sees to it that the outcome outlives the process.
@@ -141,15 +169,16 @@ func (l *line) leave() {
 	}
 }
 
-// behind adds a step to what is written in the background.
-func (l *line) behind(s LedgerStep) {
+// behind adds a step to what is written in the background. The receipt is nil when it will not be.
+func (l *line) behind(s LedgerStep) receipt {
+	done := make(chan error, 1)
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return
+		return nil
 	}
 	l.known = true
-	l.pending = append(l.pending, s)
+	l.pending = append(l.pending, lineStep{s, done})
 	begin := !l.writing
 	l.writing = true
 	l.mu.Unlock()
@@ -158,6 +187,7 @@ func (l *line) behind(s LedgerStep) {
 		cancel()
 		l.write(ended)
 	}
+	return done
 }
 
 // write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
@@ -172,7 +202,7 @@ func (l *line) write(ctx context.Context) {
 		}
 		s := l.pending[0]
 		l.mu.Unlock()
-		err := l.once(ctx, s)
+		err := l.once(ctx, s.LedgerStep)
 		switch {
 		case err != nil && retried(err) && ctx.Err() == nil:
 			l.r.pause(ctx, try)
@@ -180,11 +210,13 @@ func (l *line) write(ctx context.Context) {
 			continue
 		case err != nil && retried(err):
 			l.r.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
+			s.done <- err
 			return
 		case err != nil:
 			l.r.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
 		}
 		try = 0
+		s.done <- err
 		l.mu.Lock()
 		l.pending = l.pending[1:]
 		l.mu.Unlock()
@@ -198,8 +230,7 @@ func (l *line) once(ctx context.Context, s LedgerStep) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	_, err := l.r.ledger.Advance(ctx, s)
-	return err
+	return l.try(ctx, s)
 }
 
 // retried tells whether the store may take the step later.

@@ -17,7 +17,7 @@ func (s *serving) effect(x scheduleEffect) {
 		if x.question != "" {
 			s.evidence.Announced(x.question, x.id, time.Now())
 		}
-		s.call.say(Utterance{ID: x.id, Text: x.text, Floor: FloorAsk})
+		s.call.say(Utterance{ID: x.id, Text: x.text, Floor: FloorAsk, Tells: x.works})
 	case doAnswer:
 		for _, id := range x.works {
 			if w := s.works[id]; w != nil {

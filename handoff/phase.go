@@ -17,11 +17,12 @@ const (
 	PhaseSettling               // finding out whether a start whose fate is not known ran
 	PhaseRunning                // the turn is acknowledged
 	PhaseRejoining              // the agent was lost while the turn ran; finding it again
-	PhaseEnded                  // the outcome is known
+	PhaseWriting                // the outcome is known and on its way into the ledger; then it is told
+	PhaseEnded                  // the outcome is given to be told, or somebody else tells it
 )
 
 var phaseNames = [...]string{
-	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "ended",
+	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "writing", "ended",
 }
 
 // String returns the phase as logs name it.
@@ -73,6 +74,9 @@ const (
 	FactRejoined                    // the thread is attached again
 	FactRejoinFailed                // it could not be, and patience ended
 	FactSilent                      // the turn reported nothing for long
+	FactWritten                     // the outcome is in the ledger, or there is nothing to wait for
+	FactUnwritten                   // the ledger did not take it in time; it is written later
+	FactTakenOver                   // the work has another owner, who tells what becomes of it
 	FactAnswerDue                   // the voice model has waited long enough for the answer
 	FactStop                        // the caller asked to stop the work
 	FactCallEnded                   // nobody listens any more
@@ -87,7 +91,7 @@ var factNames = [factCount]string{
 	"out of line", "thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
-	"answer due", "stop", "call ended", "call back",
+	"written", "unwritten", "taken over", "answer due", "stop", "call ended", "call back",
 	"shutdown",
 }
 
@@ -116,6 +120,7 @@ const (
 	ActRemember                    // make the thread sticky
 	ActForget                      // the sticky thread is gone
 	ActInterrupt                   // stop the turn
+	ActWriteOutcome                // put the outcome into the ledger
 	ActAnswerEarly                 // answer the request: it is being done
 	ActAnswerOutcome               // answer the request with the outcome
 	ActTellWaiting                 // the answer was given: tell that the words wait for other work
@@ -128,7 +133,7 @@ const (
 
 var actionNames = [actionCount]string{
 	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "settle", "follow", "rejoin", "remember", "forget",
-	"interrupt", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
+	"interrupt", "write outcome", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
 	"keep outcome",
 }
 
@@ -147,5 +152,5 @@ type State struct {
 	Again     bool    // the start proved never to have run and was sent once more
 	Inherited bool    // a former life of the process dispatched it: never started by this one
 	Silent    bool    // its silence was told, which happens once
-	Outcome   Outcome // set once, with PhaseEnded
+	Outcome   Outcome // set once, when the work is over
 }

@@ -8,6 +8,9 @@ func (s State) Step(f Fact) (State, []Action) {
 	}
 	switch f {
 	case FactAnswerDue:
+		if s.Phase == PhaseWriting { // the outcome follows within a second
+			return s, nil
+		}
 		return s.answerEarly()
 	case FactCallEnded:
 		next, acts := s.answerEarly()
@@ -40,6 +43,8 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.settling(f)
 	case PhaseRejoining:
 		return s.rejoining(f)
+	case PhaseWriting:
+		return s.writing(f)
 	default:
 		return s.running(f)
 	}
@@ -298,16 +303,25 @@ func (s State) stop() (State, []Action) {
 	case PhaseRunning:
 		s.Stopping = true // lost and found again, it is still to be stopped
 		return s, []Action{ActInterrupt}
+	case PhaseWriting:
+		return s, nil
 	default:
 		return s.end(OutcomeCancelled)
 	}
 }
 
+// shutdown tells at once of work that is not over; for the ledger it goes on, in the next life of the
+// process. An outcome that is on its way into the ledger follows within a second.
 func (s State) shutdown() (State, []Action) {
-	if s.Phase < PhaseStarting {
-		return s.end(OutcomeCancelled)
+	switch {
+	case s.Phase < PhaseStarting:
+		s.Outcome = OutcomeCancelled
+	case s.Phase < PhaseWriting:
+		s.Outcome = OutcomeUnknown // the work goes on where it runs; we only stop watching
+	default:
+		return s, nil
 	}
-	return s.end(OutcomeUnknown) // the work goes on where it runs; we only stop watching
+	return s.give()
 }
 
 func (s State) answerEarly() (State, []Action) {
@@ -329,8 +343,28 @@ func (s State) waits() (State, []Action) {
 	return s.answerEarly()
 }
 
+// end closes the work. The outcome is written before it is told: a crash between the two then tells it
+// again in the next call, but never loses it and never makes another one of it.
 func (s State) end(o Outcome) (State, []Action) {
-	s.Phase, s.Outcome = PhaseEnded, o
+	s.Phase, s.Outcome = PhaseWriting, o
+	return s, []Action{ActWriteOutcome}
+}
+
+// writing: a ledger that is away delays what the caller waits for, it does not hold it.
+func (s State) writing(f Fact) (State, []Action) {
+	switch f {
+	case FactWritten, FactUnwritten:
+		return s.give()
+	case FactTakenOver:
+		next, acts := s.answerEarly() // the request needs its one output from here
+		next.Phase = PhaseEnded
+		return next, acts
+	}
+	return s, nil
+}
+
+func (s State) give() (State, []Action) {
+	s.Phase = PhaseEnded
 	switch {
 	case !s.Answered:
 		s.Answered = true

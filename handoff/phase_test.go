@@ -97,6 +97,8 @@ type walk struct {
 	answers, outcomes int
 	alive             int // tries to give the words that may have come to something
 	silences          int
+	writes            int
+	taken             bool // somebody else owns the work
 }
 
 // take applies a fact. The facts that prove that nothing came of a try take it back.
@@ -106,6 +108,8 @@ func (n walk) take(f Fact) walk {
 		return n
 	}
 	switch f {
+	case FactTakenOver:
+		n.taken = true
 	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused, FactNoQueue, FactOutOfLine:
 		n.alive = 0
 	}
@@ -123,6 +127,8 @@ func (n walk) take(f Fact) walk {
 			n.alive++
 		case ActTellSilent:
 			n.silences++
+		case ActWriteOutcome:
+			n.writes++
 		}
 	}
 	return n
@@ -159,8 +165,8 @@ func TestPhaseInvariants(t *testing.T) {
 
 func checkWalk(t *testing.T, name string, n, m walk) {
 	t.Helper()
-	if m.answers > 1 || m.outcomes > 1 || m.silences > 1 {
-		t.Fatalf("%s: answers %d, outcomes %d, silences %d", name, m.answers, m.outcomes, m.silences)
+	if m.answers > 1 || m.outcomes > 1 || m.silences > 1 || m.writes > 1 {
+		t.Fatalf("%s: answers %d, outcomes %d, silences %d, writes %d", name, m.answers, m.outcomes, m.silences, m.writes)
 	}
 	if m.alive > 1 {
 		t.Fatalf("%s: the words are given although an earlier try may have run", name)
@@ -169,8 +175,11 @@ func checkWalk(t *testing.T, name string, n, m walk) {
 		t.Fatalf("%s: a start of a former life is sent again", name)
 	}
 	ended := m.s.Phase == PhaseEnded
-	if ended != (m.s.Outcome != "") || ended != (m.outcomes == 1) {
+	if known := m.s.Phase >= PhaseWriting; known != (m.s.Outcome != "") || (ended && !m.taken) != (m.outcomes == 1) {
 		t.Fatalf("%s: ended %t, outcome %q given %d times", name, ended, m.s.Outcome, m.outcomes)
+	}
+	if m.outcomes > n.outcomes && m.s.Outcome != n.s.Outcome && name != describe(n.s)+" + "+FactShutdown.String() {
+		t.Fatalf("%s: the outcome is given before it is written", name)
 	}
 	if ended && m.answers != 1 {
 		t.Fatalf("%s: ended with %d answers", name, m.answers)

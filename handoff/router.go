@@ -174,7 +174,7 @@ func (r *Router) Stop(_ context.Context, c Caller, id string) error {
 	switch {
 	case rec.ID == "":
 		return Fault(CodeNotFound, "such work", "")
-	case w == nil:
+	case w == nil, rec.Outcome != "":
 		return Fault(CodeNotPending, "", "the work has ended")
 	}
 	w.order(order{fact: FactStop})

@@ -140,7 +140,7 @@ func (s *serving) welcomeBack() {
 	for i, rec := range records {
 		ids[i] = rec.ID
 	}
-	u := Utterance{ID: s.r.nextID() + "-w", Text: awaySummary(records), Floor: FloorAsk}
+	u := Utterance{ID: s.r.nextID() + "-w", Text: awaySummary(records), Floor: FloorAsk, Tells: ids}
 	s.call.say(u)
 	s.pace(gaveEvent{utterance: u.ID, works: ids})
 }

@@ -75,4 +75,5 @@ type Utterance struct {
 	CallID string // the request this answers, or "" for a message
 	Text   string // an answer's output (JSON text), or the message for the model
 	Floor  Floor
+	Tells  []string // the work whose outcome it tells; for who watches what is said, not for who says it
 }

@@ -64,6 +64,7 @@ type work struct {
 	watch     watch     // Owned by run: the present following of the turn
 	fault     *Error    // Owned by run: why it did not go well
 	rec       Record    // Owned by run: as last shown
+	written   receipt   // Owned by run: of the outcome in the ledger
 	held      string    // Owned by run: the newest message, held back while it may be the final one
 	reported  idSet     // Owned by run: items whose end was reported, to tell those that are repeated
 	awaits    int       // Owned by run: how often a turn of somebody else was waited for
@@ -121,6 +122,7 @@ func (w *work) run(ctx context.Context) {
 	defer w.unseen.Stop()
 	defer w.silent.Stop()
 	w.open()
+	closing := ctx.Done()
 	for w.state.Phase != PhaseEnded {
 		select {
 		case fn := <-w.facts:
@@ -136,8 +138,9 @@ func (w *work) run(ctx context.Context) {
 			w.step(FactUnseen)
 		case <-w.silent.C:
 			w.fellSilent()
-		case <-ctx.Done():
-			w.fail(FactShutdown, Fault(CodeShutdown, "", ""))
+		case <-closing:
+			closing = nil
+			w.shutdown()
 		}
 	}
 	endIO()
@@ -216,16 +219,27 @@ func (w *work) store(what string, write func(context.Context) error) {
 
 // step applies a fact and carries out what follows.
 func (w *work) step(f Fact) {
-	before := w.state.Phase
+	before := w.state
 	next, acts := w.state.Step(f)
 	w.state = next
 	w.log.Debug("handoff step", zap.Stringer("fact", f), zap.Stringer("phase", next.Phase))
-	if next.Phase == PhaseEnded && before != PhaseEnded {
+	if next.Outcome != "" && before.Outcome == "" {
 		w.finish()
+	}
+	if next.Phase == PhaseEnded && before.Phase != PhaseEnded {
+		w.book.ended(w.id)
 	}
 	for _, act := range acts {
 		w.do(act)
 	}
+}
+
+// shutdown ends the work with the process. An outcome that is known already stays.
+func (w *work) shutdown() {
+	if w.state.Outcome == "" {
+		w.fault = Fault(CodeShutdown, "", "")
+	}
+	w.step(FactShutdown)
 }
 
 func (w *work) fail(f Fact, err error) {
@@ -276,6 +290,8 @@ func (w *work) do(a Action) {
 		w.forget()
 	case ActInterrupt:
 		w.background(ioTimeout, w.interrupt())
+	case ActWriteOutcome:
+		w.writeOutcome()
 	default:
 		w.speak(a)
 	}
@@ -310,7 +326,7 @@ func (w *work) speak(a Action) {
 
 // answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
 func (w *work) answerOutcome() {
-	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk}
+	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk, Tells: []string{w.id}}
 	gave := gaveEvent{utterance: u.ID, text: outcomeMessage(w.rec, w.fault), works: []string{w.id}}
 	if !w.call.say(u) || !w.call.tell(gave) {
 		w.r.keep(w.caller, w.book, w.id)
@@ -343,15 +359,48 @@ func (w *work) finish() {
 	for _, q := range w.book.questionsOf(w.id) {
 		w.questionClosed(q.shown.ID)
 	}
-	w.book.ended(w.id)
 	if codeOf(w.fault) == CodeShutdown && w.state.Outcome == OutcomeUnknown {
 		w.line.leave() // the next life of the process finds it and tells how it ended
 		return
 	}
-	w.line.completed(LedgerFacts{
+	w.written = w.line.completed(LedgerFacts{
 		ClientID: w.id, Target: w.target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
 		Outcome: w.state.Outcome, Code: codeOf(w.fault), Spoken: w.rec.Spoken,
 	})
+}
+
+// writeOutcome waits until the outcome is in the ledger, for a short time.
+func (w *work) writeOutcome() {
+	written := w.written
+	if written == nil {
+		w.step(FactWritten)
+		return
+	}
+	w.background(0, func(ctx context.Context) func() {
+		t := time.NewTimer(writtenWithin)
+		defer t.Stop()
+		select {
+		case err := <-written:
+			return func() { w.step(writtenFact(err)) }
+		case <-t.C:
+			return func() {
+				w.log.Warn("an outcome is told before it is written")
+				w.step(FactUnwritten)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+func writtenFact(err error) Fact {
+	switch {
+	case err == nil:
+		return FactWritten
+	case AsError(err).Code == CodeTakenOver:
+		return FactTakenOver
+	}
+	return FactUnwritten
 }
 
 func codeOf(e *Error) Code {

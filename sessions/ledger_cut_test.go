@@ -135,6 +135,9 @@ func TestLedgerRepliesCut(t *testing.T) {
 			ask(step, handoff.CodeUnreachable)
 			e = ask(step, "")
 			ask(sessionstest.LedgerStep(key, "b", to), handoff.CodeTakenOver)
+			if to == handoff.StatusCompleted {
+				events = append(events, handoff.LedgerEvent{Kind: handoff.TraceSaid, Key: key, Session: "call"})
+			}
 		}
 		if e.Attempt != 1 || e.Status != handoff.StatusDelivered || e.Owner != "a" {
 			t.Fatalf("at the end %+v", e)
