@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"time"
 
 	"switchboard/web"
 )
@@ -10,15 +11,18 @@ import (
 // doc is its row of the README's table; "unset" says there what nothing means. The last block is made of
 // the others by loadSettings.
 type settings struct {
-	Listen         string          `yaml:"listen" doc:"where the page and the API listen; off loopback it needs keys, and tls or trusted_proxies"`
-	PublicURL      string          `yaml:"public_url" doc:"the address of the page for others, https://host; becomes the printed link"`
-	TLS            tlsSettings     `yaml:"tls"`
-	TrustedProxies []netip.Prefix  `yaml:"trusted_proxies" doc:"networks of the proxies that do TLS before us; only they and loopback may connect"`
-	Media          mediaSettings   `yaml:"media"`
-	Redis          secret          `yaml:"redis" unset:"embedded" doc:"Redis that remembers, redis://[user:password@]host:port/db"`
-	Keys           []keySetting    `yaml:"keys"`
-	Model          modelSettings   `yaml:"model"`
-	Servers        []serverSetting `yaml:"servers"`
+	Listen         string           `yaml:"listen" doc:"where the page and the API listen; off loopback it needs keys, and tls or trusted_proxies"`
+	PublicURL      string           `yaml:"public_url" doc:"the address of the page for others, https://host; becomes the printed link"`
+	TLS            tlsSettings      `yaml:"tls"`
+	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies" doc:"networks of the proxies that do TLS before us; only they and loopback may connect"`
+	Media          mediaSettings    `yaml:"media"`
+	Redis          secret           `yaml:"redis" unset:"embedded" doc:"Redis that remembers, redis://[user:password@]host:port/db"`
+	Keys           []keySetting     `yaml:"keys"`
+	Model          modelSettings    `yaml:"model"`
+	Speech         speechSettings   `yaml:"speech"`
+	Approvals      approvalSettings `yaml:"approvals"`
+	Notify         notifySettings   `yaml:"notify"`
+	Servers        []serverSetting  `yaml:"servers"`
 
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
 	Owner  secret    `yaml:"-"` // the text of SWITCHBOARD_KEY, for the printed link; often empty
@@ -77,7 +81,10 @@ type serverSetting struct {
 
 // defaults returns the settings when nothing is set.
 func defaults() settings {
-	return settings{Listen: "127.0.0.1:8080", Model: modelSettings{Name: "gpt-realtime-2.1"}}
+	return settings{
+		Listen: "127.0.0.1:8080", Model: modelSettings{Name: "gpt-realtime-2.1"}, Speech: speechSettings{Updates: "milestones"},
+		Approvals: approvalSettings{AskAgain: span(time.Minute), GiveUp: span(30 * time.Minute)},
+	}
 }
 
 const (

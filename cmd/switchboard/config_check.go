@@ -55,6 +55,7 @@ func (c *checker) all() {
 	}
 	c.keys()
 	c.model()
+	c.manners()
 	for i := range c.s.Servers {
 		c.server(elem("servers", i), &c.s.Servers[i])
 	}

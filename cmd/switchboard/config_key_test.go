@@ -129,7 +129,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed := fmt.Sprintf("%+v %#v %v %s", *s, *s, s.Model, data)
-	for _, text := range []string{"s3cret", goodKey, "token-1", "\"voice\""} {
+	for _, text := range []string{"s3cret", "t0pic", goodKey, "token-1", "\"voice\""} {
 		if strings.Contains(printed, text) {
 			t.Errorf("%q is seen in %s", text, printed)
 		}

@@ -62,10 +62,9 @@ func shapeProblems() []problemCase {
 // laterProblems are keys of features that do not work yet.
 func laterProblems() []problemCase {
 	return []problemCase{
-		{"later", "limits: {calls: 2}\nspeech: {updates: quiet}\napprovals: {give_up: 30m}\nnotify: {webhook: x}\n", []string{
-			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, servers`,
-			`switchboard.yaml:2:1: unknown key "speech"; …`, `switchboard.yaml:3:1: unknown key "approvals"; …`,
-			`switchboard.yaml:4:1: unknown key "notify"; …`}},
+		{"later", "limits: {calls: 2}\nspeech: {language: en}\n", []string{
+			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, speech, approvals, notify, servers`,
+			`switchboard.yaml:2:10: unknown key "language"; there is updates`}},
 		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", for: [owner], ssh: me@a, unix: /a}]
 keys: [{principal: a, key_env: GOOD, names_callers: true}]
 model: {transport: auto}
@@ -99,6 +98,45 @@ func listenProblems() []problemCase {
 			`switchboard.yaml:1:14: media.udp: "bigpc" is not an IP address and port such as 0.0.0.0:8443`,
 			`switchboard.yaml:1:33: media.advertise[0]: "here" is not an IP address such as 203.0.113.7`}},
 		{"media port", "media: {udp: 0.0.0.0:0}\n", []string{"switchboard.yaml:1:14: media.udp: needs a port"}},
+	}
+}
+
+// mannerProblems are mistakes about how callers are told of things.
+func mannerProblems() []problemCase {
+	return []problemCase{
+		{"speech", "speech: {updates: loud}\n", []string{`switchboard.yaml:1:19: speech.updates: "loud" is unknown; there is milestones, chatty, quiet`}},
+		{"speech type", "speech: {updates: true}\n", []string{"switchboard.yaml:1:19: speech.updates must be text, not true or false; …"}},
+		{"speech shape", "speech: quiet\n", []string{"switchboard.yaml:1:9: speech must be names and values, not text"}},
+		{"no times", "approvals:\n  ask_again: 60\n  give_up: soon\n", []string{
+			"switchboard.yaml:2:14: approvals.ask_again must be a time such as 60s or 30m, not a number",
+			`switchboard.yaml:3:12: approvals.give_up: "soon" is not a time such as 60s or 30m`}},
+		{"negative times", "approvals: {ask_again: -5s, give_up: 0s}\n", []string{
+			`switchboard.yaml:1:24: approvals.ask_again: "-5s" is not a time such as 60s or 30m`,
+			`switchboard.yaml:1:38: approvals.give_up: "0s" is not a time such as 60s or 30m`}},
+		{"asked too late", "approvals: {ask_again: 5m, give_up: 5m}\n", []string{
+			"switchboard.yaml:1:24: approvals.ask_again: a question is given up after 5m, before it would be asked again after 5m"}},
+		{"asked later than the default", "approvals: {ask_again: 1h30m}\n", []string{
+			"switchboard.yaml:1:24: approvals.ask_again: a question is given up after 30m, before it would be asked again after 1h30m"}},
+		{"given up too soon", "approvals: {give_up: 20s}\n", []string{
+			"switchboard.yaml:1:22: approvals.give_up: a question is given up after 20s, before it would be asked again after 1m"}},
+		{"webhook", "notify: {webhook: ntfy.example.com/me}\n", []string{
+			"switchboard.yaml:1:19: notify.webhook: must be an address of http or https, such as https://ntfy.example.com/me"}},
+		{"webhook of another kind", "notify: {webhook: 'ftp://ntfy.example.com/me'}\n", []string{"switchboard.yaml:1:19: notify.webhook: must be an address of …"}},
+		{"webhook type", "notify: {webhook: 8080}\n", []string{"switchboard.yaml:1:19: notify.webhook must be text, not a number; …"}},
+		{"webhook in the clear", "notify: {webhook: 'http://ntfy.example.com/me'}\n", []string{
+			"switchboard.yaml:1:19: notify.webhook: http:// to another machine goes in the clear: use https://, or set allow_plaintext: true"}},
+		{"webhook not in the clear", "notify: {webhook: 'https://u:p@ntfy.example.com/me', allow_plaintext: true}\n", []string{
+			"switchboard.yaml:1:19: notify.webhook: has a user name in it; a token belongs into token_file or token_env",
+			"switchboard.yaml:1:71: notify.allow_plaintext: goes with an http:// address only"}},
+		{"webhook missing", "notify:\n  token_env: GOOD\n  allow_plaintext: true\n", []string{
+			"switchboard.yaml:2:14: notify.token_env: goes with a webhook only",
+			"switchboard.yaml:3:20: notify.allow_plaintext: goes with an http:// address only"}},
+		{"webhook tokens", "notify: {webhook: 'https://a.example.com', token_env: GOOD, token_file: a}\n", []string{
+			"switchboard.yaml:1:10: notify: has both token_file and token_env"}},
+		{"webhook token", "notify: {webhook: 'https://a.example.com', token_file: not-there}\n", []string{"switchboard.yaml:1:56: notify.token_file: open …"}},
+		{"unknown keys", "approvals: {giveup: 5m}\nnotify: {url: 'https://a.example.com'}\n", []string{
+			`switchboard.yaml:1:13: unknown key "giveup"; did you mean "give_up"?`,
+			`switchboard.yaml:2:10: unknown key "url"; there is webhook, token_file, token_env, allow_plaintext`}},
 	}
 }
 
@@ -193,7 +231,7 @@ func serverProblems() []problemCase {
 func TestProblems(t *testing.T) {
 	key := strings.Repeat("k", 16)
 	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
-	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), keyProblems(), serverProblems())
+	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), mannerProblems(), keyProblems(), serverProblems())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := file(tt.text)

@@ -31,7 +31,7 @@ func (c *checker) server(path string, s *serverSetting) {
 	default:
 		c.command(path, s)
 	}
-	c.token(path, s)
+	s.Token = c.token(path, s.TokenFile, s.TokenEnv, s.URL != "", "url")
 	c.directories(path, s)
 }
 
@@ -94,30 +94,28 @@ func (c *checker) command(path string, s *serverSetting) {
 	}
 }
 
-// token checks that the token can be read now. It is read again for every connection, so that a new one
-// needs no restart.
-func (c *checker) token(path string, s *serverSetting) {
-	set, from := s.TokenFile, path+".token_file"
-	read := c.file(s.TokenFile)
-	if s.TokenEnv != "" {
-		set, from = s.TokenEnv, path+".token_env"
-		read = c.variable(s.TokenEnv)
+// token returns what reads the token of a file or variable, nil without one, and checks that it can be read
+// now. It is read again each time it is used, so that a new one needs no restart. It goes with an address.
+func (c *checker) token(path, file, variable string, hasAddress bool, address string) func() (string, error) {
+	set, from, read := file, path+".token_file", c.file(file)
+	if variable != "" {
+		set, from, read = variable, path+".token_env", c.variable(variable)
 	}
 	switch {
 	case set == "":
-		return
-	case s.TokenFile != "" && s.TokenEnv != "":
+		return nil
+	case file != "" && variable != "":
 		c.bad(path, "has both token_file and token_env")
-		return
-	case s.URL == "":
-		c.bad(from, "goes with a url only")
-		return
+		return nil
+	case !hasAddress:
+		c.bad(from, "goes with a %s only", address)
+		return nil
 	}
 	if _, err := read(); err != nil {
 		c.bad(from, "%v", err)
-		return
+		return nil
 	}
-	s.Token = read
+	return read
 }
 
 // directories completes those of a child and checks those of another machine, which are not ours.

@@ -52,7 +52,9 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 			continue
 		}
 		def := field.Tag.Get("unset")
-		if value.Kind() == reflect.String && value.String() != "" {
+		if s, ok := value.Interface().(span); ok && s != 0 {
+			def = "`" + s.String() + "`"
+		} else if value.Kind() == reflect.String && value.String() != "" {
 			def = "`" + value.String() + "`"
 		}
 		rows = append(rows, settingRow{path: at, def: def, doc: field.Tag.Get("doc")})

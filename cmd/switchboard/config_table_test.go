@@ -59,7 +59,8 @@ func TestSettingsTable(t *testing.T) {
 		"| `model.url` | `--model-url` | `SWITCHBOARD_MODEL_URL` | the simulator without a key, else OpenAI | ",
 		"|  | `--config` | `SWITCHBOARD_CONFIG` | ", "|  | `--codex` |  | ",
 		"|  |  | `OPENAI_API_KEY` | ", "|  |  | `SWITCHBOARD_KEY` | ",
-		"| `servers[].projects` |", "| `keys[].key_sha256` |", "| `media.advertise` |", "| `tls.cert_file` |",
+		"| `approvals.ask_again` |  |  | `1m` | ", "| `approvals.give_up` |  |  | `30m` | ", "| `speech.updates` |  |  | `milestones` | ",
+		"| `notify.webhook` |  |  | nobody is told | ", "| `servers[].projects` |", "| `keys[].key_sha256` |", "| `media.advertise` |", "| `tls.cert_file` |",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff"
 )
 
 // world is where a configuration is loaded in a test: files in a directory of its own, and an environment
@@ -102,6 +106,9 @@ keys:
   - {principal: assistant, key_env: ASSISTANT_KEY}
   - {principal: guest, key_sha256: ABCDEF11f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e5641769299}
 model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
+speech: {updates: chatty}
+approvals: {ask_again: 45s, give_up: 1h}
+notify: {webhook: "http://10.0.0.6/t0pic?x=y", token_file: notify.token, allow_plaintext: true}
 servers:
   - {name: bigpc, aliases: [big pc, the desktop], kind: codex, url: ws://127.0.0.1:4500, token_file: bigpc.token,
      cwd: /home/me/src, projects: {api: /home/me/src/api}, sandbox: workspace-write, approval: on-request, model: gpt-5.5,
@@ -116,7 +123,7 @@ servers:
 
 func everythingWorld() world {
 	return world{
-		files: map[string]string{"etc/my.yaml": everything, "etc/keys/owner.key": goodKey + "\n", "etc/bigpc.token": "token-1\n"},
+		files: map[string]string{"etc/my.yaml": everything, "etc/keys/owner.key": goodKey + "\n", "etc/bigpc.token": "token-1\n", "etc/notify.token": "token-9"},
 		env:   map[string]string{"ASSISTANT_KEY": goodKey + "-assistant", "VOICE_KEY": "voice", "FAR_TOKEN": "token-2"},
 		args:  []string{"--config", "etc/my.yaml"},
 	}
@@ -169,6 +176,42 @@ func TestEverythingSet(t *testing.T) {
 	}
 	if got, _ := big.Token(); got != "token-3" {
 		t.Errorf("a new token is not seen: %q", got)
+	}
+}
+
+// How callers are told of things, as it is set and as it is otherwise.
+func TestManners(t *testing.T) {
+	s, err := everythingWorld().load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.plan(t.TempDir(), exec.LookPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
+		t.Errorf("plan %v %v %v %q", p.Updates, p.AskAgain, p.GiveUp, p.Notify.URL)
+	}
+	if token, err := p.Notify.Token(); err != nil || token != "token-9" {
+		t.Errorf("token %q, %v", token, err)
+	}
+	if s, err = file("notify: {webhook: 'https://ntfy.example.com/me'}").load(t); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = s.plan(t.TempDir(), exec.LookPath); err != nil {
+		t.Fatal(err)
+	}
+	if p.Updates != handoff.LevelMilestones || p.AskAgain != time.Minute || p.GiveUp != 30*time.Minute || p.Notify.Token != nil {
+		t.Errorf("plan %v %v %v", p.Updates, p.AskAgain, p.GiveUp)
+	}
+	for want, d := range map[string]span{"1m": 60e9, "45s": 45e9, "1m30s": 90e9, "2h": 7200e9, "1h30m": 5400e9, "1h0m5s": 3605e9, "1.5s": 15e8} {
+		if got := d.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		var back span
+		if err := back.UnmarshalText([]byte(want)); err != nil || back != d {
+			t.Errorf("%q is read as %v, %v", want, back, err)
+		}
 	}
 }
 

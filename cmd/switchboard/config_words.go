@@ -42,7 +42,7 @@ func kindOf(node ast.Node) string {
 	return "this"
 }
 
-// meant names what a scalar type is written like.
+// meant names what a scalar type is written like; "" is any text.
 func meant(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[netip.Prefix]():
@@ -51,8 +51,10 @@ func meant(t reflect.Type) string {
 		return "an IP address such as 203.0.113.7"
 	case reflect.TypeFor[netip.AddrPort]():
 		return "an IP address and port such as 0.0.0.0:8443"
+	case reflect.TypeFor[span]():
+		return "a time such as 60s or 30m"
 	}
-	return "valid"
+	return ""
 }
 
 // suggest returns "; did you mean …?" for a near miss, else the words there are.

@@ -161,6 +161,10 @@ func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 	case *ast.LiteralNode:
 		text = n.Value.Value
 	default:
+		if m := meant(v.Type()); m != "" {
+			d.add(at, "%s must be %s, not %s", label(path), m, kindOf(node))
+			return
+		}
 		d.add(at, "%s must be text, not %s; put it in quotes if it is meant as text", label(path), kindOf(node))
 		return
 	}

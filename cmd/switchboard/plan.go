@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/url"
 	"os/exec"
+	"time"
 
+	"switchboard/handoff"
 	"switchboard/realtime"
 	"switchboard/servers"
 	"switchboard/servers/codex"
@@ -22,7 +24,9 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 	p := plan{
 		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
 		Redis: s.Redis.Reveal(), StateDir: state, Keys: s.Access, Media: s.media(),
-		Model: modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal()},
+		Model:   modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal()},
+		Updates: handoff.SpeechLevel(s.Speech.Updates), AskAgain: time.Duration(s.Approvals.AskAgain), GiveUp: time.Duration(s.Approvals.GiveUp),
+		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token},
 	}
 	if len(p.Keys) == 0 {
 		key, err := ownKey(state)

@@ -35,15 +35,24 @@ type plan struct {
 	StateDir  string
 	Keys      []web.Key
 	// CookieSecret signs the page's logins; with a kept one they outlive a restart.
-	CookieSecret []byte
-	Shown        string // the made key, which the printed link carries; "" when the keys are configured
-	Model        modelPlan
-	Servers      []serverPlan // none: simulated ones
-	Hurry        float64      // makes what is simulated so many times faster; 0 is as is
+	CookieSecret     []byte
+	Shown            string // the made key, which the printed link carries; "" when the keys are configured
+	Model            modelPlan
+	Servers          []serverPlan        // none: simulated ones
+	Updates          handoff.SpeechLevel // "": milestones
+	AskAgain, GiveUp time.Duration       // 0: as the router has them
+	Notify           notifyPlan
+	Hurry            float64 // makes what is simulated so many times faster; 0 is as is
 }
 
 // modelPlan is the voice model; without a URL it is simulated.
 type modelPlan struct{ URL, Name, Key string }
+
+// notifyPlan is where callers are told who are in no call; without a URL nowhere. Token may be nil.
+type notifyPlan struct {
+	URL   string
+	Token func() (string, error)
+}
 
 // serverPlan is one agent server.
 type serverPlan struct {
@@ -96,7 +105,20 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	router = handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff")})
+	routing := handoff.Config{
+		Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
+		Updates: p.Updates, AskAgain: p.AskAgain, GiveUp: p.GiveUp,
+	}
+	var after []stage
+	if p.Notify.URL != "" {
+		hook, err := newWebhook(p.Notify, s.log.Named("notify"))
+		if err != nil {
+			return err
+		}
+		routing.Notifier = hook
+		after = append(after, stage{"notify", hook.Run}) // what the calls leave unheard is still told
+	}
+	router = handoff.NewRouter(routing)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Media: p.Media, Log: s.log.Named("realtime"),
 	})
@@ -111,14 +133,14 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	after = append(append(after, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
 	s.stages = append([]stage{
 		{"http", func(ctx context.Context) error {
 			return serveHTTP(ctx, edge.HTTPServer(), listen, p.CertFile, p.KeyFile)
 		}},
 		{"router", router.Run}, // before the voice, so that open requests are answered into it
 		{"voice", front.Run},
-		{"fleet", fleet.Run},
-	}, append(sims.stages, stage{"sessions", s.store.Run})...)
+	}, after...)
 	s.describe(p, sims, listen.Addr())
 	return nil
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// speechSettings are what callers hear.
+type speechSettings struct {
+	Updates string `yaml:"updates" doc:"how much is said of work that runs, until the caller wants it otherwise: milestones, chatty or quiet"`
+}
+
+// approvalSettings are how long a question of an agent waits.
+type approvalSettings struct {
+	AskAgain span `yaml:"ask_again" doc:"when a question that nobody answers is asked once more; after as long again it goes to notify"`
+	GiveUp   span `yaml:"give_up" doc:"when it is declined, because nobody answered"`
+}
+
+// notifySettings are where somebody is reached who is in no call.
+type notifySettings struct {
+	Webhook        secret `yaml:"webhook" unset:"nobody is told" doc:"address that is told what nobody heard, https://host/path"`
+	TokenFile      string `yaml:"token_file" doc:"file with the bearer token for webhook; or"`
+	TokenEnv       string `yaml:"token_env" doc:"variable with the bearer token for webhook"`
+	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow http:// to another machine: whoever is on the way can read along"`
+
+	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
+}
+
+// A span is a time that is written as 90s, 30m or 1h30m.
+type span time.Duration
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	if d <= 0 {
+		return errors.New("not after now")
+	}
+	*s = span(d)
+	return nil
+}
+
+// String returns it as it is written.
+func (s span) String() string {
+	text := time.Duration(s).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// manners checks how callers are told of things.
+func (c *checker) manners() {
+	c.oneOf("speech.updates", c.s.Speech.Updates, "milestones", "chatty", "quiet")
+	if a := c.s.Approvals; a.AskAgain >= a.GiveUp {
+		at := "approvals.ask_again"
+		if _, set := c.places[at]; !set {
+			at = "approvals.give_up"
+		}
+		c.bad(at, "a question is given up after %s, before it would be asked again after %s", a.GiveUp, a.AskAgain)
+	}
+	c.notify()
+}
+
+// notify never quotes the address: it often is the secret.
+func (c *checker) notify() {
+	n := &c.s.Notify
+	address := n.Webhook.Reveal()
+	n.Token = c.token("notify", n.TokenFile, n.TokenEnv, address != "", "webhook")
+	if address == "" {
+		if n.AllowPlaintext {
+			c.bad("notify.allow_plaintext", "goes with an http:// address only")
+		}
+		return
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
+		c.bad("notify.webhook", "must be an address of http or https, such as https://ntfy.example.com/me")
+		return
+	}
+	if u.User != nil {
+		c.bad("notify.webhook", "has a user name in it; a token belongs into token_file or token_env")
+	}
+	if u.Scheme == "http" && !loopback(u.Hostname()) && !n.AllowPlaintext {
+		c.bad("notify.webhook", "http:// to another machine goes in the clear: use https://, or set allow_plaintext: true")
+	}
+	if u.Scheme == "https" && n.AllowPlaintext {
+		c.bad("notify.allow_plaintext", "goes with an http:// address only")
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// Bounds of the webhook.
+const (
+	maxNotices       = 64 // waiting; see Notify for what happens when they are that many
+	maxNoticeTitle   = 200
+	maxNoticeText    = 2000     // bytes, as a notification is read; the whole is on the page
+	maxNoticeReply   = 16 << 10 // bytes of a reply that are read, so that its connection ends well
+	noticeTries      = 4
+	noticeTimeout    = 10 * time.Second // of one try
+	noticePause      = time.Second      // before the second try; doubled before each further one
+	noticeLongest    = time.Minute      // the longest pause that a Retry-After gets
+	noticeGrace      = 3 * time.Second  // for what waits when the process ends
+	noticeHeaderSize = 64 << 10
+)
+
+// errNoAddress stands for errors that would quote the address.
+var errNoAddress = errors.New("notify.webhook is no address")
+
+// A webhook tells callers who are in no call, by requests to one address. It implements [handoff.Notifier]
+// for [webhook.Run] to deliver.
+type webhook struct {
+	url    string                 // Set once; often holds a secret: it is never logged, nor an error that quotes it
+	token  func() (string, error) // Set once; nil: none
+	client *http.Client           // Set once
+	log    *zap.Logger            // Set once; every line names the host and nothing else of the address
+
+	sent    atomic.Uint64 // notices that were taken there
+	failed  atomic.Uint64 // notices that were refused there, or came to no answer
+	dropped atomic.Uint64 // notices that were never tried: too many waited, or the process ended
+
+	waked chan struct{} // holds one token while something waits
+
+	mu      sync.Mutex
+	waiting []notice // Guarded by mu: oldest first, at most maxNotices
+}
+
+// A notice is what goes over the wire. Its names are a promise to whoever receives them.
+type notice struct {
+	Kind   handoff.NoticeKind `json:"kind"`
+	Title  string             `json:"title"` // the machine, and the session if it has a name
+	Text   string             `json:"text"`
+	Server string             `json:"server"`
+	ID     string             `json:"id"` // of the handoff
+
+	key string // the same in each try
+}
+
+// newWebhook returns a webhook that delivers nothing before Run.
+func newWebhook(p notifyPlan, log *zap.Logger) (*webhook, error) {
+	address, err := url.Parse(p.URL)
+	if err != nil {
+		return nil, errNoAddress
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true // notices are hours apart
+	transport.MaxResponseHeaderBytes = noticeHeaderSize
+	return &webhook{
+		url: p.URL, token: p.Token, log: log.With(zap.String("host", address.Host)), waked: make(chan struct{}, 1),
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // neither the token nor the text goes to an address that nobody configured
+		}},
+	}, nil
+}
+
+// Notify takes a notice. When too many wait the oldest outcome goes, or else the oldest question: a newer
+// one is the likelier news, an agent waits for the answer to a question, and nothing is lost but the
+// notice: the page has it, and the next call tells it.
+func (h *webhook) Notify(n handoff.Notice) {
+	title := n.Server
+	if n.Title != "" {
+		title += ": " + n.Title
+	}
+	m := notice{Kind: n.Kind, Title: cut(title, maxNoticeTitle), Text: cut(n.Text, maxNoticeText), Server: n.Server, ID: n.Handoff, key: rand.Text()}
+	h.mu.Lock()
+	full := len(h.waiting) >= maxNotices
+	if full {
+		i := max(0, slices.IndexFunc(h.waiting, func(m notice) bool { return m.Kind == handoff.NoticeOutcome }))
+		h.waiting = slices.Delete(h.waiting, i, i+1)
+	}
+	h.waiting = append(h.waiting, m)
+	h.mu.Unlock()
+	if full {
+		h.log.Warn("notice dropped", zap.Uint64("dropped", h.dropped.Add(1)))
+	}
+	select {
+	case h.waked <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Run delivers until ctx ends, and what waits then for a short while more. It delivers one notice at a
+// time, in order: they are rare, and a service that is down is not asked more than once at a time.
+func (h *webhook) Run(ctx context.Context) error {
+	last, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	grace := time.AfterFunc(math.MaxInt64, end)
+	defer grace.Stop()
+	defer context.AfterFunc(ctx, func() { grace.Reset(noticeGrace) })()
+	for {
+		m, ok := h.next()
+		switch {
+		case ok && last.Err() != nil:
+			h.dropped.Add(1)
+			h.log.Warn("notice given up, the process ends", zap.String("handoff", m.ID))
+		case ok:
+			h.deliver(ctx, last, m)
+		case ctx.Err() != nil:
+			return nil
+		default:
+			select {
+			case <-h.waked:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+func (h *webhook) next() (notice, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) == 0 {
+		return notice{}, false
+	}
+	m := h.waiting[0]
+	h.waiting = slices.Delete(h.waiting, 0, 1)
+	return m, true
+}
+
+// deliver tries a notice until it is taken, refused or out of tries. When ctx ends it is tried once more,
+// under last.
+func (h *webhook) deliver(ctx, last context.Context, m notice) {
+	for try := 1; ; try++ {
+		ending := ctx.Err() != nil
+		f := h.post(last, m)
+		if f == nil {
+			h.sent.Add(1)
+			h.log.Debug("notice sent", zap.String("handoff", m.ID), zap.Int("try", try))
+			return
+		}
+		if !f.again || try >= noticeTries || ending || last.Err() != nil {
+			h.failed.Add(1)
+			h.log.Warn("notice not sent", zap.String("handoff", m.ID), zap.Int("tries", try), zap.Int("code", f.status), zap.Error(f.err))
+			return
+		}
+		pause := time.NewTimer(f.pause(try))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+// A postFault is why a try came to nothing.
+type postFault struct {
+	status int  // 0: there was no answer
+	again  bool // another try may help
+	after  time.Duration
+	err    error // never quotes the address; may be nil with a status
+}
+
+// pause is how long to wait after a try, counted from 1: by chance between half and all of it, so that
+// many instances do not come back at once, and no shorter than was asked for within reason.
+func (f *postFault) pause(try int) time.Duration {
+	d := noticePause << (try - 1)
+	return max(d/2+mathrand.N(d/2), min(f.after, noticeLongest))
+}
+
+// post is one try. It returns nil when the notice was taken.
+func (h *webhook) post(ctx context.Context, m notice) *postFault {
+	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
+	defer cancel()
+	req, err := h.request(ctx, m)
+	if err != nil {
+		return &postFault{err: err}
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		if quoting, ok := errors.AsType[*url.Error](err); ok {
+			err = quoting.Err
+		}
+		return &postFault{again: true, err: err}
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxNoticeReply))
+	code := resp.StatusCode
+	switch {
+	case code >= 200 && code < 300:
+		return nil
+	case code == http.StatusTooManyRequests || code >= 500:
+		return &postFault{status: code, again: true, after: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	}
+	return &postFault{status: code}
+}
+
+// request makes the request of one try. The X- headers let ntfy show the text instead of JSON
+// (https://docs.ntfy.sh/publish/#message-templating); others ignore them.
+func (h *webhook) request(ctx context.Context, m notice) (*http.Request, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(m); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, &body)
+	if err != nil {
+		return nil, errNoAddress
+	}
+	req.Header = http.Header{
+		"Content-Type":    {"application/json"},
+		"User-Agent":      {"switchboard"},
+		"Idempotency-Key": {m.key},
+		"X-Template":      {"yes"},
+		"X-Title":         {"{{.title}}"},
+		"X-Message":       {"{{.text}}"},
+	}
+	if h.token != nil {
+		token, err := h.token()
+		if err != nil {
+			return nil, fmt.Errorf("read the token: %w", err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return req, nil
+}
+
+// retryAfter reads the header of that name: seconds or a date; 0 for neither.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// cut shortens text to a number of bytes, without a broken character at the end.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
