@@ -22,8 +22,9 @@ const (
 )
 
 // A Ledger keeps what happened to each handoff beyond the process. Implementations are safe for concurrent
-// use; each method is one try and gives an [*Error] with code unreachable within a second when the store
-// does not answer. Then it cannot be told whether the step was written; repeating it is safe.
+// use; each method is one try and gives an [*Error] with code unreachable within a second when a store
+// elsewhere does not answer. Then it cannot be told whether the step was written; repeating it is safe. A
+// store in this process is never away and may take longer while the machine is busy.
 type Ledger interface {
 	// Advance writes one step, or finds that it was already written. It returns the entry as it is
 	// then; with an error of [LedgerVerdict.Fault] the entry as it was found.

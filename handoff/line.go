@@ -8,9 +8,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// dispatchWithin bounds the one write to the store before a start: the caller waits for it.
-const dispatchWithin = time.Second
-
 // writtenWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which
 // it is the answer, two and a half seconds of silence at most.
 const writtenWithin = time.Second
@@ -58,7 +55,8 @@ func (l *line) step(to Status, facts LedgerFacts) LedgerStep {
 	return LedgerStep{Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, At: time.Now(), Set: facts}
 }
 
-// dispatch writes that a start is about to be sent. An error means that it must not be.
+// dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
+// bounds how long it takes.
 func (l *line) dispatch(ctx context.Context, attempt int, facts LedgerFacts) error {
 	if l == nil {
 		return nil
@@ -68,8 +66,6 @@ func (l *line) dispatch(ctx context.Context, attempt int, facts LedgerFacts) err
 	l.mu.Unlock()
 	s := l.step(StatusDispatching, facts)
 	s.New, s.Attempt = true, attempt
-	ctx, cancel := context.WithTimeout(ctx, dispatchWithin)
-	defer cancel()
 	return l.try(ctx, s)
 }
 

@@ -21,7 +21,7 @@ const (
 	// ledgerKeptFor is how long a delivered entry can still be told from a new request: longer than the
 	// 60 minutes of a model session, in which a call_id may come again.
 	ledgerKeptFor = 2 * time.Hour
-	// ledgerWithin bounds one round trip: a person waits to hear that nothing was started.
+	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
 	ledgerPage = 128
@@ -47,7 +47,7 @@ func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.L
 	if err != nil {
 		return handoff.LedgerEntry{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, ledgerWithin)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	keys := []string{s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey()}
 	reply, err := ledgerScript.Run(ctx, s.client, keys, ledgerArgs(step, name)...).Slice()
@@ -77,7 +77,7 @@ func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEnt
 
 // OpenAll returns the entries of every caller that are not delivered, oldest first.
 func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
-	first, cancel := context.WithTimeout(ctx, ledgerWithin)
+	first, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	names, err := s.client.SMembers(first, s.callersKey()).Result()
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Store) openEntries(ctx context.Context, name string) ([]handoff.LedgerE
 }
 
 func (s *Store) openPage(ctx context.Context, name string, skip int64) (next int64, rows []any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ledgerWithin)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	keys := []string{s.openKey(name), s.callersKey()}
 	reply, err := openScript.Run(ctx, s.client, keys, name, s.entryKeys(name), skip, ledgerPage).Slice()

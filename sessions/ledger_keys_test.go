@@ -14,7 +14,7 @@ import (
 // ledgerKeys tells every key of the store with the hours it has to live.
 func ledgerKeys(t *testing.T, s *Store) string {
 	t.Helper()
-	keys, err := dump(t.Context(), s.client)
+	keys, err := s.keeper.(*embedded).dump()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestLedgerWithinASecond(t *testing.T) {
 					o := options(&redis.Options{Addr: "127.0.0.1:0"})
 					o.Dialer = func(context.Context, string, string) (net.Conn, error) { return dial() }
 					o.PoolSize = embeddedPool
-					s := &Store{prefix: "switchboard", where: "Redis", client: redis.NewClient(o), counts: &counters{}}
+					s := &Store{prefix: "switchboard", where: "Redis", client: redis.NewClient(o), within: ledgerWithin, counts: &counters{}}
 					began := time.Now()
 					err := ask(t.Context(), s)
 					if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {

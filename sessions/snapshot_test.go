@@ -1,7 +1,7 @@
 package sessions
 
 import (
-	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -40,22 +40,21 @@ func TestSnapshotKeepsEveryType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		from, to := memory(t), memory(t)
-		_, err := from.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.Set(ctx, "string", "caf\xe9\x00\r\n", time.Hour)
-			p.Set(ctx, "empty", "", 0)
-			p.Set(ctx, "\xff key", `{"base64":"x"}`, 0)
-			p.HSet(ctx, "hash", "field", "value", "", "empty field", "日本", "")
-			p.PExpire(ctx, "hash", 1500*time.Millisecond)
-			p.RPush(ctx, "list", "b", "a", "b", "")
-			p.SAdd(ctx, "set", "x", "y", "\x80")
-			p.ZAdd(ctx, "zset", redis.Z{Score: 1767225600123.5, Member: "ms"}, redis.Z{Score: math.Inf(1), Member: "last"},
-				redis.Z{Score: -0.1, Member: "12"}, redis.Z{Score: 1 << 53, Member: ""})
-			return nil
-		})
+		err := errors.Join(
+			from.client.Set(ctx, "string", "caf\xe9\x00\r\n", time.Hour).Err(),
+			from.client.Set(ctx, "empty", "", 0).Err(),
+			from.client.Set(ctx, "\xff key", `{"base64":"x"}`, 0).Err(),
+			from.client.HSet(ctx, "hash", "field", "value", "", "empty field", "日本", "").Err(),
+			from.client.PExpire(ctx, "hash", 1500*time.Millisecond).Err(),
+			from.client.RPush(ctx, "list", "b", "a", "b", "").Err(),
+			from.client.SAdd(ctx, "set", "x", "y", "\x80").Err(),
+			from.client.ZAdd(ctx, "zset", redis.Z{Score: 1767225600123.5, Member: "ms"}, redis.Z{Score: math.Inf(1), Member: "last"},
+				redis.Z{Score: -0.1, Member: "12"}, redis.Z{Score: 1 << 53, Member: ""}).Err(),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, err := dump(ctx, from.client)
+		keys, err := from.dump()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,10 +69,10 @@ func TestSnapshotKeepsEveryType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := restore(ctx, to.client, decoded); err != nil {
+		if err := to.restore(decoded); err != nil {
 			t.Fatal(err)
 		}
-		again, err := dump(ctx, to.client)
+		again, err := to.dump()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +84,7 @@ func TestSnapshotKeepsEveryType(t *testing.T) {
 			t.Fatalf("%d keys left, want the hash gone and the others there", n)
 		}
 		restored := memory(t) // a file of two seconds ago: the hash is no longer in it
-		if err := restore(ctx, restored.client, decoded); err != nil {
+		if err := restored.restore(decoded); err != nil {
 			t.Fatal(err)
 		}
 		if n := restored.client.Exists(ctx, "hash", "string").Val(); n != 1 {
@@ -101,7 +100,7 @@ func TestSnapshotRefusesOtherTypes(t *testing.T) {
 		if err := e.client.XAdd(t.Context(), &redis.XAddArgs{Stream: "feed", Values: []string{"a", "b"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := dump(context.WithoutCancel(t.Context()), e.client); err == nil || !strings.Contains(err.Error(), "feed") {
+		if _, err := e.dump(); err == nil || !strings.Contains(err.Error(), "feed") {
 			t.Fatalf("dump: %v", err)
 		}
 	})
@@ -160,7 +159,7 @@ func FuzzSnapshot(f *testing.F) {
 		if got, err := decodeSnapshot(again); err != nil || !cmp.Equal(keys, got) {
 			t.Fatalf("read again: %v\n%s", err, cmp.Diff(keys, got))
 		}
-		if err := restore(t.Context(), memory(t).client, keys); err != nil {
+		if err := memory(t).restore(keys); err != nil {
 			t.Fatalf("restore %+v: %v", keys, err)
 		}
 	})

@@ -38,6 +38,7 @@ type Store struct {
 	where  string        // Set once; names the Redis in errors, without a password
 	log    *zap.Logger   // Set once
 	client *redis.Client // Set once
+	within time.Duration // Set once; bounds one round trip of the ledger
 	keeper keeper        // Set once; used only by who holds the turn
 	counts *counters     // Set once
 
@@ -85,7 +86,7 @@ func (s *Store) Stats() Stats {
 // everything that uses the store has ended, [Store.Close].
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
-		prefix: cfg.Prefix, log: cfg.Log, counts: &counters{},
+		prefix: cfg.Prefix, log: cfg.Log, counts: &counters{}, within: ledgerWithin,
 		turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	if s.prefix == "" {
