@@ -15,7 +15,7 @@ const FeedQueue = 256
 type Feed struct {
 	mu        sync.Mutex
 	last      uint64                 // Guarded by mu: id of the newest event
-	backlog   []PageEvent            // Guarded by mu: at most FeedBacklog, oldest first
+	backlog   []PageEvent            // Guarded by mu: oldest first; the newest FeedBacklog count, twice as many stand here at most
 	listeners map[*FeedListener]bool // Guarded by mu
 	dropped   uint64                 // Guarded by mu: listeners dropped for being slow
 }
@@ -33,10 +33,10 @@ func (f *Feed) publish(e PageEvent) {
 	defer f.mu.Unlock()
 	f.last++
 	e.ID = f.last
-	f.backlog = append(f.backlog, e)
-	if n := len(f.backlog) - FeedBacklog; n > 0 {
-		f.backlog = append(f.backlog[:0:0], f.backlog[n:]...)
+	if len(f.backlog) == 2*FeedBacklog { // rarely, for it copies
+		f.backlog = append(f.backlog[:0:0], f.backlog[FeedBacklog:]...)
 	}
+	f.backlog = append(f.backlog, e)
 	for l := range f.listeners {
 		select {
 		case l.events <- e:
@@ -62,13 +62,14 @@ func (f *Feed) Listen(last uint64) (l *FeedListener, missed []PageEvent, complet
 	if last > f.last {
 		return l, nil, false
 	}
-	for i, e := range f.backlog {
+	kept := f.backlog[max(0, len(f.backlog)-FeedBacklog):]
+	for i, e := range kept {
 		if e.ID > last {
-			missed = append(missed, f.backlog[i:]...)
+			missed = append(missed, kept[i:]...)
 			break
 		}
 	}
-	first := f.last - uint64(len(f.backlog)) // id before the oldest kept
+	first := f.last - uint64(len(kept)) // id before the oldest kept
 	return l, missed, last >= first
 }
 
