@@ -110,7 +110,7 @@ func (c *realCodex) plan(p *plan, approval, sandbox string) {
 // TestRealCodex continues another client's thread from a voice call, by id and then without one, also
 // after a restart, on both stores.
 func TestRealCodex(t *testing.T) {
-	for name, redis := range map[string]func(*testing.T) string{"embedded": func(*testing.T) string { return "" }, "redis": startRedis} {
+	for name, redis := range map[string]func(testing.TB) string{"embedded": func(testing.TB) string { return "" }, "redis": startRedis} {
 		t.Run(name, func(t *testing.T) {
 			c := startCodex(t)
 			thread := c.thread("the first words")

@@ -46,7 +46,7 @@ func (f *farm) connections() int64 { return f.taken.Load() }
 //
 // The agents do what a prompt says: "job N takes M" says a remark, works M milliseconds and ends with
 // "job N is done"; "job N asks" wants to push; "job N hangs" never ends.
-func newFarm(t *testing.T) *farm {
+func newFarm(t testing.TB) *farm {
 	t.Helper()
 	f := &farm{world: machines.NewWorld(machines.Config{Script: jobSteps}), at: map[string]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -118,7 +118,7 @@ func (f *farm) turns() map[string]int {
 
 // check holds what is true at the end, as the far ends count it: no work was begun twice, and no request
 // was answered twice.
-func (f *farm) check(t *testing.T) {
+func (f *farm) check(t testing.TB) {
 	t.Helper()
 	for prompt, n := range f.turns() {
 		if n > 1 {
@@ -135,7 +135,8 @@ func (f *farm) check(t *testing.T) {
 // A voiceTap stands before a voice model and notes what the client never sees: our tool calls and what
 // they were answered.
 type voiceTap struct {
-	URL string // Set once
+	URL   string                         // Set once
+	watch func(toModel bool, e tapEvent) // Set once, before the first call; may be nil
 
 	mu       sync.Mutex
 	requests []*toolRequest // Guarded by mu: oldest first
@@ -157,7 +158,7 @@ type toolRequest struct {
 	outputs   []string
 }
 
-func newVoiceTap(t *testing.T, upstream string) *voiceTap {
+func newVoiceTap(t testing.TB, upstream string) *voiceTap {
 	t.Helper()
 	v := &voiceTap{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,9 +199,21 @@ func (v *voiceTap) serve(ctx context.Context, w http.ResponseWriter, r *http.Req
 	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = model.Close() })
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { defer model.Close(); carry(client, model, func(e tapEvent) { v.sent(call, e) }) })
-	both.Go(func() { defer client.Close(); carry(model, client, func(e tapEvent) { v.received(call, e) }) })
+	both.Go(func() {
+		defer model.Close()
+		carry(client, model, func(e tapEvent) { v.sent(call, e); v.watched(true, e) })
+	})
+	both.Go(func() {
+		defer client.Close()
+		carry(model, client, func(e tapEvent) { v.received(call, e); v.watched(false, e) })
+	})
 	both.Wait()
+}
+
+func (v *voiceTap) watched(toModel bool, e tapEvent) {
+	if v.watch != nil {
+		v.watch(toModel, e)
+	}
 }
 
 // A tapEvent is an event as far as the tap looks at it.

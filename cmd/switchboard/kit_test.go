@@ -27,14 +27,14 @@ const patience = 30 * time.Second
 
 // A running is a service under test.
 type running struct {
-	t    *testing.T
+	t    testing.TB
 	base string // http://127.0.0.1:port
 	logs *logBuffer
 	stop func() // ends it and waits; may be called more than once
 }
 
 // start runs a whole service on loopback, simulated where the plan says nothing else.
-func start(t *testing.T, change func(*plan)) *running {
+func start(t testing.TB, change func(*plan)) *running {
 	t.Helper()
 	p := plan{Listen: "127.0.0.1:0", StateDir: t.TempDir(), Keys: []web.Key{web.NewKey("owner", testKey)}}
 	if change != nil {
@@ -125,7 +125,7 @@ func (r *running) allHeard() []handoff.Record {
 }
 
 // until waits for something to become true.
-func until(t *testing.T, what string, true_ func() bool) {
+func until(t testing.TB, what string, true_ func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !true_(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -136,7 +136,7 @@ func until(t *testing.T, what string, true_ func() bool) {
 
 // A phone is a stock Realtime client over WebSocket.
 type phone struct {
-	t      *testing.T
+	t      testing.TB
 	conn   *websocket.Conn
 	events chan phoneEvent
 	heard  int // sentences that hear has passed

@@ -15,7 +15,7 @@ import (
 )
 
 // codexProgram is the real codex. The wrapper that npm installs is not it: killed, it leaves the server.
-func codexProgram(t *testing.T) string {
+func codexProgram(t testing.TB) string {
 	t.Helper()
 	found, err := filepath.Glob("../../.tools/node_modules/@openai/codex-*/vendor/*/bin/codex")
 	if err != nil || len(found) == 0 {
@@ -29,7 +29,7 @@ func codexProgram(t *testing.T) string {
 }
 
 // program finds an installed program.
-func program(t *testing.T, name, pack string) string {
+func program(t testing.TB, name, pack string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -39,7 +39,7 @@ func program(t *testing.T, name, pack string) string {
 }
 
 // freePort returns a loopback port that nobody uses now.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +50,7 @@ func freePort(t *testing.T) int {
 }
 
 // spawn runs a program until the test ends; kill ends it at once. What it prints comes line by line.
-func spawn(t *testing.T, env []string, dir string, args ...string) (lines <-chan string, kill func()) {
+func spawn(t testing.TB, env []string, dir string, args ...string) (lines <-chan string, kill func()) {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Dir = append(os.Environ(), env...), dir
@@ -80,14 +80,14 @@ func spawn(t *testing.T, env []string, dir string, args ...string) (lines <-chan
 
 // A realRedis is a real Redis on a port of its own. What it was told is on disk and there again after a kill.
 type realRedis struct {
-	t    *testing.T
+	t    testing.TB
 	port int
 	dir  string
 	kill func() // ends it at once
 }
 
 // newRedis starts a Redis that ends with the test.
-func newRedis(t *testing.T) *realRedis {
+func newRedis(t testing.TB) *realRedis {
 	t.Helper()
 	r := &realRedis{t: t, port: freePort(t), dir: t.TempDir()}
 	r.begin(r.dir)
@@ -95,7 +95,7 @@ func newRedis(t *testing.T) *realRedis {
 }
 
 // startRedis runs a real Redis and returns its URL.
-func startRedis(t *testing.T) string { return newRedis(t).url() }
+func startRedis(t testing.TB) string { return newRedis(t).url() }
 
 // begin starts it, also again after a kill, with what is in a directory.
 func (r *realRedis) begin(dir string) {
@@ -107,7 +107,7 @@ func (r *realRedis) begin(dir string) {
 func (r *realRedis) url() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", r.port) }
 
 // listens waits until somebody listens on a loopback port.
-func listens(t *testing.T, port int) {
+func listens(t testing.TB, port int) {
 	t.Helper()
 	until(t, fmt.Sprintf("a listener on port %d", port), func() bool {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -120,13 +120,16 @@ func listens(t *testing.T, port int) {
 
 // scriptedVoice runs a voice model that calls a tool when the caller says "TOOL {arguments}", and repeats
 // what it is told otherwise.
-func scriptedVoice(t *testing.T) modelPlan {
+func scriptedVoice(t testing.TB) modelPlan { return hurriedVoice(t, 8) }
+
+// hurriedVoice is a scripted voice that speaks so many times faster than people.
+func hurriedVoice(t testing.TB, hurry float64) modelPlan {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
+	model := simulator.New(simulator.Config{Hurry: hurry, Script: &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
 		moves := simulator.Repeat(h) // what came in the meantime is said first
 		for _, text := range h.Texts {
 			if tool, args, ok := strings.Cut(text, " {"); ok {

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/codex"
+	machines "switchboard/servers/simulator"
+)
+
+// The benchmarks here measure what Switchboard adds, over sockets, between a voice model and an agent that
+// are themselves as good as free. Everything is one process, so allocations are those of all of it. Each
+// figure is a median, and the same in hops: how many times as long as one message of 512 bytes takes over
+// loopback TCP in the same run.
+
+// BenchmarkStart is from the voice model's finished function call to the turn/start at the agent, with the
+// one step of the ledger on the way: two sockets and a round trip to the store, four hops at the least.
+func BenchmarkStart(b *testing.B) {
+	for name, redis := range map[string]func(testing.TB) string{"embedded": func(testing.TB) string { return "" }, "redis": startRedis} {
+		b.Run(name, func(b *testing.B) {
+			l := newLab(b, redis(b))
+			p := l.r.call()
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				prompt := fmt.Sprintf("job %d takes 0", n)
+				p.say(fmt.Sprintf(`codex {"server":"bigpc","prompt":%q}`, prompt))
+				called := l.next(b, l.called)
+				l.took = append(l.took, l.next(b, l.started).Sub(called))
+				l.hop()
+				p.hear(fmt.Sprintf("job %d is done", n))
+			}
+			l.report(b, p)
+		})
+	}
+}
+
+// BenchmarkRemark is from what shows that an agent's message was a remark, which is its next item, to the
+// note at the voice model: two hops at the least.
+func BenchmarkRemark(b *testing.B) {
+	l := newLab(b, "")
+	p := l.r.call()
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if n%remarksOfWork == 0 {
+			b.StopTimer()
+			p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":"new","prompt":"remark %d"}`, n))
+			l.next(b, l.called)
+			l.next(b, l.started)
+			b.StartTimer()
+		}
+		n++
+		shown := l.next(b, l.remarked)
+		l.took = append(l.took, l.next(b, l.noted).Sub(shown))
+		l.hop()
+	}
+	l.report(b, p)
+}
+
+// remarksOfWork is how many remarks a work makes: fewer than are noted of one.
+const remarksOfWork = 30
+
+// A lab is a service with instruments on both sides.
+type lab struct {
+	r    *running
+	echo net.Conn
+
+	called, started, remarked, noted chan time.Time // Set once: what happened when
+
+	took, hops []time.Duration // Owned by the benchmark
+}
+
+func newLab(b *testing.B, redis string) *lab {
+	b.Helper()
+	l := &lab{}
+	for _, c := range []*chan time.Time{&l.called, &l.started, &l.remarked, &l.noted} {
+		*c = make(chan time.Time, 256)
+	}
+	voice := newVoiceTap(b, hurriedVoice(b, 1000).URL)
+	voice.watch = func(toModel bool, e tapEvent) {
+		switch {
+		case !toModel && e.Type == "response.output_item.done" && e.Item.Type == "function_call":
+			l.called <- time.Now()
+		case toModel && e.Item.Role == "system" && len(e.Item.Content) > 0 && strings.Contains(e.Item.Content[0].Text, "I noticed"):
+			l.noted <- time.Now()
+		}
+	}
+	at := l.machine(b)
+	l.r = start(b, func(p *plan) {
+		p.Model = modelPlan{URL: voice.URL, Name: "scripted"}
+		p.Redis = redis
+		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex", Dir: b.TempDir()}, Codex: codex.Config{URL: at}}}
+	})
+	until(b, "the machine", func() bool { return strings.Contains(l.r.logs.String(), `"server":"bigpc","health":"up"`) })
+	l.startEcho(b)
+	return l
+}
+
+// machine serves an agent that is watched.
+func (l *lab) machine(b *testing.B) string {
+	b.Helper()
+	world := machines.NewWorld(machines.Config{Script: func(p machines.Prompt) []machines.Step {
+		l.started <- time.Now()
+		var n int
+		if !scans(p.Text, "remark %d", &n) {
+			return jobSteps(p)
+		}
+		steps := []machines.Step{machines.Pause{For: 1600 * time.Millisecond}} // the answer goes first
+		for i := range remarksOfWork {
+			steps = append(steps, machines.Say{Text: fmt.Sprintf("I noticed %d.", n+i)}, machines.Run{Command: "ls"}, machines.Pause{For: 10 * time.Millisecond})
+		}
+		return append(steps, machines.Say{Text: "That is all."})
+	}})
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- world.Serve(ctx, "bigpc", watched{at, l.remarked}) }()
+	b.Cleanup(func() { cancel(); <-done })
+	return "ws://" + at.Addr().String()
+}
+
+// A watched listener tells when a command item begins on one of its connections.
+type watched struct {
+	net.Listener
+	began chan<- time.Time
+}
+
+func (w watched) Accept() (net.Conn, error) {
+	conn, err := w.Listener.Accept()
+	return watchedConn{conn, w.began}, err
+}
+
+type watchedConn struct {
+	net.Conn
+	began chan<- time.Time
+}
+
+func (c watchedConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("item/started")) && bytes.Contains(p, []byte("commandExecution")) {
+		c.began <- time.Now()
+	}
+	return c.Conn.Write(p)
+}
+
+// next waits for the next of something.
+func (l *lab) next(b *testing.B, of chan time.Time) time.Time {
+	b.Helper()
+	select {
+	case at := <-of:
+		return at
+	case <-time.After(patience):
+		b.Fatalf("waited in vain; log:\n%s", l.r.logs.tail(5000))
+		return time.Time{}
+	}
+}
+
+// startEcho begins what a hop is measured with.
+func (l *lab) startEcho(b *testing.B) {
+	b.Helper()
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var echoes sync.WaitGroup
+	echoes.Go(func() {
+		if conn, err := at.Accept(); err == nil {
+			_, _ = io.Copy(conn, conn)
+			_ = conn.Close()
+		}
+	})
+	if l.echo, err = net.Dial("tcp", at.Addr().String()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = l.echo.Close(); _ = at.Close(); echoes.Wait() })
+}
+
+// hop measures some messages there and back, of which one hop is half. They wait before, as what they are
+// compared with does: a connection in full swing is ten times as fast.
+func (l *lab) hop() {
+	message := make([]byte, 512)
+	for range 3 {
+		time.Sleep(2 * time.Millisecond)
+		began := time.Now()
+		if _, err := l.echo.Write(message); err != nil {
+			return
+		}
+		if _, err := io.ReadFull(l.echo, message); err != nil {
+			return
+		}
+		l.hops = append(l.hops, time.Since(began)/2)
+	}
+}
+
+// report gives the medians, and checks that nothing went wrong.
+func (l *lab) report(b *testing.B, p *phone) {
+	b.Helper()
+	took, hop := quantile(l.took, 0.5), quantile(l.hops, 0.5)
+	b.ReportMetric(float64(took)/float64(hop), "hops/op")
+	b.ReportMetric(float64(took.Microseconds()), "median-µs/op")
+	b.ReportMetric(float64(quantile(l.took, 0.99).Microseconds()), "p99-µs/op")
+	b.ReportMetric(float64(hop.Nanoseconds())/1000, "hop-µs")
+	p.hangUp()
+	for _, w := range l.r.handoffs() {
+		if w.Outcome == handoff.OutcomeFailed {
+			b.Errorf("work failed: %+v", w.Error)
+		}
+	}
+}
+
+func quantile(all []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
