@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a book keeps. When full, the oldest ended record goes, then the oldest item of a record.
+// Bounds of what a book keeps. When full, the oldest record goes that was heard, else that has ended; then the oldest item of a record.
 const (
 	maxRecords = 100
 	maxItems   = 200
@@ -63,7 +63,11 @@ func newBook() *book {
 func (b *book) open(rec Record, w *work) {
 	b.mu.Lock()
 	if len(b.records) >= maxRecords {
-		if i := slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" }); i >= 0 {
+		i := slices.IndexFunc(b.records, func(r *Record) bool { return r.State == StatusDelivered })
+		if i < 0 {
+			i = slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" })
+		}
+		if i >= 0 {
 			delete(b.lines, b.records[i].ID)
 			delete(b.noticed, b.records[i].ID)
 			b.records = slices.Delete(b.records, i, i+1)

@@ -19,12 +19,13 @@ type fakeTurn struct {
 	next   int             // Guarded by the world's mu: steps done
 	over   bool            // Guarded by the world's mu
 	wake   chan TurnStatus // an interrupt
+	final  chan TurnEnded  // holds how it ended, for who follows beside the first
 }
 
 func (w *world) addTurn(id TurnID, thread string, plan []string) *fakeTurn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := &fakeTurn{id: id, thread: thread, plan: plan, wake: make(chan TurnStatus, 1)}
+	t := &fakeTurn{id: id, thread: thread, plan: plan, wake: make(chan TurnStatus, 1), final: make(chan TurnEnded, 1)}
 	if len(plan) > 0 && strings.TrimSpace(plan[0]) == "hidden" {
 		t.hidden, t.plan = true, plan[1:]
 	}
@@ -114,7 +115,14 @@ func (a *fakeAgent) Follow(ctx context.Context, id TurnID) iter.Seq2[Update, err
 		for {
 			step, n, more := w.step(turn)
 			if !more {
-				<-ctx.Done()
+				select {
+				case end := <-turn.final:
+					turn.final <- end
+					if w.wait(ctx, 100*time.Millisecond) == nil { // never in the same instant
+						yield(end, nil)
+					}
+				case <-ctx.Done():
+				}
 				return
 			}
 			after, rest, _ := strings.Cut(step, " ")
@@ -125,7 +133,10 @@ func (a *fakeAgent) Follow(ctx context.Context, id TurnID) iter.Seq2[Update, err
 				w.record("agent", a.name(), "turn interrupted")
 				yield(TurnEnded{Status: TurnInterrupted}, nil)
 				return
-			case <-ctx.Done():
+			case <-ctx.Done(): // who follows next sees it
+				w.mu.Lock()
+				turn.next--
+				w.mu.Unlock()
 				return
 			}
 			if !a.report(ctx, turn, fmt.Sprintf("%s-item-%d", id, n), rest, yield) {
@@ -175,7 +186,9 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	case "completed", "failed", "interrupted":
 		w.end(turn)
 		w.record("agent", a.name(), "turn "+step)
-		yield(TurnEnded{Status: map[string]TurnStatus{"failed": TurnFailed, "interrupted": TurnInterrupted}[verb], Text: text}, nil)
+		end := TurnEnded{Status: map[string]TurnStatus{"failed": TurnFailed, "interrupted": TurnInterrupted}[verb], Text: text}
+		turn.final <- end
+		yield(end, nil)
 		return false
 	}
 	w.t.Errorf("no step %q", step)

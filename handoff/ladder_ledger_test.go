@@ -64,6 +64,11 @@ func (w *world) Advance(ctx context.Context, s LedgerStep) (LedgerEntry, error) 
 			return LedgerEntry{}, err
 		}
 	}
+	if s.Adopt {
+		if err := w.wait(ctx, w.adopting); err != nil {
+			return LedgerEntry{}, err
+		}
+	}
 	e, err := w.apply(s)
 	id, what := e.ClientID, strings.TrimSpace(string(s.To)+" "+string(s.Set.Outcome))
 	if s.Adopt {

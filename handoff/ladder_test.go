@@ -66,38 +66,85 @@ func section(a *txtar.Archive, name string) string {
 	return ""
 }
 
-// play runs a script and returns its ladder.
+// play runs a script and returns its ladder. Then, unseen, the process is restarted and the caller calls
+// once more: by the end of that nothing may be lost.
 func play(t *testing.T, world, script string) string {
-	w := newWorld(t, world)
-	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: "h", Patience: w.patience})
-	r.jitter = func(d time.Duration) time.Duration { return d }
-	ctx, cancel := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	all.Go(func() { _ = r.Run(ctx) })
-	p := &player{t: t, world: w, router: r, calls: &all, shutdown: cancel}
+	p := &player{t: t, world: newWorld(t, world)}
+	p.ctx, p.shutdown = context.WithCancel(t.Context())
+	p.live("h")
 	for _, line := range lines(script) {
 		p.perform(line)
 	}
-	time.Sleep(time.Hour) // whatever is still under way ends in the fake hour
-	p.hangUp()
-	synctest.Wait()
-	cancel()
-	all.Wait()
-	w.record("end", "", p.summary())
-	w.record("end", "", "ledger: "+w.inLedger())
-	w.checkTrace(false)
-	return w.ladder()
+	p.end()
+	p.world.record("end", "", p.summary())
+	p.world.record("end", "", "ledger: "+p.world.inLedger())
+	ladder := p.world.ladder()
+	p.ctx, p.shutdown = context.WithCancel(t.Context())
+	p.live("z")
+	p.call("")
+	p.end()
+	p.world.checkTrace()
+	return ladder
 }
 
 // A player performs the lines of a script.
 type player struct {
 	t        *testing.T
 	world    *world
-	router   *Router
-	calls    *sync.WaitGroup
+	router   *Router // the newest life
+	running  sync.WaitGroup
+	ctx      context.Context // of the process
 	shutdown func()
-	voice    *fakeVoice
+	voices   []*fakeVoice // open calls, oldest first
 	opened   int
+}
+
+// live begins a life of the router. A former one may go on, like a process that was paused.
+func (p *player) live(name string) {
+	w := p.world
+	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: name, Patience: w.patience})
+	r.jitter = func(d time.Duration) time.Duration { return d }
+	p.router = r
+	ctx := p.ctx
+	p.running.Go(func() { _ = r.Run(ctx) })
+}
+
+func (p *player) call(how string) {
+	p.opened++
+	v := newFakeVoice(p.world, how == "deaf")
+	v.name = "call " + strconv.Itoa(p.opened)
+	p.voices = append(p.voices, v)
+	p.world.talk(len(p.voices))
+	p.world.record("call", "caller", "calls")
+	r := p.router
+	p.running.Go(func() { _ = r.Serve(p.t.Context(), ladderCaller, v) })
+}
+
+// voice is the newest open call.
+func (p *player) voice() *fakeVoice {
+	if len(p.voices) == 0 {
+		p.t.Fatal("nobody calls")
+	}
+	return p.voices[len(p.voices)-1]
+}
+
+func (p *player) hangUp() {
+	v := p.voice()
+	p.voices = p.voices[:len(p.voices)-1]
+	p.world.record("call", "caller", "hangs up")
+	v.events <- CallEnded{}
+	v.end()
+}
+
+// end lets whatever is under way end in a fake hour, then hangs up and ends the process.
+func (p *player) end() {
+	time.Sleep(time.Hour)
+	for len(p.voices) > 0 {
+		p.hangUp()
+	}
+	synctest.Wait()
+	p.shutdown()
+	p.running.Wait()
 }
 
 var ladderCaller = Caller{Principal: "owner"}
@@ -112,30 +159,30 @@ func (p *player) perform(line string) {
 	verb, rest, _ := strings.Cut(rest, " ")
 	switch verb {
 	case "call":
-		p.opened++
-		p.voice = newFakeVoice(p.world, rest == "deaf")
-		p.voice.name = "call " + strconv.Itoa(p.opened)
-		voice := p.voice
-		p.world.record("call", "caller", "calls")
-		p.calls.Go(func() { _ = p.router.Serve(p.t.Context(), ladderCaller, voice) })
+		p.call(rest)
+	case "life":
+		p.world.record("call", "process", "another life begins")
+		p.live(rest)
+	case "left":
+		p.world.addEntry(strings.Fields(rest))
 	case "request":
 		id, rest, _ := strings.Cut(rest, " ")
 		tool, args, _ := strings.Cut(rest, " ")
 		p.world.record("call", "model", fmt.Sprintf("%s %s%s", id, tool, args))
-		p.voice.events <- Request{CallID: id, Tool: tool, Arguments: args}
+		p.voice().events <- Request{CallID: id, Tool: tool, Arguments: args}
 	case "hint":
 		id, rest, _ := strings.Cut(rest, " ")
 		tool, partial, _ := strings.Cut(rest, " ")
 		p.world.record("call", "model writes", fmt.Sprintf("%s %s%s", id, tool, partial))
-		p.voice.events <- Hint{CallID: id, Tool: tool, Partial: partial}
+		p.voice().events <- Hint{CallID: id, Tool: tool, Partial: partial}
 	case "heard":
-		p.voice.events <- Heard{Text: rest, Began: time.Now()}
+		p.voice().events <- Heard{Text: rest, Began: time.Now()}
 	case "typed":
-		p.voice.events <- Heard{Text: rest, Typed: true, Began: time.Now()}
+		p.voice().events <- Heard{Text: rest, Typed: true, Began: time.Now()}
 	case "spoke":
-		p.voice.events <- Spoke{At: time.Now()}
+		p.voice().events <- Spoke{At: time.Now()}
 	case "quiet":
-		p.voice.events <- Quiet{On: rest == "on"}
+		p.voice().events <- Quiet{On: rest == "on"}
 	case "join":
 		p.world.join(rest)
 	case "lose":
@@ -159,16 +206,6 @@ func (p *player) perform(line string) {
 	}
 }
 
-func (p *player) hangUp() {
-	if p.voice == nil {
-		return
-	}
-	p.world.record("call", "caller", "hangs up")
-	p.voice.events <- CallEnded{}
-	p.voice.end()
-	p.voice = nil
-}
-
 // summary is the last line: what the page shows at the end.
 func (p *player) summary() string {
 	var out []string
@@ -183,7 +220,7 @@ type fakeVoice struct {
 	world  *world
 	events chan Event
 	deaf   bool
-	name   string
+	name   string // of the call
 
 	mu      sync.Mutex
 	ended   bool            // Guarded by mu
@@ -211,6 +248,9 @@ func (v *fakeVoice) Say(u Utterance) {
 			v.world.t.Errorf("the call %s was answered twice", u.CallID)
 		}
 		v.given[u.CallID] = true
+	}
+	if v.world.crowded.Load() {
+		what = v.name + ", " + what
 	}
 	late := ""
 	if v.ended {

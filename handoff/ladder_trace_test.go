@@ -53,26 +53,20 @@ func (w *world) traceSteer(words string) {
 }
 
 // checkTrace holds what happened against the table. What was said is known by its work; the ledger knows
-// that by a key. With end, nothing may be left over but works whose turn goes on for ever.
-func (w *world) checkTrace(end bool) {
+// that by a key. By now nothing may be left over.
+func (w *world) checkTrace() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	keys := map[string]string{}
-	for _, e := range w.trace {
-		if e.Kind == TraceStep && e.Entry.ClientID != "" {
-			keys[e.Entry.ClientID] = e.Step.Key
-		}
+	for _, e := range w.ledger {
+		keys[e.ClientID] = e.Key
 	}
 	for i, e := range w.trace {
 		if key := keys[e.Key]; e.Kind == TraceSaid && key != "" {
 			w.trace[i].Key = key
 		}
 	}
-	trace := w.trace
-	if end {
-		trace = append(trace, LedgerEvent{Kind: TraceEnd})
-	}
-	if err := CheckTrace(trace); err != nil {
+	if err := CheckTrace(append(w.trace, LedgerEvent{Kind: TraceEnd})); err != nil {
 		w.t.Error(err)
 	}
 }

@@ -31,6 +31,7 @@ import (
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
 //	lingering DURATION                how long the ledger takes to write an outcome
+//	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
 //	queues THREAD                     its server has a queue
@@ -71,8 +72,11 @@ type world struct {
 	ledger    map[string]LedgerEntry       // Guarded by mu
 	trace     []LedgerEvent                // Guarded by mu
 	closing   atomic.Bool                  // the process ends
+	crowded   atomic.Bool                  // several calls were open at once
+	over      atomic.Bool                  // the ladder has ended
 	forgetful [2]time.Duration             // Set once
 	lingering time.Duration                // Set once
+	adopting  time.Duration                // Set once
 	answers   map[QuestionID]chan Decision // Guarded by mu
 }
 
@@ -123,6 +127,8 @@ func (w *world) word(line string) {
 		w.forgetful = [2]time.Duration{w.duration(first), w.duration(more)}
 	case "lingering":
 		w.lingering = w.duration(first)
+	case "adopting":
+		w.adopting = w.duration(first)
 	case "entry":
 		w.addEntry(strings.Fields(rest))
 	case "sessions":
@@ -157,6 +163,9 @@ func (w *world) duration(s string) time.Duration {
 }
 
 func (w *world) record(lane, what, text string) {
+	if w.over.Load() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	line := strings.TrimSpace(what + ": " + text)
@@ -170,7 +179,16 @@ func (w *world) record(lane, what, text string) {
 	w.rungs = append(w.rungs, r)
 }
 
+// talk notes how many calls are open.
+func (w *world) talk(calls int) {
+	if calls > 1 {
+		w.crowded.Store(true)
+	}
+}
+
+// ladder returns what was recorded, and ends that.
 func (w *world) ladder() string {
+	w.over.Store(true)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	sortRungs(w.rungs)

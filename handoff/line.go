@@ -48,6 +48,7 @@ func (r *Router) newLine(key string, c Caller, owner, args string) *line {
 	if r.ledger == nil {
 		return nil
 	}
+	r.carry(key)
 	return &line{r: r, key: key, caller: c, owner: owner, args: args}
 }
 
@@ -151,9 +152,11 @@ func (l *line) delivered() {
 	known := l.known
 	l.ended = nil
 	l.mu.Unlock()
-	if known {
-		l.behind(l.step(StatusDelivered, LedgerFacts{}))
+	if !known {
+		l.r.lay(l.key)
+		return
 	}
+	l.behind(l.step(StatusDelivered, LedgerFacts{}))
 }
 
 // leave writes no more: the entry stays as it is for the next life of the process.
@@ -213,6 +216,9 @@ func (l *line) write(ctx context.Context) {
 		}
 		try = 0
 		s.done <- err
+		if s.To == StatusDelivered {
+			l.r.lay(l.key)
+		}
 		l.mu.Lock()
 		l.pending = l.pending[1:]
 		l.mu.Unlock()

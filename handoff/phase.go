@@ -128,13 +128,14 @@ const (
 	ActTellSilent                  // tell that the work is silent and still watched
 	ActTellOutcome                 // the answer was given: tell the outcome as a message
 	ActKeepOutcome                 // nobody listens: keep the outcome for the next call
+	ActYieldOutcome                // somebody else tells the outcome
 	actionCount
 )
 
 var actionNames = [actionCount]string{
 	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "settle", "follow", "rejoin", "remember", "forget",
 	"interrupt", "write outcome", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
-	"keep outcome",
+	"keep outcome", "yield outcome",
 }
 
 // String returns the action as tests and logs name it.

@@ -358,7 +358,7 @@ func (s State) writing(f Fact) (State, []Action) {
 	case FactTakenOver:
 		next, acts := s.answerEarly() // the request needs its one output from here
 		next.Phase = PhaseEnded
-		return next, acts
+		return next, append(acts, ActYieldOutcome)
 	}
 	return s, nil
 }

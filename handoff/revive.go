@@ -2,6 +2,8 @@ package handoff
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,11 +13,9 @@ import (
 // watched, outcomes that nobody heard are told. Nothing is ever started by it.
 func (r *Router) revive(ctx context.Context) {
 	for try := 0; ; try++ {
-		entries, err := r.openEntries(ctx)
+		entries, err := r.openEntries(ctx, r.ledger.OpenAll)
 		if err == nil {
-			for _, e := range entries {
-				r.reviveOne(ctx, e)
-			}
+			r.adopt(ctx, entries)
 			return
 		}
 		if try == 0 {
@@ -27,26 +27,64 @@ func (r *Router) revive(ctx context.Context) {
 	}
 }
 
-func (r *Router) openEntries(ctx context.Context) ([]LedgerEntry, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return r.ledger.OpenAll(ctx)
+// catchUp takes up what is open in the ledger for this caller and not known here: another life of the
+// router may have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger
+// that is away delays that by one try.
+func (s *serving) catchUp(ctx context.Context) {
+	open := func(ctx context.Context) ([]LedgerEntry, error) { return s.r.ledger.Open(ctx, s.caller) }
+	for try := 0; ; try++ {
+		entries, err := s.r.openEntries(ctx, open)
+		if err == nil {
+			s.r.adopt(ctx, entries)
+		}
+		listens := s.call.post(func(s *serving) { s.welcomeBack() })
+		if err == nil || !listens || !s.r.pause(ctx, try) {
+			return
+		}
+	}
 }
 
-func (r *Router) reviveOne(ctx context.Context, e LedgerEntry) {
+func (r *Router) openEntries(ctx context.Context, open func(context.Context) ([]LedgerEntry, error)) ([]LedgerEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return open(ctx)
+}
+
+// adopt takes entries over that nobody here has in hand, one caller after the other, so that what ended is
+// told to each in one message.
+func (r *Router) adopt(ctx context.Context, entries []LedgerEntry) {
+	slices.SortStableFunc(entries, func(a, b LedgerEntry) int { return strings.Compare(a.Caller.String(), b.Caller.String()) })
+	for i, e := range entries {
+		if r.carry(e.Key) {
+			r.adoptOne(ctx, e)
+		}
+		if i+1 == len(entries) || entries[i+1].Caller != e.Caller {
+			if live := r.book(e.Caller).live(); live != nil {
+				live.post(func(s *serving) { s.welcomeBack() })
+			}
+		}
+	}
+}
+
+func (r *Router) adoptOne(ctx context.Context, e LedgerEntry) {
 	l := r.newLine(e.Key, e.Caller, r.nextID(), e.Args)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
 		cancel()
 		switch {
+		case err == nil && adopted.Status == StatusDelivered: // told since the entries were read
+			r.lay(e.Key)
+			return
 		case err == nil:
 			r.takeOver(adopted, l)
 			return
 		case !retried(err):
 			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
+			r.lay(e.Key)
 			return
 		case !r.pause(ctx, try):
+			r.lay(e.Key)
 			return
 		}
 	}
@@ -73,9 +111,6 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 		b.setLine(id, l)
 		b.keep(id)
 		b.notice(id) // its former life did, unless it was killed: the next call tells in any case
-		if live := b.live(); live != nil {
-			live.post(func(s *serving) { s.welcomeBack() })
-		}
 		return
 	}
 	w := r.newWork(id, e.Caller, b, endedCall())

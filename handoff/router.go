@@ -64,6 +64,7 @@ type Router struct {
 
 	mu    sync.Mutex
 	books map[Caller]*book // Guarded by mu
+	hands map[string]bool  // Guarded by mu: keys of the ledger that this life of the router has in hand
 }
 
 // A job runs under [Router.Run] until it is done or the process ends.
@@ -82,7 +83,7 @@ func NewRouter(cfg Config) *Router {
 		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, askAgain), level: cmp.Or(cfg.Updates, LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
-		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{},
+		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{}, hands: map[string]bool{},
 	}
 }
 
@@ -134,6 +135,23 @@ func (r *Router) book(c Caller) *book {
 		r.books[c] = b
 	}
 	return b
+}
+
+// carry takes an entry of the ledger in hand. False means that it is already: there is never a second owner
+// of a handoff here.
+func (r *Router) carry(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.hands[key]
+	r.hands[key] = true
+	return !had
+}
+
+// lay lets go of an entry that needs nobody any more.
+func (r *Router) lay(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.hands, key)
 }
 
 // threadLane names the lane of a thread.

@@ -200,6 +200,8 @@ func (s *schedule) step(now time.Time, e scheduleEvent) []scheduleEffect {
 		s.gave(e)
 	case outcomeEvent:
 		s.outcome(e)
+	case yieldedEvent:
+		s.forget(e.id)
 	case questionEvent:
 		s.question(e)
 	case questionClosedEvent:

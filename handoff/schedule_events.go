@@ -61,6 +61,8 @@ type (
 		rec   Record
 		fault *Error
 	}
+	// yieldedEvent: another life of the router has the work and tells what becomes of it.
+	yieldedEvent struct{ id string }
 	// gaveEvent: the router gave outcomes itself, as an answer or a summary. text says the same as a
 	// message, for the case that nobody heard the utterance; "" leaves that to the next call.
 	gaveEvent struct {
@@ -85,6 +87,7 @@ func (CallEnded) scheduleEvent()           {}
 func (beganEvent) scheduleEvent()          {}
 func (answeredEvent) scheduleEvent()       {}
 func (lookupEvent) scheduleEvent()         {}
+func (yieldedEvent) scheduleEvent()        {}
 func (doingEvent) scheduleEvent()          {}
 func (remarkEvent) scheduleEvent()         {}
 func (questionEvent) scheduleEvent()       {}

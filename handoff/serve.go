@@ -45,7 +45,9 @@ func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
 	s.book.enter(s.call)
 	r.start(s.preload)
 	s.takeUp()
-	s.welcomeBack()
+	if r.ledger == nil || !r.start(s.catchUp) {
+		s.welcomeBack()
+	}
 	defer s.hangUp() // also for a voice that closes its events without saying goodbye
 	for {
 		select {

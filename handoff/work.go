@@ -321,6 +321,9 @@ func (w *work) speak(a Action) {
 		}
 	case ActKeepOutcome:
 		w.r.keep(w.caller, w.book, w.id)
+	case ActYieldOutcome:
+		w.log.Warn("another life of the process has the work, and tells of it")
+		w.call.tell(yieldedEvent{id: w.id})
 	}
 }
 
