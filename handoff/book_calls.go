@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -65,6 +66,13 @@ func (b *book) lineOf(id string) *line {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lines[id]
+}
+
+// allLines returns what the ledger is told of each record.
+func (b *book) allLines() []*line {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.lines))
 }
 
 // setLine is for a record without a work.

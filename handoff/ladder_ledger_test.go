@@ -18,7 +18,7 @@ func (w *world) addEntry(words []string) {
 		if s.New {
 			s.Attempt = 1
 		}
-		if _, err := w.apply(s); err != nil {
+		if _, _, err := w.apply(s); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -35,19 +35,26 @@ func (w *world) addEntry(words []string) {
 	}
 }
 
-// apply is the ledger's own table over a map.
-func (w *world) apply(s LedgerStep) (LedgerEntry, error) {
+// apply is the ledger's own table over a map. It tells whether the very same step was written before.
+func (w *world) apply(s LedgerStep) (_ LedgerEntry, repeated bool, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.emptied > 0 && time.Since(w.began) >= w.emptied {
+		w.emptied = 0
+		clear(w.ledger)
+		clear(w.written)
+		w.trace = append(w.trace, LedgerEvent{Kind: TraceEmpty})
+	}
+	repeated = w.written[s.Key] == s
 	e, err := w.ledger[s.Key].Apply(s)
 	event := LedgerEvent{Step: s, Entry: e}
 	if err == nil {
-		w.ledger[s.Key] = e
+		w.ledger[s.Key], w.written[s.Key] = e, s
 	} else {
 		event.Code = AsError(err).Code
 	}
 	w.trace = append(w.trace, event)
-	return e, err
+	return e, repeated, err
 }
 
 // Advance writes a step, if the ledger is there.
@@ -69,7 +76,10 @@ func (w *world) Advance(ctx context.Context, s LedgerStep) (LedgerEntry, error) 
 			return LedgerEntry{}, err
 		}
 	}
-	e, err := w.apply(s)
+	e, repeated, err := w.apply(s)
+	if repeated { // told again in case that it was forgotten
+		return e, nil
+	}
 	id, what := e.ClientID, strings.TrimSpace(string(s.To)+" "+string(s.Set.Outcome))
 	if s.Adopt {
 		what = "adopted"

@@ -30,6 +30,7 @@ import (
 //	audit DURATION                    how long a record of a decision takes
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
+//	emptied AT                        the ledger forgets everything then
 //	lingering DURATION                how long the ledger takes to write an outcome
 //	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
@@ -70,6 +71,7 @@ type world struct {
 	started   int                          // Guarded by mu
 	queue     map[string]string            // Guarded by mu: queued work, by thread
 	ledger    map[string]LedgerEntry       // Guarded by mu
+	written   map[string]LedgerStep        // Guarded by mu: the newest of each entry
 	trace     []LedgerEvent                // Guarded by mu
 	closing   atomic.Bool                  // the process ends
 	crowded   atomic.Bool                  // several calls were open at once
@@ -77,6 +79,7 @@ type world struct {
 	forgetful [2]time.Duration             // Set once
 	lingering time.Duration                // Set once
 	adopting  time.Duration                // Set once
+	emptied   time.Duration                // Guarded by mu: when the ledger forgets, 0 never
 	answers   map[QuestionID]chan Decision // Guarded by mu
 }
 
@@ -85,7 +88,7 @@ func newWorld(t *testing.T, text string) *world {
 		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
 		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, queue: map[string]string{},
 		returns: map[string]string{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
-		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{},
+		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{}, written: map[string]LedgerStep{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
 	}
 	for _, line := range lines(text) {
@@ -125,6 +128,8 @@ func (w *world) word(line string) {
 		w.downs[first] = [2]time.Duration{w.duration(from), w.duration(to)}
 	case "forgetful":
 		w.forgetful = [2]time.Duration{w.duration(first), w.duration(more)}
+	case "emptied":
+		w.emptied = w.duration(first)
 	case "lingering":
 		w.lingering = w.duration(first)
 	case "adopting":

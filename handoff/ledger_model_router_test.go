@@ -238,7 +238,7 @@ func (s mState) turnOf(i int) uint8 {
 
 // started writes that the turn is known. Without the store the work goes on.
 func (m *model) started(s mState, p, i int, turn uint8, name string) {
-	m.advance(s, p, i, mStep{to: stStarted, turn: turn}, name, func(_ *mState, w *mWork, _ handoff.Code) {
+	m.advance(s, p, i, mStep{to: stStarted, fresh: true, turn: turn}, name, func(_ *mState, w *mWork, _ handoff.Code) {
 		w.pc, w.known.turn = pcFollow, turn
 	})
 }

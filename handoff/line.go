@@ -16,7 +16,8 @@ const writtenWithin = time.Second
 const lastWrite = 500 * time.Millisecond
 
 // A line is what the ledger is told of one handoff, in order. Only the step before a start is waited for;
-// the others are written behind and repeated until the store is back. A nil line writes nothing.
+// the others are written behind and repeated until the store is back. Each step has all that is known by
+// then, so that a store which came back empty learns everything from the next one. A nil line writes nothing.
 type line struct {
 	r      *Router // Set once
 	key    string  // Set once
@@ -24,7 +25,11 @@ type line struct {
 	owner  string  // Set once
 	args   string  // Set once
 
+	turns chan struct{} // capacity 1; a token in it is one step on its way to the store
+
 	mu      sync.Mutex
+	facts   LedgerFacts // Guarded by mu: all that was told so far
+	last    LedgerStep  // Guarded by mu: the newest step that is written; zero: none
 	known   bool        // Guarded by mu: there is an entry, or may be one
 	away    bool        // Guarded by mu: the store did not answer the newest try
 	turn    TurnID      // Guarded by mu: as last written
@@ -49,11 +54,24 @@ func (r *Router) newLine(key string, c Caller, owner, args string) *line {
 		return nil
 	}
 	r.carry(key)
-	return &line{r: r, key: key, caller: c, owner: owner, args: args}
+	return &line{r: r, key: key, caller: c, owner: owner, args: args, turns: make(chan struct{}, 1)}
 }
 
-func (l *line) step(to Status, facts LedgerFacts) LedgerStep {
-	return LedgerStep{Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, At: time.Now(), Set: facts}
+// step returns the next step, with all facts so far; it may make the entry, because a store may come back
+// empty. Nothing leads from there to delivered, which adds no facts.
+func (l *line) step(to Status, attempt int, facts LedgerFacts) LedgerStep {
+	s := LedgerStep{
+		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, New: to != StatusDelivered, Attempt: attempt,
+		At: time.Now(), Set: facts,
+	}
+	if to == StatusDelivered {
+		return s
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.facts = l.facts.merge(s)
+	s.Set = l.facts
+	return s
 }
 
 // dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
@@ -65,28 +83,26 @@ func (l *line) dispatch(ctx context.Context, attempt int, facts LedgerFacts) err
 	l.mu.Lock()
 	l.known = true
 	l.mu.Unlock()
-	s := l.step(StatusDispatching, facts)
-	s.New, s.Attempt = true, attempt
-	return l.try(ctx, s)
-}
-
-// try writes a step and notes whether the store is there.
-func (l *line) try(ctx context.Context, s LedgerStep) error {
-	_, err := l.r.ledger.Advance(ctx, s)
-	l.mu.Lock()
-	l.away = err != nil && retried(err)
-	l.mu.Unlock()
-	return err
+	return l.try(ctx, l.step(StatusDispatching, attempt, facts))
 }
 
 // adopt becomes the owner of an entry that a former life of the router left.
 func (l *line) adopt(ctx context.Context) (LedgerEntry, error) {
+	e, err := l.r.ledger.Advance(ctx, LedgerStep{
+		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
+	})
+	if err != nil {
+		return e, err
+	}
+	s := l.step(e.Status, 0, e.LedgerFacts)
+	s.At = e.Accepted
+	if e.Status == StatusDispatching {
+		s.Attempt = e.Attempt
+	}
 	l.mu.Lock()
-	l.known = true
+	l.known, l.last = true, s
 	l.mu.Unlock()
-	s := l.step("", LedgerFacts{})
-	s.Adopt = true
-	return l.r.ledger.Advance(ctx, s)
+	return e, nil
 }
 
 // started writes the turn behind.
@@ -99,7 +115,7 @@ func (l *line) started(turn TurnID) {
 	l.turn = turn
 	l.mu.Unlock()
 	if !known {
-		l.behind(l.step(StatusStarted, LedgerFacts{Turn: turn}))
+		l.behind(l.step(StatusStarted, 0, LedgerFacts{Turn: turn}))
 	}
 }
 
@@ -110,11 +126,9 @@ func (l *line) completed(facts LedgerFacts) receipt {
 	if l == nil {
 		return nil
 	}
-	s := l.step(StatusCompleted, facts)
+	s := l.step(StatusCompleted, 0, facts)
 	l.mu.Lock()
 	known, away := l.known, l.away
-	// A step that did not come through may have written nothing.
-	s.New = facts.Outcome == OutcomeFailed || facts.Outcome == OutcomeCancelled
 	if !known {
 		l.ended = &s
 	}
@@ -156,7 +170,7 @@ func (l *line) delivered() {
 		l.r.lay(l.key)
 		return
 	}
-	l.behind(l.step(StatusDelivered, LedgerFacts{}))
+	l.behind(l.step(StatusDelivered, 0, LedgerFacts{}))
 }
 
 // leave writes no more: the entry stays as it is for the next life of the process.
@@ -233,6 +247,77 @@ func (l *line) once(ctx context.Context, s LedgerStep) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	return l.try(ctx, s)
+}
+
+// try writes a step and notes whether the store is there.
+func (l *line) try(ctx context.Context, s LedgerStep) error {
+	select {
+	case l.turns <- struct{}{}:
+		defer func() { <-l.turns }()
+	case <-ctx.Done():
+		return Fault(CodeUnreachable, "the store", "an earlier step is on its way")
+	}
+	err := l.advance(ctx, s)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = err != nil && retried(err)
+	if err == nil {
+		l.last = s
+	}
+	return err
+}
+
+// advance writes a step. Of a store that came back empty it makes first what the step leads on from. Who
+// calls it has the turn.
+func (l *line) advance(ctx context.Context, s LedgerStep) error {
+	_, err := l.r.ledger.Advance(ctx, s)
+	if err == nil || AsError(err).Code != CodeNotFound {
+		return err
+	}
+	l.mu.Lock()
+	before := l.last
+	l.mu.Unlock()
+	if s.To == StatusDispatching && s.Attempt > 1 {
+		before = s
+		before.Attempt = 1
+	}
+	if before.To == "" || before.To == StatusDelivered {
+		return err
+	}
+	if _, err := l.r.ledger.Advance(ctx, before); err != nil {
+		return err
+	}
+	_, err = l.r.ledger.Advance(ctx, s)
+	return err
+}
+
+// repeat writes the newest step again, unless another is on its way or all is said: it is found written, or
+// the store came back empty and learns it. That also lets the entry of long work live on.
+func (l *line) repeat(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case l.turns <- struct{}{}:
+		defer func() { <-l.turns }()
+	default:
+		return nil
+	}
+	l.mu.Lock()
+	s, idle := l.last, !l.closed && len(l.pending) == 0
+	l.mu.Unlock()
+	if !idle || s.To == "" || s.To == StatusDelivered {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	err := l.advance(ctx, s)
+	if err != nil && !retried(err) { // somebody else has it: no more of this
+		l.mu.Lock()
+		l.last = LedgerStep{}
+		l.mu.Unlock()
+	}
+	return err
 }
 
 // retried tells whether the store may take the step later.

@@ -95,6 +95,7 @@ func (r *Router) Run(ctx context.Context) error {
 	defer close(r.closing)
 	if r.ledger != nil {
 		jobs.Go(func() { r.revive(ctx) })
+		jobs.Go(func() { r.repeat(ctx) })
 	}
 	for {
 		select {

@@ -33,6 +33,7 @@ func testLedger(t *testing.T, open func(*testing.T) handoff.Ledger, in func(*tes
 		{"as the table says", testTable},
 		{"one owner wins", testOneWinner},
 		{"oldest first, however many", testOpenOrder},
+		{"an emptied store is told again", testToldAgain},
 		{"callers are apart in the ledger", testLedgerCallers},
 		{"odd words are kept in the ledger", testLedgerWords},
 		{"what is no step is refused", testNoSteps},
@@ -201,6 +202,35 @@ func testOpenOrder(t *testing.T, l handoff.Ledger) {
 		} else {
 			want = append(want, e)
 		}
+	}
+	opened(t, l, want...)
+}
+
+// testToldAgain tells a store that came back empty how far the work is: with all facts the entry is what it
+// was, in one step, and telling a store that knows it changes nothing.
+func testToldAgain(t *testing.T, l handoff.Ledger) {
+	var want []handoff.LedgerEntry
+	facts := LedgerStep("", "a", handoff.StatusDispatching).Set
+	for i, to := range ledgerPath[1:] {
+		key := fmt.Sprint("key-", i)
+		s := LedgerStep(key, "a", to)
+		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
+		facts.ClientID, facts.Turn, facts.Outcome, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Spoken
+		if to == handoff.StatusDelivered { // nothing leads there from nowhere
+			Advance(t, l, handoff.LedgerEntry{}, s)
+			continue
+		}
+		s.Set = facts
+		e := Advance(t, l, handoff.LedgerEntry{}, s)
+		if e.LedgerFacts != facts || e.Status != to {
+			t.Fatalf("told %+v: %+v", s, e)
+		}
+		again := s
+		again.At = s.At.Add(time.Hour)
+		if after := Advance(t, l, e, again); after != e {
+			t.Fatalf("told twice: %+v, before %+v", after, e)
+		}
+		want = append(want, e)
 	}
 	opened(t, l, want...)
 }
