@@ -102,6 +102,10 @@ func (a *fakeAgent) Start(ctx context.Context, turn Turn) (TurnID, error) {
 		}
 		return "", err
 	}
+	if w.merges[a.target.Thread] {
+		w.traceTurn(turn.ID)
+		return "theirs-" + TurnID(a.target.Thread), nil
+	}
 	return w.newTurn(a.target.Thread, turn.ID).id, nil
 }
 
@@ -312,6 +316,9 @@ func (a queueingAgent) Await(ctx context.Context, id string) (TurnID, error) {
 		switch {
 		case queued != id:
 			return "", Fault(CodeNotPending, a.target.Server, "")
+		case free && w.failure("await "+a.target.Thread, "") != nil: // somebody else was faster, and theirs took it in
+			w.traceTurn(id)
+			return w.addTurn("theirs-later", a.target.Thread, []string{"2s completed Theirs and yours."}).id, Fault(CodeJoined, a.target.Server, "")
 		case free:
 			return w.newTurn(a.target.Thread, id).id, nil
 		}

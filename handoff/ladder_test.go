@@ -195,6 +195,12 @@ func (p *player) perform(line string) {
 		for _, q := range p.router.Questions(ladderCaller) {
 			p.world.record("page", "decide", fmt.Sprint(rest, " ", p.router.Decide(p.t.Context(), ladderCaller, q.ID, Decision(rest))))
 		}
+	case "page":
+		for _, rec := range slices.Backward(p.router.Handoffs(ladderCaller)) {
+			for _, it := range rec.Items {
+				p.world.record("page", rec.ID+" shows", fmt.Sprintf("%s %q %s", it.Kind, it.Text, it.State))
+			}
+		}
 	case "clear":
 		p.world.record("page", "clear", fmt.Sprint(rest, " ", p.router.ClearSticky(p.t.Context(), ladderCaller, rest)))
 	case "shutdown":

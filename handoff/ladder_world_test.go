@@ -36,6 +36,7 @@ import (
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
 //	queues THREAD                     its server has a queue
+//	merges THREAD                     a turn of others is taken for over; a start gives its id back
 //	returns THREAD OTHER              a resume gives back another thread
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. STEP is
 //	                                  DURATION message TEXT | command TEXT | ask COMMAND | gone |
@@ -59,6 +60,7 @@ type world struct {
 	downs     map[string][2]time.Duration  // Set once
 	settles   map[string]string            // Set once
 	queues    map[string]bool              // Set once
+	merges    map[string]bool              // Set once
 	returns   map[string]string            // Set once
 	plans     map[string][]string          // Set once
 	mu        sync.Mutex                   //
@@ -86,7 +88,7 @@ type world struct {
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
 		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
-		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, queue: map[string]string{},
+		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, merges: map[string]bool{}, queue: map[string]string{},
 		returns: map[string]string{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
 		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{}, written: map[string]LedgerStep{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
@@ -148,6 +150,9 @@ func (w *world) word(line string) {
 		w.voice = first
 	case "settles":
 		w.settles[first] = more
+	case "merges":
+		w.merges[first] = true
+		w.end(w.addTurn("theirs-"+TurnID(first), first, []string{"5s completed Theirs and yours."}))
 	case "queues":
 		w.queues[first] = true
 	case "returns":

@@ -106,7 +106,7 @@ func (l *line) adopt(ctx context.Context) (LedgerEntry, error) {
 }
 
 // started writes the turn behind.
-func (l *line) started(turn TurnID) {
+func (l *line) started(turn TurnID, why string) {
 	if l == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (l *line) started(turn TurnID) {
 	l.turn = turn
 	l.mu.Unlock()
 	if !known {
-		l.behind(l.step(StatusStarted, 0, LedgerFacts{Turn: turn}))
+		l.behind(l.step(StatusStarted, 0, LedgerFacts{Turn: turn, Why: why}))
 	}
 }
 

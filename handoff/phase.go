@@ -153,5 +153,6 @@ type State struct {
 	Again     bool    // the start proved never to have run and was sent once more
 	Inherited bool    // a former life of the process dispatched it: never started by this one
 	Silent    bool    // its silence was told, which happens once
+	Merged    bool    // somebody else began the turn: it is watched for the caller and never stopped
 	Outcome   Outcome // set once, when the work is over
 }

@@ -154,12 +154,7 @@ func (s State) starting(f Fact) (State, []Action) {
 	case FactStarted:
 		return s.started()
 	case FactMerged:
-		tell := s.Answered && !s.Alone
-		next, acts := s.started()
-		if tell {
-			acts = append(acts, ActTellMerged)
-		}
-		return next, acts
+		return s.merged()
 	case FactStartBusy:
 		if s.Stopping {
 			return s.end(OutcomeCancelled)
@@ -201,6 +196,8 @@ func (s State) queued(f Fact) (State, []Action) {
 		return s.end(OutcomeFailed)
 	case FactAdopted:
 		return s.started()
+	case FactMerged:
+		return s.merged()
 	case FactOutOfLine:
 		return s.end(OutcomeCancelled)
 	case FactUnsettled:
@@ -209,10 +206,20 @@ func (s State) queued(f Fact) (State, []Action) {
 	return s, nil
 }
 
+// merged: the words are in a turn of somebody else.
+func (s State) merged() (State, []Action) {
+	s.Merged = true
+	next, acts := s.started()
+	if s.Answered && !s.Alone {
+		acts = append(acts, ActTellMerged)
+	}
+	return next, acts
+}
+
 func (s State) started() (State, []Action) {
 	s.Phase = PhaseRunning
 	acts := []Action{ActRemember, ActFollow}
-	if s.Stopping {
+	if s.Stopping && !s.Merged {
 		acts = append(acts, ActInterrupt)
 	}
 	return s, acts
@@ -221,9 +228,12 @@ func (s State) started() (State, []Action) {
 // settling: a start is sent again only when it certainly never ran, only once, and only by the process
 // that sent it.
 func (s State) settling(f Fact) (State, []Action) {
+	s.Merged = s.Merged && f != FactAdopted && f != FactNeverRan
 	switch f {
 	case FactAdopted:
 		return s.started()
+	case FactMerged:
+		return s.merged()
 	case FactNeverRan:
 		switch {
 		case s.Inherited:
@@ -271,7 +281,7 @@ func (s State) rejoining(f Fact) (State, []Action) {
 	case FactRejoined:
 		s.Phase = PhaseRunning
 		acts := []Action{ActFollow}
-		if s.Stopping {
+		if s.Stopping && !s.Merged {
 			acts = append(acts, ActInterrupt)
 		}
 		return s, acts
@@ -301,6 +311,9 @@ func (s State) stop() (State, []Action) {
 		s.Stopping = true
 		return s, nil
 	case PhaseRunning:
+		if s.Merged {
+			return s, nil
+		}
 		s.Stopping = true // lost and found again, it is still to be stopped
 		return s, []Action{ActInterrupt}
 	case PhaseWriting:

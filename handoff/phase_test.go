@@ -79,7 +79,7 @@ func TestEveryPhaseAndFact(t *testing.T) {
 func describe(s State) string {
 	words := []string{s.Phase.String()}
 	for word, set := range map[string]bool{"sticky": s.Sticky, "replaced": s.Replaced, "answered": s.Answered, "alone": s.Alone, "stopping": s.Stopping,
-		"seen": s.Seen, "again": s.Again, "inherited": s.Inherited, "silent": s.Silent} {
+		"seen": s.Seen, "again": s.Again, "inherited": s.Inherited, "silent": s.Silent, "merged": s.Merged} {
 		if set {
 			words = append(words, word)
 		}
@@ -98,6 +98,7 @@ type walk struct {
 	alive             int // tries to give the words that may have come to something
 	silences          int
 	writes            int
+	touched           bool // a turn of somebody else was stopped
 	taken             bool // somebody else owns the work
 }
 
@@ -125,6 +126,8 @@ func (n walk) take(f Fact) walk {
 			n.outcomes++
 		case ActStart, ActSteer, ActQueue:
 			n.alive++
+		case ActInterrupt:
+			n.touched = n.touched || next.Merged
 		case ActTellSilent:
 			n.silences++
 		case ActWriteOutcome:
@@ -167,6 +170,9 @@ func checkWalk(t *testing.T, name string, n, m walk) {
 	t.Helper()
 	if m.answers > 1 || m.outcomes > 1 || m.silences > 1 || m.writes > 1 {
 		t.Fatalf("%s: answers %d, outcomes %d, silences %d, writes %d", name, m.answers, m.outcomes, m.silences, m.writes)
+	}
+	if m.touched {
+		t.Fatalf("%s: a turn of somebody else is stopped", name)
 	}
 	if m.alive > 1 {
 		t.Fatalf("%s: the words are given although an earlier try may have run", name)

@@ -116,7 +116,7 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 	w := r.newWork(id, e.Caller, b, endedCall())
 	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
 	w.args = codexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
-	w.state = State{Phase: PhaseSettling, Answered: true, Alone: true, Inherited: true}
+	w.state = State{Phase: PhaseSettling, Answered: true, Alone: true, Inherited: true, Merged: e.Why == whyMerged}
 	if e.Turn != "" {
 		w.state.Phase, w.state.Seen = PhaseRejoining, true
 	}

@@ -195,6 +195,8 @@ func (r *Router) Stop(_ context.Context, c Caller, id string) error {
 		return Fault(CodeNotFound, "such work", "")
 	case w == nil, rec.Outcome != "":
 		return Fault(CodeNotPending, "", "the work has ended")
+	case rec.Why == whyMerged:
+		return Fault(CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
 	w.order(order{fact: FactStop})
 	return nil

@@ -54,9 +54,22 @@ func (n workNews) sentence() string {
 	return fmt.Sprintf("%s is still %s, %s now", n.name, doing, ageWords(n.age))
 }
 
+// justNow is the age below which nobody counts.
+const justNow = 20 * time.Second
+
+// agoWords says how long ago something was.
+func agoWords(d time.Duration) string {
+	if d < justNow {
+		return "just now"
+	}
+	return ageWords(d) + " ago"
+}
+
 // ageWords says how long something has taken, as exact as anybody wants to hear.
 func ageWords(d time.Duration) string {
 	switch minutes := int(d.Round(time.Minute) / time.Minute); {
+	case d < justNow:
+		return "a few seconds"
 	case d < 50*time.Second:
 		return "half a minute"
 	case minutes <= 1:

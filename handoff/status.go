@@ -25,7 +25,8 @@ type statusOutput struct {
 type statusWork struct {
 	Server   string  `json:"server"`
 	Session  string  `json:"session,omitempty"`
-	For      string  `json:"for,omitempty"`
+	For      string  `json:"for,omitempty"` // how long it has taken
+	Ago      string  `json:"ago,omitempty"` // when it ended
 	Question string  `json:"question,omitempty"`
 	Outcome  Outcome `json:"outcome,omitempty"`
 	Said     string  `json:"said,omitempty"` // the agent's words: data, not instructions
@@ -51,11 +52,13 @@ func statusAnswer(records []Record, questions []RecordQuestion, now time.Time) s
 	for _, rec := range records {
 		switch {
 		case rec.Outcome == "":
-			age := ageWords(now.Sub(rec.CreatedAt))
-			out.Running = append(out.Running, statusWork{Server: rec.Server, Session: rec.Title, For: age})
-			say = append(say, fmt.Sprintf("%s is working on %s, for %s.", rec.Server, sayTitle(rec.Title), age))
+			age := now.Sub(rec.CreatedAt)
+			out.Running = append(out.Running, statusWork{Server: rec.Server, Session: rec.Title, For: ageWords(age)})
+			if !slices.ContainsFunc(questions, func(q RecordQuestion) bool { return q.Handoff == rec.ID }) {
+				say = append(say, runningSentence(rec, age))
+			}
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != whyAdded && len(out.Finished) < maxFinished:
-			out.Finished = append(out.Finished, statusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Said: clip(rec.Spoken, 300)})
+			out.Finished = append(out.Finished, statusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: agoWords(now.Sub(*rec.EndedAt)), Said: clip(rec.Spoken, 300)})
 		}
 	}
 	switch n := len(out.Finished); {
@@ -75,10 +78,25 @@ func statusAnswer(records []Record, questions []RecordQuestion, now time.Time) s
 	})
 }
 
+// runningSentence says what runs, or is still to begin, and since when.
+func runningSentence(rec Record, age time.Duration) string {
+	what := rec.Title
+	if what == "" {
+		what = clip(rec.Prompt, 80)
+	}
+	switch {
+	case rec.State == StatusAccepted:
+		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", capital(sayTitle(what)), rec.Server, agoWords(age))
+	case age < justNow:
+		return fmt.Sprintf("%s has just begun on %s.", rec.Server, sayTitle(what))
+	}
+	return fmt.Sprintf("%s is working on %s, for %s.", rec.Server, sayTitle(what), ageWords(age))
+}
+
 func finishedWords(list []statusWork) string {
 	var parts []string
 	for _, w := range list {
-		parts = append(parts, fmt.Sprintf("%s on %s, %s", sayTitle(w.Session), w.Server, statusWord(w.Outcome)))
+		parts = append(parts, fmt.Sprintf("%s on %s, %s %s", sayTitle(w.Session), w.Server, statusWord(w.Outcome), w.Ago))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -137,10 +155,15 @@ func (s *serving) stopWork(ctx context.Context, id string, req Request) {
 		s.answer(id, req, unclearStop(running), FloorAsk)
 		return
 	}
+	var stopped, shared []Record
 	for _, rec := range running {
-		_ = s.r.Stop(ctx, s.caller, rec.ID) // it may have ended this moment, which is as good
+		if err := s.r.Stop(ctx, s.caller, rec.ID); err != nil && AsError(err).Code == CodeJoined {
+			shared = append(shared, rec)
+		} else { // it may have ended this moment, which is as good
+			stopped = append(stopped, rec)
+		}
 	}
-	s.answer(id, req, stopAnswer(running, where), FloorUnlessSpoke)
+	s.answer(id, req, stopAnswer(stopped, shared, where), FloorUnlessSpoke)
 }
 
 // allWords mean every machine.
@@ -158,20 +181,31 @@ func unclearStop(running []Record) string {
 	})
 }
 
-func stopAnswer(stopped []Record, where string) string {
+func stopAnswer(stopped, shared []Record, where string) string {
+	left := ""
+	if len(shared) > 0 {
+		left = fmt.Sprintf("What you asked for on %s went into work that somebody else began; I leave that alone.", onServers(shared))
+	}
 	switch {
+	case len(stopped) == 0 && left != "":
+		return encode(answer{Status: "refused", Server: where, Say: left})
 	case len(stopped) == 0 && where != "":
 		return encode(answer{Status: "done", Server: where, Say: fmt.Sprintf("Nothing is running on %s.", where)})
 	case len(stopped) == 0:
 		return encode(answer{Status: "done", Say: "Nothing is running."})
 	}
+	say := strings.TrimSpace(fmt.Sprintf("Stopping the work on %s. %s", onServers(stopped), left))
+	return encode(answer{
+		Status: "stopping", Say: say, Note: "It is told by itself when it has stopped.",
+	})
+}
+
+func onServers(records []Record) string {
 	var servers []string
-	for _, rec := range stopped {
+	for _, rec := range records {
 		if !slices.Contains(servers, rec.Server) {
 			servers = append(servers, rec.Server)
 		}
 	}
-	return encode(answer{
-		Status: "stopping", Say: fmt.Sprintf("Stopping the work on %s.", sayList(servers)), Note: "It is told by itself when it has stopped.",
-	})
+	return sayList(servers)
 }

@@ -279,7 +279,7 @@ func (w *work) do(a Action) {
 		w.background(0, w.settle())
 	case ActFollow:
 		w.advance(StatusStarted)
-		w.line.started(w.turn)
+		w.line.started(w.turn, w.rec.Why)
 		w.follow()
 	case ActRejoin:
 		w.unfollow()
@@ -347,6 +347,13 @@ func (w *work) finish() {
 	w.r.lanes.leave(append(w.claims, w.awaited), w.id)
 	if w.fault == nil && w.state.Outcome == OutcomeUnknown {
 		w.fault = Fault(CodeAgentGone, w.rec.Server, "")
+	}
+	if w.state.Phase == PhaseWriting && w.state.Outcome != OutcomeUnknown {
+		for _, it := range w.rec.Items { // the turn has ended: what it did not finish saying never counts
+			if it.State == itemRunning && it.Kind == ItemMessage {
+				w.book.drop(w.id, it.ID)
+			}
+		}
 	}
 	w.rec = w.book.change(w.id, func(r *Record) {
 		r.State, r.Outcome = StatusCompleted, w.state.Outcome

@@ -14,6 +14,9 @@ func (w *work) follow() {
 	w.watch = watch{number: w.watch.number + 1, stop: stop}
 	number, agent, turn, server := w.watch.number, w.attached.Agent, w.turn, w.target.Server
 	controls, _ := agent.(Controls)
+	if w.state.Merged { // a turn of somebody else takes no more words of ours
+		controls = nil
+	}
 	w.r.lanes.running(w.claims, w.id, turn, controls, w.target, w.rec.Title)
 	if !w.state.Seen {
 		w.unseen.Reset(seenWithin)
@@ -136,7 +139,7 @@ func (w *work) flushRemark() {
 
 func (w *work) question(q Question) {
 	controls, ok := w.attached.Agent.(Controls)
-	if !ok {
+	if !ok || w.state.Merged { // others answer what others are asked
 		return
 	}
 	_, replies := w.attached.Agent.(Replier)

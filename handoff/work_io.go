@@ -293,7 +293,7 @@ func (w *work) merged(id TurnID) {
 		w.fail(FactStartUnknown, Fault(CodeUnknownStart, w.target.Server, "joined a turn without an id"))
 		return
 	}
-	w.turn = id
+	w.turn, w.fault = id, nil
 	w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyMerged })
 	w.step(FactMerged)
 }

@@ -162,8 +162,12 @@ func (w *work) awaitQueued() func(context.Context) func() {
 			err := error(Fault(CodeUnsupported, target.Server, "its queue cannot be watched"))
 			if awaiter, ok := at.Agent.(Awaiter); ok {
 				var turn TurnID
-				if turn, err = awaiter.Await(ctx, id); err == nil {
+				turn, err = awaiter.Await(ctx, id)
+				switch {
+				case err == nil:
 					return w.arrived(at, func() { w.adopted(turn) })
+				case AsError(err).Code == CodeJoined && turn != "":
+					return w.arrived(at, func() { w.merged(turn) })
 				}
 			}
 			if lost.IsZero() {

@@ -74,10 +74,7 @@ func (w *work) settle() func(context.Context) func() {
 			case err == nil:
 				return w.arrived(at, w.neverRan)
 			case AsError(err).Code == CodeJoined && turn != "":
-				return w.arrived(at, func() {
-					w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyMerged })
-					w.adopted(turn)
-				})
+				return w.arrived(at, func() { w.merged(turn) })
 			case final(err), time.Now().After(until):
 				return func() { w.fail(FactUnsettled, Fault(CodeUnknownStart, target.Server, err.Error())) }
 			}
@@ -89,11 +86,20 @@ func (w *work) settle() func(context.Context) func() {
 // adopted takes the turn that was found.
 func (w *work) adopted(turn TurnID) {
 	w.turn, w.fault = turn, nil
+	w.unmerge()
 	w.step(FactAdopted)
+}
+
+// unmerge: what was taken for a turn of somebody else is ours, or nothing.
+func (w *work) unmerge() {
+	if w.state.Merged {
+		w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyContinued })
+	}
 }
 
 // neverRan: the start certainly came to nothing. Whether it is sent again is for the state to decide.
 func (w *work) neverRan() {
+	w.unmerge()
 	switch {
 	case w.state.Inherited:
 		w.fault = Fault(CodeUnknownStart, w.target.Server, "a former life of this process was about to start it")
