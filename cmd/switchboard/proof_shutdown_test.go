@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +59,17 @@ func proofShutdown(t *testing.T) {
 	}
 	if len(requests) != calls {
 		t.Errorf("%d requests", len(requests))
+	}
+	told := map[string]int{}
+	for _, r := range requests {
+		var output struct{ Status string }
+		if err := json.Unmarshal([]byte(strings.Join(r.outputs, "")), &output); err != nil {
+			t.Error(err)
+		}
+		told[output.Status]++
+	}
+	if told["started"] != early || told["unknown"] != calls-early { // unknown: it goes on there
+		t.Errorf("%d were answered before; all answers: %v", early, told)
 	}
 	for name := range f.at {
 		until(t, "the connection to be gone", func() bool { return f.world.Connections(name) == 0 })
