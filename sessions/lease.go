@@ -16,7 +16,8 @@ import (
 
 const (
 	leaseFor   = 3 * time.Second // a dead holder is replaced after this
-	leaseWait  = 4 * time.Second // how long we wait for the holder: longer than a dead one can hold it
+	leaseWait  = 4 * time.Second // how long we wait for a holder to end, and for an answer
+	renewedBy  = leaseFor / 10   // a lease that ends later by so much was renewed, whatever was rounded
 	leasePause = 200 * time.Millisecond
 	renewIn    = 900 * time.Millisecond // less than tickEvery: renewals never pile up
 )
@@ -53,53 +54,73 @@ func newLease(s *Store) *lease {
 	}
 }
 
-// take takes or renews the lease. It returns the name of another holder, or "" when it is ours.
-func (l *lease) take(ctx context.Context) (holder string, err error) {
-	other, err := leaseScript.Run(ctx, l.client, []string{l.key}, l.value, leaseFor.Milliseconds()).Text()
-	if err != nil {
-		return "", err
-	}
-	holder, _, _ = strings.Cut(other, " ")
-	return holder, nil
+// A holding is a lease as it was found.
+type holding struct {
+	holder  string // another one's name; "" when the lease is ours
+	value   string
+	expires int64 // Unix milliseconds of the Redis; -1 never
 }
 
-// acquire takes the lease, waiting for a holder that may be dead or just ending.
+// renewed reports whether a holding shows that a holder lived after an earlier one was seen.
+func (h holding) renewed(since holding) bool {
+	return h.value != since.value || h.expires > since.expires+renewedBy.Milliseconds()
+}
+
+// take takes or renews the lease.
+func (l *lease) take(ctx context.Context) (holding, error) {
+	reply, err := leaseScript.Run(ctx, l.client, []string{l.key}, l.value, leaseFor.Milliseconds()).Slice()
+	if err != nil {
+		return holding{}, err
+	}
+	if len(reply) == 2 {
+		value, okValue := reply[0].(string)
+		expires, okExpires := reply[1].(int64)
+		if okValue && okExpires {
+			holder, _, _ := strings.Cut(value, " ")
+			return holding{holder: holder, value: value, expires: expires}, nil
+		}
+	}
+	return holding{}, errors.New("unexpected reply of the lease")
+}
+
+// acquire takes the lease. A holder that may be just ending is waited for; then one that is dead, until its
+// lease expires, however late this process gets to look. Only a holder that renews meanwhile is refused to.
 func (l *lease) acquire(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, leaseWait, errLeaseHeld)
-	defer cancel()
-	var holder string
+	began := time.Now()
+	answered := began
+	var last holding // as seen when we no longer waited for an end
 	for {
-		name, err := l.take(ctx)
+		h, err := l.take(ctx)
+		now := time.Now()
 		switch {
-		case err == nil && name == "":
+		case err == nil && h.holder == "":
 			return nil
 		case err == nil:
-			holder = name
-		case !waitable(err):
+			answered = now
+			if last.value != "" && h.renewed(last) || now.Sub(began) >= leaseWait && h.expires < 0 {
+				return fmt.Errorf("%s is in use by another Switchboard, %s: end that one, or give this one a Redis "+
+					"of its own (another database number will do)", l.where, h.holder)
+			}
+			if last.value == "" && now.Sub(began) >= leaseWait {
+				last = h
+			}
+		case !waitable(err), now.Sub(answered) >= leaseWait:
 			return fmt.Errorf("take the lease %s on %s: %w", l.key, l.where, err)
 		}
 		select {
 		case <-time.After(leasePause):
-			continue
 		case <-ctx.Done():
-		}
-		if holder == "" || !errors.Is(context.Cause(ctx), errLeaseHeld) {
 			return fmt.Errorf("take the lease %s on %s: %w", l.key, l.where, errors.Join(context.Cause(ctx), err))
 		}
-		return fmt.Errorf("%s is in use by another Switchboard, %s: end that one, or give this one a Redis "+
-			"of its own (another database number will do)", l.where, holder)
 	}
 }
-
-// errLeaseHeld ends the wait for a holder.
-var errLeaseHeld = errors.New("no free lease in time")
 
 // tick renews the lease. A Redis that does not answer cannot give the lease to another either, so that is
 // waited for; so is one that came back empty. Only another holder ends us.
 func (l *lease) tick(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, renewIn)
 	defer cancel()
-	holder, err := l.take(ctx)
+	h, err := l.take(ctx)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil
@@ -115,13 +136,13 @@ func (l *lease) tick(ctx context.Context) error {
 		l.log.Info("redis answers again", zap.String("redis", l.where))
 	}
 	l.silent = false
-	if holder == "" {
+	if h.holder == "" {
 		return nil
 	}
 	l.counts.leasesLost.Add(1)
-	l.log.Error("lease lost", zap.String("redis", l.where), zap.String("holder", holder))
+	l.log.Error("lease lost", zap.String("redis", l.where), zap.String("holder", h.holder))
 	return fmt.Errorf("another Switchboard, %s, has taken over %s while this one could not renew its lease; "+
-		"this one ends", holder, l.where)
+		"this one ends", h.holder, l.where)
 }
 
 // end gives the lease back, if it is still ours.

@@ -7,15 +7,24 @@ import (
 	"time"
 )
 
+// exact opens a store in which keys expire to the millisecond, as in a real Redis.
+func exact(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	e := s.keeper.(*embedded)
+	e.born = time.Now().Add(1000 * time.Hour) // its own clock stands
+	e.server.ClockTTL(true)
+	return s
+}
+
 // The life of a lease, in fake time: held, renewed, given back, expired, lost.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := Open(t.Context(), Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = s.Close() }()
-		ctx := t.Context()
+		s, ctx := exact(t), t.Context()
 		a, b := newLease(s), newLease(s)
 		a.value, b.value = "pc-a:1 token", "pc-b:2 token"
 		holder := func(want string) {
@@ -43,7 +52,7 @@ func TestLease(t *testing.T) {
 		if err := b.acquire(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took < 2500*time.Millisecond || took > leaseWait {
+		if took := time.Since(began); took < leaseFor || took > leaseFor+leasePause {
 			t.Fatalf("b waited %v", took)
 		}
 		holder(b.value)
@@ -66,34 +75,65 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// A holder that lives keeps its lease: the second waits four seconds and refuses with its name.
+// A holder that lives keeps its lease: the second refuses with its name at the first renewal after four
+// seconds.
 func TestLeaseHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := Open(t.Context(), Config{})
-		if err != nil {
-			t.Fatal(err)
+		took, err := secondWaits(t, time.Hour)
+		if err == nil || !strings.Contains(err.Error(), "pc-a:1") || took < leaseWait || took > leaseWait+tickEvery+2*leasePause {
+			t.Fatalf("refused after %v: %v", took, err)
 		}
-		defer func() { _ = s.Close() }()
-		a, b := newLease(s), newLease(s)
-		a.value = "pc-a:1 token"
-		if err := a.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error)
-		go func() { done <- b.acquire(t.Context()) }()
-		began := time.Now()
-		for {
-			select {
-			case err := <-done:
-				if took := time.Since(began); took != leaseWait || !strings.Contains(err.Error(), "pc-a:1") {
-					t.Fatalf("refused after %v: %v", took, err)
-				}
-				return
-			case <-time.After(tickEvery):
-				if err := a.tick(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+	})
+}
+
+// The lease of a process that is killed while a second waits is always taken over.
+func TestLeaseOfTheKilled(t *testing.T) {
+	for killed := time.Duration(0); killed < leaseWait; killed += 100 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			if took, err := secondWaits(t, killed); err != nil || took > killed+leaseFor+leasePause {
+				t.Fatalf("killed after %v: %v, after %v", killed, err, took)
 			}
+		})
+	}
+}
+
+// secondWaits lets a second process ask for a lease whose holder renews it until it is killed. It returns
+// how long that took and what came of it.
+func secondWaits(t *testing.T, killed time.Duration) (time.Duration, error) {
+	s := exact(t)
+	a, b := newLease(s), newLease(s)
+	a.value = "pc-a:1 token"
+	if err := a.acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began, done := time.Now(), make(chan error)
+	go func() { done <- b.acquire(t.Context()) }()
+	for {
+		select {
+		case err := <-done:
+			return time.Since(began), err
+		case <-time.After(tickEvery):
+			if time.Since(began) > killed {
+				err := <-done
+				return time.Since(began), err
+			}
+			if err := a.tick(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A lease that never expires, which somebody else must have written, is not waited for without end.
+func TestLeaseForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := exact(t)
+		b := newLease(s)
+		if err := s.client.Set(t.Context(), b.key, "pc-x:9 token", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "pc-x:9") {
+			t.Fatal(err)
 		}
 	})
 }

@@ -193,3 +193,37 @@ func expired(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// A process that dies while a second one waits is replaced, whatever else the machine does. For the Redis,
+// one that no longer renews is dead.
+func TestLeaseOfTheDead(t *testing.T) {
+	redis := sessionstest.StartRedis(t)
+	keepBusy(t)
+	for _, lives := range []time.Duration{0, 2 * time.Second, 3500 * time.Millisecond} {
+		t.Run(lives.String(), func(t *testing.T) {
+			t.Parallel()
+			cfg := sessions.Config{URL: redis.URL, Prefix: lives.String()}
+			first, err := sessions.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := run(t, first)
+			done := make(chan error, 1)
+			go func() {
+				second, err := sessions.Open(t.Context(), cfg)
+				if err == nil {
+					err = second.Close()
+				}
+				done <- err
+			}()
+			time.Sleep(lives)
+			if err := ended(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			_ = first.Close() // there is no lease to give back
+		})
+	}
+}
