@@ -21,6 +21,7 @@ type settings struct {
 	Model          modelSettings    `yaml:"model"`
 	Speech         speechSettings   `yaml:"speech"`
 	Approvals      approvalSettings `yaml:"approvals"`
+	Work           workSettings     `yaml:"work"`
 	Notify         notifySettings   `yaml:"notify"`
 	Servers        []serverSetting  `yaml:"servers"`
 
@@ -84,6 +85,7 @@ func defaults() settings {
 	return settings{
 		Listen: "127.0.0.1:8080", Model: modelSettings{Name: "gpt-realtime-2.1"}, Speech: speechSettings{Updates: "milestones"},
 		Approvals: approvalSettings{AskAgain: span(time.Minute), GiveUp: span(30 * time.Minute)},
+		Work:      workSettings{Silence: span(2 * time.Minute), Patience: span(30 * time.Minute)},
 	}
 }
 

@@ -18,6 +18,12 @@ type approvalSettings struct {
 	GiveUp   span `yaml:"give_up" doc:"when it is declined, because nobody answered"`
 }
 
+// workSettings are how long work is waited for that does not show itself.
+type workSettings struct {
+	Silence  span `yaml:"silence" doc:"after so long without a sign of work that runs, the caller is told once; it is watched on and never ended"`
+	Patience span `yaml:"patience" doc:"how long a machine that was lost in the middle of work is looked for, before what became of it counts as unknown"`
+}
+
 // notifySettings are where somebody is reached who is in no call.
 type notifySettings struct {
 	Webhook        secret `yaml:"webhook" unset:"nobody is told" doc:"address that is told what nobody heard, https://host/path"`

@@ -63,7 +63,7 @@ func shapeProblems() []problemCase {
 func laterProblems() []problemCase {
 	return []problemCase{
 		{"later", "limits: {calls: 2}\nspeech: {language: en}\n", []string{
-			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, speech, approvals, notify, servers`,
+			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, speech, approvals, work, notify, servers`,
 			`switchboard.yaml:2:10: unknown key "language"; there is updates`}},
 		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", for: [owner], ssh: me@a, unix: /a}]
 keys: [{principal: a, key_env: GOOD, names_callers: true}]
@@ -113,6 +113,9 @@ func mannerProblems() []problemCase {
 		{"negative times", "approvals: {ask_again: -5s, give_up: 0s}\n", []string{
 			`switchboard.yaml:1:24: approvals.ask_again: "-5s" is not a time such as 60s or 30m`,
 			`switchboard.yaml:1:38: approvals.give_up: "0s" is not a time such as 60s or 30m`}},
+		{"no time to wait", "work: {silence: 0s, patience: never}\n", []string{
+			`switchboard.yaml:1:17: work.silence: "0s" is not a time such as 60s or 30m`,
+			`switchboard.yaml:1:31: work.patience: "never" is not a time such as 60s or 30m`}},
 		{"asked too late", "approvals: {ask_again: 5m, give_up: 5m}\n", []string{
 			"switchboard.yaml:1:24: approvals.ask_again: a question is given up after 5m, before it would be asked again after 5m"}},
 		{"asked later than the default", "approvals: {ask_again: 1h30m}\n", []string{

@@ -108,6 +108,7 @@ keys:
 model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
 speech: {updates: chatty}
 approvals: {ask_again: 45s, give_up: 1h}
+work: {silence: 90s, patience: 15m}
 notify: {webhook: "http://10.0.0.6/t0pic?x=y", token_file: notify.token, allow_plaintext: true}
 servers:
   - {name: bigpc, aliases: [big pc, the desktop], kind: codex, url: ws://127.0.0.1:4500, token_file: bigpc.token,
@@ -189,7 +190,7 @@ func TestManners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
+	if p.Updates != handoff.LevelChatty || p.AskAgain != 45*time.Second || p.GiveUp != time.Hour || p.Silence != 90*time.Second || p.Patience != 15*time.Minute || p.Notify.URL != "http://10.0.0.6/t0pic?x=y" {
 		t.Errorf("plan %v %v %v %q", p.Updates, p.AskAgain, p.GiveUp, p.Notify.URL)
 	}
 	if token, err := p.Notify.Token(); err != nil || token != "token-9" {
@@ -201,7 +202,7 @@ func TestManners(t *testing.T) {
 	if p, err = s.plan(t.TempDir(), exec.LookPath); err != nil {
 		t.Fatal(err)
 	}
-	if p.Updates != handoff.LevelMilestones || p.AskAgain != time.Minute || p.GiveUp != 30*time.Minute || p.Notify.Token != nil {
+	if p.Updates != handoff.LevelMilestones || p.AskAgain != time.Minute || p.GiveUp != 30*time.Minute || p.Silence != 2*time.Minute || p.Patience != 30*time.Minute || p.Notify.Token != nil {
 		t.Errorf("plan %v %v %v", p.Updates, p.AskAgain, p.GiveUp)
 	}
 	for want, d := range map[string]span{"1m": 60e9, "45s": 45e9, "1m30s": 90e9, "2h": 7200e9, "1h30m": 5400e9, "1h0m5s": 3605e9, "1.5s": 15e8} {

@@ -26,6 +26,7 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		Redis: s.Redis.Reveal(), StateDir: state, Keys: s.Access, Media: s.media(),
 		Model:   modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal()},
 		Updates: handoff.SpeechLevel(s.Speech.Updates), AskAgain: time.Duration(s.Approvals.AskAgain), GiveUp: time.Duration(s.Approvals.GiveUp),
+		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
 		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token},
 	}
 	if len(p.Keys) == 0 {

@@ -35,14 +35,15 @@ type plan struct {
 	StateDir  string
 	Keys      []web.Key
 	// CookieSecret signs the page's logins; with a kept one they outlive a restart.
-	CookieSecret     []byte
-	Shown            string // the made key, which the printed link carries; "" when the keys are configured
-	Model            modelPlan
-	Servers          []serverPlan        // none: simulated ones
-	Updates          handoff.SpeechLevel // "": milestones
-	AskAgain, GiveUp time.Duration       // 0: as the router has them
-	Notify           notifyPlan
-	Hurry            float64 // makes what is simulated so many times faster; 0 is as is
+	CookieSecret      []byte
+	Shown             string // the made key, which the printed link carries; "" when the keys are configured
+	Model             modelPlan
+	Servers           []serverPlan        // none: simulated ones
+	Updates           handoff.SpeechLevel // "": milestones
+	AskAgain, GiveUp  time.Duration       // 0: as the router has them
+	Silence, Patience time.Duration       // likewise
+	Notify            notifyPlan
+	Hurry             float64 // makes what is simulated so many times faster; 0 is as is
 }
 
 // modelPlan is the voice model; without a URL it is simulated.
@@ -107,7 +108,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	routing := handoff.Config{
 		Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
-		Updates: p.Updates, AskAgain: p.AskAgain, GiveUp: p.GiveUp,
+		Updates: p.Updates, AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
 	var after []stage
 	if p.Notify.URL != "" {
