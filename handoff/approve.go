@@ -47,7 +47,7 @@ func parseAnswer(raw string) (answerArguments, error) {
 // opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
 func (s *serving) opened(q askedQ) {
 	s.evidence.Open(OpenQuestion{
-		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level,
+		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level, Words: q.shown.Words,
 		About: AskedAbout(q.question, s.machines(q.shown), questionLead(q)),
 	})
 	s.pace(questionEvent{id: q.shown.ID, work: q.shown.Handoff, text: questionMessage(q)})
@@ -55,7 +55,7 @@ func (s *serving) opened(q askedQ) {
 
 // questionClosed takes a question out of the call.
 func (s *serving) questionClosed(id QuestionID) {
-	s.evidence.Closed(id)
+	s.evidence.Closed(id, time.Now())
 	s.pace(questionClosedEvent{id: id})
 	if len(s.claims) > 0 {
 		s.judge(time.Now())
@@ -83,13 +83,12 @@ func (s *serving) answerAgent(id string, req Request) {
 		s.refuse(id, req, AsError(err))
 		return
 	}
-	if args.Text != "" {
-		s.reply(id, req, q, args.Text)
-		return
+	if !s.evidence.Knows(q.shown.ID) { // it was asked in another call, or an answer could not be given
+		s.opened(q.askedQ)
 	}
 	now := time.Now()
 	s.claims = append(s.claims, &claim{id: id, req: req, question: q.shown, claim: Claim{
-		Question: q.shown.ID, Hash: CommandHash(q.question, q.shown.Server), Wants: Decision(args.Decision), Came: now,
+		Question: q.shown.ID, Hash: CommandHash(q.question, q.shown.Server), Wants: Decision(args.Decision), Words: args.Text, Came: now,
 	}})
 	s.judge(now)
 }
@@ -118,14 +117,16 @@ func (s *serving) ruled(c *claim, v Verdict) {
 	s.log.Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
 		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
 	switch v.Ruling {
-	case RulingAccept, RulingDecline:
-		decided := decided{decision: v.Decision, by: v.By, tier: v.Tier, transcript: v.Transcript, call: s.id}
+	case RulingAccept, RulingDecline, RulingWords:
+		decided := decided{decision: v.Decision, words: c.claim.Words, by: v.By, tier: v.Tier, transcript: v.Transcript, call: s.id, said: v.Began}
 		if !s.r.start(func(ctx context.Context) { s.decide(ctx, c, decided) }) {
 			s.refuse(c.id, c.req, Fault(CodeShutdown, "", ""))
 		}
 	case RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.id+"-a", time.Now())
 		s.answer(c.id, c.req, askAgainAnswer(c.question, v.Fault), FloorAsk)
+	case RulingReword:
+		s.answer(c.id, c.req, rewordAnswer(c.question, v.Fault), FloorAsk)
 	case RulingLater:
 		s.answer(c.id, c.req, encode(answer{Status: "open", Server: c.question.Server, Say: "It waits.", Note: "The caller asked for time; nothing was decided. Say nothing more of it until they answer."}), FloorUnlessSpoke)
 	default:
@@ -142,26 +143,4 @@ func (s *serving) decide(ctx context.Context, c *claim, d decided) {
 		return
 	}
 	s.answer(c.id, c.req, decidedAnswer(c.question, d.decision), FloorUnlessSpoke)
-}
-
-// reply gives the caller's words to an agent that asked in words. They must have said something after they
-// heard the question; what it means is for the agent.
-func (s *serving) reply(id string, req Request, q *openQuestion, words string) {
-	heard := s.book.heardAt(q.shown.ID)
-	if heard.IsZero() || !s.heard.spokeSince(heard) {
-		s.refuse(id, req, Fault(CodeNoConsent, "I heard no answer after the question", ""))
-		return
-	}
-	ok := s.r.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, ioTimeout)
-		defer cancel()
-		if err := s.r.reply(ctx, s.book, q, words); err != nil {
-			s.refuse(id, req, AsError(err))
-			return
-		}
-		s.answer(id, req, encode(answer{Status: "done", Server: q.shown.Server, Say: "I told " + q.shown.Server + "."}), FloorUnlessSpoke)
-	})
-	if !ok {
-		s.refuse(id, req, Fault(CodeShutdown, "", ""))
-	}
 }

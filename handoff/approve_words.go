@@ -27,13 +27,20 @@ func questionLead(q askedQ) string {
 // byVoice tells whether a question can be answered in the call.
 func (q askedQ) byVoice() bool { return q.tapReason() == "" }
 
+// onlyThere tells whether a question can only be answered where the agent runs.
+func (q askedQ) onlyThere() bool {
+	return q.shown.Kind == QuestionOther || q.shown.Kind == QuestionInput && !q.shown.Words
+}
+
 // tapReason says why a question can only be answered on the page, or "".
 func (q askedQ) tapReason() string {
-	if q.shown.Kind == QuestionInput {
-		if !q.replies {
-			return "words cannot be given to it in a call"
-		}
+	switch {
+	case q.shown.Words:
 		return ""
+	case q.onlyThere():
+		return whyNoWords
+	case q.question.Beyond != "":
+		return whyBeyond
 	}
 	return whyNotVoice(q.level, RiskOf(q.question, q.workspace))
 }
@@ -42,11 +49,13 @@ func (q askedQ) tapReason() string {
 func questionMessage(q askedQ) string {
 	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.shown.Server, q.shown.Label)
 	switch {
+	case q.onlyThere():
+		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the caller so now.", q.shown.Server)
 	case !q.byVoice():
 		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.tapReason(), q.shown.Server, q.shown.Label)
 	case q.shown.Kind == QuestionCopy:
 		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.shown.Server, q.shown.Label)
-	case q.shown.Kind == QuestionInput:
+	case q.shown.Words:
 		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.shown.Label)
 	}
 	quote := q.shown.Command
@@ -57,6 +66,14 @@ func questionMessage(q askedQ) string {
 		quote += "\n" + path
 	}
 	return Message(questionLead(q)+". "+how, clip(quote, maxRemark))
+}
+
+// rewordAnswer tells that the words were not the caller's.
+func rewordAnswer(q RecordQuestion, why *Error) string {
+	return encode(answer{
+		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
+		Next: fmt.Sprintf("Nothing was given to %s. Call answer_agent again, question %s, with exactly the words that the caller said; if you are not sure of them, ask the caller.", q.Server, q.Label),
+	})
 }
 
 // askAgainAnswer tells that nothing was decided, and asks again.
@@ -76,6 +93,7 @@ func decidedAnswer(q RecordQuestion, d Decision) string {
 	}
 	say := map[Decision]string{
 		DecisionAccept: "Okay, " + q.Server + " goes ahead.", DecisionDecline: "Okay, " + q.Server + " will not do that.", DecisionStop: "Okay, " + q.Server + " stops.",
+		DecisionWords: "I told " + q.Server + ".",
 	}[d]
 	return encode(answer{Status: "done", Server: q.Server, Say: say})
 }
@@ -88,9 +106,12 @@ func gaveUpMessage(q RecordQuestion) string {
 // questionNotice tells a person outside of a call that an agent waits.
 func questionNotice(q askedQ) string {
 	lead := questionLead(q)
-	if q.shown.Kind == QuestionCopy {
+	switch {
+	case q.onlyThere():
+		return lead + ". It can only be answered there."
+	case q.shown.Kind == QuestionCopy:
 		lead += ". " + q.shown.Text
-	} else {
+	default:
 		lead += "."
 	}
 	return lead + " It waits for you on the page."

@@ -41,7 +41,7 @@ type AuditRecord struct {
 // CommandHash binds a decision to what was asked: the server and turn, and all that describes the act.
 // Two questions that differ in any of it have different hashes.
 func CommandHash(q Question, server string) string {
-	return hash(fmt.Sprintf("%q", []any{server, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes}))
+	return hash(fmt.Sprintf("%q", []any{server, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}))
 }
 
 // TranscriptHash is what an audit record keeps of a reply.

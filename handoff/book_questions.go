@@ -3,7 +3,6 @@ package handoff
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 // askedQ is a question of an agent with what is needed to judge an answer to it.
@@ -20,9 +19,8 @@ type openQuestion struct {
 	askedQ            // Set once
 	controls Controls // Set once
 
-	deciding bool      // Guarded by the book's mu: an answer is on its way
-	notified bool      // Guarded by the book's mu: told outside of calls, which happens once
-	heard    time.Time // Guarded by the book's mu: when the caller had heard it; zero before
+	deciding bool // Guarded by the book's mu: an answer is on its way
+	notified bool // Guarded by the book's mu: told outside of calls, which happens once
 }
 
 // ask shows a question and gives it its name.
@@ -119,26 +117,7 @@ func (b *book) questionNamed(name string) (*openQuestion, error) {
 	case len(names) == 0 || name == "":
 		return nil, Fault(CodeNotPending, "", "")
 	}
-	return nil, &Error{Code: CodeNotPending, Choices: names}
-}
-
-// questionHeard notes that the caller heard a question.
-func (b *book) questionHeard(id QuestionID, at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.questions[id]; q != nil {
-		q.heard = at
-	}
-}
-
-// heardAt returns when the caller had heard a question; zero: they did not.
-func (b *book) heardAt(id QuestionID) time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.questions[id]; q != nil {
-		return q.heard
-	}
-	return time.Time{}
+	return nil, Fault(CodeNotPending, "", "open are "+strings.Join(names, ", "))
 }
 
 // notifyQuestion returns an open question that is to be told outside of calls. Asked again it returns none.
@@ -153,17 +132,6 @@ func (b *book) notifyQuestion(id QuestionID) (askedQ, bool) {
 	return q.askedQ, true
 }
 
-// reserveQuestion reserves a question for one answer in words.
-func (b *book) reserveQuestion(q *openQuestion) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q.deciding || b.questions[q.shown.ID] != q {
-		return false
-	}
-	q.deciding = true
-	return true
-}
-
 // claimQuestion reserves a question for one answer, so that two taps never send two decisions.
 func (b *book) claimQuestion(id QuestionID, d Decision) (*openQuestion, error) {
 	b.mu.Lock()
@@ -172,8 +140,8 @@ func (b *book) claimQuestion(id QuestionID, d Decision) (*openQuestion, error) {
 	if q == nil || q.deciding {
 		return nil, Fault(CodeNotPending, "", "")
 	}
-	if !slices.Contains(q.shown.Decisions, d) {
-		return nil, Fault(CodeMalformed, "this question cannot be answered with "+string(clip(string(d), 40)), "")
+	if err := q.mayAnswer(d); err != nil {
+		return nil, err
 	}
 	q.deciding = true
 	return q, nil

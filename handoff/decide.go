@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -9,6 +10,9 @@ import (
 
 // auditWithin bounds the write of an audit record: the agent waits for it.
 const auditWithin = 5 * time.Second
+
+// ByNobody is how a decision came that nobody made: the question was given up.
+const ByNobody = "nobody"
 
 // registered returns what is configured of a server; a fleet that does not tell knows it by its name.
 func (r *Router) registered(server string) Registered {
@@ -18,29 +22,55 @@ func (r *Router) registered(server string) Registered {
 	return Registered{Names: []string{server}}
 }
 
-// ByNobody is how a decision came that nobody made: the question was given up.
-const ByNobody = "nobody"
-
 // decided is a decision with what its audit record needs.
 type decided struct {
 	decision   Decision
+	words      string // with [DecisionWords]
 	by         string
 	tier       Risk
 	transcript string
 	call       string
+	said       time.Time // when the reply began that decided by voice; zero: it does not age
+}
+
+// allows tells whether a decision lets the agent do something: it is written down first, or not given.
+func (d decided) allows() bool {
+	return d.decision == DecisionAccept || d.decision == DecisionAcceptForSession || d.decision == DecisionWords
+}
+
+// tooOld tells whether what the caller said has waited too long to be given.
+func (d decided) tooOld(now time.Time) bool {
+	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > yesFor
 }
 
 // Decide answers a question by a tap. A second answer, and one to a question that was withdrawn or is
 // somebody else's, gives [CodeNotPending] and reaches nobody.
 func (r *Router) Decide(ctx context.Context, c Caller, id QuestionID, d Decision) error {
+	return r.tap(ctx, c, id, decided{decision: d})
+}
+
+// Reply answers a question in words that were written on the page, else like [Router.Decide].
+func (r *Router) Reply(ctx context.Context, c Caller, id QuestionID, words string) error {
+	if words == "" {
+		return Fault(CodeMalformed, "there are no words", "")
+	}
+	if len(words) > maxWordSize {
+		return Fault(CodeTooLarge, "the text", "")
+	}
+	return r.tap(ctx, c, id, decided{decision: DecisionWords, words: words})
+}
+
+func (r *Router) tap(ctx context.Context, c Caller, id QuestionID, d decided) error {
 	q := r.book(c).question(id)
 	if q == nil {
 		return Fault(CodeNotPending, "", "")
 	}
-	return r.decide(ctx, c, id, decided{decision: d, by: ByTap, tier: RiskOf(q.question, q.workspace)})
+	d.by, d.tier = ByTap, RiskOf(q.question, q.workspace)
+	return r.decide(ctx, c, id, d)
 }
 
-// decide gives a decision to the agent that asked. An accept that cannot be written down is not given.
+// decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
+// written down before; when that fails, or took too long, it is not given.
 func (r *Router) decide(ctx context.Context, c Caller, id QuestionID, d decided) error {
 	b := r.book(c)
 	q, err := b.claimQuestion(id, d.decision)
@@ -49,44 +79,95 @@ func (r *Router) decide(ctx context.Context, c Caller, id QuestionID, d decided)
 	}
 	r.log.Info("question decided", zap.String("principal", c.Principal), zap.String("server", q.shown.Server),
 		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d.decision)), zap.String("by", d.by))
-	if err := r.audit(ctx, c, q, d); err != nil {
+	if d.allows() && !d.said.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, d.said.Add(yesFor))
+		defer cancel()
+	}
+	written := false
+	if err = r.stillFor(b, q, d); err == nil {
+		written, err = r.writeDown(ctx, c, q, d)
+	}
+	if now := r.stillFor(b, q, d); now != nil { // it says more than what came of it
+		err = now
+	}
+	if err == nil {
+		err = q.give(ctx, d)
+	}
+	if err == nil {
+		r.closed(b, id)
+		return nil
+	}
+	e := AsError(err)
+	if written && d.allows() && certainlyNot(e.Code) {
+		withheld := d
+		withheld.decision = DecisionWithheld
+		_, _ = r.writeDown(context.WithoutCancel(ctx), c, q, withheld)
+	}
+	if e.Code == CodeNotPending {
+		r.closed(b, id)
+	} else {
 		b.releaseQuestion(q)
-		return err
 	}
-	if err := q.controls.Decide(ctx, id, d.decision); err != nil {
-		e := AsError(err)
-		if e.Code == CodeNotPending {
-			r.closed(b, id)
-		} else {
-			b.releaseQuestion(q)
-		}
-		return e
+	return e
+}
+
+// certainlyNot tells whether an error proves that nothing was allowed: else it may have gone out.
+func certainlyNot(c Code) bool {
+	switch c {
+	case CodeNotPending, CodeNoConsent, CodeMalformed, CodeUnsupported:
+		return true
 	}
-	r.closed(b, id)
+	return false
+}
+
+// stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have taken
+// its question back, and what the caller said may be too old.
+func (r *Router) stillFor(b *book, q *openQuestion, d decided) error {
+	switch {
+	case !d.allows():
+		return nil
+	case b.question(q.shown.ID) != q:
+		return Fault(CodeNotPending, "", "it was withdrawn, or its connection was replaced")
+	case d.tooOld(time.Now()):
+		return Fault(CodeNoConsent, whyOld, "")
+	}
 	return nil
 }
 
-// audit writes a decision down. Only an accept depends on it: a no can do no harm.
-func (r *Router) audit(ctx context.Context, c Caller, q *openQuestion, d decided) error {
+// give sends a decision to the agent.
+func (q *openQuestion) give(ctx context.Context, d decided) error {
+	if d.decision != DecisionWords {
+		return q.controls.Decide(ctx, q.shown.ID, d.decision)
+	}
+	replier, ok := q.controls.(Replier)
+	if !ok {
+		return Fault(CodeUnsupported, q.shown.Server, "this question is not answered in words")
+	}
+	return replier.Reply(ctx, q.shown.ID, d.words)
+}
+
+// writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
+func (r *Router) writeDown(ctx context.Context, c Caller, q *openQuestion, d decided) (written bool, err error) {
 	if r.auditor == nil {
-		return nil
+		return false, nil
 	}
 	rec, _ := r.book(c).find(q.shown.Handoff)
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
-	err := r.auditor.Audit(ctx, AuditRecord{
+	err = r.auditor.Audit(ctx, AuditRecord{
 		Who: c.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.question.Turn, Question: q.shown.ID,
 		CommandHash: CommandHash(q.question, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
 		Transcript: TranscriptHash(d.transcript), At: time.Now(),
 	})
 	if err == nil {
-		return nil
+		return true, nil
 	}
 	r.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
-	if d.decision == DecisionAccept || d.decision == DecisionAcceptForSession {
-		return Fault(CodeStoreDown, "", err.Error())
+	if d.allows() {
+		return false, Fault(CodeStoreDown, "", err.Error())
 	}
-	return nil
+	return false, nil
 }
 
 // closed takes a question away everywhere.
@@ -97,24 +178,10 @@ func (r *Router) closed(b *book, id QuestionID) {
 	}
 }
 
-// reply answers a question in words.
-func (r *Router) reply(ctx context.Context, b *book, q *openQuestion, words string) error {
-	replier, ok := q.controls.(Replier)
-	if !ok || q.question.Kind != QuestionInput {
-		return Fault(CodeUnsupported, q.shown.Server, "this question is not answered in words")
+// mayAnswer tells whether a question can be answered so.
+func (q askedQ) mayAnswer(d Decision) error {
+	if d == DecisionWords && (!q.question.Words || !q.replies) || d != DecisionWords && !slices.Contains(q.shown.Decisions, d) {
+		return Fault(CodeMalformed, "this question cannot be answered with "+clip(string(d), 40), "")
 	}
-	if !b.reserveQuestion(q) {
-		return Fault(CodeNotPending, "", "")
-	}
-	if err := replier.Reply(ctx, q.shown.ID, words); err != nil {
-		e := AsError(err)
-		if e.Code == CodeNotPending {
-			r.closed(b, q.shown.ID)
-		} else {
-			b.releaseQuestion(q)
-		}
-		return e
-	}
-	r.closed(b, q.shown.ID)
 	return nil
 }

@@ -81,7 +81,7 @@ var vocabulary = map[Code]Meaning{
 	CodeUnauthorized:     {"That key is not valid.", "Use the key that Switchboard printed, or the one in its configuration.", http.StatusUnauthorized, 4401},
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
-	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, or the work ended.", http.StatusConflict, 0},
+	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
 	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
 	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
@@ -89,7 +89,7 @@ var vocabulary = map[Code]Meaning{
 	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
 	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
 	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
-	CodeNoConsent:        {"I need a clear yes or no: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
+	CodeNoConsent:        {"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
 	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
 }
 

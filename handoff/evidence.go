@@ -7,9 +7,13 @@ import (
 
 // Bounds of evidence.
 const (
-	// evidenceFresh is how long after a question was heard a reply to it counts, and how long after the
-	// reply began it may be used. Later nobody remembers what the yes was for.
+	// evidenceFresh is how long after a question was heard a reply to it counts, and how long a reply weighs
+	// against a later one. Later nobody remembers what it was for.
 	evidenceFresh = 2 * time.Minute
+	// yesFor is how old a yes may be, from when it began, when the decision leaves. Its transcript (4 s), the
+	// voice model's call and the audit (5 s) fit in easily; what takes longer is a stall or a repetition, and
+	// by then the machine may not be what it was when the caller spoke.
+	yesFor = 30 * time.Second
 	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
 	transcriptWait = 4 * time.Second
 	// maxAsked is how often a question is heard; then it waits on the page.
@@ -18,6 +22,8 @@ const (
 	maxCut = 2
 	// maxUtterances is how many utterances of the caller are kept; the oldest is of no use any more.
 	maxUtterances = 16
+	// maxGone is how many closed questions are remembered as what a reply may have been for.
+	maxGone = 16
 	// maxEvidence is how many open questions one call can answer; further ones are answered on the page.
 	maxEvidence = 64
 )
@@ -32,13 +38,14 @@ const (
 //	Said      every [Said]
 //	Spoke     every [Spoke]
 //	Heard     every [Heard], before anything else is made of it
-//	Closed    [QuestionClosed], or it was answered
+//	Closed    [QuestionClosed], or it was answered, by a tap or anybody else; a yes is then for nothing
 //	Judge     the voice model calls answer_agent, and again while the ruling is [RulingWait]: at the next
 //	          event, and at [Verdict].Until
 //
 // It knows no clock: times come with the events. The zero value is ready.
 type Evidence struct {
 	open  []*askedOf
+	gone  []*askedOf  // closed lately, oldest first: what is said before they closed may be for them
 	heard []utterance // oldest first
 	due   []time.Time // when the caller began to speak and no transcript has come, oldest first
 }
@@ -46,15 +53,18 @@ type Evidence struct {
 // askedOf is an open question.
 type askedOf struct {
 	id        QuestionID
+	words     bool // it is answered in words
 	hash      string
 	about     ConsentQuestion
 	tier      Risk
 	level     string
 	given     string    // the utterance that asks now
-	givenAt   time.Time // when it went to the voice model; zero: not asked yet
+	firstAt   time.Time // when it first went to the voice model; zero: not asked yet
 	heardAt   time.Time // when it had been heard to the end; zero: not yet
 	asked     int       // times it was heard
 	cut       int       // times the caller spoke into it
+	closed    time.Time // when it was; zero: it is open
+	reworded  int       // answers in words that were not the caller's
 	mayAccept bool      // the agent offers it
 }
 
@@ -70,6 +80,7 @@ type OpenQuestion struct {
 	Server    string
 	Workspace string          // see [RiskOf]
 	Level     string          // none, low or medium; "" is medium
+	Words     bool            // the agent takes words for it
 	About     ConsentQuestion // see [AskedAbout]; its Text is how we ask
 }
 
@@ -79,7 +90,7 @@ func (e *Evidence) Open(o OpenQuestion) {
 		return
 	}
 	e.open = append(e.open, &askedOf{
-		id: o.Question.ID, hash: CommandHash(o.Question, o.Server), about: o.About, tier: RiskOf(o.Question, o.Workspace), level: o.Level,
+		id: o.Question.ID, words: o.Words, hash: CommandHash(o.Question, o.Server), about: o.About, tier: RiskOf(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, DecisionAccept),
 	})
 }
@@ -87,7 +98,10 @@ func (e *Evidence) Open(o OpenQuestion) {
 // Announced says that an utterance asks the question. What was said before it no longer counts for it.
 func (e *Evidence) Announced(id QuestionID, utterance string, at time.Time) {
 	if q := e.find(id); q != nil {
-		q.given, q.givenAt, q.heardAt = utterance, at, time.Time{}
+		q.given, q.heardAt = utterance, time.Time{}
+		if q.firstAt.IsZero() {
+			q.firstAt = at
+		}
 	}
 }
 
@@ -145,10 +159,22 @@ func (e *Evidence) isDue(after time.Time) bool {
 	return slices.ContainsFunc(e.due, func(at time.Time) bool { return at.After(after) })
 }
 
-// Closed forgets a question.
-func (e *Evidence) Closed(id QuestionID) {
-	e.open = slices.DeleteFunc(e.open, func(q *askedOf) bool { return q.id == id })
+// Closed ends a question. What the caller said before may have been for it, so it alone decides no other.
+func (e *Evidence) Closed(id QuestionID, at time.Time) {
+	q := e.find(id)
+	if q == nil {
+		return
+	}
+	q.closed = at
+	e.open = slices.DeleteFunc(e.open, func(o *askedOf) bool { return o == q })
+	e.gone = append(e.gone, q)
+	if n := len(e.gone) - maxGone; n > 0 {
+		e.gone = slices.Delete(e.gone, 0, n)
+	}
 }
+
+// Knows tells whether a question is open in this call.
+func (e *Evidence) Knows(id QuestionID) bool { return e.find(id) != nil }
 
 func (e *Evidence) find(id QuestionID) *askedOf {
 	for _, q := range e.open {
@@ -180,11 +206,12 @@ func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
 	return out
 }
 
-// rivals are the other questions that a reply could be for: asked before it began, not long ago.
+// rivals are the other questions that a reply could be for: first asked before it began, heard not long
+// ago, and open then. That one is asked again later changes nothing of what the reply may have meant.
 func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
 	var out []*askedOf
-	for _, other := range e.open {
-		if other == q || other.givenAt.IsZero() || !other.givenAt.Before(began) {
+	for _, other := range slices.Concat(e.open, e.gone) {
+		if other == q || other.firstAt.IsZero() || !other.firstAt.Before(began) || !other.closed.IsZero() && other.closed.Before(began) {
 			continue
 		}
 		if other.heardAt.IsZero() || began.Sub(other.heardAt) <= evidenceFresh {

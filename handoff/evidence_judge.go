@@ -14,10 +14,12 @@ const (
 	RulingLater                  // they asked for time: say nothing, leave it open
 	RulingTap                    // only the page can answer it
 	RulingClosed                 // there is no such question any more
+	RulingWords                  // write the audit record, then give the words to the agent
+	RulingReword                 // the words are not the caller's: the voice model has to give theirs
 	rulingCount
 )
 
-var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", "later", "needs a tap", "closed"}
+var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", "later", "needs a tap", "closed", "words", "reword"}
 
 // String returns the ruling as tests and logs name it.
 func (r Ruling) String() string { return rulingNames[r] }
@@ -27,24 +29,27 @@ type Claim struct {
 	Question QuestionID
 	Hash     string    // [CommandHash] of the question as it is now
 	Wants    Decision  // what the voice model understood; it is never enough by itself
+	Words    string    // instead of that, an answer in words
 	Came     time.Time // when the claim came
 }
 
 // A Verdict is the ruling on a claim, with what an audit record needs.
 type Verdict struct {
 	Ruling     Ruling
-	Decision   Decision  // accept, decline or stop, with [RulingAccept] and [RulingDecline]
+	Decision   Decision  // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
 	Fault      *Error    // why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
 	Until      time.Time // with [RulingWait]: when it is decided at the latest
 	Tier       Risk
-	By         string // [ByVoice] or [ByTyping], with [RulingAccept] and [RulingDecline]
-	Transcript string // the reply that decided; never logged
+	By         string    // [ByVoice] or [ByTyping], with [RulingAccept] and [RulingDecline]
+	Transcript string    // the reply that decided; never logged
+	Began      time.Time // when that reply began; zero: there was none
 }
 
 // Why a claim is not enough, fit to be said after the phrase of its code.
 const (
 	whyOff       = "nothing may be allowed by voice on that machine"
 	whyRisky     = "it is too risky to be allowed by voice"
+	whyBeyond    = "it would allow more than this one act"
 	whySession   = "allowing it for the whole session cannot be done by voice"
 	whyChanged   = "it changed after I asked"
 	whyTwice     = "I have asked twice"
@@ -56,6 +61,9 @@ const (
 	whyUnclear   = "the answer was not plain"
 	whyMixed     = "I heard both a yes and a no"
 	whyLater     = "they asked for time"
+	whyOld       = "the answer is too old"
+	whyNoWords   = "it takes no words by voice"
+	whyNotTheirs = "those are not the words that I heard"
 )
 
 // VoiceMay tells whether a setting (none, low or medium; "" is medium) lets a question of a tier be
@@ -90,6 +98,9 @@ func (e *Evidence) Judge(c Claim, now time.Time) Verdict {
 	if q == nil {
 		return Verdict{Ruling: RulingClosed, Fault: Fault(CodeNotPending, "", "")}
 	}
+	if c.Words != "" {
+		return e.judgeWords(q, c, now)
+	}
 	if c.Wants == DecisionDecline || c.Wants == DecisionStop {
 		return e.judgeDecline(q, c, now)
 	}
@@ -112,13 +123,17 @@ func (q *askedOf) tapOnly(c Claim) string {
 	return whyNotVoice(q.level, q.tier)
 }
 
+// comes tells whether something may still come: the question is being asked, or a transcript is due.
+func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
+	if q.heardAt.IsZero() {
+		return q.given != ""
+	}
+	return len(said) == 0 || e.isDue(q.heardAt)
+}
+
 func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 	said := e.since(q, now)
-	comes := q.given != "" // being asked, or heard and the transcript may come
-	if !q.heardAt.IsZero() {
-		comes = len(said) == 0 || e.isDue(q.heardAt)
-	}
-	if due := c.Came.Add(transcriptWait); comes && now.Before(due) {
+	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	if q.heardAt.IsZero() {
@@ -145,11 +160,13 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 	case !e.means(q, last, final.consent):
 		return e.again(q, whyWhich)
 	case final.consent == ConsentNo:
-		return e.decide(q, last, said, RulingDecline, DecisionDecline)
+		return e.decide(q, last, said, RulingDecline, DecisionDecline, now)
 	case no:
 		return e.again(q, whyMixed)
+	case now.Sub(last.Began) > yesFor:
+		return e.again(q, whyOld)
 	}
-	return e.decide(q, last, said, RulingAccept, DecisionAccept)
+	return e.decide(q, last, said, RulingAccept, DecisionAccept, now)
 }
 
 func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
@@ -158,7 +175,7 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	if len(said) == 0 {
-		return e.decide(q, nil, nil, RulingDecline, c.Wants)
+		return e.decide(q, nil, nil, RulingDecline, c.Wants, now)
 	}
 	last := said[len(said)-1]
 	switch r := readReply(last.Text, q.about); {
@@ -169,22 +186,22 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	case !e.means(q, last, ConsentNo):
 		return e.again(q, whyWhich)
 	}
-	return e.decide(q, last, said, RulingDecline, c.Wants)
+	return e.decide(q, last, said, RulingDecline, c.Wants, now)
 }
 
 // decide uses up what was said.
-func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling, d Decision) Verdict {
+func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling, d Decision, now time.Time) Verdict {
 	for _, u := range said {
 		u.used = true
 	}
 	v := Verdict{Ruling: r, Decision: d, Tier: q.tier, By: ByVoice}
 	if by != nil {
-		v.Transcript = by.Text
+		v.Transcript, v.Began = by.Text, by.Began
 		if by.Typed {
 			v.By = ByTyping
 		}
 	}
-	e.Closed(q.id)
+	e.Closed(q.id, now)
 	return v
 }
 

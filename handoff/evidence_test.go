@@ -63,7 +63,7 @@ func (l *timeline) play(line string) string {
 	case "heard", "typed":
 		l.e.Heard(Heard{Text: strings.Join(f[2:], " "), Typed: f[1] == "typed", Began: at})
 	case "close":
-		l.e.Closed(l.asks[f[2]].Question.ID)
+		l.e.Closed(l.asks[f[2]].Question.ID, at)
 	case "claim": // "10 claim install accept", with "@6" when it came earlier
 		o := l.asks[f[2]]
 		c := Claim{Question: o.Question.ID, Hash: CommandHash(o.Question, o.Server), Wants: Decision(f[3]), Came: at}
@@ -150,6 +150,12 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"two on one machine, by act", askedOnce + "4 open test\n5 ask test\n8 said test\n9 heard yes install it\n10 claim install accept", "accept accept by voice"},
 	{"the other was asked later", askedOnce + "5 heard yes\n5.5 open push\n6 ask push\n7 claim install accept", "accept accept by voice"},
 	{"the other is long ago", "0 open push\n1 ask push\n2 said push\n190 open install\n191 ask install\n194 said install\n195 heard yes\n196 claim install accept", "accept accept by voice"},
+	{"the other was closed after the yes", askedTwo + "9 heard yes\n10 close push\n11 claim install accept", "ask again (more than one question is open)"},
+	{"the other was closed before the yes", askedTwo + "8.5 close push\n9 heard yes\n10 claim install accept", "accept accept by voice"},
+	{"a bare yes from before the other was asked again", askedTwo + "9 heard yes\n10 claim install accept\n11 ask install\n12 said install\n13 heard yes on bigpc\n14 claim install accept\n14.5 claim push accept", "ask again (more than one question is open); accept accept by voice; ask again (more than one question is open)"},
+	{"a yes half a minute old", askedOnce + "5 heard yes\n36 claim install accept", "ask again (the answer is too old)"},
+	{"a no half a minute old", askedOnce + "5 heard no\n36 claim install accept", "decline decline by voice"},
+	{"an old no weighs against a new yes", askedOnce + "5 heard no\n60 heard yes\n61 claim install accept", "ask again (I heard both a yes and a no)"},
 	{"the other is only shown", askedOnce + "4 open push\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 }
 
@@ -181,9 +187,41 @@ func readingsOf(names, texts []string) map[string]Consent {
 	return reads
 }
 
+// plainYes is when the newest unused yes to a question began after it had been heard; 0: there is none.
+func plainYes(name string, heard map[string]float64, used map[float64]bool, clean map[float64]string, reads map[string]Consent) float64 {
+	found := 0.0
+	for at, text := range clean {
+		if h, ok := heard[name]; ok && at > h && !used[at] && reads[name+text] == ConsentYes {
+			found = max(found, at)
+		}
+	}
+	return found
+}
+
+// overruled tells whether a no came after a yes.
+func overruled(name string, found float64, clean map[float64]string, reads map[string]Consent) bool {
+	for at, text := range clean {
+		if at > found && reads[name+text] == ConsentNo {
+			return true
+		}
+	}
+	return false
+}
+
+// ambiguous tells whether another question had been asked when a yes came that did not name this one.
+func ambiguous(name string, found float64, clean map[float64]string, asked map[string]float64) bool {
+	for other, at := range asked {
+		if other != name && at < found && !timelineQuestions[name].About.NamedIn(clean[found]) {
+			return true
+		}
+	}
+	return false
+}
+
 // TestEvidenceWorlds plays calls by chance and holds what must be true in each: nothing is accepted
 // without a plain yes that began after that very question had been heard, that decided nothing before, and
-// that was not overruled; and nothing high is accepted at all.
+// that was not overruled, and that named the question if another one had been asked; and nothing high is
+// accepted at all.
 func TestEvidenceWorlds(t *testing.T) {
 	texts := []string{"yes", "go ahead", "yes on bigpc", "push it", "yes push it", "no", "wait", "okay, wait, don't", "what?", "thanks", "run npm install", "hm", "yes install it", ""}
 	names := []string{"install", "push", "test", "sudo"}
@@ -192,7 +230,7 @@ func TestEvidenceWorlds(t *testing.T) {
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		l := newTimeline(t)
-		heard, used := map[string]float64{}, map[float64]bool{}
+		heard, used, asked := map[string]float64{}, map[float64]bool{}, map[string]float64{}
 		clean := map[float64]string{}
 		var script []string
 		now := 0.0
@@ -211,6 +249,9 @@ func TestEvidenceWorlds(t *testing.T) {
 				do("open %s", name)
 				do("ask %s", name)
 				delete(heard, name)
+				if _, ok := asked[name]; !ok {
+					asked[name] = now
+				}
 				if now++; r.IntN(4) > 0 {
 					do("said %s", name)
 					heard[name] = now
@@ -225,27 +266,21 @@ func TestEvidenceWorlds(t *testing.T) {
 				clean[now] = text
 			default:
 				got := do("claim %s accept", name)
+				if strings.HasPrefix(got, "decline") {
+					delete(asked, name)
+				}
 				if !strings.HasPrefix(got, "accept") {
 					continue
 				}
 				accepts++
-				found := 0.0
-				for at, text := range clean {
-					if h, ok := heard[name]; ok && at > h && !used[at] && reads[name+text] == ConsentYes {
-						found = max(found, at)
-					}
-				}
-				overruled := false
-				for at, text := range clean {
-					overruled = overruled || at > found && reads[name+text] == ConsentNo
-				}
-				if found == 0 || overruled || name == "sudo" {
+				if found := plainYes(name, heard, used, clean, reads); found == 0 || name == "sudo" || overruled(name, found, clean, reads) || ambiguous(name, found, clean, asked) {
 					t.Fatalf("seed %d: %s\n%s", seed, got, strings.Join(script, "\n"))
 				}
 				for at := range clean {
 					used[at] = used[at] || at > heard[name]
 				}
 				delete(heard, name)
+				delete(asked, name)
 			}
 		}
 	}

@@ -180,9 +180,22 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		return yield(TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
 	case "asks":
 		w.record("agent", a.name(), "asks: "+text)
-		return a.wait(ctx, turn, Question{ID: QuestionID(item), Kind: QuestionInput, Turn: turn.id, Text: text, Asked: time.Now()}, yield)
+		return a.wait(ctx, turn, Question{ID: QuestionID(item), Kind: QuestionInput, Words: true, Turn: turn.id, Text: text, Asked: time.Now()}, yield)
 	case "ask":
 		return a.ask(ctx, turn, QuestionID(item), text, yield)
+	case "asklost":
+		after, command, _ := strings.Cut(text, " ")
+		limited, cancel := context.WithTimeout(ctx, w.duration(after))
+		defer cancel()
+		if a.ask(limited, turn, QuestionID(item), command, yield) || ctx.Err() != nil {
+			return false
+		}
+		w.record("agent", a.name(), "is lost")
+		w.mu.Lock()
+		delete(w.answers, QuestionID(item))
+		w.mu.Unlock()
+		yield(nil, Fault(CodeAgentGone, a.target.Server, ""))
+		return false
 	case "gone":
 		w.record("agent", a.name(), "is lost")
 		yield(nil, Fault(CodeAgentGone, a.target.Server, ""))

@@ -177,6 +177,9 @@ func (p *player) perform(line string) {
 		p.voice().events <- Hint{CallID: id, Tool: tool, Partial: partial}
 	case "heard":
 		p.voice().events <- Heard{Text: rest, Began: time.Now()}
+	case "late": // a transcript of what began earlier
+		began, text, _ := strings.Cut(rest, " ")
+		p.voice().events <- Heard{Text: text, Began: p.world.began.Add(p.world.duration(began + "ms"))}
 	case "typed":
 		p.voice().events <- Heard{Text: rest, Typed: true, Began: time.Now()}
 	case "spoke":
@@ -189,24 +192,46 @@ func (p *player) perform(line string) {
 		p.world.lose(rest)
 	case "hangup":
 		p.hangUp()
+	case "shutdown":
+		p.world.record("call", "process", "ends")
+		p.world.closing.Store(true)
+		p.shutdown()
+	default:
+		p.onPage(verb, rest)
+	}
+}
+
+// onPage performs what is done on the page.
+func (p *player) onPage(verb, rest string) {
+	ctx, r := p.t.Context(), p.router
+	switch verb {
 	case "stop":
-		p.world.record("page", "stop", fmt.Sprint(p.router.Stop(p.t.Context(), ladderCaller, rest)))
-	case "decide":
-		for _, q := range p.router.Questions(ladderCaller) {
-			p.world.record("page", "decide", fmt.Sprint(rest, " ", p.router.Decide(p.t.Context(), ladderCaller, q.ID, Decision(rest))))
-		}
+		p.world.record("page", "stop", fmt.Sprint(r.Stop(ctx, ladderCaller, rest)))
 	case "page":
-		for _, rec := range slices.Backward(p.router.Handoffs(ladderCaller)) {
+		for _, rec := range slices.Backward(r.Handoffs(ladderCaller)) {
 			for _, it := range rec.Items {
 				p.world.record("page", rec.ID+" shows", fmt.Sprintf("%s %q %s", it.Kind, it.Text, it.State))
 			}
 		}
 	case "clear":
-		p.world.record("page", "clear", fmt.Sprint(rest, " ", p.router.ClearSticky(p.t.Context(), ladderCaller, rest)))
-	case "shutdown":
-		p.world.record("call", "process", "ends")
-		p.world.closing.Store(true)
-		p.shutdown()
+		p.world.record("page", "clear", fmt.Sprint(rest, " ", r.ClearSticky(ctx, ladderCaller, rest)))
+	case "decide": // every open question
+		for _, q := range r.Questions(ladderCaller) {
+			p.world.record("page", "decide", fmt.Sprint(rest, " ", r.Decide(ctx, ladderCaller, q.ID, Decision(rest))))
+		}
+	case "write":
+		for _, q := range r.Questions(ladderCaller) {
+			p.world.record("page", "write", fmt.Sprint(rest, " ", r.Reply(ctx, ladderCaller, q.ID, rest)))
+		}
+	case "tap": // one question, beside what goes on
+		label, decision, _ := strings.Cut(rest, " ")
+		for _, q := range r.Questions(ladderCaller) {
+			if q.Label == label {
+				p.running.Go(func() {
+					p.world.record("page", "tap "+label, fmt.Sprint(decision, " ", r.Decide(ctx, ladderCaller, q.ID, Decision(decision))))
+				})
+			}
+		}
 	default:
 		p.t.Fatalf("no verb %q", verb)
 	}

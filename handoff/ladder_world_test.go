@@ -39,7 +39,8 @@ import (
 //	merges THREAD                     a turn of others is taken for over; a start gives its id back
 //	returns THREAD OTHER              a resume gives back another thread
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. STEP is
-//	                                  DURATION message TEXT | command TEXT | ask COMMAND | gone |
+//	                                  DURATION message TEXT | command TEXT | ask COMMAND | gone | asks TEXT |
+//	                                  asklost DURATION COMMAND (it is lost so long after it asked) |
 //	                                  completed TEXT | failed TEXT | interrupted. A turn whose first step is
 //	                                  "hidden" does not show itself before the next one
 type world struct {

@@ -26,9 +26,6 @@ func (s *serving) effect(x scheduleEffect) {
 		}
 	case doGiven:
 		s.r.delivered(s.book, x.works...)
-		if x.question != "" {
-			s.book.questionHeard(x.question, x.at)
-		}
 	case doKeep:
 		for _, id := range x.works {
 			s.r.keep(s.caller, s.book, id)

@@ -77,6 +77,8 @@ type RecordQuestion struct {
 	Reason    string       `json:"reason,omitempty"`
 	Changes   []string     `json:"changes,omitempty"`
 	Decisions []Decision   `json:"decisions"`
+	Words     bool         `json:"words,omitempty"`  // it is answered in words
+	Beyond    string       `json:"beyond,omitempty"` // what a yes would allow beyond this one act
 	Asked     time.Time    `json:"asked"`
 }
 

@@ -34,6 +34,9 @@ const (
 // It fails closed: only what is known to be harmless is low, and what cannot be read is high. Paths are
 // judged by their names; links are not followed. Whether the sandbox would stop a command does not count.
 func RiskOf(q Question, workspace string) Risk {
+	if q.Beyond != "" {
+		return RiskHigh
+	}
 	workspace = cleanWorkspace(workspace)
 	cwd := q.Cwd
 	if cwd == "" {

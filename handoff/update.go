@@ -78,6 +78,8 @@ type Question struct {
 	Reason    string   // why the agent wants it, in its own words: untrusted
 	Changes   []string // paths that an edit touches
 	Decisions []Decision
+	Words     bool   // it is answered in words, by a [Replier]
+	Beyond    string // what a yes would allow beyond this one act, in words; it is then never given by voice
 	Asked     time.Time
 }
 
@@ -91,7 +93,8 @@ const (
 	QuestionPermissions QuestionKind = "permissions"
 	QuestionInput       QuestionKind = "input"
 	QuestionElicitation QuestionKind = "elicitation"
-	QuestionCopy        QuestionKind = "copy" // of our own: may a session be copied?
+	QuestionOther       QuestionKind = "other" // can only be answered where the agent runs
+	QuestionCopy        QuestionKind = "copy"  // of our own: may a session be copied?
 )
 
 // A Decision answers an approval.
@@ -103,6 +106,9 @@ const (
 	DecisionAcceptForSession Decision = "accept_for_session"
 	DecisionDecline          Decision = "decline"
 	DecisionStop             Decision = "stop" // decline and end the turn
+	// The audit alone knows these.
+	DecisionWords    Decision = "words"    // an answer in words
+	DecisionWithheld Decision = "withheld" // what was written down before did not go out, or did not count
 )
 
 func (Started) agentUpdate()        {}

@@ -151,7 +151,8 @@ func (w *work) askCaller(a askedQ, controls Controls) {
 	q := a.question
 	a.shown = RecordQuestion{
 		ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
-		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions, Asked: q.Asked,
+		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions,
+		Words: q.Words && a.replies, Beyond: q.Beyond, Asked: q.Asked,
 	}
 	asked := w.book.ask(a, controls)
 	if !w.call.post(func(s *serving) { s.opened(asked) }) {

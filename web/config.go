@@ -22,11 +22,12 @@ type Work interface {
 	Stop(ctx context.Context, c handoff.Caller, id string) error
 }
 
-// Questions is what agents wait for. Deciding one that is answered, withdrawn or foreign is
+// Questions is what agents wait for. Answering one that is answered, withdrawn or foreign is
 // [handoff.CodeNotPending].
 type Questions interface {
 	Questions(c handoff.Caller) []handoff.RecordQuestion
 	Decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d handoff.Decision) error
+	Reply(ctx context.Context, c handoff.Caller, id handoff.QuestionID, words string) error
 }
 
 // Stickies is which session is used where. A server is written "bigpc", or "bigpc/api" for a project.

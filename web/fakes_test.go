@@ -91,6 +91,12 @@ func (w *world) Decide(_ context.Context, c handoff.Caller, id handoff.QuestionI
 	return err
 }
 
+func (w *world) Reply(_ context.Context, c handoff.Caller, id handoff.QuestionID, words string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("reply", c.String(), string(id), words)
+}
+
 func (w *world) Stickies(_ context.Context, c handoff.Caller) ([]handoff.RecordSticky, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

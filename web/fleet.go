@@ -147,16 +147,27 @@ func (s *Server) questions(w http.ResponseWriter, _ *http.Request, c handoff.Cal
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
 	var body struct {
 		Decision handoff.Decision `json:"decision"`
+		Text     string           `json:"text"`
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
+	}
+	id := handoff.QuestionID(r.PathValue("id"))
+	if body.Text != "" && body.Decision == "" {
+		if err := s.cfg.Questions.Reply(r.Context(), c, id, body.Text); err != nil {
+			return err
+		}
+		return done(w)
+	}
+	if body.Text != "" {
+		return handoff.Fault(handoff.CodeMalformed, "there is either a decision or a text", "")
 	}
 	switch body.Decision {
 	case handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop:
 	default:
 		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
 	}
-	if err := s.cfg.Questions.Decide(r.Context(), c, handoff.QuestionID(r.PathValue("id")), body.Decision); err != nil {
+	if err := s.cfg.Questions.Decide(r.Context(), c, id, body.Decision); err != nil {
 		return err
 	}
 	return done(w)

@@ -78,6 +78,7 @@ var unrecorded = []string{
 	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
 	"threadStartParams.model", "queueEntryParams.threadId", "queueEntryParams.queuedSubmissionId",
+	"askParams.networkApprovalContext", "askParams.additionalPermissions",
 }
 
 // TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that

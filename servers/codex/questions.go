@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,19 +39,26 @@ type askParams struct {
 	ThreadID           string            `json:"threadId"`
 	TurnID             string            `json:"turnId"`
 	ItemID             string            `json:"itemId"`
-	Command            string            `json:"command"`            // command
-	Cwd                string            `json:"cwd"`                // command, permissions
-	Reason             *string           `json:"reason"`             // command, fileChange, permissions
-	AvailableDecisions []json.RawMessage `json:"availableDecisions"` // command: words, or objects for amendments
-	GrantRoot          *string           `json:"grantRoot"`          // fileChange
-	Permissions        json.RawMessage   `json:"permissions"`        // permissions; granted as it came
-	Questions          []inputQuestion   `json:"questions"`          // input
-	ServerName         string            `json:"serverName"`         // elicitation
-	Mode               string            `json:"mode"`               // elicitation: form or url
-	Message            string            `json:"message"`            // elicitation
+	Command            string            `json:"command"` // command
+	Kind               string            `json:"kind"`    // command: "command" or another act at it
+	Network            json.RawMessage   `json:"networkApprovalContext"`
+	Additional         json.RawMessage   `json:"additionalPermissions"` // command
+	Cwd                string            `json:"cwd"`                   // command, permissions
+	Reason             *string           `json:"reason"`                // command, fileChange, permissions
+	AvailableDecisions []json.RawMessage `json:"availableDecisions"`    // command: words, or objects for amendments
+	GrantRoot          *string           `json:"grantRoot"`             // fileChange
+	Permissions        json.RawMessage   `json:"permissions"`           // permissions; granted as it came
+	Questions          []inputQuestion   `json:"questions"`             // input
+	ServerName         string            `json:"serverName"`            // elicitation
+	Mode               string            `json:"mode"`                  // elicitation: form or url
+	Message            string            `json:"message"`               // elicitation
 	RequestedSchema    struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	} `json:"requestedSchema"` // elicitation
+	Meta struct {
+		Tool   string          `json:"tool_name"`
+		Params json.RawMessage `json:"tool_params"`
+	} `json:"_meta"` // elicitation: the call of a tool that is asked for
 }
 
 // describe puts a request into words. It returns false for methods that ask nobody.
@@ -66,7 +74,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 	switch method {
 	case askCommand:
 		q.Kind, q.Text, q.Command = handoff.QuestionCommand, "May this command run?", p.Command
-		q.Decisions = all
+		q.Decisions, q.Beyond = all, p.beyond()
 		if !p.available("accept") {
 			q.Decisions = refuseOnly
 		}
@@ -74,21 +82,50 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		q.Kind, q.Text, q.Decisions = handoff.QuestionFileChange, "May these files be changed?", all
 		if p.GrantRoot != nil {
 			q.Text = "May files below " + *p.GrantRoot + " be changed?"
+			q.Beyond = "changes below " + *p.GrantRoot + " until the session ends"
 		}
 	case askPermissions:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionPermissions, permissionsText(p.Permissions), all
 	case askInput:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionInput, p.inputText(), refuseOnly
+		q.Words = len(p.Questions) > 0 && !slices.ContainsFunc(p.Questions, func(q inputQuestion) bool { return q.IsSecret })
 	case askElicitation:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionElicitation, p.Message, refuseOnly
+		if p.Meta.Tool != "" { // shown, and part of what a yes is bound to
+			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " + clip(string(p.Meta.Params), maxDetail))
+		}
 		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
 			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
 		}
 	default:
-		return handoff.Question{}, false
+		if !asksSomebody.MatchString(method) {
+			return handoff.Question{}, false
+		}
+		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that only its own program can answer ("+clip(method, maxDetail)+")."
 	}
 	return q, true
 }
+
+// asksSomebody is how requests to a person are called, also those of versions that are not known here.
+// What asks for something of the program itself (a tool's call, a login) is not shown.
+var asksSomebody = regexp.MustCompile(`(?i)request(approval|userinput|permission)|elicitation`)
+
+// beyond says what a yes to a command would allow beside the command.
+func (p *askParams) beyond() string {
+	var what []string
+	if p.Kind != "" && p.Kind != "command" {
+		what = append(what, "an act of the kind "+clip(p.Kind, maxDetail))
+	}
+	if isSet(p.Network) {
+		what = append(what, "the network: "+clip(string(p.Network), maxDetail))
+	}
+	if isSet(p.Additional) {
+		what = append(what, "more rights: "+clip(string(p.Additional), maxDetail))
+	}
+	return strings.Join(what, "; ")
+}
+
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // available reports whether the server offers a decision. Without a list it takes any.
 func (p *askParams) available(word string) bool {
@@ -126,7 +163,7 @@ func permissionsText(raw json.RawMessage) string {
 		if p.Network != nil && p.Network.Enabled != nil && *p.Network.Enabled {
 			what = append(what, "use the network")
 		}
-		if len(p.FileSystem) > 0 && string(p.FileSystem) != "null" {
+		if isSet(p.FileSystem) {
 			what = append(what, "reach these files: "+clip(string(p.FileSystem), maxDetail))
 		}
 	}

@@ -78,6 +78,7 @@ func TestForeignQuestions(t *testing.T) {
 		f.ask(7, askCommand, turn2, commandMore)
 		f.ask(8, "item/tool/call", turn2, `,"callId":"x","tool":"y","arguments":{}`)
 		f.ask(9, "something/new", turn2, "")
+		f.ask(13, "item/browser/requestApproval", turn2, "")
 		f.say(`{"id":10,"method":"currentTime/read","params":{}}`)
 		f.say(`{"id":11,"method":"attestation/generate"}`)
 		f.say(`{"id":12,"method":%q,"params":{"threadId":"another","turnId":"t"}}`, askCommand)
@@ -233,6 +234,53 @@ func TestDecisionsOnTheWire(t *testing.T) {
 					f.refuse(frame, -32600, "no active turn to interrupt") // it ended by itself
 				}
 				decided.get(t)
+				f.quiet()
+			})
+		})
+	}
+}
+
+// TestWhatAQuestionSays holds what is told of requests that allow more than they show, that take words, or
+// that are not known here.
+func TestWhatAQuestionSays(t *testing.T) {
+	const one = `{"id":"q1","question":"Password?","isSecret":%t,"options":null}`
+	for name, c := range map[string]struct {
+		method, more string
+		kind         handoff.QuestionKind
+		words        bool
+		beyond       string
+		command      string
+	}{
+		"a plain command":        {askCommand, commandMore, handoff.QuestionCommand, false, "", "/bin/bash -lc 'rm x'"},
+		"an old server's":        {askCommand, `,"command":"x","kind":"command","networkApprovalContext":null,"additionalPermissions":null`, handoff.QuestionCommand, false, "", "x"},
+		"input to a terminal":    {askCommand, `,"command":"y","kind":"writeStdin"`, handoff.QuestionCommand, false, "an act of the kind writeStdin", "y"},
+		"a host":                 {askCommand, `,"command":null,"networkApprovalContext":{"host":"example.com","protocol":"https"}`, handoff.QuestionCommand, false, `the network: {"host":"example.com","protocol":"https"}`, ""},
+		"more rights":            {askCommand, `,"command":"ls","additionalPermissions":{"fileSystem":{"write":["/"]}}`, handoff.QuestionCommand, false, `more rights: {"fileSystem":{"write":["/"]}}`, "ls"},
+		"a root for the session": {askFileChange, `,"grantRoot":"/src"`, handoff.QuestionFileChange, false, "changes below /src until the session ends", ""},
+		"words":                  {askInput, `,"questions":[` + fmt.Sprintf(one, false) + `]`, handoff.QuestionInput, true, "", ""},
+		"a secret":               {askInput, `,"questions":[` + fmt.Sprintf(one, true) + `]`, handoff.QuestionInput, false, "", ""},
+		"no question":            {askInput, `,"questions":[]`, handoff.QuestionInput, false, "", ""},
+		"a tool": {askElicitation, `,"serverName":"lab","mode":"form","message":"Allow it?","requestedSchema":{"properties":{}},"_meta":{"tool_name":"danger","tool_params":{"path":"/"}}`,
+			handoff.QuestionElicitation, false, "", `lab danger {"path":"/"}`},
+		"a new kind of approval": {"item/browser/requestApproval", `,"url":"https://x"`, handoff.QuestionOther, false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, _, at, r := running(t)
+				f.turnStarted(turn1)
+				f.ask(5, c.method, turn1, c.more)
+				q := questionsOf(r)[0]
+				if q.Kind != c.kind || q.Words != c.words || q.Beyond != c.beyond || q.Command != c.command {
+					t.Errorf("question %+v", q)
+				}
+				if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high && handoff.RiskOf(q, "/src") != handoff.RiskHigh {
+					t.Error("it may be allowed by voice")
+				}
+				if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one
+					for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {
+						callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d) }).wantCode(t, handoff.CodeMalformed)
+					}
+				}
 				f.quiet()
 			})
 		})

@@ -57,7 +57,8 @@ export const stickies = () => json("/fleet/sticky");
 export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);
 export const session = (server, thread, limit = 40) => json(`/fleet/sessions/${part(server)}/${part(thread)}?limit=${limit}`);
 export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
-export const decide = (id, decision) => post(`/fleet/questions/${part(id)}`, { decision });
+/** Answers a question: by a decision, or in words. */
+export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}`, text ? { text } : { decision });
 export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });
 
 /** Offers a call; returns the answer and the call's id. */

@@ -78,12 +78,12 @@ function say(text) {
   dispatch({ type: "typed", id: call.say(text), text });
 }
 
-async function decide(id, decision) {
+async function decide(id, decision, text) {
   const question = get().work.questions[id];
   if (!question || question.sending) return;
   dispatch({ type: "deciding", id, decision });
   try {
-    await api.decide(id, decision);
+    await api.decide(id, decision, text);
     dispatch({ type: "decided", id });
   } catch (error) {
     // Answered elsewhere, or gone with its work: there is nothing left to press.

@@ -8,7 +8,7 @@ const settle = 400;
 
 const look = { accept: "primary", accept_for_session: "", decline: "", stop: "danger-quiet" };
 
-/** Makes the card of a question; decide(id, decision) answers it. */
+/** Makes the card of a question; decide(id, decision, text) answers it; in words the decision is "words". */
 export function questionCard(q, hue, decide) {
   const title = h("h3", { class: "question-title", id: `q-${q.id}`, text: questionWords(q) });
   const order = ["accept", "accept_for_session", "decline", "stop"].filter((d) => (q.decisions ?? []).includes(d));
@@ -18,6 +18,7 @@ export function questionCard(q, hue, decide) {
       class: `button ${look[d]}`, type: "button", data: { decision: d }, text: decisionWords[d],
       on: { click: () => { if (!el.classList.contains("settling")) decide(q.id, d); } },
     }));
+  const words = q.words ? wordsForm(q, (text) => decide(q.id, "words", text)) : null;
   const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
     q.title ? h("p", { class: "question-session" }, "In the session ", h("strong", { text: q.title })) : null,
@@ -26,6 +27,8 @@ export function questionCard(q, hue, decide) {
     q.command?.split("\n").length > 8 ? h("p", { class: "question-session", text: `${q.command.split("\n").length} lines; scroll to read all of them.` }) : null,
     q.changes?.length ? h("ul", { class: "paths mono", "aria-label": "Files" }, ...q.changes.map((c) => h("li", { text: visible(c) }))) : null,
     q.cwd || q.reason ? h("dl", { class: "facts" }, ...fact("In", q.cwd && visible(q.cwd), "mono"), ...fact("It says", q.reason)) : null,
+    q.beyond ? h("p", { class: "question-text", text: `A yes would also allow: ${visible(q.beyond)}.` }) : null,
+    words,
     order.length
       ? h("div", { class: "question-buttons" }, ...buttons)
       : h("p", { class: "question-text", text: "It can only be answered on the machine itself." }),
@@ -43,6 +46,15 @@ export function questionCard(q, hue, decide) {
       show(sending, Boolean(decision));
     },
   };
+}
+
+// The form for an answer in words: a line for each thing that is asked.
+function wordsForm(q, send) {
+  const field = h("textarea", { class: "question-words", rows: String(Math.min(q.text.split("\n").length, 6)), "aria-label": "Your answer", required: "" });
+  return h("form", {
+    class: "question-answer",
+    on: { submit: (event) => { event.preventDefault(); if (field.value.trim()) send(field.value.trim()); } },
+  }, field, h("button", { class: "button primary", type: "submit", text: "Answer" }));
 }
 
 const fact = (name, value, cls = "") => (value ? [h("dt", { text: name }), h("dd", { class: cls, text: value })] : []);

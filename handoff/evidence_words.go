@@ -1,0 +1,79 @@
+package handoff
+
+import (
+	"slices"
+	"time"
+)
+
+// maxReworded is how often the voice model may bring words that the caller did not say.
+const maxReworded = 2
+
+// judgeWords rules on an answer in words: the agent gets what the caller said after they had heard the
+// question, never what the voice model makes of it.
+func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
+	switch {
+	case !q.words:
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, whyNoWords, "")}
+	case c.Hash != q.hash:
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, whyChanged, "")}
+	}
+	said := e.since(q, now)
+	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
+		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+	}
+	if q.heardAt.IsZero() {
+		return e.again(q, whyNotHeard)
+	}
+	if len(said) == 0 {
+		return e.again(q, whySilent)
+	}
+	last := said[len(said)-1]
+	final := readReply(last.Text, q.about)
+	switch {
+	case e.isDue(last.Began):
+		return e.again(q, whySpeaking)
+	case now.Sub(last.Began) > yesFor:
+		return e.again(q, whyOld)
+	case final.held && final.consent != ConsentNo:
+		return e.later(q)
+	case e.wordsForAnother(q, last):
+		return e.again(q, whyWhich)
+	case !theirWords(c.Words, said):
+		if q.reworded++; q.reworded > maxReworded {
+			return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, whyNotTheirs, "")}
+		}
+		return Verdict{Ruling: RulingReword, Tier: q.tier, Fault: Fault(CodeNoConsent, whyNotTheirs, "")}
+	}
+	return e.decide(q, last, said, RulingWords, DecisionWords, now)
+}
+
+// wordsForAnother tells whether a reply could as well be meant for another open question: for another one
+// that takes words, or for an approval if it is a yes or a no to that.
+func (e *Evidence) wordsForAnother(q *askedOf, u *utterance) bool {
+	return !q.about.NamedIn(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *askedOf) bool {
+		return other.words || ReadConsent(u.Text, other.about) != ConsentUnclear
+	})
+}
+
+// theirWords tells whether words are the caller's: each was said, in this order, and no word that denies
+// was left out.
+func theirWords(words string, said []*utterance) bool {
+	var heard heardWords
+	for _, u := range said {
+		h := hearWords(u.Text)
+		heard.tokens, heard.apart = append(heard.tokens, h.tokens...), append(heard.apart, h.apart...)
+	}
+	given := hearWords(words)
+	if len(given.tokens) == 0 || heard.has(denyWords) != given.has(denyWords) {
+		return false
+	}
+	rest := heard.tokens
+	for _, t := range given.tokens {
+		i := slices.IndexFunc(rest, func(h string) bool { return h == t || soundsLike(h, t) })
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+	return true
+}
