@@ -18,6 +18,7 @@ type brain struct {
 	lastCall string            // the call_id that gave it the work
 	before   string            // the one before that, for when the last turns out not to exist
 	asking   *errand           // what a question to the caller is about
+	open     []question        // what agents have asked the caller, newest last
 	greeted  bool              // it has said what it is
 	noticed  bool              // it has said that it does not understand sound
 }
@@ -25,7 +26,8 @@ type brain struct {
 // An errand is a wish on its way, while something is missing.
 type errand struct {
 	intent
-	choices []listedSession // asked: which of these
+	choices  []listedSession // asked: which of these
+	question question        // answered: this one
 }
 
 // listedSession is an entry of list_sessions as the brain reads it.
@@ -38,12 +40,14 @@ const (
 	sayStandIn = "This is a stand-in for the voice: a simulated model that understands typed sentences and the chips on the page. " +
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
 	sayHello   = "Hello again. Which machine shall I give work to?"
-	sayAbility = "I can list your machines and sessions, read or continue a session, and give work to a machine: try one of the chips. " +
+	sayAbility = "I can list your machines and sessions, read or continue a session, give work to a machine, queue or stop it, tell what is running, " +
+		"and pass on your answer to an agent that asks: try one of the chips. " +
 		"I am simulated; with OPENAI_API_KEY set, a real voice model takes over."
 	sayNoWords   = "I hear that you are speaking, but this stand-in understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2  = "I only understand typed sentences."
 	sayQuiet     = "All right."
 	sayApproval  = "Questions of an agent are answered on the page."
+	sayNobody    = "No agent waits for an answer in this call."
 	sayWhatToDo  = "What should be done there?"
 	sayNoTool    = "I cannot do that in this call: it has no tool called %s."
 	sayNoSession = "I found no session about %s%s."
@@ -59,14 +63,20 @@ func (b *brain) reply(h Heard) []Move {
 	var plain Heard // what needs no more than being said
 	plain.Messages = h.Messages
 	for _, o := range h.Outputs {
-		if o.errand == nil || o.Tool != handoff.ToolListSessions {
+		switch {
+		case o.errand != nil && o.Tool == handoff.ToolListSessions:
+			done = append(done, b.found(h, *o.errand, o)...)
+		case o.errand != nil && o.Tool == handoff.ToolAnswerAgent:
+			done = append(done, b.answerGiven(o.errand.question, o)...)
+		default:
 			plain.Outputs = append(plain.Outputs, o)
-			continue
 		}
-		done = append(done, b.found(h, *o.errand, o)...)
 	}
-	for _, text := range h.Texts {
+	for _, text := range h.Texts { // they cannot answer what is not asked yet
 		done = append(done, b.sentence(h, text)...)
+	}
+	for _, m := range h.Messages {
+		b.told(m)
 	}
 	if h.Sound && len(h.Texts) == 0 {
 		done = append(done, says(b.noWords())...)
@@ -135,6 +145,9 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		}
 	}
 	in := understand(text, b.machines)
+	if moves, ok := b.replied(h, text, in); ok {
+		return moves
+	}
 	switch in.wish {
 	case wishGreeting:
 		if b.greeted {
@@ -145,8 +158,11 @@ func (b *brain) sentence(h Heard, text string) []Move {
 	case wishQuiet:
 		return says(sayQuiet)
 	case wishApproval:
-		return says(sayApproval)
+		return says(noQuestion(h))
 	case wishUnknown, wishAbility:
+		if in.wish == wishUnknown && decisionIn(text) != "" {
+			return says(noQuestion(h))
+		}
 		return says(sayAbility)
 	}
 	return b.pursue(h, errand{intent: in})
@@ -159,14 +175,25 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 		return call(h, handoff.ToolListServers, struct{}{}, nil)
 	case wishSessions:
 		return call(h, handoff.ToolListSessions, searchArguments{Server: e.server, Query: e.words}, nil)
+	case wishStop:
+		return call(h, handoff.ToolStopWork, stopArguments{Server: e.server}, nil)
+	case wishStatus:
+		return call(h, handoff.ToolStatus, struct{}{}, nil)
+	case wishUpdates:
+		return call(h, handoff.ToolSetUpdates, updatesArguments{Level: e.level}, nil)
 	case wishRead, wishContinue:
-		if e.wish == wishContinue && !slices.Contains(h.Tools, handoff.ToolCodex) {
-			return says(fmt.Sprintf(sayNoTool, handoff.ToolCodex))
+		if e.wish == wishContinue && !slices.Contains(h.Tools, e.tool()) {
+			return says(fmt.Sprintf(sayNoTool, e.tool()))
 		}
 		return call(h, handoff.ToolListSessions, searchArguments{Server: e.server, Query: e.words}, &e)
 	}
-	if !slices.Contains(h.Tools, handoff.ToolCodex) {
-		return says(fmt.Sprintf(sayNoTool, handoff.ToolCodex))
+	return b.work(h, e)
+}
+
+// work gives work to a machine, or asks for what is missing.
+func (b *brain) work(h Heard, e errand) []Move {
+	if !slices.Contains(h.Tools, e.tool()) {
+		return says(fmt.Sprintf(sayNoTool, e.tool()))
 	}
 	if e.server == "" {
 		e.server = b.lastMachine()
@@ -183,7 +210,7 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
 	}
-	return call(h, handoff.ToolCodex, args, nil)
+	return call(h, e.tool(), args, nil)
 }
 
 // asSentence begins work with a capital letter: it is shown as what the caller wants, and names new
@@ -305,7 +332,7 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 	if e.work == "" {
 		e.work = "Go on where you left off."
 	}
-	return call(h, handoff.ToolCodex, workArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
+	return call(h, e.tool(), workArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 
 // pick returns the sessions whose title and machine have all the words.
@@ -360,6 +387,17 @@ type (
 		Server string `json:"server"`
 		Thread string `json:"thread_id,omitempty"`
 		Prompt string `json:"prompt"`
+	}
+	stopArguments struct {
+		Server string `json:"server,omitempty"`
+	}
+	updatesArguments struct {
+		Level handoff.SpeechLevel `json:"level"`
+	}
+	answerArguments struct {
+		Question string           `json:"question"`
+		Decision handoff.Decision `json:"decision,omitempty"`
+		Text     string           `json:"text,omitempty"`
 	}
 )
 

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func show(moves []Move) string {
 			parts = append(parts, "say "+m.Text)
 		case Call:
 			s := m.Tool + m.Arguments
-			if m.errand != nil {
+			if m.errand != nil && m.errand.wish != wishAnswer {
 				s += fmt.Sprintf(" then %s", map[wish]string{wishRead: "read", wishContinue: "work " + m.errand.work}[m.errand.wish])
 			}
 			parts = append(parts, s)
@@ -34,7 +35,8 @@ func show(moves []Move) string {
 }
 
 func allTools() []string {
-	return []string{handoff.ToolCodex, handoff.ToolListServers, handoff.ToolListSessions, handoff.ToolReadSession}
+	return []string{handoff.ToolCodex, handoff.ToolListServers, handoff.ToolListSessions, handoff.ToolReadSession,
+		handoff.ToolQueueNext, handoff.ToolStopWork, handoff.ToolStatus, handoff.ToolAnswerAgent, handoff.ToolSetUpdates}
 }
 
 const (
@@ -62,7 +64,6 @@ var sentencesKnown = []struct{ said, want string }{
 	{"where did we leave off?", anySessions},
 	{"show me my sessions", anySessions},
 	{"list all sessions", anySessions},
-	{"What is running?", anySessions},
 	{"my recent sessions", anySessions},
 	{"What was I working on on laptop?", `list_sessions{"server":"laptop"}`},
 	{"which sessions are on bigpc", `list_sessions{"server":"bigpc"}`},
@@ -126,12 +127,14 @@ var sentencesKnown = []struct{ said, want string }{
 	{"I had a nice day", "say " + sayAbility},
 	{"stop", "say " + sayQuiet},
 	{"Thank you!", "say " + sayQuiet},
-	{"yes, allow it", "say " + sayApproval},
+	{"yes, allow it", "say " + sayNobody},
+	{"don't", "say " + sayNobody},
+	{"yes, push it", "say " + sayNobody},
 	{"   ", "say " + sayAbility},
 }
 
 func TestBrainUnderstandsSentences(t *testing.T) {
-	for _, c := range sentencesKnown {
+	for _, c := range slices.Concat(sentencesKnown, sentencesOfControl) {
 		b := newBrain()
 		b.machines, b.last = fleetKnown(), "bigpc"
 		if got := show(b.reply(Heard{Nth: 2, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
@@ -163,6 +166,10 @@ func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 		"What was I working on?":                               handoff.ToolListSessions,
 		"Fix it on bigpc":                                      handoff.ToolCodex,
 		"Continue the auth session on bigpc and run the tests": handoff.ToolCodex,
+		"then run the tests on bigpc":                          handoff.ToolQueueNext,
+		"stop the work":                                        handoff.ToolStopWork,
+		"what is running?":                                     handoff.ToolStatus,
+		"tell me less":                                         handoff.ToolSetUpdates,
 	} {
 		got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{said}, Tools: []string{"get_weather"}}))
 		if want := "say " + fmt.Sprintf(sayNoTool, tool); got != want {
@@ -179,7 +186,7 @@ const (
 )
 
 // talks are conversations with a brain: a line that begins with ">" is what it does, one with "=" the
-// output of its last call, anything else a sentence of the caller.
+// output of its last call, one with "!" a system message, anything else a sentence of the caller.
 var talks = map[string][]string{
 	"the sessions of an errand": {
 		"Continue the auth session on bigpc and run the tests", `>list_sessions{"server":"bigpc","query":"auth"} then work run the tests`,
@@ -271,6 +278,8 @@ func talk(t *testing.T, lines []string) {
 		case strings.HasPrefix(line, "="):
 			b.learn(&item{kind: "function_call_output", callID: "c", output: line[1:]})
 			h.Outputs = []Output{{CallID: "c", Tool: last.Tool, Text: line[1:], errand: last.errand}}
+		case strings.HasPrefix(line, "!"):
+			h.Messages = []string{line[1:]}
 		default:
 			h.Texts = []string{line}
 		}
@@ -342,13 +351,19 @@ func TestChipsAreUnderstood(t *testing.T) {
 }
 
 func FuzzUnderstand(f *testing.F) {
-	for _, c := range sentencesKnown {
+	for _, c := range slices.Concat(sentencesKnown, sentencesOfControl) {
 		f.Add(c.said)
 	}
 	f.Fuzz(func(t *testing.T, said string) {
 		in := understand(said, fleetKnown())
 		if in.wish == wishWork && strings.TrimSpace(in.work) == "" {
 			t.Errorf("%q is work without any", said)
+		}
+		if in.next && in.wish != wishWork && in.wish != wishNew && in.wish != wishContinue {
+			t.Errorf("%q queues %d", said, in.wish)
+		}
+		if in.wish == wishStop && in.server == "" && len(strings.Fields(said)) < 2 {
+			t.Errorf("%q stops work", said)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"switchboard/handoff"
 )
 
 // wish is what a sentence asks for.
@@ -14,13 +16,17 @@ const (
 	wishGreeting      // hello
 	wishAbility       // what can you do
 	wishQuiet         // stop, thanks: nothing to do
-	wishApproval      // yes to a question of an agent, which is answered on the page
+	wishApproval      // yes or no to a question that no agent has asked
+	wishAnswer        // answer_agent
 	wishMachines      // list_servers
 	wishSessions      // list_sessions
 	wishRead          // list_sessions, then read_session
 	wishContinue      // list_sessions, then codex in that session
 	wishNew           // codex in a fresh session
-	wishWork          // codex
+	wishWork          // codex, or queue_next
+	wishStop          // stop_work
+	wishStatus        // status
+	wishUpdates       // set_updates
 )
 
 // An intent is a sentence taken apart. Work stays in the caller's own words.
@@ -29,6 +35,8 @@ type intent struct {
 	server string // as the caller said it, or its known name; "" when none was named
 	words  string // of the session's title
 	work   string
+	next   bool                // behind the work that runs
+	level  handoff.SpeechLevel // of set_updates
 }
 
 // Pieces of the patterns. A machine's name is one word, with a project behind a slash at most; longer
@@ -107,6 +115,9 @@ var verbs = strings.Fields("fix run rerun re-run push pull test commit build dep
 func understand(text string, known map[string]string) intent {
 	bare := strings.TrimRight(strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "’", "'"), " .!?…")
 	if in, ok := small(bare); ok {
+		return in
+	}
+	if in, ok := takeControl(bare, known); ok {
 		return in
 	}
 	sentence := plain(text, known)

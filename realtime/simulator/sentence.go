@@ -2,11 +2,19 @@ package simulator
 
 import "strings"
 
-// takeApart takes a sentence that asks for something: questions about sessions and machines first, since
-// they are the narrower patterns, then work.
+// takeApart takes a sentence that asks for something, now or behind what runs.
 func takeApart(s string, known map[string]string) intent {
+	if in, ok := takeQueue(s, known); ok {
+		return in
+	}
+	return takeNow(s, known)
+}
+
+// takeNow takes a sentence that asks for something: questions about work, sessions and machines first,
+// since they are the narrower patterns, then work.
+func takeNow(s string, known map[string]string) intent {
 	for _, take := range []func(string, map[string]string) (intent, bool){
-		takeFresh, takeAddressed, takeRead, takeContinue, takeSessions, takeMachines, takeTrailing,
+		takeControl, takeFresh, takeAddressed, takeRead, takeContinue, takeSessions, takeMachines, takeTrailing,
 	} {
 		if in, ok := take(s, known); ok {
 			return in
@@ -47,6 +55,9 @@ func takeAddressed(s string, known map[string]string) (intent, bool) {
 		if name, rest = m[1], m[3]; !strings.EqualFold(m[2], "to ") {
 			rest = m[2] + m[3]
 		}
+		if in, ok := takeControlOn(canonical(name, known), rest, known); ok {
+			return in, true
+		}
 		return intent{wish: wishWork, server: canonical(name, known), work: rest}, true
 	} else if m := patterns.let.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
 		name, rest = m[1], m[2]
@@ -58,6 +69,9 @@ func takeAddressed(s string, known map[string]string) (intent, bool) {
 	}
 	server := canonical(name, known)
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "please "), "can you ")
+	if in, ok := takeControlOn(server, rest, known); ok {
+		return in, true
+	}
 	for _, take := range []func(string, map[string]string) (intent, bool){takeFresh, takeRead, takeContinue, takeSessions} {
 		if in, ok := take(rest, known); ok && (in.server == "" || in.server == server) {
 			in.server = server

@@ -24,13 +24,18 @@ func spokenNews(h Heard) string {
 // spokenMessage says a system message: the first sentence of its lead and two of what it quotes. A
 // message that says it is not to be spoken is not.
 func spokenMessage(text string) string {
+	if q, ok := readQuestion(text); ok {
+		return q.spoken
+	}
 	lead, quote := handoff.SplitMessage(text)
 	if strings.Contains(strings.ToLower(lead), "say nothing") {
 		return ""
 	}
 	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, 1))
-	return strings.TrimSpace(lead + " " + sentences(handoff.Speakable(inShell(quote), 600), 2))
+	return strings.TrimSpace(lead + " " + spokenQuote(quote))
 }
+
+func spokenQuote(quote string) string { return sentences(handoff.Speakable(inShell(quote), 600), 2) }
 
 // inShell takes the shell off a command that is wrapped in one: nobody wants to hear it.
 func inShell(command string) string {

@@ -1,0 +1,130 @@
+package simulator
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// controls are patterns of sentences about work that was given already, and about the call itself.
+// They are compiled once and never changed.
+var controls = struct {
+	queueFirst, queueLast, queueVerb *regexp.Regexp
+	stopWork, stopName, stopThere    *regexp.Regexp
+	status, less, more, usual        *regexp.Regexp
+}{
+	queueFirst: pattern(`(?:(?:then|after (?:that|this|it)|afterwards|next,|` + reWhenDone + `)\s*[,:]?\s+)+(?:please )?(.+)$`),
+	queueLast:  pattern(`(.+?),? (?:after (?:that|this|it)|afterwards|` + reWhenDone + `)(` + reOn + `)$`),
+	queueVerb:  pattern(`(?:queue|enqueue|line up)(?: up)?(?: next)?\s*[:,]?\s+(.+)$`),
+
+	stopWork: pattern(`(stop|cancel|abort|halt|kill|interrupt)((?: (?:all|of|the|my|this|your|its|running|current))*) ` +
+		`(work|working|jobs?|tasks?|everything|all|both|it|that|this|them|tests?|benchmarks?|build|push|run)` + reOn + `$`),
+	stopName:  pattern(`(?:stop|cancel|abort|halt|interrupt) ` + reName + `$`),
+	stopThere: pattern(`(?:stop|cancel|abort|halt)(?: (?:it|that|this|working))?(?: now)?$`),
+
+	status: pattern(`(?:(?:what(?:'s| is| are)|is|are)(?: (?:the )?[^\s,]+)? (?:still )?(?:running|going on|in progress|happening|done|finished|ready|waiting|working)(?: now| yet| already| right now| at the moment| for me)*` +
+		`|what(?:'s| is| are) (?:they|it|everything|all of them|my machines|the machines)(?: all)? (?:doing|working on|up to)(?: now| right now)?` +
+		`|how far (?:along )?(?:are|is|along|did) .+|how(?:'s| is| are) (?:it|that|they|things|the work|everything)(?: going| coming along| doing)?` +
+		`|(?:what(?:'s| is) the |the |give me (?:a|the) |any )?(?:status|progress|news)(?: update| report)?|anything (?:running|new)|what waits(?: for me)?)$`),
+	less: pattern(`(?:(?:tell|give|say)(?: me)? )?(?:(?:a (?:bit|little) )?(?:less|fewer)(?: (?:updates?|details?|news|often))*|no (?:more )?updates)$` +
+		`|(?:(?:tell|give) me )?(?:only|just)(?: (?:tell|give) me)?(?: about)?(?: the)?(?: final)? (?:results?|outcomes?)$`),
+	more:  pattern(`(?:(?:tell|give|say)(?: me)? )?(?:a (?:bit|little) )?more(?: (?:updates?|details?|news|often))*$|keep me (?:posted|updated|informed)$|tell me everything$`),
+	usual: pattern(`(?:(?:tell|give) me )?(?:the )?(?:usual|normal)(?: updates)$|tell me as (?:usual|before)$`),
+}
+
+// reWhenDone is "when that is done" and what is like it.
+const reWhenDone = `(?:when|once|as soon as) (?:that|it|this|they|the work)(?:'s| is| are) (?:all )?(?:done|finished|ready|over|through)`
+
+// takeControl is a sentence about running work or about how much is told.
+func takeControl(s string, known map[string]string) (intent, bool) {
+	switch {
+	case controls.less.MatchString(s):
+		return intent{wish: wishUpdates, level: handoff.LevelQuiet}, true
+	case controls.more.MatchString(s):
+		return intent{wish: wishUpdates, level: handoff.LevelChatty}, true
+	case controls.usual.MatchString(s):
+		return intent{wish: wishUpdates, level: handoff.LevelMilestones}, true
+	case controls.status.MatchString(s):
+		return intent{wish: wishStatus}, true
+	}
+	return takeStop(s, known)
+}
+
+// takeStop is "stop the work on X". A bare "stop" is none: who says it wants quiet, and so may who says
+// "stop it" of no machine.
+func takeStop(s string, known map[string]string) (intent, bool) {
+	if m := controls.stopName.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
+		return intent{wish: wishStop, server: canonical(m[1], known)}, true
+	}
+	m := controls.stopWork.FindStringSubmatch(s)
+	if m == nil || m[4] != "" && !isMachine(m[4], known) {
+		return intent{}, false
+	}
+	verb, of, what := strings.ToLower(m[1]), strings.ToLower(m[2]), strings.ToLower(m[3])
+	in := intent{wish: wishStop, server: canonical(m[4], known)}
+	switch all := strings.Contains(of, "all") || slices.Contains([]string{"everything", "all", "both", "them"}, what); {
+	case in.server != "":
+	case all:
+		in.server = "all"
+	case verb == "stop" && slices.Contains([]string{"it", "that", "this"}, what):
+		return intent{wish: wishQuiet}, true
+	}
+	return in, true
+}
+
+// takeControlOn is what is said to one machine: "tell X to stop", "on X, then do this".
+func takeControlOn(server, rest string, known map[string]string) (intent, bool) {
+	if controls.stopThere.MatchString(rest) {
+		return intent{wish: wishStop, server: server}, true
+	}
+	in, ok := takeStop(rest, known)
+	if !ok {
+		in, ok = takeQueue(rest, known)
+	}
+	if !ok || in.wish == wishQuiet || in.server != "" && in.server != server {
+		return intent{}, false
+	}
+	in.server = server
+	return in, true
+}
+
+// takeQueue is "then do this" and "after that, do this on X": work behind what runs.
+func takeQueue(s string, known map[string]string) (intent, bool) {
+	rest, named := "", false
+	if m := controls.queueFirst.FindStringSubmatch(s); m != nil {
+		rest = m[1]
+	} else if m := controls.queueVerb.FindStringSubmatch(s); m != nil {
+		rest, named = m[1], true
+	} else if m := controls.queueLast.FindStringSubmatch(s); m != nil && startsWork(m[1]) {
+		rest = m[1] + m[2]
+	}
+	if rest == "" {
+		return intent{}, false
+	}
+	in := takeNow(rest, known)
+	switch in.wish {
+	case wishUnknown:
+		if !named {
+			return intent{}, false
+		}
+		in = intent{wish: wishWork, work: rest}
+		if m := patterns.trailing.FindStringSubmatch(rest); m != nil && strings.EqualFold(m[2], "on") && isMachine(m[3], known) {
+			in.work, in.server = m[1], canonical(m[3], known)
+		}
+	case wishWork, wishNew, wishContinue:
+	default: // "then, which machines do I have": nothing to wait for
+		return in, true
+	}
+	in.next = true
+	return in, true
+}
+
+// tool is the function that takes the work.
+func (in intent) tool() string {
+	if in.next {
+		return handoff.ToolQueueNext
+	}
+	return handoff.ToolCodex
+}

@@ -1,0 +1,242 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// sentencesOfControl are about work that runs, in the same world as sentencesKnown.
+var sentencesOfControl = []struct{ said, want string }{
+	// status
+	{"What is running?", "status{}"},
+	{"what's still running right now", "status{}"},
+	{"how far are they?", "status{}"},
+	{"How far is bigpc?", "status{}"},
+	{"how is it going?", "status{}"},
+	{"What are they doing?", "status{}"},
+	{"what's going on?", "status{}"},
+	{"status", "status{}"},
+	{"give me a status update please", "status{}"},
+	{"is laptop done yet?", "status{}"},
+	{"is it ready?", "status{}"},
+	{"Any news?", "status{}"},
+	{"What waits for me?", "status{}"},
+	{"okay, what is waiting for me?", "status{}"},
+	// stop
+	{"stop the work", "stop_work{}"},
+	{"Stop the work on bigpc", `stop_work{"server":"bigpc"}`},
+	{"please stop the benchmarks on the big pc", `stop_work{"server":"bigpc"}`},
+	{"cancel it", "stop_work{}"},
+	{"stop it on laptop", `stop_work{"server":"laptop"}`},
+	{"stop everything", `stop_work{"server":"all"}`},
+	{"Stop all the work!", `stop_work{"server":"all"}`},
+	{"stop laptop", `stop_work{"server":"laptop"}`},
+	{"tell bigpc to stop", `stop_work{"server":"bigpc"}`},
+	{"On bigpc, stop the tests", `stop_work{"server":"bigpc"}`},
+	{"laptop, stop", `stop_work{"server":"laptop"}`},
+	{"abort the build", "stop_work{}"},
+	// a bare stop is for the voice, and other things may be stopped by an agent
+	{"stop", "say " + sayQuiet},
+	{"Stop it!", "say " + sayQuiet},
+	{"hold on", "say " + sayQuiet},
+	{"okay, wait", "say " + sayQuiet},
+	{"stop talking", "say " + sayQuiet},
+	{"stop the server on bigpc", `codex{"server":"bigpc","prompt":"Stop the server"}`},
+	{"tell bigpc to stop using tabs", `codex{"server":"bigpc","prompt":"Stop using tabs"}`},
+	// queue
+	{"then run the benchmarks", `queue_next{"server":"bigpc","prompt":"Run the benchmarks"}`},
+	{"And then run the tests on laptop.", `queue_next{"server":"laptop","prompt":"Run the tests"}`},
+	{"after that, push it", `queue_next{"server":"bigpc","prompt":"Push it"}`},
+	{"After that, on laptop, write the release notes", `queue_next{"server":"laptop","prompt":"Write the release notes"}`},
+	{"On laptop, after that run the tests", `queue_next{"server":"laptop","prompt":"Run the tests"}`},
+	{"when it's done, push it from bigpc", `queue_next{"server":"bigpc","prompt":"Push it"}`},
+	{"run the benchmarks on laptop when that is done", `queue_next{"server":"laptop","prompt":"Run the benchmarks"}`},
+	{"run the tests after that on laptop", `queue_next{"server":"laptop","prompt":"Run the tests"}`},
+	{"queue the benchmarks on bigpc", `queue_next{"server":"bigpc","prompt":"the benchmarks"}`},
+	{"Queue up: run the tests", `queue_next{"server":"bigpc","prompt":"Run the tests"}`},
+	{"after that, start a new session on laptop and draft a post", `queue_next{"server":"laptop","thread_id":"new","prompt":"Draft a post"}`},
+	{"then continue the auth session on bigpc and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
+	{"then, which machines do I have?", anyMachines},
+	{"then what?", "say " + sayAbility},
+	// how much is told
+	{"tell me less", `set_updates{"level":"quiet"}`},
+	{"Less updates, please", `set_updates{"level":"quiet"}`},
+	{"just the results", `set_updates{"level":"quiet"}`},
+	{"Only tell me the results.", `set_updates{"level":"quiet"}`},
+	{"tell me only the results", `set_updates{"level":"quiet"}`},
+	{"Tell me more", `set_updates{"level":"chatty"}`},
+	{"a bit more detail", `set_updates{"level":"chatty"}`},
+	{"keep me posted", `set_updates{"level":"chatty"}`},
+	{"the usual updates", `set_updates{"level":"milestones"}`},
+	// what goes to a machine that works is plain work: whoever carries it adds it
+	{"Tell bigpc to skip the slow ones", `codex{"server":"bigpc","prompt":"skip the slow ones"}`},
+}
+
+// Questions as the router announces them.
+var (
+	asksPush  = handoff.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.", "/bin/bash -lc 'git push origin main'")
+	asksWords = handoff.Message("laptop has a question. Ask the caller, then give their words with answer_agent, question q2.", "Which version are the notes for? (2.4, 2.5)")
+	asksCopy  = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with answer_agent, question q3; never decide yourself."
+	asksTap   = handoff.Message("bigpc asks for permission to run a command. Please answer on the page: it is too risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
+)
+
+func TestBrainAsksWhatAgentsAsk(t *testing.T) {
+	for message, want := range map[string]string{
+		asksPush:  "bigpc asks for permission to run a command. git push origin main. Yes or no?",
+		asksWords: "laptop has a question. Which version are the notes for? (2.4, 2.5).",
+		asksCopy:  "The session Auth refactor is open in another program on laptop. Shall I make a copy on laptop, to go on there, yes or no?",
+		asksTap:   "bigpc asks for permission to run a command. sudo reboot. Please answer on the page: it is too risky to be allowed by voice.",
+	} {
+		if got := spokenMessage(message); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if q, ok := readQuestion(message); !ok || q.server != map[string]string{"q1": "bigpc", "q2": "laptop", "q3": "laptop", "q4": "bigpc"}[q.label] {
+			t.Errorf("%q: %+v", message, q)
+		}
+	}
+}
+
+// replies are sentences after questions, and what the brain does.
+var replies = []struct {
+	asked []string
+	said  string
+	want  string
+}{
+	{[]string{asksPush}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "Allow it.", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "yes, push it", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "Okay, go ahead on bigpc", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "bigpc, yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "okay", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "no", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "Don’t!", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "okay, wait, don't", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "yes... no, don't push it", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "no, and stop the work", `answer_agent{"question":"q1","decision":"stop"}`},
+	// neither a yes nor a no
+	{[]string{asksPush}, "okay, wait", "say " + sayQuiet},
+	{[]string{asksPush}, "hold on a second", "say " + sayAbility},
+	{[]string{asksPush}, "stop", "say " + sayQuiet},
+	{[]string{asksPush}, "thanks", "say " + sayQuiet},
+	{[]string{asksPush}, "Okay, now run the tests.", `codex{"server":"bigpc","prompt":"Run the tests"}`},
+	{[]string{asksPush}, "stop the work", "stop_work{}"},
+	{[]string{asksPush}, "what is waiting?", "status{}"},
+	{[]string{asksPush}, "do it on laptop", `codex{"server":"laptop","prompt":"Do it"}`},
+	// words
+	{[]string{asksWords}, "2.5", `answer_agent{"question":"q2","text":"2.5"}`},
+	{[]string{asksWords}, "It's version 2.5, please.", `answer_agent{"question":"q2","text":"It's version 2.5, please."}`},
+	{[]string{asksWords}, "no", `answer_agent{"question":"q2","text":"no"}`},
+	{[]string{asksWords}, "laptop: 2.5", `answer_agent{"question":"q2","text":"2.5"}`},
+	{[]string{asksWords}, "use the newer one", `codex{"server":"bigpc","prompt":"Use the newer one"}`}, // bigpc was used last
+	{[]string{asksWords}, "which versions are there?", "say " + sayAbility},
+	{[]string{asksWords}, "hold on", "say " + sayQuiet},
+	{[]string{asksWords}, "Run the tests on bigpc", `codex{"server":"bigpc","prompt":"Run the tests"}`},
+	// more than one
+	{[]string{asksPush, asksWords}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush, asksWords}, "2.5", `answer_agent{"question":"q2","text":"2.5"}`},
+	{[]string{asksPush, asksCopy}, "yes", `answer_agent{"question":"q3","decision":"accept"}`},
+	{[]string{asksPush, asksCopy}, "yes, on bigpc", `answer_agent{"question":"q1","decision":"accept"}`},
+	// no longer
+	{[]string{asksPush, "bigpc is done in the session Auth. Tell the caller now."}, "yes", "say " + sayNobody},
+	{[]string{asksPush, "The work on bigpc in the session Auth was stopped. Tell the caller once."}, "don't", "say " + sayNobody},
+	{[]string{asksPush, "Nobody answered the question of bigpc, so it was declined. Tell the caller once."}, "yes", "say " + sayNobody},
+	{[]string{asksPush, "laptop is done. Tell the caller now."}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+}
+
+func TestBrainPassesAnswersOn(t *testing.T) {
+	for _, c := range replies {
+		b := newBrain()
+		b.machines, b.last = fleetKnown(), "bigpc"
+		b.reply(Heard{Nth: 2, Messages: c.asked, Tools: allTools()})
+		if got := show(b.reply(Heard{Nth: 3, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
+			t.Errorf("%q after %d questions:\n got %s\nwant %s", c.said, len(c.asked), got, c.want)
+		}
+	}
+	b := newBrain()
+	b.reply(Heard{Nth: 2, Messages: []string{asksPush}})
+	if got := show(b.reply(Heard{Nth: 3, Texts: []string{"yes"}})); got != "say "+sayApproval {
+		t.Errorf("without the tool: %s", got)
+	}
+}
+
+// What is said in the same breath in which a question comes was not said to it.
+func TestBrainAnswersOnlyWhatWasAsked(t *testing.T) {
+	b := newBrain()
+	got := show(b.reply(Heard{Nth: 2, Texts: []string{"yes"}, Messages: []string{asksPush}, Tools: allTools()}))
+	if want := "say " + sayNobody + " " + spokenMessage(asksPush); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestBrainTalksOfQuestions(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"nothing was decided: it asks again": {
+			"!" + asksPush, ">say " + spokenMessage(asksPush),
+			"yes", `>answer_agent{"question":"q1","decision":"accept"}`,
+			`={"status":"undecided","server":"bigpc","code":"no_consent","say":"I need a clear yes or no: the answer was not plain."}`,
+			">say I need a clear yes or no: the answer was not plain. " + spokenMessage(asksPush),
+			"yes", `>answer_agent{"question":"q1","decision":"accept"}`,
+			`={"status":"done","server":"bigpc","say":"Okay, bigpc goes ahead."}`, ">say Okay, bigpc goes ahead.",
+			"yes", ">say " + sayNobody,
+		},
+		"it was answered elsewhere": {
+			"!" + asksWords, ">say " + spokenMessage(asksWords),
+			"2.5", `>answer_agent{"question":"q2","text":"2.5"}`,
+			`={"status":"failed","code":"not_pending","say":"That question is no longer open."}`, ">say That question is no longer open.",
+			"2.5", ">say " + sayAbility,
+		},
+		"they asked for time": {
+			"!" + asksPush, ">say " + spokenMessage(asksPush),
+			"okay", `>answer_agent{"question":"q1","decision":"accept"}`,
+			`={"status":"open","server":"bigpc","say":"It waits."}`, ">say It waits.",
+			"no", `>answer_agent{"question":"q1","decision":"decline"}`,
+		},
+		"what was queued is the last work": {
+			"then run the tests on laptop", `>queue_next{"server":"laptop","prompt":"Run the tests"}`,
+			`={"status":"queued","server":"laptop","say":"It comes after the work that is running on laptop."}`, ">say It comes after the work that is running on laptop.",
+			"fix it", `>codex{"server":"laptop","prompt":"Fix it"}`,
+		},
+		"a session for what is queued": {
+			"after that, continue the auth session and fix it", `>list_sessions{"query":"auth"} then work fix it`,
+			"=" + oneAuth, `>queue_next{"server":"bigpc","thread_id":"t1","prompt":"Fix it"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { talk(t, lines) })
+	}
+}
+
+// FuzzReplies says anything after questions. A yes is passed on only when the sentence begins as one and
+// nothing in it denies; a question is answered by its own label, with a decision or words, never both.
+func FuzzReplies(f *testing.F) {
+	for _, c := range replies {
+		f.Add(c.said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		b := newBrain()
+		b.machines, b.last = fleetKnown(), "bigpc"
+		b.reply(Heard{Nth: 2, Messages: []string{asksPush, asksWords}, Tools: allTools()})
+		got := show(b.reply(Heard{Nth: 3, Texts: []string{said}, Tools: allTools()}))
+		if !strings.Contains(got, `answer_agent{"question":"q1","decision":"accept"}`) {
+			return
+		}
+		words := spokenWords(said)
+		if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(yesWords, w) || slices.Contains(okWords, w) }) ||
+			slices.ContainsFunc(words, func(w string) bool { return slices.Contains(noWords, w) || slices.Contains(waitWords, w) }) {
+			t.Errorf("%q became %s", said, got)
+		}
+	})
+}
+
+func TestBrainForgetsOldQuestions(t *testing.T) {
+	b := newBrain()
+	for i := range maxOpen + 5 {
+		b.told(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))
+	}
+	if len(b.open) != maxOpen || b.open[0].label != "q5" {
+		t.Errorf("%d open, the oldest %s", len(b.open), b.open[0].label)
+	}
+}
