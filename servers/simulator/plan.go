@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,13 +31,14 @@ const (
 	intentPush
 	intentNoPush
 	intentNotes
+	intentPublish
 	intentBench
 	intentChanges
 	intentStop
 )
 
 // standIn is what the agent says to everything it does not know.
-const standIn = "I am only a stand-in agent: I can run the tests, fix the failing one, push the branch, write the release notes and run the benchmarks; " +
+const standIn = "I am only a stand-in agent: I can run the tests, fix the failing one, push the branch, write and publish the release notes and run the benchmarks; " +
 	"for real work list your servers in switchboard.yaml, or start Switchboard with --codex."
 
 // wordEvery is how fast messages stream.
@@ -55,6 +57,8 @@ func plan(s scene, prompt string) []Step {
 		return []Step{say("I leave the branch as it is and push nothing.")}
 	case intentNotes:
 		return notesSteps(s)
+	case intentPublish:
+		return publishSteps(s)
 	case intentBench:
 		return benchSteps()
 	case intentChanges:
@@ -85,6 +89,8 @@ func intentOf(prompt string) intent {
 		return intentNoPush
 	case any("push"):
 		return intentPush
+	case any("publish"):
+		return intentPublish
 	case any("changelog") || any("release") && any("note", "notes"):
 		return intentNotes
 	case any("benchmark", "benchmarks", "bench") || any("build", "compile") && any("everything", "all", "long", "whole"):
@@ -212,6 +218,37 @@ func notesSteps(s scene) []Step {
 			"- Search finds words without their accents.\n- Receipts are sent once.\n"}}, For: 900 * time.Millisecond},
 		Effect{FactNotes},
 		say("The notes are in `NOTES-2.4.md`.\n\nThe release notes for version 2.4 are written: four entries, each one line."),
+	}
+}
+
+// publishSteps ask which version the notes are for, in words.
+func publishSteps(s scene) []Step {
+	if isShop(s.dir) {
+		return []Step{say("There is nothing to publish here; the release notes are on laptop.")}
+	}
+	return []Step{
+		Think{"The notes do not say which version they are for, so I ask.", 300 * time.Millisecond},
+		Input{Queries: []Query{{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}}, Answered: published},
+	}
+}
+
+// reVersion is a version as people say it.
+var reVersion = regexp.MustCompile(`\d+(?:\.\d+)*`)
+
+// published goes on with the version that the person gave.
+func published(answers []string) []Step {
+	said := strings.NewReplacer(" point ", ".", " dot ", ".").Replace(strings.Join(answers, " "))
+	version := reVersion.FindString(said)
+	switch {
+	case strings.TrimSpace(said) == "":
+		return []Step{say("I published nothing, because I got no version.")}
+	case version == "":
+		return []Step{say("I found no version number in that answer, so I published nothing.")}
+	}
+	return []Step{
+		Run{Command: "notes publish --version " + version, Lines: lines(400*time.Millisecond, "checked 4 entries", "published version "+version)},
+		Effect{FactPublished},
+		say("`notes publish` went through.\n\nThe release notes are published for version " + version + "."),
 	}
 }
 

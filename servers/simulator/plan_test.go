@@ -17,8 +17,9 @@ func TestIntentOf(t *testing.T) {
 		intentNoPush: {
 			"don't push it", "do not push", "don’t push the branch", "never push",
 		},
-		intentNotes: {"write the release notes", "release notes please", "write the changelog"},
-		intentBench: {"run the benchmarks", "benchmark it", "build everything", "do a long build"},
+		intentNotes:   {"write the release notes", "release notes please", "write the changelog"},
+		intentPublish: {"publish the release notes", "publish it", "please publish the notes"},
+		intentBench:   {"run the benchmarks", "benchmark it", "build everything", "do a long build"},
 		intentChanges: {
 			"what changed", "what changed?", "what did you do", "what have you done so far", "status", "give me a summary", "show me the diff",
 		},
@@ -46,6 +47,8 @@ func outline(steps []Step) string {
 			name = fmt.Sprintf("run(%s)=%d", s.Command, s.Exit)
 		case Ask:
 			name = fmt.Sprintf("ask(%s)[%s|%s]", s.Command, outline(s.Accepted), outline(s.Declined))
+		case Input:
+			name = fmt.Sprintf("input[%s]", outline(s.Answered([]string{"version 2.5, please"})))
 		case Effect:
 			name = fmt.Sprintf("effect%d", s.Fact)
 		}
@@ -89,6 +92,8 @@ func TestPlan(t *testing.T) {
 		{pushed, "push it", "say", "pushed already"},
 		{shop, "don't push", "say", "push nothing"},
 		{scene{dir: notesDir}, "write the release notes", "think say run(git log --oneline v2.3..HEAD)=0 say edit effect4 say", "are written"},
+		{scene{dir: notesDir}, "publish the release notes", "think input[run(notes publish --version 2.5)=0 effect6 say]", ""},
+		{shop, "publish it", "say", "on laptop"},
 		{shop, "run the benchmarks", "think run(go test -run xxx -bench . ./...)=0 effect5 say", "benchmarks are done"},
 		{shop, "what changed", "think say", "Nothing has been changed"},
 		{worked, "what changed", "think say", "I ran the tests, and last I fixed the check."},
@@ -104,8 +109,20 @@ func TestPlan(t *testing.T) {
 		if got := final(steps); !strings.Contains(got, row.says) {
 			t.Errorf("%q ends with %q", row.prompt, got)
 		}
-		if again := plan(row.scene, row.prompt); !reflect.DeepEqual(steps, again) {
+		if again := plan(row.scene, row.prompt); outline(steps) != outline(again) || !strings.Contains(outline(steps), "input") && !reflect.DeepEqual(steps, again) {
 			t.Errorf("%q: two plans differ", row.prompt)
+		}
+	}
+}
+
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"2.5": "published for version 2.5.", "It is version 2 point 4, please.": "published for version 2.4.", "the third": "no version number",
+		"": "I got no version", "3": "published for version 3.", "$(reboot) 2.4; rm": "published for version 2.4.",
+	} {
+		if got := final(published([]string{said})); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", said, got)
 		}
 	}
 }

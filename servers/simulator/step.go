@@ -119,4 +119,5 @@ const (
 	FactPushed                  // the branch was pushed
 	FactNotes                   // the release notes were written
 	FactMeasured                // the benchmarks were run
+	FactPublished               // the release notes were published
 )

@@ -369,6 +369,8 @@ func (m *machine) learn(t *thread, f Fact) {
 		t.pushed, did = false, "wrote the release notes for version 2.4"
 	case FactMeasured:
 		did = "ran the benchmarks"
+	case FactPublished:
+		did = "published the release notes"
 	}
 	t.done = append(slices.DeleteFunc(slices.Clone(t.done), func(have string) bool { return have == did }), did)
 }
