@@ -197,7 +197,7 @@ func (s *suite) words() {
 	id := s.start(a, PromptInput)
 	updates := s.followUntil(a, id, func(u handoff.Update) bool { _, ok := u.(handoff.Question); return ok })
 	q, ok := updates[len(updates)-1].(handoff.Question)
-	if !ok || q.Kind != handoff.QuestionInput || q.Turn != id {
+	if !ok || q.Kind != handoff.QuestionInput || !q.Words || q.Turn != id {
 		s.Fatalf("question: %#v", updates[len(updates)-1])
 	}
 	s.coded("no words", replier.Reply(s.Context(), q.ID, ""), handoff.CodeMalformed)

@@ -38,6 +38,8 @@ func frames(steps []Step) []frame {
 			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askInput(u, s) }})
 		case Permit:
 			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askPermit(u, s) }})
+		case Elicit:
+			all = append(all, frame{do: func(m *machine, u *turn) bool { return m.askElicit(u, s) }})
 		case Pause:
 			all = append(all, at(s.For, func(*machine, *turn) {}))
 		case Effect:

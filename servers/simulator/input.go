@@ -77,3 +77,27 @@ func (m *machine) askPermit(u *turn, s Permit) bool {
 	m.put(a)
 	return true
 }
+
+// askElicit asks for the call of a tool. It reports true: the turn waits.
+func (m *machine) askElicit(u *turn, s Elicit) bool {
+	a := m.newAsk(u)
+	a.method, a.params = "mcpServer/elicitation/request", map[string]any{
+		"threadId": u.thread.id, "turnId": u.id, "serverName": "lab", "mode": "form", "message": fmt.Sprintf("Allow the lab MCP server to run tool %q?", s.Tool),
+		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
+		"_meta": map[string]any{
+			"codex_approval_kind": "mcp_tool_call", "persist": []string{"session", "always"}, "tool_name": s.Tool,
+			"tool_annotations": map[string]any{"readOnlyHint": false, "destructiveHint": true}, "tool_description": "d", "tool_params": map[string]any{}, "tool_params_display": []any{},
+		},
+	}
+	a.heard = func(p packet) []Step {
+		var result struct{ Action string }
+		_ = json.Unmarshal(p.Result, &result) // nothing readable is no
+		if result.Action != "accept" {
+			return s.Refused
+		}
+		return s.Granted
+	}
+	m.setStatus(u.thread, statusActive, "waitingOnApproval")
+	m.put(a)
+	return true
+}

@@ -191,6 +191,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	for name, step := range map[string]Step{
 		"item/tool/requestUserInput": Input{Queries: []Query{{Text: "Which?", Options: []string{"a"}}, {Text: "Why?", Secret: true}},
 			Answered: func(a []string) []Step { return []Step{Say{Text: "<" + strings.Join(a, "|") + ">"}} }},
+		"mcpServer/elicitation/request":    Elicit{Tool: "danger", Granted: []Step{Say{Text: "granted"}}, Refused: []Step{Say{Text: "<|>"}}},
 		"item/permissions/requestApproval": Permit{Reason: "to save", Network: true, Write: []string{"/tmp"}, Granted: []Step{Say{Text: "granted"}}, Refused: []Step{Say{Text: "<|>"}}},
 	} {
 		for _, answer := range []string{`{}`, `{"answers":7,"permissions":[]}`, `{"permissions":{"network":{"enabled":true}}}`} {

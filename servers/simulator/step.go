@@ -3,7 +3,7 @@ package simulator
 import "time"
 
 // A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Edit], [Ask], [Input],
-// [Permit], [Pause], [Effect], [Drop], [Fail] or [Hang].
+// [Permit], [Elicit], [Pause], [Effect], [Drop], [Fail] or [Hang].
 type Step interface{ step() }
 
 // Think is a reasoning item: its text comes at once and it lasts For.
@@ -80,6 +80,13 @@ type Permit struct {
 	Refused []Step
 }
 
+// Elicit asks on behalf of a tool whether it may be called, and waits for the answer.
+type Elicit struct {
+	Tool    string
+	Granted []Step
+	Refused []Step
+}
+
 // Pause does nothing.
 type Pause struct{ For time.Duration }
 
@@ -102,6 +109,7 @@ func (Edit) step()   {}
 func (Ask) step()    {}
 func (Input) step()  {}
 func (Permit) step() {}
+func (Elicit) step() {}
 func (Pause) step()  {}
 func (Effect) step() {}
 func (Drop) step()   {}
