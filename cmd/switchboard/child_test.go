@@ -70,30 +70,22 @@ type child struct {
 	done chan struct{} // closed when it has ended
 }
 
-// start starts the process and returns when the page is there. The test's end kills it. On a busy machine
-// the lease of one that was killed can outlast the wait for it; then it is started again, as a supervisor
-// would.
+// start starts the process and returns when the page is there. The test's end kills it.
 func (s *site) start() *child {
 	s.t.Helper()
-	for try := 1; ; try++ {
-		c := s.launch()
-		began := false
-		until(s.t, "Switchboard to start", func() bool {
-			lines := strings.Split(strings.TrimSpace(c.out.String()), "\n")
-			link, _, _ := strings.Cut(lines[len(lines)-1], "#")
-			c.base = strings.TrimSuffix(link, "/")
-			began = len(lines) >= 2
-			return began || c.ended()
-		})
-		if began {
-			return c
-		}
-		why := c.logs.tail(2000)
-		if try == 3 || !strings.Contains(why, "in use by another Switchboard") {
-			s.t.Fatalf("Switchboard did not start: %s", why)
-		}
-		s.t.Logf("start %d: %s", try, strings.TrimSpace(why))
+	c := s.launch()
+	began := false
+	until(s.t, "Switchboard to start", func() bool {
+		lines := strings.Split(strings.TrimSpace(c.out.String()), "\n")
+		link, _, _ := strings.Cut(lines[len(lines)-1], "#")
+		c.base = strings.TrimSuffix(link, "/")
+		began = len(lines) >= 2
+		return began || c.ended()
+	})
+	if !began {
+		s.t.Fatalf("Switchboard did not start: %s", c.logs.tail(2000))
 	}
+	return c
 }
 
 func (s *site) launch() *child {
