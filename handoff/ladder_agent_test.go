@@ -318,6 +318,18 @@ func (a queueingAgent) Queue(_ context.Context, turn Turn) error {
 	return nil
 }
 
+func (a queueingAgent) Unqueue(_ context.Context, id string) error {
+	w := a.world
+	w.record("agent", a.name(), "unqueue "+id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue[a.target.Thread] != id {
+		return Fault(CodeNotPending, a.target.Server, "")
+	}
+	delete(w.queue, a.target.Thread)
+	return nil
+}
+
 func (a queueingAgent) Await(ctx context.Context, id string) (TurnID, error) {
 	w := a.world
 	w.record("agent", a.name(), "await "+id)

@@ -114,6 +114,7 @@ const (
 	ActStart                       // give the thread the turn, one try
 	ActQueue                       // put the words into the server's queue, one try
 	ActAwaitQueued                 // wait until they have become a turn
+	ActUnqueue                     // take the words out of the queue again
 	ActSettle                      // find out what became of the start
 	ActFollow                      // watch the turn
 	ActRejoin                      // attach again until it succeeds or patience ends
@@ -133,7 +134,7 @@ const (
 )
 
 var actionNames = [actionCount]string{
-	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "settle", "follow", "rejoin", "remember", "forget",
+	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "unqueue", "settle", "follow", "rejoin", "remember", "forget",
 	"interrupt", "write outcome", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
 	"keep outcome", "yield outcome",
 }

@@ -191,7 +191,10 @@ func (s State) queued(f Fact) (State, []Action) {
 	case FactInLine:
 		s.Phase = PhaseQueued
 		next, acts := s.waits()
-		return next, append(acts, ActAwaitQueued)
+		if acts = append(acts, ActAwaitQueued); s.Stopping {
+			acts = append(acts, ActUnqueue)
+		}
+		return next, acts
 	case FactStartRefused:
 		return s.end(OutcomeFailed)
 	case FactAdopted:
@@ -307,9 +310,12 @@ func (s State) ending(f Fact) (State, []Action) {
 // only an acknowledged turn that can be reached can be stopped.
 func (s State) stop() (State, []Action) {
 	switch s.Phase {
-	case PhaseStarting, PhaseSteering, PhaseQueueing, PhaseQueued, PhaseSettling, PhaseRejoining:
+	case PhaseStarting, PhaseSteering, PhaseQueueing, PhaseSettling, PhaseRejoining:
 		s.Stopping = true
 		return s, nil
+	case PhaseQueued:
+		s.Stopping = true // should they have begun this moment, they are interrupted
+		return s, []Action{ActUnqueue}
 	case PhaseRunning:
 		if s.Merged {
 			return s, nil

@@ -274,6 +274,8 @@ func (w *work) do(a Action) {
 		w.background(ioTimeout, w.queue())
 	case ActAwaitQueued:
 		w.background(0, w.awaitQueued())
+	case ActUnqueue:
+		w.background(ioTimeout, w.unqueue())
 	case ActSettle:
 		w.unfollow()
 		w.background(0, w.settle())

@@ -3,6 +3,8 @@ package handoff
 import (
 	"context"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // join waits for the lane that other work of ours holds: until it is free, or until the holder, if it
@@ -153,6 +155,30 @@ func (w *work) queue() func(context.Context) func() {
 	}
 }
 
+// outOfLine: the words left the queue without a turn: the caller wanted it, or it was somebody else.
+func (w *work) outOfLine(err error) {
+	if w.state.Stopping {
+		w.step(FactOutOfLine)
+		return
+	}
+	w.fail(FactOutOfLine, Fault(CodeNotPending, w.target.Server, err.Error()))
+}
+
+// unqueue takes the words out of the server's queue. Whether that came in time is told by who awaits them.
+func (w *work) unqueue() func(context.Context) func() {
+	unqueuer, ok := w.attached.Agent.(Unqueuer)
+	id := w.id
+	return func(ctx context.Context) func() {
+		if !ok {
+			return nil
+		}
+		if err := unqueuer.Unqueue(ctx, id); err != nil {
+			w.log.Info("not taken out of the queue", zap.String("code", string(AsError(err).Code)), zap.Error(err))
+		}
+		return nil
+	}
+}
+
 // awaitQueued waits until the queued words have become a turn, over as many connections as it takes.
 func (w *work) awaitQueued() func(context.Context) func() {
 	at, target, id := w.attached, w.target, w.id
@@ -177,7 +203,7 @@ func (w *work) awaitQueued() func(context.Context) func() {
 			case ctx.Err() != nil:
 				return nil
 			case AsError(err).Code == CodeNotPending:
-				return func() { w.fail(FactOutOfLine, Fault(CodeNotPending, target.Server, err.Error())) }
+				return func() { w.outOfLine(err) }
 			case final(err), time.Since(lost) > w.r.patience:
 				return func() { w.fail(FactUnsettled, Fault(CodeUnknownStart, target.Server, err.Error())) }
 			case !w.r.pause(ctx, try):
