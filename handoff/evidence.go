@@ -116,8 +116,12 @@ func (e *Evidence) Said(s Said) {
 			q.given = ""
 			continue
 		}
-		q.heardAt = s.At
 		q.asked++
+		if !q.words && s.Text != "" && !q.about.NamedIn(s.Text) { // something else was asked, whatever it was
+			q.given = ""
+			continue
+		}
+		q.heardAt = s.At
 	}
 }
 

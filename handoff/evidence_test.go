@@ -54,8 +54,8 @@ func (l *timeline) play(line string) string {
 		l.e.Open(o)
 	case "ask": // the announcement goes out; its utterance is named after the question and the time
 		l.e.Announced(l.asks[f[2]].Question.ID, f[2], at)
-	case "said":
-		l.e.Said(Said{ID: f[2], At: at})
+	case "said": // with what the voice said, if it tells
+		l.e.Said(Said{ID: f[2], At: at, Text: strings.Join(f[3:], " ")})
 	case "cut":
 		l.e.Said(Said{ID: f[2], At: at, Cut: true})
 	case "spoke":
@@ -156,6 +156,9 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"a yes half a minute old", askedOnce + "5 heard yes\n36 claim install accept", "ask again (the answer is too old)"},
 	{"a no half a minute old", askedOnce + "5 heard no\n36 claim install accept", "decline decline by voice"},
 	{"an old no weighs against a new yes", askedOnce + "5 heard no\n60 heard yes\n61 claim install accept", "ask again (I heard both a yes and a no)"},
+	{"the voice named the machine", "0 open install\n1 ask install\n4 said install Big P C would like to do something, yes or no?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
+	{"the voice named the act", "0 open install\n1 ask install\n4 said install May it install the packages?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
+	{"the voice asked something else", "0 open install\n1 ask install\n4 said install Do you like pizza?\n5 heard yes\n10 claim install accept @6\n11 ask install\n12 said install Shall I go on?\n13 heard yes\n18 claim install accept @14", "ask again (the question had not been heard to its end); needs a tap (I have asked twice)"},
 	{"the other is only shown", askedOnce + "4 open push\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 }
 

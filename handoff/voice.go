@@ -39,9 +39,10 @@ type Quiet struct{ On bool }
 // Said confirms that the response which carried the utterance was given to the caller, fully or until
 // they interrupted it, or for a silent one that the voice model has it.
 type Said struct {
-	ID  string
-	At  time.Time // when its sound had been heard to the end (or to the cut)
-	Cut bool      // the caller or the client interrupted it
+	ID   string
+	At   time.Time // when its sound had been heard to the end (or to the cut)
+	Cut  bool      // the caller or the client interrupted it
+	Text string    // what that response said, as the voice model tells; "" where it does not
 }
 
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.

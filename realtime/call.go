@@ -48,6 +48,7 @@ type Call struct {
 	sent       map[string]sent      // our and adopted event ids that may still fail
 	requests   map[string]*request  // by call id
 	utterances map[string]*utterance
+	said       []saidWords     // what the last responses said, oldest first
 	pending    []handoff.Event // for the router, oldest first
 	alarms     [timerKinds + 1]alarm
 	ended      bool

@@ -137,6 +137,7 @@ func (c *Call) finished(r gjson.Result) {
 		return
 	}
 	c.hints.end(id)
+	c.keepWords(id, r)
 	output := id == c.mask.current && c.voiced
 	wrote := id == c.mask.current && c.wrote
 	for _, raw := range r.Get("output").Array() {
