@@ -98,7 +98,8 @@ type Unqueuer interface {
 }
 
 // A Replier can answer a question of kind [QuestionInput] in words. Several questions in one are answered
-// by as many lines. [CodeMalformed] means that the words do not fit, or that the answer must not be said.
+// by as many lines. [CodeMalformed] means that the words do not fit. Whoever calls it sees to it that what
+// asks for a secret ([Ask]) gets words that were typed, never such that were said.
 type Replier interface {
 	Reply(ctx context.Context, id QuestionID, words string) error
 }

@@ -47,7 +47,7 @@ func parseAnswer(raw string) (answerArguments, error) {
 // opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
 func (s *serving) opened(q askedQ) {
 	s.evidence.Open(OpenQuestion{
-		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level, Words: q.shown.Words,
+		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level, Words: q.shown.Words && q.byVoice(),
 		About: AskedAbout(q.question, s.machines(q.shown), questionLead(q)),
 	})
 	s.pace(questionEvent{id: q.shown.ID, work: q.shown.Handoff, text: questionMessage(q)})

@@ -1,6 +1,9 @@
 package handoff
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // questionLead says what is asked, by which machine, and how it can be answered. It is how we ask, so a
 // reply that repeats it is an echo.
@@ -27,6 +30,11 @@ func questionLead(q askedQ) string {
 // byVoice tells whether a question can be answered in the call.
 func (q askedQ) byVoice() bool { return q.tapReason() == "" }
 
+// mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.
+func (q askedQ) mayBeSaid() bool {
+	return q.byVoice() && (q.shown.Words || slices.Contains(q.shown.Decisions, DecisionAccept))
+}
+
 // onlyThere tells whether a question can only be answered where the agent runs.
 func (q askedQ) onlyThere() bool {
 	return q.shown.Kind == QuestionOther || q.shown.Kind == QuestionInput && !q.shown.Words
@@ -35,6 +43,8 @@ func (q askedQ) onlyThere() bool {
 // tapReason says why a question can only be answered on the page, or "".
 func (q askedQ) tapReason() string {
 	switch {
+	case q.question.secret():
+		return whySecret
 	case q.shown.Words:
 		return ""
 	case q.onlyThere():
@@ -51,6 +61,8 @@ func questionMessage(q askedQ) string {
 	switch {
 	case q.onlyThere():
 		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the caller so now.", q.shown.Server)
+	case q.shown.Words && !q.byVoice():
+		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, give that with answer_agent, question %s.", whySecret, q.shown.Label)
 	case !q.byVoice():
 		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.tapReason(), q.shown.Server, q.shown.Label)
 	case q.shown.Kind == QuestionCopy:

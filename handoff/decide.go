@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -49,12 +50,16 @@ func (r *Router) Decide(ctx context.Context, c Caller, id QuestionID, d Decision
 	return r.tap(ctx, c, id, decided{decision: d})
 }
 
-// Reply answers a question in words that were written on the page, else like [Router.Decide].
+// maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
+const maxWritten = 4 << 10
+
+// Reply answers a question in words that were written on the page, else like [Router.Decide]. Of words that
+// may be a secret the audit keeps nothing.
 func (r *Router) Reply(ctx context.Context, c Caller, id QuestionID, words string) error {
-	if words == "" {
+	if strings.TrimSpace(words) == "" {
 		return Fault(CodeMalformed, "there are no words", "")
 	}
-	if len(words) > maxWordSize {
+	if len(words) > maxWritten {
 		return Fault(CodeTooLarge, "the text", "")
 	}
 	return r.tap(ctx, c, id, decided{decision: DecisionWords, words: words})

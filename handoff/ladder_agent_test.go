@@ -180,7 +180,11 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		return yield(TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
 	case "asks":
 		w.record("agent", a.name(), "asks: "+text)
-		return a.wait(ctx, turn, Question{ID: QuestionID(item), Kind: QuestionInput, Words: true, Turn: turn.id, Text: text, Asked: time.Now()}, yield)
+		what, secret := strings.CutPrefix(text, "secret ")
+		return a.wait(ctx, turn, Question{
+			ID: QuestionID(item), Kind: QuestionInput, Words: true, Turn: turn.id, Text: what, Asks: []Ask{{Text: what, Secret: secret}},
+			Decisions: []Decision{DecisionDecline}, Asked: time.Now(),
+		}, yield)
 	case "ask":
 		return a.ask(ctx, turn, QuestionID(item), text, yield)
 	case "asklost":

@@ -209,6 +209,9 @@ func (p *player) onPage(verb, rest string) {
 		p.world.record("page", "stop", fmt.Sprint(r.Stop(ctx, ladderCaller, rest)))
 	case "page":
 		for _, rec := range slices.Backward(r.Handoffs(ladderCaller)) {
+			if rec.Waits != "" {
+				p.world.record("page", rec.ID+" waits", string(rec.State)+" after "+rec.Waits)
+			}
 			for _, it := range rec.Items {
 				p.world.record("page", rec.ID+" shows", fmt.Sprintf("%s %q %s", it.Kind, it.Text, it.State))
 			}

@@ -35,6 +35,7 @@ type Record struct {
 	Title     string       `json:"title,omitempty"`
 	Why       string       `json:"why,omitempty"` // named, continued or new
 	Prompt    string       `json:"prompt"`
+	Waits     string       `json:"waits,omitempty"` // not begun: what it comes after, ours or theirs
 	State     Status       `json:"state"`
 	Outcome   Outcome      `json:"outcome,omitempty"`
 	Text      string       `json:"text,omitempty"`   // the agent's whole answer
@@ -78,6 +79,8 @@ type RecordQuestion struct {
 	Changes   []string     `json:"changes,omitempty"`
 	Decisions []Decision   `json:"decisions"`
 	Words     bool         `json:"words,omitempty"`  // it is answered in words
+	Asks      []Ask        `json:"asks,omitempty"`   // what is asked, one by one; as many lines answer it
+	Voice     bool         `json:"voice"`            // a yes, or the words, may also be said in a call
 	Beyond    string       `json:"beyond,omitempty"` // what a yes would allow beyond this one act
 	Asked     time.Time    `json:"asked"`
 }

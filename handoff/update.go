@@ -1,6 +1,9 @@
 package handoff
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An Update is something a turn reports: [Started], [ItemStarted], [Delta], [ItemDone], [ItemDropped],
 // [Question], [QuestionClosed] or [TurnEnded].
@@ -79,8 +82,21 @@ type Question struct {
 	Changes   []string // paths that an edit touches
 	Decisions []Decision
 	Words     bool   // it is answered in words, by a [Replier]
+	Asks      []Ask  // what is asked, one by one, where words answer it
 	Beyond    string // what a yes would allow beyond this one act, in words; it is then never given by voice
 	Asked     time.Time
+}
+
+// An Ask is one of the things that a question asks in words.
+type Ask struct {
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"` // answers that are offered; others may be given
+	Secret  bool     `json:"secret,omitempty"`  // the answer is typed on the page, never said
+}
+
+// secret tells whether an answer to the question must not be said aloud.
+func (q Question) secret() bool {
+	return slices.ContainsFunc(q.Asks, func(a Ask) bool { return a.Secret })
 }
 
 // QuestionKind is what an agent asks for.

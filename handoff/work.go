@@ -303,6 +303,7 @@ func (w *work) do(a Action) {
 func (w *work) speak(a Action) {
 	switch a {
 	case ActAnswerEarly:
+		w.showWaits()
 		u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke}
 		if w.waits == waitsYes { // the question follows at once, and is what shall be heard
 			u.Floor = FloorNone
@@ -312,6 +313,7 @@ func (w *work) speak(a Action) {
 	case ActAnswerOutcome:
 		w.answerOutcome()
 	case ActTellWaiting:
+		w.showWaits()
 		w.call.say(Utterance{ID: w.id + "-b", Text: waitingMessage(w.rec, w.waits), Floor: FloorAsk})
 	case ActTellMerged:
 		w.call.say(Utterance{ID: w.id + "-j", Text: mergedMessage(w.rec), Floor: FloorAsk})
@@ -329,6 +331,13 @@ func (w *work) speak(a Action) {
 	}
 }
 
+// showWaits lets the page tell what the work comes after.
+func (w *work) showWaits() {
+	if after := map[waitKind]string{waitsOurs: "ours", waitsTheirs: "theirs"}[w.waits]; after != w.rec.Waits {
+		w.rec = w.book.change(w.id, func(r *Record) { r.Waits = after })
+	}
+}
+
 // answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
 func (w *work) answerOutcome() {
 	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk, Tells: []string{w.id}}
@@ -340,7 +349,12 @@ func (w *work) answerOutcome() {
 
 // advance moves the record forward.
 func (w *work) advance(s Status) {
-	w.rec = w.book.change(w.id, func(r *Record) { r.State = s })
+	w.rec = w.book.change(w.id, func(r *Record) {
+		r.State = s
+		if s != StatusDispatching {
+			r.Waits = ""
+		}
+	})
 }
 
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the

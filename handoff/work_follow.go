@@ -152,8 +152,9 @@ func (w *work) askCaller(a askedQ, controls Controls) {
 	a.shown = RecordQuestion{
 		ID: q.ID, Handoff: w.id, Server: w.rec.Server, Title: w.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
 		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions,
-		Words: q.Words && a.replies, Beyond: q.Beyond, Asked: q.Asked,
+		Words: q.Words && a.replies, Asks: q.Asks, Beyond: q.Beyond, Asked: q.Asked,
 	}
+	a.shown.Voice = a.mayBeSaid()
 	asked := w.book.ask(a, controls)
 	if !w.call.post(func(s *serving) { s.opened(asked) }) {
 		w.r.notifyQuestion(w.caller, w.book, asked.shown.ID)

@@ -93,8 +93,12 @@ func (w *world) Decide(_ context.Context, c handoff.Caller, id handoff.QuestionI
 
 func (w *world) Reply(_ context.Context, c handoff.Caller, id handoff.QuestionID, words string) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.note("reply", c.String(), string(id), words)
+	err, answer := w.note("reply", c.String(), string(id), words), w.onDecide
+	w.mu.Unlock()
+	if answer != nil {
+		return answer()
+	}
+	return err
 }
 
 func (w *world) Stickies(_ context.Context, c handoff.Caller) ([]handoff.RecordSticky, error) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
 )
 
 // contrast lists texts whose contrast to what is behind them is below 4.5 (3 for large ones).
@@ -50,6 +52,8 @@ func (p *tab) talk(events string) {
 func TestPageLooks(t *testing.T) {
 	w := newWorld()
 	scene(w)
+	w.questions = append(w.questions, inWords("q2", handoff.Ask{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}),
+		inWords("q3", handoff.Ask{Text: "The password of the staging server?", Secret: true}))
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	browser := startChromium(t, true)
 	for _, size := range []struct {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -136,26 +135,6 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	if strings.Join(got, ";") != strings.Join(want, ";") {
 		t.Errorf("decided %q, want %q", got, want)
 	}
-}
-
-// TestPageAnswersInWords: a question that takes words has a field for them, and offers no other yes.
-func TestPageAnswersInWords(t *testing.T) {
-	w := newWorld()
-	scene(w)
-	w.questions[0].Kind, w.questions[0].Command, w.questions[0].Text = handoff.QuestionInput, "", "Which branch?"
-	w.questions[0].Words, w.questions[0].Decisions = true, []handoff.Decision{handoff.DecisionDecline, handoff.DecisionStop}
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
-	p.until(`document.querySelector(".question:not(.settling) .question-words")`)
-	eval[bool](p, `(document.querySelector(".question-words").focus(), true)`)
-	p.press("m", "a", "i", "n")
-	p.click("Answer")
-	p.until(`!document.querySelector(".question")`)
-	if log := w.log(); !slices.Contains(log, "reply owner "+string(w.questions[0].ID)+" main") {
-		t.Errorf("asked %q", log)
-	}
-	p.quiet()
 }
 
 func TestPageHidesNothingInACommand(t *testing.T) {

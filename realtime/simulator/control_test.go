@@ -90,9 +90,13 @@ func TestBrainAsksWhatAgentsAsk(t *testing.T) {
 		asksWords: "laptop has a question. Which version are the notes for? (2.4, 2.5).",
 		asksCopy:  "The session Auth refactor is open in another program on laptop. Shall I make a copy on laptop, to go on there, yes or no?",
 		asksTap:   "bigpc asks for permission to run a command. sudo reboot. Please answer on the page: it is too risky to be allowed by voice.",
+		"bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the page. Tell the caller so now.": "bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the page.",
 	} {
 		if got := spokenMessage(message); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if strings.Contains(message, "machine bigpc itself") {
+			continue
 		}
 		if q, ok := readQuestion(message); !ok || q.server != map[string]string{"q1": "bigpc", "q2": "laptop", "q3": "laptop", "q4": "bigpc"}[q.label] {
 			t.Errorf("%q: %+v", message, q)

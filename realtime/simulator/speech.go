@@ -31,7 +31,11 @@ func spokenMessage(text string) string {
 	if strings.Contains(strings.ToLower(lead), "say nothing") {
 		return ""
 	}
-	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, 1))
+	n := 1
+	if strings.Contains(lead, "can only be answered on the machine") { // what follows tells where
+		n = 2
+	}
+	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, n))
 	return strings.TrimSpace(lead + " " + spokenQuote(quote))
 }
 

@@ -88,7 +88,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		q.Kind, q.Text, q.Decisions = handoff.QuestionPermissions, permissionsText(p.Permissions), all
 	case askInput:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionInput, p.inputText(), refuseOnly
-		q.Words = len(p.Questions) > 0 && !slices.ContainsFunc(p.Questions, func(q inputQuestion) bool { return q.IsSecret })
+		q.Words, q.Asks = len(p.Questions) > 0, p.asks()
 	case askElicitation:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionElicitation, p.Message, refuseOnly
 		if p.Meta.Tool != "" { // shown, and part of what a yes is bound to

@@ -258,7 +258,7 @@ func TestWhatAQuestionSays(t *testing.T) {
 		"more rights":            {askCommand, `,"command":"ls","additionalPermissions":{"fileSystem":{"write":["/"]}}`, handoff.QuestionCommand, false, `more rights: {"fileSystem":{"write":["/"]}}`, "ls"},
 		"a root for the session": {askFileChange, `,"grantRoot":"/src"`, handoff.QuestionFileChange, false, "changes below /src until the session ends", ""},
 		"words":                  {askInput, `,"questions":[` + fmt.Sprintf(one, false) + `]`, handoff.QuestionInput, true, "", ""},
-		"a secret":               {askInput, `,"questions":[` + fmt.Sprintf(one, true) + `]`, handoff.QuestionInput, false, "", ""},
+		"a secret":               {askInput, `,"questions":[` + fmt.Sprintf(one, true) + `]`, handoff.QuestionInput, true, "", ""},
 		"no question":            {askInput, `,"questions":[]`, handoff.QuestionInput, false, "", ""},
 		"a tool": {askElicitation, `,"serverName":"lab","mode":"form","message":"Allow it?","requestedSchema":{"properties":{}},"_meta":{"tool_name":"danger","tool_params":{"path":"/"}}`,
 			handoff.QuestionElicitation, false, "", `lab danger {"path":"/"}`},

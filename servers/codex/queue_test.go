@@ -361,7 +361,7 @@ func TestReply(t *testing.T) {
 		"two":                {second, "prod\nbecause", `{"answers":{"q1":{"answers":["prod"]},"q2":{"answers":["because"]}}}`, ""},
 		"one is missing":     {second, "prod", "", handoff.CodeMalformed},
 		"nothing":            {"", "", "", handoff.CodeMalformed},
-		"a secret is a tap":  {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb", "", handoff.CodeMalformed},
+		"a secret":           {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb", `{"answers":{"q1":{"answers":["a"]},"q2":{"answers":["b"]}}}`, ""},
 		"what is no command": {"command", "yes", "", handoff.CodeMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,19 @@ type inputQuestion struct {
 	} `json:"options"`
 }
 
+// asks are the questions one by one.
+func (p *askParams) asks() []handoff.Ask {
+	var all []handoff.Ask
+	for _, q := range p.Questions {
+		ask := handoff.Ask{Text: q.Question, Secret: q.IsSecret}
+		for _, o := range q.Options {
+			ask.Options = append(ask.Options, o.Label)
+		}
+		all = append(all, ask)
+	}
+	return all
+}
+
 // inputAnswer is the answer to one of them.
 type inputAnswer struct {
 	Answers []string `json:"answers"`
@@ -56,9 +69,6 @@ func (q *openQuestion) words(text string) (any, error) {
 	}
 	answers := map[string]inputAnswer{}
 	for i, asked := range q.asked.Questions {
-		if asked.IsSecret {
-			return nil, handoff.Fault(handoff.CodeMalformed, "a secret is given on that machine alone", "")
-		}
 		line := strings.TrimSpace(lines[i])
 		for _, o := range asked.Options {
 			if strings.EqualFold(o.Label, line) {

@@ -1,7 +1,8 @@
 // Approvals: what an agent waits for, with exactly what it would do.
 
 import { h, setAttr, setText, show } from "./dom.js";
-import { decisionWords, questionWords, visible } from "./words.js";
+import { answerForm } from "./view-answer.js";
+import { decisionWords, questionWords, visible, voiceWords } from "./words.js";
 
 // A card that appears under a finger must not be pressed by it.
 const settle = 400;
@@ -18,20 +19,21 @@ export function questionCard(q, hue, decide) {
       class: `button ${look[d]}`, type: "button", data: { decision: d }, text: decisionWords[d],
       on: { click: () => { if (!el.classList.contains("settling")) decide(q.id, d); } },
     }));
-  const words = q.words ? wordsForm(q, (text) => decide(q.id, "words", text)) : null;
+  const answer = q.words ? answerForm(q, (text) => { if (!el.classList.contains("settling")) decide(q.id, "words", text); }) : null;
+  const how = h("p", { class: "question-voice", text: voiceWords(q) });
   const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
     q.title ? h("p", { class: "question-session" }, "In the session ", h("strong", { text: q.title })) : null,
-    q.text ? h("p", { class: "question-text", text: q.text }) : null,
+    q.text && !q.words ? h("p", { class: "question-text", text: q.text }) : null,
     q.command ? h("pre", { class: "mono question-command", "aria-label": "Command", tabindex: "0", text: visible(q.command) }) : null,
     q.command?.split("\n").length > 8 ? h("p", { class: "question-session", text: `${q.command.split("\n").length} lines; scroll to read all of them.` }) : null,
     q.changes?.length ? h("ul", { class: "paths mono", "aria-label": "Files" }, ...q.changes.map((c) => h("li", { text: visible(c) }))) : null,
     q.cwd || q.reason ? h("dl", { class: "facts" }, ...fact("In", q.cwd && visible(q.cwd), "mono"), ...fact("It says", q.reason)) : null,
     q.beyond ? h("p", { class: "question-text", text: `A yes would also allow: ${visible(q.beyond)}.` }) : null,
-    words,
-    order.length
-      ? h("div", { class: "question-buttons" }, ...buttons)
-      : h("p", { class: "question-text", text: "It can only be answered on the machine itself." }),
+    answer?.el,
+    q.words ? how : null,
+    order.length ? h("div", { class: "question-buttons" }, ...buttons) : null,
+    q.words ? null : how,
     sending);
   setTimeout(() => el.classList.remove("settling"), settle);
   return {
@@ -42,19 +44,11 @@ export function questionCard(q, hue, decide) {
         setAttr(b, "aria-disabled", decision ? "true" : null);
         b.classList.toggle("chosen", b.dataset.decision === decision);
       }
+      answer?.sending(Boolean(decision));
       setText(sending, decision ? "Sending your answer…" : "");
       show(sending, Boolean(decision));
     },
   };
-}
-
-// The form for an answer in words: a line for each thing that is asked.
-function wordsForm(q, send) {
-  const field = h("textarea", { class: "question-words", rows: String(Math.min(q.text.split("\n").length, 6)), "aria-label": "Your answer", required: "" });
-  return h("form", {
-    class: "question-answer",
-    on: { submit: (event) => { event.preventDefault(); if (field.value.trim()) send(field.value.trim()); } },
-  }, field, h("button", { class: "button primary", type: "submit", text: "Answer" }));
 }
 
 const fact = (name, value, cls = "") => (value ? [h("dt", { text: name }), h("dd", { class: cls, text: value })] : []);

@@ -3,7 +3,7 @@
 import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, newestFirst, openQuestions, running } from "./state-work.js";
 import { questionCard } from "./view-question.js";
-import { ago, took, whyWords, workWords } from "./words.js";
+import { ago, placeWords, took, workWords } from "./words.js";
 
 /** Wires the work. `acts`: stop(id), stopAll(), decide(id, decision); hue(server) gives a machine's colour. */
 export function workView(acts, hue) {
@@ -17,7 +17,9 @@ export function workView(acts, hue) {
     const all = newestFirst(state.work);
     const open = openQuestions(state.work);
     const busy = running(state.work);
+    const answering = questions.contains(document.activeElement);
     keyed(questions, open, (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
+    if (answering && !questions.contains(document.activeElement)) byId("work-title").focus(); // the card is gone, the keyboard stays here
     const asked = new Set(open.map((q) => q.handoff));
     keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], voice: state.voice })),
       (v) => v.record.id, (v) => card(v, hue, acts));
@@ -79,7 +81,7 @@ function fillCard(part, r, words, stopping) {
   setAttr(part.state, "data-tone", words.tone);
   const began = Date.parse(r.created_at);
   const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `began ${ago(began, Date.now())}`;
-  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && whyWords(r.why), times].filter(Boolean).join(" · "));
+  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && placeWords(r), times].filter(Boolean).join(" · "));
   const good = r.outcome === "result";
   const answer = ended(r) ? r.text || (good && r.spoken) || "" : "";
   paragraphs(part.answer, answer);

@@ -65,12 +65,13 @@ export function workWords(record, waiting, stopping) {
   if (!ended(record)) {
     if (stopping) return { text: "Stopping…", tone: "wait" };
     if (waiting) return { text: "Waits for you", tone: "ask" };
+    if (record.waits) return { text: "Waits its turn", tone: "wait" };
     if (record.state === "accepted") return { text: "Getting ready", tone: "wait" };
     if (record.state === "dispatching") return { text: "Handing over", tone: "wait" };
     return { text: "Working", tone: "busy" };
   }
   switch (record.outcome) {
-    case "result": return { text: "Done", tone: "good" };
+    case "result": return { text: record.why === "added" ? "Added" : "Done", tone: "good" };
     case "failed": return { text: "Failed", tone: "bad" };
     case "interrupted": return { text: "Stopped", tone: "flat" };
     case "cancelled": return { text: "Not started", tone: "flat" };
@@ -78,9 +79,21 @@ export function workWords(record, waiting, stopping) {
   }
 }
 
-/** Why work went to its session. */
-export function whyWords(why) {
-  return { __proto__: null, named: "the session you named", continued: "continued", new: "new session", replaced: "new session, because the last one is gone" }[why] ?? "";
+const why = {
+  __proto__: null, named: "the session you named", continued: "continued", new: "new session", replaced: "new session, because the last one is gone",
+  copy: "a copy of the session you named", added: "given to the work that was running there", merged: "done together with somebody else's work there",
+};
+const waits = { __proto__: null, ours: "comes after your other work there", theirs: "comes after somebody else's work there" };
+
+/** Why work went to its session, or what it comes after. */
+export const placeWords = (record) => (ended(record) ? "" : waits[record.waits]) || why[record.why] || "";
+
+/** How a question can be answered but by the buttons and fields of its card. */
+export function voiceWords(q) {
+  if (q.voice) return q.words ? "…or say it in a call." : "…or say yes or no in a call.";
+  if (q.words) return "Type it here only; a secret is never said aloud.";
+  if ((q.decisions ?? []).includes("accept")) return "Tap only: a yes by voice does not count for this.";
+  return q.decisions?.length ? "It can be allowed on the machine itself only." : "It can be answered on the machine itself only.";
 }
 
 /** A machine's health, and what it does. */

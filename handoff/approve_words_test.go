@@ -1,0 +1,31 @@
+package handoff
+
+import "testing"
+
+// TestWhatMayBeSaid holds what the page tells of answering in the call.
+func TestWhatMayBeSaid(t *testing.T) {
+	both := []Decision{DecisionAccept, DecisionDecline}
+	for name, c := range map[string]struct {
+		q       Question
+		level   string
+		replies bool
+		want    bool
+	}{
+		"an ordinary command":        {q: Question{Kind: QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: both}, want: true},
+		"above the machine's level":  {q: Question{Kind: QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: both}, level: "low"},
+		"a risky command":            {q: Question{Kind: QuestionCommand, Command: "sudo reboot", Cwd: "/src", Decisions: both}},
+		"more than the one act":      {q: Question{Kind: QuestionCommand, Command: "ls", Cwd: "/src", Beyond: "the network", Decisions: both}},
+		"nothing to say yes to":      {q: Question{Kind: QuestionCommand, Command: "ls", Cwd: "/src", Decisions: both[1:]}},
+		"words":                      {q: Question{Kind: QuestionInput, Words: true, Asks: []Ask{{Text: "Which?"}}, Decisions: both[1:]}, level: "none", replies: true, want: true},
+		"words that nobody takes":    {q: Question{Kind: QuestionInput, Words: true, Asks: []Ask{{Text: "Which?"}}, Decisions: both[1:]}},
+		"a secret among other words": {q: Question{Kind: QuestionInput, Words: true, Asks: []Ask{{Text: "Who?"}, {Text: "Password?", Secret: true}}, Decisions: both[1:]}, replies: true},
+		"a copy":                     {q: Question{Kind: QuestionCopy, Decisions: both}, want: true},
+		"only where the agent runs":  {q: Question{Kind: QuestionOther}},
+	} {
+		a := askedQ{question: c.q, workspace: "/src", level: c.level, replies: c.replies}
+		a.shown = RecordQuestion{Server: "bigpc", Kind: c.q.Kind, Decisions: c.q.Decisions, Words: c.q.Words && c.replies}
+		if got := a.mayBeSaid(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

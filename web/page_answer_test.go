@@ -1,0 +1,143 @@
+package web
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// inWords is a question that is answered in words.
+func inWords(id handoff.QuestionID, asks ...handoff.Ask) handoff.RecordQuestion {
+	q := handoff.RecordQuestion{
+		ID: id, Label: string(id), Handoff: "h1", Server: "bigpc", Title: "auth refactor", Kind: handoff.QuestionInput, Words: true, Asks: asks, Voice: true,
+		Decisions: []handoff.Decision{handoff.DecisionDecline, handoff.DecisionStop}, Asked: time.Now(),
+	}
+	for _, a := range asks {
+		q.Text += a.Text + " (" + strings.Join(a.Options, ", ") + ")\n"
+		q.Voice = q.Voice && !a.Secret
+	}
+	return q
+}
+
+// replies are the answers in words that reached the world.
+func (w *world) replies() (out []string) {
+	for _, line := range w.log() {
+		if rest, ok := strings.CutPrefix(line, "reply owner "); ok {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+// TestPageAnswersInWords answers with the keyboard alone: one thing in words, and one that is offered.
+func TestPageAnswersInWords(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions = []handoff.RecordQuestion{inWords("q5", handoff.Ask{Text: "Which branch?", Options: []string{"main", "release/2.4"}})}
+	answer := make(chan error)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	p.click("Look")
+	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
+	for _, want := range []string{"group: bigpc asks you something", "textbox: Which branch?", "group: Answers it offers", "button: main", "button: release/2.4", "button: Send", "button: Decline"} {
+		if lines := p.tree(); !slices.Contains(lines, want) {
+			t.Errorf("the tree has no %q: %q", want, lines)
+		}
+	}
+	p.shows("…or say it in a call.")
+	if text := eval[string](p, `document.querySelector(".question").innerText`); strings.Count(text, "Which branch?") != 1 {
+		t.Errorf("it is asked twice: %q", text)
+	}
+	eval[bool](p, `(document.querySelector(".answer-field").focus(), true)`)
+	p.press("\r") // nothing is nothing
+	w.change(func(w *world) { w.onDecide = func() error { return <-answer } })
+	p.press("d", "e", "v", "\r", "\r")
+	p.shows("Sending your answer…")
+	answer <- handoff.Fault(handoff.CodeOverloaded, "bigpc", "")
+	p.shows("bigpc has too much to do right now.")
+	p.until(`!document.querySelector(".question [aria-disabled]")`)
+	if left := eval[string](p, `document.querySelector(".answer-field").value`); strings.TrimSpace(left) != "dev" { // the driver types a line end after the key that sends
+		t.Errorf("what was typed is %q", left)
+	}
+	p.tabTo("release/2.4")
+	p.press("\r")
+	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
+	p.shows("That question is no longer open.")
+	p.until(`!document.querySelector(".question") && document.activeElement.id === "work-title"`)
+	if got := w.replies(); !slices.Equal(got, []string{"q5 dev", "q5 release/2.4"}) {
+		t.Errorf("replies: %q", got)
+	}
+}
+
+// TestPageAnswersSeveral answers several things at once, a secret among them, which is hidden on the screen.
+func TestPageAnswersSeveral(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions = []handoff.RecordQuestion{inWords("q6", handoff.Ask{Text: "Which host?", Options: []string{"staging"}}, handoff.Ask{Text: "Its password?", Secret: true})}
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
+	p.shows("Type it here only; a secret is never said aloud.")
+	p.tabTo("staging")
+	p.press("\r", "\r") // it fills the field; the secret is missing
+	p.until(`document.activeElement.type === "password" && document.querySelector(".answer-field").value === "staging"`)
+	p.press("h", "u", "n", "\r")
+	p.until(`!document.querySelector(".question")`)
+	if got := w.replies(); !slices.Equal(got, []string{"q6 staging\nhun"}) {
+		t.Errorf("replies: %q", got)
+	}
+	p.quiet()
+}
+
+// TestPageTellsHowToAnswer: by tap only, or also by voice.
+func TestPageTellsHowToAnswer(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	risky, plain, other := w.questions[0], w.questions[0], w.questions[0]
+	plain.ID, plain.Voice = "q7", true
+	other.ID, other.Kind, other.Decisions = "q8", handoff.QuestionOther, nil
+	w.questions = []handoff.RecordQuestion{risky, plain, other}
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelectorAll(".question").length === 3`)
+	got := eval[[]string](p, `[...document.querySelectorAll(".question-voice")].map((e) => e.textContent)`)
+	want := []string{"Tap only: a yes by voice does not count for this.", "…or say yes or no in a call.", "It can be answered on the machine itself only."}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestPageTellsWhereWorkWent: what waits its turn, was added to running work, or was done with others.
+func TestPageTellsWhereWorkWent(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.records = nil
+	for i, c := range []handoff.Record{
+		{State: handoff.StatusAccepted, Waits: "ours"}, {State: handoff.StatusDispatching, Waits: "theirs", Why: "continued"},
+		{State: handoff.StatusDelivered, Outcome: handoff.OutcomeResult, Why: "added"}, {State: handoff.StatusStarted, Why: "merged"}, {State: handoff.StatusStarted, Why: "copy"},
+	} {
+		c.ID, c.Server, c.ThreadID, c.Prompt, c.CreatedAt = string(rune('a'+i)), "bigpc", "t", "go on", time.Now().Add(-time.Duration(i)*time.Minute)
+		if c.Outcome != "" {
+			c.EndedAt = new(c.CreatedAt)
+		}
+		w.records = append(w.records, c)
+	}
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelectorAll(".card").length === 5`)
+	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)
+	want := []string{
+		"Waits its turn: comes after your other work there", "Waits its turn: comes after somebody else's work there", "Added: given to the work that was running there",
+		"Working: done together with somebody else's work there", "Working: a copy of the session you named",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
