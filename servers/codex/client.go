@@ -21,11 +21,24 @@ const (
 	detachTimeout    = 2 * time.Second  // thread/unsubscribe
 )
 
-// An overloaded server refuses at once. Everything but turn/start and thread/queue/add is then asked again.
+// An overloaded server refuses at once, as does one that is just unloading the thread. Everything but
+// turn/start and thread/queue/add is then asked again.
 const (
 	overloadTries = 5
+	closingTries  = 7                     // three seconds
 	overloadDelay = 50 * time.Millisecond // doubled each time, half of it random
 )
+
+// askedAgain is how often a request is sent at most that was refused with err.
+func askedAgain(err error) int {
+	switch {
+	case refusedAs(err, refusedOverloaded):
+		return overloadTries
+	case refusedAs(err, refusedClosing):
+		return closingTries
+	}
+	return 1
+}
 
 var (
 	errTimeout    = errors.New("timed out")
@@ -197,7 +210,7 @@ func (c client) answer(ctx context.Context, id json.RawMessage, result any) erro
 	return c.peer.tell(ctx, answer{ID: id, Result: result})
 }
 
-// ask sends a request that may be repeated when the server is overloaded, and decodes the result.
+// ask sends a request that may be repeated when the server cannot take it now, and decodes the result.
 func (c client) ask(ctx context.Context, method string, params any, timeout time.Duration, result any, land func(json.RawMessage)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
@@ -207,7 +220,7 @@ func (c client) ask(ctx context.Context, method string, params any, timeout time
 		if err == nil && result != nil && json.Unmarshal(raw, result) != nil {
 			return &unansweredError{errUnreadable}
 		}
-		if err == nil || try == overloadTries || !refusedAs(err, refusedOverloaded) {
+		if err == nil || try >= askedAgain(err) {
 			return err
 		}
 		select {

@@ -23,6 +23,7 @@ const (
 	refusedOverloaded         // too many requests; try again later
 	refusedTooLarge           // the input is too long
 	refusedUnknown            // the server has no such method, or not for us
+	refusedClosing            // the thread is just leaving the server's memory; it can be resumed after that
 )
 
 // codeOverloaded is the only error code of the server that means something by itself.
@@ -50,6 +51,7 @@ var refusals = []struct {
 	{"no active turn", refusedNoTurn},
 	{"expected active turn id", refusedNoTurn},
 	{"server overloaded", refusedOverloaded},
+	{"is closing; retry", refusedClosing},
 }
 
 // classify reads an error response.
@@ -97,6 +99,7 @@ var codes = map[refusal]handoff.Code{
 	refusedOverloaded: handoff.CodeOverloaded,
 	refusedTooLarge:   handoff.CodeTooLarge,
 	refusedUnknown:    handoff.CodeUnsupported,
+	refusedClosing:    handoff.CodeOverloaded,
 }
 
 // unnamedSession stands where a spoken sentence names a session that we only know by its id.

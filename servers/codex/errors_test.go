@@ -59,6 +59,7 @@ func TestClassifyMore(t *testing.T) {
 		{rpcError{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, refusedGone},
 		{rpcError{Code: -32600, Message: "Thread Not Found: 01a"}, refusedUnloaded},
 		{rpcError{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"}, refusedOther},
+		{rpcError{Code: -32600, Message: "thread 01a is closing; retry thread/resume after the thread is closed"}, refusedClosing},
 		{rpcError{}, refusedOther},
 	} {
 		if got := classify(&c.e); got != c.want {

@@ -143,6 +143,30 @@ func TestOverloadedReadsAreRepeated(t *testing.T) {
 	})
 }
 
+// TestClosingThreadIsResumedAgain: a thread that is just leaving the server's memory is no session that is
+// gone, and no refusal.
+func TestClosingThreadIsResumedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		for try := 1; try < closingTries; try++ {
+			f.refuse(f.expect("thread/resume"), -32600, "thread "+thread1+" is closing; retry thread/resume")
+			sleep(2 * time.Second)
+		}
+		f.reply(f.expect("thread/resume"), fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1))
+		a.get(t)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		for range closingTries {
+			f.refuse(f.expect("thread/resume"), -32600, "thread "+thread1+" is closing; retry thread/resume")
+			sleep(2 * time.Second)
+		}
+		a.wantCode(t, handoff.CodeOverloaded)
+	})
+}
+
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
