@@ -145,6 +145,7 @@ func (w *work) run(ctx context.Context) {
 	}
 	endIO()
 	w.io.Wait()
+	w.r.lanes.leave(append(w.claims, w.awaited), w.id) // again: what waited for its turn may have looked once more meanwhile
 	w.dropGuess()
 	w.detach(0)
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),

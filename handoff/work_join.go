@@ -33,6 +33,7 @@ func (w *work) join() func(context.Context) func() {
 			select {
 			case <-v.changed:
 			case <-ctx.Done():
+				w.r.lanes.leave([]string{key}, w.id)
 				return nil
 			}
 		}
