@@ -197,7 +197,7 @@ func (c *client) result(id int, result string) {
 // start makes a thread and returns its id.
 func (c *client) start() string {
 	c.t.Helper()
-	m := c.call("thread/start", `{"cwd":"~/src/shop"}`)
+	m := c.call("thread/start", `{"cwd":"/home/me/src/shop"}`)
 	c.until("thread/started")
 	return field[string](c.t, m.Result, "thread", "id")
 }

@@ -10,8 +10,8 @@ import (
 
 // Names of the built-in world.
 const (
-	shopDir  = "~/src/shop"
-	notesDir = "~/src/notes"
+	shopDir  = "/home/me/src/shop"
+	notesDir = "/home/me/src/notes"
 )
 
 // Config of a [World].
@@ -118,7 +118,7 @@ type seedTurn struct {
 // seeds are the threads of the built-in world, oldest first. Set once.
 var seeds = []seed{
 	{
-		machine: "laptop", id: "01990000-0000-7000-8000-000000000001", title: "Invoice PDF spike", dir: "~/src/invoices", branch: "pdf-spike", old: 4 * 24 * time.Hour,
+		machine: "laptop", id: "01990000-0000-7000-8000-000000000001", title: "Invoice PDF spike", dir: "/home/me/src/invoices", branch: "pdf-spike", old: 4 * 24 * time.Hour,
 		done: []string{"tried two ways to make invoices as PDF"},
 		turns: []seedTurn{{"try whether we can make the invoices as PDF without a browser", "go run ./spike", "wrote invoice-1001.pdf (38 KB)\n",
 			"It works without a browser: one invoice takes 41 milliseconds and 38 kilobytes.\n\nInvoices can be made as PDF without a browser."}},
