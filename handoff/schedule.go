@@ -93,6 +93,7 @@ type schedule struct {
 	flights   []*flight   // given, not confirmed, oldest first
 	unheard   []string    // works whose outcome had to make room: nobody confirmed it
 	quiet     bool        // both sides; a call begins quiet
+	invited   bool        // only the client asks: what we say waits for that, so nothing speakable is said
 	since     time.Time   // quiet began
 	epoch     int         // the caller's utterances so far
 	sentence  time.Time   // when their last one was known to be over; zero while they speak
@@ -188,6 +189,7 @@ func (s *schedule) step(now time.Time, e scheduleEvent) []scheduleEffect {
 		}
 		s.sentence = now
 	case Quiet:
+		s.invited = e.Invited
 		s.setQuiet(e.On)
 	case Said:
 		s.said(e)

@@ -82,7 +82,7 @@ func (s *schedule) say(f *flight) {
 	f.at, f.cut = s.now, false
 }
 
-// said settles what an utterance carried. Of an outcome that was cut, anything heard is enough: the
+// said settles what an utterance carried. Of one outcome that was cut, anything heard is enough: the
 // caller knows that there is one and asks for the rest.
 func (s *schedule) said(e Said) {
 	i := slices.IndexFunc(s.flights, func(f *flight) bool { return slices.Contains(f.ids, e.ID) })
@@ -94,7 +94,8 @@ func (s *schedule) said(e Said) {
 	if e.Cut {
 		s.counts.cut++
 	}
-	if f.class == classFinal && e.Cut && e.At.IsZero() {
+	several := len(f.works) > 1 && f.text != "" && len(f.ids) < maxTellings // of which some were perhaps not come to
+	if f.class == classFinal && e.Cut && (e.At.IsZero() || several) {
 		f.cut = true
 		return
 	}
@@ -128,7 +129,7 @@ func (s *schedule) expire() {
 		return true
 	})
 	for _, f := range s.flights {
-		if s.quiet && f.again(s.now) {
+		if s.quiet && !s.invited && f.again(s.now) {
 			s.counts.lost++
 			f.text = againMessage(f.text)
 			s.say(f)
@@ -163,7 +164,7 @@ func (s *schedule) askQuestions() {
 		case q.times == 0 && (s.quiet || s.now.Sub(q.opened) >= urgentHold):
 		case q.times == 1 && s.quiet && s.now.Sub(q.at) >= s.askAgain:
 			q.text = askAgainMessage(q.text)
-		case q.times == maxTellings && !q.told && s.now.Sub(q.at) >= s.askAgain:
+		case q.times > 0 && !q.told && s.now.Sub(q.at) >= s.tellAfter(q):
 			q.told = true
 			s.emit(scheduleEffect{act: doNotify, class: classUrgent, question: q.id})
 			continue
@@ -175,6 +176,12 @@ func (s *schedule) askQuestions() {
 		s.counts.questions++
 		s.say(&flight{class: classUrgent, question: q.id, text: q.text})
 	}
+}
+
+// tellAfter is how long after a question was last asked it is told outside of the call: also where there
+// was no quiet to ask it again in.
+func (s *schedule) tellAfter(q *askedQuestion) time.Duration {
+	return time.Duration(maxTellings-q.times+1) * s.askAgain
 }
 
 // openQuestion finds a question that waits for the caller.
@@ -205,7 +212,7 @@ func (s *schedule) tellFinals() {
 
 // fill breaks the silence of a lookup whose request came without a word.
 func (s *schedule) fill() {
-	if !s.quiet || s.level == LevelQuiet {
+	if !s.quiet || s.invited || s.level == LevelQuiet {
 		return
 	}
 	var slow *lookup
@@ -296,7 +303,7 @@ func (s *schedule) beatDue(w *pacedWork, within time.Duration) bool {
 // free returns when something speakable may be said if nothing happens before. False: not before
 // something happens.
 func (s *schedule) free() (time.Time, bool) {
-	if !s.quiet || s.level == LevelQuiet || s.lost >= maxLost || s.open() {
+	if !s.quiet || s.invited || s.level == LevelQuiet || s.lost >= maxLost || s.open() {
 		return time.Time{}, false
 	}
 	at := latest(s.since.Add(settle), s.spoke.Add(speakableGap))
@@ -375,6 +382,7 @@ func (s *schedule) arm() {
 			consider(q.opened.Add(urgentHold))
 		} else if !q.told {
 			consider(q.at.Add(s.askAgain))
+			consider(q.at.Add(s.tellAfter(q)))
 		}
 	}
 	if len(s.finals) > 0 {
@@ -388,7 +396,7 @@ func (s *schedule) arm() {
 			consider(f.at.Add(flightWait))
 		}
 	}
-	if s.quiet && s.level != LevelQuiet {
+	if s.quiet && !s.invited && s.level != LevelQuiet {
 		for _, l := range s.lookups {
 			consider(l.due)
 		}

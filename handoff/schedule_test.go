@@ -17,7 +17,7 @@ import (
 // wants follows each line, indented; it is the golden part. Between the lines time passes: the wakes that
 // the schedule asked for come by themselves and are golden too. Events:
 //
-//	level LEVEL | spoke | heard | typed | quiet on|off | said ID|last [cut|unheard] | hangup
+//	level LEVEL | spoke | heard | typed | quiet on|off|invited | said ID|last [cut|unheard] | hangup
 //	began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
 //	question QID WORK TEXT | closed QID | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
 
@@ -156,7 +156,7 @@ func parseScheduleEvent(line string, now time.Time) (scheduleEvent, error) {
 	case "heard", "typed":
 		return Heard{Text: "words", Typed: word[0] == "typed", Began: now}, nil
 	case "quiet":
-		return Quiet{On: word[1] == "on"}, nil
+		return Quiet{On: word[1] != "off", Invited: word[1] == "invited"}, nil
 	case "said":
 		said := Said{ID: word[1], At: now, Cut: word[2] != ""}
 		if word[2] == "unheard" {

@@ -114,7 +114,7 @@ func (w *speechWorld) check(x scheduleEffect) {
 		w.settled(x)
 	case doNotify:
 		q := w.questions[x.question]
-		if q.closed || q.told || q.times != maxTellings || w.now.Sub(q.last) < askAgain {
+		if q.closed || q.told || q.times == 0 || w.now.Sub(q.last) < askAgain*time.Duration(1+maxTellings-q.times) {
 			w.fail("question %s told elsewhere out of place", x.question)
 		}
 		q.told = true
@@ -247,7 +247,7 @@ func (w *speechWorld) alive() {
 		}
 	}
 	for id, q := range w.questions {
-		if q.times == maxTellings && !q.told && !q.closed && !w.hungUp && w.now.Sub(q.last) >= askAgain {
+		if q.times > 0 && !q.told && !q.closed && !w.hungUp && w.now.Sub(q.last) >= maxTellings*askAgain {
 			w.fail("question %s is told nowhere", id)
 		}
 	}

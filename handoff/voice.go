@@ -34,13 +34,16 @@ type Heard struct {
 
 // Quiet says whether both sides are quiet: neither does the caller speak nor is the model's voice heard
 // or about to be. It comes at each change.
-type Quiet struct{ On bool }
+type Quiet struct {
+	On      bool
+	Invited bool // no turns are detected, so the client asks for each response: what we say rides on the next one
+}
 
 // Said confirms that the response which carried the utterance was given to the caller, fully or until
 // they interrupted it, or for a silent one that the voice model has it.
 type Said struct {
 	ID   string
-	At   time.Time // when its sound had been heard to the end (or to the cut)
+	At   time.Time // when its sound had been heard to the end (or to the cut); zero: it may be that nothing was
 	Cut  bool      // the caller or the client interrupted it
 	Text string    // what that response said, as the voice model tells; "" where it does not
 }
