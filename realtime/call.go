@@ -41,6 +41,9 @@ type Call struct {
 	ears       ears
 	speeches   speeches
 	hints      hints
+	muted      map[string]bool      // responses that we cancelled: nothing of them is to be heard
+	appended   time.Time            // the newest sound of the caller
+	stirred    time.Time            // the newest event of a response
 	sounding   bool                 // as the floor was told
 	voiced     bool                 // the running response reached the caller
 	wrote      bool                 // it did so in writing
@@ -90,7 +93,7 @@ func newCall(caller handoff.Caller, id string, client, model leg, log *zap.Logge
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
-		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{},
+		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{},
 	}
 }
 
@@ -293,6 +296,25 @@ func (c *Call) ring(now time.Time) {
 			c.overhear(now, c.ears.drain(now))
 			continue
 		}
-		c.tell(elapsed{floorTimer(i), a.gen})
+		timer := floorTimer(i)
+		if again := c.sign(timer).Add(floorDelay[timer]); again.After(now) {
+			c.alarms[i].at = again
+			continue
+		}
+		if timer == timerRun {
+			c.overhear(now, c.ears.abandon(now, c.floor.active))
+		}
+		c.tell(elapsed{timer, a.gen})
 	}
+}
+
+// sign returns when what a timer watches last gave a sign of life.
+func (c *Call) sign(t floorTimer) time.Time {
+	switch {
+	case t == timerSpeech && c.floor.speaking:
+		return c.appended
+	case t == timerRun && c.floor.active != "":
+		return c.stirred
+	}
+	return time.Time{}
 }

@@ -245,10 +245,10 @@ func TestQuiet(t *testing.T) {
 		{"push to talk", func(s *stage) {
 			s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
 			s.fromModel(speechStarted("u1"))
-			s.wantStory("spoke@0")
+			s.wantStory("invited; spoke@0")
 			s.fromModel(began("r1", ""), audio("r1", time.Second), done("r1", "", "completed"))
 			s.wait(time.Second)
-		}, "loud; quiet"},
+		}, "loud; invited"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, func(s *stage) {
@@ -292,7 +292,7 @@ func TestSpokeAndHeard(t *testing.T) {
 		s.wait(time.Second)
 		s.fromClient(commit, commit) // the third has no sound
 		s.fromModel(confirmed("u4"), transcribed("u4", "four"), confirmed("u5"), transcribed("u5", "five"))
-		s.wantStory("quiet; spoke@2000; spoke@3000; heard four@2000; heard five@3000")
+		s.wantStory("invited; spoke@2000; spoke@3000; heard four@2000; heard five@3000")
 
 		s.fromClient(appended)
 		s.wait(time.Second)

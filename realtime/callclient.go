@@ -19,8 +19,9 @@ func (c *Call) fromClient(event []byte) {
 	kind := peekType(event)
 	switch kind {
 	case typeAppend:
+		c.appended = time.Now()
 		if c.mask.session.manual && c.speeches.appended.IsZero() {
-			c.speeches.appended = time.Now()
+			c.speeches.appended = c.appended
 		}
 		c.toModel(event)
 		return

@@ -13,7 +13,13 @@ import (
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
 func (c *Call) fromModel(event []byte) {
 	kind := peekType(event)
+	if strings.HasPrefix(kind, typeResponse) {
+		c.stirred = time.Now()
+	}
 	if kind == typeAudioDelta {
+		if len(c.muted) > 0 && c.muted[string(peekField(event, "response_id"))] {
+			return
+		}
 		c.toClient(event)
 		c.hearAudio(event)
 		return
@@ -80,6 +86,9 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		}
 	case typeCommitted:
 		c.speeches.commit(gjson.GetBytes(event, "item_id").String())
+		if c.floor.speaking { // the client committed in the middle of it: no stop will come
+			c.tell(speech{false})
+		}
 	case typeSpeechStarted:
 		c.callerSpeaks(event)
 	case typeSpeechStopped:
@@ -138,16 +147,22 @@ func (c *Call) finished(r gjson.Result) {
 	}
 	c.hints.end(id)
 	c.keepWords(id, r)
-	output := id == c.mask.current && c.voiced
+	delete(c.muted, id)
+	output, acted := id == c.mask.current && c.voiced, false
 	wrote := id == c.mask.current && c.wrote
 	for _, raw := range r.Get("output").Array() {
 		it := readItem(raw)
-		output, wrote = output || it.content, wrote || it.written
+		output, wrote, acted = output || it.content, wrote || it.written, acted || it.kind != itemMessage
 		// Servers that give items no status mean the response's.
 		c.requested(it, id, it.status == statusCompleted || (it.status == "" && status == statusCompleted))
 	}
 	c.settled(tag)
-	if status == statusCancelled {
+	switch {
+	case status == "": // so do servers that give none
+		status = statusCompleted
+	case status == statusCompleted && !output && !acted:
+		status = statusIncomplete // there is nothing in it
+	case status == statusCancelled, status == statusIncomplete:
 		output = wrote // what was to be spoken is heard or not, the ears know
 	}
 	c.tell(ended{id, tag, status, output})

@@ -14,6 +14,7 @@ const itemPrefix = "sb_"
 // An utterance is what the router said, until it is confirmed.
 type utterance struct {
 	handoff.Utterance
+	waits    bool      // the model gets it with the ask for it: a response before that must not tell it
 	acked    bool      // the model has the item
 	settled  bool      // no response is needed (any more)
 	told     bool      // confirmed
@@ -55,7 +56,9 @@ func (c *Call) say(u handoff.Utterance) {
 	}
 	said := &utterance{Utterance: u, settled: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
 	c.utterances[u.ID] = said
-	c.sendItem(said, itemPrefix+u.ID)
+	if said.waits = u.CallID == "" && !said.settled; !said.waits {
+		c.sendItem(said, itemPrefix+u.ID)
+	}
 	c.tell(uttered{u.ID, u.CallID, u.Floor})
 }
 
@@ -68,6 +71,16 @@ func (c *Call) sendItem(u *utterance, itemID string) {
 		return
 	}
 	c.toModel(messageEvent(id, itemID, u.Text))
+}
+
+// deliver gives the model what it is about to be asked for.
+func (c *Call) deliver(utterances []string) {
+	for _, id := range utterances {
+		if u := c.utterances[id]; u.waits {
+			u.waits = false
+			c.sendItem(u, itemPrefix+u.ID)
+		}
+	}
 }
 
 // acknowledged notes that the model has an item of ours.
@@ -101,6 +114,7 @@ func (c *Call) itemRefused(id string) {
 	if u.CallID != "" && !u.reworded {
 		u.reworded = true
 		c.sendItem(u, itemPrefix+u.ID+"m")
+		c.tell(missed{id})
 		return
 	}
 	u.told = true
@@ -113,16 +127,21 @@ func (c *Call) tell(e floorEvent) {
 	for _, x := range c.floor.step(e) {
 		switch x.kind {
 		case effectAsk:
+			c.deliver(x.wants)
 			id := c.ids.next()
 			c.sent[id] = sent{kind: sentAsk, what: x.ask}
 			c.counts.asks++
 			c.toModel(askEvent(id, x.ask, c.mask.session.now.forced))
 		case effectForward:
+			c.deliver(x.wants)
 			a := c.asks[x.ask]
 			c.sent[a.eventID] = sent{kind: sentClientAsk, what: x.ask, adopted: a.adopted}
 			c.toModel(a.event)
 		case effectGiven:
 			at := c.ears.at(time.Now(), x.response)
+			if x.cut && len(x.wants) > 1 { // which of them it came to is not known
+				at = time.Time{}
+			}
 			for _, id := range x.wants {
 				if u := c.utterances[id]; !u.told {
 					u.told = true
@@ -138,8 +157,11 @@ func (c *Call) tell(e floorEvent) {
 			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.wants)))
 		case effectTimer:
 			c.alarms[x.timer] = alarm{at: time.Now().Add(floorDelay[x.timer]), gen: x.gen}
+		case effectCancel:
+			c.muted[x.response] = true
+			c.toModel(cancelEvent(c.ids.next(), x.response))
 		case effectQuiet:
-			c.report(handoff.Quiet{On: x.on})
+			c.report(handoff.Quiet{On: x.on, Invited: x.invited})
 		}
 	}
 }

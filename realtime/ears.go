@@ -5,11 +5,14 @@ import (
 	"time"
 )
 
+// aWord is how much sound of what was cut tells anybody anything.
+const aWord = 500 * time.Millisecond
+
 // A fate is what the caller got of the sound of a response.
 type fate int
 
 const (
-	heardNothing fate = iota // it was cut before a word
+	heardNothing fate = iota // it was cut before the end of a word
 	heardPart                // it was cut
 	heardWhole
 )
@@ -81,6 +84,19 @@ func (e *ears) complete(response string) {
 	}
 }
 
+// abandon gives up a response of which nothing more comes, and returns what was over with that.
+func (e *ears) abandon(now time.Time, response string) []played {
+	e.complete(response)
+	if !e.told {
+		return e.drain(now)
+	}
+	return e.collect(func(id string, v *voicing) {
+		if id == response && v.sounds {
+			v.end(heardPart, now)
+		}
+	})
+}
+
 // done notes that nobody asks about a response any more, once its sound is over.
 func (e *ears) done(response string) {
 	if v := e.voices[response]; v != nil {
@@ -137,7 +153,7 @@ func (e *ears) cut(now time.Time, which func(id string, v *voicing) bool) []play
 	all := e.collect(func(id string, v *voicing) {
 		switch {
 		case !which(id, v) || (v.aside && !v.sounds):
-		case v.sounds && now.After(v.from):
+		case v.sounds && now.Sub(v.from) >= aWord:
 			v.end(heardPart, now)
 		default:
 			v.end(heardNothing, now)
@@ -157,7 +173,7 @@ func (e *ears) hear(now time.Time, response string, ms int64, cut bool) []played
 	return e.collect(func(id string, v *voicing) {
 		switch {
 		case id != response:
-		case ms <= 0:
+		case ms <= 0, cut && ms < aWord.Milliseconds():
 			v.end(heardNothing, now)
 		case cut:
 			v.end(heardPart, now)

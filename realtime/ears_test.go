@@ -123,9 +123,9 @@ func TestVoiceOutOfBand(t *testing.T) {
 		s.wantStory("spoke@0; loud; quiet")
 		s.fromModel(audio("o1", time.Second), `{"type":"response.done","response":{"id":"o1","status":"completed","metadata":{"sb":"out"}}}`)
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		s.wantSent(s.model, "conversation.item.create:message")
+		s.wantSent(s.model, "")
 		s.wait(time.Second)
-		s.wantSent(s.model, "response.create")
+		s.wantSent(s.model, "conversation.item.create:message response.create")
 		s.wantStory("loud")
 		if n := len(s.call.ears.voices) + len(s.call.floor.carriers); n != 0 {
 			t.Errorf("%d responses are kept", n)
@@ -160,7 +160,12 @@ func TestEars(t *testing.T) {
 		{"the second is not made", func(e *ears) []played { return e.drain(at(9000)) }, "[{r1 2}]"},
 		{"both are over, in order", func(e *ears) []played { e.complete("r2"); return e.drain(at(1500)) }, "[{r1 2} {r2 2}]"},
 		{"cut in the first", func(e *ears) []played { return e.cut(at(500), all) }, "[{r1 1} {r2 0}]"},
-		{"cut in the second", func(e *ears) []played { e.drain(at(1200)); return e.cut(at(1200), all) }, "[{r2 1}]"},
+		{"cut before the end of a word", func(e *ears) []played { return e.cut(at(499), all) }, "[{r1 0} {r2 0}]"},
+		{"cut in the second", func(e *ears) []played {
+			add(e, 200, "r2", 500)
+			e.drain(at(1500))
+			return e.cut(at(1500), all)
+		}, "[{r2 1}]"},
 		{"cut at once", func(e *ears) []played { return e.cut(at(0), all) }, "[{r1 0} {r2 0}]"},
 		{"one of them", func(e *ears) []played {
 			return e.cut(at(500), func(_ string, v *voicing) bool { return v.items[0] == "i-r2" })

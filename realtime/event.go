@@ -52,6 +52,7 @@ const (
 	typeTextDelta      = "response.output_text.delta"
 	typeSpokenDelta    = "response.output_audio_transcript.delta"
 	typeError          = "error"
+	typeResponse       = "response." // prefix of all about one
 )
 
 // typePlayed is ours, from a [performer] to its call: response_id, audio_ms that were heard, and cut.
@@ -204,6 +205,11 @@ func askEvent(eventID, tag string, mute bool) []byte {
 		response["tool_choice"] = "none"
 	}
 	return encode(object{"type": typeCreate, "event_id": eventID, "response": response})
+}
+
+// cancelEvent ends a response.
+func cancelEvent(eventID, response string) []byte {
+	return encode(object{"type": typeCancel, "event_id": eventID, "response_id": response})
 }
 
 // clientFault is an error that the client caused.

@@ -25,18 +25,17 @@ type floor struct {
 	strangers int                 // untagged responses that ended since the ask on the wire was sent
 	stranger  *carrier            // the newest of them
 	blind     bool                // the model does not echo tags: an untagged response is the one asked for
+	echoes    bool                // it does: a response without a tag is never the one asked for
 
-	ready    bool // the client has set its session up, or had its time: a voice cannot change once heard
-	manual   bool // no turn detection: we never ask, our wants ride on the client's asks
-	autoVAD  bool // turn detection starts responses itself
-	speaking bool // the caller
-	pending  bool // the caller has stopped and the response of voice detection is due
-	playing  bool // the model's voice is still being heard
-	open     int  // requests of ours without an answer
-	waiting  bool // for siblings
-	waited   bool // siblings had their time
-	resting  bool // after a failure; the model may be at a limit
-	quiet    bool // as last told
+	ready    bool   // the client has set its session up, or had its time: a voice cannot change once heard
+	manual   bool   // no turn detection: we never ask, our wants ride on the client's asks
+	autoVAD  bool   // turn detection starts responses itself
+	speaking bool   // the caller
+	pending  bool   // the caller has stopped and the response of voice detection is due
+	playing  bool   // the model's voice is still being heard
+	waiting  bool   // requests of ours have their time to be answered together
+	resting  bool   // after a failure; the model may be at a limit
+	told     effect // of quiet, as last told
 
 	armed [timerKinds]int // generation of each timer
 	out   []effect        // of the step that runs
@@ -45,23 +44,25 @@ type floor struct {
 // A want is one utterance that needs the model to speak.
 type want struct {
 	id     string
-	unless *carrier // resolved when sending: nothing is asked if this response spoke
+	from   *carrier // holds the request that it answers; nil: none
+	unless bool     // resolved when sending: nothing is asked if from spoke
 	fails  int
 	cuts   int // cancelled before a word
 }
 
 // A carrier is a response: what it holds of our requests, and what it says for our wants.
 type carrier struct {
-	id    string
-	spoke bool
-	ended bool
-	open  int
+	id     string
+	spoke  bool
+	ended  bool
+	open   int
+	waited bool // its open requests had their time: the others need not wait for them
 
 	sounds bool // its sound is on its way to the caller
 	over   bool // nothing more of its sound will be heard
 	fate   fate // of its sound, once over
 	ask    *ask // that it answered, ended and not heard to the end
-	cut    bool // cancelled
+	cut    bool // ended before it was whole
 }
 
 // An ask is one response.create.
@@ -69,6 +70,7 @@ type ask struct {
 	id     string
 	client bool
 	wants  []*want
+	pulled bool // we cancelled it: the caller was speaking
 }
 
 const (
@@ -109,6 +111,8 @@ func (f *floor) step(e floorEvent) []effect {
 		f.rejected(e.ask)
 	case withdrawn:
 		f.wants = slices.DeleteFunc(f.wants, func(w *want) bool { return w.id == e.id })
+	case missed:
+		f.missed(e.id)
 	case called:
 		f.called(e)
 	case spoke:
@@ -145,9 +149,9 @@ func (f *floor) step(e floorEvent) []effect {
 // calm tells when both sides became quiet, and when they no longer are.
 func (f *floor) calm() {
 	quiet := f.ready && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.pending))
-	if quiet != f.quiet {
-		f.quiet = quiet
-		f.out = append(f.out, effect{kind: effectQuiet, on: quiet})
+	if x := (effect{kind: effectQuiet, on: quiet, invited: quiet && f.manual}); x.on != f.told.on || x.invited != f.told.invited {
+		f.told = x
+		f.out = append(f.out, x)
 	}
 }
 
@@ -159,16 +163,10 @@ func (f *floor) uttered(e uttered) {
 	if from != nil {
 		delete(f.calls, e.call)
 		from.open--
-		f.open--
-		f.waiting = f.waiting && f.open > 0
-		f.waited = f.waited && f.open > 0
 		f.forget(from)
 	}
-	switch e.need {
-	case handoff.FloorUnlessSpoke:
-		f.wants = append(f.wants, &want{id: e.id, unless: from})
-	case handoff.FloorAsk:
-		f.wants = append(f.wants, &want{id: e.id})
+	if e.need == handoff.FloorUnlessSpoke || e.need == handoff.FloorAsk {
+		f.wants = append(f.wants, &want{id: e.id, from: from, unless: from != nil && e.need == handoff.FloorUnlessSpoke})
 	}
 }
 
@@ -176,6 +174,8 @@ func (f *floor) created(e created) {
 	f.active = e.response
 	f.carrier(e.response)
 	f.blind = f.blind && e.tag == ""
+	f.echoes = f.echoes || e.tag != ""
+	f.arm(timerRun)
 	if e.tag == "" && !(f.blind && f.asked != nil) {
 		f.speaking, f.pending = false, false
 		return
@@ -184,9 +184,14 @@ func (f *floor) created(e created) {
 		f.runs[e.response] = f.asked
 		f.asked = nil
 	}
+	if a := f.runs[e.response]; a != nil && !a.client && f.speaking { // the caller began while it was on its way
+		a.pulled = true
+		f.out = append(f.out, effect{kind: effectCancel, response: e.response})
+	}
 }
 
 func (f *floor) ended(e ended) {
+	f.echoes = f.echoes || e.tag != ""
 	if f.asked != nil && e.tag != "" && f.asked.id == e.tag { // done without created happens when interrupted
 		f.runs[e.response] = f.asked
 		f.asked = nil
@@ -201,7 +206,7 @@ func (f *floor) ended(e ended) {
 		f.active = ""
 	}
 	if c != nil {
-		c.ended, c.cut = true, e.status == statusCancelled
+		c.ended, c.cut = true, e.status != statusCompleted
 		c.spoke = c.spoke || e.output
 	}
 	a := f.runs[e.response]
@@ -249,14 +254,20 @@ func (f *floor) called(e called) {
 	}
 	c := f.carrier(e.response)
 	c.open++
-	f.open++
 	f.calls[e.call] = c
+	if !f.waiting {
+		f.waiting = true
+		f.arm(timerSiblings)
+	}
 }
 
 func (f *floor) speech(on bool) {
 	f.speaking = on
 	f.pending = !on && f.autoVAD && !f.manual
-	if f.pending {
+	switch {
+	case on:
+		f.arm(timerSpeech)
+	case f.pending:
 		f.arm(timerVAD)
 	}
 }
@@ -269,7 +280,14 @@ func (f *floor) elapsed(e elapsed) {
 	case timerVAD:
 		f.pending = false
 	case timerSiblings:
-		f.waited = true
+		f.waiting = false
+		for _, c := range f.carriers {
+			c.waited = c.open > 0
+		}
+	case timerSpeech:
+		f.speaking = false
+	case timerRun:
+		f.lost()
 	case timerOpen:
 		f.ready = true
 	case timerRest, timerLongRest:
@@ -300,11 +318,7 @@ func (f *floor) decide() {
 	if !f.ready || f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing || f.resting {
 		return
 	}
-	if f.open > 0 && !f.waited {
-		if !f.waiting {
-			f.waiting = true
-			f.arm(timerSiblings)
-		}
+	if !slices.ContainsFunc(f.wants, (*want).due) {
 		return
 	}
 	if wants := f.resolve(); len(wants) > 0 {
@@ -313,11 +327,14 @@ func (f *floor) decide() {
 	}
 }
 
+// due tells whether nothing more is waited for: requests of one response are answered together.
+func (w *want) due() bool { return w.from == nil || w.from.open == 0 || w.from.waited }
+
 // resolve takes all wants and drops those whose request came with words for the caller.
 func (f *floor) resolve() []*want {
 	var need, silent []*want
 	for _, w := range f.wants {
-		if w.unless != nil && w.unless.spoke {
+		if w.unless && w.from.spoke {
 			silent = append(silent, w)
 		} else {
 			need = append(need, w)
@@ -330,8 +347,11 @@ func (f *floor) resolve() []*want {
 
 func (f *floor) send(kind effectKind, a *ask) {
 	f.asked, f.strangers, f.stranger = a, 0, nil
-	f.waiting, f.waited = false, false
-	f.out = append(f.out, effect{kind: kind, ask: a.id})
+	x := effect{kind: kind, ask: a.id}
+	for _, w := range a.wants {
+		x.wants = append(x.wants, w.id)
+	}
+	f.out = append(f.out, x)
 	f.arm(timerAsk)
 }
 

@@ -8,10 +8,10 @@ import (
 	"switchboard/handoff"
 )
 
-// brief writes effects as one line: ask a1, forward c1, given n, cut n, silent n, lost n; timers and quiet
-// are left out.
+// brief writes effects as one line: ask a1, forward c1, given n, cut n, silent n, lost n, cancel r1; what is
+// asked for, timers and quiet are left out.
 func brief(effects []effect) string {
-	names := map[effectKind]string{effectAsk: "ask", effectForward: "forward", effectGiven: "given", effectSilent: "silent", effectLost: "lost"}
+	names := map[effectKind]string{effectAsk: "ask", effectForward: "forward", effectGiven: "given", effectSilent: "silent", effectLost: "lost", effectCancel: "cancel"}
 	var all []string
 	for _, x := range effects {
 		if x.kind != effectTimer && x.kind != effectQuiet {
@@ -19,7 +19,14 @@ func brief(effects []effect) string {
 			if x.cut {
 				name = "cut"
 			}
-			all = append(all, strings.TrimSpace(name+" "+x.ask+strings.Join(x.wants, ",")))
+			what := strings.Join(x.wants, ",")
+			switch x.kind {
+			case effectAsk, effectForward:
+				what = x.ask
+			case effectCancel:
+				what = x.response
+			}
+			all = append(all, strings.TrimSpace(name+" "+what))
 		}
 	}
 	return strings.Join(all, "; ")
@@ -105,6 +112,34 @@ var floorScripts = map[string][]line{
 	"rejected again and again": {
 		{wants("n"), "ask a1"}, {rejected{"a1"}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {rejected{"a2"}, ""}, {elapsed{timerLongRest, 1}, "ask a3"}, {rejected{"a3"}, "lost n"},
 	},
+	"cut off by a limit, and nothing came": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusIncomplete, false}, ""}, {elapsed{timerRest, 1}, "ask a2"},
+	},
+	"cut off by a filter in the middle of a word": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {ended{"r1", "a1", statusIncomplete, true}, ""}, {played{"r1", heardWhole}, "cut n"},
+	},
+	"the caller begins while it is on the wire": {
+		{wants("n"), "ask a1"}, {speech{true}, ""}, {created{"r1", "a1"}, "cancel r1"}, {ended{"r1", "a1", statusCancelled, false}, ""},
+		{speech{false}, ""}, {created{"r2", ""}, ""}, {whole("r2", ""), "ask a2"},
+	},
+	"it was made before it could be cancelled": {
+		{wants("n"), "ask a1"}, {speech{true}, ""}, {created{"r1", "a1"}, "cancel r1"}, {whole("r1", "a1"), ""}, {hushed{}, "ask a2"},
+	},
+	"the caller begins while the client's is on the wire": {{clientAsked{"c1"}, "forward c1"}, {speech{true}, ""}, {created{"r1", "c1"}, ""}},
+	"nothing is heard of the caller any more":             {{speech{true}, ""}, {wants("n"), ""}, {elapsed{timerSpeech, 1}, "ask a1"}},
+	"a response without an end":                           {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {elapsed{timerRun, 1}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {whole("r1", "a1"), ""}},
+	"one of voice detection without an end":               {{created{"r1", ""}, ""}, {wants("n"), ""}, {elapsed{timerRun, 1}, "ask a1"}},
+	"one without an end that was heard": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {spoke{"r1"}, ""}, {played{"r1", heardWhole}, ""}, {elapsed{timerRun, 1}, "cut n"},
+	},
+	"its time is over when it is": {{created{"r1", ""}, ""}, {whole("r1", ""), ""}, {wants("n"), "ask a1"}, {created{"r2", "a1"}, ""}, {elapsed{timerRun, 1}, ""}},
+	"the model gets it after it was asked for": {
+		{wants("n"), "ask a1"}, {missed{"n"}, ""}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "ask a2"}, {created{"r2", "a2"}, ""}, {missed{"n"}, ""}, {whole("r2", "a2"), "ask a3"},
+	},
+	"a stranger where tags are kept": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"}, {wants("m"), "ask a2"},
+		{created{"vad", ""}, ""}, {whole("vad", ""), ""}, {elapsed{timerEcho, 1}, ""}, {elapsed{timerRest, 1}, "ask a3"},
+	},
 	"the caller speaks": {
 		{speech{true}, ""}, {wants("n"), ""}, {speech{false}, ""}, {created{"r1", ""}, ""}, {whole("r1", ""), "ask a1"},
 	},
@@ -130,6 +165,13 @@ var floorScripts = map[string][]line{
 	"a silent sibling frees the other": {
 		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
 		{uttered{"n", "k1", handoff.FloorAsk}, ""}, {uttered{"m", "k2", handoff.FloorNone}, "ask a1"},
+	},
+	"what answers no request waits for no siblings": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {whole("r1", ""), ""}, {wants("filler"), "ask a1"},
+	},
+	"siblings are of one response": {
+		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {whole("r1", ""), ""}, {created{"r2", ""}, ""}, {called{"r2", "k2"}, ""}, {whole("r2", ""), ""},
+		{uttered{"n", "k2", handoff.FloorAsk}, "ask a1"},
 	},
 	"unless spoke: spoke later": {
 		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {uttered{"n", "k1", handoff.FloorUnlessSpoke}, ""}, {spoke{"r1"}, ""}, {whole("r1", ""), "silent n"},

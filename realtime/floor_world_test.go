@@ -16,7 +16,7 @@ type voiceModel struct {
 	floor *floor
 	log   []any // events and effects, written out when something is wrong
 
-	up   []string     // tags of asks on their way to the model
+	up   []string     // tags of asks on their way to the model, and "!" with a response to cancel
 	down []floorEvent // on their way to the floor
 
 	active, tag string // of the model's running response
@@ -32,10 +32,11 @@ type voiceModel struct {
 	seenSpeaking bool
 	seenPending  bool
 	seenPlaying  bool
-	seenQuiet    bool
+	seenQuiet    effect
 	resting      effect // the timer that our asks wait for; zero: none
 	manual       bool
 	outstanding  string // ask on the wires
+	cancelled    string // response, newest
 	clientAsks   []string
 	forwarded    []string     // those that began, in order
 	late         []floorEvent // ends that come only after the next response began
@@ -86,24 +87,38 @@ func (m *voiceModel) tell(e floorEvent) {
 		switch x.kind {
 		case effectAsk, effectForward:
 			m.sent(x)
+		case effectCancel:
+			m.cancels(x, e)
 		case effectTimer:
 			m.timers[x.timer] = x.gen
 			if x.timer == timerRest || x.timer == timerLongRest {
 				m.resting = x
 			}
 		case effectQuiet:
-			if x.on == m.seenQuiet {
+			if x.on == m.seenQuiet.on && x.invited == m.seenQuiet.invited {
 				m.fail("told twice that quiet is %v", x.on)
 			}
-			m.seenQuiet = x.on
+			m.seenQuiet = x
 		case effectGiven, effectSilent, effectLost:
 			m.resolved(x, e)
 		}
 	}
-	quiet := m.seenActive == "" && m.outstanding == "" && !m.seenPlaying && (m.manual || (!m.seenSpeaking && !m.seenPending))
-	if quiet != m.seenQuiet {
-		m.fail("quiet is %v, told %v", quiet, m.seenQuiet)
+	if c, ok := e.(created); ok && strings.HasPrefix(c.tag, "a") && m.seenSpeaking && m.cancelled != c.response {
+		m.fail("%s begins over the caller", c.response)
 	}
+	quiet := m.seenActive == "" && m.outstanding == "" && !m.seenPlaying && (m.manual || (!m.seenSpeaking && !m.seenPending))
+	if quiet != m.seenQuiet.on || m.seenQuiet.invited != (quiet && m.manual) {
+		m.fail("quiet is %v, told %+v", quiet, m.seenQuiet)
+	}
+}
+
+// cancels takes a response.cancel of ours: only our own, and only where it would be over the caller.
+func (m *voiceModel) cancels(x effect, cause floorEvent) {
+	if c, ok := cause.(created); !ok || c.response != x.response || !strings.HasPrefix(c.tag, "a") || !m.seenSpeaking {
+		m.fail("%s cancelled by %+v", x.response, cause)
+	}
+	m.cancelled = x.response
+	m.up = append(m.up, "!"+x.response)
 }
 
 // account follows what the floor was told, apart from its own books.
@@ -238,6 +253,10 @@ func (m *voiceModel) hear(reject bool) {
 	tag := m.up[0]
 	m.up = m.up[1:]
 	switch {
+	case tag[0] == '!':
+		if m.active == tag[1:] {
+			m.end(statusCancelled)
+		}
 	case reject:
 		m.bad[tag]++
 		m.down = append(m.down, rejected{tag})
@@ -260,7 +279,7 @@ func (m *voiceModel) end(status string) {
 	if m.active == "" {
 		return
 	}
-	if status == statusFailed || status == statusCancelled {
+	if status == statusFailed || status == statusCancelled || status == statusIncomplete && !m.hasOutput && !m.hasSound {
 		m.bad[m.tag]++
 	}
 	if status == statusCompleted && m.activeCalls == 0 {
@@ -359,6 +378,13 @@ func (m *voiceModel) hears(f fate) {
 	}
 }
 
+// elapse lets a timer run out that was ever armed.
+func (m *voiceModel) elapse(t floorTimer) {
+	if m.timers[t] > 0 {
+		m.tell(elapsed{t, m.timers[t]})
+	}
+}
+
 // patientTimers are those that the world lets run out at any time; it answers every ask itself.
 var patientTimers = []floorTimer{timerVAD, timerSiblings, timerRest, timerLongRest}
 
@@ -399,8 +425,7 @@ func (m *voiceModel) play(b byte) {
 	case 15:
 		m.tell(sounding{!m.seenPlaying})
 	case 16:
-		t := patientTimers[int(b)/worldMoves%len(patientTimers)]
-		m.tell(elapsed{t, m.timers[t]})
+		m.elapse(patientTimers[int(b)/worldMoves%len(patientTimers)])
 	case 17:
 		m.call()
 	case 18:
@@ -439,7 +464,7 @@ func (m *voiceModel) settle() {
 			m.hears(heardWhole)
 		}
 		for _, t := range patientTimers {
-			m.tell(elapsed{t, m.timers[t]})
+			m.elapse(t)
 		}
 		m.hear(false)
 		m.end(statusCompleted)
@@ -455,7 +480,7 @@ func (m *voiceModel) settle() {
 	if len(m.forwarded) != len(m.clientAsks) {
 		m.fail("client asked %v, forwarded %v", m.clientAsks, m.forwarded)
 	}
-	if f := m.floor; len(f.calls)+len(f.runs)+len(f.carriers)+f.open > 0 || f.asked != nil || f.active != "" {
+	if f := m.floor; len(f.calls)+len(f.runs)+len(f.carriers) > 0 || f.asked != nil || f.active != "" {
 		m.fail("floor remembers too much: %+v", f)
 	}
 }

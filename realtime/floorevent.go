@@ -11,20 +11,23 @@ type floorTimer int
 
 const (
 	timerVAD      floorTimer = iota // the response of voice detection is overdue
-	timerSiblings                   // requests of the same response are still unanswered
+	timerSiblings                   // requests had their time to be answered together
 	timerAsk                        // an ask got neither a response nor an error
 	timerUnknown                    // a response we never saw still blocks
 	timerEcho                       // a response without a tag ended and ours did not follow
 	timerOpen                       // the client has not set its session up
 	timerRest                       // after an ask failed
 	timerLongRest                   // after it failed again
+	timerSpeech                     // the caller speaks, but no sound comes from them
+	timerRun                        // a response runs, but nothing comes of it
 	timerKinds
 )
 
 // floorDelay holds how long each timer runs. Set once.
 var floorDelay = [timerKinds]time.Duration{
-	timerVAD: time.Second, timerSiblings: 2 * time.Second, timerAsk: 15 * time.Second, timerUnknown: 15 * time.Second,
+	timerVAD: time.Second, timerSiblings: time.Second, timerAsk: 15 * time.Second, timerUnknown: 15 * time.Second,
 	timerEcho: 3 * time.Second, timerOpen: time.Second, timerRest: time.Second, timerLongRest: 3 * time.Second,
+	timerSpeech: 5 * time.Second, timerRun: time.Minute,
 }
 
 // A floorEvent is something the floor has to know.
@@ -51,6 +54,8 @@ type (
 	rejected struct{ ask string }
 	// withdrawn: the model did not take the utterance.
 	withdrawn struct{ id string }
+	// missed: the model has the utterance only now, not yet when it was asked for it.
+	missed struct{ id string }
 	// called: a response holds a request of ours.
 	called struct{ response, call string }
 	// spoke: a response gave the caller something to hear or read.
@@ -88,6 +93,7 @@ func (ended) floorEvent()       {}
 func (refused) floorEvent()     {}
 func (rejected) floorEvent()    {}
 func (withdrawn) floorEvent()   {}
+func (missed) floorEvent()      {}
 func (called) floorEvent()      {}
 func (spoke) floorEvent()       {}
 func (sounded) floorEvent()     {}
@@ -104,12 +110,13 @@ func (elapsed) floorEvent()     {}
 type effectKind int
 
 const (
-	effectAsk     effectKind = iota // send our response.create, tagged with ask
-	effectForward                   // send the client's response.create, tagged with ask
+	effectAsk     effectKind = iota // send our response.create, tagged with ask, for these wants
+	effectForward                   // send the client's response.create, tagged with ask; these wants ride along
 	effectGiven                     // the caller got these wants
 	effectSilent                    // these wants need no response after all
 	effectLost                      // these wants are given up
 	effectTimer                     // start the timer; an older one of its kind is void
+	effectCancel                    // cancel our response, and let nothing of it be heard
 	effectQuiet                     // both sides became quiet (on), or no longer are
 )
 
@@ -118,9 +125,10 @@ type effect struct {
 	kind     effectKind
 	ask      string
 	wants    []string
-	response string // that gave them, or ""
+	response string // that gave them, or ""; or to be cancelled
 	cut      bool   // the caller got only a part
 	timer    floorTimer
 	gen      int
 	on       bool
+	invited  bool // effectQuiet: only the client asks
 }

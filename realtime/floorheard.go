@@ -1,10 +1,17 @@
 package realtime
 
+import (
+	"maps"
+	"slices"
+)
+
 // answered decides what becomes of an ask whose response ended. What sounds is given once it was heard.
 func (f *floor) answered(a *ask, c *carrier, e ended) {
 	switch {
 	case a == nil:
-	case e.status == statusFailed:
+	case a.pulled && e.status != statusFailed:
+		f.unheard(a)
+	case e.status == statusFailed, e.status == statusIncomplete && !e.output && (c == nil || !c.sounds):
 		f.failed(a)
 	case c != nil && c.sounds:
 		c.ask = a
@@ -12,7 +19,7 @@ func (f *floor) answered(a *ask, c *carrier, e ended) {
 	case e.status == statusCancelled && !e.output:
 		f.unheard(a)
 	default:
-		f.emit(effect{kind: effectGiven, response: e.response, cut: e.status == statusCancelled}, a.wants)
+		f.emit(effect{kind: effectGiven, response: e.response, cut: e.status != statusCompleted}, a.wants)
 	}
 }
 
@@ -43,7 +50,12 @@ func (f *floor) heard(c *carrier) {
 
 // unheard puts back the wants of an ask of which the caller heard nothing.
 func (f *floor) unheard(a *ask) {
-	f.again(a, func(w *want) bool { w.cuts++; return a.client || w.cuts < maxCuts })
+	f.again(a, func(w *want) bool {
+		if !a.pulled {
+			w.cuts++
+		}
+		return a.client || w.cuts < maxCuts
+	})
 }
 
 // failed puts back the wants of an ask that the model could not answer, for later: what failed now would
@@ -77,7 +89,7 @@ func (f *floor) overdue() {
 	case a == nil:
 	case f.active != "":
 		f.arm(timerAsk)
-	case f.strangers == 0:
+	case f.strangers == 0 || f.echoes:
 		f.rejected(a.id)
 	default:
 		f.asked, f.blind = nil, true
@@ -87,6 +99,41 @@ func (f *floor) overdue() {
 		}
 		f.answered(a, c, e)
 	}
+}
+
+// missed puts back a want of which the model had nothing when it was asked for it.
+func (f *floor) missed(id string) {
+	asks := slices.Collect(maps.Values(f.runs))
+	if f.asked != nil {
+		asks = append(asks, f.asked)
+	}
+	for _, c := range f.carriers {
+		if c.ask != nil {
+			asks = append(asks, c.ask)
+		}
+	}
+	for _, a := range asks {
+		if i := slices.IndexFunc(a.wants, func(w *want) bool { return w.id == id }); i >= 0 {
+			f.wants = append(f.wants, a.wants[i])
+			a.wants = slices.Delete(a.wants, i, i+1)
+			return
+		}
+	}
+}
+
+// lost ends a response that the model says nothing more of.
+func (f *floor) lost() {
+	if f.active == "" || f.active == unknownResponse {
+		return
+	}
+	e := ended{response: f.active, status: statusIncomplete}
+	if a := f.runs[f.active]; a != nil {
+		e.tag = a.id
+	}
+	if c := f.carriers[f.active]; c != nil {
+		e.output = c.spoke
+	}
+	f.ended(e)
 }
 
 // again puts back the wants of an ask that keep allows, in front, and gives up the others.

@@ -235,7 +235,7 @@ func timeless(got, want handoff.Event) handoff.Event {
 	return got
 }
 
-// story writes what the router was told since the last look in short: quiet and loud, spoke, heard, said
+// story writes what the router was told since the last look in short: quiet, invited and loud, spoke, heard, said
 // and cut, hint, and requests, with the milliseconds since the stage was open.
 func (s *stage) story() string {
 	var all []string
@@ -243,7 +243,7 @@ func (s *stage) story() string {
 	for _, e := range s.router.heard() {
 		switch e := e.(type) {
 		case handoff.Quiet:
-			all = append(all, map[bool]string{true: "quiet", false: "loud"}[e.On])
+			all = append(all, map[handoff.Quiet]string{{On: true}: "quiet", {}: "loud", {On: true, Invited: true}: "invited"}[e])
 		case handoff.Spoke:
 			all = append(all, "spoke@"+ms(e.At))
 		case handoff.Heard:

@@ -177,7 +177,9 @@ func TestSaidOverWebRTC(t *testing.T) {
 	}
 	speak("r2", ask(), 60_000)
 	event(t, b.messages, typeBufferStarted)
-	take(t, b.packets, "a frame")
+	for range 2 * aWord / frameTime {
+		take(t, b.packets, "a frame")
+	}
 	b.must(b.channel.SendText(`{"type":"output_audio_buffer.clear"}`))
 	if s := take(t, said, "confirmation"); !s.Cut || s.ID != "m" || s.At.IsZero() {
 		t.Errorf("said %+v", s)

@@ -1,0 +1,172 @@
+package realtime
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// The caller begins to speak while our response.create is on the wire: the response is cancelled, nothing
+// of it is heard, and it is asked for again.
+func TestOurResponseIsNotHeardOverTheCaller(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		s.fromModel(speechStarted("u1"), began("r1", tag))
+		if up := s.wantSent(s.model, "response.cancel")[0]; gjson.Get(up, "response_id").String() != "r1" {
+			t.Errorf("sent %s", up)
+		}
+		s.client.sent()
+		s.fromModel(audio("r1", time.Second), done("r1", tag, "cancelled"),
+			`{"type":"error","error":{"code":"response_cancel_not_active","event_id":`+quote(s.call.ids.prefix+"9")+`}}`)
+		s.wantSent(s.client, "response.done")
+		s.fromModel(speechStopped("u1"), began("r2", ""), done("r2", "", "completed"))
+		s.wantSent(s.model, "response.create")
+		s.wantStory("loud; spoke@0")
+	})
+}
+
+// A response in which there is nothing told nobody anything, whatever its status.
+func TestEmptyResponseSaysNothing(t *testing.T) {
+	for _, status := range []string{"completed", "incomplete", "failed"} {
+		play(t, func(s *stage) {
+			tag := s.asks("n")
+			s.fromModel(began("r1", tag), done("r1", tag, status))
+			s.wait(floorDelay[timerRest])
+			s.wantSent(s.model, "response.create")
+			s.wantStory("loud; quiet; loud")
+		})
+	}
+}
+
+// A model that calls a function for an answer has read what it was given.
+func TestResponseThatOnlyCallsIsNotEmpty(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		it := callItem("item_1", "call_1", handoff.ToolRemainSilent, statusCompleted)
+		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
+		s.wantStory("loud; request call_1; said n@0; quiet")
+	})
+}
+
+// What the content filter cut off was not heard to its end: a yes to it would be no evidence.
+func TestIncompleteIsCut(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		s.fromModel(began("r1", tag), audio("r1", time.Second), done("r1", tag, "incomplete"))
+		s.wait(time.Second)
+		s.wantStory("loud; cut n@1000; quiet")
+	})
+}
+
+// Cut in the middle of several things, nobody knows which of them were heard.
+func TestCutAmongSeveral(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(began("r0", ""))
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.say(handoff.Utterance{ID: "m", Text: "done", Floor: handoff.FloorAsk})
+		s.fromModel(done("r0", "", "completed"))
+		tag := tagIn(s.model.sent()[2])
+		s.fromModel(began("r1", tag), audio("r1", 9*time.Second), done("r1", tag, "completed"))
+		s.wait(time.Second)
+		s.router.heard()
+		s.fromModel(speechStarted("u1"))
+		for _, e := range s.router.heard() {
+			if said, ok := e.(handoff.Said); ok && (!said.Cut || !said.At.IsZero()) {
+				t.Errorf("%+v", said)
+			}
+		}
+	})
+}
+
+// Half a word tells nobody anything.
+func TestCutBeforeTheEndOfAWord(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
+		s.wait(aWord - time.Millisecond)
+		s.fromModel(speechStarted("u1"), speechStopped("u1"))
+		s.wait(floorDelay[timerVAD])
+		s.wantSent(s.model, "response.create")
+		s.wantStory("loud; spoke@499")
+	})
+}
+
+// Speech whose end never comes: the client committed, or sends no sound any more.
+func TestSpeechWithoutAnEnd(t *testing.T) {
+	const appended = `{"type":"input_audio_buffer.append","audio":"AAAA"}`
+	play(t, func(s *stage) {
+		s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.committed","item_id":"u1"}`, began("r1", ""), done("r1", "", "completed"))
+		s.wantStory("spoke@0; loud; quiet")
+		s.fromModel(speechStarted("u2"))
+		for range 8 {
+			s.fromClient(appended)
+			s.wait(time.Second)
+		}
+		s.wantStory("spoke@0; loud")
+		s.wait(floorDelay[timerSpeech])
+		s.wantStory("quiet")
+	})
+}
+
+// A response whose end never comes holds the floor only while something comes of it, on either leg.
+func TestResponseWithoutAnEnd(t *testing.T) {
+	stuck := func(s *stage) {
+		s.fromModel(began("r1", ""), audio("r1", time.Second))
+		s.wait(floorDelay[timerRun] - time.Second)
+		s.fromModel(spoken("r1"))
+		s.wait(floorDelay[timerRun] - time.Second)
+		s.wantStory("loud")
+		s.wait(time.Second)
+		s.wantStory("quiet")
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "conversation.item.create:message response.create")
+	}
+	play(t, stuck)
+	synctest.Test(t, func(t *testing.T) {
+		client := newWire()
+		s := newStageFor(t, client, performing{client})
+		s.open(freshSession)
+		stuck(s)
+		s.close()
+	})
+}
+
+// An answer that the model refused, because it forgot the request, reaches it as a message: the response
+// that was asked for before tells nothing of it.
+func TestRewordedAnswerIsAskedForAgain(t *testing.T) {
+	play(t, func(s *stage) {
+		s.requests("r1", "call_1")
+		s.router.heard()
+		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorAsk})
+		up := s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
+		s.fromModel(`{"type":"error","error":{"code":"item_not_found","event_id":` + quote(eventID(up[0])) + `}}`)
+		s.wantSent(s.model, "conversation.item.create:message")
+		s.fromModel(began("r2", tagIn(up[1])), spoken("r2"), done("r2", tagIn(up[1]), "completed"))
+		s.wantHeard()
+		tag := tagIn(s.wantSent(s.model, "response.create")[0])
+		s.fromModel(began("r3", tag), spoken("r3"), done("r3", tag, "completed"))
+		s.wantHeard(handoff.Said{ID: "a"})
+	})
+}
+
+// An outcome is in the conversation once it is asked for: else the response to the caller's words would
+// tell it, and ours would tell it again.
+func TestOutcomeComesWithItsAsk(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(speechStarted("u1"))
+		s.say(handoff.Utterance{ID: "n", Text: "a note", Floor: handoff.FloorNone})
+		s.say(handoff.Utterance{ID: "m", Text: "done", Floor: handoff.FloorAsk})
+		if up := s.wantSent(s.model, "conversation.item.create:message"); !strings.Contains(up[0], "a note") {
+			t.Errorf("sent %s", up)
+		}
+		s.fromModel(speechStopped("u1"), began("r1", ""), audio("r1", time.Second), done("r1", "", "completed"))
+		s.wantSent(s.model, "")
+		s.wait(time.Second)
+		s.wantSent(s.model, "conversation.item.create:message response.create")
+	})
+}
