@@ -159,7 +159,7 @@ func (p *tab) keyboardHangsUp(r *running) {
 	p.shows("You hung up. Work goes on")
 	p.work("benchmarks", "Done")
 	p.press("\r")
-	p.shows("While you were away, one thing finished")
+	p.shows("While you were away, ") // what the caller cut off before is told as well
 	p.pictures("desktop-4-back")
 }
 
