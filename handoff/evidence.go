@@ -135,7 +135,11 @@ func (e *Evidence) Spoke(s Spoke) {
 
 // Heard takes what the caller said.
 func (e *Evidence) Heard(h Heard) {
-	if !h.Typed {
+	switch {
+	case h.Typed:
+	case h.Began.IsZero():
+		h.Began = e.earliest()
+	default:
 		e.came(h.Began)
 	}
 	if h.Text == "" {
@@ -145,6 +149,16 @@ func (e *Evidence) Heard(h Heard) {
 	if n := len(e.heard) - maxUtterances; n > 0 {
 		e.heard = slices.Delete(e.heard, 0, n)
 	}
+}
+
+// earliest returns when something began of which that is not known, if anything is due: at the earliest.
+// Otherwise it stays unknown, and is evidence of nothing: it may have begun before the question was heard.
+func (e *Evidence) earliest() (began time.Time) {
+	if len(e.due) > 0 {
+		began = e.due[0]
+		e.due = slices.Delete(e.due, 0, 1)
+	}
+	return began
 }
 
 // came takes that the transcript of what began then is here: the last of those that are due, as a begin is

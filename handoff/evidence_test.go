@@ -60,6 +60,8 @@ func (l *timeline) play(line string) string {
 		l.e.Said(Said{ID: f[2], At: at, Cut: true})
 	case "spoke":
 		l.e.Spoke(Spoke{At: at})
+	case "undated": // the voice does not know when they began
+		l.e.Heard(Heard{Text: strings.Join(f[2:], " ")})
 	case "heard", "typed":
 		l.e.Heard(Heard{Text: strings.Join(f[2:], " "), Typed: f[1] == "typed", Began: at})
 	case "close":
@@ -120,6 +122,10 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"the transcript comes late", askedOnce + "5 spoke\n6 claim install accept\n5 heard yes\n7 claim install accept @6", "wait; accept accept by voice"},
 	{"it never comes", askedOnce + "5 spoke\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
 	{"they speak on", askedOnce + "5 spoke\n5 heard yes\n6 spoke\n7 claim install accept\n11 claim install accept @7", "wait; ask again (I did not get all of what was said)"},
+	{"a yes of which nobody knows when it began", askedOnce + "5 undated yes\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
+	{"it is the one that began", askedOnce + "5 spoke\n5 undated yes\n6 claim install accept", "accept accept by voice"},
+	{"it may be the one that began before", "0 open install\n1 ask install\n3 spoke\n4 said install\n5 spoke\n6 undated yes\n7 claim install accept\n11 claim install accept @7", "wait; ask again (I heard no answer after the question)"},
+	{"a cough after the yes", askedOnce + "5 spoke\n5 heard yes\n6 spoke\n6 heard\n7 claim install accept", "accept accept by voice"},
 	{"a noise before the yes", askedOnce + "5 spoke\n6 spoke\n6 heard yes\n7 claim install accept\n11 claim install accept @7", "wait; accept accept by voice"},
 	{"our own echo", askedOnce + "4.1 heard wants to run npm install may it\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 	{"only our own echo", askedOnce + "4.1 heard run npm install\n12 claim install accept @6", "ask again (I heard no answer after the question)"},

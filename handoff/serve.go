@@ -83,7 +83,7 @@ func (s *serving) take(e Event) {
 		s.heard.began(e.At)
 		s.evidence.Spoke(e)
 	case Heard:
-		if e.Began.IsZero() {
+		if e.Typed && e.Began.IsZero() {
 			e.Began = time.Now()
 		}
 		s.heard.add(e, time.Now())

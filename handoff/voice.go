@@ -25,11 +25,12 @@ type Hint struct {
 // Spoke says that the caller began to speak. What they said follows as [Heard], or never does.
 type Spoke struct{ At time.Time }
 
-// Heard is a finalized utterance of the caller: a transcript, or text they typed.
+// Heard is a finalized utterance of the caller: a transcript, "" where there was no word in it, or text
+// they typed.
 type Heard struct {
 	Text  string
 	Typed bool
-	Began time.Time // when they began to speak; for typed text when it came
+	Began time.Time // when they began to speak, zero where that is not known; for typed text when it came
 }
 
 // Quiet says whether both sides are quiet: neither does the caller speak nor is the model's voice heard

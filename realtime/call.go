@@ -42,7 +42,8 @@ type Call struct {
 	speeches   speeches
 	hints      hints
 	muted      map[string]bool      // responses that we cancelled: nothing of them is to be heard
-	appended   time.Time            // the newest sound of the caller
+	clock      clock                // of the caller's sound
+	rate       int                  // bytes in a millisecond of the model's sound
 	stirred    time.Time            // the newest event of a response
 	sounding   bool                 // as the floor was told
 	voiced     bool                 // the running response reached the caller
@@ -93,7 +94,7 @@ func newCall(caller handoff.Caller, id string, client, model leg, log *zap.Logge
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
-		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{},
+		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
 }
 
@@ -312,7 +313,7 @@ func (c *Call) ring(now time.Time) {
 func (c *Call) sign(t floorTimer) time.Time {
 	switch {
 	case t == timerSpeech && c.floor.speaking:
-		return c.appended
+		return c.clock.at
 	case t == timerRun && c.floor.active != "":
 		return c.stirred
 	}

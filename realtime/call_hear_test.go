@@ -281,8 +281,8 @@ func TestSpokeAndHeard(t *testing.T) {
 		s.wait(time.Second)
 		s.fromModel(speechStopped("u1"), confirmed("u1"), speechStarted("u2"))
 		s.wait(time.Second)
-		s.fromModel(transcribed("u1", "one"), transcribed("u2", "two"), transcribed("u9", "nine"))
-		s.wantStory("spoke@0; loud; spoke@1000; heard one@0; heard two@1000; heard nine@?")
+		s.fromModel(transcribed("u1", "one"), transcribed("u2", " "), transcribed("u9", "nine"))
+		s.wantStory("spoke@0; loud; spoke@1000; heard one@0; heard @1000; heard nine@?")
 		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, confirmed("u3"), transcribed("u3", "three"))
 		s.wantStory("spoke@2000; heard three@2000")
 
@@ -307,6 +307,36 @@ func TestSpokeAndHeard(t *testing.T) {
 		s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"seven"}]}}`)
 		s.wantStory("heard seven@6000")
 	})
+}
+
+// The event comes later than the speech; the model's count tells when it was, where that is plausible.
+func TestSpokeWhenItBegan(t *testing.T) {
+	started := func(ms int) string {
+		return fmt.Sprintf(`{"type":"input_audio_buffer.speech_started","item_id":"u1","audio_start_ms":%d}`, ms)
+	}
+	for _, c := range []struct {
+		name, settings string
+		start          int
+		want           string
+	}{
+		{"with what it puts before", ``, 400, "spoke@700"},
+		{"as the session says", `"turn_detection":{"type":"server_vad","prefix_padding_ms":100}`, 400, "spoke@500"},
+		{"in the future", ``, 900, "spoke@1000"},
+		{"by another clock", ``, -2000, "spoke@1000"},
+		{"of a caller in another format", `"format":{"type":"audio/pcma"}`, 5500, "spoke@800"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				s.fromModel(`{"type":"session.updated","session":{"audio":{"input":{` + c.settings + `}}}}`)
+				for range 10 {
+					s.wait(100 * time.Millisecond)
+					s.fromClient(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("AAAA", 100*pcmRate/3) + `"}`)
+				}
+				s.fromModel(started(c.start))
+				s.wantStory(c.want + "; loud")
+			})
+		})
+	}
 }
 
 func TestSpeechesAreBounded(t *testing.T) {

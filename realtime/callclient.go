@@ -19,9 +19,9 @@ func (c *Call) fromClient(event []byte) {
 	kind := peekType(event)
 	switch kind {
 	case typeAppend:
-		c.appended = time.Now()
+		c.clock.add(time.Now(), soundBytes(event, keyAppend), c.mask.session.inRate)
 		if c.mask.session.manual && c.speeches.appended.IsZero() {
-			c.speeches.appended = c.appended
+			c.speeches.appended = c.clock.at
 		}
 		c.toModel(event)
 		return

@@ -12,7 +12,7 @@ import (
 // hearAudio follows audio on its way to the caller.
 func (c *Call) hearAudio(event []byte) {
 	now, response := time.Now(), peekField(event, "response_id")
-	heard, first := c.ears.add(now, response, peekField(event, "item_id"), deltaBytes(event), c.mask.session.rate)
+	heard, first := c.ears.add(now, response, peekField(event, "item_id"), soundBytes(event, keyDelta), c.rate)
 	if !heard {
 		return
 	}
@@ -65,9 +65,9 @@ func (c *Call) cut(which func(string, *voicing) bool) {
 // callerSpeaks notes that the caller began to speak, which silences the model unless the client set its
 // session otherwise.
 func (c *Call) callerSpeaks(event []byte) {
-	now := time.Now()
-	c.speeches.start(now, gjson.GetBytes(event, "item_id").String())
-	c.report(handoff.Spoke{At: now})
+	began := c.clock.began(time.Now(), gjson.GetBytes(event, "audio_start_ms"), c.mask.session.padding)
+	c.speeches.start(began, gjson.GetBytes(event, "item_id").String())
+	c.report(handoff.Spoke{At: began})
 	c.tell(speech{true}) // first: silence alone would let us speak
 	if !c.mask.session.patient {
 		c.cut(func(string, *voicing) bool { return true })

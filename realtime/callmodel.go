@@ -81,9 +81,10 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case typeTextDelta, typeSpokenDelta:
 		c.voice(event, kind == typeTextDelta)
 	case typeTranscribed:
-		if text := strings.TrimSpace(gjson.GetBytes(event, "transcript").String()); text != "" {
-			c.report(handoff.Heard{Text: text, Began: c.speeches.of(gjson.GetBytes(event, "item_id").String())})
-		}
+		c.report(handoff.Heard{ // also where it was no word: then no more is to come of it
+			Text:  strings.TrimSpace(gjson.GetBytes(event, "transcript").String()),
+			Began: c.speeches.of(gjson.GetBytes(event, "item_id").String()),
+		})
 	case typeCommitted:
 		c.speeches.commit(gjson.GetBytes(event, "item_id").String())
 		if c.floor.speaking { // the client committed in the middle of it: no stop will come
@@ -119,8 +120,9 @@ func (c *Call) began(r gjson.Result) {
 		return
 	}
 	c.voiced, c.wrote = false, false
-	if format := r.Get("audio.output.format.type"); format.Exists() {
-		c.mask.session.rate = audioRate(format.String())
+	c.rate = c.mask.session.rate // a format is one response's
+	if format := r.Get("audio.output.format"); format.IsObject() {
+		c.rate = audioRate(format)
 	}
 	c.settled(tag)
 	c.tell(created{r.Get("id").String(), tag})

@@ -125,9 +125,15 @@ func intern(kind []byte) string {
 	return string(kind)
 }
 
-// deltaBytes returns how many bytes of audio an audio delta carries.
-func deltaBytes(event []byte) int {
-	_, rest, ok := bytes.Cut(event, []byte(`"delta":`))
+// Where the sound of an event stands.
+const (
+	keyDelta  = `"delta":`
+	keyAppend = `"audio":`
+)
+
+// soundBytes returns how many bytes of audio an event carries as base64 behind a key.
+func soundBytes(event []byte, key string) int {
+	_, rest, ok := bytes.Cut(event, []byte(key))
 	if !ok {
 		return 0
 	}

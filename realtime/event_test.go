@@ -51,7 +51,7 @@ func TestDeltaBytes(t *testing.T) {
 		`{"delta":"AAAA`:                 0,
 		audio("r", 200*time.Millisecond): 9600,
 	} {
-		if got := deltaBytes([]byte(event)); got != want {
+		if got := soundBytes([]byte(event), keyDelta); got != want {
 			t.Errorf("%.40s: %d bytes, want %d", event, got, want)
 		}
 	}
@@ -82,18 +82,29 @@ func TestPlayback(t *testing.T) {
 	if p.on(start) {
 		t.Error("it plays before a sound")
 	}
-	p.add(at(0), 48*100, audioRate("audio/pcm"))
-	p.add(at(10), 8*100, audioRate("audio/pcmu")) // it comes faster than it sounds
+	p.add(at(0), 48*100, pcmRate)
+	p.add(at(10), 8*100, g711Rate) // it comes faster than it sounds
 	if !p.on(at(199)) || p.on(at(200)) {
 		t.Errorf("until %v", p.until.Sub(start))
 	}
-	p.add(at(500), 8*100, audioRate("audio/pcma"))
+	p.add(at(500), 8*100, g711Rate)
 	if !p.on(at(599)) || p.on(at(600)) {
 		t.Errorf("until %v", p.until.Sub(start))
 	}
 	p.clear()
 	if p.on(at(510)) {
 		t.Error("it plays on after an interruption")
+	}
+}
+
+func TestAudioRate(t *testing.T) {
+	for format, want := range map[string]int{
+		`{"type":"audio/pcm","rate":24000}`: 48, `{"type":"audio/pcm"}`: 48, `{}`: 48, `{"type":"audio/pcm","rate":0}`: 48,
+		`{"type":"audio/pcm","rate":16000}`: 32, `{"type":"audio/pcmu"}`: 8, `{"type":"audio/pcma","rate":8000}`: 8,
+	} {
+		if got := audioRate(gjson.Parse(format)); got != want {
+			t.Errorf("%s: %d, want %d", format, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package realtime
 
-import "time"
+import (
+	"time"
+
+	"github.com/tidwall/gjson"
+)
 
 // Bytes of audio in a millisecond: PCM16 at 24 kHz, and G.711 at 8 kHz.
 const (
@@ -8,10 +12,14 @@ const (
 	g711Rate = 8
 )
 
-// audioRate returns the bytes in a millisecond of an audio format as the API names it.
-func audioRate(format string) int {
-	if format == "audio/pcmu" || format == "audio/pcma" {
+// audioRate returns the bytes in a millisecond of an audio format as the API names it. Servers other than
+// OpenAI's have PCM at other rates.
+func audioRate(format gjson.Result) int {
+	if kind := format.Get("type").String(); kind == pcmuName || kind == "audio/pcma" {
 		return g711Rate
+	}
+	if hertz := format.Get("rate").Int(); hertz >= 1000 && hertz < 1e6 {
+		return int(hertz) * 2 / 1000
 	}
 	return pcmRate
 }

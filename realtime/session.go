@@ -3,6 +3,7 @@ package realtime
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -30,10 +31,12 @@ type session struct {
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
 
-	manual  bool // no turn detection
-	auto    bool // turn detection starts responses
-	patient bool // the caller's speech does not interrupt
-	rate    int  // bytes of output audio in a millisecond
+	manual  bool          // no turn detection
+	auto    bool          // turn detection starts responses
+	patient bool          // the caller's speech does not interrupt
+	rate    int           // bytes of output audio in a millisecond
+	inRate  int           // the same of input audio
+	padding time.Duration // how much sound before speech the model counts to it
 }
 
 // A view is what differs between the two views.
@@ -59,7 +62,7 @@ type update struct {
 }
 
 func newSession() session {
-	return session{tools: handoff.Tools(), auto: true, rate: pcmRate}
+	return session{tools: handoff.Tools(), auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
 }
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
@@ -214,8 +217,11 @@ func (s *session) learn(r gjson.Result) {
 	if d := r.Get("audio.input.turn_detection"); d.Exists() {
 		s.detect(d)
 	}
-	if format := r.Get("audio.output.format.type"); format.Exists() {
-		s.rate = audioRate(format.String())
+	if format := r.Get("audio.output.format"); format.IsObject() {
+		s.rate = audioRate(format)
+	}
+	if format := r.Get("audio.input.format"); format.IsObject() {
+		s.inRate = audioRate(format)
 	}
 }
 
@@ -223,6 +229,9 @@ func (s *session) detect(d gjson.Result) {
 	s.manual = d.Type == gjson.Null
 	create := d.Get("create_response")
 	s.auto = !s.manual && (!create.Exists() || create.Bool())
+	if ms := d.Get("prefix_padding_ms"); ms.Type == gjson.Number && ms.Int() >= 0 && ms.Int() < 10_000 {
+		s.padding = time.Duration(ms.Int()) * time.Millisecond
+	}
 	interrupt := d.Get("interrupt_response")
 	s.patient = interrupt.Exists() && !interrupt.Bool()
 }
