@@ -10,6 +10,10 @@ const (
 	// deadAir is how long after the caller's sentence an open request may be followed by nothing: what is
 	// asked then is heard within two seconds.
 	deadAir = 1400 * time.Millisecond
+	// leastWait is what a request gets however long the caller has waited: what is quick is the answer.
+	leastWait = 500 * time.Millisecond
+	// sentenceFresh is how long after their sentence a request is what they wait for.
+	sentenceFresh = 5 * time.Second
 	// silentCall is how soon a response that only called a function is over; one that ends later spoke.
 	silentCall = 300 * time.Millisecond
 	// settle is how long both sides have been quiet before something is said that nobody asked for.
@@ -196,6 +200,8 @@ func (s *schedule) step(now time.Time, e scheduleEvent) []scheduleEffect {
 	case CallEnded:
 		s.end()
 		return s.out
+	case sentenceEvent:
+		s.sentence = e.at
 	case levelEvent:
 		s.level = e.level
 	case gaveEvent:
@@ -280,10 +286,10 @@ func (s *schedule) began(e beganEvent) {
 
 // due is when a request that opens now must be followed by something.
 func (s *schedule) due() time.Time {
-	if s.now.Sub(s.sentence) > deadAir { // it was never told, or the model talked first
+	if s.now.Sub(s.sentence) > sentenceFresh { // it was never told, or the model talked first
 		return s.now.Add(deadAir)
 	}
-	return s.sentence.Add(deadAir)
+	return latest(s.sentence.Add(deadAir), s.now.Add(leastWait))
 }
 
 func (s *schedule) lookup(e lookupEvent) {

@@ -73,6 +73,8 @@ type (
 	concernedEvent struct{ id string }
 	// levelEvent: the caller wants to hear more or less.
 	levelEvent struct{ level SpeechLevel }
+	// sentenceEvent: the caller's sentence was over then, which the voice tells with a request.
+	sentenceEvent struct{ at time.Time }
 	// wakeEvent: the time of the last [doWake] has come. One too many does no harm.
 	wakeEvent struct{}
 )
@@ -96,6 +98,7 @@ func (outcomeEvent) scheduleEvent()        {}
 func (gaveEvent) scheduleEvent()           {}
 func (concernedEvent) scheduleEvent()      {}
 func (levelEvent) scheduleEvent()          {}
+func (sentenceEvent) scheduleEvent()       {}
 func (wakeEvent) scheduleEvent()           {}
 
 // A speechClass is how much something wants to be heard.

@@ -18,7 +18,7 @@ import (
 // the schedule asked for come by themselves and are golden too. Events:
 //
 //	level LEVEL | spoke | heard | typed | quiet on|off|invited | said ID|last [cut|unheard] | hangup
-//	began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
+//	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
 //	question QID WORK TEXT | closed QID | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
 
 // TestSchedules plays every script; -update rewrites the golden lines.
@@ -163,6 +163,8 @@ func parseScheduleEvent(line string, now time.Time) (scheduleEvent, error) {
 			said.At = time.Time{}
 		}
 		return said, nil
+	case "sentence":
+		return sentenceEvent{now}, nil
 	case "hangup":
 		return CallEnded{}, nil
 	case "began":

@@ -153,6 +153,9 @@ func (s *serving) request(req Request) {
 		return
 	}
 	id := s.r.nextID()
+	if !req.Asked.IsZero() {
+		s.pace(sentenceEvent{at: req.Asked})
+	}
 	switch req.Tool {
 	case ToolCodex, ToolQueueNext:
 		s.codex(id, req)

@@ -56,7 +56,8 @@ type Context struct {
 type Request struct {
 	CallID    string // the voice model's call_id, unique in its call
 	Tool      string
-	Arguments string // raw JSON text, possibly malformed
+	Arguments string    // raw JSON text, possibly malformed
+	Asked     time.Time // when the caller had last ended a sentence; zero: not known
 }
 
 // A Sticky is the thread a caller uses on a server or project until they say otherwise.

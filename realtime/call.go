@@ -43,6 +43,7 @@ type Call struct {
 	hints      hints
 	muted      map[string]bool      // responses that we cancelled: nothing of them is to be heard
 	clock      clock                // of the caller's sound
+	asked      time.Time            // the caller's newest sentence was over
 	rate       int                  // bytes in a millisecond of the model's sound
 	stirred    time.Time            // the newest event of a response
 	sounding   bool                 // as the floor was told

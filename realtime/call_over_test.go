@@ -83,6 +83,18 @@ func TestCutAmongSeveral(t *testing.T) {
 	})
 }
 
+// A request tells how long the caller has waited.
+func TestRequestTellsWhenItWasAsked(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(speechStarted("u1"))
+		s.wait(time.Second)
+		s.fromModel(speechStopped("u1"))
+		s.wait(time.Second)
+		s.requests("r1", "call_1")
+		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`, Asked: s.began.Add(time.Second)})
+	})
+}
+
 // Half a word tells nobody anything.
 func TestCutBeforeTheEndOfAWord(t *testing.T) {
 	play(t, func(s *stage) {

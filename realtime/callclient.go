@@ -62,7 +62,8 @@ func (c *Call) fromClient(event []byte) {
 // typed reports what the caller wrote instead of saying it.
 func (c *Call) typed(it item) {
 	if it.kind == itemMessage && it.role == "user" && it.text != "" {
-		c.report(handoff.Heard{Text: it.text, Typed: true, Began: time.Now()})
+		c.asked = time.Now()
+		c.report(handoff.Heard{Text: it.text, Typed: true, Began: c.asked})
 	}
 }
 

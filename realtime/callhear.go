@@ -78,6 +78,7 @@ func (c *Call) callerSpeaks(event []byte) {
 func (c *Call) committed() {
 	if began := c.speeches.appended; c.mask.session.manual && !began.IsZero() {
 		c.speeches.end()
+		c.asked = time.Now()
 		c.report(handoff.Spoke{At: began})
 	}
 }

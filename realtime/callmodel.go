@@ -93,6 +93,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case typeSpeechStarted:
 		c.callerSpeaks(event)
 	case typeSpeechStopped:
+		c.asked = time.Now()
 		c.tell(speech{false})
 	case typeInputCleared:
 		c.tell(hushed{})
@@ -178,7 +179,7 @@ func (c *Call) requested(it item, response string, completed bool) {
 	c.requests[it.callID] = &request{response: response}
 	c.counts.requests++
 	c.tell(called{response, it.callID})
-	c.report(handoff.Request{CallID: it.callID, Tool: it.name, Arguments: it.arguments})
+	c.report(handoff.Request{CallID: it.callID, Tool: it.name, Arguments: it.arguments, Asked: c.asked})
 }
 
 // failed handles an error of the model and returns what the client sees of it.

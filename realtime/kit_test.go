@@ -226,6 +226,11 @@ func timeless(got, want handoff.Event) handoff.Event {
 			g.At = time.Time{}
 			return g
 		}
+	case handoff.Request:
+		if g, ok := got.(handoff.Request); ok && w.Asked.IsZero() {
+			g.Asked = time.Time{}
+			return g
+		}
 	case handoff.Heard:
 		if g, ok := got.(handoff.Heard); ok && w.Began.IsZero() {
 			g.Began = time.Time{}
