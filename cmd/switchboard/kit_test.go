@@ -141,15 +141,17 @@ type phone struct {
 	events chan phoneEvent
 	heard  int // sentences that hear has passed
 
-	mu   sync.Mutex
-	said []string     // Guarded by mu: what the voice said, whole sentences
-	seen []phoneEvent // Guarded by mu
+	mu    sync.Mutex
+	said  []string     // Guarded by mu: what the voice said, whole sentences
+	seen  []phoneEvent // Guarded by mu
+	plays time.Time    // Guarded by mu: when the sound that came has been played
 }
 
 // A phoneEvent is an event as far as tests look at it.
 type phoneEvent struct {
 	Type       string `json:"type"`
 	Transcript string `json:"transcript"`
+	Delta      string `json:"delta"`
 	Item       struct {
 		ID, Type, Name string
 	} `json:"item"`
@@ -180,7 +182,11 @@ func (p *phone) read() {
 			return
 		}
 		e := phoneEvent{raw: string(data)}
-		if json.Unmarshal(data, &e) != nil || e.Type == "response.output_audio.delta" {
+		if json.Unmarshal(data, &e) != nil {
+			continue
+		}
+		if e.Type == "response.output_audio.delta" {
+			p.play(len(e.Delta) * 3 / 4)
 			continue
 		}
 		p.mu.Lock()
@@ -191,6 +197,16 @@ func (p *phone) read() {
 		p.mu.Unlock()
 		p.events <- e
 	}
+}
+
+// play takes bytes of sound, as long as they last at 24 kHz and 16 bits.
+func (p *phone) play(size int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.After(p.plays) {
+		p.plays = now
+	}
+	p.plays = p.plays.Add(time.Duration(size) * time.Second / 48000)
 }
 
 // send sends an event.
