@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -53,7 +54,11 @@ func TestPageLooks(t *testing.T) {
 	w := newWorld()
 	scene(w)
 	w.questions = append(w.questions, inWords("q2", handoff.Ask{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}),
-		inWords("q3", handoff.Ask{Text: "The password of the staging server?", Secret: true}))
+		inWords("q3", handoff.Ask{Text: "Which server?", Options: []string{"staging", "production"}}, handoff.Ask{Text: "Its password?", Secret: true}),
+		handoff.RecordQuestion{
+			ID: "copy:h1", Handoff: "h1", Server: "laptop", Title: "release notes", Kind: handoff.QuestionCopy, Text: "May a copy of the session release notes be made on laptop, to go on there?",
+			Reason: "It is open in another program on that machine.", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Voice: true, Asked: w.questions[0].Asked.Add(time.Minute),
+		})
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	browser := startChromium(t, true)
 	for _, size := range []struct {
@@ -82,7 +87,9 @@ func TestPageLooks(t *testing.T) {
 						break
 					}
 				}
-				eval[bool](p, `(document.querySelector("[data-go=work]").click(), document.querySelector(".work .scroll").scrollTo(0, 1e6), true)`)
+				eval[bool](p, `(document.querySelector("[data-go=work]").click(), document.querySelectorAll(".question")[2].scrollIntoView(), true)`)
+				p.look(size.name + "-" + scheme + "-questions")
+				eval[bool](p, `(document.querySelector(".work .scroll").scrollTo(0, 1e6), true)`)
 				eval[bool](p, `import("/page/store.js").then(({ toast }) => (toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started." }), true))`)
 				p.shows("Try again in a moment")
 				p.look(size.name + "-" + scheme + "-end")

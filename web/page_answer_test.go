@@ -101,15 +101,21 @@ func TestPageTellsHowToAnswer(t *testing.T) {
 	risky, plain, other := w.questions[0], w.questions[0], w.questions[0]
 	plain.ID, plain.Voice = "q7", true
 	other.ID, other.Kind, other.Decisions = "q8", handoff.QuestionOther, nil
-	w.questions = []handoff.RecordQuestion{risky, plain, other}
+	offer := other
+	offer.ID, offer.Kind, offer.Voice, offer.Command, offer.Reason = "q9", handoff.QuestionCopy, true, "", "It is open in another program on that machine."
+	offer.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
+	w.questions = []handoff.RecordQuestion{risky, plain, other, offer}
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.until(`document.querySelectorAll(".question").length === 3`)
+	p.until(`document.querySelectorAll(".question").length === 4`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".question-voice")].map((e) => e.textContent)`)
-	want := []string{"Tap only: a yes by voice does not count for this.", "…or say yes or no in a call.", "It can be answered on the machine itself only."}
+	want := []string{"Tap only: a yes by voice does not count for this.", "…or say yes or no in a call.", "It can be answered on the machine itself only.", "…or say yes or no in a call."}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
+	}
+	for _, text := range []string{"Go on in a copy on laptop?", "The session release notes", "It is open in another program", "Make a copy", "No copy"} {
+		p.shows(text)
 	}
 }
 

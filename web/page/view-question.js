@@ -16,19 +16,21 @@ export function questionCard(q, hue, decide) {
   const sending = h("p", { class: "question-sending", role: "status" });
   const buttons = order.map((d) =>
     h("button", {
-      class: `button ${look[d]}`, type: "button", data: { decision: d }, text: decisionWords[d],
+      class: `button ${look[d]}`, type: "button", data: { decision: d }, text: decisionWords(q, d),
       on: { click: () => { if (!el.classList.contains("settling")) decide(q.id, d); } },
     }));
   const answer = q.words ? answerForm(q, (text) => { if (!el.classList.contains("settling")) decide(q.id, "words", text); }) : null;
+  const ours = q.kind === "copy"; // asked by Switchboard, not by an agent
   const how = h("p", { class: "question-voice", text: voiceWords(q) });
   const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
-    q.title ? h("p", { class: "question-session" }, "In the session ", h("strong", { text: q.title })) : null,
+    q.title ? h("p", { class: "question-session" }, ours ? "The session " : "In the session ", h("strong", { text: q.title })) : null,
+    ours && q.reason ? h("p", { class: "question-text", text: q.reason }) : null,
     q.text && !q.words ? h("p", { class: "question-text", text: q.text }) : null,
     q.command ? h("pre", { class: "mono question-command", "aria-label": "Command", tabindex: "0", text: visible(q.command) }) : null,
     q.command?.split("\n").length > 8 ? h("p", { class: "question-session", text: `${q.command.split("\n").length} lines; scroll to read all of them.` }) : null,
     q.changes?.length ? h("ul", { class: "paths mono", "aria-label": "Files" }, ...q.changes.map((c) => h("li", { text: visible(c) }))) : null,
-    q.cwd || q.reason ? h("dl", { class: "facts" }, ...fact("In", q.cwd && visible(q.cwd), "mono"), ...fact("It says", q.reason)) : null,
+    q.cwd || (q.reason && !ours) ? h("dl", { class: "facts" }, ...fact("In", q.cwd && visible(q.cwd), "mono"), ...fact("It says", !ours && q.reason)) : null,
     q.beyond ? h("p", { class: "question-text", text: `A yes would also allow: ${visible(q.beyond)}.` }) : null,
     answer?.el,
     q.words ? how : null,

@@ -69,7 +69,9 @@ function card({ record }, hue, acts) {
       const steps = (r.items ?? []).filter((i) => !(r.text && i.kind === "message" && i.text.trim() === r.text.trim()));
       show(details, steps.length > 0);
       setText(part.stepsTitle, ended(r) ? `What it did (${steps.length})` : `What it does (${steps.length})`);
-      keepAtEnd(part.steps, () => keyed(part.steps, steps, (i) => i.id, step));
+      // What runs while something is asked does not run: it waits for the answer.
+      const shown = waiting ? steps.map((i) => (i.state === "running" ? { ...i, asks: true } : i)) : steps;
+      keepAtEnd(part.steps, () => keyed(part.steps, shown, (i) => i.id, step));
       el.classList.toggle("over", ended(r));
     },
   };
@@ -80,7 +82,7 @@ function fillCard(part, r, words, stopping) {
   setText(part.state, words.text);
   setAttr(part.state, "data-tone", words.tone);
   const began = Date.parse(r.created_at);
-  const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `began ${ago(began, Date.now())}`;
+  const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `${r.waits ? "asked" : "began"} ${ago(began, Date.now())}`;
   setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && placeWords(r), times].filter(Boolean).join(" · "));
   const good = r.outcome === "result";
   const answer = ended(r) ? r.text || (good && r.spoken) || "" : "";
@@ -136,8 +138,8 @@ function command() {
     update(i) {
       setText(line, i.text);
       const bad = i.state === "failed" || (i.exit !== undefined && i.exit !== 0);
-      setText(mark, i.state === "running" ? "running…" : bad ? (i.exit !== undefined ? `failed (exit ${i.exit})` : "failed") : "ok");
-      setAttr(mark, "data-tone", i.state === "running" ? "busy" : bad ? "bad" : "good");
+      setText(mark, i.asks ? "waits for you" : i.state === "running" ? "running…" : bad ? (i.exit !== undefined ? `failed (exit ${i.exit})` : "failed") : "ok");
+      setAttr(mark, "data-tone", i.asks ? "ask" : i.state === "running" ? "busy" : bad ? "bad" : "good");
       show(output, Boolean(i.output));
       keepAtEnd(output, () => setText(output, i.output));
     },

@@ -109,13 +109,11 @@ export function healthWords(server, waits, works) {
 
 export const sessionStatus = { __proto__: null, idle: "", running: "working now", waiting: "waits for an answer", unknown: "" };
 
-/** What a button of an approval says. */
-export const decisionWords = {
-  accept: "Allow once",
-  accept_for_session: "Allow for this session",
-  decline: "Decline",
-  stop: "Stop the work",
-};
+const decisions = { accept: "Allow once", accept_for_session: "Allow for this session", decline: "Decline", stop: "Stop the work" };
+const ofCopies = { accept: "Make a copy", decline: "No copy" };
+
+/** What a button of a question says. */
+export const decisionWords = (q, decision) => (q.kind === "copy" && ofCopies[decision]) || decisions[decision];
 
 /** The heading of a question. */
 export function questionWords(q) {
@@ -123,7 +121,7 @@ export function questionWords(q) {
     case "command": return `${q.server} asks to run a command`;
     case "file_change": return `${q.server} asks to change files`;
     case "permissions": return `${q.server} asks for more permissions`;
-    case "copy": return `A session on ${q.server} can be used in a copy`;
+    case "copy": return `Go on in a copy on ${q.server}?`;
     default: return `${q.server} asks you something`;
   }
 }
