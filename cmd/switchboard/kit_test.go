@@ -195,7 +195,12 @@ func (p *phone) read() {
 			p.said = append(p.said, e.Transcript)
 		}
 		p.mu.Unlock()
-		p.events <- e
+		select {
+		case p.events <- e:
+		default: // who only listens to what is said leaves them lying
+			<-p.events
+			p.events <- e
+		}
 	}
 }
 
