@@ -112,14 +112,15 @@ func TestCutBeforeTheEndOfAWord(t *testing.T) {
 func TestSpeechWithoutAnEnd(t *testing.T) {
 	const appended = `{"type":"input_audio_buffer.append","audio":"AAAA"}`
 	play(t, func(s *stage) {
-		s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.committed","item_id":"u1"}`, began("r1", ""), done("r1", "", "completed"))
+		s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.committed","item_id":"u1"}`)
+		s.wait(floorDelay[timerVAD])
 		s.wantStory("spoke@0; loud; quiet")
 		s.fromModel(speechStarted("u2"))
 		for range 8 {
 			s.fromClient(appended)
 			s.wait(time.Second)
 		}
-		s.wantStory("spoke@0; loud")
+		s.wantStory("spoke@1000; loud")
 		s.wait(floorDelay[timerSpeech])
 		s.wantStory("quiet")
 	})
