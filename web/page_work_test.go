@@ -145,6 +145,7 @@ func TestPageHidesNothingInACommand(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	const want = "rm -rf ⟨U+202E⟩/cod⟨U+202C⟩ #⟨U+200B⟩ safe\n\nls"
+	p.until(`document.querySelector(".question-command")`)
 	if got := eval[string](p, `document.querySelector(".question-command").textContent`); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
