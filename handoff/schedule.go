@@ -327,8 +327,11 @@ func (s *schedule) remark(e remarkEvent) {
 		w.early = append(w.early, e.text)
 		return
 	}
-	text := Speakable(e.text, maxProgress)
-	if s.level != LevelChatty || text == "" {
+	text := ""
+	if s.level == LevelChatty {
+		text = Speakable(e.text, maxProgress)
+	}
+	if text == "" {
 		s.note(w, e.text)
 		return
 	}
