@@ -112,6 +112,7 @@ func (w *work) resolved(fact Fact, t Target, why, title string) {
 		w.waits = waitsYes
 	}
 	free := lane == "" || w.take(lane)
+	w.leaveOthers(lane)
 	w.rec = w.book.change(w.id, func(r *Record) {
 		r.Server, r.Project, r.Title = t.Server, t.Project, title
 		if free {
@@ -137,6 +138,21 @@ func (w *work) take(lane string) bool {
 		w.claims = append(w.claims, lane)
 	}
 	return true
+}
+
+// leaveOthers gives up the lanes of threads that the words do not go to: who waits there must not meet
+// them elsewhere.
+func (w *work) leaveOthers(lane string) {
+	var kept, left []string
+	for _, key := range w.claims {
+		if key == lane {
+			kept = append(kept, key)
+		} else {
+			left = append(left, key)
+		}
+	}
+	w.claims = kept
+	w.r.lanes.leave(left, w.id)
 }
 
 func (w *work) attach(ctx context.Context) func() {
@@ -329,9 +345,13 @@ func (w *work) remember() {
 	w.store("set", func(ctx context.Context) error { return w.r.stickies.Set(ctx, w.caller, s) })
 }
 
-// forget drops the sticky thread that is gone; its successor becomes sticky once its turn runs.
+// forget drops the sticky thread that is gone; its successor becomes sticky once its turn runs. Who waits
+// for the one that is gone finds that out; who wants the successor waits where it is made.
 func (w *work) forget() {
 	gone := w.target
 	w.book.dropSticky(keyOf(gone))
+	if lane := newLane(w.caller, gone); w.take(lane) {
+		w.leaveOthers(lane)
+	}
 	w.store("clear", func(ctx context.Context) error { return w.r.stickies.Clear(ctx, w.caller, gone) })
 }
