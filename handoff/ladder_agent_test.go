@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -79,6 +80,7 @@ func (w *world) step(t *fakeTurn) (string, int, bool) {
 type fakeAgent struct {
 	world  *world
 	target Target
+	lost   atomic.Bool // its connection is gone for good
 }
 
 func (a *fakeAgent) name() string { return a.target.Server + " " + a.target.Thread }
@@ -325,6 +327,9 @@ func (a queueingAgent) Queue(_ context.Context, turn Turn) error {
 func (a queueingAgent) Unqueue(_ context.Context, id string) error {
 	w := a.world
 	w.record("agent", a.name(), "unqueue "+id)
+	if a.lost.Load() {
+		return Fault(CodeAgentGone, a.target.Server, "")
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue[a.target.Thread] != id {
@@ -337,6 +342,10 @@ func (a queueingAgent) Unqueue(_ context.Context, id string) error {
 func (a queueingAgent) Await(ctx context.Context, id string) (TurnID, error) {
 	w := a.world
 	w.record("agent", a.name(), "await "+id)
+	if err := w.failure("hold "+a.target.Thread, a.target.Server); err != nil {
+		a.lost.Store(true)
+		return "", err
+	}
 	for {
 		w.mu.Lock()
 		running, queued := w.newest[a.target.Thread], w.queue[a.target.Thread]

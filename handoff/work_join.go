@@ -180,6 +180,13 @@ func (w *work) unqueue() func(context.Context) func() {
 	}
 }
 
+// stopQueued takes the words out over a connection that is back, if the caller stopped them meanwhile.
+func (w *work) stopQueued() {
+	if w.state.Stopping {
+		w.do(ActUnqueue)
+	}
+}
+
 // awaitQueued waits until the queued words have become a turn, over as many connections as it takes.
 func (w *work) awaitQueued() func(context.Context) func() {
 	at, target, id := w.attached, w.target, w.id
@@ -212,6 +219,9 @@ func (w *work) awaitQueued() func(context.Context) func() {
 			}
 			if fresh, err := w.reach(ctx, target); err == nil {
 				at, lost = fresh, time.Time{}
+				if !w.report(ctx, w.arrived(fresh, w.stopQueued)) {
+					return nil
+				}
 			}
 		}
 	}
