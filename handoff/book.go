@@ -8,9 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a book keeps. When full, the oldest record goes that was heard, else that has ended; then the oldest item of a record.
+// Bounds of what a book keeps. When full, the oldest record goes whose outcome was heard, and the oldest
+// item of a record. Records that are still to be told stay up to a bound of their own; beyond it the oldest
+// is left to the ledger, where a later call finds it.
 const (
 	maxRecords = 100
+	maxUntold  = 1000
 	maxItems   = 200
 	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
 )
@@ -62,24 +65,40 @@ func newBook() *book {
 // open adds a record.
 func (b *book) open(rec Record, w *work) {
 	b.mu.Lock()
-	if len(b.records) >= maxRecords {
-		i := slices.IndexFunc(b.records, func(r *Record) bool { return r.State == StatusDelivered })
-		if i < 0 {
-			i = slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" })
-		}
-		if i >= 0 {
-			delete(b.lines, b.records[i].ID)
-			delete(b.noticed, b.records[i].ID)
-			b.records = slices.Delete(b.records, i, i+1)
-		}
-	}
+	left := b.makeRoomLocked()
 	b.records = append(b.records, &rec)
 	if w != nil {
 		b.works[rec.ID], b.lines[rec.ID] = w, w.line
 	}
 	shown := rec.copy()
 	b.mu.Unlock()
+	left.layDown()
 	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: rec.ID, Record: &shown})
+}
+
+// makeRoomLocked takes a record out of a full book. Of one that is still to be told it returns the line;
+// of others the line itself lets go once all is written.
+func (b *book) makeRoomLocked() *line {
+	if len(b.records) < maxRecords {
+		return nil
+	}
+	i := slices.IndexFunc(b.records, func(r *Record) bool { return r.State == StatusDelivered })
+	if i < 0 && len(b.records) >= maxUntold {
+		i = slices.IndexFunc(b.records, func(r *Record) bool { return r.Outcome != "" })
+	}
+	if i < 0 {
+		return nil
+	}
+	id := b.records[i].ID
+	var left *line
+	if b.records[i].State != StatusDelivered {
+		left = b.lines[id]
+	}
+	delete(b.lines, id)
+	delete(b.noticed, id)
+	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
+	b.records = slices.Delete(b.records, i, i+1)
+	return left
 }
 
 // change lets fn alter a record and shows it to the pages. It returns the record as it is then.

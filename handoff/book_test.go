@@ -15,7 +15,7 @@ func TestBookKeepsItsBounds(t *testing.T) {
 		id := fmt.Sprint(i)
 		b.open(Record{ID: id}, nil)
 		if i != 2 { // the third work still runs
-			b.change(id, func(r *Record) { r.State, r.Outcome = StatusCompleted, OutcomeResult })
+			b.change(id, func(r *Record) { r.State, r.Outcome = StatusDelivered, OutcomeResult })
 		}
 	}
 	list := b.list()
@@ -42,6 +42,33 @@ func TestBookKeepsItsBounds(t *testing.T) {
 	}
 	if out := rec.Items[indexItem(rec.Items, "i10")].Output; len(out) != maxOutput || !strings.HasSuffix(out, "xend") {
 		t.Errorf("output of %d bytes", len(out))
+	}
+}
+
+// TestBookKeepsWhatNobodyHeard: what is still to be told is not pushed out by what comes after it; far
+// beyond that the oldest is left to the ledger.
+func TestBookKeepsWhatNobodyHeard(t *testing.T) {
+	r := NewRouter(Config{})
+	b := newBook()
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			id := fmt.Sprint(i)
+			r.carry(id)
+			b.open(Record{ID: id, State: StatusCompleted, Outcome: OutcomeResult}, nil)
+			b.setLine(id, &line{r: r, key: id})
+			b.keep(id)
+		}
+	}
+	add(0, maxRecords+1)
+	if told := b.takeUnheard(); len(told) != maxRecords+1 {
+		t.Errorf("%d of %d outcomes are told", len(told), maxRecords+1)
+	}
+	add(maxRecords+1, maxUntold+1)
+	if rec, _ := b.find("0"); rec.ID != "" || len(b.list()) != maxUntold {
+		t.Errorf("%d records, the oldest %q", len(b.list()), rec.ID)
+	}
+	if !r.carry("0") {
+		t.Error("nobody can take up what was pushed out")
 	}
 }
 

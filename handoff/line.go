@@ -182,6 +182,13 @@ func (l *line) leave() {
 	}
 }
 
+// layDown leaves the entry to whoever finds it.
+func (l *line) layDown() {
+	if l != nil {
+		l.r.lay(l.key)
+	}
+}
+
 // behind adds a step to what is written in the background. The receipt is nil when it will not be.
 func (l *line) behind(s LedgerStep) receipt {
 	done := make(chan error, 1)
