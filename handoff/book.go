@@ -29,6 +29,8 @@ type book struct {
 	questions map[QuestionID]*openQuestion // Guarded by mu
 	stickies  map[stickyKey]Sticky         // Guarded by mu: valid if loaded
 	loaded    bool                         // Guarded by mu
+	unstored  map[stickyKey]stickyWrite    // Guarded by mu: what the store has still to learn of stickies
+	storing   bool                         // Guarded by mu: a job writes them
 	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
 	orphaned  map[string]bool              // Guarded by mu: works that no call hears of
 	lines     map[string]*line             // Guarded by mu: what the ledger is told, by record id
@@ -56,6 +58,7 @@ func newBook() *book {
 		works:     map[string]*work{},
 		questions: map[QuestionID]*openQuestion{},
 		stickies:  map[stickyKey]Sticky{},
+		unstored:  map[stickyKey]stickyWrite{},
 		orphaned:  map[string]bool{},
 		lines:     map[string]*line{},
 		noticed:   map[string]bool{},

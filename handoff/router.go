@@ -233,10 +233,8 @@ func (r *Router) ClearSticky(ctx context.Context, c Caller, server string) error
 	if _, ok := b.sticky(key); !ok {
 		return Fault(CodeNotFound, "sticky session there", "")
 	}
-	if err := r.stickies.Clear(ctx, c, Target{Server: name, Project: project}); err != nil {
-		return AsError(err)
-	}
 	b.dropSticky(key)
+	r.stick(c, b, stickyWrite{sticky: Sticky{Target: Target{Server: name, Project: project}}, clear: true})
 	return nil
 }
 

@@ -207,17 +207,6 @@ func (w *work) background(timeout time.Duration, do func(context.Context) func()
 	})
 }
 
-// store writes behind: it is not cut short when the work ends.
-func (w *work) store(what string, write func(context.Context) error) {
-	w.io.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ioCtx), storeTimeout)
-		defer cancel()
-		if err := write(ctx); err != nil {
-			w.log.Warn("sticky session not stored", zap.String("what", what), zap.Error(err))
-		}
-	})
-}
-
 // step applies a fact and carries out what follows.
 func (w *work) step(f Fact) {
 	before := w.state

@@ -342,7 +342,7 @@ func (w *work) remember() {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}
 	w.book.putSticky(s)
-	w.store("set", func(ctx context.Context) error { return w.r.stickies.Set(ctx, w.caller, s) })
+	w.r.stick(w.caller, w.book, stickyWrite{sticky: s})
 }
 
 // forget drops the sticky thread that is gone; its successor becomes sticky once its turn runs. Who waits
@@ -353,5 +353,5 @@ func (w *work) forget() {
 	if lane := newLane(w.caller, gone); w.take(lane) {
 		w.leaveOthers(lane)
 	}
-	w.store("clear", func(ctx context.Context) error { return w.r.stickies.Clear(ctx, w.caller, gone) })
+	w.r.stick(w.caller, w.book, stickyWrite{sticky: Sticky{Target: gone}, clear: true})
 }
