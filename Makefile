@@ -20,5 +20,5 @@ lint: ## format, vet, modernize, staticcheck, go.mod
 test: tools lint ## everything that a change has to pass
 	go test -race -shuffle=on -timeout 15m ./...
 
-soak: tools ## the long form of the proofs, with their figures; about an hour
+soak: tools ## the long form of the proofs, with their figures; about ten minutes
 	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' ./cmd/switchboard
