@@ -58,7 +58,9 @@ func TestListsFitTheirLimit(t *testing.T) {
 	var sessions SessionList
 	var servers []ServerInfo
 	var script Transcript
+	var running []Record
 	for i := range 200 {
+		running = append(running, Record{ID: fmt.Sprint(i), Server: "bigpc", Title: strings.Repeat("wörk ", 20), State: StatusStarted})
 		sessions.Items = append(sessions.Items, SessionInfo{ID: fmt.Sprint(i), Title: strings.Repeat("wörk ", 20), Server: "bigpc", Age: "now", Updated: time.Unix(int64(i), 0)})
 		servers = append(servers, ServerInfo{Name: fmt.Sprintf("machine-%d", i), Kind: "codex", Health: HealthUp, Projects: []string{"a", "b"}})
 		script.Lines = append(script.Lines, Line{Role: "agent", Text: fmt.Sprint(i, strings.Repeat(" x", 200))})
@@ -71,6 +73,7 @@ func TestListsFitTheirLimit(t *testing.T) {
 		"sessions": {sessionsAnswer(sessions), MaxSessionsJSON, "items"},
 		"servers":  {serversAnswer(servers), MaxServersJSON, "items"},
 		"read":     {readAnswer(script), MaxReadJSON, "lines"},
+		"status":   {statusAnswer(running, nil, time.Now()), MaxStatusJSON, "running"},
 	} {
 		var out map[string]any
 		if err := json.Unmarshal([]byte(tc.text), &out); err != nil {

@@ -71,11 +71,20 @@ func statusAnswer(records []Record, questions []RecordQuestion, now time.Time) s
 	if len(out.Say) > maxSpoken {
 		out.Say = cutSentence(out.Say, maxSpoken)
 	}
-	finished := out.Finished
-	return fit(len(finished), MaxStatusJSON, func(keep, dropped int) any {
-		out.Finished, out.More = finished[:keep], dropped
+	waiting, running, finished := out.Waiting, out.Running, out.Finished
+	return fit(len(waiting)+len(running)+len(finished), MaxStatusJSON, func(keep, dropped int) any {
+		out.Waiting, keep = firstOf(waiting, keep)
+		out.Running, keep = firstOf(running, keep)
+		out.Finished, _ = firstOf(finished, keep)
+		out.More = dropped
 		return out
 	})
+}
+
+// firstOf returns the first n of a list, and how many of n are left.
+func firstOf(list []statusWork, n int) ([]statusWork, int) {
+	k := min(n, len(list))
+	return list[:k], n - k
 }
 
 // runningSentence says what runs, or is still to begin, and since when.
