@@ -142,6 +142,13 @@ func TestFeedResumes(t *testing.T) {
 	if f.Last() != uint64(11+FeedBacklog) {
 		t.Errorf("last %d", f.Last())
 	}
+	for n := range 3 * FeedBacklog { // also where old events are let go
+		f.publish(PageEvent{Kind: EventDelta})
+		_, missed, complete := f.Listen(f.Last() - FeedBacklog)
+		if !complete || len(missed) != FeedBacklog || missed[0].ID != f.Last()-FeedBacklog+1 || missed[FeedBacklog-1].ID != f.Last() {
+			t.Fatalf("after %d more: complete %t, %d missed", n+1, complete, len(missed))
+		}
+	}
 }
 
 func TestFeedDropsTheSlow(t *testing.T) {

@@ -99,6 +99,21 @@ func TestStickiesOutliveAnOutage(t *testing.T) {
 	}
 }
 
+// TestStickiesFailedIsNotNewer: what comes while an older write fails counts, not the older one again.
+func TestStickiesFailedIsNotNewer(t *testing.T) {
+	store := &moodyStickies{slow: 2 * time.Second}
+	got := stuck(t, store, func(stick func(string, string)) {
+		store.away = time.Now().Add(time.Second)
+		stick("bigpc", "t1")
+		time.Sleep(time.Second)
+		stick("bigpc", "t2")
+		time.Sleep(time.Minute)
+	})
+	if want := []string{"set bigpc t2"}; !slices.Equal(got, want) {
+		t.Errorf("wrote %q", got)
+	}
+}
+
 // TestStickiesAtTheEnd: what is not written when the process ends is tried once more, and no longer.
 func TestStickiesAtTheEnd(t *testing.T) {
 	store := &moodyStickies{}
