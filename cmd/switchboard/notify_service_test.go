@@ -168,3 +168,35 @@ func TestUpdatesAreSet(t *testing.T) {
 	r.stop()
 	f.check(t)
 }
+
+// TestSilenceIsSet: work that shows no sign for as long as is set is mentioned, and goes on.
+func TestSilenceIsSet(t *testing.T) {
+	r, f, _ := notified(t, func(p *plan) { p.Silence = 300 * time.Millisecond })
+	p := r.call()
+	p.say(work("bigpc", "job 1 takes 8000"))
+	p.hear("Nothing was heard from bigpc for a while")
+	p.hear("job 1 is done")
+	r.stop()
+	f.check(t)
+}
+
+// TestPatienceIsSet: a machine that is gone is looked for as long as is set; then what became of its work
+// is said to be unknown.
+func TestPatienceIsSet(t *testing.T) {
+	f := newFarm(t)
+	cutter := newCutter(t, "bigpc", f.at["bigpc"])
+	r := start(t, func(p *plan) {
+		p.Model = modelPlan{URL: f.voice.URL, Name: "scripted"}
+		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex"}, Codex: codex.Config{URL: cutter.at}}}
+		p.Patience = time.Second
+	})
+	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	p := r.call()
+	p.say(work("bigpc", "job 1 hangs"))
+	until(t, "the work to run", func() bool { return r.newest().State == handoff.StatusStarted })
+	cutter.proxy.Stop()
+	until(t, "the work to be given up", func() bool { return r.newest().Outcome == handoff.OutcomeUnknown })
+	p.hear("lost the connection to bigpc")
+	r.stop()
+	f.check(t)
+}
