@@ -60,7 +60,7 @@ func (l *lanes) look(key, id string, c Caller) laneView {
 	return laneView{holder: n.holder, same: n.caller == c, turn: n.turn, control: n.control, target: n.target, title: n.title, changed: n.changed}
 }
 
-// running tells those who wait which turn they could join; no turn: none for now.
+// running tells those who wait which turn they could join; no turn: none.
 func (l *lanes) running(keys []string, id string, turn TurnID, control Controls, target Target, title string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

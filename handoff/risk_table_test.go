@@ -44,7 +44,7 @@ python -m pytest
 python3 --version
 node --version
 rg "func main" src
-grep -rn TODO src
+grep -rn Handler src
 find . -name "*.go"
 tsc --noEmit
 eslint src

@@ -412,7 +412,7 @@ func (s *schedule) arm() {
 	s.wake = next
 }
 
-// ready returns when a work has something speakable; zero for now.
+// ready returns when a work has something speakable; zero: it has.
 func (s *schedule) ready(w *pacedWork) time.Time {
 	if s.level == LevelChatty && (len(w.remarks) > 0 || w.newDoing && !s.waitsForCaller(w)) {
 		return time.Time{}
