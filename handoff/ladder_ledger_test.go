@@ -84,6 +84,9 @@ func (w *world) Advance(ctx context.Context, s LedgerStep) (LedgerEntry, error) 
 	if s.Adopt {
 		what = "adopted"
 	}
+	if s.Attempt > 1 {
+		what += " again on " + s.Set.Target.Thread
+	}
 	if err != nil {
 		what += ": " + err.Error()
 	}

@@ -160,7 +160,12 @@ func (s State) starting(f Fact) (State, []Action) {
 			return s.end(OutcomeCancelled)
 		}
 		return s.await()
-	case FactStartRefused:
+	case FactThreadGone, FactAttachHeld: // found out only now; nothing was run
+		if s.Stopping {
+			return s.end(OutcomeCancelled)
+		}
+		return s.attaching(f)
+	case FactStartRefused, FactAttachFailed:
 		return s.end(OutcomeFailed)
 	case FactStartUnknown:
 		s.Phase = PhaseSettling

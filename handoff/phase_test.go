@@ -113,6 +113,10 @@ func (n walk) take(f Fact) walk {
 		n.taken = true
 	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused, FactNoQueue, FactOutOfLine:
 		n.alive = 0
+	case FactThreadGone, FactAttachHeld, FactAttachFailed:
+		if n.s.Phase == PhaseStarting {
+			n.alive = 0
+		}
 	}
 	n.s = next
 	for _, a := range acts {

@@ -262,6 +262,10 @@ func (w *work) start() func(context.Context) func() {
 			return func() { w.merged(id) }
 		case CodeUnknownStart, CodeInternal: // only a clear refusal proves that nothing runs
 			return func() { w.fail(FactStartUnknown, e) }
+		case CodeSessionGone: // what was attached was closed meanwhile, and could not be resumed
+			return func() { w.fail(FactThreadGone, e) }
+		case CodeSessionInUse:
+			return func() { w.heldElsewhere(e) }
 		case CodeBusy:
 			return func() {
 				w.attached.Running = "" // which one it is shows when the thread is attached again
@@ -276,9 +280,10 @@ func (w *work) start() func(context.Context) func() {
 // dispatch writes to the ledger that the words are about to be sent; without that they are not.
 func (w *work) dispatch() func(context.Context) error {
 	attempt := 1
-	if w.state.Again {
+	if w.state.Again || w.sent != (Target{}) && w.sent != w.target { // else the ledger would keep the former thread
 		attempt = 2
 	}
+	w.sent = w.target
 	line, facts := w.line, LedgerFacts{
 		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: w.target, Watermark: w.before,
 		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,

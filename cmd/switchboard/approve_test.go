@@ -28,7 +28,7 @@ func approveScript(p simulator.Prompt) []simulator.Step {
 		return []simulator.Step{simulator.Permit{Network: true, Granted: yes, Refused: no}}
 	case "tool":
 		return []simulator.Step{simulator.Elicit{Tool: "danger", Granted: yes, Refused: no}}
-	case "hello":
+	case "hello", "hello again":
 		return yes
 	case "words":
 		return []simulator.Step{simulator.Input{Queries: []simulator.Query{{Text: "Which?", Options: []string{"Left", "Right"}}}, Answered: func(a []string) []simulator.Step {
@@ -171,17 +171,17 @@ func cutText(answer string) (string, bool) {
 func TestCopyOffered(t *testing.T) {
 	t.Parallel()
 	r, voice, audit, world := desk(t)
-	ask := func(call string, works int) handoff.Record {
-		voice <- handoff.Request{CallID: call, Tool: handoff.ToolCodex, Arguments: `{"server":"attic","prompt":"hello"}`}
+	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
+		voice <- handoff.Request{CallID: call, Tool: handoff.ToolCodex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
 		return soon(t, "work", func() (handoff.Record, bool) {
 			list := append(r.Handoffs(approver), handoff.Record{})
 			return list[0], len(list) > works && (list[0].Outcome != "" || len(r.Questions(approver)) > 0)
 		})
 	}
-	first := ask("c1", 1)
+	first := ask("c1", "hello", 1)
 	world.SetFaults("attic", simulator.Faults{InUse: true})
 	world.Unload("attic")
-	second := ask("c2", 2)
+	second := ask("c2", "hello again", 2)
 	if len(r.Questions(approver)) != 1 || second.ThreadID != first.ThreadID {
 		t.Fatalf("nothing was asked: %+v", second)
 	}
