@@ -371,3 +371,19 @@ func TestRealCodexBeginsWhatAnInterruptHeldBack(t *testing.T) {
 		t.Errorf("the model was asked %q", got)
 	}
 }
+
+// TestRealCodexInterruptedAtOnce: who says stop while the work is being started is heard: for some
+// milliseconds after it acknowledged a turn the server says that none runs.
+func TestRealCodexInterruptedAtOnce(t *testing.T) {
+	c := startCodex(t)
+	a := c.create(codex.Config{URL: c.url})
+	for range 5 {
+		turn := a.begin("ours-1", "slow 60")
+		if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		if _, end := a.ended(turn); end.Status != handoff.TurnInterrupted {
+			t.Errorf("it ended with %+v", end)
+		}
+	}
+}

@@ -30,7 +30,8 @@ func TestConformance(t *testing.T) {
 				}
 				m.world.SetFaults(m.name, simulator.Faults{Start: fault, StartOnce: true})
 			},
-			Unload: func() { m.world.Unload(m.name) },
+			SlowStart: func() { m.world.SetFaults(m.name, simulator.Faults{Start: simulator.StartSlow}) },
+			Unload:    func() { m.world.Unload(m.name) },
 			Hold: func() {
 				m.world.Unload(m.name)
 				m.world.SetFaults(m.name, simulator.Faults{InUse: true})

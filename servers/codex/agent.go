@@ -137,9 +137,32 @@ func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, text string) err
 	return a.control(ctx, turn, func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), text) })
 }
 
-// Interrupt interrupts a turn. The turn may complete nevertheless: its end tells.
+// Interrupt interrupts a turn. The turn may complete nevertheless: its end tells. For some milliseconds
+// after it acknowledged a turn the server says that none runs (40 of 40 tries); then it is asked again once
+// the turn shows itself.
 func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
-	return a.control(ctx, turn, func() error { return a.conn.client.turnInterrupt(ctx, a.thread.id, string(turn)) })
+	send := func() error { return a.conn.client.turnInterrupt(ctx, a.thread.id, string(turn)) }
+	shows := a.thread.shows(turn)
+	err := a.control(ctx, turn, send)
+	if shows == nil || err == nil || handoff.AsError(err).Code != handoff.CodeNotPending || !a.waitFor(ctx, shows) {
+		return err
+	}
+	return a.control(ctx, turn, send)
+}
+
+// waitFor waits until done closes, as long as a started turn may take to show itself.
+func (a *agent) waitFor(ctx context.Context, done <-chan struct{}) bool {
+	timer := time.NewTimer(startGrace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-a.closed:
+	case <-a.conn.peer.done:
+	}
+	return false
 }
 
 // control sends what needs a running turn.

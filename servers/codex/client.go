@@ -163,8 +163,8 @@ func (c client) queueList(ctx context.Context, thread string) ([]queuedSubmissio
 }
 
 // queueStart begins what is queued: one try. It is refused when it has left the queue.
-func (c client) queueStart(ctx context.Context, thread, entry string) (*turnResult, error) {
-	return c.startOnce(ctx, "thread/queue/start", queueEntryParams{thread, entry}, nil)
+func (c client) queueStart(ctx context.Context, thread, entry string, land func(*turnResult)) (*turnResult, error) {
+	return c.startOnce(ctx, "thread/queue/start", queueEntryParams{thread, entry}, land)
 }
 
 // queueDelete takes something out of the queue.

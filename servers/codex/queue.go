@@ -81,8 +81,8 @@ func (a *agent) Await(ctx context.Context, id string) (handoff.TurnID, error) {
 			}
 			pause = awaitAgain
 		case idle && !busy:
-			if turn := a.nudge(ctx, entry); turn != "" {
-				return turn, nil
+			if turn := a.nudge(ctx, entry, id); turn != "" {
+				return a.found(begun{turn, a.thread.isForeign(turn)})
 			}
 			pause = restGrace
 		case !busy:
@@ -125,15 +125,18 @@ func (a *agent) listen(ctx context.Context, w *awaited, d time.Duration) (b *beg
 }
 
 // nudge begins queued work of ours that the server holds back, and returns its turn, or "".
-func (a *agent) nudge(ctx context.Context, entry string) handoff.TurnID {
+func (a *agent) nudge(ctx context.Context, entry, id string) handoff.TurnID {
 	if err := a.enter(ctx); err != nil {
 		return ""
 	}
 	defer a.thread.unlock()
-	if _, busy := a.thread.runs(); busy || a.conn.checkCeiling(a.thread.mayDo()) != nil {
+	before, busy := a.thread.runs()
+	if busy || a.conn.checkCeiling(a.thread.mayDo()) != nil {
 		return ""
 	}
-	result, err := a.conn.client.queueStart(ctx, a.thread.id, entry)
+	result, err := a.conn.client.queueStart(ctx, a.thread.id, entry, func(r *turnResult) {
+		a.thread.claim(handoff.TurnID(r.Turn.ID), before, id)
+	})
 	if err != nil {
 		a.conn.log.Info("queued work did not begin", zap.String("thread", a.thread.id), zap.Error(err))
 		return ""

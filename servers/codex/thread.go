@@ -49,6 +49,7 @@ type turn struct {
 	mine    string         // Guarded by the thread's mu: the client id of our start, or ""
 	first   *string        // Guarded by the thread's mu: the client id of the message that began it
 	known   chan struct{}  // Set once, closed when first is known
+	shown   chan struct{}  // Set once, closed when it was heard to run, or to have ended
 	resting bool           // Guarded by the thread's mu: the thread rests although the turn has not ended
 	reading bool           // Guarded by the thread's mu: somebody follows it
 }
@@ -101,7 +102,7 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), tracker: newTracker(id)}
+	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}), tracker: newTracker(id)}
 	t.turns = append(t.turns, k)
 	return k
 }
@@ -297,6 +298,29 @@ func (k *turn) report(updates []handoff.Update) {
 	if len(updates) > 0 {
 		k.spool.put(updates...)
 		k.wakeUp()
+	}
+	if !closed(k.shown) && (k.tracker.started || k.tracker.ended) {
+		close(k.shown)
+	}
+}
+
+// shows returns what closes when a turn that was acknowledged here shows itself; nil: it has, or is none.
+func (t *thread) shows(id handoff.TurnID) <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.findLocked(id)
+	if k == nil || k.mine == "" || closed(k.shown) {
+		return nil
+	}
+	return k.shown
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
 

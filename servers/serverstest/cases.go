@@ -169,6 +169,21 @@ func (s *suite) interrupt() {
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
+// interruptAtOnce: whoever changes their mind while a turn is being started is heard.
+func (s *suite) interruptAtOnce() {
+	if s.h.SlowStart != nil {
+		s.h.SlowStart()
+	}
+	a := s.create()
+	id := s.start(a, PromptWait)
+	if err := s.controls(a).Interrupt(s.Context(), id); err != nil {
+		s.Fatalf("interrupt: %v", err)
+	}
+	if end := s.end(s.follow(a, id)); end.Status != handoff.TurnInterrupted {
+		s.Errorf("%+v", end)
+	}
+}
+
 func (s *suite) steer() {
 	a := s.create()
 	id := s.wait(a)

@@ -71,6 +71,8 @@ type Harness struct {
 	// LoseStart makes the server lose the next start, or message for its queue, together with the
 	// connection, before it acknowledges it. runs says whether it takes effect. nil when that cannot be.
 	LoseStart func(runs bool)
+	// SlowStart makes the server acknowledge turns a moment before they begin. nil when that cannot be.
+	SlowStart func()
 	// Unload makes the server let go of threads that run nothing. nil when this kind knows no such thing.
 	Unload func()
 	// Hold makes another process hold every thread that is not loaded. nil when that cannot be.

@@ -27,6 +27,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a failed turn tells why", (*suite).fails},
 		{"a running turn is found", (*suite).running},
 		{"a running turn is interrupted", (*suite).interrupt},
+		{"a turn that has just been started is interrupted", (*suite).interruptAtOnce},
 		{"a running turn is steered", (*suite).steer},
 		{"a question is accepted once", (*suite).accepts},
 		{"a question is declined", (*suite).declines},

@@ -21,6 +21,7 @@ func TestStartFaults(t *testing.T) {
 		{"lost", Faults{Start: StartLost}, false, false},
 		{"phantom", Faults{Start: StartPhantom}, false, true},
 		{"late", Faults{Start: StartLate}, true, true},
+		{"slow", Faults{Start: StartSlow}, true, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ const (
 	StartLost               // the connection is cut and nothing begins
 	StartPhantom            // it is answered, but no turn ever begins
 	StartLate               // the answer comes after turn/started, as it sometimes does
+	StartSlow               // the turn begins a moment after the answer, until then it cannot be interrupted, as it always is
 )
 
 // Faults of a machine. The zero value is a healthy one.

@@ -72,6 +72,7 @@ type turn struct {
 	frames             []frame
 	next               *timer
 	steers             []input
+	coming             bool // it was acknowledged and has not begun
 	ask                *ask
 	started, completed time.Time
 }
