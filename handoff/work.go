@@ -52,6 +52,7 @@ type work struct {
 	state     State     // Owned by run
 	target    Target    // Owned by run
 	sent      Target    // Owned by run: where the ledger was last told the words go
+	attempt   int       // Owned by run: which attempt it was told then; never less after that
 	attached  Attached  // Owned by run: the newest attachment
 	before    TurnID    // Owned by run: the newest turn of the thread before the start
 	turn      TurnID    // Owned by run

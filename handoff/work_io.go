@@ -279,12 +279,12 @@ func (w *work) start() func(context.Context) func() {
 
 // dispatch writes to the ledger that the words are about to be sent; without that they are not.
 func (w *work) dispatch() func(context.Context) error {
-	attempt := 1
+	w.attempt = max(w.attempt, 1)
 	if w.state.Again || w.sent != (Target{}) && w.sent != w.target { // else the ledger would keep the former thread
-		attempt = 2
+		w.attempt = 2
 	}
 	w.sent = w.target
-	line, facts := w.line, LedgerFacts{
+	line, attempt, facts := w.line, w.attempt, LedgerFacts{
 		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: w.target, Watermark: w.before,
 		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
 	}
