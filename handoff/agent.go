@@ -53,6 +53,9 @@ type Agent interface {
 
 // Controls is what else a running turn can be told.
 type Controls interface {
+	// Steer gives the turn more words, by one try. [CodeAgentGone] and [CodeUnknownStart] mean that it may
+	// have taken them nevertheless, any other error that it certainly did not: [CodeNotPending] that it has
+	// ended, [CodeUnreachable] that they were not sent.
 	Steer(ctx context.Context, turn TurnID, text string) error
 	Interrupt(ctx context.Context, turn TurnID) error
 	// Decide answers a question of a turn that we started. A question that is answered, withdrawn or

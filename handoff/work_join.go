@@ -89,13 +89,13 @@ func (w *work) steer() func(context.Context) func() {
 		}
 		e := AsError(err)
 		switch e.Code {
-		case CodeNotPending, CodeRefused, CodeBusy, CodeOverloaded:
-			return func() {
-				w.rec = w.book.change(w.id, func(r *Record) { r.Why = "" })
-				w.step(FactSteerRefused)
-			}
+		case CodeAgentGone, CodeUnknownStart, CodeInternal: // only a clear refusal proves that they were not taken
+			return func() { w.fail(FactSteerUnknown, Fault(CodeUnknownStart, v.target.Server, e.Error())) }
 		}
-		return func() { w.fail(FactSteerUnknown, Fault(CodeUnknownStart, v.target.Server, e.Error())) }
+		return func() {
+			w.rec = w.book.change(w.id, func(r *Record) { r.Why = "" })
+			w.step(FactSteerRefused)
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ func (a *agent) waitFor(ctx context.Context, done <-chan struct{}) bool {
 	return false
 }
 
-// control sends what needs a running turn.
+// control sends what needs a running turn. What was certainly not sent gives [handoff.CodeUnreachable].
 func (a *agent) control(ctx context.Context, turn handoff.TurnID, send func() error) error {
 	if turn == "" {
 		return handoff.Fault(handoff.CodeNotPending, "", "no turn named")
@@ -181,7 +181,7 @@ func (a *agent) control(ctx context.Context, turn handoff.TurnID, send func() er
 	case refusedAs(err, refusedUnloaded):
 		return handoff.Fault(handoff.CodeNotPending, "", "thread not loaded")
 	}
-	return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
+	return a.name().fault(err, handoff.CodeUnreachable, handoff.CodeAgentGone)
 }
 
 // enter takes the thread's gate for an agent that is not closed.

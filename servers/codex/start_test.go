@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 func tryStart(t *testing.T, at handoff.Attached) async[handoff.TurnID] {
@@ -239,6 +240,30 @@ func TestSteerAndInterrupt(t *testing.T) {
 		f.close()
 		interrupt.wantCode(t, handoff.CodeAgentGone)
 	})
+}
+
+// TestSteerNotSent: the work whose turn it is has ended and let go of the thread, or the connection is
+// lost: the words were certainly not taken.
+func TestSteerNotSent(t *testing.T) {
+	for name, leave := range map[string]func(f *fake, link *servers.Link, at handoff.Attached){
+		"let go": func(f *fake, _ *servers.Link, at handoff.Attached) {
+			c := callErr(at.Agent.Close)
+			f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
+			c.get(f.t)
+		},
+		"lost": func(f *fake, link *servers.Link, _ handoff.Attached) { f.close(); <-link.Done },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				at := attach(t, f, link, "")
+				id := start(t, f, at)
+				leave(f, link, at)
+				callErr(func() error { return at.Agent.(handoff.Controls).Steer(t.Context(), id, "x") }).wantCode(t, handoff.CodeUnreachable)
+				f.quiet()
+			})
+		})
+	}
 }
 
 // TestInterruptBeforeItShows: what was just acknowledged cannot be interrupted for a moment. It is once it
