@@ -61,6 +61,7 @@ const (
 	FactMerged                      // the agent put the words into a turn that is not ours
 	FactStartBusy                   // nothing was started: a turn of somebody else runs
 	FactStartRefused                // certainly nothing runs
+	FactStartUnsent                 // the same, because the connection was lost before
 	FactStartUnknown                // the connection was lost with the start on its way
 	FactAdopted                     // the turn that may have started was found
 	FactNeverRan                    // it was not: it never started and never will
@@ -89,7 +90,7 @@ var factNames = [factCount]string{
 	"resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "lane runs",
 	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy", "attached queue", "no queue", "in line",
 	"out of line", "thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
-	"started", "merged", "start busy", "start refused", "start unknown", "adopted", "never ran", "unsettled", "seen",
+	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
 	"written", "unwritten", "taken over", "answer due", "stop", "call ended", "call back",
 	"shutdown",
@@ -147,11 +148,12 @@ type State struct {
 	Phase     Phase
 	Sticky    bool    // the thread attached is the caller's sticky one
 	Replaced  bool    // a sticky thread was gone; this is its successor
+	Fresh     bool    // the thread attached was made for this, like a successor: until it runs, no other connection finds it
 	Answered  bool    // the request got its one output
 	Alone     bool    // the call has ended
 	Stopping  bool    // a stop came before the turn was acknowledged
 	Seen      bool    // the turn was seen running
-	Again     bool    // the start proved never to have run and was sent once more
+	Again     bool    // the start proved never to have run, or to have left, and was sent once more
 	Inherited bool    // a former life of the process dispatched it: never started by this one
 	Silent    bool    // its silence was told, which happens once
 	Merged    bool    // somebody else began the turn: it is watched for the caller and never stopped

@@ -56,7 +56,7 @@ func (s State) resolving(f Fact) (State, []Action) {
 		s.Phase, s.Sticky = PhaseAttaching, f == FactResolvedSticky
 		return s, []Action{ActAttach}
 	case FactResolvedNew:
-		s.Phase = PhaseAttaching
+		s.Phase, s.Fresh = PhaseAttaching, true
 		return s, []Action{ActCreate}
 	case FactResolvedCopy:
 		return s.offer()
@@ -118,9 +118,13 @@ func (s State) attaching(f Fact) (State, []Action) {
 			return s, []Action{ActAttach} // still waiting: the next turn may be somebody else's too
 		}
 	case FactThreadGone:
-		if s.Sticky { // nobody named it, so a fresh thread is what they would want; the answer says so
+		switch {
+		case s.Sticky: // nobody named it, so a fresh thread is what they would want; the answer says so
 			s.Phase, s.Sticky, s.Replaced = PhaseAttaching, false, true
 			return s, []Action{ActForget, ActCreate}
+		case s.Fresh, s.Replaced: // it was gone before it ran
+			s.Phase = PhaseAttaching
+			return s, []Action{ActCreate}
 		}
 		return s.end(OutcomeFailed)
 	case FactAttachHeld:
@@ -133,7 +137,7 @@ func (s State) attaching(f Fact) (State, []Action) {
 
 // offer asks the caller: nothing is copied on the word of the voice model.
 func (s State) offer() (State, []Action) {
-	s.Phase, s.Sticky = PhaseOffering, false
+	s.Phase, s.Sticky, s.Fresh = PhaseOffering, false, false
 	next, acts := s.answerEarly()
 	return next, append(acts, ActOffer)
 }
@@ -160,18 +164,35 @@ func (s State) starting(f Fact) (State, []Action) {
 			return s.end(OutcomeCancelled)
 		}
 		return s.await()
-	case FactThreadGone, FactAttachHeld: // found out only now; nothing was run
-		if s.Stopping {
-			return s.end(OutcomeCancelled)
-		}
-		return s.attaching(f)
-	case FactStartRefused, FactAttachFailed:
+	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
+		return s.unsent(f)
+	case FactStartRefused:
 		return s.end(OutcomeFailed)
 	case FactStartUnknown:
 		s.Phase = PhaseSettling
 		return s, []Action{ActSettle}
 	}
 	return s, nil
+}
+
+// unsent: only when the words were to be sent it showed that the thread is not attached any more. Nothing was
+// run; what was lost is attached again, once.
+func (s State) unsent(f Fact) (State, []Action) {
+	lost := f == FactStartUnsent || f == FactThreadGone && (s.Fresh || s.Replaced)
+	switch {
+	case s.Stopping:
+		return s.end(OutcomeCancelled)
+	case !lost:
+		return s.attaching(f)
+	case s.Again:
+		return s.end(OutcomeFailed)
+	}
+	s.Again = true
+	if f == FactThreadGone {
+		return s.attaching(f)
+	}
+	s.Phase = PhaseAttaching
+	return s, []Action{ActAttach}
 }
 
 // await waits for the turn of somebody else, and says so once.
@@ -202,6 +223,10 @@ func (s State) queued(f Fact) (State, []Action) {
 		return next, acts
 	case FactStartRefused:
 		return s.end(OutcomeFailed)
+	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
+		if s.Phase == PhaseQueueing {
+			return s.unsent(f)
+		}
 	case FactAdopted:
 		return s.started()
 	case FactMerged:

@@ -78,7 +78,7 @@ func TestEveryPhaseAndFact(t *testing.T) {
 
 func describe(s State) string {
 	words := []string{s.Phase.String()}
-	for word, set := range map[string]bool{"sticky": s.Sticky, "replaced": s.Replaced, "answered": s.Answered, "alone": s.Alone, "stopping": s.Stopping,
+	for word, set := range map[string]bool{"sticky": s.Sticky, "replaced": s.Replaced, "fresh": s.Fresh, "answered": s.Answered, "alone": s.Alone, "stopping": s.Stopping,
 		"seen": s.Seen, "again": s.Again, "inherited": s.Inherited, "silent": s.Silent, "merged": s.Merged} {
 		if set {
 			words = append(words, word)
@@ -113,8 +113,8 @@ func (n walk) take(f Fact) walk {
 		n.taken = true
 	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused, FactNoQueue, FactOutOfLine:
 		n.alive = 0
-	case FactThreadGone, FactAttachHeld, FactAttachFailed:
-		if n.s.Phase == PhaseStarting {
+	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
+		if n.s.Phase == PhaseStarting || n.s.Phase == PhaseQueueing {
 			n.alive = 0
 		}
 	}

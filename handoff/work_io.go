@@ -262,10 +262,6 @@ func (w *work) start() func(context.Context) func() {
 			return func() { w.merged(id) }
 		case CodeUnknownStart, CodeInternal: // only a clear refusal proves that nothing runs
 			return func() { w.fail(FactStartUnknown, e) }
-		case CodeSessionGone: // what was attached was closed meanwhile, and could not be resumed
-			return func() { w.fail(FactThreadGone, e) }
-		case CodeSessionInUse:
-			return func() { w.heldElsewhere(e) }
 		case CodeBusy:
 			return func() {
 				w.attached.Running = "" // which one it is shows when the thread is attached again
@@ -273,7 +269,27 @@ func (w *work) start() func(context.Context) func() {
 				w.step(FactStartBusy)
 			}
 		}
-		return func() { w.fail(FactStartRefused, e) }
+		return func() { w.refused(e) }
+	}
+}
+
+// refused: the words certainly did not begin anything. What was attached may have been closed or lost meanwhile.
+func (w *work) refused(e *Error) {
+	fact := FactStartRefused
+	switch e.Code {
+	case CodeSessionInUse:
+		w.heldElsewhere(e)
+		return
+	case CodeSessionGone:
+		fact = FactThreadGone
+	case CodeUnreachable:
+		fact = FactStartUnsent
+	}
+	if w.fault = e; w.state.Stopping && fact != FactStartRefused {
+		w.fault = nil
+	}
+	if w.step(fact); w.state.Outcome == "" { // it goes another way
+		w.fault = nil
 	}
 }
 

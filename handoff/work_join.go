@@ -152,7 +152,7 @@ func (w *work) queue() func(context.Context) func() {
 		case CodeUnknownStart, CodeInternal: // asking for its turn tells
 			return func() { w.step(FactInLine) }
 		}
-		return func() { w.fail(FactStartRefused, e) }
+		return func() { w.refused(e) }
 	}
 }
 
