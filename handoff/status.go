@@ -165,13 +165,15 @@ func (s *serving) stopWork(ctx context.Context, id string, req Request) {
 		return
 	}
 	var stopped, shared []Record
-	for _, rec := range running {
+	for _, rec := range slices.Backward(running) { // what waits first: it must not begin because the other has stopped
 		if err := s.r.Stop(ctx, s.caller, rec.ID); err != nil && AsError(err).Code == CodeJoined {
 			shared = append(shared, rec)
 		} else { // it may have ended this moment, which is as good
 			stopped = append(stopped, rec)
 		}
 	}
+	slices.Reverse(shared)
+	slices.Reverse(stopped)
 	s.answer(id, req, stopAnswer(stopped, shared, where), FloorUnlessSpoke)
 }
 

@@ -128,12 +128,11 @@ func (w *work) run(ctx context.Context) {
 	for w.state.Phase != PhaseEnded {
 		select {
 		case fn := <-w.facts:
-			fn()
-		case o := <-w.orders:
-			if o.call != nil {
-				w.call = o.call
+			if w.hear(); w.state.Phase != PhaseEnded {
+				fn()
 			}
-			w.step(o.fact)
+		case o := <-w.orders:
+			w.obey(o)
 		case <-due.C:
 			w.step(FactAnswerDue)
 		case <-w.unseen.C:
@@ -153,6 +152,26 @@ func (w *work) run(ctx context.Context) {
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),
 		zap.String("turn", string(w.turn)), zap.String("outcome", string(w.state.Outcome)),
 		zap.String("code", string(codeOf(w.fault))), zap.Duration("took", time.Since(w.began)))
+}
+
+// obey takes an order.
+func (w *work) obey(o order) {
+	if o.call != nil {
+		w.call = o.call
+	}
+	w.step(o.fact)
+}
+
+// hear takes the orders that have come: a stop counts before anything that would go on.
+func (w *work) hear() {
+	for {
+		select {
+		case o := <-w.orders:
+			w.obey(o)
+		default:
+			return
+		}
+	}
 }
 
 // open does the first thing of the phase that the work begins in.
