@@ -165,10 +165,11 @@ func (w *work) attach(ctx context.Context) func() {
 		case CodeSessionInUse:
 			return func() { w.heldElsewhere(e) }
 		}
-		return func() { w.fail(FactAttachFailed, e) }
+		return func() { w.unattached(e) }
 	}
 	w.hold(at.Agent)
 	return w.arrived(at, func() {
+		w.lost = time.Time{}
 		if at.Target.Thread != w.target.Thread { // the last line of defence: adapters check it too
 			w.fail(FactAttachFailed, Fault(CodeSessionMismatch, w.target.Server, "got "+at.Target.Thread))
 			return
@@ -180,6 +181,20 @@ func (w *work) attach(ctx context.Context) func() {
 		}
 		w.step(FactAttached)
 	})
+}
+
+// unattached: words that were told to begin by themselves are not given up because their machine is away for
+// a while.
+func (w *work) unattached(e *Error) {
+	if w.lost.IsZero() {
+		w.lost = time.Now()
+	}
+	if w.state.Phase != PhaseWaiting || final(e) || time.Since(w.lost) > w.r.patience {
+		w.fail(FactAttachFailed, e)
+		return
+	}
+	w.attached.Running = "" // what runs there shows when the thread is attached again
+	w.do(ActAwait)
 }
 
 // busyFact: a queue of the server is better than waiting here, it outlives us.
