@@ -88,7 +88,8 @@ type Queuer interface {
 // An Awaiter waits until queued work with our id has become a turn, and returns that turn. It may be asked
 // on another connection than the one that queued it. Where the server holds its queue back although the
 // thread rests (as after an interrupt), Await begins the work, which is no second start: it leaves the
-// queue with that. [CodeNotPending] means that it is neither queued nor begun: somebody took it out.
+// queue with that. [CodeNotPending] means that it is neither queued nor begun: somebody took it out;
+// [CodeSessionGone] and [CodeSessionArchived] that there is nothing to wait for any more.
 type Awaiter interface {
 	Await(ctx context.Context, id string) (TurnID, error)
 }

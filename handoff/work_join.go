@@ -190,6 +190,9 @@ func (w *work) stopQueued() {
 // awaitQueued waits until the queued words have become a turn, over as many connections as it takes.
 func (w *work) awaitQueued() func(context.Context) func() {
 	at, target, id := w.attached, w.target, w.id
+	unsettled := func(err error) func() {
+		return func() { w.fail(FactUnsettled, Fault(CodeUnknownStart, target.Server, err.Error())) }
+	}
 	return func(ctx context.Context) func() {
 		lost := time.Time{}
 		for try := 0; ; try++ {
@@ -213,15 +216,19 @@ func (w *work) awaitQueued() func(context.Context) func() {
 			case AsError(err).Code == CodeNotPending:
 				return func() { w.outOfLine(err) }
 			case final(err), time.Since(lost) > w.r.patience:
-				return func() { w.fail(FactUnsettled, Fault(CodeUnknownStart, target.Server, err.Error())) }
+				return unsettled(err)
 			case !w.r.pause(ctx, try):
 				return nil
 			}
-			if fresh, err := w.reach(ctx, target); err == nil {
+			fresh, err := w.reach(ctx, target)
+			switch {
+			case err == nil:
 				at, lost = fresh, time.Time{}
 				if !w.report(ctx, w.arrived(fresh, w.stopQueued)) {
 					return nil
 				}
+			case final(err):
+				return unsettled(err)
 			}
 		}
 	}

@@ -74,6 +74,8 @@ func (a *agent) Await(ctx context.Context, id string) (handoff.TurnID, error) {
 		switch {
 		case found != nil:
 			return a.found(*found)
+		case refusedAs(err, refusedGone), refusedAs(err, refusedArchived):
+			return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 		case err != nil: // a lost connection shows below
 		case entry == "":
 			if missing++; missing >= maxNotFound {

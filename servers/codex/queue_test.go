@@ -264,6 +264,16 @@ func TestAwaitAgain(t *testing.T) {
 			f.items(mine)
 		}, turn1, ""},
 		"the connection is lost": {func(f *fake) { f.queueHas("m1"); synctest.Wait(); f.close() }, "", handoff.CodeAgentGone},
+		"the thread was archived": {func(f *fake) {
+			f.queueHas("m1")
+			f.notify("thread/closed", `{"threadId":"`+thread1+`"}`)
+			f.refuse(f.expect("thread/queue/list"), -32600, "session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
+		}, "", handoff.CodeSessionArchived},
+		"the thread was deleted": {func(f *fake) {
+			f.queueHas("m1")
+			f.notify("thread/closed", `{"threadId":"`+thread1+`"}`)
+			f.refuse(f.expect("thread/queue/list"), -32603, "failed to read thread: invalid thread-store request: no rollout found for thread id "+thread1)
+		}, "", handoff.CodeSessionGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

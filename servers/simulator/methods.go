@@ -164,6 +164,10 @@ func (m *machine) find(id *string, absent string) (*thread, *refusal) {
 	return t, nil
 }
 
+func refuseArchived(t *thread) *refusal {
+	return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
+}
+
 const (
 	absentTurn   = "thread not found: "
 	absentRead   = "thread not loaded: "
@@ -239,7 +243,7 @@ func (m *machine) threadResume(r asked) *refusal {
 	case m.faults.InUse && !t.loaded:
 		return refuse("thread %s already has an active writer", t.id)
 	case t.archived:
-		return refuse("session %s is archived. Run `codex unarchive %s` to unarchive it first.", t.id, t.id)
+		return refuseArchived(t)
 	}
 	answer := func() {
 		if slices.Contains(m.conns, r.conn) {

@@ -85,8 +85,11 @@ func (m *machine) dequeue(t *thread) *turn {
 
 func (m *machine) queueList(r asked) *refusal {
 	t, no := m.threadOf(r, absentRead)
-	if no != nil {
+	switch {
+	case no != nil:
 		return no
+	case t.archived:
+		return refuseArchived(t)
 	}
 	data := []any{}
 	for _, q := range t.queue {
@@ -109,6 +112,8 @@ func (m *machine) entry(r asked) (*thread, int, *refusal) {
 	switch {
 	case no != nil:
 		return nil, 0, no
+	case t.archived:
+		return nil, 0, refuseArchived(t)
 	case !t.loaded:
 		return nil, 0, refuse("%s%s", absentTurn, t.id)
 	case p.Entry == nil:
