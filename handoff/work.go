@@ -61,6 +61,7 @@ type work struct {
 	joined    laneView  // Owned by run: the running turn that takes its words
 	waits     waitKind  // Owned by run: what it has to wait for
 	elsewhere bool      // Owned by run: another program has the thread
+	doubted   bool      // Owned by run: whether the server's queue took the words was not told
 	unseen    timer     // Owned by run: runs until the acknowledged turn shows itself
 	silent    timer     // Owned by run: runs while the turn reports nothing
 	watch     watch     // Owned by run: the present following of the turn

@@ -150,15 +150,23 @@ func (w *work) queue() func(context.Context) func() {
 		case CodeUnsupported:
 			return func() { w.step(FactNoQueue) }
 		case CodeUnknownStart, CodeInternal: // asking for its turn tells
-			return func() { w.step(FactInLine) }
+			return func() {
+				w.doubted = true
+				w.step(FactInLine)
+			}
 		}
 		return func() { w.refused(e) }
 	}
 }
 
-// outOfLine: the words left the queue without a turn: the caller wanted it, or it was somebody else.
+// outOfLine: the words left the queue without a turn: the caller wanted it, or it was somebody else. Those of
+// which it was never told that they came in may also come in late.
 func (w *work) outOfLine(err error) {
-	if w.state.Stopping {
+	switch {
+	case w.doubted:
+		w.fail(FactUnsettled, Fault(CodeUnknownStart, w.target.Server, err.Error()))
+		return
+	case w.state.Stopping:
 		w.step(FactOutOfLine)
 		return
 	}
@@ -175,8 +183,9 @@ func (w *work) unqueue() func(context.Context) func() {
 		}
 		if err := unqueuer.Unqueue(ctx, id); err != nil {
 			w.log.Info("not taken out of the queue", zap.String("code", string(AsError(err).Code)), zap.Error(err))
+			return nil
 		}
-		return nil
+		return func() { w.doubted = false } // they were there
 	}
 }
 
