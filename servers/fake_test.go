@@ -21,6 +21,7 @@ type fakeServer struct {
 	attempts []time.Time   // Guarded by mu
 	dirs     []string      // Guarded by mu: of threads made
 	onAttach func(*fakeLink, string) (handoff.Attached, error)
+	onCreate func(*fakeLink) error
 	onList   func(context.Context) error
 }
 
@@ -100,6 +101,11 @@ func (l *fakeLink) Attach(_ context.Context, thread string) (handoff.Attached, e
 
 func (l *fakeLink) Create(_ context.Context, dir string) (handoff.Attached, error) {
 	l.server.set(func() { l.server.dirs = append(l.server.dirs, dir) })
+	if f := l.server.onCreate; f != nil {
+		if err := f(l); err != nil {
+			return handoff.Attached{}, err
+		}
+	}
 	return handoff.Attached{Agent: &fakeAgent{}, Target: handoff.Target{Thread: idAuth}}, nil
 }
 

@@ -205,19 +205,9 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	if t.Thread == "" || t.Thread == handoff.NewThread {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
 	}
-	var a handoff.Attached
-	for again := false; ; again = true {
-		link, fault := k.link(ctx, true)
-		if fault != nil {
-			return handoff.Attached{}, fault
-		}
-		var err error
-		if a, err = link.Conn.Attach(ctx, t.Thread); err == nil {
-			break
-		}
-		if again || ctx.Err() != nil || !lost(ctx, link) {
-			return handoff.Attached{}, f.name(err, t)
-		}
+	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return c.Attach(ctx, t.Thread) })
+	if err != nil {
+		return handoff.Attached{}, f.name(err, t)
 	}
 	if a.Target.Thread != t.Thread {
 		detach(f.log, a.Agent)
@@ -227,7 +217,23 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return k.describe(a), nil
 }
 
-// Create implements [handoff.Fleet]. The thread begins in the project's directory, else in the server's.
+// overLoss asks a server for a thread. A connection lost meanwhile is waited for once.
+func (k *keeper) overLoss(ctx context.Context, ask func(Conn) (handoff.Attached, error)) (handoff.Attached, error) {
+	for again := false; ; again = true {
+		link, fault := k.link(ctx, true)
+		if fault != nil {
+			return handoff.Attached{}, fault
+		}
+		a, err := ask(link.Conn)
+		if err == nil || again || ctx.Err() != nil || !lost(ctx, link) {
+			return a, err
+		}
+	}
+}
+
+// Create implements [handoff.Fleet]. The thread begins in the project's directory, else in the server's. A
+// connection lost meanwhile is waited for once: nobody sees a thread that never ran, so one too many does no
+// harm.
 func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
 	k := f.byName[t.Server]
 	if k == nil {
@@ -241,11 +247,7 @@ func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached,
 			return handoff.Attached{}, fault
 		}
 	}
-	link, fault := k.link(ctx, true)
-	if fault != nil {
-		return handoff.Attached{}, fault
-	}
-	a, err := link.Conn.Create(ctx, dir)
+	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return c.Create(ctx, dir) })
 	if err != nil {
 		return handoff.Attached{}, f.name(err, t)
 	}

@@ -203,6 +203,41 @@ func TestAttachIsRepeatedOnce(t *testing.T) {
 	})
 }
 
+// TestCreateIsRepeatedOnce: over a connection that was lost meanwhile; a refusal is final.
+func TestCreateIsRepeatedOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		losses, asked int
+		code          handoff.Code
+	}{
+		"lost once":  {1, 2, ""},
+		"lost twice": {2, 2, handoff.CodeUnreachable},
+		"refused":    {0, 1, handoff.CodeRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				losses := c.losses
+				s := &fakeServer{onCreate: func(l *fakeLink) error {
+					if losses--; losses >= 0 {
+						l.lose()
+						return handoff.Fault(handoff.CodeUnreachable, "", "lost")
+					}
+					if c.code == handoff.CodeRefused {
+						return handoff.Fault(c.code, "", "")
+					}
+					return nil
+				}}
+				f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+				_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
+				if (err == nil) != (c.code == "") || err != nil && handoff.AsError(err).Code != c.code || len(s.dirs) != c.asked {
+					t.Errorf("asked %d times: %v", len(s.dirs), err)
+				}
+			})
+		})
+	}
+}
+
 func TestAttachToAServerThatGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
