@@ -48,10 +48,13 @@ func (w *work) resolve(ctx context.Context) func() {
 	return func() { w.resolved(fact, t, why, title) }
 }
 
-// names resolves the names, unless that was done ahead.
+// names resolves the names, unless that was done ahead. A machine that was away then may be back.
 func (w *work) names(ctx context.Context, thread string) (Target, error) {
 	if w.guess != nil {
-		return w.guess.resolved(ctx)
+		t, err := w.guess.resolved(ctx)
+		if err == nil || AsError(err).Code != CodeUnreachable {
+			return t, err
+		}
 	}
 	return w.r.fleet.Resolve(ctx, w.caller, Target{Server: w.args.Server, Thread: thread})
 }
