@@ -35,8 +35,9 @@ type Attached struct {
 // interrupted and answered.
 type Agent interface {
 	// Start gives the thread a turn: one try, never repeated here or below. An error with code
-	// [CodeUnknownStart] means that it may have started nevertheless. An error with code [CodeJoined] comes
-	// with the id of somebody else's turn, which took the words in: it may be followed, but it is not ours.
+	// [CodeUnknownStart] means that it may have started nevertheless, [CodeUnreachable] that it was certainly
+	// not sent. An error with code [CodeJoined] comes with the id of somebody else's turn, which took the
+	// words in: it may be followed, but it is not ours.
 	Start(ctx context.Context, turn Turn) (TurnID, error)
 	// Follow yields what the turn reports, beginning with what was already buffered, and ends after
 	// [TurnEnded] or with an error. Leaving it never touches the turn.
@@ -79,7 +80,7 @@ type Settler interface {
 }
 
 // A Queuer can take work that begins by itself when the running turn has ended. Like a start it is one
-// try, and [CodeUnknownStart] means that it may be queued nevertheless. [CodeUnsupported] means that this
+// try, and its errors mean what they mean there. [CodeUnsupported] means that this
 // server has no queue: then the router waits for the end of the running turn itself.
 type Queuer interface {
 	Queue(ctx context.Context, turn Turn) error

@@ -270,6 +270,9 @@ func (a *fakeAgent) Steer(_ context.Context, id TurnID, text string) error {
 
 func (a *fakeAgent) Interrupt(_ context.Context, id TurnID) error {
 	a.world.record("agent", a.name(), "interrupt "+string(id))
+	if err := a.world.failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
+		return err
+	}
 	select {
 	case a.world.turn(id).wake <- TurnInterrupted:
 	default:

@@ -19,7 +19,8 @@ import (
 //	attach DURATION                   how long a resume or a creation takes
 //	patience DURATION                 how long a lost agent is looked for
 //	start DURATION                    how long an acknowledgement takes
-//	fail WHAT CODE                    attach THREAD | create SERVER | start THREAD | resolve SERVER | hold THREAD (in line, the connection is gone) | store X
+//	fail WHAT CODE                    attach THREAD | create SERVER | start THREAD | steer THREAD | interrupt THREAD | queue THREAD |
+//	                                  resolve SERVER | hold THREAD (in line, the connection is gone) | store X
 //	once WHAT CODE                    the same, the first time only
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	down SERVER FROM TO               a resume there is unreachable then

@@ -361,10 +361,17 @@ func (w *work) interrupt() func(context.Context) func() {
 			w.log.Info("the agent cannot be interrupted")
 			return nil
 		}
-		if err := controls.Interrupt(ctx, turn); err != nil {
-			w.log.Info("interrupt failed", zap.String("code", string(AsError(err).Code)), zap.Error(err))
+		for try := 0; ; try++ {
+			err := controls.Interrupt(ctx, turn)
+			if err == nil {
+				return nil
+			}
+			code := AsError(err).Code
+			w.log.Info("interrupt failed", zap.String("code", string(code)), zap.Error(err))
+			if code != CodeOverloaded && code != CodeAgentGone || !w.r.pause(ctx, try) { // a second one does no harm
+				return nil
+			}
 		}
-		return nil
 	}
 }
 

@@ -291,7 +291,11 @@ func (s *suite) outlives() {
 	}
 	s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
 	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Prompt: PromptHello})
-	s.coded("a start over a lost connection", err, handoff.CodeUnreachable, handoff.CodeAgentGone)
+	s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
+	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, PromptBack), handoff.CodeUnreachable)
+	if queuer, ok := idle.Agent.(handoff.Queuer); ok {
+		s.coded("a message for the queue over a lost connection", queuer.Queue(s.Context(), s.next(PromptHello)), handoff.CodeUnreachable)
+	}
 
 	s.link = s.dial()
 	b := s.attachTo(s.link, a.Target.Thread)
