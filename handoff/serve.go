@@ -267,19 +267,22 @@ func (s *serving) hangUp() {
 	}
 	s.pace(CallEnded{})
 	for id, w := range s.works {
-		for _, q := range s.book.questionsOf(id) {
-			s.r.notifyQuestion(s.caller, s.book, q.shown.ID)
-		}
 		w.order(order{fact: FactCallEnded})
 		s.book.orphan(id)
 	}
-	if other := s.book.live(); other != nil {
-		works := slices.SortedFunc(maps.Values(s.works), func(a, b *work) int { return strings.Compare(a.id, b.id) })
-		other.post(func(o *serving) {
-			for _, w := range works {
-				o.adopt(w)
-			}
-		})
-	}
+	works := slices.SortedFunc(maps.Values(s.works), func(a, b *work) int { return strings.Compare(a.id, b.id) })
 	s.works = nil
+	adopt := func(o *serving) {
+		for _, w := range works {
+			o.adopt(w)
+		}
+	}
+	if other := s.book.live(); other != nil && other.post(adopt) {
+		return // it asks what is open
+	}
+	for _, w := range works {
+		for _, q := range s.book.questionsOf(w.id) {
+			s.r.notifyQuestion(s.caller, s.book, q.shown.ID)
+		}
+	}
 }

@@ -188,11 +188,9 @@ func (w *work) giveUpOn(q askedQ) {
 	})
 }
 
-// questionClosed takes a question away that was answered elsewhere or withdrawn.
-func (w *work) questionClosed(id QuestionID) {
-	w.book.closeQuestion(id)
-	w.call.post(func(s *serving) { s.questionClosed(id) })
-}
+// questionClosed takes a question away that was answered elsewhere or withdrawn: from every call, as it
+// may have been asked in another one, too.
+func (w *work) questionClosed(id QuestionID) { w.r.closed(w.book, id) }
 
 func (w *work) turnEnded(u TurnEnded) {
 	text := u.Text
