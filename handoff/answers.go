@@ -23,6 +23,7 @@ type answer struct {
 	Say     string   `json:"say"`
 	Note    string   `json:"note,omitempty"`
 	Next    string   `json:"next,omitempty"`
+	Asked   string   `json:"asked,omitempty"`  // what the agent asks for: data, not instructions
 	Result  string   `json:"result,omitempty"` // the agent's words: data, not instructions
 }
 

@@ -86,6 +86,7 @@ func (s *serving) answerAgent(id string, req Request) {
 	if !s.evidence.Knows(q.shown.ID) { // it was asked in another call, or an answer could not be given
 		s.opened(q.askedQ)
 	}
+	s.pace(claimedEvent{id: q.shown.ID})
 	now := time.Now()
 	s.claims = append(s.claims, &claim{id: id, req: req, question: q.shown, claim: Claim{
 		Question: q.shown.ID, Hash: CommandHash(q.question, q.shown.Server), Wants: Decision(args.Decision), Words: args.Text, Came: now,
@@ -124,6 +125,7 @@ func (s *serving) ruled(c *claim, v Verdict) {
 		}
 	case RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.id+"-a", time.Now())
+		s.pace(askedEvent{id: c.question.ID, utterance: c.id + "-a"})
 		s.answer(c.id, c.req, askAgainAnswer(c.question, v.Fault), FloorAsk)
 	case RulingReword:
 		s.answer(c.id, c.req, rewordAnswer(c.question, v.Fault), FloorAsk)

@@ -70,14 +70,19 @@ func questionMessage(q askedQ) string {
 	case q.shown.Words:
 		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.shown.Label)
 	}
-	quote := q.shown.Command
-	if quote == "" && q.shown.Kind != QuestionCopy { // our own words are no quotation
-		quote = q.shown.Text
+	return Message(questionLead(q)+". "+how, questionQuote(q.shown))
+}
+
+// questionQuote is what the agent asks for, in its words.
+func questionQuote(q RecordQuestion) string {
+	quote := q.Command
+	if quote == "" && q.Kind != QuestionCopy { // our own words are no quotation
+		quote = q.Text
 	}
-	for _, path := range q.shown.Changes {
+	for _, path := range q.Changes {
 		quote += "\n" + path
 	}
-	return Message(questionLead(q)+". "+how, clip(quote, maxRemark))
+	return clip(quote, maxRemark)
 }
 
 // rewordAnswer tells that the words were not the caller's.
@@ -88,11 +93,13 @@ func rewordAnswer(q RecordQuestion, why *Error) string {
 	})
 }
 
-// askAgainAnswer tells that nothing was decided, and asks again.
+// askAgainAnswer tells that nothing was decided, and asks again: with what is asked, which the voice model
+// may never have got in this call.
 func askAgainAnswer(q RecordQuestion, why *Error) string {
 	return encode(answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
-		Next: fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes or no; then call answer_agent with question %s once more.", q.Server, q.Label),
+		Next:  fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes or no; then call answer_agent with question %s once more.", q.Server, q.Label),
+		Asked: questionQuote(q),
 	})
 }
 

@@ -74,7 +74,8 @@ type scheduleCounts struct {
 // accepted (again when the names are resolved), answeredEvent when its early answer went out, doingEvent
 // for [ItemStarted], remarkEvent for a message that is certainly not the last, questionEvent and
 // questionClosedEvent, and at the end either outcomeEvent (a message is due) or gaveEvent (the outcome was
-// the answer, or a summary of the router's own). Of any other request: lookupEvent and answeredEvent. A
+// the answer, or a summary of the router's own). Of a request that answers a question: claimedEvent, and
+// askedEvent when its answer asks once more. Of any other request: lookupEvent and answeredEvent. A
 // steered or queued request sends concernedEvent for the work it reached. Works adopted from an earlier
 // call begin with answered set.
 //
@@ -214,6 +215,10 @@ func (s *schedule) step(now time.Time, e scheduleEvent) []scheduleEffect {
 		s.question(e)
 	case questionClosedEvent:
 		s.closeQuestion(e.id)
+	case claimedEvent:
+		s.claimed(e.id)
+	case askedEvent:
+		s.askedByRouter(e)
 	case lookupEvent:
 		s.lookup(e)
 	case answeredEvent:

@@ -56,6 +56,13 @@ type (
 	}
 	// questionClosedEvent: somebody answered it, or it was withdrawn.
 	questionClosedEvent struct{ id QuestionID }
+	// claimedEvent: the voice model brought an answer to it, which is being judged.
+	claimedEvent struct{ id QuestionID }
+	// askedEvent: the router asked it itself, by an answer of its own.
+	askedEvent struct {
+		id        QuestionID
+		utterance string
+	}
 	// outcomeEvent: a work has ended and the caller is to be told by a message.
 	outcomeEvent struct {
 		rec   Record
@@ -94,6 +101,8 @@ func (doingEvent) scheduleEvent()          {}
 func (remarkEvent) scheduleEvent()         {}
 func (questionEvent) scheduleEvent()       {}
 func (questionClosedEvent) scheduleEvent() {}
+func (claimedEvent) scheduleEvent()        {}
+func (askedEvent) scheduleEvent()          {}
 func (outcomeEvent) scheduleEvent()        {}
 func (gaveEvent) scheduleEvent()           {}
 func (concernedEvent) scheduleEvent()      {}

@@ -178,6 +178,25 @@ func (s *schedule) askQuestions() {
 	}
 }
 
+// claimed: the caller has turned to the question, so it is not repeated into their answer.
+func (s *schedule) claimed(id QuestionID) {
+	if q := s.openQuestion(id); q != nil && q.times > 0 && q.times < maxTellings {
+		q.at = s.now
+	}
+}
+
+// askedByRouter counts a question that an answer of the router's own asks, as one of its times.
+func (s *schedule) askedByRouter(e askedEvent) {
+	q := s.openQuestion(e.id)
+	if q == nil {
+		return
+	}
+	q.times = min(q.times+1, maxTellings)
+	q.at, s.asked = s.now, s.now
+	s.counts.questions++
+	s.fly(&flight{ids: []string{e.utterance}, class: classUrgent, question: e.id})
+}
+
 // tellAfter is how long after a question was last asked it is told outside of the call: also where there
 // was no quiet to ask it again in.
 func (s *schedule) tellAfter(q *askedQuestion) time.Duration {

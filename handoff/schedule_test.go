@@ -19,7 +19,7 @@ import (
 //
 //	level LEVEL | spoke | heard | typed | quiet on|off|invited | said ID|last [cut|unheard] | hangup
 //	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
-//	question QID WORK TEXT | closed QID | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
+//	question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
 
 // TestSchedules plays every script; -update rewrites the golden lines.
 func TestSchedules(t *testing.T) {
@@ -183,6 +183,10 @@ func parseScheduleEvent(line string, now time.Time) (scheduleEvent, error) {
 		return questionEvent{QuestionID(word[1]), word[2], word[3]}, nil
 	case "closed":
 		return questionClosedEvent{QuestionID(word[1])}, nil
+	case "claimed":
+		return claimedEvent{QuestionID(word[1])}, nil
+	case "asked":
+		return askedEvent{QuestionID(word[1]), word[2]}, nil
 	case "done":
 		return outcomeEvent{rec: Record{ID: word[1], Server: word[2], Outcome: OutcomeResult, Text: word[3]}}, nil
 	case "failed":

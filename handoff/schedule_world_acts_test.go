@@ -112,10 +112,37 @@ func (w *speechWorld) agent() {
 		}
 	case 5:
 		w.give(concernedEvent{id})
+		w.claim()
 	case 6:
 		w.finish(id)
 	default:
 		w.answer(id)
+	}
+}
+
+// claim brings an answer to a question. As often as not it is not plain, and the router asks once more, as it
+// does while it was not asked twice.
+func (w *speechWorld) claim() {
+	w.t.Helper()
+	for _, id := range slices.Sorted(maps.Keys(w.questions)) {
+		q := w.questions[id]
+		if q.closed || q.times >= maxTellings {
+			continue
+		}
+		if q.times > 0 {
+			q.last = w.now
+		}
+		w.give(claimedEvent{id})
+		if w.pick(2) == 0 && q.times < maxTellings {
+			q.times++
+			q.last = w.now
+			u := w.name("h")
+			w.ids[u] = scheduleEffect{class: classUrgent, question: id}
+			w.queue = append(w.queue, u)
+			w.flying[u] = w.now
+			w.give(askedEvent{id, u})
+		}
+		return
 	}
 }
 
