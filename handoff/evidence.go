@@ -111,7 +111,7 @@ func (e *Evidence) Said(s Said) {
 		if q.given == "" || q.given != s.ID || !q.heardAt.IsZero() {
 			continue
 		}
-		if s.Cut {
+		if s.Cut || s.At.IsZero() { // or the voice model chose to say nothing
 			q.cut++
 			q.given = ""
 			continue

@@ -56,6 +56,8 @@ func (l *timeline) play(line string) string {
 		l.e.Announced(l.asks[f[2]].Question.ID, f[2], at)
 	case "said": // with what the voice said, if it tells
 		l.e.Said(Said{ID: f[2], At: at, Text: strings.Join(f[3:], " ")})
+	case "unsaid": // the voice model did not say it
+		l.e.Said(Said{ID: f[2]})
 	case "cut":
 		l.e.Said(Said{ID: f[2], At: at, Cut: true})
 	case "spoke":
@@ -165,6 +167,7 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"the voice named the machine", "0 open install\n1 ask install\n4 said install Big P C would like to do something, yes or no?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 	{"the voice named the act", "0 open install\n1 ask install\n4 said install May it install the packages?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 	{"the voice asked something else", "0 open install\n1 ask install\n4 said install Do you like pizza?\n5 heard yes\n10 claim install accept @6\n11 ask install\n12 said install Shall I go on?\n13 heard yes\n18 claim install accept @14", "ask again (the question had not been heard to its end); needs a tap (I have asked twice)"},
+	{"the voice said nothing", "0 open install\n1 ask install\n4 unsaid install\n5 heard yes\n10 claim install accept @6\n11 ask install\n13 said install\n14 heard yes\n15 claim install accept", "ask again (the question had not been heard to its end); accept accept by voice"},
 	{"the other is only shown", askedOnce + "4 open push\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 }
 

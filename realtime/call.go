@@ -49,6 +49,7 @@ type Call struct {
 	sounding   bool                 // as the floor was told
 	voiced     bool                 // the running response reached the caller
 	wrote      bool                 // it did so in writing
+	unsaid     string               // the response that ends now and gives its wants without a word of them
 	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent      // our and adopted event ids that may still fail
 	requests   map[string]*request  // by call id

@@ -43,13 +43,40 @@ func TestEmptyResponseSaysNothing(t *testing.T) {
 	}
 }
 
-// A model that calls a function for an answer has read what it was given.
-func TestResponseThatOnlyCallsIsNotEmpty(t *testing.T) {
+// A model that chooses to be silent has read what it was given, but the caller heard nothing: when that was
+// a question, no yes may count for it.
+func TestChosenSilenceIsNotHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
 		it := callItem("item_1", "call_1", handoff.ToolRemainSilent, statusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
-		s.wantStory("loud; request call_1; said n@0; quiet")
+		s.wantStory("loud; request call_1; said n@?; quiet")
+	})
+}
+
+// A function of the client may be called only once: what it was called for is not asked again.
+func TestClientsFunctionIsNotAskedForAgain(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		it := callItem("item_1", "call_1", "open_door", statusCompleted)
+		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
+		s.wantStory("loud; said n@?; quiet")
+	})
+}
+
+// A model that only looks something up for an outcome told nobody of it: it is asked for once more, together
+// with what it looked up.
+func TestOutcomeWaitsForTheAnswerOfACall(t *testing.T) {
+	play(t, func(s *stage) {
+		tag := s.asks("n")
+		it := callItem("item_1", "call_1", handoff.ToolStatus, statusCompleted)
+		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
+		s.wantSent(s.model, "")
+		s.wantStory("loud; request call_1; quiet")
+		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
+		tag = tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])
+		s.fromModel(began("r2", tag), spoken("r2"), done("r2", tag, "completed"))
+		s.wantStory("loud; said n@0; said a@0; quiet")
 	})
 }
 

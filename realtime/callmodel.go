@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -151,24 +152,33 @@ func (c *Call) finished(r gjson.Result) {
 	c.hints.end(id)
 	c.keepWords(id, r)
 	delete(c.muted, id)
-	output, acted := id == c.mask.current && c.voiced, false
+	output, acted, chosen := id == c.mask.current && c.voiced, false, false
 	wrote := id == c.mask.current && c.wrote
 	for _, raw := range r.Get("output").Array() {
 		it := readItem(raw)
 		output, wrote, acted = output || it.content, wrote || it.written, acted || it.kind != itemMessage
+		chosen = chosen || c.silent(it)
 		// Servers that give items no status mean the response's.
 		c.requested(it, id, it.status == statusCompleted || (it.status == "" && status == statusCompleted))
 	}
 	c.settled(tag)
+	status = cmp.Or(status, statusCompleted) // so do servers that give none
 	switch {
-	case status == "": // so do servers that give none
-		status = statusCompleted
+	case status == statusCompleted && !output && chosen:
+		output, c.unsaid = true, id
 	case status == statusCompleted && !output && !acted:
 		status = statusIncomplete // there is nothing in it
 	case status == statusCancelled, status == statusIncomplete:
 		output = wrote // what was to be spoken is heard or not, the ears know
 	}
 	c.tell(ended{id, tag, status, output})
+	c.unsaid = ""
+}
+
+// silent tells whether an item ends a response without a word for good: the model chose to say nothing, or calls
+// what is not ours, and asking once more might call it twice.
+func (c *Call) silent(it item) bool {
+	return it.kind != itemMessage && it.kind != itemReasoning && (it.name == handoff.ToolRemainSilent || !c.mask.items.calls[it.callID])
 }
 
 // requested hands a completed function call for one of our tools to the router, once.

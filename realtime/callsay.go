@@ -139,7 +139,7 @@ func (c *Call) tell(e floorEvent) {
 			c.toModel(a.event)
 		case effectGiven:
 			at := c.ears.at(time.Now(), x.response)
-			if x.cut && len(x.wants) > 1 { // which of them it came to is not known
+			if x.cut && len(x.wants) > 1 || x.response != "" && x.response == c.unsaid { // which of them it came to is not known, or none
 				at = time.Time{}
 			}
 			for _, id := range x.wants {

@@ -66,9 +66,10 @@ const (
 
 // Kinds of items.
 const (
-	itemMessage = "message"
-	itemCall    = "function_call"
-	itemOutput  = "function_call_output"
+	itemMessage   = "message"
+	itemCall      = "function_call"
+	itemOutput    = "function_call_output"
+	itemReasoning = "reasoning"
 )
 
 // peekType returns the type of an event without decoding it: nearly all peers write it first. An event

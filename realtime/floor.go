@@ -44,7 +44,7 @@ type floor struct {
 // A want is one utterance that needs the model to speak.
 type want struct {
 	id     string
-	from   *carrier // holds the request that it answers; nil: none
+	from   *carrier // holds the request that it answers, or those whose answers it is said with; nil: none
 	unless bool     // resolved when sending: nothing is asked if from spoke
 	fails  int
 	cuts   int // cancelled before a word

@@ -104,6 +104,13 @@ var floorScripts = map[string][]line{
 		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {sounded{"r1"}, ""}, {whole("r1", "a1"), ""}, {created{"r2", ""}, ""},
 		{played{"r1", heardWhole}, "given n"}, {whole("r2", ""), ""},
 	},
+	"a call of ours alone, until it is answered": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {called{"r1", "k1"}, ""}, {ended{"r1", "a1", statusCompleted, false}, ""},
+		{uttered{"m", "k1", handoff.FloorUnlessSpoke}, "ask a2"}, {created{"r2", "a2"}, ""}, {whole("r2", "a2"), "given n,m"},
+	},
+	"a call that nobody answers": {
+		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {called{"r1", "k1"}, ""}, {ended{"r1", "a1", statusCompleted, false}, ""}, {elapsed{timerSiblings, 1}, "ask a2"},
+	},
 	"cut short before a word, for ever": {
 		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, false}, "ask a2"},
 		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusCancelled, false}, "ask a3"},

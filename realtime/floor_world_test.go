@@ -225,7 +225,7 @@ func (m *voiceModel) gives(x effect, cause floorEvent) bool {
 	sounding := slices.ContainsFunc(m.voice, func(v voiceOf) bool { return v.response == x.response })
 	switch e := cause.(type) {
 	case ended:
-		return e.response == x.response && e.tag != "" && e.status != statusFailed && !sounding
+		return e.response == x.response && e.tag != "" && e.status != statusFailed && e.output && !sounding
 	case played:
 		return e.response == x.response && m.tagOf[e.response] != "" && e.fate != heardNothing && m.seenActive != e.response &&
 			(x.cut || e.fate == heardWhole)
@@ -279,7 +279,8 @@ func (m *voiceModel) end(status string) {
 	if m.active == "" {
 		return
 	}
-	if status == statusFailed || status == statusCancelled || status == statusIncomplete && !m.hasOutput && !m.hasSound {
+	empty := !m.hasOutput && !m.hasSound
+	if status == statusFailed || status == statusCancelled || empty && (status == statusIncomplete || m.activeCalls > 0) {
 		m.bad[m.tag]++
 	}
 	if status == statusCompleted && m.activeCalls == 0 {

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -16,7 +17,12 @@ func (f *floor) answered(a *ask, c *carrier, e ended) {
 	case c != nil && c.sounds:
 		c.ask = a
 		f.heard(c)
-	case e.status == statusCancelled && !e.output:
+	case e.status == statusCompleted && !e.output: // it only called a function of ours: said with its answer
+		for _, w := range a.wants {
+			w.from = cmp.Or(c, w.from)
+		}
+		f.unheard(a)
+	case !e.output:
 		f.unheard(a)
 	default:
 		f.emit(effect{kind: effectGiven, response: e.response, cut: e.status != statusCompleted}, a.wants)

@@ -244,7 +244,12 @@ func timeless(got, want handoff.Event) handoff.Event {
 // and cut, hint, and requests, with the milliseconds since the stage was open.
 func (s *stage) story() string {
 	var all []string
-	ms := func(at time.Time) string { return fmt.Sprint(at.Sub(s.began).Milliseconds()) }
+	ms := func(at time.Time) string {
+		if at.IsZero() {
+			return "?"
+		}
+		return fmt.Sprint(at.Sub(s.began).Milliseconds())
+	}
 	for _, e := range s.router.heard() {
 		switch e := e.(type) {
 		case handoff.Quiet:
@@ -252,11 +257,7 @@ func (s *stage) story() string {
 		case handoff.Spoke:
 			all = append(all, "spoke@"+ms(e.At))
 		case handoff.Heard:
-			at := "?"
-			if !e.Began.IsZero() {
-				at = ms(e.Began)
-			}
-			all = append(all, "heard "+e.Text+"@"+at)
+			all = append(all, "heard "+e.Text+"@"+ms(e.Began))
 		case handoff.Said:
 			all = append(all, map[bool]string{false: "said ", true: "cut "}[e.Cut]+e.ID+"@"+ms(e.At))
 		case handoff.Hint:
