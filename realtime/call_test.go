@@ -296,3 +296,25 @@ func TestWelcomeWaitsForTheClientsSession(t *testing.T) {
 		s.close()
 	})
 }
+
+// What we want said rides on no response that does not read the conversation, and on the client's next one
+// when the first only calls its function.
+func TestRidingAlongNeedsTheConversation(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
+		s.model.sent()
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.fromClient(`{"type":"response.create","response":{"input":[]}}`)
+		tag := tagIn(s.wantSent(s.model, "response.create")[0])
+		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "completed"))
+		s.fromClient(`{"type":"response.create","response":{"tool_choice":{"type":"function","name":"weather"}}}`)
+		tag = tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
+		it := callItem("item_1", "call_1", "weather", statusCompleted)
+		s.fromModel(began("r2", tag), itemDone("r2", it), done("r2", tag, "completed", it))
+		s.wantHeard()
+		s.fromClient(`{"type":"response.create"}`)
+		tag = tagIn(s.wantSent(s.model, "response.create")[0])
+		s.fromModel(began("r3", tag), spoken("r3"), done("r3", tag, "completed"))
+		s.wantHeard(handoff.Said{ID: "n"})
+	})
+}

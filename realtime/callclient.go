@@ -87,5 +87,5 @@ func (c *Call) clientAsks(event []byte) {
 		a.event = set(patched, "event_id", quote(a.eventID))
 	}
 	c.asks[tag] = a
-	c.tell(clientAsked{tag})
+	c.tell(clientAsked{ask: tag, apart: gjson.GetBytes(event, "response.input").IsArray()})
 }

@@ -157,7 +157,7 @@ func (c *Call) finished(r gjson.Result) {
 	for _, raw := range r.Get("output").Array() {
 		it := readItem(raw)
 		output, wrote, acted = output || it.content, wrote || it.written, acted || it.kind != itemMessage
-		chosen = chosen || c.silent(it)
+		chosen = chosen || c.silent(it, strings.HasPrefix(tag, askOfClient))
 		// Servers that give items no status mean the response's.
 		c.requested(it, id, it.status == statusCompleted || (it.status == "" && status == statusCompleted))
 	}
@@ -176,9 +176,12 @@ func (c *Call) finished(r gjson.Result) {
 }
 
 // silent tells whether an item ends a response without a word for good: the model chose to say nothing, or calls
-// what is not ours, and asking once more might call it twice.
-func (c *Call) silent(it item) bool {
-	return it.kind != itemMessage && it.kind != itemReasoning && (it.name == handoff.ToolRemainSilent || !c.mask.items.calls[it.callID])
+// what is not ours, and asking once more might call it twice. For its own ask the client is the one who asks again.
+func (c *Call) silent(it item, client bool) bool {
+	if it.kind == itemMessage || it.kind == itemReasoning {
+		return false
+	}
+	return it.name == handoff.ToolRemainSilent || !client && !c.mask.items.calls[it.callID]
 }
 
 // requested hands a completed function call for one of our tools to the router, once.

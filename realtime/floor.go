@@ -17,7 +17,7 @@ type floor struct {
 	active    string          // the response that runs, unknownResponse, or ""
 	asked     *ask            // on the wire, neither created nor refused
 	runs      map[string]*ask // created from an ask, by response id, until done
-	held      []string        // asks of the client that wait, in order
+	held      []*ask          // of the client, that wait, in order
 	wants     []*want         // of ours, in order
 	calls     map[string]*carrier
 	carriers  map[string]*carrier // by response id; forgotten once done and without open calls
@@ -69,6 +69,7 @@ type carrier struct {
 type ask struct {
 	id     string
 	client bool
+	apart  bool // it reads nothing of the conversation: our wants cannot ride on it
 	wants  []*want
 	pulled bool // we cancelled it: the caller was speaking
 }
@@ -100,7 +101,7 @@ func (f *floor) step(e floorEvent) []effect {
 	case uttered:
 		f.uttered(e)
 	case clientAsked:
-		f.held = append(f.held, e.ask)
+		f.held = append(f.held, &ask{id: e.ask, client: true, apart: e.apart})
 	case created:
 		f.created(e)
 	case ended:
@@ -228,9 +229,10 @@ func (f *floor) refused(id string) {
 		f.arm(timerUnknown)
 	}
 	if a.client {
-		f.held = slices.Insert(f.held, 0, a.id)
+		f.held = slices.Insert(f.held, 0, a)
 	}
 	f.wants = append(slices.Clone(a.wants), f.wants...)
+	a.wants = nil
 }
 
 // take removes the ask from the wire, or from the response that was mistaken for its own.
@@ -307,9 +309,9 @@ func (f *floor) decide() {
 		return
 	}
 	if len(f.held) > 0 {
-		a := &ask{id: f.held[0], client: true}
+		a := f.held[0]
 		f.held = f.held[1:]
-		if f.manual {
+		if f.manual && !a.apart {
 			a.wants = f.resolve()
 		}
 		f.send(effectForward, a)

@@ -65,17 +65,17 @@ var floorScripts = map[string][]line{
 	},
 	"done without created": {{wants("n"), "ask a1"}, {whole("r1", "a1"), "given n"}, {wants("m"), "ask a2"}},
 	"the client goes first": {
-		{created{"r1", ""}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, ""}, {clientAsked{"c2"}, ""}, {whole("r1", ""), "forward c1"},
+		{created{"r1", ""}, ""}, {wants("n"), ""}, {clientAsked{ask: "c1"}, ""}, {clientAsked{ask: "c2"}, ""}, {whole("r1", ""), "forward c1"},
 		{created{"r2", "c1"}, ""}, {whole("r2", "c1"), "forward c2"}, {created{"r3", "c2"}, ""}, {whole("r3", "c2"), "ask a1"},
 	},
-	"the client may ask while it speaks": {{speech{true}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}},
+	"the client may ask while it speaks": {{speech{true}, ""}, {wants("n"), ""}, {clientAsked{ask: "c1"}, "forward c1"}},
 	"failed, and again after a rest": {
 		{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusFailed, false}, ""}, {wants("m"), ""}, {elapsed{timerRest, 1}, "ask a2"},
 		{created{"r2", "a2"}, ""}, {ended{"r2", "a2", statusFailed, false}, ""}, {elapsed{timerLongRest, 1}, "ask a3"},
 		{created{"r3", "a3"}, ""}, {ended{"r3", "a3", statusFailed, false}, "lost n"}, {elapsed{timerLongRest, 2}, "ask a4"},
 	},
 	"the client need not rest": {
-		{wants("n"), "ask a1"}, {rejected{"a1"}, ""}, {clientAsked{"c1"}, "forward c1"}, {rejected{"c1"}, ""}, {elapsed{timerRest, 1}, "ask a2"},
+		{wants("n"), "ask a1"}, {rejected{"a1"}, ""}, {clientAsked{ask: "c1"}, "forward c1"}, {rejected{"c1"}, ""}, {elapsed{timerRest, 1}, "ask a2"},
 	},
 	"cut short after a word was read": {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {ended{"r1", "a1", statusCancelled, true}, "cut n"}},
 	"heard to its end": {
@@ -132,7 +132,7 @@ var floorScripts = map[string][]line{
 	"it was made before it could be cancelled": {
 		{wants("n"), "ask a1"}, {speech{true}, ""}, {created{"r1", "a1"}, "cancel r1"}, {whole("r1", "a1"), ""}, {hushed{}, "ask a2"},
 	},
-	"the caller begins while the client's is on the wire": {{clientAsked{"c1"}, "forward c1"}, {speech{true}, ""}, {created{"r1", "c1"}, ""}},
+	"the caller begins while the client's is on the wire": {{clientAsked{ask: "c1"}, "forward c1"}, {speech{true}, ""}, {created{"r1", "c1"}, ""}},
 	"nothing is heard of the caller any more":             {{speech{true}, ""}, {wants("n"), ""}, {elapsed{timerSpeech, 1}, "ask a1"}},
 	"a response without an end":                           {{wants("n"), "ask a1"}, {created{"r1", "a1"}, ""}, {elapsed{timerRun, 1}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {whole("r1", "a1"), ""}},
 	"one of voice detection without an end":               {{created{"r1", ""}, ""}, {wants("n"), ""}, {elapsed{timerRun, 1}, "ask a1"}},
@@ -157,10 +157,10 @@ var floorScripts = map[string][]line{
 	"voice detection that does not answer":   {{listening{false, false}, ""}, {speech{true}, ""}, {wants("n"), ""}, {speech{false}, "ask a1"}},
 	"what the caller said was thrown away":   {{speech{true}, ""}, {wants("n"), ""}, {hushed{}, "ask a1"}},
 	"playback drains":                        {{sounding{true}, ""}, {wants("n"), ""}, {sounding{false}, "ask a1"}},
-	"no turn detection":                      {{listening{true, false}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "given n"}},
-	"riding along with a failure":            {{listening{true, false}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {ended{"r1", "c1", statusFailed, false}, ""}, {clientAsked{"c2"}, "forward c2"}},
+	"no turn detection":                      {{listening{true, false}, ""}, {wants("n"), ""}, {clientAsked{ask: "c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "given n"}},
+	"riding along with a failure":            {{listening{true, false}, ""}, {wants("n"), ""}, {clientAsked{ask: "c1"}, "forward c1"}, {created{"r1", "c1"}, ""}, {ended{"r1", "c1", statusFailed, false}, ""}, {clientAsked{ask: "c2"}, "forward c2"}},
 	"turn detection comes back":              {{listening{true, false}, ""}, {wants("n"), ""}, {listening{false, true}, "ask a1"}},
-	"with turn detection nobody rides along": {{created{"r0", ""}, ""}, {wants("n"), ""}, {clientAsked{"c1"}, ""}, {whole("r0", ""), "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
+	"with turn detection nobody rides along": {{created{"r0", ""}, ""}, {wants("n"), ""}, {clientAsked{ask: "c1"}, ""}, {whole("r0", ""), "forward c1"}, {created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
 	"siblings": {
 		{created{"r1", ""}, ""}, {called{"r1", "k1"}, ""}, {called{"r1", "k2"}, ""}, {whole("r1", ""), ""},
 		{uttered{"n", "k1", handoff.FloorAsk}, ""}, {uttered{"m", "k2", handoff.FloorAsk}, "ask a1"},
@@ -192,7 +192,7 @@ var floorScripts = map[string][]line{
 	"no metadata, and it is still heard":  {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {sounded{"r1"}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, ""}, {played{"r1", heardWhole}, "given n"}},
 	"no metadata, and it was interrupted": {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {sounded{"r1"}, ""}, {whole("r1", ""), ""}, {played{"r1", heardPart}, ""}, {elapsed{timerEcho, 1}, "cut n"}},
 	"a model that keeps no metadata":      {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, "given n"}, {wants("m"), "ask a2"}, {created{"r2", ""}, ""}, {whole("r2", ""), "given m"}},
-	"a client's ask vanishes":             {{clientAsked{"c1"}, "forward c1"}, {clientAsked{"c2"}, ""}, {elapsed{timerAsk, 1}, "forward c2"}},
+	"a client's ask vanishes":             {{clientAsked{ask: "c1"}, "forward c1"}, {clientAsked{ask: "c2"}, ""}, {elapsed{timerAsk, 1}, "forward c2"}},
 	"answers to nothing ask all the same": {{uttered{"n", "k9", handoff.FloorUnlessSpoke}, "ask a1"}},
 }
 

@@ -406,7 +406,7 @@ func (m *voiceModel) play(b byte) {
 	case 4:
 		id := fmt.Sprintf("c%d", len(m.clientAsks)+1)
 		m.clientAsks = append(m.clientAsks, id)
-		m.tell(clientAsked{id})
+		m.tell(clientAsked{ask: id})
 	case 5, 6:
 		m.hear(b >= 0xf0)
 	case 7, 8, 9:

@@ -39,8 +39,12 @@ type (
 		id, call string
 		need     handoff.Floor
 	}
-	// clientAsked: the client sent a response.create for the default conversation.
-	clientAsked struct{ ask string }
+	// clientAsked: the client sent a response.create for the default conversation, which it may be apart from:
+	// then the response reads nothing of it.
+	clientAsked struct {
+		ask   string
+		apart bool
+	}
 	// created: a response began; tag is its ask, "" for voice detection.
 	created struct{ response, tag string }
 	// ended: a response is done. output tells whether the caller got any of it.

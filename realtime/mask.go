@@ -17,6 +17,8 @@ const (
 	tagKey = "sb"
 	// tagOut marks the client's out-of-band responses, which need no floor.
 	tagOut = "out"
+	// askOfClient begins the tags of the client's other asks.
+	askOfClient = "c"
 	// maxMetadata is how many pairs a response's metadata may have (API reference).
 	maxMetadata = 16
 )
@@ -82,11 +84,11 @@ func (m *mask) ask(event []byte) (patched []byte, tag string) {
 	r := gjson.GetBytes(event, "response")
 	if r.Exists() && r.Type != gjson.Null && !r.IsObject() {
 		m.asks++
-		return event, "c" + strconv.Itoa(m.asks) // the model says what is wrong with it
+		return event, askOfClient + strconv.Itoa(m.asks) // the model says what is wrong with it
 	}
 	if tag = tagOut; r.Get("conversation").String() != "none" {
 		m.asks++
-		tag = "c" + strconv.Itoa(m.asks)
+		tag = askOfClient + strconv.Itoa(m.asks)
 	}
 	event = m.askTools(event, r, tag)
 	metadata := r.Get("metadata")
