@@ -16,8 +16,11 @@ const (
 	// moment's worth; when it is full all the same, an answer would be lost, so the call ends.
 	sayQueue = 256
 	// eventQueue bounds events that the router has not taken yet. When it is full, hints are dropped first,
-	// then what the caller said (it is advice); requests and confirmations never are: the call ends instead.
+	// then what the caller said (but not that they spoke: what is missing is known to be); requests and
+	// confirmations never are: the call ends instead.
 	eventQueue = 256
+	// keptSpokes of those that say that the caller spoke are kept however full it is.
+	keptSpokes = 16
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
 	serveGrace = 5 * time.Second
 )

@@ -134,7 +134,8 @@ func TestRouterThatLeavesEndsTheCall(t *testing.T) {
 	})
 }
 
-// A router that does not listen for a while must miss no request; what was merely heard may go.
+// A router that does not listen for a while must miss no request; what was merely heard may go, but not that
+// there was something: it may have been a no.
 func TestBusyRouterMissesNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
@@ -142,6 +143,9 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 		s.router.on = func(handoff.Voice, handoff.Event) { <-busy }
 		s.open(freshSession)
 		for i := range eventQueue {
+			if i < 9 {
+				s.fromModel(speechStarted(fmt.Sprint("u", i)))
+			}
 			s.fromModel(`{"type":"conversation.item.input_audio_transcription.completed","transcript":"x"}`)
 			if i < 50 {
 				s.fromModel(done("r", "", "completed", callItem(fmt.Sprint("i", i), fmt.Sprint("c", i), handoff.ToolCodex, "completed")))
@@ -149,14 +153,17 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 		}
 		close(busy)
 		synctest.Wait()
-		requests := 0
+		requests, spoke := 0, 0
 		for _, e := range s.router.heard() {
-			if _, ok := e.(handoff.Request); ok {
+			switch e.(type) {
+			case handoff.Request:
 				requests++
+			case handoff.Spoke:
+				spoke++
 			}
 		}
-		if requests != 50 || s.call.counts.unheard == 0 {
-			t.Errorf("%d requests, %d unheard", requests, s.call.counts.unheard)
+		if requests != 50 || spoke != 9 || s.call.counts.unheard == 0 {
+			t.Errorf("%d requests, %d times spoke, %d unheard", requests, spoke, s.call.counts.unheard)
 		}
 		s.close()
 	})

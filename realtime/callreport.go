@@ -31,7 +31,8 @@ func (c *Call) report(e handoff.Event) {
 	}
 }
 
-// thin makes room: hints and what has changed again since go first, then what the caller said.
+// thin makes room: hints and what has changed again since go first, then what the caller said. That they said
+// something stays: of a yes nobody may think that it was their last word.
 func (c *Call) thin() {
 	newest := len(c.pending) // the newest Quiet counts
 	for i, p := range slices.Backward(c.pending) {
@@ -54,12 +55,25 @@ func (c *Call) thin() {
 		return
 	}
 	c.drop(func(_ int, p handoff.Event) bool {
-		switch p.(type) {
-		case handoff.Heard:
+		_, words := p.(handoff.Heard)
+		if words {
 			c.counts.unheard++
-			return true
-		case handoff.Spoke:
-			return true
+		}
+		return words
+	})
+	if len(c.pending) < eventQueue {
+		return
+	}
+	spoke := 0
+	for _, p := range c.pending {
+		if _, ok := p.(handoff.Spoke); ok {
+			spoke++
+		}
+	}
+	c.drop(func(_ int, p handoff.Event) bool {
+		if _, ok := p.(handoff.Spoke); ok {
+			spoke--
+			return spoke >= keptSpokes
 		}
 		return false
 	})
