@@ -27,15 +27,16 @@ const (
 
 // A Call is one live voice call. It implements [handoff.Voice].
 type Call struct {
-	id     string             // Set once
-	caller handoff.Caller     // Set once
-	client leg                // Set once
-	model  leg                // Set once
-	log    *zap.Logger        // Set once
-	events chan handoff.Event // closed by run
-	says   chan handoff.Utterance
-	stop   chan *handoff.Error // takes the first reason to end; nil: somebody hung up
-	over   atomic.Bool         // nothing is said any more
+	id      string             // Set once
+	caller  handoff.Caller     // Set once
+	client  leg                // Set once
+	witness witness            // Set once: the client's leg; nil: it does not know
+	model   leg                // Set once
+	log     *zap.Logger        // Set once
+	events  chan handoff.Event // closed by run
+	says    chan handoff.Utterance
+	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
+	over    atomic.Bool         // nothing is said any more
 
 	// Owned by run.
 	floor      *floor
@@ -58,8 +59,9 @@ type Call struct {
 	requests   map[string]*request  // by call id
 	utterances map[string]*utterance
 	said       []saidWords     // what the last responses said, oldest first
+	unsure     []handoff.Said  // given to a client that gave no sign, oldest first
 	pending    []handoff.Event // for the router, oldest first
-	alarms     [timerKinds + 1]alarm
+	alarms     [alarmKinds]alarm
 	ended      bool
 	cause      *handoff.Error
 	counts     counts
@@ -67,16 +69,20 @@ type Call struct {
 
 // counts is what the log tells about a call at its end.
 type counts struct {
-	requests, asks, leaked, hints, unheard, unanswerable, swallowed int
+	requests, asks, leaked, hints, unheard, unsure, unanswerable, swallowed int
 }
 
-// An alarm is a timer of the floor, or (the last one) the end of playback.
+// An alarm is a timer of the floor, or (the last ones) of the call itself.
 type alarm struct {
 	at  time.Time // zero: off
 	gen int
 }
 
-const alarmPlayback = int(timerKinds)
+const (
+	alarmPlayback = int(timerKinds) + iota
+	alarmSign     // something given waits for a sign of the client
+	alarmKinds
+)
 
 // A request is one function call of the model for a tool of ours.
 type request struct {
@@ -94,8 +100,9 @@ type clientAsk struct {
 func newCall(caller handoff.Caller, id string, client, model leg, log *zap.Logger) *Call {
 	ids := newNames()
 	_, performs := client.(performer)
+	knows, _ := client.(witness)
 	return &Call{
-		id: id, caller: caller, client: client, model: model,
+		id: id, caller: caller, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
@@ -145,10 +152,11 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	})
 	c.log.Debug("call began")
 	c.loop(ctx, left)
+	c.signs(time.Now())
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed))
 
 	c.farewell()
 	var closing sync.WaitGroup
@@ -298,8 +306,12 @@ func (c *Call) ring(now time.Time) {
 			continue
 		}
 		c.alarms[i].at = time.Time{}
-		if i == alarmPlayback {
+		switch i {
+		case alarmPlayback:
 			c.overhear(now, c.ears.drain(now))
+			continue
+		case alarmSign:
+			c.signs(now)
 			continue
 		}
 		timer := floorTimer(i)

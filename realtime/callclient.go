@@ -10,6 +10,9 @@ import (
 
 // fromClient handles one event of the client.
 func (c *Call) fromClient(event []byte) {
+	if len(c.unsure) > 0 {
+		c.signs(time.Now())
+	}
 	if !isObject(event) {
 		c.toClient(errorEvent(c.ids.next(), clientFault{
 			kind: "invalid_request_error", code: "invalid_json", message: "The event is not a JSON object.",

@@ -145,7 +145,7 @@ func (c *Call) tell(e floorEvent) {
 			for _, id := range x.wants {
 				if u := c.utterances[id]; !u.told {
 					u.told = true
-					c.report(handoff.Said{ID: id, At: at, Cut: x.cut, Text: c.wordsOf(x.response)})
+					c.attest(handoff.Said{ID: id, At: at, Cut: x.cut, Text: c.wordsOf(x.response)})
 				}
 			}
 		case effectSilent:

@@ -1,6 +1,10 @@
 package realtime
 
-import "switchboard/handoff"
+import (
+	"time"
+
+	"switchboard/handoff"
+)
 
 // A leg is the client's side of a call, whatever carries it: it reads and writes Realtime events as raw
 // JSON. A leg that carries audio in another way (WebRTC) turns it into events on this side: what it hears
@@ -22,6 +26,15 @@ type leg interface {
 type ender interface {
 	// Ended returns the reason, nil when the far end went away or nothing has ended yet.
 	Ended() *handoff.Error
+}
+
+// A witness is a leg that knows when its far end last showed that it is there.
+type witness interface {
+	leg
+	// Seen returns when anything of the far end came, or it took something that only it can have taken.
+	Seen() time.Time
+	// Probe asks the far end for a sign, and returns at once.
+	Probe()
 }
 
 // A performer is a leg that plays the model's voice itself and knows what was heard of it. For every

@@ -40,6 +40,8 @@ type rtcLeg struct {
 	received chan []byte   // closed by run
 	queue    chan []byte   // never closed
 	queued   atomic.Int64  // bytes in queue
+	born     time.Time     // Set once
+	seen     atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
 	closing  chan struct{} // closed by end
 	done     chan struct{} // closed when run has ended
 	once     sync.Once     // guards end
@@ -63,7 +65,7 @@ func (m *media) newRTCLeg(offer string, channel bool, log *zap.Logger) (*rtcLeg,
 	}
 	l := &rtcLeg{
 		peer: peer, log: log, connect: m.config.Connect, channel: channel,
-		received: make(chan []byte), queue: make(chan []byte, sendQueue),
+		received: make(chan []byte), queue: make(chan []byte, sendQueue), born: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte, packetQueue), packets: make(chan *rtp.Packet, packetQueue),
@@ -174,6 +176,20 @@ func (l *rtcLeg) Send(event []byte) bool {
 		return false
 	}
 }
+
+// Seen implements [witness]. A client that sends neither sound nor events shows nothing of itself while it
+// is connected.
+func (l *rtcLeg) Seen() time.Time {
+	if after := l.seen.Load(); after > 0 {
+		return l.born.Add(time.Duration(after))
+	}
+	return time.Now()
+}
+
+// Probe implements [witness]. The end of a sound is told to the client, and it acknowledges that.
+func (l *rtcLeg) Probe() {}
+
+func (l *rtcLeg) sign() { l.seen.Store(int64(time.Since(l.born))) }
 
 // performs implements [performer].
 func (l *rtcLeg) performs() {}

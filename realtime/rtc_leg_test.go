@@ -240,3 +240,13 @@ func TestLegDropsWhatABrowserCannotTake(t *testing.T) {
 		t.Errorf("got %.80s", e)
 	}
 }
+
+// A client without a microphone shows itself by taking what it is sent.
+func TestLegSeesASilentClient(t *testing.T) {
+	l := newLone(t, MediaConfig{}, channelLabel, false)
+	gone(t, l.open, "the wait for the channel")
+	before := time.Now()
+	l.leg.Send([]byte(`{"type":"anything"}`))
+	event(t, l.messages, "anything")
+	eventually(t, "sign of the client", func() bool { return l.leg.seen.Load() > 0 && l.leg.Seen().After(before) })
+}

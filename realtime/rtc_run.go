@@ -97,6 +97,7 @@ func (r *rtcRun) gone() bool {
 // open begins to use the data channel.
 func (r *rtcRun) open(c *webrtc.DataChannel) {
 	r.events = c
+	c.OnBufferedAmountLow(r.sign) // the client has taken what was sent
 	for _, event := range r.held {
 		r.deliver(event)
 	}
@@ -123,6 +124,7 @@ func (r *rtcRun) listen(t *webrtc.TrackRemote) {
 // hear takes a packet of the client's sound.
 func (r *rtcRun) hear(p *rtp.Packet) {
 	r.heard++
+	r.sign()
 	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
 	if sound := r.hearing.take(appendBytes); sound != nil {
 		r.up = append(r.up, sound)
@@ -131,6 +133,7 @@ func (r *rtcRun) hear(p *rtp.Packet) {
 
 // heed takes an event of the client. What was heard before it comes before it: it may be a commit.
 func (r *rtcRun) heed(event []byte) {
+	r.sign()
 	if sound := r.hearing.take(1); sound != nil {
 		r.up = append(r.up, sound)
 	}

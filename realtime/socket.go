@@ -43,6 +43,9 @@ type socket struct {
 	received chan []byte     // closed by read
 	queue    chan []byte     // never closed
 	queued   atomic.Int64    // bytes in queue
+	born     time.Time       // Set once
+	seen     atomic.Int64    // after born: when anything of the far end came
+	probe    chan struct{}   // holds one token while a ping is wanted
 	closing  chan struct{}   // closed by end
 	done     chan struct{}   // closed when run has ended
 	once     sync.Once       // guards end
@@ -53,7 +56,7 @@ type socket struct {
 // newSocket makes a socket of a connection; it lives while run runs.
 func newSocket(conn *websocket.Conn, log *zap.Logger) *socket {
 	return &socket{
-		conn: conn, log: log, bound: sendBytes,
+		conn: conn, log: log, bound: sendBytes, born: time.Now(), probe: make(chan struct{}, 1),
 		received: make(chan []byte, receiveQueue),
 		queue:    make(chan []byte, sendQueue),
 		closing:  make(chan struct{}),
@@ -83,6 +86,19 @@ func (s *socket) Send(event []byte) bool {
 		return false
 	}
 }
+
+// Seen implements [witness].
+func (s *socket) Seen() time.Time { return s.born.Add(time.Duration(s.seen.Load())) }
+
+// Probe implements [witness].
+func (s *socket) Probe() {
+	select {
+	case s.probe <- struct{}{}:
+	default: // it is on its way
+	}
+}
+
+func (s *socket) sign() { s.seen.Store(int64(time.Since(s.born))) }
 
 // Ended implements [ender].
 func (s *socket) Ended() *handoff.Error {
@@ -126,13 +142,19 @@ func (s *socket) run() {
 func (s *socket) read() {
 	defer close(s.received)
 	s.conn.SetReadLimit(maxFrame)
-	s.conn.SetPongHandler(func(string) error { return s.alive() })
+	s.conn.SetPongHandler(func(string) error {
+		s.sign()
+		return s.alive()
+	})
 	var buffer bytes.Buffer
 	for s.alive() == nil {
 		_, frame, err := s.conn.NextReader()
 		if err == nil {
 			buffer.Reset()
 			_, err = buffer.ReadFrom(frame)
+		}
+		if _, said := errors.AsType[*websocket.CloseError](err); err == nil || said {
+			s.sign()
 		}
 		if err != nil {
 			s.log.Debug("socket ended", zap.Error(err))
@@ -169,7 +191,9 @@ func (s *socket) write() {
 		case event := <-s.queue:
 			err = s.put(event, writeLimit)
 		case <-ping.C:
-			err = s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
+			err = s.ping()
+		case <-s.probe:
+			err = s.ping()
 		case <-s.closing:
 			s.farewell()
 			return
@@ -179,6 +203,10 @@ func (s *socket) write() {
 			return
 		}
 	}
+}
+
+func (s *socket) ping() error {
+	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
 }
 
 // stuck tells why a write failed: the far end took nothing for writeLimit, or it is gone (nil).

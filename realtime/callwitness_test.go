@@ -1,0 +1,119 @@
+package realtime
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+)
+
+// attesting is a wire that knows when its far end was there.
+type attesting struct {
+	*wire
+	seen   atomic.Pointer[time.Time]
+	probes atomic.Int32
+}
+
+func (a *attesting) Seen() time.Time { return *a.seen.Load() }
+func (a *attesting) Probe()          { a.probes.Add(1) }
+func (a *attesting) sign()           { a.seen.Store(new(time.Now())) }
+
+// TestGivenToAClientThatIsThere holds what counts as heard: three seconds of an answer are said to a client
+// of which nothing came before.
+func TestGivenToAClientThatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(*stage, *attesting)
+		want string
+	}{
+		{"it speaks", func(s *stage, a *attesting) {
+			s.wait(2500 * time.Millisecond)
+			a.sign()
+			s.wait(time.Second)
+		}, "loud; said n@3000; quiet"},
+		{"it answers when it is asked", func(s *stage, a *attesting) {
+			s.wait(3100 * time.Millisecond)
+			a.sign()
+			s.wait(signEvery)
+		}, "loud; quiet; said n@3000"},
+		{"its next event tells", func(s *stage, a *attesting) {
+			s.wait(3100 * time.Millisecond)
+			a.sign()
+			s.fromClient(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"yes"}]}}`)
+		}, "loud; quiet; said n@3000; heard yes@3100"},
+		{"it comes back too late", func(s *stage, a *attesting) {
+			s.wait(3*time.Second + signAfter + time.Second)
+			a.sign()
+			s.wait(time.Minute)
+		}, "loud; quiet"},
+		{"it says goodbye", func(s *stage, a *attesting) {
+			s.wait(3 * time.Second)
+			a.sign()
+			close(s.client.in)
+			synctest.Wait()
+		}, "loud; quiet; said n@3000"},
+		{"it is gone", func(s *stage, a *attesting) {
+			s.wait(3 * time.Second)
+			close(s.client.in)
+			synctest.Wait()
+		}, "loud; quiet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &attesting{wire: newWire()}
+				a.sign()
+				s := newStageFor(t, a.wire, a)
+				s.open(freshSession)
+				s.wait(time.Minute)
+				s.began = time.Now()
+				tag := s.asks("n")
+				s.fromModel(began("r1", tag), audio("r1", 3*time.Second), done("r1", tag, "completed"))
+				c.run(s, a)
+				s.wantStory(c.want)
+				s.close()
+			})
+		})
+	}
+}
+
+// Whoever waits for a sign of many is bounded, and asks for it once.
+func TestSignsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &attesting{wire: newWire()}
+		a.sign()
+		c := newCall(someone, "rtc_test", a, newWire(), nopLog())
+		time.Sleep(time.Minute)
+		for range maxUnsure + 3 {
+			c.attest(handoff.Said{ID: "n", At: time.Now()})
+		}
+		if len(c.unsure) != maxUnsure || c.counts.unsure != 3 || a.probes.Load() != 1 {
+			t.Errorf("%d wait, %d given up, asked %d times", len(c.unsure), c.counts.unsure, a.probes.Load())
+		}
+	})
+}
+
+// A client that sends nothing shows itself when it is asked, by answering a ping.
+func TestIdleSocketIsSeen(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	h.router.mu.Lock()
+	voice := h.router.voice
+	h.router.mu.Unlock()
+	leg := voice.(*Call).client.(*socket)
+	before := leg.Seen()
+	leg.Probe()
+	go func() { // whoever reads answers pings
+		for {
+			if _, _, err := client.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	eventually(t, "sign of the client", func() bool { return leg.Seen().After(before) })
+	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(patience))
+	expectClose(t, model, websocket.CloseNormalClosure)
+}
