@@ -18,6 +18,8 @@ func (s *serving) effect(x scheduleEffect) {
 			s.evidence.Announced(x.question, x.id, time.Now())
 		}
 		s.call.say(Utterance{ID: x.id, Text: x.text, Floor: FloorAsk, Tells: x.works})
+	case doTakeBack:
+		s.call.say(Utterance{ID: x.id})
 	case doAnswer:
 		for _, id := range x.works {
 			if w := s.works[id]; w != nil {

@@ -371,6 +371,7 @@ func (s *schedule) question(e questionEvent) {
 
 // closeQuestion lets the work's signs of life begin anew: it waited, now it works again.
 func (s *schedule) closeQuestion(id QuestionID) {
+	s.takeBack(id)
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool {
 		if w := s.work(q.work); q.id == id && w != nil {
 			w.heard(s.now)

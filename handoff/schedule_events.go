@@ -129,14 +129,15 @@ func (c speechClass) String() string { return speechClassNames[c] }
 type scheduleAct int
 
 const (
-	doNote   scheduleAct = iota // Say(Utterance{ID: id, Text: text, Floor: FloorNone})
-	doSay                       // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
-	doAnswer                    // answer the requests of these works early, now
-	doGiven                     // the caller heard the outcomes of works, or question
-	doKeep                      // nobody heard the outcomes of works, and the call has ended: keep them for the next
-	doDrop                      // count speakable things will never be said
-	doNotify                    // tell the question outside of calls: nobody answers in this one
-	doWake                      // give a wakeEvent at this time; an older wake is void
+	doNote     scheduleAct = iota // Say(Utterance{ID: id, Text: text, Floor: FloorNone})
+	doSay                         // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
+	doAnswer                      // answer the requests of these works early, now
+	doGiven                       // the caller heard the outcomes of works, or question
+	doKeep                        // nobody heard the outcomes of works, and the call has ended: keep them for the next
+	doDrop                        // count speakable things will never be said
+	doTakeBack                    // Say(Utterance{ID: id}): what it asks was answered meanwhile
+	doNotify                      // tell the question outside of calls: nobody answers in this one
+	doWake                        // give a wakeEvent at this time; an older wake is void
 )
 
 // A scheduleEffect is one thing to be done, in order.

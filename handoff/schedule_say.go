@@ -178,6 +178,17 @@ func (s *schedule) askQuestions() {
 	}
 }
 
+// takeBack keeps a question that is closed from being asked, where it waits to be said.
+func (s *schedule) takeBack(id QuestionID) {
+	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
+		asks := f.class == classUrgent && f.question == id && f.text != "" // an answer of the router's stays one
+		if asks {
+			s.emit(scheduleEffect{act: doTakeBack, class: classUrgent, id: f.ids[len(f.ids)-1], question: id})
+		}
+		return asks
+	})
+}
+
 // claimed: the caller has turned to the question, so it is not repeated into their answer.
 func (s *schedule) claimed(id QuestionID) {
 	if q := s.openQuestion(id); q != nil && q.times > 0 && q.times < maxTellings {

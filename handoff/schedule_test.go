@@ -112,7 +112,7 @@ func (p *schedulePlayer) clock(at time.Time) string {
 }
 
 func showEffect(x scheduleEffect) string {
-	parts := []string{[]string{"note", "say", "answer", "given", "keep", "drop", "notify", "wake"}[x.act]}
+	parts := []string{[]string{"note", "say", "answer", "given", "keep", "drop", "take back", "notify", "wake"}[x.act]}
 	if x.act == doSay {
 		parts = append(parts, x.class.String())
 	}

@@ -123,6 +123,12 @@ func (w *speechWorld) check(x scheduleEffect) {
 			w.fail("a wake for the past")
 		}
 		w.wake = x.at
+	case doTakeBack:
+		if !w.questions[x.question].closed || w.ids[x.id].question != x.question {
+			w.fail("%s taken back", x.id)
+		}
+		delete(w.flying, x.id)
+		w.queue = slices.DeleteFunc(w.queue, func(id string) bool { return id == x.id })
 	case doDrop:
 		if x.count < 1 {
 			w.fail("nothing dropped")

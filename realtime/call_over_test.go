@@ -210,3 +210,20 @@ func TestOutcomeComesWithItsAsk(t *testing.T) {
 		s.wantSent(s.model, "conversation.item.create:message response.create")
 	})
 }
+
+// What was taken back before it was said is not said, and what is being said is confirmed all the same.
+func TestTakenBack(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromModel(speechStarted("u1"))
+		s.say(handoff.Utterance{ID: "n", Text: "may it?", Floor: handoff.FloorAsk})
+		s.say(handoff.Utterance{ID: "n"})
+		s.fromModel(speechStopped("u1"))
+		s.wait(floorDelay[timerVAD])
+		s.wantSent(s.model, "")
+		tag := s.asks("m")
+		s.say(handoff.Utterance{ID: "m"})
+		s.say(handoff.Utterance{ID: "nobody"})
+		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "completed"))
+		s.wantHeard(handoff.Said{ID: "m"})
+	})
+}

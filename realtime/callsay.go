@@ -39,8 +39,16 @@ const (
 
 // say gives an utterance to the model.
 func (c *Call) say(u handoff.Utterance) {
-	if c.utterances[u.ID] != nil || c.mask.session.foreign {
-		return // delivered already, or nobody here speaks
+	switch known := c.utterances[u.ID]; {
+	case c.mask.session.foreign: // nobody here speaks
+		return
+	case known != nil:
+		if u.Text == "" && u.CallID == "" {
+			c.tell(withdrawn{u.ID})
+		}
+		return // delivered already
+	case u.CallID == "" && u.Text == "": // there is nothing to take back
+		return
 	}
 	if u.CallID != "" {
 		r := c.requests[u.CallID]
