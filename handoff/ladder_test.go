@@ -186,6 +186,15 @@ func (p *player) perform(line string) {
 		p.voice().events <- Spoke{At: time.Now()}
 	case "quiet":
 		p.voice().events <- Quiet{On: rest == "on"}
+	case "said", "cut": // what a deaf voice was given last
+		v := p.voice()
+		v.mu.Lock()
+		u := v.last
+		v.mu.Unlock()
+		if verb == "said" {
+			p.world.traceSaid(v.name, u.Tells)
+		}
+		v.events <- Said{ID: u.ID, At: time.Now(), Cut: verb == "cut"}
 	case "join":
 		p.world.join(rest)
 	case "lose":
@@ -258,6 +267,7 @@ type fakeVoice struct {
 
 	mu      sync.Mutex
 	ended   bool            // Guarded by mu
+	last    Utterance       // Guarded by mu: the newest
 	talking int             // Guarded by mu: utterances under way
 	talk    sync.WaitGroup  // utterances being said
 	given   map[string]bool // Guarded by mu: answered call ids
@@ -272,6 +282,7 @@ func (v *fakeVoice) Events() <-chan Event { return v.events }
 func (v *fakeVoice) Say(u Utterance) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.last = u
 	what, spoken := "note", u.Floor == FloorAsk
 	if spoken {
 		what = "say"

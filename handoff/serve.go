@@ -144,7 +144,7 @@ func (s *serving) welcomeBack() {
 	}
 	u := Utterance{ID: s.r.nextID() + "-w", Text: awaySummary(records), Floor: FloorAsk, Tells: ids}
 	s.call.say(u)
-	s.pace(gaveEvent{utterance: u.ID, works: ids})
+	s.pace(gaveEvent{utterance: u.ID, text: u.Text, works: ids})
 }
 
 // request answers or starts one function call. Delivered twice, it counts once.
