@@ -159,33 +159,39 @@ func (w *work) askCaller(a askedQ, controls Controls) {
 	if !w.call.post(func(s *serving) { s.opened(asked) }) {
 		w.r.notifyQuestion(w.caller, w.book, asked.shown.ID)
 	}
-	w.background(0, func(ctx context.Context) func() {
-		t := time.NewTimer(w.r.giveUp)
-		defer t.Stop()
+	w.background(0, func(ctx context.Context) func() { return w.giveUpOn(ctx, asked) })
+}
+
+// giveUpOn declines a question that nobody answers in time. Where that does not go, because an answer is on
+// its way or the agent takes none, it is tried again while the question is open: nobody else ends it.
+func (w *work) giveUpOn(ctx context.Context, q askedQ) func() {
+	t := time.NewTimer(w.r.giveUp)
+	defer t.Stop()
+	for {
 		select {
 		case <-t.C:
-			return func() { w.giveUpOn(asked) }
 		case <-ctx.Done():
 			return nil
 		}
-	})
-}
-
-// giveUpOn declines a question that nobody answered in time.
-func (w *work) giveUpOn(q askedQ) {
-	if w.book.question(q.shown.ID) == nil {
-		return
-	}
-	w.background(ioTimeout, func(ctx context.Context) func() {
-		err := w.r.decide(ctx, w.caller, q.shown.ID, decided{decision: DecisionDecline, by: ByNobody, tier: RiskOf(q.question, q.workspace)})
-		if err != nil {
-			w.log.Info("question not declined", zap.Error(err))
+		if w.book.question(q.shown.ID) == nil {
 			return nil
 		}
-		return func() {
-			w.call.say(Utterance{ID: w.id + "-g" + q.shown.Label, Text: gaveUpMessage(q.shown), Floor: FloorAsk})
+		err := w.declineFor(ctx, q)
+		if err == nil {
+			return func() {
+				w.call.say(Utterance{ID: w.id + "-g" + q.shown.Label, Text: gaveUpMessage(q.shown), Floor: FloorAsk})
+			}
 		}
-	})
+		w.log.Info("question not declined", zap.Error(err))
+		t.Reset(w.r.askAgain)
+	}
+}
+
+// declineFor declines a question for a caller who does not answer.
+func (w *work) declineFor(ctx context.Context, q askedQ) error {
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	return w.r.decide(ctx, w.caller, q.shown.ID, decided{decision: DecisionDecline, by: ByNobody, tier: RiskOf(q.question, q.workspace)})
 }
 
 // questionClosed takes a question away that was answered elsewhere or withdrawn: from every call, as it
