@@ -17,6 +17,7 @@ type floor struct {
 	active    string          // the response that runs, unknownResponse, or ""
 	asked     *ask            // on the wire, neither created nor refused
 	runs      map[string]*ask // created from an ask, by response id, until done
+	late      *ask            // the newest that got no answer in time; it may still come
 	held      []*ask          // of the client, that wait, in order
 	wants     []*want         // of ours, in order
 	calls     map[string]*carrier
@@ -71,7 +72,8 @@ type ask struct {
 	client bool
 	apart  bool // it reads nothing of the conversation: our wants cannot ride on it
 	wants  []*want
-	pulled bool // we cancelled it: the caller was speaking
+	pulled bool // we cancelled it: the caller was speaking, or it has nothing to say any more
+	moot   bool // what it asks for is being said
 }
 
 const (
@@ -176,6 +178,7 @@ func (f *floor) created(e created) {
 	f.carrier(e.response)
 	f.blind = f.blind && e.tag == ""
 	f.echoes = f.echoes || e.tag != ""
+	f.belated(e.response, e.tag)
 	f.arm(timerRun)
 	if e.tag == "" && !(f.blind && f.asked != nil) {
 		f.speaking, f.pending = false, false
@@ -185,7 +188,7 @@ func (f *floor) created(e created) {
 		f.runs[e.response] = f.asked
 		f.asked = nil
 	}
-	if a := f.runs[e.response]; a != nil && !a.client && f.speaking { // the caller began while it was on its way
+	if a := f.runs[e.response]; a != nil && !a.client && (f.speaking || a.moot) { // the caller began while it was on its way
 		a.pulled = true
 		f.out = append(f.out, effect{kind: effectCancel, response: e.response})
 	}
@@ -193,6 +196,7 @@ func (f *floor) created(e created) {
 
 func (f *floor) ended(e ended) {
 	f.echoes = f.echoes || e.tag != ""
+	f.belated(e.response, e.tag)
 	if f.asked != nil && e.tag != "" && f.asked.id == e.tag { // done without created happens when interrupted
 		f.runs[e.response] = f.asked
 		f.asked = nil

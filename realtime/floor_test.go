@@ -192,6 +192,18 @@ var floorScripts = map[string][]line{
 	"no metadata, and it is still heard":  {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {sounded{"r1"}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, ""}, {played{"r1", heardWhole}, "given n"}},
 	"no metadata, and it was interrupted": {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {sounded{"r1"}, ""}, {whole("r1", ""), ""}, {played{"r1", heardPart}, ""}, {elapsed{timerEcho, 1}, "cut n"}},
 	"a model that keeps no metadata":      {{wants("n"), "ask a1"}, {created{"r1", ""}, ""}, {whole("r1", ""), ""}, {elapsed{timerEcho, 1}, "given n"}, {wants("m"), "ask a2"}, {created{"r2", ""}, ""}, {whole("r2", ""), "given m"}},
+	"an ask seemed lost, and is answered": {
+		{wants("n"), "ask a1"}, {elapsed{timerAsk, 1}, ""}, {wants("m"), ""}, {created{"r1", "a1"}, ""}, {elapsed{timerRest, 1}, ""}, {whole("r1", "a1"), "given n; ask a2"},
+		{created{"r2", "a2"}, ""}, {whole("r2", "a2"), "given m"},
+	},
+	"an ask seemed lost, and is answered when it was asked again": {
+		{wants("n"), "ask a1"}, {elapsed{timerAsk, 1}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {created{"r1", "a1"}, ""}, {refused{"a2"}, ""}, {whole("r1", "a1"), "given n"},
+		{wants("m"), "ask a3"},
+	},
+	"an ask seemed lost, and both are answered": {
+		{wants("n"), "ask a1"}, {elapsed{timerAsk, 1}, ""}, {elapsed{timerRest, 1}, "ask a2"}, {created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"},
+		{created{"r2", "a2"}, "cancel r2"}, {ended{"r2", "a2", statusCancelled, false}, ""}, {wants("m"), "ask a3"},
+	},
 	"a client's ask vanishes":             {{clientAsked{ask: "c1"}, "forward c1"}, {clientAsked{ask: "c2"}, ""}, {elapsed{timerAsk, 1}, "forward c2"}},
 	"answers to nothing ask all the same": {{uttered{"n", "k9", handoff.FloorUnlessSpoke}, "ask a1"}},
 }

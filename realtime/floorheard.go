@@ -96,6 +96,7 @@ func (f *floor) overdue() {
 	case f.active != "":
 		f.arm(timerAsk)
 	case f.strangers == 0 || f.echoes:
+		f.late = &ask{id: a.id, client: a.client, wants: slices.Clone(a.wants)}
 		f.rejected(a.id)
 	default:
 		f.asked, f.blind = nil, true
@@ -105,6 +106,31 @@ func (f *floor) overdue() {
 		}
 		f.answered(a, c, e)
 	}
+}
+
+// belated takes the response to an ask that seemed lost: what of its wants waits to be asked for again, or is
+// asked for again already, is said by it.
+func (f *floor) belated(response, tag string) {
+	a := f.late
+	if a == nil || a.id != tag {
+		return
+	}
+	f.late = nil
+	said := a.wants
+	a.wants = nil
+	claim := func(w *want) bool {
+		ours := slices.Contains(said, w)
+		if ours {
+			a.wants = append(a.wants, w)
+		}
+		return ours
+	}
+	f.wants = slices.DeleteFunc(f.wants, claim)
+	if again := f.asked; again != nil {
+		again.wants = slices.DeleteFunc(again.wants, claim)
+		again.moot = !again.client && len(again.wants) == 0
+	}
+	f.runs[response] = a
 }
 
 // missed puts back a want of which the model had nothing when it was asked for it.
