@@ -136,11 +136,20 @@ func (s *serving) ruled(c *claim, v Verdict) {
 	}
 }
 
+// undecided takes a question back into the call whose answer could not be given: it is asked again by itself, and
+// until it is closed a yes may be for it.
+func (s *serving) undecided(id QuestionID) {
+	if q := s.book.question(id); q != nil {
+		s.opened(q.askedQ)
+	}
+}
+
 // decide gives the decision to the agent and tells the voice model.
 func (s *serving) decide(ctx context.Context, c *claim, d decided) {
 	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
 	if err := s.r.decide(ctx, s.caller, c.question.ID, d); err != nil {
+		s.call.post(func(s *serving) { s.undecided(c.question.ID) })
 		s.refuse(c.id, c.req, AsError(err))
 		return
 	}

@@ -84,13 +84,22 @@ type OpenQuestion struct {
 	About     ConsentQuestion // see [AskedAbout]; its Text is how we ask
 }
 
-// Open adds a question. One that is known already, or one too many, changes nothing.
+// Open adds a question. One that is known already, or one too many, changes nothing. One that was closed is
+// open again, because its answer could not be given: it has to be heard anew, and a yes may be for it.
 func (e *Evidence) Open(o OpenQuestion) {
 	if e.find(o.Question.ID) != nil || len(e.open) >= maxEvidence {
 		return
 	}
+	hash := CommandHash(o.Question, o.Server)
+	if i := slices.IndexFunc(e.gone, func(q *askedOf) bool { return q.id == o.Question.ID && q.hash == hash }); i >= 0 {
+		q := e.gone[i]
+		e.gone = slices.Delete(e.gone, i, i+1)
+		q.given, q.heardAt, q.closed = "", time.Time{}, time.Time{}
+		e.open = append(e.open, q)
+		return
+	}
 	e.open = append(e.open, &askedOf{
-		id: o.Question.ID, words: o.Words, hash: CommandHash(o.Question, o.Server), about: o.About, tier: RiskOf(o.Question, o.Workspace), level: o.Level,
+		id: o.Question.ID, words: o.Words, hash: hash, about: o.About, tier: RiskOf(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, DecisionAccept),
 	})
 }

@@ -168,6 +168,9 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"the voice named the act", "0 open install\n1 ask install\n4 said install May it install the packages?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 	{"the voice asked something else", "0 open install\n1 ask install\n4 said install Do you like pizza?\n5 heard yes\n10 claim install accept @6\n11 ask install\n12 said install Shall I go on?\n13 heard yes\n18 claim install accept @14", "ask again (the question had not been heard to its end); needs a tap (I have asked twice)"},
 	{"the voice said nothing", "0 open install\n1 ask install\n4 unsaid install\n5 heard yes\n10 claim install accept @6\n11 ask install\n13 said install\n14 heard yes\n15 claim install accept", "ask again (the question had not been heard to its end); accept accept by voice"},
+	{"the other could not be answered and is open again", askedTwo + "9 heard yes, on bigpc\n10 claim install accept\n11 open install\n12 heard yes\n13 claim push accept", "accept accept by voice; ask again (more than one question is open)"},
+	{"open again, it was asked once", askedOnce + "5 heard yes\n6 claim install accept\n7 open install\n8 ask install\n9 said install\n10 heard what?\n11 claim install accept", "accept accept by voice; needs a tap (I have asked twice)"},
+	{"open again, the old yes is used up", askedOnce + "5 heard yes\n6 claim install accept\n7 open install\n12 claim install accept @7", "accept accept by voice; ask again (the question had not been heard to its end)"},
 	{"the other is only shown", askedOnce + "4 open push\n5 heard yes\n6 claim install accept", "accept accept by voice"},
 }
 
