@@ -16,6 +16,9 @@ const (
 	yesFor = 30 * time.Second
 	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
 	transcriptWait = 4 * time.Second
+	// lastWord is how long after a claim a yes is held: a voice tells so late that the caller speaks again, and
+	// what they say may be "wait, don't".
+	lastWord = 300 * time.Millisecond
 	// maxAsked is how often a question is heard; then it waits on the page.
 	maxAsked = 2
 	// maxCut is how often it is begun again because the caller spoke into it.

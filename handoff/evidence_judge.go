@@ -167,7 +167,15 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 	case now.Sub(last.Began) > yesFor:
 		return e.again(q, whyOld)
 	}
-	return e.decide(q, last, said, RulingAccept, DecisionAccept, now)
+	return e.allow(q, c, last, said, RulingAccept, DecisionAccept, now)
+}
+
+// allow decides for something, once nothing of the caller can be on its way that speaks against it.
+func (e *Evidence) allow(q *askedOf, c Claim, by *utterance, said []*utterance, r Ruling, d Decision, now time.Time) Verdict {
+	if until := c.Came.Add(lastWord); !by.Typed && now.Before(until) {
+		return Verdict{Ruling: RulingWait, Until: until, Tier: q.tier}
+	}
+	return e.decide(q, by, said, r, d, now)
 }
 
 func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {

@@ -68,9 +68,9 @@ func (l *timeline) play(line string) string {
 		l.e.Heard(Heard{Text: strings.Join(f[2:], " "), Typed: f[1] == "typed", Began: at})
 	case "close":
 		l.e.Closed(l.asks[f[2]].Question.ID, at)
-	case "claim": // "10 claim install accept", with "@6" when it came earlier
+	case "claim": // "10 claim install accept", with "@6" when it came earlier than just before
 		o := l.asks[f[2]]
-		c := Claim{Question: o.Question.ID, Hash: CommandHash(o.Question, o.Server), Wants: Decision(f[3]), Came: at}
+		c := Claim{Question: o.Question.ID, Hash: CommandHash(o.Question, o.Server), Wants: Decision(f[3]), Came: at.Add(-lastWord)}
 		for _, extra := range f[4:] {
 			if came, ok := strings.CutPrefix(extra, "@"); ok {
 				c.Came = l.at(came)
@@ -123,6 +123,9 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"yes and thanks", askedOnce + "5 heard yes\n6 heard thank you\n7 claim install accept", "accept accept by voice"},
 	{"the transcript comes late", askedOnce + "5 spoke\n6 claim install accept\n5 heard yes\n7 claim install accept @6", "wait; accept accept by voice"},
 	{"it never comes", askedOnce + "5 spoke\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
+	{"okay, and they speak on as it is claimed", askedOnce + "5 spoke\n5 heard okay\n6 claim install accept @6\n5.9 spoke\n6.3 claim install accept @6\n5.9 heard wait, don't\n7 claim install accept @6", "wait; wait; decline decline by voice"},
+	{"nothing more comes", askedOnce + "5 spoke\n5 heard okay\n6 claim install accept @6\n6.3 claim install accept @6", "wait; accept accept by voice"},
+	{"typed, nothing more is waited for", askedOnce + "5 typed okay\n6 claim install accept @6", "accept accept by typed"},
 	{"they speak on", askedOnce + "5 spoke\n5 heard yes\n6 spoke\n7 claim install accept\n11 claim install accept @7", "wait; ask again (I did not get all of what was said)"},
 	{"a yes of which nobody knows when it began", askedOnce + "5 undated yes\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
 	{"it is the one that began", askedOnce + "5 spoke\n5 undated yes\n6 claim install accept", "accept accept by voice"},

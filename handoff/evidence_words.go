@@ -44,7 +44,7 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 		}
 		return Verdict{Ruling: RulingReword, Tier: q.tier, Fault: Fault(CodeNoConsent, whyNotTheirs, "")}
 	}
-	return e.decide(q, last, said, RulingWords, DecisionWords, now)
+	return e.allow(q, c, last, said, RulingWords, DecisionWords, now)
 }
 
 // wordsForAnother tells whether a reply could as well be meant for another open question: for another one
