@@ -119,7 +119,11 @@ func (s *serving) ruled(c *claim, v Verdict) {
 		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
 	switch v.Ruling {
 	case RulingAccept, RulingDecline, RulingWords:
-		decided := decided{decision: v.Decision, words: c.claim.Words, by: v.By, tier: v.Tier, transcript: v.Transcript, call: s.id, said: v.Began}
+		words := s.words.Load()
+		decided := decided{
+			decision: v.Decision, words: c.claim.Words, by: v.By, tier: v.Tier, transcript: v.Transcript, call: s.id, said: v.Began,
+			more: func() bool { return s.words.Load() != words },
+		}
 		if !s.r.start(func(ctx context.Context) { s.decide(ctx, c, decided) }) {
 			s.refuse(c.id, c.req, Fault(CodeShutdown, "", ""))
 		}

@@ -31,7 +31,8 @@ type decided struct {
 	tier       Risk
 	transcript string
 	call       string
-	said       time.Time // when the reply began that decided by voice; zero: it does not age
+	said       time.Time   // when the reply began that decided by voice; zero: it does not age
+	more       func() bool // tells whether the caller has said more since; nil: it does not matter
 }
 
 // allows tells whether a decision lets the agent do something: it is written down first, or not given.
@@ -127,7 +128,7 @@ func certainlyNot(c Code) bool {
 }
 
 // stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have taken
-// its question back, and what the caller said may be too old.
+// its question back, what the caller said may be too old, and they may have gone on to say "wait".
 func (r *Router) stillFor(b *book, q *openQuestion, d decided) error {
 	switch {
 	case !d.allows():
@@ -136,6 +137,8 @@ func (r *Router) stillFor(b *book, q *openQuestion, d decided) error {
 		return Fault(CodeNotPending, "", "it was withdrawn, or its connection was replaced")
 	case d.tooOld(time.Now()):
 		return Fault(CodeNoConsent, whyOld, "")
+	case d.more != nil && d.more():
+		return Fault(CodeNoConsent, whyMore, "")
 	}
 	return nil
 }

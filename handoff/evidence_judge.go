@@ -62,6 +62,7 @@ const (
 	whyMixed     = "I heard both a yes and a no"
 	whyLater     = "they asked for time"
 	whyOld       = "the answer is too old"
+	whyMore      = "you went on speaking"
 	whySecret    = "it asks for a secret, which is typed there and never said"
 	whyNoWords   = "it takes no words by voice"
 	whyNotTheirs = "those are not the words that I heard"

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -25,6 +26,7 @@ type serving struct {
 	heard    *hearing          // Set once; safe by itself
 	schedule *schedule         // Owned by Serve
 	evidence Evidence          // Owned by Serve: what the caller said to which question
+	words    atomic.Int64      // safe by itself: how often the caller began to say something
 	claims   []*claim          // Owned by Serve: answers that wait for what the caller said
 	rule     timer             // Owned by Serve: when the claims are judged at the latest
 	guesses  map[string]*guess // Owned by Serve: threads attached ahead, by call id
@@ -80,11 +82,15 @@ func (s *serving) take(e Event) {
 		s.hint(e)
 		return
 	case Spoke:
+		s.words.Add(1)
 		s.heard.began(e.At)
 		s.evidence.Spoke(e)
 	case Heard:
 		if e.Typed && e.Began.IsZero() {
 			e.Began = time.Now()
+		}
+		if e.Typed {
+			s.words.Add(1)
 		}
 		s.heard.add(e, time.Now())
 		s.evidence.Heard(e)
