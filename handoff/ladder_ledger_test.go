@@ -63,7 +63,7 @@ func (w *world) Advance(ctx context.Context, s LedgerStep) (LedgerEntry, error) 
 		w.traceMute(s)
 		return LedgerEntry{}, Fault(CodeUnreachable, "the store", "")
 	}
-	if s.To == StatusCompleted && w.lingering > 0 {
+	if s.To == StatusCompleted && w.lingering > 0 && (w.lingers == "" || w.lingers == s.Set.Outcome) {
 		late := time.AfterFunc(time.Second-time.Millisecond, func() { w.traceMute(s) }) // who waits longer than that may go on
 		err := w.wait(ctx, w.lingering)
 		late.Stop()

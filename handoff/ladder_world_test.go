@@ -32,7 +32,7 @@ import (
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
 //	forgetful FROM TO                 the ledger is unreachable then
 //	emptied AT                        the ledger forgets everything then
-//	lingering DURATION                how long the ledger takes to write an outcome
+//	lingering DURATION [OUTCOME]      how long the ledger takes to write an outcome, or that one alone
 //	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
@@ -82,6 +82,7 @@ type world struct {
 	over      atomic.Bool                  // the ladder has ended
 	forgetful [2]time.Duration             // Set once
 	lingering time.Duration                // Set once
+	lingers   Outcome                      // Set once: the outcome that it is about; "": each
 	adopting  time.Duration                // Set once
 	emptied   time.Duration                // Guarded by mu: when the ledger forgets, 0 never
 	answers   map[QuestionID]chan Decision // Guarded by mu
@@ -135,7 +136,7 @@ func (w *world) word(line string) {
 	case "emptied":
 		w.emptied = w.duration(first)
 	case "lingering":
-		w.lingering = w.duration(first)
+		w.lingering, w.lingers = w.duration(first), Outcome(more)
 	case "adopting":
 		w.adopting = w.duration(first)
 	case "entry":

@@ -34,8 +34,8 @@ type line struct {
 	away    bool        // Guarded by mu: the store did not answer the newest try
 	turn    TurnID      // Guarded by mu: as last written
 	closed  bool        // Guarded by mu: the next life of the process goes on with it
-	ended   *LedgerStep // Guarded by mu: the outcome of what was never dispatched, not written so far
-	pending []lineStep  // Guarded by mu: not yet written, in order; bounded by the table: five at most
+	ended   *LedgerStep // Guarded by mu: the outcome of what is not in the ledger, not written so far
+	pending []lineStep  // Guarded by mu: not yet written, in order; bounded by the table: six at most
 	writing bool        // Guarded by mu: a job writes them
 }
 
@@ -72,6 +72,20 @@ func (l *line) step(to Status, attempt int, facts LedgerFacts) LedgerStep {
 	l.facts = l.facts.merge(s)
 	s.Set = l.facts
 	return s
+}
+
+// accepted writes behind that words were taken which cannot be sent yet: the caller was told that they will
+// be, and a process that is killed meanwhile must not forget them. What was dispatched is known already.
+func (l *line) accepted(facts LedgerFacts) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	known := l.known
+	l.mu.Unlock()
+	if !known {
+		l.behind(l.step(StatusAccepted, 0, facts))
+	}
 }
 
 // dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
@@ -120,8 +134,8 @@ func (l *line) started(turn TurnID, why string) {
 }
 
 // completed writes the outcome behind; the receipt is nil when there is nothing to wait for: a store that
-// was away a moment ago is not waited for once more. Of what was never dispatched nothing is remembered,
-// unless nobody hears it and it is kept.
+// was away a moment ago is not waited for once more. Of what was neither dispatched nor promised
+// nothing is remembered, unless nobody hears it and it is kept.
 func (l *line) completed(facts LedgerFacts) receipt {
 	if l == nil {
 		return nil
@@ -220,9 +234,12 @@ func (l *line) write(ctx context.Context) {
 			l.mu.Unlock()
 			return
 		}
-		s := l.pending[0]
+		s, err := l.pending[0], error(nil)
+		moot := s.To == StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
 		l.mu.Unlock()
-		err := l.once(ctx, s.LedgerStep)
+		if !moot {
+			err = l.once(ctx, s.LedgerStep)
+		}
 		switch {
 		case err != nil && retried(err) && ctx.Err() == nil:
 			l.r.pause(ctx, try)

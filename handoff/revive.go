@@ -117,7 +117,11 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
 	w.args = codexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
 	w.state = State{Phase: PhaseSettling, Answered: true, Alone: true, Inherited: true, Merged: e.Why == whyMerged}
-	if e.Turn != "" {
+	switch {
+	case e.Status == StatusAccepted: // no thread was asked before it, so nothing there can tell whether a start got lost
+		w.state.Phase, w.state.Outcome = PhaseWriting, OutcomeUnknown
+		w.fault = Fault(CodeUnknownStart, e.Target.Server, "a former life of this process had accepted it")
+	case e.Turn != "":
 		w.state.Phase, w.state.Seen = PhaseRejoining, true
 	}
 	b.open(rec, w)

@@ -185,6 +185,9 @@ func (w *work) open() {
 	case PhaseRejoining:
 		w.take(threadLane(w.target))
 		w.do(ActRejoin)
+	case PhaseWriting: // there is nothing to look for
+		w.finish()
+		w.do(ActWriteOutcome)
 	default:
 		w.do(ActResolve)
 	}
@@ -322,6 +325,7 @@ func (w *work) speak(a Action) {
 		}
 		w.call.say(u)
 		w.call.tell(answeredEvent{id: w.id})
+		w.accepted()
 	case ActAnswerOutcome:
 		w.answerOutcome()
 	case ActTellWaiting:
@@ -341,6 +345,20 @@ func (w *work) speak(a Action) {
 		w.log.Warn("another life of the process has the work, and tells of it")
 		w.call.tell(yieldedEvent{id: w.id})
 	}
+}
+
+// accepted lets words that were not sent yet outlive the process: from the early answer on they are promised.
+func (w *work) accepted() {
+	if w.state.Phase >= PhaseStarting {
+		return
+	}
+	target := w.target
+	if target == (Target{}) {
+		target = Target{Server: w.args.Server, Thread: w.args.Thread}
+	}
+	w.line.accepted(LedgerFacts{
+		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+	})
 }
 
 // showWaits lets the page tell what the work comes after.
