@@ -92,14 +92,28 @@ func waitable(err error) bool {
 	return !ok || strings.HasPrefix(reply.Error(), "LOADING")
 }
 
-// fault gives an error of the client as one of the vocabulary.
+// passingWords begin refusals that tell how the Redis is now: it loads, is a replica, is full, has lost its
+// replicas or its disk, or lets nobody in since its password was changed. Before version 7 they stand
+// within the error of the script.
+var passingWords = regexp.MustCompile(`(?:^|: -)(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|OOM|MISCONF|` +
+	`NOREPLICAS|BUSY|NOAUTH|WRONGPASS|NOPERM|ERR max number of clients) `)
+
+// passing reports whether a Redis that refuses something now may take it later. What it says of a single key
+// or a script stays as it is.
+func passing(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && passingWords.MatchString(reply.Error())
+}
+
+// fault gives an error of the client as one of the vocabulary. What may go away by itself is unreachable:
+// who has to write something tries again.
 func (s *Store) fault(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, redis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
-	case waitable(err):
+	case waitable(err), passing(err):
 		return handoff.Fault(handoff.CodeUnreachable, s.where, err.Error())
 	default: // it answered, and said no
 		return handoff.Fault(handoff.CodeInternal, "", s.where+" refused: "+err.Error())

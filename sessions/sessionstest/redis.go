@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -62,22 +63,34 @@ func (r *Redis) Start() {
 }
 
 func (r *Redis) ping() error {
-	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
-		return err
-	}
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(conn).ReadString('\n')
+	line, err := r.ask("PING")
 	if err == nil && line != "+PONG\r\n" {
 		err = fmt.Errorf("it said %q", line)
 	}
 	return err
+}
+
+// Do gives it a command, as one types it, that it must answer with one line and not refuse.
+func (r *Redis) Do(command string) {
+	r.t.Helper()
+	if line, err := r.ask(command); err != nil || strings.HasPrefix(line, "-") {
+		r.t.Fatalf("redis-server said %q to %q, %v", line, command, err)
+	}
+}
+
+func (r *Redis) ask(command string) (line string, err error) {
+	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return "", err
+	}
+	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
+		return "", err
+	}
+	return bufio.NewReader(conn).ReadString('\n')
 }
 
 // Kill ends it at once, as a crash would. Killing it twice is fine.

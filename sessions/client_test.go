@@ -1,0 +1,42 @@
+package sessions
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+)
+
+// A replyError is what a Redis says instead of an answer.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+func (replyError) RedisError()     {}
+
+var _ redis.Error = replyError("")
+
+// What a Redis says of itself goes away, what it says of one key does not. The older words are those of
+// version 6, which has them within the error of the script.
+func TestRefusalsThatPass(t *testing.T) {
+	script := "ERR Error running script (call to f_0f3c): @user_script:54: @user_script: 54: "
+	for text, want := range map[string]handoff.Code{
+		"LOADING Redis is loading the dataset in memory":                               handoff.CodeUnreachable,
+		"READONLY You can't write against a read only replica. script: 7b, on @:54.":   handoff.CodeUnreachable,
+		script + "-READONLY You can't write against a read only replica.":              handoff.CodeUnreachable,
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable": handoff.CodeUnreachable,
+		script + "-OOM command not allowed when used memory > 'maxmemory'.":            handoff.CodeUnreachable,
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL":           handoff.CodeUnreachable,
+		"ERR max number of clients reached":                                            handoff.CodeUnreachable,
+		"NOAUTH Authentication required.":                                              handoff.CodeUnreachable,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":            handoff.CodeInternal,
+		script + "WRONGTYPE Operation against a key holding the wrong kind of value":   handoff.CodeInternal,
+		"ERR wrong number of arguments: OOM ":                                          handoff.CodeInternal,
+		"BUSYKEY Target key name already exists.":                                      handoff.CodeInternal,
+	} {
+		s := &Store{where: "Redis"}
+		if err := s.fault(replyError(text)); handoff.AsError(err).Code != want {
+			t.Errorf("%q gives %v, want %s", text, err, want)
+		}
+	}
+}

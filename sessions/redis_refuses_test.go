@@ -1,0 +1,52 @@
+package sessions_test
+
+import (
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+	"switchboard/sessions/sessionstest"
+)
+
+// A Redis that takes nothing for now (it is full, it has become a replica, its replicas are gone)
+// counts as one that is away: what it refuses is written when that is over. Refused is only what no other
+// time will make right.
+func TestRedisTakesNothingForNow(t *testing.T) {
+	t.Parallel()
+	for how, states := range map[string]struct{ begin, end []string }{
+		"full":                 {[]string{"CONFIG SET maxmemory 1"}, []string{"CONFIG SET maxmemory 0"}},
+		"a replica":            {[]string{"REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"}},
+		"a replica behind":     {[]string{"CONFIG SET replica-serve-stale-data no", "REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"}},
+		"without its replicas": {[]string{"CONFIG SET min-replicas-to-write 1"}, []string{"CONFIG SET min-replicas-to-write 0"}},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			redis := sessionstest.StartRedis(t)
+			s := open(t, sessions.Config{URL: redis.URL})
+			ended := run(t, s)
+			for _, command := range states.begin {
+				redis.Do(command)
+			}
+			step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
+			_, err := s.Advance(t.Context(), step)
+			unreachable(t, err, redis.Addr)
+			unreachable(t, s.Set(t.Context(), owner, sticky), redis.Addr)
+			for _, command := range states.end {
+				redis.Do(command)
+			}
+			if _, err := s.Advance(t.Context(), step); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Set(t.Context(), owner, sticky); err != nil {
+				t.Fatal(err)
+			}
+			redis.Do("SET switchboard:{owner}:handoff:wrong 1")
+			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a", handoff.StatusDispatching)); handoff.AsError(err).Code != handoff.CodeInternal {
+				t.Fatalf("a key that is no entry gave %v", err)
+			}
+			if err := ended(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
