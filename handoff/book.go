@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 )
 
@@ -28,6 +29,7 @@ type book struct {
 	works     map[string]*work             // Guarded by mu: works that have not ended, by record id
 	questions map[QuestionID]*openQuestion // Guarded by mu
 	stickies  map[stickyKey]Sticky         // Guarded by mu: valid if loaded
+	chosen    map[stickyKey]time.Time      // Guarded by mu: when the caller asked for what is sticky, or for nothing
 	loaded    bool                         // Guarded by mu
 	unstored  map[stickyKey]stickyWrite    // Guarded by mu: what the store has still to learn of stickies
 	storing   bool                         // Guarded by mu: a job writes them
@@ -58,6 +60,7 @@ func newBook() *book {
 		works:     map[string]*work{},
 		questions: map[QuestionID]*openQuestion{},
 		stickies:  map[stickyKey]Sticky{},
+		chosen:    map[stickyKey]time.Time{},
 		unstored:  map[stickyKey]stickyWrite{},
 		orphaned:  map[string]bool{},
 		lines:     map[string]*line{},
@@ -232,16 +235,23 @@ func (b *book) sticky(k stickyKey) (Sticky, bool) {
 	return s, ok
 }
 
-// setStickies takes what the store has. What was set meanwhile is newer and stays.
+// setStickies takes what the store has. What was set meanwhile is newer and stays. A time that is still to
+// come tells nothing: the clock was set back.
 func (b *book) setStickies(list []Sticky) {
+	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.loaded {
 		return
 	}
 	for _, s := range list {
-		if _, ok := b.stickies[keyOf(s.Target)]; !ok {
-			b.stickies[keyOf(s.Target)] = s
+		k := keyOf(s.Target)
+		if _, ok := b.stickies[k]; ok {
+			continue
+		}
+		b.stickies[k] = s
+		if s.Since.Before(now) {
+			b.chosen[k] = s.Since
 		}
 	}
 	b.loaded = true
@@ -253,18 +263,45 @@ func (b *book) isLoaded() bool {
 	return b.loaded
 }
 
-func (b *book) putSticky(s Sticky) {
+// putSticky makes a thread sticky for a request of that time. False: the caller has chosen another one
+// since, or none. Work that waited, or that was lost and found, comes late.
+func (b *book) putSticky(s Sticky, asked time.Time) bool {
+	k := keyOf(s.Target)
 	b.mu.Lock()
-	b.stickies[keyOf(s.Target)] = s
+	late := b.chosen[k].After(asked)
+	if late && b.stickies[k].Target != s.Target {
+		b.mu.Unlock()
+		return false
+	}
+	b.stickies[k] = s
+	if !late {
+		b.chosen[k] = asked
+	}
+	b.mu.Unlock()
+	b.feed.publish(PageEvent{Kind: EventSticky})
+	return true
+}
+
+// dropSticky is the caller's wish.
+func (b *book) dropSticky(k stickyKey) {
+	b.mu.Lock()
+	delete(b.stickies, k)
+	b.chosen[k] = time.Now()
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventSticky})
 }
 
-func (b *book) dropSticky(k stickyKey) {
+// dropGone forgets a sticky thread that is gone. False: another one is sticky by now, or none.
+func (b *book) dropGone(t Target) bool {
 	b.mu.Lock()
-	delete(b.stickies, k)
+	if b.stickies[keyOf(t)].Target != t {
+		b.mu.Unlock()
+		return false
+	}
+	delete(b.stickies, keyOf(t))
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventSticky})
+	return true
 }
 
 func (b *book) listStickies() []Sticky {

@@ -14,7 +14,7 @@ import (
 // A world is a fleet, a directory and a store for ladders. Its words, one a line:
 //
 //	server NAME                       a machine
-//	sticky SERVER THREAD TITLE...     what the store has
+//	sticky SERVER THREAD TITLE...     what the store has, since half a minute
 //	titled THREAD TITLE...            the title of a thread
 //	attach DURATION                   how long a resume or a creation takes
 //	patience DURATION                 how long a lost agent is looked for
@@ -110,7 +110,7 @@ func (w *world) word(line string) {
 		w.servers = append(w.servers, first)
 	case "sticky":
 		thread, title, _ := strings.Cut(more, " ")
-		w.stickies[first] = Sticky{Target: Target{Server: first, Thread: thread}, Title: title}
+		w.stickies[first] = Sticky{Target: Target{Server: first, Thread: thread}, Title: title, Since: w.began.Add(-30 * time.Second)}
 		w.titles[thread] = title
 	case "titled":
 		w.titles[first] = more

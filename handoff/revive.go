@@ -77,6 +77,9 @@ func (r *Router) adoptOne(ctx context.Context, e LedgerEntry) {
 			r.lay(e.Key)
 			return
 		case err == nil:
+			if adopted.Status != StatusCompleted {
+				r.readStickies(ctx, e.Caller)
+			}
 			r.takeOver(adopted, l)
 			return
 		case !retried(err):
@@ -87,6 +90,15 @@ func (r *Router) adoptOne(ctx context.Context, e LedgerEntry) {
 			r.lay(e.Key)
 			return
 		}
+	}
+}
+
+// readStickies lets the work of a former life know what the caller has chosen since.
+func (r *Router) readStickies(ctx context.Context, c Caller) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := r.loadStickies(ctx, c, r.book(c)); err != nil {
+		r.log.Warn("sticky sessions not read", zap.Error(err))
 	}
 }
 
@@ -115,6 +127,9 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 	}
 	w := r.newWork(id, e.Caller, b, endedCall())
 	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
+	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
+		w.asked = e.Accepted
+	}
 	w.args = codexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
 	w.state = State{Phase: PhaseSettling, Answered: true, Alone: true, Inherited: true, Merged: e.Why == whyMerged}
 	switch {

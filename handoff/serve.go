@@ -231,7 +231,7 @@ func (s *serving) begin(id string, req Request, args codexArguments) {
 	rec := Record{ID: id, Server: args.Server, Prompt: args.Prompt, State: StatusAccepted, CreatedAt: now}
 	w := s.r.newWork(id, s.caller, s.book, s.call)
 	w.guess = s.claim(req.CallID, args)
-	w.req, w.args, w.words, w.began = req, args, s.heard.last(), now
+	w.req, w.args, w.words, w.began, w.asked = req, args, s.heard.last(), now, now
 	w.line = s.r.newLine(LedgerKey(s.id, req.CallID), s.caller, id, LedgerHash(req.Arguments))
 	s.book.open(rec, w)
 	maps.DeleteFunc(s.works, func(old string, w *work) bool { // those that ended need not be told anything any more

@@ -48,6 +48,7 @@ type work struct {
 	guess  *guess         // Set once: what was attached ahead; nil: nothing
 	line   *line          // Set once: what the ledger is told; may be nil
 	began  time.Time      // Set once
+	asked  time.Time      // Set once: when the caller asked, in whichever life of the process
 
 	state     State     // Owned by run
 	target    Target    // Owned by run

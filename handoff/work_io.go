@@ -375,8 +375,8 @@ func (w *work) interrupt() func(context.Context) func() {
 	}
 }
 
-// remember makes the thread sticky: the acknowledged turn proves that it can be resumed. The store is
-// written behind; the book already knows.
+// remember makes the thread sticky: the acknowledged turn proves that it can be resumed. What the caller has
+// chosen since they asked for this stays. The store is written behind; the book already knows.
 func (w *work) remember() {
 	title := w.rec.Title
 	if title == "" {
@@ -387,17 +387,20 @@ func (w *work) remember() {
 	if old, ok := w.book.sticky(keyOf(w.target)); ok && old.Target == s.Target {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}
-	w.book.putSticky(s)
-	w.r.stick(w.caller, w.book, stickyWrite{sticky: s})
+	if w.book.putSticky(s, w.asked) {
+		w.r.stick(w.caller, w.book, stickyWrite{sticky: s})
+	}
 }
 
 // forget drops the sticky thread that is gone; its successor becomes sticky once its turn runs. Who waits
 // for the one that is gone finds that out; who wants the successor waits where it is made.
 func (w *work) forget() {
 	gone := w.target
-	w.book.dropSticky(keyOf(gone))
+	dropped := w.book.dropGone(gone)
 	if lane := newLane(w.caller, gone); w.take(lane) {
 		w.leaveOthers(lane)
 	}
-	w.r.stick(w.caller, w.book, stickyWrite{sticky: Sticky{Target: gone}, clear: true})
+	if dropped {
+		w.r.stick(w.caller, w.book, stickyWrite{sticky: Sticky{Target: gone}, clear: true})
+	}
 }
