@@ -23,6 +23,9 @@ const (
 	// lostRecently is how long after the loss of a connection its server counts as being on its way back:
 	// a request then waits for it as long as for an attempt, also when attempts are refused meanwhile.
 	lostRecently = 15 * time.Second
+	// holdsAfter is how long a connection has to last for its loss to be the first: one that is lost earlier,
+	// again and again, counts like an attempt that failed.
+	holdsAfter = 10 * time.Second
 )
 
 // backoff returns how long to wait before dialing again after so many failures in a row, with half of it
@@ -90,11 +93,11 @@ func asError(fault *handoff.Error) error {
 func (k *keeper) run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
-	failures := 0
+	failures, losses := 0, 0 // in a row
 	for {
 		link, fault := k.dial(ctx)
 		if link != nil {
-			failures = 0
+			up := time.Now()
 			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version})
 			select {
 			case <-link.Done:
@@ -102,6 +105,11 @@ func (k *keeper) run(ctx context.Context) {
 			case <-ctx.Done():
 			}
 			k.lost = time.Now()
+			if k.lost.Sub(up) >= holdsAfter {
+				losses = 0
+			}
+			failures = losses
+			losses++
 			k.publish(view{health: handoff.HealthConnecting, trying: true, version: link.Version, fault: fault})
 			work.Go(func() {
 				if err := link.Conn.Close(); err != nil {
@@ -114,7 +122,7 @@ func (k *keeper) run(ctx context.Context) {
 			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, fault: stopped, ended: true})
 			return
 		}
-		k.pause(ctx, backoff(failures, rand.Float64()), link != nil, fault)
+		k.pause(ctx, backoff(failures, rand.Float64()), link != nil && failures == 0, fault)
 		failures++
 	}
 }
@@ -141,8 +149,8 @@ func (k *keeper) dial(ctx context.Context) (*Link, *handoff.Error) {
 	return nil, &fault
 }
 
-// pause waits before the next attempt. After a lost connection the server counts as connecting until an
-// attempt has failed; after that it is down. Somebody who needs it cuts the wait short, though never
+// pause waits before the next attempt. After a lost connection that had held the server counts as connecting
+// until an attempt has failed; after that it is down. Somebody who needs it cuts the wait short, though never
 // below the first step, so that a refusing server is not hammered.
 func (k *keeper) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
 	last := k.now.Load()

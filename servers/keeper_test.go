@@ -121,6 +121,39 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 	})
 }
 
+// TestConnectionThatNeverHolds: a server that takes every connection and drops it at once is not dialed for
+// ever as if each loss were the first; who needs it meanwhile still has it tried at once.
+func TestConnectionThatNeverHolds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{}
+		f := run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
+			link, err := s.dial(ctx)
+			time.AfterFunc(time.Second, s.drop)
+			return link, err
+		}})
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if n := len(s.tried()); n < 10 || n > 40 {
+			t.Errorf("%d attempts in five minutes", n)
+		}
+		for health(f) == handoff.HealthUp {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if v := f.keepers[0].now.Load(); v.health != handoff.HealthDown || problem(v.fault) != "the connection was lost" {
+			t.Errorf("%s: %s", v.health, problem(v.fault))
+		}
+		start := time.Now()
+		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > backoffMin {
+			t.Errorf("connecting took %v", took)
+		}
+	})
+}
+
 func TestRequestWaitsForTheAttemptUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
