@@ -373,9 +373,11 @@ func (w *work) showWaits() {
 func (w *work) answerOutcome() {
 	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk, Tells: []string{w.id}}
 	gave := gaveEvent{utterance: u.ID, text: outcomeMessage(w.rec, w.fault), works: []string{w.id}}
-	if !w.call.say(u) || !w.call.tell(gave) {
+	if !w.call.tell(gave) {
 		w.r.keep(w.caller, w.book, w.id)
+		return
 	}
+	w.call.say(u) // after it: the voice may confirm it at once. A call that has ended just now keeps what it was told
 }
 
 // advance moves the record forward.

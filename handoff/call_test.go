@@ -1,0 +1,63 @@
+package handoff
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A hastyVoice confirms each answer that holds an outcome before the one who gives it gets on.
+type hastyVoice struct {
+	events chan Event // unbuffered
+
+	mu   sync.Mutex
+	said []Utterance // Guarded by mu
+}
+
+func (v *hastyVoice) Events() <-chan Event { return v.events }
+
+func (v *hastyVoice) Say(u Utterance) {
+	v.mu.Lock()
+	v.said = append(v.said, u)
+	v.mu.Unlock()
+	if u.CallID != "" && len(u.Tells) > 0 {
+		v.events <- Said{ID: u.ID, At: time.Now()}
+		v.events <- Quiet{On: true} // the former was taken
+	}
+}
+
+// TestConfirmedAtOnce: an outcome that the voice model has before the call knows that it was given counts as
+// heard, and is not told again.
+func TestConfirmedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 100ms completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Life: "h"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := &hastyVoice{events: make(chan Event)}
+		go func() { done <- r.Serve(ctx, ladderCaller, v) }()
+		v.events <- Request{CallID: "c1", Tool: ToolCodex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		time.Sleep(time.Hour)
+		if rec, err := r.Handoff(ladderCaller, "h-1"); err != nil || rec.State != StatusDelivered {
+			t.Errorf("the record is %+v, %v", rec, err)
+		}
+		v.events <- CallEnded{}
+		close(v.events)
+		<-done
+		cancel()
+		<-done
+		var told []string
+		for _, u := range v.said {
+			if slices.Contains(u.Tells, "h-1") {
+				told = append(told, u.ID)
+			}
+		}
+		if !slices.Equal(told, []string{"h-1-a"}) {
+			t.Errorf("it was told as %q", told)
+		}
+	})
+}
