@@ -7,11 +7,18 @@ import (
 	"time"
 )
 
-// addEntry is what a former life of the router left behind.
+// addEntry is what a former life of the router left behind, or how work stood a while ago.
 func (w *world) addEntry(words []string) {
 	id, status, target := words[0], Status(words[1]), Target{Server: words[2], Thread: words[3]}
 	facts := LedgerFacts{ClientID: id, Target: target, Title: w.titles[target.Thread], Prompt: "run the tests"}
 	step := LedgerStep{Key: "key-" + id, Caller: ladderCaller, Owner: id, Args: "args", At: w.began.Add(-time.Minute)}
+	w.mu.Lock()
+	for _, e := range w.trace {
+		if e.Entry.ClientID == id {
+			step.Key, step.Args = e.Entry.Key, e.Entry.Args
+		}
+	}
+	w.mu.Unlock()
 	take := func(to Status, set LedgerFacts) {
 		s := step
 		s.To, s.Set, s.New = to, set, to == StatusDispatching

@@ -76,6 +76,8 @@ func (r *Router) adoptOne(ctx context.Context, e LedgerEntry) {
 		case err == nil && adopted.Status == StatusDelivered: // told since the entries were read
 			r.lay(e.Key)
 			return
+		case err == nil && r.heardAlready(adopted, l):
+			return
 		case err == nil:
 			if adopted.Status != StatusCompleted {
 				r.readStickies(ctx, e.Caller)
@@ -91,6 +93,24 @@ func (r *Router) adoptOne(ctx context.Context, e LedgerEntry) {
 			return
 		}
 	}
+}
+
+// heardAlready tells whether the outcome of an entry was heard here: then the store came back as it was a
+// while ago, and is told once more.
+func (r *Router) heardAlready(e LedgerEntry, l *line) bool {
+	rec, _ := r.book(e.Caller).find(e.ClientID)
+	if rec.State != StatusDelivered {
+		return false
+	}
+	if e.Status != StatusCompleted {
+		facts := LedgerFacts{Outcome: rec.Outcome, Spoken: rec.Spoken}
+		if rec.Error != nil {
+			facts.Code = rec.Error.Code
+		}
+		l.completed(facts)
+	}
+	l.delivered()
+	return true
 }
 
 // readStickies lets the work of a former life know what the caller has chosen since.
