@@ -21,13 +21,17 @@ func (w *world) addEntry(words []string) {
 	w.mu.Unlock()
 	take := func(to Status, set LedgerFacts) {
 		s := step
-		s.To, s.Set, s.New = to, set, to == StatusDispatching
-		if s.New {
+		s.To, s.Set, s.New = to, set, to == StatusDispatching || to == StatusAccepted
+		if to == StatusDispatching {
 			s.Attempt = 1
 		}
 		if _, _, err := w.apply(s); err != nil {
 			w.t.Fatal(err)
 		}
+	}
+	if status == StatusAccepted {
+		take(StatusAccepted, facts)
+		return
 	}
 	take(StatusDispatching, facts)
 	if words[4] != "-" {

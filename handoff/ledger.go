@@ -121,6 +121,9 @@ var ledgerEdges = []ledgerEdge{
 		OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown}},
 	{from: StatusAccepted, to: StatusDispatching, when: own, attempts: []int{1}},
 	{from: StatusAccepted, to: StatusCompleted, outcomes: []Outcome{OutcomeFailed, OutcomeCancelled, OutcomeUnknown}},
+	// Likewise one that came back as it was a while ago.
+	{from: StatusAccepted, to: StatusStarted, when: own},
+	{from: StatusAccepted, to: StatusCompleted, when: own, outcomes: []Outcome{OutcomeResult, OutcomeInterrupted}},
 	{from: StatusDispatching, to: StatusDispatching, when: own, attempts: []int{2}},
 	{from: StatusDispatching, to: StatusStarted},
 	{from: StatusDispatching, to: StatusCompleted, outcomes: []Outcome{

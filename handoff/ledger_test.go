@@ -62,7 +62,7 @@ func code(err error) handoff.Code {
 func TestLedgerTable(t *testing.T) {
 	const ok, past, bad = handoff.Code(""), handoff.CodeTakenOver, handoff.CodeInternal
 	table := map[handoff.Status][3][5]handoff.Code{ // to accepted, dispatching, started, completed, delivered
-		handoff.StatusAccepted:    {{ok, ok, bad, ok, bad}, {past, past, past, past, past}, {ok, bad, bad, ok, bad}},
+		handoff.StatusAccepted:    {{ok, ok, ok, ok, bad}, {past, past, past, past, past}, {ok, bad, bad, ok, bad}},
 		handoff.StatusDispatching: {{past, ok, ok, ok, bad}, {past, past, past, past, past}, {past, ok, ok, ok, bad}},
 		handoff.StatusStarted:     {{past, past, ok, ok, bad}, {past, past, past, past, past}, {past, past, ok, ok, bad}},
 		handoff.StatusCompleted:   {{past, past, past, ok, ok}, {past, past, past, past, past}, {past, past, past, ok, ok}},
