@@ -49,7 +49,7 @@ func newLease(s *Store) *lease {
 		host = "unknown-host"
 	}
 	return &lease{
-		client: s.client, key: s.prefix + ":lease", where: s.where, log: s.log, counts: s.counts,
+		client: s.client, key: s.leaseKey(), where: s.where, log: s.log, counts: s.counts,
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
 	}
 }

@@ -23,6 +23,8 @@ const (
 	ledgerKeptFor = 2 * time.Hour
 	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
+	// verdictElsewhere is what ledger.lua says when another process holds the lease.
+	verdictElsewhere handoff.LedgerVerdict = "elsewhere"
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
 	ledgerPage = 128
 )
@@ -49,14 +51,21 @@ func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.L
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	keys := []string{s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey()}
-	reply, err := ledgerScript.Run(ctx, s.client, keys, ledgerArgs(step, name)...).Slice()
+	keys := []string{s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.leaseKey()}
+	holder := ""
+	if l, ok := s.keeper.(*lease); ok && step.To == handoff.StatusDispatching { // nothing is started without it
+		holder = l.value
+	}
+	reply, err := ledgerScript.Run(ctx, s.client, keys, ledgerArgs(step, name, holder)...).Slice()
 	if err != nil {
 		return handoff.LedgerEntry{}, s.fault(err)
 	}
 	verdict, flat, ok := parseVerdict(reply)
 	if !ok {
 		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
+	}
+	if verdict == verdictElsewhere {
+		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
 	}
 	entry, ok := parseEntry(flat)
 	if !ok && len(flat) > 0 {
@@ -156,9 +165,11 @@ func (s *Store) badEntry(key string) {
 func (s *Store) entryKeys(name string) string { return s.prefix + ":{" + name + "}:handoff:" }
 func (s *Store) openKey(name string) string   { return s.prefix + ":{" + name + "}:open" }
 func (s *Store) callersKey() string           { return s.prefix + ":open-callers" }
+func (s *Store) leaseKey() string             { return s.prefix + ":lease" }
 
-// ledgerArgs are the arguments of ledger.lua for a checked step.
-func ledgerArgs(step handoff.LedgerStep, name string) []any {
+// ledgerArgs are the arguments of ledger.lua for a checked step; with a holder only while nobody else holds
+// the lease.
+func ledgerArgs(step handoff.LedgerStep, name, holder string) []any {
 	attempt := ""
 	if step.Attempt > 0 {
 		attempt = strconv.Itoa(step.Attempt)
@@ -171,7 +182,7 @@ func ledgerArgs(step handoff.LedgerStep, name string) []any {
 	args := make([]any, 0, 64)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		ledgerOpenFor.Milliseconds(), ledgerKeptFor.Milliseconds(), step.Key, name, at, len(first))
+		ledgerOpenFor.Milliseconds(), ledgerKeptFor.Milliseconds(), step.Key, name, at, len(first), holder)
 	args = append(args, first...)
 	set := func(field, value string, always bool) {
 		if value != "" || always {

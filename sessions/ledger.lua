@@ -1,15 +1,21 @@
 -- One step of one entry of the ledger: compare, set, and return what is there then.
 -- What may follow what comes from Go's table: the statuses that the step may leave and those beyond it.
 -- Safe to repeat: the same step of the same owner is found written and changes nothing.
--- KEYS: the entry, the caller's open entries, the callers that have any.
+-- KEYS: the entry, the caller's open entries, the callers that have any, the lease.
 -- ARGV: owner, hash of the arguments, to, attempt or "", "1" to make the entry, "1" to adopt it,
 --   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
 --   milliseconds to live while open, once delivered, the entry's name among the open ones, its caller's,
---   its score there, how many of the following words are for a new entry only, then field, value, ...
+--   its score there, how many of the following words are for a new entry only, who must hold the lease for
+--   this step if anybody does, or "", then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
--- Returns the verdict and the entry as field, value, ...
+-- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
+-- changed, when somebody else holds the lease.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
-local open_for, kept_for, member, caller, score, first = unpack(ARGV, 10, 15)
+local open_for, kept_for, member, caller, score, first, holder = unpack(ARGV, 10, 16)
+
+if holder ~= '' and (redis.call('GET', KEYS[4]) or holder) ~= holder then
+  return {'elsewhere', {}}
+end
 
 local entry = {}
 local flat = redis.call('HGETALL', KEYS[1])
@@ -44,7 +50,7 @@ end
 
 local verdict = judge()
 if verdict == 'applied' then
-  local begin = 16
+  local begin = 17
   if status ~= '' then
     begin = begin + tonumber(first)
   end

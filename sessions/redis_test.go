@@ -187,6 +187,32 @@ func TestLeaseLost(t *testing.T) {
 	}
 }
 
+// A process that was held up until another one had its lease starts nothing any more, also before it finds
+// that out. What it began it may still write down.
+func TestHeldUpStartsNothing(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	cfg := sessions.Config{URL: redis.URL}
+	first := open(t, cfg)
+	began := sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)
+	if _, err := first.Advance(t.Context(), began); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, cfg) // after 3 s the lease is free
+	late := sessionstest.LedgerStep("late", "a", handoff.StatusDispatching)
+	if e, err := first.Advance(t.Context(), late); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown || e.Status != "" {
+		t.Fatalf("a start gave %+v, %v", e, err)
+	}
+	if _, err := first.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusStarted)); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"late", "newer"} {
+		if _, err := second.Advance(t.Context(), sessionstest.LedgerStep(key, "b", handoff.StatusDispatching)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // expired is a context that lets Run tick once.
 func expired(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
