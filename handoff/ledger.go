@@ -129,6 +129,8 @@ var ledgerEdges = []ledgerEdge{
 	{from: StatusDispatching, to: StatusCompleted, outcomes: []Outcome{
 		// A result without a turn of its own: words added to running work.
 		OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown}},
+	// Acknowledged, and then found as another turn.
+	{from: StatusStarted, to: StatusStarted},
 	// Acknowledged, and yet it never ran: the only way back.
 	{from: StatusStarted, to: StatusDispatching, when: own, attempts: []int{2}},
 	{from: StatusStarted, to: StatusCompleted, outcomes: []Outcome{

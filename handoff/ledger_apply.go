@@ -114,7 +114,7 @@ func (e LedgerEntry) Judge(s LedgerStep) LedgerVerdict {
 		return LedgerApplied
 	case e.Owner != s.Owner:
 		return LedgerTaken
-	case e.Status == s.To && (s.Attempt == 0 || s.Attempt == e.Attempt):
+	case e.Status == s.To && (s.Attempt == 0 || s.Attempt == e.Attempt) && (s.To != StatusStarted || s.Set.Turn == e.Turn):
 		return LedgerSame
 	case slices.Contains(from, e.Status) && (s.Attempt == 0 || s.Attempt > e.Attempt):
 		return LedgerApplied

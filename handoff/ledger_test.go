@@ -115,6 +115,22 @@ func TestLedgerNothingThere(t *testing.T) {
 	}
 }
 
+// A turn that was acknowledged and then found under another id is found there by the next life too.
+func TestLedgerOtherTurn(t *testing.T) {
+	for _, owner := range []string{"a", "b"} {
+		e := entryAt(t, handoff.StatusStarted)
+		if owner == "b" {
+			e, _ = e.Apply(aStep("b", ""))
+		}
+		other := aStep(owner, handoff.StatusStarted)
+		other.Set.Turn = "turn-2"
+		after, err := e.Apply(other)
+		if err != nil || after.Turn != "turn-2" || after.Status != handoff.StatusStarted || after.Watermark != e.Watermark {
+			t.Errorf("%+v, %v", after, err)
+		}
+	}
+}
+
 // The first outcome stays, whatever is written later.
 func TestLedgerOneOutcome(t *testing.T) {
 	e := entryAt(t, handoff.StatusCompleted)

@@ -174,6 +174,10 @@ func ledgerArgs(step handoff.LedgerStep, name, holder string) []any {
 	if step.Attempt > 0 {
 		attempt = strconv.Itoa(step.Attempt)
 	}
+	turn := ""
+	if step.To == handoff.StatusStarted {
+		turn = string(step.Set.Turn)
+	}
 	at := strconv.FormatInt(step.At.UnixMilli(), 10)
 	first := []any{
 		"key", step.Key, "principal", step.Caller.Principal, "user", step.Caller.User, "owner", step.Owner,
@@ -182,7 +186,7 @@ func ledgerArgs(step handoff.LedgerStep, name, holder string) []any {
 	args := make([]any, 0, 64)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		ledgerOpenFor.Milliseconds(), ledgerKeptFor.Milliseconds(), step.Key, name, at, len(first), holder)
+		ledgerOpenFor.Milliseconds(), ledgerKeptFor.Milliseconds(), step.Key, name, at, len(first), holder, turn)
 	args = append(args, first...)
 	set := func(field, value string, always bool) {
 		if value != "" || always {

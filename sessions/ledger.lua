@@ -6,12 +6,12 @@
 --   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
 --   milliseconds to live while open, once delivered, the entry's name among the open ones, its caller's,
 --   its score there, how many of the following words are for a new entry only, who must hold the lease for
---   this step if anybody does, or "", then field, value, ...
+--   this step if anybody does, or "", the turn of a step to started or "", then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
 -- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
 -- changed, when somebody else holds the lease.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
-local open_for, kept_for, member, caller, score, first, holder = unpack(ARGV, 10, 16)
+local open_for, kept_for, member, caller, score, first, holder, turn = unpack(ARGV, 10, 17)
 
 if holder ~= '' and (redis.call('GET', KEYS[4]) or holder) ~= holder then
   return {'elsewhere', {}}
@@ -38,7 +38,7 @@ local function judge()
     return entry.owner == owner and 'same' or 'applied'
   elseif entry.owner ~= owner then
     return 'taken'
-  elseif status == to and (attempt == '' or attempt == entry.attempt) then
+  elseif status == to and (attempt == '' or attempt == entry.attempt) and (turn == '' or turn == entry.turn) then
     return 'same'
   elseif among(from) and (attempt == '' or tonumber(attempt) > tonumber(entry.attempt or 0)) then
     return 'applied'
@@ -50,7 +50,7 @@ end
 
 local verdict = judge()
 if verdict == 'applied' then
-  local begin = 17
+  local begin = 18
   if status ~= '' then
     begin = begin + tonumber(first)
   end

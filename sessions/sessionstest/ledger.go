@@ -150,6 +150,9 @@ func RandomStep(key string, b [4]byte) handoff.LedgerStep {
 	if to == handoff.StatusDispatching {
 		s.Attempt = 1 + int(b[1])%3
 	}
+	if to == handoff.StatusStarted {
+		s.Set.Turn = handoff.TurnID(pick(b[1], "turn-1", "turn-1", "turn-2"))
+	}
 	if to == handoff.StatusCompleted {
 		s.Set.Outcome = handoff.Outcome(pick(b[1], "result", "failed", "interrupted", "cancelled", "unknown"))
 	}
