@@ -95,10 +95,14 @@ func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
 	var all []handoff.LedgerEntry
 	for _, name := range names {
 		entries, err := s.openEntries(ctx, name)
-		if err != nil {
+		switch {
+		case err == nil:
+			all = append(all, entries...)
+		case handoff.AsError(err).Code == handoff.CodeInternal: // one bad list must not hide the others
+			s.badEntry(s.openKey(name))
+		default:
 			return nil, err
 		}
-		all = append(all, entries...)
 	}
 	sortEntries(all)
 	return all, nil

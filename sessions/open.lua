@@ -2,13 +2,16 @@
 -- KEYS: the caller's open entries, the callers that have any.
 -- ARGV: the caller's name there, what comes before an entry's name in its key, how many to leave out,
 --   how many to read.
--- Returns how many to leave out for the next page, -1 after the last, and each entry as field, value, ...
+-- Returns how many to leave out for the next page, -1 after the last, and each entry as field, value, ...;
+-- one that is no hash without any.
 local caller, before, skip, count = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local members = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
 local all, gone = {}, 0
 for _, member in ipairs(members) do
-  local flat = redis.call('HGETALL', before .. member)
-  if #flat == 0 then
+  local flat = redis.pcall('HGETALL', before .. member)
+  if flat.err then
+    all[#all + 1] = {}
+  elseif #flat == 0 then
     redis.call('ZREM', KEYS[1], member)
     gone = gone + 1
   else

@@ -1,12 +1,41 @@
 package sessions_test
 
 import (
+	"slices"
 	"testing"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
 	"switchboard/sessions/sessionstest"
 )
+
+// A key that is no entry, or no list of them, hides nothing else from who takes up what is open.
+func TestWrongTypesHideNothing(t *testing.T) {
+	t.Parallel()
+	redis := sessionstest.StartRedis(t)
+	s := open(t, sessions.Config{URL: redis.URL})
+	var last handoff.LedgerEntry
+	for _, key := range []string{"one", "two"} {
+		var err error
+		if last, err = s.Advance(t.Context(), sessionstest.LedgerStep(key, "a", handoff.StatusDispatching)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redis.Do("SET switchboard:{owner}:handoff:one 1")
+	redis.Do("SADD switchboard:open-callers another")
+	redis.Do("SET switchboard:{another}:open 1")
+	for what, open := range map[string]func() ([]handoff.LedgerEntry, error){
+		"of all":        func() ([]handoff.LedgerEntry, error) { return s.OpenAll(t.Context()) },
+		"of the caller": func() ([]handoff.LedgerEntry, error) { return s.Open(t.Context(), last.Caller) },
+	} {
+		if got, err := open(); err != nil || !slices.Equal(got, []handoff.LedgerEntry{last}) {
+			t.Errorf("open %s are %+v, %v", what, got, err)
+		}
+	}
+	if s.Stats().BadEntries == 0 {
+		t.Error("nothing was counted")
+	}
+}
 
 // A Redis that takes nothing for now (it is full, it has become a replica, its replicas are gone)
 // counts as one that is away: what it refuses is written when that is over. Refused is only what no other
