@@ -13,7 +13,7 @@ import (
 // watched, outcomes that nobody heard are told. Nothing is ever started by it.
 func (r *Router) revive(ctx context.Context) {
 	for try := 0; ; try++ {
-		entries, err := r.openEntries(ctx, r.ledger.OpenAll)
+		entries, err := r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
 		if err == nil {
 			r.adopt(ctx, entries)
 			return
@@ -31,9 +31,8 @@ func (r *Router) revive(ctx context.Context) {
 // router may have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger
 // that is away delays that by one try.
 func (s *serving) catchUp(ctx context.Context) {
-	open := func(ctx context.Context) ([]LedgerEntry, error) { return s.r.ledger.Open(ctx, s.caller) }
 	for try := 0; ; try++ {
-		entries, err := s.r.openEntries(ctx, open)
+		entries, err := s.openEntries(ctx)
 		if err == nil {
 			s.r.adopt(ctx, entries)
 		}
@@ -44,10 +43,10 @@ func (s *serving) catchUp(ctx context.Context) {
 	}
 }
 
-func (r *Router) openEntries(ctx context.Context, open func(context.Context) ([]LedgerEntry, error)) ([]LedgerEntry, error) {
+func (s *serving) openEntries(ctx context.Context) ([]LedgerEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return open(ctx)
+	return s.r.ledger.Open(ctx, s.caller)
 }
 
 // adopt takes entries over that nobody here has in hand, one caller after the other, so that what ended is
