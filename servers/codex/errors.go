@@ -46,6 +46,7 @@ var refusals = []struct {
 	{"thread not found", refusedUnloaded},
 	{"thread not loaded", refusedGone},
 	{"list_turns is not supported", refusedNeverRan},
+	{"thread/items/list is not supported", refusedNeverRan},
 	{"is not materialized yet", refusedNeverRan},
 	{"ephemeral threads do not support", refusedNeverRan},
 	{"no active turn", refusedNoTurn},

@@ -12,15 +12,16 @@ import (
 // TestClassify holds the table against every error that was recorded, and against those seen since.
 func TestClassify(t *testing.T) {
 	want := map[string]refusal{
-		"no rollout found for thread id":   refusedGone,
-		"thread not loaded":                refusedGone,
-		"thread not found":                 refusedUnloaded,
-		"is archived":                      refusedArchived,
-		"no active turn":                   refusedNoTurn,
-		"expected active turn id":          refusedNoTurn,
-		"list_turns is not supported yet":  refusedNeverRan,
-		"ephemeral threads do not support": refusedNeverRan,
-		"invalid thread id":                refusedBadID,
+		"no rollout found for thread id":         refusedGone,
+		"thread not loaded":                      refusedGone,
+		"thread not found":                       refusedUnloaded,
+		"is archived":                            refusedArchived,
+		"no active turn":                         refusedNoTurn,
+		"expected active turn id":                refusedNoTurn,
+		"list_turns is not supported yet":        refusedNeverRan,
+		"thread/items/list is not supported yet": refusedNeverRan,
+		"ephemeral threads do not support":       refusedNeverRan,
+		"invalid thread id":                      refusedBadID,
 	}
 	seen := map[string]bool{}
 	for _, name := range transcripts {

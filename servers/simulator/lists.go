@@ -142,7 +142,7 @@ func (m *machine) turnsList(r asked) *refusal {
 	case t.ephemeral:
 		return refuse("ephemeral threads do not support thread/turns/list")
 	case len(t.turns) == 0:
-		return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
+		return refuse("thread %s is not materialized yet; thread/turns/list is unavailable before first user message", t.id)
 	}
 	result, no := p.turns(t, m.faults.FalseInterrupt)
 	if no == nil {
@@ -165,7 +165,7 @@ func (m *machine) itemsList(r asked) *refusal {
 	case no != nil:
 		return no
 	case len(t.turns) == 0:
-		return &refusal{code: codeUnsupported, text: "list_turns is not supported yet"}
+		return &refusal{code: codeUnsupported, text: "thread/items/list is not supported yet"}
 	}
 	data := []any{}
 	for _, u := range t.turns {
