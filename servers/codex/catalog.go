@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,9 @@ func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 	}
 	text := servers.Text{Thread: catalogThread(&w)}
 	page, err := c.client.turnsList(ctx, thread, min(max(lines, 1), maxReadTurns), "full")
+	if errors.Is(err, errAnswerTooLong) {
+		page, err = c.newestItems(ctx, thread)
+	}
 	if refusedAs(err, refusedNeverRan) {
 		return text, nil
 	}
@@ -54,6 +58,16 @@ func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 		text.More++
 	}
 	return text, nil
+}
+
+// newestItems returns a thread's newest items as if they were one turn.
+func (c *Conn) newestItems(ctx context.Context, thread string) (turnsPage, error) {
+	items, err := c.client.itemsBefore(ctx, itemsListParams{ThreadID: thread})
+	var w wireTurn
+	for _, entry := range slices.Backward(items.Data) {
+		w.Items = append(w.Items, entry.Item)
+	}
+	return turnsPage{Data: []wireTurn{w}, NextCursor: items.NextCursor}, err
 }
 
 // catalogThread translates a thread.

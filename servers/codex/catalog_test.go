@@ -76,6 +76,30 @@ func TestRead(t *testing.T) {
 	})
 }
 
+// TestReadTooLong: turns that are too long together are read item by item, and the connection goes on.
+func TestReadTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		r := read(t, link, 6)
+		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
+		picture := strings.Repeat("A", maxFrame)
+		f.reply(f.expect("thread/turns/list"), `{"data":[{"id":"`+turn1+`","items":[{"type":"userMessage","id":"u","content":[{"type":"image","url":"`+picture+`"}]}]}]}`)
+		f.reply(f.expect("thread/items/list"), `{"data":[{"turnId":"`+turn1+`","item":{"type":"imageView","path":"`+picture+`"}}]}`)
+		fewer := f.expect("thread/items/list")
+		if !strings.Contains(string(fewer.Params), `"limit":7,`) {
+			t.Errorf("asked for %s", fewer.Params)
+		}
+		f.reply(fewer, `{"data":[`+entryOf(turn1, `{"type":"agentMessage","id":"a","text":"seen"}`)+`,`+entryOf(turn1, userSays("m1"))+`],"nextCursor":"x"}`)
+		got := r.get(t)
+		if len(got.Lines) == 0 || got.Lines[len(got.Lines)-1] != (handoff.Line{Role: "agent", Text: "seen"}) || got.More != 1 {
+			t.Errorf("read %+v", got)
+		}
+		if n := link.Conn.(*Conn).peer.tooLong.Load(); n != 2 {
+			t.Errorf("%d frames were left out", n)
+		}
+	})
+}
+
 // TestReadNeverRan: both wordings, of a thread that is loaded and of one that is not.
 func TestReadNeverRan(t *testing.T) {
 	for _, text := range []string{

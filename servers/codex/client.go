@@ -98,9 +98,12 @@ func (c client) threadUnsubscribe(ctx context.Context, thread string) error {
 
 // threadList lists threads that ran, newest first, of every model provider.
 func (c client) threadList(ctx context.Context, limit int) ([]wireThread, error) {
-	params := threadListParams{Limit: limit, SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{}}
+	params := threadListParams{SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{}}
 	var result threadListResult
-	err := c.ask(ctx, "thread/list", params, readTimeout, &result, nil)
+	err := less(limit, func(limit int) error {
+		params.Limit = limit
+		return c.ask(ctx, "thread/list", params, readTimeout, &result, nil)
+	})
 	return result.Data, err
 }
 
@@ -119,7 +122,8 @@ func (c client) turnsList(ctx context.Context, thread string, limit int, view st
 	return result, err
 }
 
-// itemsPage is how many items are read at once. Their outputs come with them and the frame is bounded.
+// itemsPage is how many items are read at once, unless they are too long together: outputs and pictures come
+// with them.
 const itemsPage = 50
 
 // itemsList returns the last finished items of a turn, oldest first.
@@ -134,9 +138,12 @@ func (c client) itemsList(ctx context.Context, thread, turn string) ([]wireItem,
 
 // itemsBefore returns a page of finished items of a thread or turn, newest first.
 func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsListResult, error) {
-	params.Limit, params.SortDirection = itemsPage, "desc"
+	params.SortDirection = "desc"
 	var result itemsListResult
-	err := c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
+	err := less(itemsPage, func(limit int) error {
+		params.Limit = limit
+		return c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
+	})
 	return result, err
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// maxFrame is the largest frame sent or accepted, in bytes. The server drops connections that send more
-// (20 MiB were refused), and nothing it says to us is near it.
+// maxFrame is the largest frame sent or taken, in bytes. The server drops connections that send more (20 MiB
+// were refused); what it says to us and is longer is left out.
 const maxFrame = 16 << 20
 
 // A message is one JSON-RPC frame. The app-server sends no "jsonrpc" field. Only notifications carry

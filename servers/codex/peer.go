@@ -39,8 +39,9 @@ func (e *notSentError) Unwrap() error { return e.cause } // callers look for err
 type unansweredError struct{ cause error }
 
 func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
+func (e *unansweredError) Unwrap() error { return e.cause } // callers look for errAnswerTooLong
 
-// A transport moves whole frames. Read and Write may run at the same time, Close at any time; Close ends
+// A transport moves whole frames. Read gives a [*tooLongError] for one that it left out. Read and Write may run at the same time, Close at any time; Close ends
 // both and returns when nothing of the transport is left.
 type transport interface {
 	Read() ([]byte, error)
@@ -66,6 +67,7 @@ type peer struct {
 
 	malformed atomic.Uint64 // frames that were none of ours to read
 	late      atomic.Uint64 // responses that nobody waited for any more
+	tooLong   atomic.Uint64 // frames that were left out
 }
 
 // pending is a request that waits for its response.
@@ -75,8 +77,9 @@ type pending struct {
 }
 
 type reply struct {
-	result json.RawMessage
-	err    *rpcError
+	result  json.RawMessage
+	err     *rpcError
+	tooLong bool // it came and was left out
 }
 
 // A frame is on its way to the writer. Whoever moves state away from frameQueued decides whether it is sent.
@@ -133,6 +136,10 @@ func (p *peer) lost() error {
 func (p *peer) readAll() {
 	for {
 		bytes, err := p.wire.Read()
+		if long, ok := errors.AsType[*tooLongError](err); ok {
+			p.leaveOut(long)
+			continue
+		}
 		if err != nil {
 			p.lose(err)
 			return
@@ -145,6 +152,17 @@ func (p *peer) readAll() {
 			p.malformed.Add(1)
 		default:
 			p.handle(m)
+		}
+	}
+}
+
+// leaveOut tells whoever waits for a frame that was too long.
+func (p *peer) leaveOut(long *tooLongError) {
+	p.tooLong.Add(1)
+	p.log.Warn("frame too long", zap.Int("bytes", long.size))
+	if id, ok := long.request(); ok {
+		if w := p.retire(id); w != nil {
+			w.reply <- reply{tooLong: true}
 		}
 	}
 }
@@ -233,7 +251,10 @@ func (p *peer) call(ctx context.Context, method string, params any, land func(js
 }
 
 func (r reply) unwrap() (json.RawMessage, error) {
-	if r.err != nil {
+	switch {
+	case r.tooLong:
+		return nil, &unansweredError{errAnswerTooLong}
+	case r.err != nil:
 		return nil, r.err
 	}
 	return r.result, nil

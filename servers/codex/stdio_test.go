@@ -212,7 +212,7 @@ func TestStreamBounds(t *testing.T) {
 		t.Errorf("read half a line %q", line)
 	}
 	s = newStream(endless{}, nil)
-	if _, err := s.Read(); !errors.Is(err, errLineTooLong) {
+	if _, err := s.Read(); !errors.Is(err, errEndless) {
 		t.Errorf("endless line: %v", err)
 	}
 }

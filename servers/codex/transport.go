@@ -11,8 +11,6 @@ import (
 // writeTimeout is how long one frame may take to leave. A peer that does not read for so long is lost.
 const writeTimeout = 10 * time.Second
 
-var errLineTooLong = errors.New("line longer than 16 MiB")
-
 // A stream carries frames as lines, as on the standard streams of a child.
 type stream struct {
 	r *bufio.Reader // Owned by Read
@@ -29,14 +27,13 @@ func newStream(r io.Reader, w writeDeadliner) *stream {
 	return &stream{r: bufio.NewReaderSize(r, 64<<10), w: w}
 }
 
-// Read returns the next line that is not empty.
+// Read returns the next line that is not empty, or a [*tooLongError] for one that was left out.
 func (s *stream) Read() ([]byte, error) {
-	var line []byte
+	var line gathered
 	for {
 		part, err := s.r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxFrame {
-			return nil, errLineTooLong
+		if err := line.add(part); err != nil {
+			return nil, err
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -44,9 +41,14 @@ func (s *stream) Read() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return line, nil
+		whole, err := line.frame()
+		if err != nil {
+			return nil, err
 		}
+		if whole = bytes.TrimSpace(whole); len(whole) > 0 {
+			return whole, nil
+		}
+		line = gathered{}
 	}
 }
 

@@ -19,7 +19,10 @@ import (
 const deadAfter = 25 * time.Second
 
 // socket is a WebSocket. It has one reader and one writer.
-type socket struct{ conn *websocket.Conn }
+type socket struct {
+	conn *websocket.Conn
+	part []byte // Owned by Read
+}
 
 // dialWebSocket connects. No Origin header is sent: the server refuses every request that has one.
 func dialWebSocket(ctx context.Context, cfg Config) (transport, error) {
@@ -49,8 +52,7 @@ func dialWebSocketOver(ctx context.Context, cfg Config, dial func(ctx context.Co
 	if err != nil {
 		return nil, dialFault(cfg, resp, err)
 	}
-	s := &socket{conn}
-	conn.SetReadLimit(maxFrame)
+	s := &socket{conn, make([]byte, 32<<10)}
 	conn.SetPongHandler(func(string) error { return s.alive() })
 	return s, s.alive()
 }
@@ -71,18 +73,35 @@ func dialFault(cfg Config, resp *http.Response, err error) *handoff.Error {
 // alive notes a sign of life.
 func (s *socket) alive() error { return s.conn.SetReadDeadline(time.Now().Add(deadAfter)) }
 
-// Read returns the next text frame.
+// Read returns the next text frame, or a [*tooLongError] for one that was left out.
 func (s *socket) Read() ([]byte, error) {
 	for {
-		kind, frame, err := s.conn.ReadMessage()
+		kind, r, err := s.conn.NextReader()
 		if err != nil {
 			return nil, err
 		}
-		if err := s.alive(); err != nil {
-			return nil, err
+		frame, err := s.gather(r)
+		if err != nil || kind == websocket.TextMessage {
+			return frame, err
 		}
-		if kind == websocket.TextMessage {
-			return frame, nil
+	}
+}
+
+// gather reads a frame. Each part of it is a sign of life.
+func (s *socket) gather(r io.Reader) ([]byte, error) {
+	var frame gathered
+	for {
+		n, err := r.Read(s.part)
+		if n > 0 || errors.Is(err, io.EOF) {
+			if err := errors.Join(frame.add(s.part[:n]), s.alive()); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return frame.frame()
+		case err != nil:
+			return nil, err
 		}
 	}
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -98,20 +99,44 @@ func TestWebSocketServerGoes(t *testing.T) {
 	}
 }
 
-// TestWebSocketFrameLimit: a frame beyond 16 MiB ends the connection, not the memory.
+// TestWebSocketFrameLimit: frames beyond 16 MiB are left out; what is asked and said beside them goes on. A
+// list that is too long is asked for again with fewer in it.
 func TestWebSocketFrameLimit(t *testing.T) {
+	limits := make(chan int, 9)
 	url, _ := wsServer(t, func(conn *websocket.Conn) {
 		_ = conn.WriteMessage(websocket.TextMessage, make([]byte, maxFrame+1))
-		drain(conn)
+		for {
+			var asked sent
+			if conn.ReadJSON(&asked) != nil {
+				return
+			}
+			if asked.Method != "thread/list" {
+				continue
+			}
+			var p threadListParams
+			_ = json.Unmarshal(asked.Params, &p)
+			limits <- p.Limit
+			preview := "short"
+			if p.Limit > 10 {
+				preview = strings.Repeat("x", maxFrame)
+			}
+			_ = conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%s,"result":{"data":[{"id":%q,"preview":%q}]}}`, asked.ID, thread1, preview))
+		}
 	})
 	link, err := Dialer(Config{Name: "bigpc", URL: url})(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-link.Done
+	list, err := link.Catalog.List(t.Context(), 20)
+	if err != nil || len(list) != 1 || list[0].Title != "short" {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+	if first, second := <-limits, <-limits; first != 20 || second != 2 {
+		t.Errorf("asked for %d, then %d", first, second)
+	}
 	_ = link.Conn.Close()
-	if cause := link.Conn.(*Conn).peer.lost(); !errors.Is(cause, websocket.ErrReadLimit) {
-		t.Errorf("lost by %v", cause)
+	if n := link.Conn.(*Conn).peer.tooLong.Load(); n != 2 {
+		t.Errorf("%d frames were left out", n)
 	}
 }
 
