@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +23,9 @@ type Conn struct {
 	client     client        // Set once
 	ended      chan struct{} // Set once, closed when no goroutine of the connection is left
 
-	mu      sync.Mutex
-	threads map[string]*thread // Guarded by mu: those that somebody attached or is attaching
+	mu        sync.Mutex
+	threads   map[string]*thread // Guarded by mu: those that somebody attached or is attaching
+	subagents []*subagent        // Guarded by mu: of turns in those; at most maxHelpers, oldest first
 
 	forgotten atomic.Uint64 // turns forgotten to make room
 	noQueue   atomic.Bool   // the server refused thread/queue/add as unknown
@@ -144,6 +146,7 @@ func (c *Conn) letGo(t *thread) bool {
 func (c *Conn) dropLocked(t *thread) {
 	if t.refs == 0 && !t.isSubscribed() && c.threads[t.id] == t {
 		delete(c.threads, t.id)
+		c.subagents = slices.DeleteFunc(c.subagents, func(h *subagent) bool { return h.thread == t })
 	}
 }
 
@@ -293,20 +296,31 @@ func (c *Conn) handle(m message) {
 	c.mu.Lock()
 	t := c.threads[n.ThreadID]
 	c.mu.Unlock()
-	if t == nil { // somebody else's
-		return
-	}
-	if m.ID == nil {
+	switch {
+	case t == nil:
+		c.hearSubagent(m, &n)
+	case m.ID != nil:
+		c.asks(t, m, nil)
+	default:
+		c.meet(t, handoff.TurnID(n.TurnID), n.Item)
 		t.hear(m.Method, &n)
-		return
 	}
+}
+
+// asks takes a request of the server to a person. about, which may be nil, adds what is known of a subagent's.
+func (c *Conn) asks(t *thread, m message, about func(*askParams, *handoff.Question)) {
 	var p askParams
 	if json.Unmarshal(m.Params, &p) != nil {
 		return
 	}
-	if q, ok := p.describe(m.Method); ok {
-		t.ask(c.questionID(m.ID), m, p, q)
+	q, ok := p.describe(m.Method)
+	if !ok {
+		return
 	}
+	if about != nil {
+		about(&p, &q)
+	}
+	t.ask(c.questionID(m.ID), m, p, q)
 }
 
 // questionID binds a request of the server to this connection: its numbers begin again at 0 when the

@@ -86,12 +86,13 @@ func (f *follower) catchUp(ctx context.Context) error {
 		return nil
 	}
 	readCtx, cancel := context.WithTimeoutCause(ctx, catchUpTimeout, errTimeout)
+	defer cancel()
 	items, err := c.client.itemsList(readCtx, t.id, string(f.turn.id))
-	cancel()
 	if err == nil { // without them, what is heard must do
 		t.catchUp(f.turn, items)
 	}
 	if !t.rests(f.turn) {
+		c.callSubagents(readCtx, t, f.turn.id, items)
 		return nil
 	}
 	if cause := f.settle(ctx); cause != nil {

@@ -12,7 +12,7 @@ import (
 // transcripts are all that were recorded.
 var transcripts = []string{
 	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
-	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "y-interrupted-ambiguity",
+	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "s-subagents", "y-interrupted-ambiguity",
 }
 
 // wireTypes says what each method carries.

@@ -242,7 +242,7 @@ func (t *thread) ask(id handoff.QuestionID, m message, p askParams, q handoff.Qu
 	}
 	q.ID, q.Asked = id, time.Now()
 	k := t.findLocked(q.Turn)
-	if k != nil {
+	if k != nil && p.ThreadID == t.id {
 		q.Changes = k.tracker.changes(p.ItemID)
 	}
 	t.questions[id] = &openQuestion{wireID: m.ID, method: m.Method, asked: p, question: q}
@@ -315,6 +315,9 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
 	}
 	result, interrupt := q.reply(d)
+	if q.asked.ThreadID != a.thread.id { // to stop it would stop only the subagent that asks
+		interrupt = d == handoff.DecisionStop
+	}
 	if err := a.conn.client.answer(ctx, q.wireID, result); err != nil {
 		if wasNotSent(err) {
 			a.thread.unclaimQuestion(q)

@@ -70,6 +70,7 @@ func TestReplay(t *testing.T) {
 		"k-drop-midturn":          "A B C E F",
 		"k2-resume-race":          "B0 B1 B7 B9",
 		"r-userinput-perms-mcp":   "A",
+		"s-subagents":             "A",
 		"y-interrupted-ambiguity": "A",
 	} {
 		for conn := range strings.FieldsSeq(conns) {

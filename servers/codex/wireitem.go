@@ -20,6 +20,7 @@ const (
 	typeMCPTool      = "mcpToolCall"
 	typeDynamicTool  = "dynamicToolCall"
 	typeWebSearch    = "webSearch"
+	typeCollab       = "collabAgentToolCall"
 )
 
 // phaseFinal marks the message that answers the request; other messages of a turn comment on the work. It
@@ -30,20 +31,21 @@ const phaseFinal = "final_answer"
 type wireItem struct {
 	Type             string          `json:"type"`
 	ID               string          `json:"id"`
-	Text             string          `json:"text,omitempty"`             // agentMessage, plan
-	Phase            *string         `json:"phase,omitempty"`            // agentMessage
-	Summary          []string        `json:"summary,omitempty"`          // reasoning
-	Content          json.RawMessage `json:"content,omitempty"`          // userMessage: parts; reasoning: raw text
-	ClientID         *string         `json:"clientId,omitempty"`         // userMessage: clientUserMessageId of its turn/start
-	Command          string          `json:"command,omitempty"`          // commandExecution
-	AggregatedOutput *string         `json:"aggregatedOutput,omitempty"` // commandExecution
-	ExitCode         *int            `json:"exitCode,omitempty"`         // commandExecution
-	Status           string          `json:"status,omitempty"`           // inProgress, completed, failed, declined
-	Changes          []fileChange    `json:"changes,omitempty"`          // fileChange
-	Server           string          `json:"server,omitempty"`           // mcpToolCall
-	Namespace        *string         `json:"namespace,omitempty"`        // dynamicToolCall
-	Tool             string          `json:"tool,omitempty"`             // mcpToolCall, dynamicToolCall
-	Query            string          `json:"query,omitempty"`            // webSearch
+	Text             string          `json:"text,omitempty"`              // agentMessage, plan
+	Phase            *string         `json:"phase,omitempty"`             // agentMessage
+	Summary          []string        `json:"summary,omitempty"`           // reasoning
+	Content          json.RawMessage `json:"content,omitempty"`           // userMessage: parts; reasoning: raw text
+	ClientID         *string         `json:"clientId,omitempty"`          // userMessage: clientUserMessageId of its turn/start
+	Command          string          `json:"command,omitempty"`           // commandExecution
+	AggregatedOutput *string         `json:"aggregatedOutput,omitempty"`  // commandExecution
+	ExitCode         *int            `json:"exitCode,omitempty"`          // commandExecution
+	Status           string          `json:"status,omitempty"`            // inProgress, completed, failed, declined
+	Changes          []fileChange    `json:"changes,omitempty"`           // fileChange
+	Server           string          `json:"server,omitempty"`            // mcpToolCall
+	Namespace        *string         `json:"namespace,omitempty"`         // dynamicToolCall
+	Tool             string          `json:"tool,omitempty"`              // mcpToolCall, dynamicToolCall
+	Query            string          `json:"query,omitempty"`             // webSearch
+	Receivers        []string        `json:"receiverThreadIds,omitempty"` // collabAgentToolCall
 }
 
 type fileChange struct {

@@ -1,0 +1,108 @@
+package codex
+
+import (
+	"context"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// An agent may start subagents (multi_agent of codex): each works in a thread of its own, of which every
+// connection that was there when it began hears, asked or not. While one waits for permission the turn that
+// started it waits too, so that what a subagent asks is asked as a question of that turn.
+
+const (
+	// maxSubagents is how many subagents of a connection are known. When there are more, the oldest is forgotten:
+	// what it asks is then left to the other clients.
+	maxSubagents = 64
+	// maxCalled is how many subagents of a turn are looked after again when it is followed anew.
+	maxCalled = 8
+)
+
+// A subagent is a thread that the agent of a turn started.
+type subagent struct {
+	id     string         // Set once: of its thread
+	thread *thread        // Guarded by the mu of Conn: where the turn runs for which it works
+	turn   handoff.TurnID // Guarded by the mu of Conn: that turn
+	edit   string         // Owned by the reader: the item of its newest edit
+	paths  []string       // Owned by the reader: what that touches
+}
+
+// subagentOf returns a known subagent, and the thread and turn for which it works.
+func (c *Conn) subagentOf(id string) (*subagent, *thread, handoff.TurnID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id }); i >= 0 {
+		return c.subagents[i], c.subagents[i].thread, c.subagents[i].turn
+	}
+	return nil, nil, ""
+}
+
+// meet notes the subagents that an item of a turn names.
+func (c *Conn) meet(t *thread, turn handoff.TurnID, w *wireItem) {
+	if w == nil || w.Type != typeCollab || turn == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range w.Receivers {
+		i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id })
+		switch {
+		case id == t.id: // one that answers to the agent that started it
+		case i >= 0: // it goes on for another turn
+			c.subagents[i].thread, c.subagents[i].turn = t, turn
+		default:
+			c.subagents = append(c.subagents, &subagent{id: id, thread: t, turn: turn})
+			c.subagents = slices.Delete(c.subagents, 0, max(len(c.subagents)-maxSubagents, 0))
+		}
+	}
+}
+
+// hearSubagent takes what is said about a subagent. It runs in the reader.
+func (c *Conn) hearSubagent(m message, n *note) {
+	h, t, turn := c.subagentOf(n.ThreadID)
+	switch {
+	case h == nil: // somebody else's
+	case m.ID != nil:
+		c.asks(t, m, func(p *askParams, q *handoff.Question) {
+			q.Turn = turn
+			if p.ItemID == h.edit {
+				q.Changes = h.paths
+			}
+		})
+	case m.Method == noteRequestSettled:
+		t.hear(m.Method, n)
+	case n.Item != nil && n.Item.Type == typeFileChange:
+		h.edit, h.paths = n.Item.ID, n.Item.paths()
+	default:
+		c.meet(t, turn, n.Item)
+	}
+}
+
+// callSubagents subscribes to the subagents of a turn that work, so that what they ask is asked again here.
+func (c *Conn) callSubagents(ctx context.Context, t *thread, turn handoff.TurnID, items []wireItem) {
+	called := 0
+	for i := range items {
+		c.meet(t, turn, &items[i])
+	}
+	c.mu.Lock()
+	known := slices.Clone(c.subagents)
+	c.mu.Unlock()
+	for _, h := range slices.Backward(known) {
+		if _, of, works := c.subagentOf(h.id); of != t || works != turn {
+			continue
+		}
+		if called++; called > maxCalled {
+			return
+		}
+		w, err := c.client.threadRead(ctx, h.id)
+		if err == nil && w.Status.Type == "active" {
+			_, err = c.client.threadResume(ctx, h.id, 1, nil)
+		}
+		if err != nil {
+			c.log.Debug("a subagent was not heard", zap.String("thread", h.id), zap.Error(err))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package codex
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+)
+
+const (
+	subagent1 = "01a1fddb-2178-7df3-a846-91aafd6b8f29"
+	subagent2 = "01a1fddb-2178-7df3-a846-91aafd6b8f30"
+)
+
+// spawns is the item that tells of a subagent.
+func spawns(id string) string {
+	return fmt.Sprintf(`{"type":"collabAgentToolCall","id":"spawn","tool":"spawnAgent","status":"completed","receiverThreadIds":[%q]}`, id)
+}
+
+// subagentAsks asks for permission in a subagent's thread.
+func (f *fake) subagentAsks(id int, subagent, method, more string) {
+	f.say(`{"id":%d,"method":%q,"params":{"threadId":%q,"turnId":"its-own"%s}}`, id, method, subagent, more)
+}
+
+// TestSubagentAsks: what a subagent of our turn asks, or a subagent of that, is a question of our turn. To stop
+// there stops the turn.
+func TestSubagentAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, at, r := running(t)
+		controls := at.Agent.(handoff.Controls)
+		f.turnStarted(turn1)
+		f.subagentAsks(4, subagent1, askCommand, commandMore) // of somebody else's, for all that is known
+		f.item("item/completed", turn1, spawns(subagent1))
+		f.notify("item/completed", fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":%s}`, subagent1, spawns(subagent2)))
+		f.notify("item/started", fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}]}}`, subagent2))
+		f.subagentAsks(5, subagent2, askFileChange, `,"itemId":"e"`)
+		f.subagentAsks(6, subagent1, askCommand, commandMore)
+		qs := questionsOf(r)
+		if len(qs) != 2 || qs[0].Turn != turn1 || len(qs[0].Changes) != 1 || qs[0].Changes[0] != "/a.go" || qs[1].Turn != turn1 {
+			t.Fatalf("questions %+v", qs)
+		}
+		callErr(func() error { return controls.Decide(t.Context(), qs[0].ID, handoff.DecisionDecline) }).get(t)
+		if a := f.expect(""); string(a.ID) != "5" || string(a.Result) != `{"decision":"decline"}` {
+			t.Errorf("answered %s %s", a.ID, a.Result)
+		}
+		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":5}`, subagent2))
+		stop := callErr(func() error { return controls.Decide(t.Context(), qs[1].ID, handoff.DecisionStop) })
+		if a := f.expect(""); string(a.ID) != "6" || string(a.Result) != `{"decision":"cancel"}` {
+			t.Errorf("answered %s %s", a.ID, a.Result)
+		}
+		f.reply(f.expect("turn/interrupt"), `{}`)
+		stop.get(t)
+		f.notify("serverRequest/resolved", fmt.Sprintf(`{"threadId":%q,"requestId":6}`, subagent1))
+		f.turnCompleted(turn1, "interrupted")
+		want(t, r.lines(), "started", `done other spawn "collabAgentToolCall"`,
+			`question 5 file_change "May these files be changed?" changes ["/a.go"] [accept accept_for_session decline stop]`,
+			`question 6 command "May this command run?" command "/bin/bash -lc 'rm x'" [accept accept_for_session decline stop]`,
+			"closed 5", "closed 6", `ended interrupted "" ""`)
+	})
+}
+
+// TestSubagentOfSomebodyElse: a turn that nobody follows here has subagents whose questions are not ours.
+func TestSubagentOfSomebodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		attach(t, f, link, turnJSON(turn2, "inProgress", false))
+		f.item("item/completed", turn2, spawns(subagent1))
+		f.subagentAsks(0, subagent1, askCommand, commandMore)
+		f.quiet()
+		c := link.Conn.(*Conn)
+		for i := range 3 * maxSubagents {
+			f.item("item/completed", turn2, spawns(fmt.Sprint("subagent-", i)))
+		}
+		synctest.Wait()
+		if len(c.subagents) != maxSubagents {
+			t.Errorf("%d subagents are known", len(c.subagents))
+		}
+	})
+}
+
+// TestSubagentAsksAgain: on another connection the subagents that still work are listened to again, and what
+// they wait for is asked again.
+func TestSubagentAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, turnJSON(turn1, "inProgress", false))
+		r := record(t.Context(), at.Agent, turn1)
+		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, spawns(subagent2))+`,`+entryOf(turn1, spawns(subagent1))+`],"nextCursor":null}`)
+		for _, id := range []string{subagent1, subagent2} {
+			status := idle
+			if id == subagent1 {
+				status = active
+			}
+			f.reply(f.expect("thread/read"), threadJSON(id, status, "none"))
+			if id == subagent1 {
+				f.reply(f.expect("thread/resume"), threadJSON(id, status, turnJSON("its-own", "inProgress", false)))
+				f.subagentAsks(3, subagent1, askCommand, commandMore)
+			}
+		}
+		if qs := questionsOf(r); len(qs) != 1 || qs[0].Turn != turn1 {
+			t.Errorf("questions %+v", qs)
+		}
+		f.quiet()
+		f.turnCompleted(turn1, "completed")
+		r.lines()
+		left := callErr(at.Agent.Close)
+		f.reply(f.expect("thread/unsubscribe"), `{}`)
+		left.get(t)
+		if n := len(link.Conn.(*Conn).subagents); n != 0 {
+			t.Errorf("%d subagents are known of a session that was left", n)
+		}
+	})
+}
