@@ -191,12 +191,26 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 	if k.reading {
 		return nil, errFollowed
 	}
+	if k.spool.burst {
+		t.renewLocked(k)
+	}
 	k.reading = true
 	if !k.foreign {
 		k.ours = true
 		t.announceLocked(k)
 	}
 	return k, nil
+}
+
+// renewLocked begins anew with a turn that was given up: what it did is read, as if it was not heard.
+func (t *thread) renewLocked(k *turn) {
+	k.tracker, k.spool = newTracker(k.id), spool{}
+	k.whole, k.read, k.resting = false, false, t.running != k.id
+	for _, q := range t.questions {
+		if q.question.Turn == k.id {
+			q.announced = false
+		}
+	}
 }
 
 // beganUnheard reports, once, whether a turn may have finished items that were not heard here. A turn that

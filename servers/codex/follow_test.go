@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -237,7 +238,7 @@ func TestNobodyReads(t *testing.T) {
 	})
 }
 
-// TestFollowerFarBehind: at the hard bound the turn is given up and the follower told.
+// TestFollowerFarBehind: at the hard bound the turn is given up and the follower told, who may follow again.
 func TestFollowerFarBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
@@ -246,11 +247,49 @@ func TestFollowerFarBehind(t *testing.T) {
 		f.turnStarted(turn1)
 		big := strings.Repeat("x", 1<<20)
 		heard := link.Conn.(*Conn).threads[thread1]
+		next, stop := iter.Pull2(at.Agent.Follow(t.Context(), id))
+		defer stop()
+		if u, _, _ := next(); u != (handoff.Started{Turn: turn1}) {
+			t.Fatalf("heard %v", u)
+		}
 		for i := range 9 { // as if the server had sent them
 			item := &wireItem{Type: typeAgentMessage, ID: fmt.Sprintf("m%d", i), Text: big}
 			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: item})
 		}
-		want(t, record(t.Context(), at.Agent, id).lines(), "error agent_gone")
+		if _, err, _ := next(); err == nil || handoff.AsError(err).Code != handoff.CodeAgentGone {
+			t.Fatalf("followed on: %v", err)
+		}
+		stop()
+
+		r := record(t.Context(), at.Agent, id) // and again: what was given up is read
+		f.items(entryOf(turn1, says("m8", "The last.", "null")))
+		f.ask(3, askCommand, turn1, commandMore)
+		f.messageDone(turn1, "m9", "Done.")
+		f.turnCompleted(turn1, "completed")
+		want(t, r.lines(), "started", `done message m8 "The last."`,
+			`question 3 command "May this command run?" command "/bin/bash -lc 'rm x'" [accept accept_for_session decline stop]`,
+			`done message m9 "Done."`, "closed 3", `ended completed "Done." ""`)
+	})
+}
+
+// TestFollowerFarBehindAtTheEnd: a turn that was given up and has ended is read.
+func TestFollowerFarBehindAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		id := start(t, f, at)
+		f.turnStarted(turn1)
+		synctest.Wait()
+		heard := link.Conn.(*Conn).threads[thread1]
+		for i := range spoolHard + 1 {
+			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: &wireItem{Type: typeReasoning, ID: fmt.Sprint(i)}})
+		}
+		f.turnCompleted(turn1, "completed")
+		r := record(t.Context(), at.Agent, id)
+		f.items(entryOf(turn1, says("a", "All of it.", "null")))
+		f.turns(turnJSON(turn1, "completed", true))
+		f.items(entryOf(turn1, says("a", "All of it.", "null")))
+		want(t, r.lines(), "started", `done message a "All of it."`, `ended completed "All of it." ""`)
 	})
 }
 
