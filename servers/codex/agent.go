@@ -61,14 +61,16 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	return id, nil
 }
 
-// loaded sends what needs a loaded thread. When the server had unloaded it, it ran nothing: then it is
-// loaded and the same is sent again, which is no second try. The caller holds the gate.
+// loaded sends what needs a loaded thread that we hear. When the server had unloaded it, it ran nothing: then
+// it is loaded and the same is sent again, which is no second try. The caller holds the gate.
 func (a *agent) loaded(ctx context.Context, send func() error) error {
-	err := send()
-	if !refusedAs(err, refusedUnloaded) {
-		return err
+	if a.thread.isSubscribed() {
+		err := send()
+		if !refusedAs(err, refusedUnloaded) {
+			return err
+		}
+		a.thread.setUnsubscribed()
 	}
-	a.thread.setUnsubscribed()
 	if err := a.conn.resume(ctx, a.thread); err != nil {
 		return err
 	}

@@ -252,6 +252,8 @@ const (
 	noteThreadName     = "thread/name/updated"
 	noteThreadSettings = "thread/settings/updated"
 	noteThreadClosed   = "thread/closed"
+	noteThreadArchived = "thread/archived" // without thread/closed
+	noteThreadDeleted  = "thread/deleted"  // without thread/closed
 	noteRequestSettled = "serverRequest/resolved"
 )
 

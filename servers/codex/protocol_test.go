@@ -44,6 +44,8 @@ var (
 		noteThreadName:       note{},
 		noteThreadSettings:   note{},
 		noteThreadClosed:     note{},
+		noteThreadArchived:   note{},
+		noteThreadDeleted:    note{},
 		noteRequestSettled:   note{},
 		askCommand:           askParams{},
 		askFileChange:        askParams{},
@@ -173,7 +175,7 @@ func TestOptOut(t *testing.T) {
 		t.Error("named twice")
 	}
 	// What the transcripts have beyond that is read, or listed here as rare and harmless.
-	rare := map[string]bool{"thread/archived": true, "thread/unarchived": true, "thread/deleted": true, "thread/reverted": true, "item/tool/call": true}
+	rare := map[string]bool{"thread/unarchived": true, "thread/reverted": true, "item/tool/call": true}
 	unknown := map[string]bool{}
 	for _, name := range transcripts {
 		for _, l := range readTranscript(t, name) {

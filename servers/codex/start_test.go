@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,6 +108,35 @@ func TestStartRefused(t *testing.T) {
 			s.wantCode(t, c.code)
 			sleep(time.Minute)
 			f.quiet() // never repeated
+		})
+	}
+}
+
+// TestStartOfAnArchivedThread: an archived or deleted thread has no subscribers any more, also when somebody
+// takes it back and opens it. It is resumed before anything is started, or what is started would not be heard.
+func TestStartOfAnArchivedThread(t *testing.T) {
+	for _, method := range []string{"thread/archived", "thread/deleted"} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			at := attach(t, f, link, turnJSON(turn2, "completed", true))
+			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
+			synctest.Wait()
+			s := call(func() (handoff.TurnID, error) {
+				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Prompt: "go"})
+			})
+			f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn2, "completed", true)))
+			f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+			if id := s.get(t); id != turn1 {
+				t.Errorf("started %q", id)
+			}
+			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
+			synctest.Wait()
+			s = call(func() (handoff.TurnID, error) {
+				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Prompt: "go"})
+			})
+			f.refuse(f.expect("thread/resume"), -32600, "session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
+			s.wantCode(t, handoff.CodeSessionArchived)
+			f.quiet()
 		})
 	}
 }

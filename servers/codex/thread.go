@@ -140,7 +140,7 @@ func (t *thread) hear(method string, n *note) {
 			t.policy = policyOf(n.Settings.ApprovalPolicy, n.Settings.Sandbox)
 			t.cwd = cmp.Or(n.Settings.Cwd, t.cwd)
 		}
-	case noteThreadClosed:
+	case noteThreadClosed, noteThreadArchived, noteThreadDeleted:
 		t.subscribed = false
 		t.restLocked()
 	case noteRequestSettled:
