@@ -247,6 +247,7 @@ func TestAwaitAgain(t *testing.T) {
 			f.queueHas()
 			f.items(mine)
 		}, turn1, ""},
+		"it has done much":  {func(f *fake) { f.queueHas(); f.didMuch(turn1); f.turns(begunBy(turn1, "m1")) }, turn1, ""},
 		"it joined another": {func(f *fake) { f.queueHas(); f.items(entryOf(turn1, userSays("desk")), mine) }, turn1, handoff.CodeJoined},
 		"somebody took it out": {func(f *fake) {
 			for i := range maxNotFound {
@@ -266,12 +267,12 @@ func TestAwaitAgain(t *testing.T) {
 		"the connection is lost": {func(f *fake) { f.queueHas("m1"); synctest.Wait(); f.close() }, "", handoff.CodeAgentGone},
 		"the thread was archived": {func(f *fake) {
 			f.queueHas("m1")
-			f.notify("thread/closed", `{"threadId":"`+thread1+`"}`)
+			f.notify("thread/archived", `{"threadId":"`+thread1+`"}`)
 			f.refuse(f.expect("thread/queue/list"), -32600, "session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
 		}, "", handoff.CodeSessionArchived},
 		"the thread was deleted": {func(f *fake) {
 			f.queueHas("m1")
-			f.notify("thread/closed", `{"threadId":"`+thread1+`"}`)
+			f.notify("thread/deleted", `{"threadId":"`+thread1+`"}`)
 			f.refuse(f.expect("thread/queue/list"), -32603, "failed to read thread: invalid thread-store request: no rollout found for thread id "+thread1)
 		}, "", handoff.CodeSessionGone},
 	} {

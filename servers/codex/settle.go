@@ -89,7 +89,8 @@ func newer(turns []wireTurn, after handoff.TurnID) []wireTurn {
 }
 
 // said reads what users said in the thread, newest first, up to the page in which an item is enough; all
-// tells whether it came so far, or to the beginning.
+// tells whether it came so far, or to the beginning. When it did not, what began the newest turns is added: a
+// turn may have done more since than is read here.
 func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []itemEntry, all bool, err error) {
 	params := itemsListParams{ThreadID: a.thread.id}
 	for range searchPages {
@@ -110,7 +111,23 @@ func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []
 			return found, true, nil
 		}
 	}
-	return found, false, nil
+	return append(found, a.began(ctx)...), false, nil
+}
+
+// began reads the messages that began the newest turns, newest first, as far as they can be read.
+func (a *agent) began(ctx context.Context) (found []itemEntry) {
+	page, err := a.conn.client.turnsList(ctx, a.thread.id, settleTurns, "summary")
+	if err != nil {
+		a.conn.log.Debug("summaries of turns not read", zap.String("thread", a.thread.id), zap.Error(err))
+	}
+	for _, w := range page.Data {
+		for _, item := range w.Items {
+			if item.fromUser() {
+				found = append(found, itemEntry{w.ID, item})
+			}
+		}
+	}
+	return found
 }
 
 // A verdict is what a look tells of a start.

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -178,6 +179,33 @@ func TestSettleStaysOpen(t *testing.T) {
 			sleep(settleFor)
 		}
 		s.wantCode(t, handoff.CodeUnknownStart)
+	})
+}
+
+// didMuch answers the reading of a thread in whose newest turn nobody said anything for a long time.
+func (f *fake) didMuch(turn string) {
+	f.t.Helper()
+	for range searchPages {
+		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn, says("a", "x", "null"))+`],"nextCursor":"more"}`)
+	}
+}
+
+// begunBy is a turn in the summary of a thread: its first and its last message.
+func begunBy(turn, client string) string {
+	return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s,%s],"error":null}`, turn, userSays(client), says("z", "Done.", "null"))
+}
+
+// TestSettleReadsSummaries: what began a turn that has done much since is read from the summaries of the turns.
+func TestSettleReadsSummaries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, idle, watermark)
+		s := settle(t.Context(), at)
+		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)+","+watermark))
+		f.didMuch(turn1)
+		f.turns(begunBy(turn1, "m1") + "," + begunBy(turn2, "m0"))
+		if id := s.get(t); id != turn1 {
+			t.Errorf("%q", id)
+		}
 	})
 }
 
