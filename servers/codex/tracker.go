@@ -149,6 +149,7 @@ func (t *tracker) completed(w *wireTurn, items []wireItem) []handoff.Update {
 		if t.finish(w) && wasOpen {
 			updates = append(updates, handoff.ItemDone{Item: w.item()})
 		}
+		t.remember(w) // also one that was heard: they are in order
 	}
 	for _, o := range t.open {
 		updates = append(updates, handoff.ItemDropped{ItemID: o.id})
@@ -190,13 +191,19 @@ func (t *tracker) finish(w *wireItem) bool {
 	}
 	t.closed[w.ID] = closedDone
 	t.open = slices.DeleteFunc(t.open, func(o openItem) bool { return o.id == w.ID })
-	if w.Type == typeAgentMessage {
-		t.last = w.Text
-		if w.Phase != nil && *w.Phase == phaseFinal {
-			t.final, t.isFinal = w.Text, true
-		}
-	}
+	t.remember(w)
 	return true
+}
+
+// remember keeps the words of a message as the newest.
+func (t *tracker) remember(w *wireItem) {
+	if w.Type != typeAgentMessage {
+		return
+	}
+	t.last = w.Text
+	if w.Phase != nil && *w.Phase == phaseFinal {
+		t.final, t.isFinal = w.Text, true
+	}
 }
 
 // abandonSpoken withdraws what the model was writing.

@@ -129,6 +129,18 @@ func TestTracker(t *testing.T) {
 	}
 }
 
+// TestLastWordsAreThoseReadLast: an older message that is read only at the end is not the answer.
+func TestLastWordsAreThoseReadLast(t *testing.T) {
+	message := func(id, text string) wireItem { return wireItem{Type: typeAgentMessage, ID: id, Text: text} }
+	k := newTracker("t")
+	heard := message("b", "All done.")
+	k.itemCompleted(&heard)
+	updates := k.completed(&wireTurn{Status: statusCompleted}, []wireItem{message("a", "I'll look."), heard})
+	if end, ok := updates[len(updates)-1].(handoff.TurnEnded); !ok || end.Text != "All done." {
+		t.Errorf("ended with %+v", updates)
+	}
+}
+
 func TestTurnErrors(t *testing.T) {
 	tracker, more := newTracker("t"), "try later"
 	updates := tracker.completed(&wireTurn{Status: statusFailed, Error: &wireError{Message: "no room", AdditionalDetails: &more}}, nil)
