@@ -225,8 +225,10 @@ func TestStartJoins(t *testing.T) {
 			f.turnStarted(turn1)
 			f.item("item/started", turn1, userSays("m1"))
 		}, "", 0},
-		"cannot be told": {func(f *fake, frame sent) { f.turnStarted(turn1) }, "", joinGrace},
-		"ours":           {func(*fake, sent) {}, "", 0},
+		"cannot be told":                  {func(f *fake, frame sent) { f.turnStarted(turn1) }, "", joinGrace},
+		"another's, acknowledged to both": {func(*fake, sent) {}, handoff.CodeJoined, 0},
+		"ours":                            {func(*fake, sent) {}, "", 0},
+		"nothing is heard of it":          {func(*fake, sent) {}, "", joinGrace},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -238,8 +240,15 @@ func TestStartJoins(t *testing.T) {
 				c.play(f, frame)
 				f.reply(frame, `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 				synctest.Wait()
-				if name == "another message begins it" {
+				switch name {
+				case "another message begins it":
 					f.item("item/started", turn1, userSays("desk"))
+				case "another's, acknowledged to both":
+					f.turnStarted(turn1)
+					f.item("item/started", turn1, userSays("desk"))
+				case "ours":
+					f.turnStarted(turn1)
+					f.item("item/started", turn1, userSays("m1"))
 				}
 				r := <-s.done
 				if r.value != turn1 || (r.err != nil) != (c.code != "") || r.err != nil && handoff.AsError(r.err).Code != c.code {

@@ -342,12 +342,13 @@ func (t *thread) mayDo() policy {
 	return t.policy
 }
 
-// knowOwner waits for the message that began a turn.
-func (t *thread) knowOwner(ctx context.Context, id handoff.TurnID) {
-	t.mu.Lock()
-	k := t.findLocked(id)
-	t.mu.Unlock()
-	if k == nil {
+// knowOwner waits for the message that began a turn of ours, unless that cannot be told.
+func (a *agent) knowOwner(ctx context.Context, id handoff.TurnID) {
+	a.thread.mu.Lock()
+	k := a.thread.findLocked(id)
+	wait := k != nil && k.whole && !k.foreign && k.mine != ""
+	a.thread.mu.Unlock()
+	if !wait {
 		return
 	}
 	timer := time.NewTimer(joinGrace)
@@ -356,5 +357,6 @@ func (t *thread) knowOwner(ctx context.Context, id handoff.TurnID) {
 	case <-k.known:
 	case <-timer.C:
 	case <-ctx.Done():
+	case <-a.conn.peer.done:
 	}
 }

@@ -285,6 +285,7 @@ func TestFollowerFarBehindAtTheEnd(t *testing.T) {
 			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: &wireItem{Type: typeReasoning, ID: fmt.Sprint(i)}})
 		}
 		f.turnCompleted(turn1, "completed")
+		synctest.Wait()
 		r := record(t.Context(), at.Agent, id)
 		f.items(entryOf(turn1, says("a", "All of it.", "null")))
 		f.turns(turnJSON(turn1, "completed", true))

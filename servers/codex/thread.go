@@ -259,30 +259,25 @@ func (t *thread) messageLocked(k *turn, w *wireItem) {
 
 // claim takes the response to a start of ours. before is the newest turn when the start was sent: if that
 // came back, the server put our words into somebody else's turn, whose questions are not ours; the same
-// when another message was heard to begin the turn. It returns false when that is not heard yet although
-// the turn is, so that it may be either.
-func (t *thread) claim(id, before handoff.TurnID, message string) (clear bool) {
+// when another message was heard to begin the turn, or is heard to.
+func (t *thread) claim(id, before handoff.TurnID, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.findLocked(id)
-	clear = k == nil
-	if clear {
-		k = t.turnLocked(id)
-	}
+	unheard := t.findLocked(id) == nil
+	k := t.turnLocked(id)
 	k.mine = message
 	if id == before || k.first != nil && message != "" && *k.first != message {
 		k.foreign = true
-		return true
+		return
 	}
 	k.ours = true
-	if clear { // all of it is still to come
+	if unheard { // all of it is still to come
 		k.whole = true
 	}
 	if !k.tracker.ended {
 		t.running, t.newest = id, id
 	}
 	t.announceLocked(k)
-	return clear || k.first != nil || message == ""
 }
 
 // isForeign reports whether a turn took our words in and is somebody else's.
