@@ -16,8 +16,8 @@
 // # Failure
 //
 // A real Redis that does not answer gives errors with code unreachable within seconds, the ledger within
-// one second, and works again when it is back. One that answers and takes nothing for now, because it is full
-// or has become a replica, counts as one that does not answer. The embedded one is never away: a busy machine only makes it
-// slow, so it is waited for. One process at a time uses a store: the embedded one is held by a lock on the
+// one second, and works again when it is back. One that answers and takes nothing, because it is full or
+// has become a replica, counts as one that does not answer. The embedded one is never away: a busy machine
+// only makes it slow, so it is waited for. One process at a time uses a store: the embedded one is held by a lock on the
 // state directory, a real Redis by a lease. A snapshot that cannot be read is an error, never an empty store.
 package sessions

@@ -37,7 +37,7 @@ func TestWrongTypesHideNothing(t *testing.T) {
 	}
 }
 
-// A Redis that takes nothing for now (it is full, it has become a replica, its replicas are gone)
+// A Redis that takes nothing (it is full, it has become a replica, its replicas are gone)
 // counts as one that is away: what it refuses is written when that is over. Refused is only what no other
 // time will make right.
 func TestRedisTakesNothingForNow(t *testing.T) {

@@ -94,6 +94,6 @@ func (c *Conn) logEnd() {
 		zap.String("reason", c.peer.lost().Error()),
 		zap.Uint64("malformed", c.peer.malformed.Load()),
 		zap.Uint64("late", c.peer.late.Load()),
-		zap.Uint64("too long", c.peer.tooLong.Load()),
+		zap.Uint64("too_long", c.peer.tooLong.Load()),
 		zap.Uint64("forgotten", c.forgotten.Load()))
 }

@@ -41,8 +41,8 @@ type unansweredError struct{ cause error }
 func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
 func (e *unansweredError) Unwrap() error { return e.cause } // callers look for errAnswerTooLong
 
-// A transport moves whole frames. Read gives a [*tooLongError] for one that it left out. Read and Write may run at the same time, Close at any time; Close ends
-// both and returns when nothing of the transport is left.
+// A transport moves whole frames. Read gives a [*tooLongError] for one that it left out. Read and Write may
+// run at the same time, Close at any time; Close ends both and returns when nothing of the transport is left.
 type transport interface {
 	Read() ([]byte, error)
 	Write(frame []byte) error
