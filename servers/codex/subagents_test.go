@@ -60,6 +60,23 @@ func TestSubagentAsks(t *testing.T) {
 	})
 }
 
+// TestSubagentEditIsItsOwn: a subagent's question shows the files of the edit that it is about and of no other:
+// how risky a yes is hangs on them.
+func TestSubagentEditIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, _, r := running(t)
+		f.turnStarted(turn1)
+		f.item("item/completed", turn1, spawns(subagent1))
+		f.notify("item/started", fmt.Sprintf(`{"threadId":%q,"turnId":"its-own","item":{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}]}}`, subagent1))
+		f.subagentAsks(5, subagent1, askFileChange, `,"itemId":"another"`)
+		if qs := questionsOf(r); len(qs) != 1 || qs[0].Turn != turn1 || len(qs[0].Changes) != 0 {
+			t.Errorf("questions %+v", qs)
+		}
+		f.turnCompleted(turn1, "completed")
+		r.lines()
+	})
+}
+
 // TestSubagentOfSomebodyElse: a turn that nobody follows here has subagents whose questions are not ours.
 func TestSubagentOfSomebodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
