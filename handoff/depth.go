@@ -1,0 +1,29 @@
+package handoff
+
+// MaxDepth is how deep JSON from outside may nest. Parsers recurse; what is deeper is refused before any of
+// them sees it.
+const MaxDepth = 128
+
+// TooDeep tells whether JSON nests deeper than [MaxDepth]. It does not recurse, reads each byte once, and
+// needs no valid JSON: brackets inside of strings do not count, and a string that does not end hides what
+// follows, as it does from a parser.
+func TooDeep(data []byte) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case '}', ']':
+			depth = max(depth-1, 0) // what closes nothing must not hide what opens
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,40 @@
+package handoff
+
+import "slices"
+
+// A Grant is what the key, login or client secret of a request lets its holder do. The edge makes it once
+// for each request; every door asks it. The zero Grant allows nothing, for it has no caller.
+type Grant struct {
+	Caller Caller
+	// Key names the credential in limits, logs and the audit: the first 12 hex digits of the key's SHA-256.
+	// A login has the name of the key that it was made with.
+	Key string
+	// Servers are the canonical names of servers that may be used; nil: all.
+	Servers []string
+	// Tools are the names of tools that may be used; nil: all.
+	Tools []string
+	// Approve: may answer what agents ask, elsewhere than in a call.
+	Approve bool
+	// Instructions: Switchboard's own instructions may be given to a session that brings none.
+	Instructions bool
+	// Page: it came by the page's login, so that an answer counts as a tap. Anything else is an API.
+	Page   bool
+	Limits Limits
+}
+
+// Limits bound what one caller, and what one key, may use. Zero is no limit.
+type Limits struct {
+	Calls             int // calls open at the same time
+	MinutesPerDay     int // minutes in calls, in a day of UTC
+	HandoffsPerMinute int
+}
+
+// AllowsServer tells whether a server may be used, by its canonical name.
+func (g Grant) AllowsServer(name string) bool {
+	return g.Servers == nil || slices.Contains(g.Servers, name)
+}
+
+// AllowsTool tells whether a tool may be used, by its own name.
+func (g Grant) AllowsTool(name string) bool {
+	return g.Tools == nil || slices.Contains(g.Tools, name)
+}
