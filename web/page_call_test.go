@@ -22,7 +22,15 @@ const otherSide = `(() => {
     far.calls++;
     far.type = init.headers["Content-Type"];
     const pc = far.pc = new RTCPeerConnection();
+    if (far.ends) { // it is up, and goes before the page has seen its channel open
+      const stay = setInterval(() => {
+        if (pc.connectionState !== "connected") return;
+        clearInterval(stay);
+        pc.close();
+      }, 1);
+    }
     pc.ondatachannel = ({ channel }) => {
+      if (far.ends) return;
       far.channel = channel;
       channel.onmessage = ({ data }) => far.events.push(JSON.parse(data));
     };

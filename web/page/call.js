@@ -6,6 +6,7 @@ import { openMicrophone } from "./audio.js";
 const patience = 15_000; // for sound and events to come up
 const interrupted = 6000; // how long a broken connection may mend itself
 const retries = [500, 2000, 4000, 8000];
+const endedThere = "The call was ended by the other side.";
 
 /** A random id of a conversation item. */
 const itemId = () => "item_" + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
@@ -50,6 +51,7 @@ export class Call {
       await this.#connect(life);
     } catch (error) {
       if (life !== this.#life) return;
+      this.leave(); // what did not come up here may be up there
       this.#finish();
       this.onProblem(error.message, error.next ?? "");
     }
@@ -65,7 +67,7 @@ export class Call {
     if (id) api.hangup(id).catch(() => {}).finally(() => peer?.close()); // it is over here; there it ends by itself soon
   }
 
-  /** Lets the voice model go when the page goes. */
+  /** Lets the voice model go, without waiting for an answer. */
   leave() {
     if (this.#id) api.hangup(this.#id).catch(() => {});
   }
@@ -141,11 +143,20 @@ export class Call {
     await sound.sender.replaceTrack(this.#mic?.getAudioTracks()[0] ?? null);
     const channel = peer.createDataChannel("oai-events");
     this.#channel = channel;
-    const opened = new Promise((resolve) => { channel.onopen = resolve; });
+    const opening = Promise.withResolvers();
+    opening.promise.catch(() => {}); // it may end before anybody waits for it
+    const over = () => opening.reject(Object.assign(new Error(endedThere), { next: "Call again when you like." }));
+    channel.onopen = opening.resolve;
     channel.onmessage = ({ data }) => { if (life === this.#life) this.#receive(data); };
-    channel.onclose = () => this.#closed(life, peer);
+    channel.onclose = () => {
+      over();
+      this.#closed(life, peer);
+    };
     peer.ontrack = ({ track }) => this.#play(track);
-    peer.onconnectionstatechange = () => this.#watch(life, peer);
+    peer.onconnectionstatechange = () => {
+      if (peer.connectionState === "closed") over();
+      this.#watch(life, peer);
+    };
     await peer.setLocalDescription(await peer.createOffer());
     this.#aborter = new AbortController();
     const answer = await api.offer(peer.localDescription.sdp, this.#aborter.signal);
@@ -156,7 +167,7 @@ export class Call {
     this.#id = answer.id;
     this.patch({ id: answer.id, telephone: !/opus\/48000/i.test(answer.sdp) });
     await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
-    await within(opened, patience);
+    await within(opening.promise, patience);
     if (life !== this.#life) return;
     this.patch({ phase: "live" });
     this.#greet();
@@ -200,7 +211,7 @@ export class Call {
   #closed(life, peer) {
     if (life !== this.#life || peer !== this.#peer || this.state().call.phase !== "live") return;
     this.#finish();
-    this.onProblem("The call was ended by the other side.", "Work goes on. Call again when you like.");
+    this.onProblem(endedThere, "Work goes on. Call again when you like.");
   }
 
   async #reconnect(life) {

@@ -60,9 +60,9 @@ const withoutToast = (toasts, toast) => toasts.filter((t) => t.text !== toast.te
 function reduceCall(state, patch) {
   const call = { ...state.call, ...patch };
   let talk = state.talk;
-  if (call.phase === "idle" && state.call.phase !== "idle") {
-    Object.assign(call, { id: "", held: false, muted: false, telephone: false });
-    talk = reduceTalk(talk, { type: "call-ended" });
-  }
+  const ended = call.phase === "idle" && state.call.phase !== "idle";
+  if (ended) Object.assign(call, { id: "", held: false, muted: false, telephone: false });
+  // A call that comes back after a loss is another one: what the lost one was doing is over.
+  if (ended || (state.call.id && call.id !== state.call.id)) talk = reduceTalk(talk, { type: "call-ended" });
   return { ...state, call, talk };
 }
