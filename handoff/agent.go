@@ -9,7 +9,7 @@ import (
 type Fleet interface {
 	// Resolve turns spoken or partial names into canonical ones: Server is a name of the fleet,
 	// Thread is "", [NewThread] or a full thread id. It never guesses.
-	Resolve(ctx context.Context, c Caller, t Target) (Target, error)
+	Resolve(ctx context.Context, g Grant, t Target) (Target, error)
 	// Attach resumes the thread of a resolved target and subscribes to it. It runs nothing and may be
 	// repeated. The thread attached is exactly the one asked for.
 	Attach(ctx context.Context, t Target) (Attached, error)

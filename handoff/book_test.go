@@ -179,15 +179,15 @@ func TestCallersAreApart(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := newFakeVoice(w, false)
-		go func() { done <- r.Serve(ctx, ladderCaller, v) }()
+		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
 		v.events <- Request{CallID: "c1", Tool: ToolCodex, Arguments: `{"server":"bigpc","prompt":"x"}`}
 		synctest.Wait()
-		for len(r.Questions(ladderCaller)) == 0 {
+		for len(r.Questions(ladderGrant)) == 0 {
 			synctest.Wait()
 			<-timeAfter(100)
 		}
-		other := Caller{Principal: "owner", User: "somebody"}
-		id := r.Questions(ladderCaller)[0].ID
+		other := Grant{Caller: Caller{Principal: "owner", User: "somebody"}, Approve: true, Page: true}
+		id := r.Questions(ladderGrant)[0].ID
 		if err := r.Decide(ctx, other, id, DecisionAccept); AsError(err).Code != CodeNotPending {
 			t.Errorf("a foreign question: %v", err)
 		}
@@ -200,7 +200,7 @@ func TestCallersAreApart(t *testing.T) {
 		if len(r.Handoffs(other))+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
 			t.Error("something of another caller is shown")
 		}
-		if rec, err := r.Handoff(ladderCaller, "h-1"); err != nil || rec.State != StatusStarted {
+		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != StatusStarted {
 			t.Errorf("own record: %+v, %v", rec, err)
 		}
 		r.ServersChanged()
@@ -221,7 +221,7 @@ func TestEventsEndWithoutGoodbye(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := newFakeVoice(w, false)
-		go func() { done <- r.Serve(ctx, ladderCaller, v) }()
+		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
 		v.events <- Request{CallID: "c1", Tool: ToolCodex, Arguments: `{"server":"bigpc","prompt":"x"}`}
 		<-timeAfter(3000)
 		v.end()

@@ -39,10 +39,10 @@ func TestConfirmedAtOnce(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := &hastyVoice{events: make(chan Event)}
-		go func() { done <- r.Serve(ctx, ladderCaller, v) }()
+		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
 		v.events <- Request{CallID: "c1", Tool: ToolCodex, Arguments: `{"server":"bigpc","prompt":"x"}`}
 		time.Sleep(time.Hour)
-		if rec, err := r.Handoff(ladderCaller, "h-1"); err != nil || rec.State != StatusDelivered {
+		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != StatusDelivered {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
 		v.events <- CallEnded{}

@@ -47,8 +47,8 @@ func (d decided) tooOld(now time.Time) bool {
 
 // Decide answers a question by a tap. A second answer, and one to a question that was withdrawn or is
 // somebody else's, gives [CodeNotPending] and reaches nobody.
-func (r *Router) Decide(ctx context.Context, c Caller, id QuestionID, d Decision) error {
-	return r.tap(ctx, c, id, decided{decision: d})
+func (r *Router) Decide(ctx context.Context, g Grant, id QuestionID, d Decision) error {
+	return r.tap(ctx, g, id, decided{decision: d})
 }
 
 // maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
@@ -56,23 +56,23 @@ const maxWritten = 4 << 10
 
 // Reply answers a question in words that were written on the page, else like [Router.Decide]. Of words that
 // may be a secret the audit keeps nothing.
-func (r *Router) Reply(ctx context.Context, c Caller, id QuestionID, words string) error {
+func (r *Router) Reply(ctx context.Context, g Grant, id QuestionID, words string) error {
 	if strings.TrimSpace(words) == "" {
 		return Fault(CodeMalformed, "there are no words", "")
 	}
 	if len(words) > maxWritten {
 		return Fault(CodeTooLarge, "the text", "")
 	}
-	return r.tap(ctx, c, id, decided{decision: DecisionWords, words: words})
+	return r.tap(ctx, g, id, decided{decision: DecisionWords, words: words})
 }
 
-func (r *Router) tap(ctx context.Context, c Caller, id QuestionID, d decided) error {
-	q := r.book(c).question(id)
+func (r *Router) tap(ctx context.Context, g Grant, id QuestionID, d decided) error {
+	q := r.book(g.Caller).question(id)
 	if q == nil {
 		return Fault(CodeNotPending, "", "")
 	}
 	d.by, d.tier = ByTap, RiskOf(q.question, q.workspace)
-	return r.decide(ctx, c, id, d)
+	return r.decide(ctx, g.Caller, id, d)
 }
 
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is

@@ -158,7 +158,7 @@ func TestNotSent(t *testing.T) {
 				}
 				if tt.open {
 					d.failing = nil
-					if err := r.Decide(t.Context(), ladderCaller, "q", DecisionAccept); err != nil {
+					if err := r.Decide(t.Context(), ladderGrant, "q", DecisionAccept); err != nil {
 						t.Errorf("it cannot be answered any more: %v", err)
 					}
 				}

@@ -18,8 +18,9 @@ type Grant struct {
 	// Instructions: Switchboard's own instructions may be given to a session that brings none.
 	Instructions bool
 	// Page: it came by the page's login, so that an answer counts as a tap. Anything else is an API.
-	Page   bool
-	Limits Limits
+	Page      bool
+	Limits    Limits // of the caller
+	KeyLimits Limits // of the key, with all its callers
 }
 
 // Limits bound what one caller, and what one key, may use. Zero is no limit.

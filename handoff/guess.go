@@ -40,7 +40,7 @@ func (s *serving) hint(h Hint) {
 	g := &guess{args: args, taken: make(chan struct{}, 1), found: make(chan struct{}), ready: make(chan struct{})}
 	s.guesses[h.CallID] = g
 	forget := func() { s.call.post(func(s *serving) { delete(s.guesses, h.CallID) }) }
-	if !s.r.start(func(ctx context.Context) { defer forget(); s.r.attachAhead(ctx, s.caller, s.book, g) }) {
+	if !s.r.start(func(ctx context.Context) { defer forget(); s.r.attachAhead(ctx, s.grant, s.book, g) }) {
 		delete(s.guesses, h.CallID)
 	}
 }
@@ -61,9 +61,9 @@ func (s *serving) claim(callID string, args codexArguments) *guess {
 }
 
 // attachAhead resolves and attaches for a guess, and lets go of it when no request comes for it.
-func (r *Router) attachAhead(ctx context.Context, c Caller, b *book, g *guess) {
+func (r *Router) attachAhead(ctx context.Context, who Grant, b *book, g *guess) {
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
-	r.attachGuess(limited, c, b, g)
+	r.attachGuess(limited, who, b, g)
 	cancel()
 	if g.at.Agent == nil {
 		return
@@ -85,17 +85,17 @@ func (r *Router) attachAhead(ctx context.Context, c Caller, b *book, g *guess) {
 	}
 }
 
-func (r *Router) attachGuess(ctx context.Context, c Caller, b *book, g *guess) {
+func (r *Router) attachGuess(ctx context.Context, who Grant, b *book, g *guess) {
 	defer close(g.ready)
 	name, isCopy := cutPrefixFold(g.args.Thread, copyOf)
-	g.target, g.err = r.fleet.Resolve(ctx, c, Target{Server: g.args.Server, Thread: name})
+	g.target, g.err = r.fleet.Resolve(ctx, who, Target{Server: g.args.Server, Thread: name})
 	close(g.found)
 	t := g.target
 	if g.err != nil || isCopy || t.Thread == NewThread {
 		return
 	}
 	if t.Thread == "" {
-		if err := r.loadStickies(ctx, c, b); err != nil {
+		if err := r.loadStickies(ctx, who.Caller, b); err != nil {
 			return
 		}
 		s, ok := b.sticky(keyOf(t))

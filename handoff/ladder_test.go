@@ -117,7 +117,7 @@ func (p *player) call(how string) {
 	p.world.talk(len(p.voices))
 	p.world.record("call", "caller", "calls")
 	r := p.router
-	p.running.Go(func() { _ = r.Serve(p.t.Context(), ladderCaller, v) })
+	p.running.Go(func() { _ = r.Serve(p.t.Context(), ladderGrant, v) })
 }
 
 // voice is the newest open call.
@@ -147,7 +147,10 @@ func (p *player) end() {
 	p.running.Wait()
 }
 
-var ladderCaller = Caller{Principal: "owner"}
+var (
+	ladderCaller = Caller{Principal: "owner"}
+	ladderGrant  = Grant{Caller: ladderCaller, Approve: true, Page: true}
+)
 
 func (p *player) perform(line string) {
 	at, rest, _ := strings.Cut(line, " ")
@@ -215,9 +218,9 @@ func (p *player) onPage(verb, rest string) {
 	ctx, r := p.t.Context(), p.router
 	switch verb {
 	case "stop":
-		p.world.record("page", "stop", fmt.Sprint(r.Stop(ctx, ladderCaller, rest)))
+		p.world.record("page", "stop", fmt.Sprint(r.Stop(ctx, ladderGrant, rest)))
 	case "page":
-		for _, rec := range slices.Backward(r.Handoffs(ladderCaller)) {
+		for _, rec := range slices.Backward(r.Handoffs(ladderGrant)) {
 			if rec.Waits != "" {
 				p.world.record("page", rec.ID+" waits", string(rec.State)+" after "+rec.Waits)
 			}
@@ -226,21 +229,21 @@ func (p *player) onPage(verb, rest string) {
 			}
 		}
 	case "clear":
-		p.world.record("page", "clear", fmt.Sprint(rest, " ", r.ClearSticky(ctx, ladderCaller, rest)))
+		p.world.record("page", "clear", fmt.Sprint(rest, " ", r.ClearSticky(ctx, ladderGrant, rest)))
 	case "decide": // every open question
-		for _, q := range r.Questions(ladderCaller) {
-			p.world.record("page", "decide", fmt.Sprint(rest, " ", r.Decide(ctx, ladderCaller, q.ID, Decision(rest))))
+		for _, q := range r.Questions(ladderGrant) {
+			p.world.record("page", "decide", fmt.Sprint(rest, " ", r.Decide(ctx, ladderGrant, q.ID, Decision(rest))))
 		}
 	case "write":
-		for _, q := range r.Questions(ladderCaller) {
-			p.world.record("page", "write", fmt.Sprint(rest, " ", r.Reply(ctx, ladderCaller, q.ID, rest)))
+		for _, q := range r.Questions(ladderGrant) {
+			p.world.record("page", "write", fmt.Sprint(rest, " ", r.Reply(ctx, ladderGrant, q.ID, rest)))
 		}
 	case "tap": // one question, beside what goes on
 		label, decision, _ := strings.Cut(rest, " ")
-		for _, q := range r.Questions(ladderCaller) {
+		for _, q := range r.Questions(ladderGrant) {
 			if q.Label == label {
 				p.running.Go(func() {
-					p.world.record("page", "tap "+label, fmt.Sprint(decision, " ", r.Decide(ctx, ladderCaller, q.ID, Decision(decision))))
+					p.world.record("page", "tap "+label, fmt.Sprint(decision, " ", r.Decide(ctx, ladderGrant, q.ID, Decision(decision))))
 				})
 			}
 		}
@@ -252,7 +255,7 @@ func (p *player) onPage(verb, rest string) {
 // summary is the last line: what the page shows at the end.
 func (p *player) summary() string {
 	var out []string
-	for _, rec := range slices.Backward(p.router.Handoffs(ladderCaller)) {
+	for _, rec := range slices.Backward(p.router.Handoffs(ladderGrant)) {
 		out = append(out, fmt.Sprintf("%s %s %s", rec.ID, rec.State, rec.Outcome))
 	}
 	return strings.Join(out, ", ")

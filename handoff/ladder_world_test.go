@@ -231,7 +231,7 @@ func (w *world) failure(what, subject string) error {
 }
 
 // Resolve knows names exactly, and passes threads on.
-func (w *world) Resolve(_ context.Context, _ Caller, t Target) (Target, error) {
+func (w *world) Resolve(_ context.Context, _ Grant, t Target) (Target, error) {
 	if err := w.failure("resolve "+t.Server, t.Server); err != nil {
 		return Target{}, err
 	}
@@ -374,7 +374,7 @@ func (w *world) Clear(_ context.Context, _ Caller, t Target) error {
 	return nil
 }
 
-func (w *world) Servers(context.Context, Caller) []ServerInfo {
+func (w *world) Servers(context.Context, Grant) []ServerInfo {
 	var out []ServerInfo
 	for _, s := range w.names() {
 		health := HealthUp
@@ -386,7 +386,7 @@ func (w *world) Servers(context.Context, Caller) []ServerInfo {
 	return out
 }
 
-func (w *world) Sessions(context.Context, Caller, SessionQuery) (SessionList, error) {
+func (w *world) Sessions(context.Context, Grant, SessionQuery) (SessionList, error) {
 	list := SessionList{Items: []SessionInfo{{ID: "t1", Label: "auth refactor", Title: "Auth refactor", Server: "bigpc", Age: "5 minutes ago", Status: SessionIdle}}}
 	for i := range w.many {
 		list.Items = append(list.Items, SessionInfo{ID: fmt.Sprintf("thread-%04d", i), Title: strings.Repeat("long title ", 9), Server: "bigpc", Age: "yesterday"})
@@ -397,6 +397,6 @@ func (w *world) Sessions(context.Context, Caller, SessionQuery) (SessionList, er
 	return list, nil
 }
 
-func (w *world) Read(_ context.Context, _ Caller, t Target, _ int) (Transcript, error) {
+func (w *world) Read(_ context.Context, _ Grant, t Target, _ int) (Transcript, error) {
 	return Transcript{Server: t.Server, ID: t.Thread, Title: "Auth refactor", Lines: []Line{{Role: "agent", Text: "One test fails."}}}, nil
 }

@@ -15,7 +15,7 @@ const lookupTimeout = 5 * time.Second
 func (s *serving) lookup(ctx context.Context, id string, req Request) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	text, err := s.r.look(ctx, s.caller, req)
+	text, err := s.r.look(ctx, s.grant, req)
 	if err != nil {
 		s.refuse(id, req, AsError(err))
 		return
@@ -23,19 +23,19 @@ func (s *serving) lookup(ctx context.Context, id string, req Request) {
 	s.answer(id, req, text, FloorAsk)
 }
 
-func (r *Router) look(ctx context.Context, c Caller, req Request) (string, error) {
+func (r *Router) look(ctx context.Context, g Grant, req Request) (string, error) {
 	switch req.Tool {
 	case ToolListServers:
 		if err := parse(req.Arguments, &struct{}{}); err != nil {
 			return "", err
 		}
-		return serversAnswer(r.directory.Servers(ctx, c)), nil
+		return serversAnswer(r.directory.Servers(ctx, g)), nil
 	case ToolListSessions:
 		args, err := parseSessions(req.Arguments)
 		if err != nil {
 			return "", err
 		}
-		list, err := r.directory.Sessions(ctx, c, SessionQuery{Server: args.Server, Text: args.Query, Limit: args.Limit})
+		list, err := r.directory.Sessions(ctx, g, SessionQuery{Server: args.Server, Text: args.Query, Limit: args.Limit})
 		if err != nil {
 			return "", err
 		}
@@ -45,7 +45,7 @@ func (r *Router) look(ctx context.Context, c Caller, req Request) (string, error
 		if err != nil {
 			return "", err
 		}
-		t, err := r.directory.Read(ctx, c, Target{Server: args.Server, Thread: args.Thread}, args.Limit)
+		t, err := r.directory.Read(ctx, g, Target{Server: args.Server, Thread: args.Thread}, args.Limit)
 		if err != nil {
 			return "", err
 		}

@@ -26,7 +26,7 @@ func TestManyCallersAreTakenUp(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
 		time.Sleep(time.Hour)
-		if rec, err := r.Handoff(ladderCaller, "h-9"); err != nil || rec.Outcome != OutcomeResult {
+		if rec, err := r.Handoff(ladderGrant, "h-9"); err != nil || rec.Outcome != OutcomeResult {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
 		cancel()

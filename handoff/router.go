@@ -175,11 +175,11 @@ func (r *Router) loadStickies(ctx context.Context, c Caller, b *book) error {
 }
 
 // Handoffs returns a caller's handoffs, newest first.
-func (r *Router) Handoffs(c Caller) []Record { return r.book(c).list() }
+func (r *Router) Handoffs(g Grant) []Record { return r.book(g.Caller).list() }
 
 // Handoff returns one of a caller's handoffs.
-func (r *Router) Handoff(c Caller, id string) (Record, error) {
-	rec, _ := r.book(c).find(id)
+func (r *Router) Handoff(g Grant, id string) (Record, error) {
+	rec, _ := r.book(g.Caller).find(id)
 	if rec.ID == "" {
 		return Record{}, Fault(CodeNotFound, "such work", "")
 	}
@@ -188,8 +188,8 @@ func (r *Router) Handoff(c Caller, id string) (Record, error) {
 
 // Stop asks a work to stop: before its turn started it is cancelled, after that interrupted. It returns
 // at once; the outcome follows on the feed.
-func (r *Router) Stop(_ context.Context, c Caller, id string) error {
-	rec, w := r.book(c).find(id)
+func (r *Router) Stop(_ context.Context, g Grant, id string) error {
+	rec, w := r.book(g.Caller).find(id)
 	switch {
 	case rec.ID == "":
 		return Fault(CodeNotFound, "such work", "")
@@ -203,12 +203,12 @@ func (r *Router) Stop(_ context.Context, c Caller, id string) error {
 }
 
 // Questions returns what agents wait for, oldest first.
-func (r *Router) Questions(c Caller) []RecordQuestion { return r.book(c).listQuestions() }
+func (r *Router) Questions(g Grant) []RecordQuestion { return r.book(g.Caller).listQuestions() }
 
 // Stickies returns a caller's sticky sessions, by server.
-func (r *Router) Stickies(ctx context.Context, c Caller) ([]RecordSticky, error) {
-	b := r.book(c)
-	if err := r.loadStickies(ctx, c, b); err != nil {
+func (r *Router) Stickies(ctx context.Context, g Grant) ([]RecordSticky, error) {
+	b := r.book(g.Caller)
+	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
 		return nil, AsError(err)
 	}
 	list := []RecordSticky{}
@@ -223,9 +223,9 @@ func (r *Router) Stickies(ctx context.Context, c Caller) ([]RecordSticky, error)
 }
 
 // ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
-func (r *Router) ClearSticky(ctx context.Context, c Caller, server string) error {
-	b := r.book(c)
-	if err := r.loadStickies(ctx, c, b); err != nil {
+func (r *Router) ClearSticky(ctx context.Context, g Grant, server string) error {
+	b := r.book(g.Caller)
+	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
 		return AsError(err)
 	}
 	name, project, _ := strings.Cut(server, "/")
@@ -234,12 +234,12 @@ func (r *Router) ClearSticky(ctx context.Context, c Caller, server string) error
 		return Fault(CodeNotFound, "sticky session there", "")
 	}
 	b.dropSticky(key)
-	r.stick(c, b, stickyWrite{sticky: Sticky{Target: Target{Server: name, Project: project}}, clear: true})
+	r.stick(g.Caller, b, stickyWrite{sticky: Sticky{Target: Target{Server: name, Project: project}}, clear: true})
 	return nil
 }
 
 // Feed returns what a caller's pages follow.
-func (r *Router) Feed(c Caller) *Feed { return &r.book(c).feed }
+func (r *Router) Feed(g Grant) *Feed { return &r.book(g.Caller).feed }
 
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {

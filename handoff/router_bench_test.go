@@ -26,7 +26,7 @@ func newBench(b *testing.B) *bench {
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 2)
 	go func() { done <- r.Run(ctx) }()
-	go func() { done <- r.Serve(ctx, Caller{Principal: "bench"}, x) }()
+	go func() { done <- r.Serve(ctx, Grant{Caller: Caller{Principal: "bench"}}, x) }()
 	b.Cleanup(func() { close(x.events); stop(); <-done; <-done })
 	return x
 }
@@ -34,7 +34,7 @@ func newBench(b *testing.B) *bench {
 func (x *bench) Events() <-chan Event { return x.events }
 func (x *bench) Say(u Utterance)      { x.said <- u }
 
-func (x *bench) Resolve(_ context.Context, _ Caller, t Target) (Target, error) { return t, nil }
+func (x *bench) Resolve(_ context.Context, _ Grant, t Target) (Target, error) { return t, nil }
 func (x *bench) Attach(_ context.Context, t Target) (Attached, error) {
 	return Attached{Agent: x, Target: t}, nil
 }

@@ -16,7 +16,8 @@ import (
 type serving struct {
 	r      *Router // Set once
 	id     string  // Set once: names the call in the ledger
-	caller Caller  // Set once
+	grant  Grant   // Set once
+	caller Caller  // Set once: the grant's
 	book   *book   // Set once
 	call   *call   // Set once
 	log    *zap.Logger
@@ -36,10 +37,10 @@ type serving struct {
 // Serve is the loop of one call. It returns after the voice closed its events, or when ctx ends; the works
 // go on under Run. Who ends the process ends Run first, so that open requests are answered, and the calls
 // after it.
-func (r *Router) Serve(ctx context.Context, c Caller, voice Voice) error {
-	book := r.book(c)
+func (r *Router) Serve(ctx context.Context, g Grant, voice Voice) error {
+	book := r.book(g.Caller)
 	s := &serving{
-		r: r, id: r.callID(), caller: c, book: book, log: r.log.With(zap.String("principal", c.Principal)),
+		r: r, id: r.callID(), grant: g, caller: g.Caller, book: book, log: r.log.With(zap.String("principal", g.Caller.Principal)),
 		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level), r.askAgain), wake: newTimer(), rule: newTimer(), heard: newHearing(),
 	}
 	defer s.wake.Stop()
@@ -230,7 +231,7 @@ func (s *serving) begin(id string, req Request, args codexArguments) {
 	now := time.Now()
 	rec := Record{ID: id, Server: args.Server, Prompt: args.Prompt, State: StatusAccepted, CreatedAt: now}
 	w := s.r.newWork(id, s.caller, s.book, s.call)
-	w.guess = s.claim(req.CallID, args)
+	w.grant, w.guess = s.grant, s.claim(req.CallID, args)
 	w.req, w.args, w.words, w.began, w.asked = req, args, s.heard.last(), now, now
 	w.line = s.r.newLine(LedgerKey(s.id, req.CallID), s.caller, id, LedgerHash(req.Arguments))
 	s.book.open(rec, w)

@@ -150,7 +150,7 @@ func (s *serving) stopWork(ctx context.Context, id string, req Request) {
 	if said := strings.TrimSpace(args.Server); said != "" && !slices.Contains(allWords, strings.ToLower(said)) {
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
-		t, err := s.r.fleet.Resolve(ctx, s.caller, Target{Server: said})
+		t, err := s.r.fleet.Resolve(ctx, s.grant, Target{Server: said})
 		if err != nil {
 			s.refuse(id, req, AsError(err))
 			return
@@ -166,7 +166,7 @@ func (s *serving) stopWork(ctx context.Context, id string, req Request) {
 	}
 	var stopped, shared []Record
 	for _, rec := range slices.Backward(running) { // what waits first: it must not begin because the other has stopped
-		if err := s.r.Stop(ctx, s.caller, rec.ID); err != nil && AsError(err).Code == CodeJoined {
+		if err := s.r.Stop(ctx, s.grant, rec.ID); err != nil && AsError(err).Code == CodeJoined {
 			shared = append(shared, rec)
 		} else { // it may have ended this moment, which is as good
 			stopped = append(stopped, rec)

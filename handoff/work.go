@@ -38,6 +38,7 @@ type work struct {
 	r      *Router        // Set once
 	book   *book          // Set once: the caller's
 	caller Caller         // Set once
+	grant  Grant          // Set once; work of a former process has none, and looks for no names
 	call   *call          // Owned by run: the call that hears of it, at first the one that asked
 	req    Request        // Set once
 	args   codexArguments // Set once

@@ -56,7 +56,7 @@ func (w *work) names(ctx context.Context, thread string) (Target, error) {
 			return t, err
 		}
 	}
-	return w.r.fleet.Resolve(ctx, w.caller, Target{Server: w.args.Server, Thread: thread})
+	return w.r.fleet.Resolve(ctx, w.grant, Target{Server: w.args.Server, Thread: thread})
 }
 
 // dropGuess closes what was attached ahead and not used.

@@ -28,7 +28,7 @@ const (
 // A Call is one live voice call. It implements [handoff.Voice].
 type Call struct {
 	id      string             // Set once
-	caller  handoff.Caller     // Set once
+	grant   handoff.Grant      // Set once
 	client  leg                // Set once
 	witness witness            // Set once: the client's leg; nil: it does not know
 	model   leg                // Set once
@@ -97,12 +97,12 @@ type clientAsk struct {
 	adopted bool   // the client gave none
 }
 
-func newCall(caller handoff.Caller, id string, client, model leg, log *zap.Logger) *Call {
+func newCall(grant handoff.Grant, id string, client, model leg, log *zap.Logger) *Call {
 	ids := newNames()
 	_, performs := client.(performer)
 	knows, _ := client.(witness)
 	return &Call{
-		id: id, caller: caller, client: client, witness: knows, model: model,
+		id: id, grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
@@ -146,7 +146,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	left := make(chan struct{})
 	served.Go(func() {
 		defer close(left)
-		if err := r.Serve(serving, c.caller, c); err != nil {
+		if err := r.Serve(serving, c.grant, c); err != nil {
 			c.log.Error("router left the call", zap.String("detail", err.Error()))
 		}
 	})

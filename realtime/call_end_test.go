@@ -122,7 +122,7 @@ func TestShutdownEndsCalls(t *testing.T) {
 // deserter is a router that leaves.
 type deserter struct{}
 
-func (deserter) Serve(context.Context, handoff.Caller, handoff.Voice) error { return errors.New("no") }
+func (deserter) Serve(context.Context, handoff.Grant, handoff.Voice) error { return errors.New("no") }
 
 func TestRouterThatLeavesEndsTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // A Router does what the voice model asks for in one call. Serve returns after the call has ended and its
 // Events were read to their end; ctx ends some time after that at the latest.
 type Router interface {
-	Serve(ctx context.Context, c handoff.Caller, v handoff.Voice) error
+	Serve(ctx context.Context, g handoff.Grant, v handoff.Voice) error
 }
 
 // Config is what a [Front] needs.
@@ -107,8 +107,8 @@ func (f *Front) launch(ctx context.Context, fn func(context.Context)) *handoff.E
 
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
 // be hung up; whoever has it lets serve run.
-func (f *Front) admit(caller handoff.Caller, id string, client leg, model *socket) *Call {
-	c := newCall(caller, id, client, model, f.log)
+func (f *Front) admit(grant handoff.Grant, id string, client leg, model *socket) *Call {
+	c := newCall(grant, id, client, model, f.log)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c
@@ -132,11 +132,11 @@ func (f *Front) serve(ctx context.Context, c *Call, model *socket) error {
 
 // Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives
 // [handoff.CodeNotFound].
-func (f *Front) Hangup(caller handoff.Caller, id string) error {
+func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	f.mu.Lock()
 	c := f.calls[id]
 	f.mu.Unlock()
-	if c == nil || c.caller != caller {
+	if c == nil || c.grant.Caller != grant.Caller {
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
 	}
 	c.hangUp()

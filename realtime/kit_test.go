@@ -15,7 +15,7 @@ import (
 	"switchboard/handoff"
 )
 
-var someone = handoff.Caller{Principal: "owner"}
+var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}}
 
 // wire is a leg of channels: a far end without a socket.
 type wire struct {
@@ -67,7 +67,7 @@ type listener struct {
 	on     func(handoff.Voice, handoff.Event) // Guarded by mu once a call runs
 }
 
-func (l *listener) Serve(_ context.Context, _ handoff.Caller, v handoff.Voice) error {
+func (l *listener) Serve(_ context.Context, _ handoff.Grant, v handoff.Voice) error {
 	l.mu.Lock()
 	l.voice = v
 	l.mu.Unlock()

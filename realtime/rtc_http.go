@@ -30,11 +30,11 @@ type rtcOffer struct {
 	model   string // that it asks for, or ""
 }
 
-// ServeCalls serves POST /v1/realtime/calls to a client that was authenticated as caller: an SDP offer,
+// ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
 // raw or in a form with a session, is answered with 201 and an SDP answer, and the call lives on in Run.
 // Host and Origin were checked before. The model is reached before the answer, so that its failure is an
 // HTTP error and not a call that says nothing.
-func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, caller handoff.Caller) {
+func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	offer, fault := readOffer(w, r)
 	if fault != nil {
 		writeError(w, fault)
@@ -42,7 +42,7 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, caller handof
 	}
 	answered := make(chan struct{})
 	fault = f.launch(r.Context(), func(ctx context.Context) {
-		f.serveOffer(ctx, w, r, caller, offer, sync.OnceFunc(func() { close(answered) }))
+		f.serveOffer(ctx, w, r, grant, offer, sync.OnceFunc(func() { close(answered) }))
 	})
 	if fault != nil {
 		writeError(w, fault)
@@ -52,7 +52,7 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, caller handof
 }
 
 // serveOffer calls answered when the request was answered; w and r are not used after that.
-func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, caller handoff.Caller, offer rtcOffer, answered func()) {
+func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
 	defer answered()
 	client, fault := f.media.newRTCLeg(offer.sdp, offer.channel, f.log)
 	if fault != nil {
@@ -78,7 +78,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	id := newCallID()
-	call := f.admit(caller, id, client, model) // first: who reads the id may hang up at once
+	call := f.admit(grant, id, client, model) // first: who reads the id may hang up at once
 	w.Header().Set("Content-Type", "application/sdp")
 	w.Header().Set("Location", "/v1/realtime/calls/"+id)
 	w.WriteHeader(http.StatusCreated)

@@ -98,7 +98,7 @@ func TestWebRTCCall(t *testing.T) {
 	expect(t, model, typeItemTruncate)
 	event(t, b.messages, typeBufferCleared)
 
-	if err := h.front.Hangup(handoff.Caller{Principal: "another"}, id); handoff.AsError(err).Code != handoff.CodeNotFound {
+	if err := h.front.Hangup(handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, id); handoff.AsError(err).Code != handoff.CodeNotFound {
 		t.Errorf("another's hang-up: %v", err)
 	}
 	if err := h.front.Hangup(someone, id); err != nil {

@@ -12,14 +12,14 @@ import (
 	"switchboard/handoff"
 )
 
-// ServeWebSocket serves GET /v1/realtime?model= to a client that was authenticated as caller, and returns
+// ServeWebSocket serves GET /v1/realtime?model= to a client that was authenticated as grant, and returns
 // when the call has ended. Host and Origin were checked before. The model is reached before the upgrade,
 // so that its failure is an HTTP error.
-func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, caller handoff.Caller) {
+func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	done := make(chan struct{})
 	fault := f.launch(r.Context(), func(ctx context.Context) {
 		defer close(done)
-		f.serveWebSocket(ctx, w, r, caller)
+		f.serveWebSocket(ctx, w, r, grant)
 	})
 	if fault != nil {
 		writeError(w, fault)
@@ -28,7 +28,7 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, caller ha
 	<-done
 }
 
-func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, caller handoff.Caller) {
+func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	query := r.URL.Query()
 	if query.Has("call_id") {
 		writeError(w, handoff.Fault(handoff.CodeNotFound, "such call", "a running call cannot be joined by a second socket"))
@@ -71,7 +71,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	defer running.Wait()
 	running.Go(client.run)
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, f.admit(caller, newCallID(), client, model), model)
+	_ = f.serve(ctx, f.admit(grant, newCallID(), client, model), model)
 }
 
 // writeError answers a request with an error of the vocabulary.

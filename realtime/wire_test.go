@@ -270,7 +270,7 @@ func TestHangup(t *testing.T) {
 		t.Errorf("id %q", id)
 	}
 	for _, caller := range []handoff.Caller{{Principal: "other"}, {Principal: "owner", User: "bob"}} {
-		if err := h.front.Hangup(caller, id); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
+		if err := h.front.Hangup(handoff.Grant{Caller: caller}, id); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
 			t.Errorf("%v hung up another's call: %v", caller, err)
 		}
 	}

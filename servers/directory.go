@@ -78,7 +78,7 @@ func (f *Fleet) title(t handoff.Target) string {
 
 // Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
 // time.
-func (f *Fleet) Servers(ctx context.Context, _ handoff.Caller) []handoff.ServerInfo {
+func (f *Fleet) Servers(ctx context.Context, _ handoff.Grant) []handoff.ServerInfo {
 	infos := make([]handoff.ServerInfo, len(f.keepers))
 	var asks sync.WaitGroup
 	for i, k := range f.keepers {
@@ -117,7 +117,7 @@ func (f *Fleet) working(ctx context.Context, k *keeper) []string {
 }
 
 // Sessions implements [handoff.Directory]: all servers at once, each with its own deadline.
-func (f *Fleet) Sessions(ctx context.Context, _ handoff.Caller, q handoff.SessionQuery) (handoff.SessionList, error) {
+func (f *Fleet) Sessions(ctx context.Context, _ handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
 	asked := f.keepers
 	var within place
 	if strings.TrimSpace(q.Server) != "" {
@@ -191,8 +191,8 @@ func mentions(t named, query string) bool {
 }
 
 // Read implements [handoff.Directory].
-func (f *Fleet) Read(ctx context.Context, c handoff.Caller, t handoff.Target, limit int) (handoff.Transcript, error) {
-	target, err := f.Resolve(ctx, c, t)
+func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, limit int) (handoff.Transcript, error) {
+	target, err := f.Resolve(ctx, g, t)
 	if err != nil {
 		return handoff.Transcript{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"switchboard/handoff"
 )
 
-var nobody handoff.Caller
+var nobody handoff.Grant
 
 func titles(list handoff.SessionList) string {
 	var all []string

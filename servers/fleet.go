@@ -166,7 +166,7 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 }
 
 // Resolve implements [handoff.Fleet]. A full thread id passes untouched, also when its server is down.
-func (f *Fleet) Resolve(ctx context.Context, _ handoff.Caller, t handoff.Target) (handoff.Target, error) {
+func (f *Fleet) Resolve(ctx context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	at, fault := f.place(t)
 	if fault != nil {
 		return handoff.Target{}, fault

@@ -74,7 +74,7 @@ func TestResolveTarget(t *testing.T) {
 			{in: handoff.Target{Server: "attic", Thread: "auth"}, code: handoff.CodeUnreachable},
 			{in: handoff.Target{}, code: handoff.CodeMalformed},
 		} {
-			got, err := f.Resolve(t.Context(), handoff.Caller{}, row.in)
+			got, err := f.Resolve(t.Context(), handoff.Grant{}, row.in)
 			switch {
 			case row.code == "" && (err != nil || got != row.want):
 				t.Errorf("%+v: %+v, %v", row.in, got, err)
@@ -92,7 +92,7 @@ func TestOldListsDoNotDecide(t *testing.T) {
 		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}
 		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
 		resolve := func(said string) (handoff.Target, error) {
-			return f.Resolve(t.Context(), handoff.Caller{}, handoff.Target{Server: "bigpc", Thread: said})
+			return f.Resolve(t.Context(), handoff.Grant{}, handoff.Target{Server: "bigpc", Thread: said})
 		}
 		if got, err := resolve("auth"); err != nil || got.Thread != idAuth {
 			t.Fatalf("%+v, %v", got, err)

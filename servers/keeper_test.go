@@ -278,7 +278,7 @@ func TestChangesAreTold(t *testing.T) {
 		fleet <- runChanged(t, func() {
 			calls.Add(1)
 			f := <-fleet
-			_ = f.Servers(t.Context(), handoff.Caller{}) // no lock is held
+			_ = f.Servers(t.Context(), handoff.Grant{}) // no lock is held
 			fleet <- f
 		}, Spec{Name: "bigpc", Dial: s.dial})
 		synctest.Wait()

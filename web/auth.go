@@ -63,23 +63,23 @@ func (a auth) byText(text string) (Key, bool) {
 	return found, hit == 1 && text != ""
 }
 
-// caller tells who sends a request. A key in the request wins over a cookie, also when it is wrong.
-func (a auth) caller(r *http.Request, secure bool, now time.Time) (handoff.Caller, error) {
+// grant tells what the sender of a request may do. A key in the request wins over a cookie, also when it is wrong.
+func (a auth) grant(r *http.Request, secure bool, now time.Time) (handoff.Grant, error) {
 	if text, ok := carriedKey(r); ok {
 		if key, ok := a.byText(text); ok {
-			return handoff.Caller{Principal: key.Principal}, nil
+			return key.grant(false), nil
 		}
-		return handoff.Caller{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")
+		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")
 	}
 	cookie, err := r.Cookie(a.cookieName(secure))
 	if err != nil {
-		return handoff.Caller{}, handoff.Fault(handoff.CodeUnauthorized, "", "no key")
+		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "no key")
 	}
 	key, ok := a.open(cookie.Value, now)
 	if !ok {
-		return handoff.Caller{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
+		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
 	}
-	return handoff.Caller{Principal: key.Principal}, nil
+	return key.grant(true), nil
 }
 
 // carriedKey is the key that a request carries itself: a bearer header, or for a WebSocket a subprotocol.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -17,46 +16,35 @@ import (
 
 // Work is what was asked of the agents. An unknown id, and one of another caller, is [handoff.CodeNotFound].
 type Work interface {
-	Handoffs(c handoff.Caller) []handoff.Record
-	Handoff(c handoff.Caller, id string) (handoff.Record, error)
-	Stop(ctx context.Context, c handoff.Caller, id string) error
+	Handoffs(g handoff.Grant) []handoff.Record
+	Handoff(g handoff.Grant, id string) (handoff.Record, error)
+	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
 // Questions is what agents wait for. Answering one that is answered, withdrawn or foreign is
 // [handoff.CodeNotPending].
 type Questions interface {
-	Questions(c handoff.Caller) []handoff.RecordQuestion
-	Decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d handoff.Decision) error
-	Reply(ctx context.Context, c handoff.Caller, id handoff.QuestionID, words string) error
+	Questions(g handoff.Grant) []handoff.RecordQuestion
+	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
+	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
 }
 
 // Stickies is which session is used where. A server is written "bigpc", or "bigpc/api" for a project.
 type Stickies interface {
-	Stickies(ctx context.Context, c handoff.Caller) ([]handoff.RecordSticky, error)
-	ClearSticky(ctx context.Context, c handoff.Caller, server string) error
+	Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error)
+	ClearSticky(ctx context.Context, g handoff.Grant, server string) error
 }
 
 // Feeds gives each caller's feed: the same one for the same caller as long as the process lives.
 type Feeds interface {
-	Feed(c handoff.Caller) *handoff.Feed
+	Feed(g handoff.Grant) *handoff.Feed
 }
 
 // Front is the voice front. The request it gets has passed every check; the body of a call is in memory.
 type Front interface {
-	ServeWebSocket(w http.ResponseWriter, r *http.Request, c handoff.Caller)
-	ServeCalls(w http.ResponseWriter, r *http.Request, c handoff.Caller)
-	Hangup(c handoff.Caller, id string) error
-}
-
-// A Key lets its holder in as a principal. Two keys may stand for one principal.
-type Key struct {
-	Principal string
-	Sum       [sha256.Size]byte // SHA-256 of the key's text
-}
-
-// NewKey returns the key with this text.
-func NewKey(principal, text string) Key {
-	return Key{Principal: principal, Sum: sha256.Sum256([]byte(text))}
+	ServeWebSocket(w http.ResponseWriter, r *http.Request, g handoff.Grant)
+	ServeCalls(w http.ResponseWriter, r *http.Request, g handoff.Grant)
+	Hangup(g handoff.Grant, id string) error
 }
 
 // A Chip is a sentence that the page offers to a newcomer.

@@ -44,21 +44,21 @@ func (f routerFeed) listen(after uint64) (subscription, []handoff.PageEvent, boo
 	return subscription{l.Events, l.Stop}, missed, complete
 }
 
-func feedOf(feeds Feeds) func(handoff.Caller) feed {
-	return func(c handoff.Caller) feed { return routerFeed{feeds.Feed(c)} }
+func feedOf(feeds Feeds) func(handoff.Grant) feed {
+	return func(g handoff.Grant) feed { return routerFeed{feeds.Feed(g)} }
 }
 
 // streams bounds the event streams of each caller.
 type streams struct {
-	of   func(handoff.Caller) feed // Set once
-	life string                    // Set once: event ids of another process never match
+	of   func(handoff.Grant) feed // Set once
+	life string                   // Set once: event ids of another process never match
 
 	mu      sync.Mutex
 	open    map[handoff.Caller]int // Guarded by mu
 	refused uint64                 // Guarded by mu: streams refused because there were too many
 }
 
-func newStreams(of func(handoff.Caller) feed) *streams {
+func newStreams(of func(handoff.Grant) feed) *streams {
 	return &streams{of: of, life: rand.Text()[:8], open: map[handoff.Caller]int{}}
 }
 
@@ -94,12 +94,12 @@ func (s *streams) parse(id string) (uint64, bool) {
 // events streams what happens to the caller's work as Server-Sent Events. Each has an id to come back
 // with. A client that brings none, or one that the backlog does not reach, first gets `event: reset`: it
 // reads everything anew.
-func (s *Server) events(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	if !s.streams.enter(c) {
+func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if !s.streams.enter(g.Caller) {
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
-	defer s.streams.leave(c)
-	sub, start, missed := s.streams.begin(s.streams.of(c), r.Header.Get("Last-Event-ID"))
+	defer s.streams.leave(g.Caller)
+	sub, start, missed := s.streams.begin(s.streams.of(g), r.Header.Get("Last-Event-ID"))
 	defer sub.stop()
 
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -49,17 +49,17 @@ func (w *world) log() []string {
 	return append([]string(nil), w.asked...)
 }
 
-func (w *world) Handoffs(c handoff.Caller) []handoff.Record {
+func (w *world) Handoffs(c handoff.Grant) []handoff.Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.note("handoffs", c.String())
+	_ = w.note("handoffs", c.Caller.String())
 	return append([]handoff.Record(nil), w.records...)
 }
 
-func (w *world) Handoff(c handoff.Caller, id string) (handoff.Record, error) {
+func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.note("handoff", c.String(), id)
+	_ = w.note("handoff", c.Caller.String(), id)
 	for _, r := range w.records {
 		if r.ID == id {
 			return r, nil
@@ -68,22 +68,22 @@ func (w *world) Handoff(c handoff.Caller, id string) (handoff.Record, error) {
 	return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 }
 
-func (w *world) Stop(_ context.Context, c handoff.Caller, id string) error {
+func (w *world) Stop(_ context.Context, c handoff.Grant, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.note("stop", c.String(), id)
+	return w.note("stop", c.Caller.String(), id)
 }
 
-func (w *world) Questions(c handoff.Caller) []handoff.RecordQuestion {
+func (w *world) Questions(c handoff.Grant) []handoff.RecordQuestion {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.note("questions", c.String())
+	_ = w.note("questions", c.Caller.String())
 	return append([]handoff.RecordQuestion(nil), w.questions...)
 }
 
-func (w *world) Decide(_ context.Context, c handoff.Caller, id handoff.QuestionID, d handoff.Decision) error {
+func (w *world) Decide(_ context.Context, c handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
 	w.mu.Lock()
-	err, answer := w.note("decide", c.String(), string(id), string(d)), w.onDecide
+	err, answer := w.note("decide", c.Caller.String(), string(id), string(d)), w.onDecide
 	w.mu.Unlock()
 	if answer != nil {
 		return answer()
@@ -91,9 +91,9 @@ func (w *world) Decide(_ context.Context, c handoff.Caller, id handoff.QuestionI
 	return err
 }
 
-func (w *world) Reply(_ context.Context, c handoff.Caller, id handoff.QuestionID, words string) error {
+func (w *world) Reply(_ context.Context, c handoff.Grant, id handoff.QuestionID, words string) error {
 	w.mu.Lock()
-	err, answer := w.note("reply", c.String(), string(id), words), w.onDecide
+	err, answer := w.note("reply", c.Caller.String(), string(id), words), w.onDecide
 	w.mu.Unlock()
 	if answer != nil {
 		return answer()
@@ -101,13 +101,13 @@ func (w *world) Reply(_ context.Context, c handoff.Caller, id handoff.QuestionID
 	return err
 }
 
-func (w *world) Stickies(_ context.Context, c handoff.Caller) ([]handoff.RecordSticky, error) {
+func (w *world) Stickies(_ context.Context, c handoff.Grant) ([]handoff.RecordSticky, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]handoff.RecordSticky(nil), w.stickies...), w.note("stickies", c.String())
+	return append([]handoff.RecordSticky(nil), w.stickies...), w.note("stickies", c.Caller.String())
 }
 
-func (w *world) ClearSticky(_ context.Context, c handoff.Caller, server string) error {
+func (w *world) ClearSticky(_ context.Context, c handoff.Grant, server string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kept := w.stickies[:0:0]
@@ -117,27 +117,27 @@ func (w *world) ClearSticky(_ context.Context, c handoff.Caller, server string) 
 		}
 	}
 	w.stickies = kept
-	return w.note("clear", c.String(), server)
+	return w.note("clear", c.Caller.String(), server)
 }
 
 // Feed is never asked: tests put testFeed in its place, because a router's feed is filled by the router.
-func (w *world) Feed(handoff.Caller) *handoff.Feed { return &handoff.Feed{} }
+func (w *world) Feed(handoff.Grant) *handoff.Feed { return &handoff.Feed{} }
 
-func (w *world) Servers(_ context.Context, c handoff.Caller) []handoff.ServerInfo {
+func (w *world) Servers(_ context.Context, c handoff.Grant) []handoff.ServerInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.note("servers", c.String())
+	_ = w.note("servers", c.Caller.String())
 	return append([]handoff.ServerInfo(nil), w.servers...)
 }
 
-func (w *world) Sessions(_ context.Context, c handoff.Caller, q handoff.SessionQuery) (handoff.SessionList, error) {
+func (w *world) Sessions(_ context.Context, c handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text, err := json.Marshal(q)
 	if err != nil {
 		return handoff.SessionList{}, err
 	}
-	err = w.note("sessions", c.String(), string(text))
+	err = w.note("sessions", c.Caller.String(), string(text))
 	out := w.sessions
 	out.Items = nil
 	for _, s := range w.sessions.Items {
@@ -148,7 +148,7 @@ func (w *world) Sessions(_ context.Context, c handoff.Caller, q handoff.SessionQ
 	return out, err
 }
 
-func (w *world) Read(_ context.Context, c handoff.Caller, t handoff.Target, limit int) (handoff.Transcript, error) {
+func (w *world) Read(_ context.Context, c handoff.Grant, t handoff.Target, limit int) (handoff.Transcript, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text, err := json.Marshal(struct {
@@ -158,20 +158,20 @@ func (w *world) Read(_ context.Context, c handoff.Caller, t handoff.Target, limi
 	if err != nil {
 		return handoff.Transcript{}, err
 	}
-	return w.transcr, w.note("read", c.String(), string(text))
+	return w.transcr, w.note("read", c.Caller.String(), string(text))
 }
 
-func (w *world) ServeWebSocket(rw http.ResponseWriter, _ *http.Request, c handoff.Caller) {
+func (w *world) ServeWebSocket(rw http.ResponseWriter, _ *http.Request, c handoff.Grant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.note("socket", c.String())
+	_ = w.note("socket", c.Caller.String())
 	rw.WriteHeader(http.StatusNoContent) // a recorder takes no 101
 }
 
-func (w *world) ServeCalls(rw http.ResponseWriter, r *http.Request, c handoff.Caller) {
+func (w *world) ServeCalls(rw http.ResponseWriter, r *http.Request, c handoff.Grant) {
 	body, err := io.ReadAll(r.Body)
 	w.mu.Lock()
-	_ = w.note("calls", c.String(), string(body))
+	_ = w.note("calls", c.Caller.String(), string(body))
 	answer := w.onCalls
 	w.mu.Unlock()
 	if err == nil && answer != nil {
@@ -181,10 +181,10 @@ func (w *world) ServeCalls(rw http.ResponseWriter, r *http.Request, c handoff.Ca
 	writeError(rw, handoff.Fault(handoff.CodeVoiceUnreachable, "127.0.0.1:9", ""))
 }
 
-func (w *world) Hangup(c handoff.Caller, id string) error {
+func (w *world) Hangup(c handoff.Grant, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.note("hangup", c.String(), id)
+	return w.note("hangup", c.Caller.String(), id)
 }
 
 // feed returns the feed of a principal.
@@ -292,7 +292,7 @@ func newServer(t *testing.T, w *world, adjust func(*Config)) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.streams.of = func(c handoff.Caller) feed { return w.feed(c.Principal) }
+	s.streams.of = func(c handoff.Grant) feed { return w.feed(c.Caller.Principal) }
 	return s
 }
 

@@ -22,7 +22,7 @@ func listOf[T any](items []T) list[T] {
 }
 
 // login gives a cookie for a key. The cookie is all that a browser keeps.
-func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Caller) error {
+func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	var body struct {
 		Key string `json:"key"`
 	}
@@ -39,12 +39,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Caller)
 	return nil
 }
 
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Caller) error {
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Caller) error {
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	if s.cfg.Ready != nil {
 		if err := s.cfg.Ready(r.Context()); err != nil {
 			return err
@@ -54,24 +54,24 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Caller
 	return nil
 }
 
-func (s *Server) realtime(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	s.cfg.Front.ServeWebSocket(w, r, c)
+func (s *Server) realtime(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	s.cfg.Front.ServeWebSocket(w, r, g)
 	return nil
 }
 
-func (s *Server) calls(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	s.cfg.Front.ServeCalls(w, r, c)
+func (s *Server) calls(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	s.cfg.Front.ServeCalls(w, r, g)
 	return nil
 }
 
-func (s *Server) hangup(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	if err := s.cfg.Front.Hangup(c, r.PathValue("id")); err != nil {
+func (s *Server) hangup(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if err := s.cfg.Front.Hangup(g, r.PathValue("id")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
-func (s *Server) servers(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	voice := s.cfg.Voice
 	if voice.Chips == nil {
 		voice.Chips = []Chip{}
@@ -79,17 +79,17 @@ func (s *Server) servers(w http.ResponseWriter, r *http.Request, c handoff.Calle
 	writeJSON(w, http.StatusOK, struct {
 		list[handoff.ServerInfo]
 		Voice VoiceInfo `json:"voice"`
-	}{listOf(s.cfg.Directory.Servers(r.Context(), c)), voice})
+	}{listOf(s.cfg.Directory.Servers(r.Context(), g)), voice})
 	return nil
 }
 
-func (s *Server) sessions(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+func (s *Server) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", handoff.MaxSessions)
 	if err != nil {
 		return err
 	}
 	query := handoff.SessionQuery{Server: r.URL.Query().Get("server"), Text: r.URL.Query().Get("query"), Limit: limit}
-	found, err := s.cfg.Directory.Sessions(r.Context(), c, query)
+	found, err := s.cfg.Directory.Sessions(r.Context(), g, query)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request, c handoff.Call
 	return nil
 }
 
-func (s *Server) session(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", handoff.MaxReadLines)
 	if err != nil {
 		return err
 	}
 	server, project, _ := strings.Cut(r.PathValue("server"), "/")
 	target := handoff.Target{Server: server, Project: project, Thread: r.PathValue("thread")}
-	transcript, err := s.cfg.Directory.Read(r.Context(), c, target, limit)
+	transcript, err := s.cfg.Directory.Read(r.Context(), g, target, limit)
 	if err != nil {
 		return err
 	}
@@ -118,13 +118,13 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, c handoff.Calle
 	return nil
 }
 
-func (s *Server) handoffs(w http.ResponseWriter, _ *http.Request, c handoff.Caller) error {
-	writeJSON(w, http.StatusOK, listOf(s.cfg.Work.Handoffs(c)))
+func (s *Server) handoffs(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+	writeJSON(w, http.StatusOK, listOf(s.cfg.Work.Handoffs(g)))
 	return nil
 }
 
-func (s *Server) handoff(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	record, err := s.cfg.Work.Handoff(c, r.PathValue("id"))
+func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -132,19 +132,19 @@ func (s *Server) handoff(w http.ResponseWriter, r *http.Request, c handoff.Calle
 	return nil
 }
 
-func (s *Server) stop(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	if err := s.cfg.Work.Stop(r.Context(), c, r.PathValue("id")); err != nil {
+func (s *Server) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if err := s.cfg.Work.Stop(r.Context(), g, r.PathValue("id")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
-func (s *Server) questions(w http.ResponseWriter, _ *http.Request, c handoff.Caller) error {
-	writeJSON(w, http.StatusOK, listOf(s.cfg.Questions.Questions(c)))
+func (s *Server) questions(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+	writeJSON(w, http.StatusOK, listOf(s.cfg.Questions.Questions(g)))
 	return nil
 }
 
-func (s *Server) decide(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Decision handoff.Decision `json:"decision"`
 		Text     string           `json:"text"`
@@ -154,7 +154,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c handoff.Caller
 	}
 	id := handoff.QuestionID(r.PathValue("id"))
 	if body.Text != "" && body.Decision == "" {
-		if err := s.cfg.Questions.Reply(r.Context(), c, id, body.Text); err != nil {
+		if err := s.cfg.Questions.Reply(r.Context(), g, id, body.Text); err != nil {
 			return err
 		}
 		return done(w)
@@ -167,14 +167,14 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c handoff.Caller
 	default:
 		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
 	}
-	if err := s.cfg.Questions.Decide(r.Context(), c, id, body.Decision); err != nil {
+	if err := s.cfg.Questions.Decide(r.Context(), g, id, body.Decision); err != nil {
 		return err
 	}
 	return done(w)
 }
 
-func (s *Server) stickies(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	items, err := s.cfg.Stickies.Stickies(r.Context(), c)
+func (s *Server) stickies(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	items, err := s.cfg.Stickies.Stickies(r.Context(), g)
 	if err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func (s *Server) stickies(w http.ResponseWriter, r *http.Request, c handoff.Call
 	return nil
 }
 
-func (s *Server) clearSticky(w http.ResponseWriter, r *http.Request, c handoff.Caller) error {
-	if err := s.cfg.Stickies.ClearSticky(r.Context(), c, r.PathValue("server")); err != nil {
+func (s *Server) clearSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if err := s.cfg.Stickies.ClearSticky(r.Context(), g, r.PathValue("server")); err != nil {
 		return err
 	}
 	return done(w)

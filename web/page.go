@@ -50,11 +50,11 @@ func loadPage() (map[string]file, error) {
 	return files, err
 }
 
-func (s *Server) page(w http.ResponseWriter, r *http.Request, _ handoff.Caller) error {
+func (s *Server) page(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	return s.file(w, r, "index.html")
 }
 
-func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ handoff.Caller) error {
+func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	return s.file(w, r, r.PathValue("file"))
 }
 

@@ -35,7 +35,7 @@ const (
 )
 
 // A handler serves a route for a caller; what it returns is answered as an error.
-type handler func(w http.ResponseWriter, r *http.Request, c handoff.Caller) error
+type handler func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
 
 // A route is one path of design section 11.
 type route struct {
@@ -96,10 +96,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // chain puts the key and the limits before a route's handler.
 func (s *Server) chain(to route) http.Handler {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var c handoff.Caller
+		var g handoff.Grant
 		if to.access == accessCaller {
 			var err error
-			if c, err = s.auth.caller(r, s.door.secure(newVisitor(r, false)), time.Now()); err != nil {
+			if g, err = s.auth.grant(r, s.door.secure(newVisitor(r, false)), time.Now()); err != nil {
 				s.fail(w, r, err)
 				return
 			}
@@ -110,7 +110,7 @@ func (s *Server) chain(to route) http.Handler {
 				return
 			}
 		}
-		if err := to.serve(w, r, c); err != nil {
+		if err := to.serve(w, r, g); err != nil {
 			s.fail(w, r, err)
 		}
 	})

@@ -70,7 +70,7 @@ type quietVoice chan handoff.Event
 func (v quietVoice) Events() <-chan handoff.Event { return v }
 func (v quietVoice) Say(handoff.Utterance)        {}
 
-var approver = handoff.Caller{Principal: "owner"}
+var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: true, Page: true}
 
 // desk is a router over the client for Codex and a simulated machine.
 func desk(t *testing.T) (*handoff.Router, quietVoice, *auditList, *simulator.World) {

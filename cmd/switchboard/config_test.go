@@ -150,7 +150,7 @@ func TestEverythingSet(t *testing.T) {
 	}
 	if fmt.Sprint(who) != "[owner assistant guest]" || s.Access[0].Sum != sha256.Sum256([]byte(goodKey)) ||
 		s.Access[1].Sum != sha256.Sum256([]byte(goodKey+"-assistant")) || s.Access[2].Sum[0] != 0xab {
-		t.Errorf("keys %v %x", who, s.Access)
+		t.Errorf("keys %v %+v", who, s.Access)
 	}
 	big, laptop, far := s.Servers[0], s.Servers[1], s.Servers[2]
 	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || big.Cwd != "/home/me/src" || big.Sandbox != "workspace-write" ||

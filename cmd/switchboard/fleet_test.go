@@ -61,7 +61,7 @@ func (f *wiredFleet) settle(t *testing.T) {
 	t.Helper()
 	for {
 		wrong := ""
-		for _, s := range f.Servers(t.Context(), handoff.Caller{}) {
+		for _, s := range f.Servers(t.Context(), handoff.Grant{}) {
 			if (s.Health == handoff.HealthUp) == (s.Name == "attic") || s.Health == handoff.HealthConnecting {
 				wrong = s.Name + " is " + string(s.Health)
 			}
@@ -82,14 +82,14 @@ func TestFleetOverTheWire(t *testing.T) {
 	t.Parallel()
 	fleet := newWiredFleet(t)
 	fleet.settle(t)
-	list, err := fleet.Sessions(t.Context(), handoff.Caller{}, handoff.SessionQuery{})
+	list, err := fleet.Sessions(t.Context(), handoff.Grant{}, handoff.SessionQuery{})
 	if err != nil || len(list.Items) != 4 || list.Items[0].Label != "auth refactor" || list.Items[0].Age != "12 minutes ago" || list.Items[0].Branch != "auth-refactor" {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if len(list.Errors) != 1 || list.Errors[0].Server != "attic" {
 		t.Errorf("%+v", list.Errors)
 	}
-	target, err := fleet.Resolve(t.Context(), handoff.Caller{}, handoff.Target{Server: "the desktop", Thread: "auth"})
+	target, err := fleet.Resolve(t.Context(), handoff.Grant{}, handoff.Target{Server: "the desktop", Thread: "auth"})
 	if err != nil || target.Thread != list.Items[0].ID {
 		t.Fatalf("%+v, %v", target, err)
 	}
@@ -118,7 +118,7 @@ func TestFleetOverTheWire(t *testing.T) {
 	if err := attached.Agent.Close(); err != nil {
 		t.Error(err)
 	}
-	text, err := fleet.Read(t.Context(), handoff.Caller{}, target, 3)
+	text, err := fleet.Read(t.Context(), handoff.Grant{}, target, 3)
 	if err != nil || len(text.Lines) != 3 || text.Lines[0].Text != "run the tests" || text.Lines[2].Role != "agent" {
 		t.Errorf("%+v, %v", text, err)
 	}
