@@ -2,10 +2,10 @@ package codex
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -88,7 +88,7 @@ func TestReplay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
+				if diff := gocmp.Diff(string(want), got); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}
 			})
@@ -106,10 +106,22 @@ type player struct {
 	lastPage json.RawMessage            // the newest list of turns that was recorded
 
 	mu     sync.Mutex
-	names  *namer                   // Guarded by mu
-	log    []string                 // Guarded by mu
+	rests  int                      // Guarded by mu: how often everything rested before something was logged
+	log    []logged                 // Guarded by mu
 	agents map[string]handoff.Agent // Guarded by mu: by thread
 	turns  []*followed              // Guarded by mu
+}
+
+// A logged line tells what came of something. Calls that return at the same instant, with nothing at rest
+// between them, write their lines in any order: they are told in the order they were asked.
+type logged struct {
+	at          time.Time
+	rest, asked int
+	text        string
+}
+
+func (l logged) compare(o logged) int {
+	return cmp.Or(l.at.Compare(o.at), cmp.Compare(l.rest, o.rest), cmp.Compare(l.asked, o.asked))
 }
 
 // asked is a recorded request and the frame of ours that stands for it.
@@ -120,14 +132,15 @@ type asked struct {
 }
 
 type followed struct {
-	turn handoff.TurnID
+	turn  handoff.TurnID
+	agent handoff.Agent
 	*recorder
 }
 
 func replay(t *testing.T, lines []line) string {
 	f, link := startFake(t, Config{})
 	p := &player{
-		t: t, fake: f, link: link, names: &namer{known: map[string]string{}},
+		t: t, fake: f, link: link,
 		answers: map[string]json.RawMessage{}, agents: map[string]handoff.Agent{},
 	}
 	last := lines[0].T
@@ -153,15 +166,23 @@ func replay(t *testing.T, lines []line) string {
 		<-a.done
 	}
 	synctest.Wait()
+	return p.told()
+}
+
+// told is what came of everything, with short names for the ids.
+func (p *player) told() string {
+	names := &namer{known: map[string]string{}}
+	slices.SortStableFunc(p.log, logged.compare)
+	slices.SortFunc(p.turns, func(a, b *followed) int { return cmp.Compare(a.turn, b.turn) }) // as they were made
 	var out strings.Builder
 	for _, l := range p.log {
-		fmt.Fprintln(&out, l)
+		fmt.Fprintln(&out, names.replace(l.text))
 	}
 	for _, turn := range p.turns {
 		<-turn.done
-		fmt.Fprintf(&out, "\n%s\n", p.names.name(string(turn.turn)))
+		fmt.Fprintf(&out, "\n%s\n", names.name(string(turn.turn)))
 		for _, l := range turn.lines() {
-			fmt.Fprintln(&out, "  "+p.names.replace(l))
+			fmt.Fprintln(&out, "  "+names.replace(l))
 		}
 	}
 	return out.String()
@@ -175,17 +196,27 @@ func (p *player) ask(m message, raw json.RawMessage) {
 	}
 	a := &asked{id: string(m.ID), method: m.Method, done: make(chan struct{})}
 	p.asked = append(p.asked, a)
+	nth := len(p.asked)
 	go func() {
 		defer close(a.done)
-		p.logf("%s", op())
+		p.logAs(nth, op())
 	}()
 	synctest.Wait()
 }
 
-func (p *player) logf(format string, args ...any) {
+// logAs writes what came of the nth request.
+func (p *player) logAs(nth int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.log = append(p.log, p.names.replace(fmt.Sprintf(format, args...)))
+	p.log = append(p.log, logged{time.Now(), p.rests, nth, text})
+}
+
+// logRest writes what the player itself does, while everything rests.
+func (p *player) logRest(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rests++
+	p.log = append(p.log, logged{time.Now(), p.rests, 0, text})
 }
 
 func outcome(what string, err error) string {
@@ -294,7 +325,7 @@ func (p *player) follow(agent handoff.Agent, turn handoff.TurnID) {
 	if slices.ContainsFunc(p.turns, func(f *followed) bool { return f.turn == turn }) {
 		return
 	}
-	p.turns = append(p.turns, &followed{turn, record(p.t.Context(), agent, turn)})
+	p.turns = append(p.turns, &followed{turn, agent, record(p.t.Context(), agent, turn)})
 }
 
 // decide answers the open question that the recorded client answered, with the same decision if it is
@@ -307,7 +338,7 @@ func (p *player) decide(m message) string {
 		"decline": handoff.DecisionDecline, "cancel": handoff.DecisionStop, "turn": handoff.DecisionAccept,
 	}[recorded.Decision+recorded.Action+recorded.Scope]
 	p.mu.Lock()
-	turns, agents := slices.Clone(p.turns), maps.Clone(p.agents)
+	turns := slices.Clone(p.turns)
 	p.mu.Unlock()
 	for _, turn := range turns {
 		turn.mu.Lock()
@@ -321,9 +352,8 @@ func (p *player) decide(m message) string {
 			if !slices.Contains(q.Decisions, decision) {
 				decision = handoff.DecisionDecline
 			}
-			for _, agent := range agents {
-				return outcome(fmt.Sprintf("decide %s %s", m.ID, decision), agent.(handoff.Controls).Decide(p.t.Context(), q.ID, decision))
-			}
+			controls := turn.agent.(handoff.Controls)
+			return outcome(fmt.Sprintf("decide %s %s", m.ID, decision), controls.Decide(p.t.Context(), q.ID, decision))
 		}
 	}
 	return fmt.Sprintf("decide %s: not asked", m.ID)
@@ -380,14 +410,14 @@ func (p *player) serve() {
 		switch {
 		case frame.Method == "": // an answer to a question
 		case frame.Method == "thread/turns/list" && p.lastPage != nil:
-			p.logf("(%s)", frame.Method)
+			p.logRest("(" + frame.Method + ")")
 			p.fake.reply(frame, string(p.lastPage))
 		case frame.Method == "thread/queue/list": // it is always still there
 			p.fake.reply(frame, `{"data":[{"id":"x","clientUserMessageId":"q1"},{"id":"y","clientUserMessageId":"q2"}]}`)
 		case frame.Method == "thread/unsubscribe":
 			p.fake.reply(frame, `{"status":"unsubscribed"}`)
 		default:
-			p.logf("(%s refused)", frame.Method)
+			p.logRest("(" + frame.Method + " refused)")
 			p.fake.refuse(frame, -32600, "not in the transcript")
 		}
 		synctest.Wait()
