@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Bounds of what the ledger keeps of a handoff. It is kept in Redis, where everything costs memory; the
-// whole prompt and answer are in the thread.
+// Bounds of what the ledger keeps of a handoff in its entry, which is read and written at each step; the whole
+// words are apart, see [LedgerBody].
 const (
 	LedgerAttempts  = 2   // how often a start may be sent: once more only after it certainly never ran
 	maxLedgerPrompt = 200 // bytes
@@ -79,6 +79,7 @@ type LedgerStep struct {
 	Attempt int       // with dispatching: 1, or 2 to send the start again
 	At      time.Time // now
 	Set     LedgerFacts
+	Body    LedgerBody // whole words; a text that is "" leaves what is kept
 }
 
 // LedgerKey names a handoff: 20 letters and digits [a-z2-7] that are the same in every life of the router.

@@ -44,7 +44,7 @@ func (s LedgerStep) Check() (LedgerStep, error) {
 	switch {
 	case s.Key == "" || s.Owner == "" || s.Args == "" || s.Caller.Principal == "":
 		return bad("without key, owner, arguments or caller")
-	case !known, s.Adopt != (rank == 0), s.Adopt && (s.New || s.Set != LedgerFacts{}):
+	case !known, s.Adopt != (rank == 0), s.Adopt && (s.New || s.Set != LedgerFacts{} || s.Body != LedgerBody{}):
 		return bad("to nowhere")
 	case (s.To == StatusDispatching) != (s.Attempt != 0), s.Attempt < 0, s.Attempt > LedgerAttempts:
 		return bad("with a wrong attempt")
@@ -64,6 +64,7 @@ func (s LedgerStep) Check() (LedgerStep, error) {
 		}
 	}
 	s.Set, s.At = s.Set.bounded(), ledgerTime(s.At)
+	s.Body.Prompt, s.Body.Text = clip(s.Body.Prompt, MaxLedgerBody), clip(s.Body.Text, MaxLedgerBody)
 	return s, nil
 }
 
@@ -90,8 +91,11 @@ func (e LedgerEntry) Apply(s LedgerStep) (LedgerEntry, error) {
 	}
 	e.LedgerFacts = e.merge(s)
 	e.Status, e.Attempt = s.To, cmp.Or(s.Attempt, e.Attempt)
-	if s.To == StatusCompleted {
+	switch s.To {
+	case StatusCompleted:
 		e.Ended = s.At
+	case StatusDelivered:
+		e = e.History()
 	}
 	return e, nil
 }

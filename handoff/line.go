@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type line struct {
 
 	mu      sync.Mutex
 	facts   LedgerFacts // Guarded by mu: all that was told so far
+	body    LedgerBody  // Guarded by mu: likewise
 	last    LedgerStep  // Guarded by mu: the newest step that is written; zero: none
 	known   bool        // Guarded by mu: there is an entry, or may be one
 	away    bool        // Guarded by mu: the store did not answer the newest try
@@ -70,8 +72,18 @@ func (l *line) step(to Status, attempt int, facts LedgerFacts) LedgerStep {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.facts = l.facts.merge(s)
-	s.Set = l.facts
+	s.Set, s.Body = l.facts, l.body
 	return s
+}
+
+// words gives the whole words, which the steps from here on carry. A text that is "" leaves what is known.
+func (l *line) words(b LedgerBody) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.body = LedgerBody{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text)}
 }
 
 // accepted writes behind that words were taken which cannot be sent yet: the caller was told that they will

@@ -358,6 +358,7 @@ func (w *work) accepted() {
 	if target == (Target{}) {
 		target = Target{Server: w.args.Server, Thread: w.args.Thread}
 	}
+	w.line.words(LedgerBody{Prompt: w.args.Prompt})
 	w.line.accepted(LedgerFacts{
 		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
 	})
@@ -423,6 +424,11 @@ func (w *work) finish() {
 		w.line.leave() // the next life of the process finds it and tells how it ended
 		return
 	}
+	body := LedgerBody{Text: w.rec.Text}
+	if !w.state.Inherited { // else the entry has only its first words
+		body.Prompt = w.args.Prompt
+	}
+	w.line.words(body)
 	w.written = w.line.completed(LedgerFacts{
 		ClientID: w.id, Target: w.target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
 		Outcome: w.state.Outcome, Code: codeOf(w.fault), Spoken: w.rec.Spoken,

@@ -318,6 +318,7 @@ func (w *work) dispatch() func(context.Context) error {
 		w.attempt = 2
 	}
 	w.sent = w.target
+	w.line.words(LedgerBody{Prompt: w.args.Prompt})
 	line, attempt, facts := w.line, w.attempt, LedgerFacts{
 		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: w.target, Watermark: w.before,
 		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
