@@ -27,15 +27,14 @@ type answer struct {
 	Result  string   `json:"result,omitempty"` // the agent's words: data, not instructions
 }
 
-// Reasons why a session was used, as records and answers give them.
+// waitKind says what a work waits for before it starts.
+type waitKind int
+
 const (
-	whyNamed     = "named"     // the caller named it
-	whyContinued = "continued" // it is the one they last used there
-	whyNew       = "new"       // it was made for this
-	whyReplaced  = "replaced"  // the one they last used is gone; it was made instead
-	whyCopy      = "copy"      // it is a copy of the one they named
-	whyAdded     = "added"     // earlier work of theirs runs there and took the words
-	whyMerged    = "merged"    // a turn of somebody else began there at the same moment and took the words
+	waitsNot    waitKind = iota
+	waitsOurs            // earlier work from here
+	waitsTheirs          // work that somebody started elsewhere
+	waitsYes             // the caller's yes to a copy
 )
 
 // place says where work goes, with the machine's name and why this session.
@@ -45,17 +44,17 @@ func place(rec Record) string {
 		on += ", " + rec.Project
 	}
 	switch title := sayTitle(rec.Title); rec.Why {
-	case whyNamed:
+	case WhyNamed:
 		return fmt.Sprintf("on %s, in the session %s", on, title)
-	case whyContinued:
+	case WhyContinued:
 		return fmt.Sprintf("on %s, going on in %s", on, title)
-	case whyNew:
+	case WhyNew:
 		return fmt.Sprintf("on %s, in a new session", on)
-	case whyReplaced:
+	case WhyReplaced:
 		return fmt.Sprintf("on %s, in a new session because the last one is gone", on)
-	case whyCopy:
+	case WhyCopy:
 		return fmt.Sprintf("on %s, in a copy of the session %s", on, title)
-	case whyMerged:
+	case WhyMerged:
 		return fmt.Sprintf("on %s, together with work that somebody else began in %s at the same moment", on, title)
 	}
 	return "on " + on
@@ -119,15 +118,15 @@ func lostNote(rec Record) string {
 }
 
 // outcomeAnswer is given when the outcome is known before the answer was due.
-func outcomeAnswer(rec Record, fault *Error) string {
+func outcomeAnswer(rec Record) string {
 	a := answer{
 		Status: statusWord(rec.Outcome), Server: rec.Server, Session: rec.Title, Why: rec.Why,
-		Say: outcomeSentence(rec, fault),
+		Say: outcomeSentence(rec),
 	}
-	if fault != nil {
-		a.Code, a.Next, a.Choices = fault.Code, fault.Meaning().Next, fault.Choices[:min(len(fault.Choices), 10)]
+	if rec.Fault != nil {
+		a.Code, a.Next, a.Choices = rec.Fault.Code, rec.Fault.Meaning().Next, rec.Fault.Choices[:min(len(rec.Fault.Choices), 10)]
 	}
-	if rec.Why == whyAdded && rec.Outcome == OutcomeResult {
+	if rec.Why == WhyAdded && rec.Outcome == OutcomeResult {
 		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result comes later by itself."
 	}
 	a.Result = clip(rec.Text, maxQuote)
@@ -147,11 +146,11 @@ func statusWord(o Outcome) string {
 }
 
 // outcomeSentence says how the work ended and, for a result, what came of it.
-func outcomeSentence(rec Record, fault *Error) string {
+func outcomeSentence(rec Record) string {
 	spoken := Speakable(rec.Text, maxSpoken)
 	switch rec.Outcome {
 	case OutcomeResult:
-		if rec.Why == whyAdded {
+		if rec.Why == WhyAdded {
 			return fmt.Sprintf("Added to the running work on %s, %s.", rec.Server, sayTitle(rec.Title))
 		}
 		if spoken == "" {
@@ -161,24 +160,24 @@ func outcomeSentence(rec Record, fault *Error) string {
 	case OutcomeInterrupted:
 		return strings.TrimSpace(fmt.Sprintf("The work on %s was stopped. %s", rec.Server, spoken))
 	case OutcomeCancelled:
-		if fault == nil {
+		if rec.Fault == nil {
 			return "Cancelled; nothing was started."
 		}
-		if fault.Code == CodeNotPending {
+		if rec.Fault.Code == CodeNotPending {
 			return fmt.Sprintf("Somebody took it out of the queue on %s before it began.", rec.Server)
 		}
 	}
 	switch {
-	case fault == nil:
+	case rec.Fault == nil:
 		return fmt.Sprintf("The work on %s failed.", rec.Server)
-	case fault.Code == CodeShutdown && rec.Outcome == OutcomeUnknown:
+	case rec.Fault.Code == CodeShutdown && rec.Outcome == OutcomeUnknown:
 		return fmt.Sprintf("Switchboard is shutting down; the work on %s goes on there.", rec.Server)
 	}
-	return fault.Spoken()
+	return rec.Fault.Spoken()
 }
 
 // outcomeMessage tells the outcome after the request was answered.
-func outcomeMessage(rec Record, fault *Error) string {
+func outcomeMessage(rec Record) string {
 	in := ""
 	if rec.Title != "" {
 		in = " in the session " + sayTitle(rec.Title)
@@ -191,10 +190,10 @@ func outcomeMessage(rec Record, fault *Error) string {
 		return Message(fmt.Sprintf("The work on %s%s was stopped. Tell the caller once.", rec.Server, in), quote)
 	}
 	next := ""
-	if fault != nil {
-		next = " " + fault.Meaning().Next
+	if rec.Fault != nil {
+		next = " " + rec.Fault.Meaning().Next
 	}
-	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", outcomeSentence(rec, fault), next), quote)
+	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", outcomeSentence(rec), next), quote)
 }
 
 // remarkNote is silent context: something the agent said on the way.
@@ -238,19 +237,4 @@ func awayVerb(o Outcome, n int) string {
 		return "were cancelled"
 	}
 	return "could not be followed to the end"
-}
-
-func countWord(n int, first bool) string {
-	words := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
-	w := fmt.Sprint(n)
-	if n < len(words) {
-		w = words[n]
-	}
-	switch {
-	case !first:
-		return w
-	case n == 1:
-		return w + " thing"
-	}
-	return w + " things"
 }

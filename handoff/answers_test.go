@@ -44,9 +44,9 @@ func TestVocabulary(t *testing.T) {
 // TestAnswersStayJSON holds that outputs are valid JSON below their limit whatever the agent wrote.
 func TestAnswersStayJSON(t *testing.T) {
 	for _, text := range []string{"", "All pass.", strings.Repeat("<&>\x00\u2028", 40000), strings.Repeat("ä", 9000), "\xff\xfe broken"} {
-		rec := Record{Server: "bigpc", Title: text, Why: whyNamed, Outcome: OutcomeResult, Text: text}
+		rec := Record{Server: "bigpc", Title: text, Why: WhyNamed, Outcome: OutcomeResult, Text: text}
 		rec.Title = clip(rec.Title, 200)
-		for _, s := range []string{outcomeAnswer(rec, nil), earlyAnswer(rec, waitsNot), refusal(Fault(CodeMalformed, clip(text, 100), text))} {
+		for _, s := range []string{outcomeAnswer(rec), earlyAnswer(rec, waitsNot), refusal(Fault(CodeMalformed, clip(text, 100), text))} {
 			if !json.Valid([]byte(s)) || len(s) > MaxAnswerJSON {
 				t.Errorf("%d bytes, valid %t: %.80s", len(s), json.Valid([]byte(s)), s)
 			}

@@ -47,10 +47,10 @@ func parseAnswer(raw string) (answerArguments, error) {
 // opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
 func (s *serving) opened(q askedQ) {
 	s.evidence.Open(OpenQuestion{
-		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level, Words: q.shown.Words && q.byVoice(),
-		About: AskedAbout(q.question, s.machines(q.shown), questionLead(q)),
+		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level, Words: q.shown.Words && q.shown.Tap == "",
+		About: AskedAbout(q.question, s.machines(q.shown), questionLead(q.shown)),
 	})
-	s.pace(questionEvent{id: q.shown.ID, work: q.shown.Handoff, text: questionMessage(q)})
+	s.pace(questionEvent{id: q.shown.ID, work: q.shown.Handoff, text: questionMessage(q.shown)})
 }
 
 // questionClosed takes a question out of the call.

@@ -2,17 +2,16 @@ package handoff
 
 import (
 	"fmt"
-	"slices"
 )
 
 // questionLead says what is asked, by which machine, and how it can be answered. It is how we ask, so a
 // reply that repeats it is an echo.
-func questionLead(q askedQ) string {
-	if q.shown.Kind == QuestionCopy {
-		if q.shown.Reason == "" {
-			return fmt.Sprintf("A copy of the session %s on %s was asked for", sayTitle(q.shown.Title), q.shown.Server)
+func questionLead(q RecordQuestion) string {
+	if q.Kind == QuestionCopy {
+		if q.Reason == "" {
+			return fmt.Sprintf("A copy of the session %s on %s was asked for", sayTitle(q.Title), q.Server)
 		}
-		return fmt.Sprintf("The session %s is open in another program on %s", sayTitle(q.shown.Title), q.shown.Server)
+		return fmt.Sprintf("The session %s is open in another program on %s", sayTitle(q.Title), q.Server)
 	}
 	what := map[QuestionKind]string{
 		QuestionCommand:     "asks for permission to run a command",
@@ -20,57 +19,34 @@ func questionLead(q askedQ) string {
 		QuestionPermissions: "asks for more permissions",
 		QuestionInput:       "has a question",
 		QuestionElicitation: "has a question",
-	}[q.shown.Kind]
+	}[q.Kind]
 	if what == "" {
 		what = "waits for an answer"
 	}
-	return q.shown.Server + " " + what
-}
-
-// byVoice tells whether a question can be answered in the call.
-func (q askedQ) byVoice() bool { return q.tapReason() == "" }
-
-// mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.
-func (q askedQ) mayBeSaid() bool {
-	return q.byVoice() && (q.shown.Words || slices.Contains(q.shown.Decisions, DecisionAccept))
+	return q.Server + " " + what
 }
 
 // onlyThere tells whether a question can only be answered where the agent runs.
-func (q askedQ) onlyThere() bool {
-	return q.shown.Kind == QuestionOther || q.shown.Kind == QuestionInput && !q.shown.Words
-}
-
-// tapReason says why a question can only be answered on the page, or "".
-func (q askedQ) tapReason() string {
-	switch {
-	case q.question.secret():
-		return whySecret
-	case q.shown.Words:
-		return ""
-	case q.onlyThere():
-		return whyNoWords
-	case q.question.Beyond != "":
-		return whyBeyond
-	}
-	return whyNotVoice(q.level, RiskOf(q.question, q.workspace))
+func onlyThere(q RecordQuestion) bool {
+	return q.Kind == QuestionOther || q.Kind == QuestionInput && !q.Words
 }
 
 // questionMessage announces that the agent waits for the caller.
-func questionMessage(q askedQ) string {
-	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.shown.Server, q.shown.Label)
+func questionMessage(q RecordQuestion) string {
+	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Label)
 	switch {
-	case q.onlyThere():
-		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the caller so now.", q.shown.Server)
-	case q.shown.Words && !q.byVoice():
-		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, give that with answer_agent, question %s.", whySecret, q.shown.Label)
-	case !q.byVoice():
-		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.tapReason(), q.shown.Server, q.shown.Label)
-	case q.shown.Kind == QuestionCopy:
-		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.shown.Server, q.shown.Label)
-	case q.shown.Words:
-		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.shown.Label)
+	case onlyThere(q):
+		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the caller so now.", q.Server)
+	case q.Words && q.Tap != "":
+		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, give that with answer_agent, question %s.", WhySecret, q.Label)
+	case q.Tap != "":
+		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.Tap, q.Server, q.Label)
+	case q.Kind == QuestionCopy:
+		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: shall a copy of it be made on %s, to go on there, yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Label)
+	case q.Words:
+		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.Label)
 	}
-	return Message(questionLead(q)+". "+how, questionQuote(q.shown))
+	return Message(questionLead(q)+". "+how, questionQuote(q))
 }
 
 // questionQuote is what the agent asks for, in its words.
@@ -123,13 +99,13 @@ func gaveUpMessage(q RecordQuestion) string {
 }
 
 // questionNotice tells a person outside of a call that an agent waits.
-func questionNotice(q askedQ) string {
+func questionNotice(q RecordQuestion) string {
 	lead := questionLead(q)
 	switch {
-	case q.onlyThere():
+	case onlyThere(q):
 		return lead + ". It can only be answered there."
-	case q.shown.Kind == QuestionCopy:
-		lead += ". " + q.shown.Text
+	case q.Kind == QuestionCopy:
+		lead += ". " + q.Text
 	default:
 		lead += "."
 	}

@@ -14,6 +14,26 @@ type askedQ struct {
 	replies   bool   // the agent takes an answer in words
 }
 
+// tapReason says why a question can only be answered on the page, or "".
+func (q askedQ) tapReason() string {
+	switch {
+	case q.question.secret():
+		return WhySecret
+	case q.shown.Words:
+		return ""
+	case onlyThere(q.shown):
+		return WhyNoWords
+	case q.question.Beyond != "":
+		return WhyBeyond
+	}
+	return WhyNotVoice(q.level, RiskOf(q.question, q.workspace))
+}
+
+// mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.
+func (q askedQ) mayBeSaid() bool {
+	return q.shown.Tap == "" && (q.shown.Words || slices.Contains(q.shown.Decisions, DecisionAccept))
+}
+
 // openQuestion is a question that waits for the caller, with the agent that asked.
 type openQuestion struct {
 	askedQ            // Set once

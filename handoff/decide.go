@@ -42,7 +42,7 @@ func (d decided) allows() bool {
 
 // tooOld tells whether what the caller said has waited too long to be given.
 func (d decided) tooOld(now time.Time) bool {
-	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > yesFor
+	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > YesFor
 }
 
 // Decide answers a question by a tap. A second answer, and one to a question that was withdrawn or is
@@ -87,7 +87,7 @@ func (r *Router) decide(ctx context.Context, c Caller, id QuestionID, d decided)
 		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d.decision)), zap.String("by", d.by))
 	if d.allows() && !d.said.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, d.said.Add(yesFor))
+		ctx, cancel = context.WithDeadline(ctx, d.said.Add(YesFor))
 		defer cancel()
 	}
 	written := false
@@ -136,9 +136,9 @@ func (r *Router) stillFor(b *book, q *openQuestion, d decided) error {
 	case b.question(q.shown.ID) != q:
 		return Fault(CodeNotPending, "", "it was withdrawn, or its connection was replaced")
 	case d.tooOld(time.Now()):
-		return Fault(CodeNoConsent, whyOld, "")
+		return Fault(CodeNoConsent, WhyOld, "")
 	case d.more != nil && d.more():
-		return Fault(CodeNoConsent, whyMore, "")
+		return Fault(CodeNoConsent, WhyMore, "")
 	}
 	return nil
 }

@@ -10,10 +10,6 @@ const (
 	// evidenceFresh is how long after a question was heard a reply to it counts, and how long a reply weighs
 	// against a later one. Later nobody remembers what it was for.
 	evidenceFresh = 2 * time.Minute
-	// yesFor is how old a yes may be, from when it began, when the decision leaves. Its transcript (4 s), the
-	// voice model's call and the audit (5 s) fit in easily; what takes longer is a stall or a repetition, and
-	// by then the machine may not be what it was when the caller spoke.
-	yesFor = 30 * time.Second
 	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
 	transcriptWait = 4 * time.Second
 	// lastWord is how long after a claim a yes is held: a voice tells so late that the caller speaks again, and

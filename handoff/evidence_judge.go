@@ -47,9 +47,6 @@ type Verdict struct {
 
 // Why a claim is not enough, fit to be said after the phrase of its code.
 const (
-	whyOff       = "nothing may be allowed by voice on that machine"
-	whyRisky     = "it is too risky to be allowed by voice"
-	whyBeyond    = "it would allow more than this one act"
 	whySession   = "allowing it for the whole session cannot be done by voice"
 	whyChanged   = "it changed after I asked"
 	whyTwice     = "I have asked twice"
@@ -61,35 +58,8 @@ const (
 	whyUnclear   = "the answer was not plain"
 	whyMixed     = "I heard both a yes and a no"
 	whyLater     = "they asked for time"
-	whyOld       = "the answer is too old"
-	whyMore      = "you went on speaking"
-	whySecret    = "it asks for a secret, which is typed there and never said"
-	whyNoWords   = "it takes no words by voice"
 	whyNotTheirs = "those are not the words that I heard"
 )
-
-// VoiceMay tells whether a setting (none, low or medium; "" is medium) lets a question of a tier be
-// allowed by voice. High never is.
-func VoiceMay(level string, tier Risk) bool {
-	switch level {
-	case "", "medium":
-		return tier <= RiskMedium
-	case "low":
-		return tier == RiskLow
-	}
-	return false
-}
-
-// whyNotVoice is why a question of a tier cannot be allowed by voice, or "".
-func whyNotVoice(level string, tier Risk) string {
-	switch {
-	case VoiceMay(level, tier):
-		return ""
-	case level == "none":
-		return whyOff
-	}
-	return whyRisky
-}
 
 // Judge rules on a claim. An accept stands on what the caller said, never on the claim: it says only
 // which question is meant. A decline needs no evidence, as it can do no harm, but a plain yes after it is
@@ -122,7 +92,7 @@ func (q *askedOf) tapOnly(c Claim) string {
 	case !q.mayAccept || c.Wants != DecisionAccept:
 		return whyNotAccept
 	}
-	return whyNotVoice(q.level, q.tier)
+	return WhyNotVoice(q.level, q.tier)
 }
 
 // comes tells whether something may still come: the question is being asked, or a transcript is due.
@@ -165,8 +135,8 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.decide(q, last, said, RulingDecline, DecisionDecline, now)
 	case no:
 		return e.again(q, whyMixed)
-	case now.Sub(last.Began) > yesFor:
-		return e.again(q, whyOld)
+	case now.Sub(last.Began) > YesFor:
+		return e.again(q, WhyOld)
 	}
 	return e.allow(q, c, last, said, RulingAccept, DecisionAccept, now)
 }

@@ -13,7 +13,7 @@ const maxReworded = 2
 func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 	switch {
 	case !q.words:
-		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, whyNoWords, "")}
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, WhyNoWords, "")}
 	case c.Hash != q.hash:
 		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: Fault(CodeNeedsTap, whyChanged, "")}
 	}
@@ -32,8 +32,8 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 	switch {
 	case e.isDue(last.Began):
 		return e.again(q, whySpeaking)
-	case now.Sub(last.Began) > yesFor:
-		return e.again(q, whyOld)
+	case now.Sub(last.Began) > YesFor:
+		return e.again(q, WhyOld)
 	case final.held && final.consent != ConsentNo:
 		return e.later(q)
 	case e.wordsForAnother(q, last):

@@ -45,6 +45,6 @@ func (r *Router) notifyQuestion(c Caller, b *book, id QuestionID) {
 		return
 	}
 	if q, first := b.notifyQuestion(id); first {
-		r.notifier.Notify(Notice{Caller: c, Kind: NoticeQuestion, Handoff: q.shown.Handoff, Server: q.shown.Server, Title: q.shown.Title, Text: questionNotice(q)})
+		r.notifier.Notify(Notice{Caller: c, Kind: NoticeQuestion, Handoff: q.shown.Handoff, Server: q.shown.Server, Title: q.shown.Title, Text: questionNotice(q.shown)})
 	}
 }

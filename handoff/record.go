@@ -26,6 +26,17 @@ const (
 	OutcomeUnknown     Outcome = "unknown"   // it cannot be told whether the work ran
 )
 
+// Reasons why a session was used, as records and answers give them.
+const (
+	WhyNamed     = "named"     // the caller named it
+	WhyContinued = "continued" // it is the one they last used there
+	WhyNew       = "new"       // it was made for this
+	WhyReplaced  = "replaced"  // the one they last used is gone; it was made instead
+	WhyCopy      = "copy"      // it is a copy of the one they named
+	WhyAdded     = "added"     // earlier work of theirs runs there and took the words
+	WhyMerged    = "merged"    // a turn of somebody else began there at the same moment and took the words
+)
+
 // A Record is one handoff as the page and the API show it.
 type Record struct {
 	ID        string       `json:"id"`
@@ -41,6 +52,7 @@ type Record struct {
 	Text      string       `json:"text,omitempty"`   // the agent's whole answer
 	Spoken    string       `json:"spoken,omitempty"` // what is fit to be said of it
 	Error     *RecordError `json:"error,omitempty"`
+	Fault     *Error       `json:"-"`               // what Error tells, for sentences about it
 	Items     []RecordItem `json:"items,omitempty"` // what the agent did, oldest first, the newest 200
 	CreatedAt time.Time    `json:"created_at"`
 	EndedAt   *time.Time   `json:"ended_at,omitempty"`
@@ -81,6 +93,7 @@ type RecordQuestion struct {
 	Words     bool         `json:"words,omitempty"`  // it is answered in words
 	Asks      []Ask        `json:"asks,omitempty"`   // what is asked, one by one; as many lines answer it
 	Voice     bool         `json:"voice"`            // a yes, or the words, may also be said in a call
+	Tap       string       `json:"tap,omitempty"`    // why it can only be answered on the page; "": also by voice
 	Beyond    string       `json:"beyond,omitempty"` // what a yes would allow beyond this one act
 	Asked     time.Time    `json:"asked"`
 }

@@ -81,7 +81,7 @@ func NewRouter(cfg Config) *Router {
 	return &Router{
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
 		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
-		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, askAgain), level: cmp.Or(cfg.Updates, LevelMilestones),
+		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, AskAgainAfter), level: cmp.Or(cfg.Updates, LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{}, hands: map[string]bool{},
 	}
@@ -195,7 +195,7 @@ func (r *Router) Stop(_ context.Context, g Grant, id string) error {
 		return Fault(CodeNotFound, "such work", "")
 	case w == nil, rec.Outcome != "":
 		return Fault(CodeNotPending, "", "the work has ended")
-	case rec.Why == whyMerged:
+	case rec.Why == WhyMerged:
 		return Fault(CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
 	w.order(order{fact: FactStop})
@@ -213,9 +213,9 @@ func (r *Router) Stickies(ctx context.Context, g Grant) ([]RecordSticky, error) 
 	}
 	list := []RecordSticky{}
 	for _, s := range b.listStickies() {
-		why := whyNew
+		why := WhyNew
 		if s.Named {
-			why = whyNamed
+			why = WhyNamed
 		}
 		list = append(list, RecordSticky{Server: keyOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since})
 	}

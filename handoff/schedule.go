@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -25,8 +26,6 @@ const (
 	// urgentHold bounds how long a question or an outcome waits here for quiet, so that several become
 	// one; then the floor waits with it.
 	urgentHold = 3 * time.Second
-	// askAgain is when a question is repeated, unless the settings say otherwise.
-	askAgain = time.Minute
 	// questionRest leaves the caller time to answer before anything speakable is said.
 	questionRest = 10 * time.Second
 	// flightWait is how long something speakable may be on its way before it counts as lost.
@@ -156,9 +155,16 @@ type askedQuestion struct {
 }
 
 type heldFinal struct {
-	rec   Record
-	fault *Error
-	at    time.Time
+	rec Record
+	at  time.Time
+}
+
+func records(finals []heldFinal) []Record {
+	out := make([]Record, len(finals))
+	for i, f := range finals {
+		out[i] = f.rec
+	}
+	return out
 }
 
 // A flight is something said that the voice has not confirmed.
@@ -409,7 +415,7 @@ func beatAge(n int) time.Duration {
 
 func (s *schedule) nextID() string {
 	s.serial++
-	return "s" + itoa(s.serial)
+	return "s" + strconv.Itoa(s.serial)
 }
 
 func (s *schedule) emit(x scheduleEffect) { s.out = append(s.out, x) }

@@ -2,31 +2,10 @@ package handoff
 
 import "time"
 
-// A SpeechLevel is how much a caller wants to hear of work that runs.
-type SpeechLevel string
-
-// The levels. Questions and outcomes are heard at every level.
-const (
-	LevelMilestones SpeechLevel = "milestones" // the default: also the start, and a sign of life now and then
-	LevelChatty     SpeechLevel = "chatty"     // also what the agents report on the way
-	LevelQuiet      SpeechLevel = "quiet"      // nothing else
-)
-
-// ParseSpeechLevel reads a level as settings and the voice model write it; "" is the default.
-func ParseSpeechLevel(s string) (SpeechLevel, bool) {
-	switch l := SpeechLevel(s); l {
-	case "":
-		return LevelMilestones, true
-	case LevelMilestones, LevelChatty, LevelQuiet:
-		return l, true
-	}
-	return "", false
-}
-
 // A scheduleEvent is something the schedule has to know: an event of the voice as it came ([Spoke],
 // [Heard], [Quiet], [Said], [CallEnded]) or one of those below. Events of the voice that mean nothing to
-// it ([Hint], [Request]) may be given too.
-type scheduleEvent interface{ scheduleEvent() }
+// it ([Hint], [Request]) may be given too; whatever else comes changes nothing.
+type scheduleEvent any
 
 type (
 	// beganEvent: a work of this call exists and its request is open, until [answeredEvent]; with
@@ -64,10 +43,7 @@ type (
 		utterance string
 	}
 	// outcomeEvent: a work has ended and the caller is to be told by a message.
-	outcomeEvent struct {
-		rec   Record
-		fault *Error
-	}
+	outcomeEvent struct{ rec Record }
 	// yieldedEvent: another life of the router has the work and tells what becomes of it.
 	yieldedEvent struct{ id string }
 	// gaveEvent: the router gave outcomes itself, as an answer or a summary. text says the same as a
@@ -85,30 +61,6 @@ type (
 	// wakeEvent: the time of the last [doWake] has come. One too many does no harm.
 	wakeEvent struct{}
 )
-
-func (Hint) scheduleEvent()                {}
-func (Request) scheduleEvent()             {}
-func (Spoke) scheduleEvent()               {}
-func (Heard) scheduleEvent()               {}
-func (Quiet) scheduleEvent()               {}
-func (Said) scheduleEvent()                {}
-func (CallEnded) scheduleEvent()           {}
-func (beganEvent) scheduleEvent()          {}
-func (answeredEvent) scheduleEvent()       {}
-func (lookupEvent) scheduleEvent()         {}
-func (yieldedEvent) scheduleEvent()        {}
-func (doingEvent) scheduleEvent()          {}
-func (remarkEvent) scheduleEvent()         {}
-func (questionEvent) scheduleEvent()       {}
-func (questionClosedEvent) scheduleEvent() {}
-func (claimedEvent) scheduleEvent()        {}
-func (askedEvent) scheduleEvent()          {}
-func (outcomeEvent) scheduleEvent()        {}
-func (gaveEvent) scheduleEvent()           {}
-func (concernedEvent) scheduleEvent()      {}
-func (levelEvent) scheduleEvent()          {}
-func (sentenceEvent) scheduleEvent()       {}
-func (wakeEvent) scheduleEvent()           {}
 
 // A speechClass is how much something wants to be heard.
 type speechClass int

@@ -32,7 +32,7 @@ func (s *schedule) noteHeld() {
 // outcome ends a work. The caller is told when both sides are quiet, or by the floor a little later.
 func (s *schedule) outcome(e outcomeEvent) {
 	if s.forget(e.rec.ID) {
-		s.finals = append(s.finals, heldFinal{rec: e.rec, fault: e.fault, at: s.now})
+		s.finals = append(s.finals, heldFinal{rec: e.rec, at: s.now})
 	}
 }
 
@@ -231,7 +231,7 @@ func (s *schedule) tellFinals() {
 	if !s.quiet && len(s.finals) < maxHeldFinals && s.now.Sub(s.finals[0].at) < urgentHold {
 		return
 	}
-	f := &flight{class: classFinal, text: finalsMessage(s.finals)}
+	f := &flight{class: classFinal, text: finalsMessage(records(s.finals))}
 	for _, held := range s.finals {
 		f.works = append(f.works, held.rec.ID)
 	}

@@ -56,7 +56,7 @@ type schedulePlayer struct {
 
 func playSchedule(t *testing.T, script string) string {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &schedulePlayer{schedule: newSchedule(LevelMilestones, askAgain), start: start, now: start}
+	p := &schedulePlayer{schedule: newSchedule(LevelMilestones, AskAgainAfter), start: start, now: start}
 	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\n")
 		switch {
@@ -190,7 +190,7 @@ func parseScheduleEvent(line string, now time.Time) (scheduleEvent, error) {
 	case "done":
 		return outcomeEvent{rec: Record{ID: word[1], Server: word[2], Outcome: OutcomeResult, Text: word[3]}}, nil
 	case "failed":
-		return outcomeEvent{rec: Record{ID: word[1], Server: word[2], Outcome: OutcomeFailed}, fault: Fault(CodeAgentFailed, word[2], "")}, nil
+		return outcomeEvent{rec: Record{ID: word[1], Server: word[2], Outcome: OutcomeFailed, Fault: Fault(CodeAgentFailed, word[2], "")}}, nil
 	case "gave":
 		return gaveEvent{utterance: word[1], works: []string{word[2]}, text: word[3]}, nil
 	case "concerned":
@@ -225,7 +225,7 @@ func TestBeats(t *testing.T) {
 // TestScheduleBounds holds that nothing grows without end, and that no outcome is lost to a bound.
 func TestScheduleBounds(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := newSchedule(LevelChatty, askAgain)
+	s := newSchedule(LevelChatty, AskAgainAfter)
 	settled := map[string]int{}
 	give := func(e scheduleEvent) {
 		for _, x := range s.step(now, e) {

@@ -84,16 +84,16 @@ func ageWords(d time.Duration) string {
 }
 
 // finalsMessage tells the outcomes of one or several works.
-func finalsMessage(finals []heldFinal) string {
+func finalsMessage(finals []Record) string {
 	if len(finals) == 1 {
-		return outcomeMessage(finals[0].rec, finals[0].fault)
+		return outcomeMessage(finals[0])
 	}
 	counts := map[Outcome]int{}
 	var lines, parts []string
-	for _, f := range finals {
-		counts[f.rec.Outcome]++
-		lines = append(lines, fmt.Sprintf("%s, %s: %s", f.rec.Server, statusWord(f.rec.Outcome),
-			clip(outcomeSentence(f.rec, f.fault), maxQuote/len(finals))))
+	for _, rec := range finals {
+		counts[rec.Outcome]++
+		lines = append(lines, fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(rec.Outcome),
+			clip(outcomeSentence(rec), maxQuote/len(finals))))
 	}
 	for _, o := range []Outcome{OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown} {
 		if n := counts[o]; n > 0 {

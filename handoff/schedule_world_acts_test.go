@@ -3,6 +3,7 @@ package handoff
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -82,7 +83,7 @@ func (w *speechWorld) finishModel(cut bool) {
 
 func (w *speechWorld) name(prefix string) string {
 	w.serial++
-	return prefix + itoa(w.serial)
+	return prefix + strconv.Itoa(w.serial)
 }
 
 // agent does one thing of a work or lookup.
@@ -95,7 +96,7 @@ func (w *speechWorld) agent() {
 	id := w.works[w.pick(len(w.works))]
 	switch w.pick(9) {
 	case 0, 1:
-		w.give(remarkEvent{id, "I look at `a/b/c.go`, part " + itoa(w.serial) + "."})
+		w.give(remarkEvent{id, "I look at `a/b/c.go`, part " + strconv.Itoa(w.serial) + "."})
 	case 2:
 		w.give(doingEvent{id, []ItemKind{ItemCommand, ItemFileChange, ItemReasoning, ItemMessage}[w.pick(4)], "go test ./..."})
 	case 3:

@@ -59,7 +59,7 @@ type worldFinal struct {
 func newSpeechWorld(t *testing.T, pick func(n int) int) *speechWorld {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &speechWorld{
-		t: t, pick: pick, schedule: newSchedule(LevelMilestones, askAgain), now: now, level: LevelMilestones, quiet: true,
+		t: t, pick: pick, schedule: newSchedule(LevelMilestones, AskAgainAfter), now: now, level: LevelMilestones, quiet: true,
 		open: map[string]time.Time{}, lookups: map[string]bool{}, due: map[string]bool{}, notes: map[string]int{},
 		ids: map[string]scheduleEffect{}, flying: map[string]time.Time{}, questions: map[QuestionID]*worldQuestion{}, finals: map[string]*worldFinal{},
 	}
@@ -114,7 +114,7 @@ func (w *speechWorld) check(x scheduleEffect) {
 		w.settled(x)
 	case doNotify:
 		q := w.questions[x.question]
-		if q.closed || q.told || q.times == 0 || w.now.Sub(q.last) < askAgain*time.Duration(1+maxTellings-q.times) {
+		if q.closed || q.told || q.times == 0 || w.now.Sub(q.last) < AskAgainAfter*time.Duration(1+maxTellings-q.times) {
 			w.fail("question %s told elsewhere out of place", x.question)
 		}
 		q.told = true
@@ -152,7 +152,7 @@ func (w *speechWorld) said(x scheduleEffect) {
 			w.fail("question %s asked out of place, time %d", x.question, q.times)
 		case !w.quiet && (q.times == 2 || w.now.Sub(q.opened) < urgentHold):
 			w.fail("asked over somebody")
-		case q.times == 2 && w.now.Sub(q.last) < askAgain:
+		case q.times == 2 && w.now.Sub(q.last) < AskAgainAfter:
 			w.fail("asked again after %v", w.now.Sub(q.last))
 		}
 		q.last = w.now
@@ -253,7 +253,7 @@ func (w *speechWorld) alive() {
 		}
 	}
 	for id, q := range w.questions {
-		if q.times > 0 && !q.told && !q.closed && !w.hungUp && w.now.Sub(q.last) >= maxTellings*askAgain {
+		if q.times > 0 && !q.told && !q.closed && !w.hungUp && w.now.Sub(q.last) >= maxTellings*AskAgainAfter {
 			w.fail("question %s is told nowhere", id)
 		}
 	}

@@ -101,9 +101,7 @@ func (s *serving) take(e Event) {
 		s.hangUp()
 		return
 	}
-	if paced, ok := e.(scheduleEvent); ok {
-		s.pace(paced)
-	}
+	s.pace(e)
 	if len(s.claims) > 0 {
 		s.judge(time.Now())
 	}

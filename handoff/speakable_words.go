@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -204,4 +205,20 @@ func sentenceEnd(s string, i int) bool {
 		return before != "" && unicode.IsDigit(rune(before[len(before)-1]))
 	}
 	return len(word) > 2 || strings.Trim(word, "0123456789") != "" // "am 3. Mai"
+}
+
+// countWord writes a small number as a word; the first of a list says what it counts.
+func countWord(n int, first bool) string {
+	words := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+	w := fmt.Sprint(n)
+	if n < len(words) {
+		w = words[n]
+	}
+	switch {
+	case !first:
+		return w
+	case n == 1:
+		return w + " thing"
+	}
+	return w + " things"
 }

@@ -57,7 +57,7 @@ func statusAnswer(records []Record, questions []RecordQuestion, now time.Time) s
 			if !slices.ContainsFunc(questions, func(q RecordQuestion) bool { return q.Handoff == rec.ID }) {
 				say = append(say, runningSentence(rec, age))
 			}
-		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != whyAdded && len(out.Finished) < maxFinished:
+		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != WhyAdded && len(out.Finished) < maxFinished:
 			out.Finished = append(out.Finished, statusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: agoWords(now.Sub(*rec.EndedAt)), Said: clip(rec.Spoken, 300)})
 		}
 	}

@@ -16,20 +16,6 @@ const (
 	ToolRemainSilent = "remain_silent"
 )
 
-// Limits of tools. Results are valid JSON below their limit: whole entries are dropped, never bytes.
-const (
-	MaxPrompt        = 64 << 10
-	MaxServersJSON   = 4 << 10
-	MaxSessionsJSON  = 6 << 10
-	MaxReadJSON      = 8 << 10
-	MaxStatusJSON    = 4 << 10
-	MaxAnswerJSON    = 8 << 10
-	MaxSessions      = 40
-	DefaultSessions  = 10
-	MaxReadLines     = 40
-	DefaultReadLines = 12
-)
-
 // Tools returns the tools in the order the voice model gets them. Properties of codex stand in the order
 // server, thread_id, prompt, so that the target is readable before the prompt has been written.
 func Tools() []Tool { return append(workTools(), controlTools()...) }

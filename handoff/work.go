@@ -84,16 +84,6 @@ type work struct {
 	guessUsed bool    // Guarded by agentsMu: what was attached ahead is among them, or was
 }
 
-// waitKind says what a work waits for before it starts.
-type waitKind int
-
-const (
-	waitsNot    waitKind = iota
-	waitsOurs            // earlier work from here
-	waitsTheirs          // work that somebody started elsewhere
-	waitsYes             // the caller's yes to a copy
-)
-
 // A watch is one following of the turn. What comes from an earlier one is ignored.
 type watch struct {
 	number int
@@ -338,7 +328,7 @@ func (w *work) speak(a Action) {
 	case ActTellSilent:
 		w.call.say(Utterance{ID: w.id + "-s", Text: silentMessage(w.rec), Floor: FloorAsk})
 	case ActTellOutcome:
-		if !w.call.tell(outcomeEvent{rec: w.rec, fault: w.fault}) {
+		if !w.call.tell(outcomeEvent{rec: w.rec}) {
 			w.r.keep(w.caller, w.book, w.id)
 		}
 	case ActKeepOutcome:
@@ -373,8 +363,8 @@ func (w *work) showWaits() {
 
 // answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
 func (w *work) answerOutcome() {
-	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec, w.fault), Floor: FloorAsk, Tells: []string{w.id}}
-	gave := gaveEvent{utterance: u.ID, text: outcomeMessage(w.rec, w.fault), works: []string{w.id}}
+	u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: outcomeAnswer(w.rec), Floor: FloorAsk, Tells: []string{w.id}}
+	gave := gaveEvent{utterance: u.ID, text: outcomeMessage(w.rec), works: []string{w.id}}
 	if !w.call.tell(gave) {
 		w.r.keep(w.caller, w.book, w.id)
 		return
@@ -408,9 +398,9 @@ func (w *work) finish() {
 	}
 	w.rec = w.book.change(w.id, func(r *Record) {
 		r.State, r.Outcome = StatusCompleted, w.state.Outcome
-		r.Error = recordError(w.fault)
+		r.Error, r.Fault = recordError(w.fault), w.fault
 		r.EndedAt = new(time.Now())
-		r.Spoken = outcomeSentence(*r, w.fault)
+		r.Spoken = outcomeSentence(*r)
 		for i := range r.Items {
 			if r.Items[i].State == itemRunning {
 				r.Items[i].State = itemFailed

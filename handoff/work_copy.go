@@ -79,6 +79,6 @@ func (w *work) copyThread(ctx context.Context) func() {
 // copying makes the copy; it is theirs from here on.
 func (w *work) copying() {
 	w.waits, w.fault = waitsNot, nil
-	w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyCopy })
+	w.rec = w.book.change(w.id, func(r *Record) { r.Why = WhyCopy })
 	w.background(ioTimeout, w.copyThread)
 }

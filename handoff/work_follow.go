@@ -154,6 +154,7 @@ func (w *work) askCaller(a askedQ, controls Controls) {
 		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions,
 		Words: q.Words && a.replies, Asks: q.Asks, Beyond: q.Beyond, Asked: q.Asked,
 	}
+	a.shown.Tap = a.tapReason()
 	a.shown.Voice = a.mayBeSaid()
 	asked := w.book.ask(a, controls)
 	if !w.call.post(func(s *serving) { s.opened(asked) }) {

@@ -23,26 +23,26 @@ func (w *work) resolve(ctx context.Context) func() {
 	if err != nil {
 		return func() { w.fail(FactUnresolved, err) }
 	}
-	fact, why := FactResolvedThread, whyNamed
+	fact, why := FactResolvedThread, WhyNamed
 	var title string
 	switch {
 	case isCopy && t.Thread != "" && t.Thread != NewThread:
 		if w.book.offers(t) {
 			return func() { w.fail(FactUnresolved, offered()) }
 		}
-		fact, why = FactResolvedCopy, whyCopy
+		fact, why = FactResolvedCopy, WhyCopy
 		if name != t.Thread {
 			title = name
 		}
 	case t.Thread == NewThread:
-		fact, why = FactResolvedNew, whyNew
+		fact, why = FactResolvedNew, WhyNew
 	case t.Thread == "":
 		if err := w.r.loadStickies(ctx, w.caller, w.book); err != nil {
 			return func() { w.fail(FactUnresolved, err) }
 		}
-		fact, why = FactResolvedNew, whyNew
+		fact, why = FactResolvedNew, WhyNew
 		if s, ok := w.book.sticky(keyOf(t)); ok {
-			fact, why, t.Thread, title = FactResolvedSticky, whyContinued, s.Target.Thread, s.Title
+			fact, why, t.Thread, title = FactResolvedSticky, WhyContinued, s.Target.Thread, s.Title
 		}
 	}
 	return func() { w.resolved(fact, t, why, title) }
@@ -245,7 +245,7 @@ func (w *work) arrived(at Attached, then func()) func() {
 				r.Title = at.Title
 			}
 			if w.state.Replaced {
-				r.Why, r.Title = whyReplaced, at.Title
+				r.Why, r.Title = WhyReplaced, at.Title
 			}
 		})
 		then()
@@ -350,7 +350,7 @@ func (w *work) merged(id TurnID) {
 		return
 	}
 	w.turn, w.fault = id, nil
-	w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyMerged })
+	w.rec = w.book.change(w.id, func(r *Record) { r.Why = WhyMerged })
 	w.step(FactMerged)
 }
 
@@ -384,7 +384,7 @@ func (w *work) remember() {
 		title = clip(strings.TrimSpace(w.args.Prompt), 80)
 		w.rec = w.book.change(w.id, func(r *Record) { r.Title = title })
 	}
-	s := Sticky{Target: w.target, Title: title, Named: w.rec.Why == whyNamed, Since: time.Now()}
+	s := Sticky{Target: w.target, Title: title, Named: w.rec.Why == WhyNamed, Since: time.Now()}
 	if old, ok := w.book.sticky(keyOf(w.target)); ok && old.Target == s.Target {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}

@@ -65,7 +65,7 @@ func (w *work) queued(v laneView) {
 func (w *work) joinTurn(v laneView) {
 	w.joined, w.target = v, v.target
 	w.rec = w.book.change(w.id, func(r *Record) {
-		r.Server, r.Project, r.ThreadID, r.Title, r.Why = v.target.Server, v.target.Project, v.target.Thread, v.title, whyAdded
+		r.Server, r.Project, r.ThreadID, r.Title, r.Why = v.target.Server, v.target.Project, v.target.Thread, v.title, WhyAdded
 	})
 	w.step(FactLaneRuns)
 }

@@ -93,7 +93,7 @@ func (w *work) adopted(turn TurnID) {
 // unmerge: what was taken for a turn of somebody else is ours, or nothing.
 func (w *work) unmerge() {
 	if w.state.Merged {
-		w.rec = w.book.change(w.id, func(r *Record) { r.Why = whyContinued })
+		w.rec = w.book.change(w.id, func(r *Record) { r.Why = WhyContinued })
 	}
 }
 

@@ -24,6 +24,7 @@ func TestWhatMayBeSaid(t *testing.T) {
 	} {
 		a := askedQ{question: c.q, workspace: "/src", level: c.level, replies: c.replies}
 		a.shown = RecordQuestion{Server: "bigpc", Kind: c.q.Kind, Decisions: c.q.Decisions, Words: c.q.Words && c.replies}
+		a.shown.Tap = a.tapReason()
 		if got := a.mayBeSaid(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -1,0 +1,26 @@
+package handoff
+
+import "time"
+
+// Limits of tools. Results are valid JSON below their limit: whole entries are dropped, never bytes.
+const (
+	MaxPrompt        = 64 << 10
+	MaxServersJSON   = 4 << 10
+	MaxSessionsJSON  = 6 << 10
+	MaxReadJSON      = 8 << 10
+	MaxStatusJSON    = 4 << 10
+	MaxAnswerJSON    = 8 << 10
+	MaxSessions      = 40
+	DefaultSessions  = 10
+	MaxReadLines     = 40
+	DefaultReadLines = 12
+)
+
+const (
+	// YesFor is how old a yes may be, from when it began, when the decision leaves. Its transcript (4 s), the
+	// voice model's call and the audit (5 s) fit in easily; what takes longer is a stall or a repetition, and
+	// by then the machine may not be what it was when the caller spoke.
+	YesFor = 30 * time.Second
+	// AskAgainAfter is when a question that nobody answers is asked again, unless the settings say otherwise.
+	AskAgainAfter = time.Minute
+)
