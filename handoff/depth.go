@@ -1,5 +1,7 @@
 package handoff
 
+import "bytes"
+
 // MaxDepth is how deep JSON from outside may nest. Parsers recurse; what is deeper is refused before any of
 // them sees it.
 const MaxDepth = 128
@@ -18,12 +20,27 @@ func TooDeep(data []byte) bool {
 		case '}', ']':
 			depth = max(depth-1, 0) // what closes nothing must not hide what opens
 		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
+			i = stringEnd(data, i+1)
 		}
 	}
 	return false
+}
+
+// stringEnd returns where the string that begins at i ends, or the length of data. Most strings are long and
+// plain: sound in base64.
+func stringEnd(data []byte, i int) int {
+	for i < len(data) {
+		quote := bytes.IndexByte(data[i:], '"')
+		if quote < 0 {
+			return len(data)
+		}
+		for quote += i; i <= quote; {
+			escape := bytes.IndexByte(data[i:quote], '\\')
+			if escape < 0 {
+				return quote
+			}
+			i += escape + 2 // what stands behind the backslash ends nothing
+		}
+	}
+	return len(data)
 }

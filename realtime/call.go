@@ -70,6 +70,8 @@ type Call struct {
 // counts is what the log tells about a call at its end.
 type counts struct {
 	requests, asks, leaked, hints, unheard, unsure, unanswerable, swallowed int
+
+	unreadable int // events of the model that nest too deep or are no JSON
 }
 
 // An alarm is a timer of the floor, or (the last ones) of the call itself.
@@ -156,7 +158,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable))
 
 	c.farewell()
 	var closing sync.WaitGroup

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -12,6 +13,13 @@ import (
 func (c *Call) fromClient(event []byte) {
 	if len(c.unsure) > 0 {
 		c.signs(time.Now())
+	}
+	if handoff.TooDeep(event) { // first: parsers recurse
+		c.toClient(errorEvent(c.ids.next(), clientFault{
+			kind: "invalid_request_error", code: "invalid_json", eventID: string(peekHead(event, "event_id")),
+			message: "The event nests deeper than " + strconv.Itoa(handoff.MaxDepth) + " levels.",
+		}))
+		return
 	}
 	if !isObject(event) {
 		c.toClient(errorEvent(c.ids.next(), clientFault{

@@ -13,6 +13,10 @@ import (
 
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
 func (c *Call) fromModel(event []byte) {
+	if handoff.TooDeep(event) { // first: parsers recurse
+		c.unreadable("nests too deep", event)
+		return
+	}
 	kind := peekType(event)
 	if strings.HasPrefix(kind, typeResponse) {
 		c.stirred = time.Now()
@@ -26,7 +30,7 @@ func (c *Call) fromModel(event []byte) {
 		return
 	}
 	if !gjson.ValidBytes(event) {
-		c.log.Warn("voice model sent what is not JSON", zap.Int("bytes", len(event)))
+		c.unreadable("is not JSON", event)
 		return
 	}
 	if kind == typeError {
@@ -42,6 +46,13 @@ func (c *Call) fromModel(event []byte) {
 		c.counts.swallowed++
 	}
 	c.observe(kind, event, shown != nil)
+}
+
+// unreadable drops an event of the model. The log tells of the first; the end of the call of how many there were.
+func (c *Call) unreadable(why string, event []byte) {
+	if c.counts.unreadable++; c.counts.unreadable == 1 {
+		c.log.Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
+	}
 }
 
 // observe acts on what the model reports. shown tells whether the client saw it.

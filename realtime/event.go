@@ -93,11 +93,19 @@ const peekBytes = 512
 
 // peekField returns a string field of an event without decoding it where it stands near the beginning.
 func peekField(event []byte, name string) []byte {
+	if value := peekHead(event, name); value != nil {
+		return value
+	}
+	return []byte(gjson.GetBytes(event, name).String())
+}
+
+// peekHead returns a string field that stands near the beginning of an event, or nil.
+func peekHead(event []byte, name string) []byte {
 	head := event[:min(len(event), peekBytes)]
 	for {
 		at := bytes.IndexByte(head, '"')
 		if at < 0 {
-			return []byte(gjson.GetBytes(event, name).String())
+			return nil
 		}
 		head = head[at+1:]
 		if len(head) < len(name)+3 || string(head[:len(name)]) != name || string(head[len(name):len(name)+3]) != `":"` {

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
 )
 
 // pcmuFormat is what a model is made to hear and speak while its caller is on WebRTC.
@@ -58,8 +60,11 @@ func appendEvent(audio []byte) []byte {
 }
 
 // fromClient takes an event of the data channel and returns what follows. What it does not know passes,
-// bad JSON included: the call judges it.
+// bad JSON and what nests too deep included: the call judges it.
 func (p *player) fromClient(event []byte) told {
+	if handoff.TooDeep(event) {
+		return told{up: [][]byte{event}}
+	}
 	switch peekType(event) {
 	case typeAppend:
 		return p.refuse(event, typeAppend+" is not available on WebRTC: sound comes from the audio track.")

@@ -145,6 +145,9 @@ func (o *rtcOffer) readForm(form *multipart.Reader) *handoff.Error {
 // setSession makes a session.update of a session. Its model is for the connection: a running session
 // cannot change it.
 func (o *rtcOffer) setSession(session []byte) *handoff.Error {
+	if handoff.TooDeep(session) {
+		return handoff.Fault(handoff.CodeMalformed, "the session nests too deep", fmt.Sprintf("at most %d levels", handoff.MaxDepth))
+	}
 	if !gjson.ValidBytes(session) || !gjson.ParseBytes(session).IsObject() {
 		return handoff.Fault(handoff.CodeMalformed, "the session is not a JSON object", "")
 	}

@@ -15,7 +15,7 @@ func (b *brain) learn(it *item) {
 		if server := gjson.Get(it.arguments, "server").String(); server != "" {
 			b.before, b.last, b.lastCall = b.last, server, it.callID
 		}
-	case it.kind == "function_call_output" && gjson.Valid(it.output):
+	case it.kind == "function_call_output" && readable(it.output):
 		out := gjson.Parse(it.output)
 		if it.callID == b.lastCall {
 			b.learnPlace(out)

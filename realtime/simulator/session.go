@@ -2,8 +2,11 @@ package simulator
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A session is the state of one connection. It is pure: receive, happen and advance get the time and
@@ -65,6 +68,10 @@ func (s *session) receive(now time.Time, frame []byte) {
 	var head struct {
 		Type    *string `json:"type"`
 		EventID string  `json:"event_id"`
+	}
+	if handoff.TooDeep(frame) {
+		s.refuse(&fault{code: "invalid_json", message: fmt.Sprintf("The message nests deeper than %d levels.", handoff.MaxDepth)}, "")
+		return
 	}
 	if !json.Valid(frame) {
 		s.refuse(&fault{code: "invalid_json", message: "The message is not valid JSON."}, "")

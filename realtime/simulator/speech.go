@@ -52,7 +52,7 @@ func inShell(command string) string {
 
 // spokenOutput says an answer: its own sentence, else a short summary of what it is.
 func spokenOutput(o Output) string {
-	if !gjson.Valid(o.Text) {
+	if !readable(o.Text) {
 		return sentences(handoff.Speakable(o.Text, 600), 2)
 	}
 	out := gjson.Parse(o.Text)
@@ -144,7 +144,7 @@ func readSessions(text string) ([]listedSession, bool) {
 	if !list.IsArray() {
 		list = out.Get("sessions")
 	}
-	if !gjson.Valid(text) || !list.IsArray() {
+	if !readable(text) || !list.IsArray() {
 		return nil, false
 	}
 	var found []listedSession

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
 )
 
 // fields are those of one server event, besides type and event_id.
@@ -80,6 +84,9 @@ func orNull(s string) any {
 	}
 	return s
 }
+
+// readable tells whether a text that a client gave is JSON that can be read: parsers recurse.
+func readable(text string) bool { return !handoff.TooDeep([]byte(text)) && gjson.Valid(text) }
 
 // decode reads a client's JSON into T and names what has the wrong type. The path stands before the name.
 func decode[T any](raw []byte, path string) (T, *fault) {

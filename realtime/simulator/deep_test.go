@@ -1,0 +1,53 @@
+package simulator
+
+import (
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+)
+
+// deepChild marks the process that reads what may end it.
+const deepChild = "SWITCHBOARD_TEST_DEEP"
+
+// TestDeepFrames gives the simulated model JSON that nests a million deep, as an event and as the text inside
+// of one, in a process of its own with a small stack: what recurses ends it.
+func TestDeepFrames(t *testing.T) {
+	if os.Getenv(deepChild) == "" {
+		child := exec.Command(os.Args[0], "-test.run=^TestDeepFrames$")
+		child.Env = append(os.Environ(), deepChild+"=1")
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out[:min(len(out), 2000)])
+		}
+		return
+	}
+	debug.SetMaxStack(1 << 20)
+	brackets := strings.Repeat("[", 1_000_000)
+	w := newWorld(t, newBrain())
+	for _, frame := range []string{
+		`{"type":"x","a":` + brackets,
+		`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex","arguments":"` + brackets + `"}}`,
+		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"` + brackets + `"}}`,
+		`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"{\"items\":` + brackets + `"}}`,
+		`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"the second one"}]}}`,
+		`{"type":"response.create"}`,
+	} {
+		w.s.receive(w.now, []byte(frame))
+		w.drain()
+	}
+	w.pass(time.Minute)
+	refused, answered := 0, 0
+	for _, e := range w.take() {
+		switch e.Get("type").Str {
+		case "error":
+			refused++
+		case "response.done":
+			answered++
+		}
+	}
+	if refused != 1 || answered != 1 {
+		t.Errorf("%d frames were refused and %d responses came, want 1 and 1", refused, answered)
+	}
+}
