@@ -11,9 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
-	"syscall"
 
 	"switchboard/handoff"
 )
@@ -24,16 +22,16 @@ const (
 	maxAuditLine = 64 << 10
 )
 
-// An Audit keeps decisions for good, in a file of lines that is only appended to. Each line holds the sum
-// of the one before, so that a line that is changed, lost or moved is noticed. It is safe for concurrent
-// use; one process at a time has it open.
+// An Audit keeps decisions, in a file of lines that is only appended to. Each line holds the sum of the one
+// before, so that a line that is changed, lost or moved is noticed. A file that is full is laid aside and
+// the chain goes on in the next one. It is safe for concurrent use; one process at a time has it open.
 type Audit struct {
-	close func() error // Set once
+	dir *auditDir // Set once; nil: one file without end
 
 	mu   sync.Mutex
 	file auditFile // Guarded by mu; nil after Close
-	size int64     // Guarded by mu: bytes of whole lines
-	n    uint64    // Guarded by mu: lines
+	size int64     // Guarded by mu: bytes of whole lines in the file
+	n    uint64    // Guarded by mu: lines of the chain
 	sum  string    // Guarded by mu: of the last line
 	torn bool      // Guarded by mu: a write failed, so that the file may end in a part of a line
 }
@@ -59,71 +57,45 @@ func auditSum(n uint64, prev string, record []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// OpenAudit opens the audit file of a state directory, which is made with mode 0700 if it is missing; the
-// file has mode 0600. The whole chain is verified first: a file that was changed is an error that names
-// the line, and nothing is appended to it. A last line without its end was never acknowledged, because
-// the power went in its middle; it is cut off.
+// OpenAudit opens the audit of a state directory, which is made with mode 0700 if it is missing; its files
+// have mode 0600. The end of the chain is verified, so that a long one costs no more than a short one
+// ([VerifyAuditDir] reads all of it): one that was changed there is an error that names the line, and
+// nothing is appended to it. A last line without its end was never acknowledged, because the power went
+// in its middle; it is cut off.
 func OpenAudit(dir string) (*Audit, error) {
-	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, fmt.Errorf("make the state directory: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the state directory: %w", err)
-	}
-	defer func() { _ = root.Close() }() // the file stays open
-	file, err := root.OpenFile(auditName, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
-	if err != nil {
-		return nil, fmt.Errorf("open the audit: %w", err)
-	}
-	a := &Audit{file: file, close: file.Close}
-	if err := a.begin(file, filepath.Join(dir, auditName)); err != nil {
-		_ = file.Close() // nothing was written
+	if err := ownDir(dir); err != nil {
 		return nil, err
 	}
-	if self, err := root.Open("."); err == nil { // so that the file's name survives a power cut
-		_ = self.Sync() // not every file system can
-		_ = self.Close()
+	d, err := openAuditDir(dir)
+	if err != nil {
+		return nil, err
 	}
-	return a, nil
+	file, end, err := d.last()
+	if err != nil {
+		d.close()
+		return nil, fmt.Errorf("the audit in %s: %w: move its files away to begin a new one", dir, err)
+	}
+	return &Audit{dir: d, file: file, size: end.size, n: end.n, sum: end.sum, torn: end.torn}, nil
 }
 
-// begin locks the file and takes up its chain.
-func (a *Audit) begin(file *os.File, path string) error {
-	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("the audit %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to another directory", path)
-	}
-	if err == nil {
-		err = file.Chmod(fileMode)
-	}
-	if err != nil {
-		return fmt.Errorf("lock the audit %s: %w", path, err)
-	}
-	end, err := readAudit(file)
-	if err != nil {
-		return fmt.Errorf("the audit %s: %w: move the file away to begin a new one", path, err)
-	}
-	a.size, a.n, a.sum, a.torn = end.size, end.n, end.sum, end.torn
-	return nil
-}
-
-// VerifyAudit reads a whole audit file and returns how many records it holds, or which line is wrong.
+// VerifyAudit reads a whole audit file and returns how many lines its chain has, or which line is wrong.
 func VerifyAudit(r io.Reader) (records uint64, err error) {
-	end, err := readAudit(r)
+	end, err := readAudit(r, auditEnd{})
 	return end.n, err
 }
 
 // auditEnd is where a chain stands.
 type auditEnd struct {
-	size int64
-	n    uint64
-	sum  string
-	torn bool // after it comes a part of a line
+	size  int64 // bytes of whole lines in the newest file
+	first uint64
+	n     uint64
+	sum   string
+	torn  bool // after it comes a part of a line
+	any   bool // whatever line comes next is the first
 }
 
-func readAudit(r io.Reader) (auditEnd, error) {
-	var end auditEnd
+// readAudit reads the lines that come after an end.
+func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 	in := bufio.NewReaderSize(r, maxAuditLine)
 	for {
 		line, err := in.ReadSlice('\n')
@@ -140,8 +112,14 @@ func readAudit(r io.Reader) (auditEnd, error) {
 		if err := d.Decode(&l); err != nil {
 			return end, fmt.Errorf("line %d is no record", end.n+1)
 		}
+		if end.any {
+			end.n, end.sum, end.any = l.N-1, l.Prev, false
+		}
 		if l.N != end.n+1 || l.Prev != end.sum || l.Sum != auditSum(l.N, l.Prev, l.Record) {
 			return end, fmt.Errorf("line %d was changed, or a line before it is missing", end.n+1)
+		}
+		if end.first == 0 {
+			end.first = l.N
 		}
 		end.size, end.n, end.sum = end.size+int64(len(line)), l.N, l.Sum
 	}
@@ -173,6 +151,9 @@ func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 	if len(line) >= maxAuditLine {
 		return auditFault("the record", errors.New("too long"))
 	}
+	if err := a.makeRoom(int64(len(line)) + 1); err != nil {
+		return auditFault("lay a full file aside", err)
+	}
 	a.torn = true
 	if _, err := a.file.Write(append(line, '\n')); err != nil {
 		return auditFault("write", errors.Join(err, a.mend()))
@@ -182,6 +163,19 @@ func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 	}
 	a.torn = false
 	a.size, a.n, a.sum = a.size+int64(len(line))+1, next.N, next.Sum
+	return nil
+}
+
+// makeRoom begins a new file when the line does not fit into this one.
+func (a *Audit) makeRoom(line int64) error {
+	if a.dir == nil || a.size == 0 || a.size+line <= a.dir.limit {
+		return nil
+	}
+	file, err := a.dir.next(a.n)
+	if err != nil {
+		return err
+	}
+	a.file, a.size = file, 0
 	return nil
 }
 
@@ -213,5 +207,8 @@ func (a *Audit) Close() error {
 		return nil
 	}
 	a.file = nil
-	return a.close()
+	if a.dir == nil {
+		return nil
+	}
+	return a.dir.close()
 }

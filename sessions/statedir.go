@@ -15,11 +15,15 @@ const (
 	lockFile = "lock"
 	dirMode  = 0o700
 	fileMode = 0o600
+
+	othersMay   = 0o077 // of a directory's mode: what group and others may
+	othersWrite = 0o022
 )
 
 // StateDir returns the directory where Switchboard keeps what must survive a restart, and makes it with
 // mode 0700 if it is missing: $XDG_STATE_HOME/switchboard, else ~/.local/state/switchboard. A relative
-// XDG_STATE_HOME counts as none, as the XDG base directory specification says.
+// XDG_STATE_HOME counts as none, as the XDG base directory specification says. One that belongs to another
+// user, or that others can write in, is an error; one that they can read gets mode 0700.
 func StateDir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -30,10 +34,47 @@ func StateDir(getenv func(string) string) (string, error) {
 		base = filepath.Join(home, ".local", "state")
 	}
 	dir := filepath.Join(base, "switchboard")
-	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return "", fmt.Errorf("make the state directory: %w", err)
+	if err := ownDir(dir); err != nil {
+		return "", err
 	}
 	return dir, nil
+}
+
+// ownDir makes a state directory, or looks at the one that is there: it must be ours, and nobody else may
+// have been able to put anything into it. What others could only read is closed to them from here on.
+func ownDir(path string) error {
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = dir.Close() }() // only read from
+	info, err := dir.Stat()
+	if err != nil {
+		return fmt.Errorf("look at the state directory: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(os.Geteuid()) {
+		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as that user, "+
+			"or set XDG_STATE_HOME to another directory", path, stat.Uid, os.Geteuid())
+	}
+	mode := info.Mode().Perm()
+	if mode&othersMay == 0 {
+		return nil
+	}
+	if err := dir.Chmod(dirMode); err != nil {
+		return fmt.Errorf("close the state directory to others: %w", err)
+	}
+	if mode&othersWrite == 0 {
+		return nil
+	}
+	if _, err := dir.Readdirnames(1); errors.Is(err, io.EOF) { // nobody has put anything into it
+		return nil
+	}
+	_ = dir.Chmod(mode) // the next start has to refuse it, too
+	return fmt.Errorf("others can write in the state directory %s (mode %04o), so what is in it may not be ours: look at it, "+
+		"then chmod 700 it, or set XDG_STATE_HOME to another directory", path, mode)
 }
 
 // A stateDir is a state directory that this process holds.
@@ -46,8 +87,8 @@ type stateDir struct {
 // openStateDir makes the directory if it is missing and takes its lock. The kernel gives the lock back
 // when the process ends, however it ends.
 func openStateDir(path string) (*stateDir, error) {
-	if err := os.MkdirAll(path, dirMode); err != nil {
-		return nil, fmt.Errorf("make the state directory: %w", err)
+	if err := ownDir(path); err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {

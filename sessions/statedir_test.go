@@ -44,6 +44,71 @@ func TestStateDir(t *testing.T) {
 	}
 }
 
+// TestStateDirOfOthers looks at the mode and the owner of a directory that is there already.
+func TestStateDirOfOthers(t *testing.T) {
+	tests := []struct {
+		name   string
+		mode   os.FileMode
+		file   string // in it
+		uid    int    // 0: ours
+		refuse string
+	}{
+		{"ours alone", 0o700, "store.db", 0, ""},
+		{"others can read", 0o755, "store.db", 0, ""},
+		{"others can write, nothing in it", 0o777, "", 0, ""},
+		{"the group can write, nothing in it", 0o775, "", 0, ""},
+		{"others can write", 0o707, "store.db", 0, "chmod 700"},
+		{"the group can write", 0o770, "store.db", 0, "chmod 700"},
+		{"of somebody else", 0o700, "", 4711, "belongs to user 4711"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.uid != 0 && os.Geteuid() != 0 {
+				t.Skip("only root can give a directory away")
+			}
+			base := t.TempDir()
+			dir := filepath.Join(base, "switchboard")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if tt.file != "" {
+				if err := os.WriteFile(filepath.Join(dir, tt.file), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.uid != 0 {
+				if err := os.Chown(dir, tt.uid, tt.uid); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(dir, tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // refused once, it stays refused
+				_, err := sessions.StateDir(func(string) string { return base })
+				audit, auditErr := sessions.OpenAudit(dir)
+				if tt.refuse != "" {
+					for _, err := range []error{err, auditErr} {
+						if err == nil || !strings.Contains(err.Error(), tt.refuse) || !strings.Contains(err.Error(), dir) {
+							t.Fatalf("%v, want a refusal that says %s", err, tt.refuse)
+						}
+					}
+					continue
+				}
+				if err != nil || auditErr != nil {
+					t.Fatal(err, auditErr)
+				}
+				if err := audit.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+					t.Fatalf("mode %v, %v", info.Mode(), err)
+				}
+			}
+		})
+	}
+}
+
 // holdEnv names the directory that the test program holds as a second process.
 const holdEnv = "SWITCHBOARD_TEST_HOLD"
 

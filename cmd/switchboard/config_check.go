@@ -53,6 +53,7 @@ func (c *checker) all() {
 	if udp := c.s.Media.UDP; udp.IsValid() && udp.Port() == 0 {
 		c.bad("media.udp", "needs a port")
 	}
+	c.redis()
 	c.keys()
 	c.model()
 	c.manners()
@@ -60,6 +61,20 @@ func (c *checker) all() {
 		c.server(elem("servers", i), &c.s.Servers[i])
 	}
 	c.names()
+}
+
+// redis never quotes the address: it may have a password in it. What is no address is told by who opens it.
+func (c *checker) redis() {
+	u, err := url.Parse(c.s.Redis.Reveal())
+	if err != nil {
+		return
+	}
+	if u.Scheme == "redis" && u.Hostname() != "" && !loopback(u.Hostname()) && !c.s.RedisPlaintext {
+		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true")
+	}
+	if u.Scheme != "redis" && c.s.RedisPlaintext {
+		c.bad("redis_allow_plaintext", "goes with a redis:// address only")
+	}
 }
 
 // path resolves a path of the file.

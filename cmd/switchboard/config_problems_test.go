@@ -63,7 +63,7 @@ func shapeProblems() []problemCase {
 func laterProblems() []problemCase {
 	return []problemCase{
 		{"later", "limits: {calls: 2}\nspeech: {language: en}\n", []string{
-			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, keys, model, speech, approvals, work, notify, servers`,
+			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, redis_allow_plaintext, keys, model, speech, approvals, work, notify, servers`,
 			`switchboard.yaml:2:10: unknown key "language"; there is updates`}},
 		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", for: [owner], ssh: me@a, unix: /a}]
 keys: [{principal: a, key_env: GOOD, names_callers: true}]
@@ -131,6 +131,11 @@ func mannerProblems() []problemCase {
 		{"webhook not in the clear", "notify: {webhook: 'https://u:p@ntfy.example.com/me', allow_plaintext: true}\n", []string{
 			"switchboard.yaml:1:19: notify.webhook: has a user name in it; a token belongs into token_file or token_env",
 			"switchboard.yaml:1:71: notify.allow_plaintext: goes with an http:// address only"}},
+		{"redis in the clear", "redis: redis://u:s3cret@cache.example.com:6379/0\n", []string{
+			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
+		{"redis not in the clear", "redis: rediss://cache.example.com:6379/0\nredis_allow_plaintext: true\n", []string{
+			"switchboard.yaml:2:24: redis_allow_plaintext: goes with a redis:// address only"}},
+		{"no redis in the clear", "redis_allow_plaintext: true\n", []string{"switchboard.yaml:1:24: redis_allow_plaintext: goes with a redis:// address only"}},
 		{"webhook missing", "notify:\n  token_env: GOOD\n  allow_plaintext: true\n", []string{
 			"switchboard.yaml:2:14: notify.token_env: goes with a webhook only",
 			"switchboard.yaml:3:20: notify.allow_plaintext: goes with an http:// address only"}},

@@ -216,6 +216,26 @@ func TestManners(t *testing.T) {
 	}
 }
 
+// TestRedisInTheClear holds which addresses of a Redis need a word that they go in the clear.
+func TestRedisInTheClear(t *testing.T) {
+	for url, clear := range map[string]bool{
+		"redis://127.0.0.1:6379/0": false, "redis://[::1]:6379": false, "redis://localhost": false, "redis:///1": false,
+		"unix:///run/redis.sock": false, "rediss://u:s3cret@cache.example.com/0": false, "redis://10.0.0.6:6379": true,
+		"REDIS://u:s3cret@cache.example.com/0": true, "redis://cache": true, "redis://localhost.example.com": true,
+	} {
+		for _, w := range []world{{args: []string{"--redis", url}}, {env: map[string]string{"REDIS_URL": url}}, file("redis: '" + url + "'")} {
+			_, err := w.load(t)
+			if (err != nil) != clear || clear && (!strings.Contains(err.Error(), "redis_allow_plaintext: true") || strings.Contains(err.Error(), "s3cret")) {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
+		w := file("redis: '" + url + "'\nredis_allow_plaintext: true")
+		if _, err := w.load(t); (err != nil) != (!strings.HasPrefix(strings.ToLower(url), "redis:")) {
+			t.Errorf("%s, allowed: %v", url, err)
+		}
+	}
+}
+
 func TestPrecedence(t *testing.T) {
 	// Each setting by file, environment and flag; what is taken away must leave the next.
 	type source struct{ flag, env, file string }

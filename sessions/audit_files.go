@@ -1,0 +1,222 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+)
+
+const (
+	auditLock = "audit.lock"
+	auditNew  = "audit.new"
+	// maxAuditFile is how large an audit file may become, in bytes, before it is laid aside: some 14,000
+	// decisions.
+	maxAuditFile = 8 << 20
+	// keptAuditFiles is how many full files are kept; the oldest goes first.
+	keptAuditFiles = 16
+	// auditTail is how much of a chain's end is verified at the start, in bytes: two lines at least.
+	auditTail = 4 * maxAuditLine
+)
+
+// fullAudit names a full file by its last line, in digits that sort.
+func fullAudit(n uint64) string { return fmt.Sprintf("audit-%012d.jsonl", n) }
+
+// An auditDir has the files of one audit: the one that is appended to, and the full ones before it.
+type auditDir struct {
+	root  *os.Root // Set once; nothing outside is ever opened
+	lock  *os.File // Set once; holds the lock while it is open
+	limit int64    // Set once: bytes of a full file
+	kept  int      // Set once: full files
+	file  *os.File // the one that is appended to; guarded by the mutex of who appends
+}
+
+// openAuditDir takes the lock of a state directory's audit.
+func openAuditDir(path string) (*auditDir, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	lock, err := root.OpenFile(auditLock, os.O_RDWR|os.O_CREATE, fileMode)
+	if err == nil {
+		if err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			_ = lock.Close() // nothing was written
+		}
+	}
+	if err != nil {
+		_ = root.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("the audit in %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to another directory", path)
+		}
+		return nil, fmt.Errorf("lock the audit in %s: %w", path, err)
+	}
+	return &auditDir{root: root, lock: lock, limit: maxAuditFile, kept: keptAuditFiles}, nil
+}
+
+// last opens the file that is appended to and finds the end of the chain.
+func (d *auditDir) last() (*os.File, auditEnd, error) {
+	before, err := d.beforeLast()
+	if err != nil {
+		return nil, auditEnd{}, err
+	}
+	file, err := d.root.OpenFile(auditName, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
+	if err != nil {
+		return nil, auditEnd{}, err
+	}
+	d.file = file
+	if err := file.Chmod(fileMode); err != nil {
+		return nil, auditEnd{}, err
+	}
+	end, err := tailAudit(file, before)
+	if err != nil {
+		return nil, auditEnd{}, fmt.Errorf("%s: %w", auditName, err)
+	}
+	d.sync() // so that the file's name survives a power cut
+	return file, end, nil
+}
+
+// beforeLast is the end of the newest full file; zero: there is none.
+func (d *auditDir) beforeLast() (auditEnd, error) {
+	names, err := d.full()
+	if err != nil || len(names) == 0 {
+		return auditEnd{}, err
+	}
+	name := names[len(names)-1]
+	file, err := d.root.Open(name)
+	if err != nil {
+		return auditEnd{}, err
+	}
+	defer func() { _ = file.Close() }() // only read from
+	end, err := tailAudit(file, auditEnd{any: true})
+	if err == nil && (end.torn || fullAudit(end.n) != name) {
+		err = fmt.Errorf("it does not end with the line of its name")
+	}
+	if err != nil {
+		return auditEnd{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return auditEnd{n: end.n, sum: end.sum}, nil
+}
+
+// tailAudit reads the first line of a file, which must come after an end, and the last ones; of a short file
+// all. The size is that of the whole lines.
+func tailAudit(file *os.File, before auditEnd) (auditEnd, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return auditEnd{}, err
+	}
+	size := info.Size()
+	if size <= auditTail {
+		return readAudit(io.NewSectionReader(file, 0, size), before)
+	}
+	if _, err := readAudit(&firstLine{r: io.NewSectionReader(file, 0, maxAuditLine)}, before); err != nil {
+		return auditEnd{}, err
+	}
+	from := size - auditTail // in the middle of a line
+	begun := make([]byte, maxAuditLine)
+	if _, err := file.ReadAt(begun, from); err != nil {
+		return auditEnd{}, err
+	}
+	cut := slices.Index(begun, '\n')
+	if cut < 0 {
+		return auditEnd{}, errors.New("a line near its end is too long")
+	}
+	from += int64(cut) + 1
+	return readAudit(io.NewSectionReader(file, from, size-from), auditEnd{any: true, size: from})
+}
+
+// full lists the full files, oldest first.
+func (d *auditDir) full() ([]string, error) {
+	names, err := fs.Glob(d.root.FS(), "audit-*.jsonl")
+	slices.Sort(names)
+	return names, err
+}
+
+// next lays the full file aside, whose last line has that number, and begins another one.
+func (d *auditDir) next(n uint64) (*os.File, error) {
+	file, err := d.root.OpenFile(auditNew, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.root.Rename(auditName, fullAudit(n)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if err := d.root.Rename(auditNew, auditName); err != nil { // the old one goes on; the next start would, too
+		return nil, errors.Join(err, d.root.Rename(fullAudit(n), auditName), file.Close())
+	}
+	d.sync()
+	_ = d.file.Close() // each of its lines was synced
+	d.file = file
+	if names, err := d.full(); err == nil { // what cannot be removed now is removed next time
+		for _, name := range names[:max(len(names)-d.kept, 0)] {
+			_ = d.root.Remove(name)
+		}
+	}
+	return file, nil
+}
+
+// sync puts the names of the files onto the disk; not every file system can.
+func (d *auditDir) sync() {
+	if self, err := d.root.Open("."); err == nil {
+		_ = self.Sync()
+		_ = self.Close()
+	}
+}
+
+func (d *auditDir) close() error {
+	var err error
+	if d.file != nil {
+		err = d.file.Close()
+	}
+	return errors.Join(err, d.lock.Close(), d.root.Close())
+}
+
+// A firstLine ends after the first line of what it reads.
+type firstLine struct {
+	r    io.Reader
+	done bool
+}
+
+// Read implements [io.Reader].
+func (f *firstLine) Read(p []byte) (int, error) {
+	if f.done {
+		return 0, io.EOF
+	}
+	n, err := f.r.Read(p)
+	if i := slices.Index(p[:n], '\n'); i >= 0 {
+		f.done, n, err = true, i+1, nil
+	}
+	return n, err
+}
+
+// VerifyAuditDir reads all files of a state directory's audit. It returns the number of the first line that
+// is kept and of the last, both 0 if there is none, or which line of which file is wrong.
+func VerifyAuditDir(path string) (first, last uint64, err error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = root.Close() }() // only read from
+	names, err := (&auditDir{root: root}).full()
+	if err != nil {
+		return 0, 0, err
+	}
+	end := auditEnd{any: len(names) > 0} // older files than the oldest may be gone
+	for _, name := range append(names, auditName) {
+		file, err := root.Open(name)
+		if errors.Is(err, fs.ErrNotExist) && name == auditName {
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		end, err = readAudit(file, end)
+		_ = file.Close() // only read from
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return end.first, end.n, nil
+}

@@ -1,0 +1,212 @@
+package sessions
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// fillAudit writes records into a directory whose files are full soon.
+func fillAudit(t *testing.T, dir string, records int) {
+	t.Helper()
+	a, err := OpenAudit(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.dir.limit, a.dir.kept = 2000, 3
+	for i := range records {
+		if err := a.Audit(t.Context(), handoff.AuditRecord{Who: "owner", Question: handoff.QuestionID(fmt.Sprint(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func auditFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestAuditFilesGoOn fills more files than are kept, over several lives: the chain goes on through all of
+// them, no file is too large, and only the oldest go.
+func TestAuditFilesGoOn(t *testing.T) {
+	dir := t.TempDir()
+	fillAudit(t, dir, 9)
+	if first, last, err := VerifyAuditDir(dir); first != 1 || last != 9 || err != nil || len(auditFiles(t, dir)) == 0 {
+		t.Fatalf("%d to %d, %v, in %v", first, last, err, auditFiles(t, dir))
+	}
+	for range 10 {
+		fillAudit(t, dir, 3)
+	}
+	names := auditFiles(t, dir)
+	first, last, err := VerifyAuditDir(dir)
+	if first < 2 || last != 39 || err != nil || len(names) != 3 {
+		t.Fatalf("%d to %d, %v, in %v", first, last, err, names)
+	}
+	for _, name := range append(names, filepath.Join(dir, auditName)) {
+		if info, err := os.Stat(name); err != nil || info.Size() > 2000 || info.Mode().Perm() != fileMode {
+			t.Errorf("%s: %v %d bytes, %v", name, info.Mode(), info.Size(), err)
+		}
+	}
+}
+
+// TestAuditFilesChanged changes what lies aside. A start sees it where files meet, the full check everywhere.
+func TestAuditFilesChanged(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(t *testing.T, names []string)
+		starts bool
+	}{
+		{"the newest is gone", func(t *testing.T, names []string) { remove(t, names[len(names)-1]) }, false},
+		{"one between is gone", func(t *testing.T, names []string) { remove(t, names[1]) }, true},
+		{"the newest was changed at its end", func(t *testing.T, names []string) { flip(t, names[len(names)-1], -20) }, false},
+		{"an old one was changed", func(t *testing.T, names []string) { flip(t, names[0], 80) }, true},
+		{"the newest has another name", func(t *testing.T, names []string) {
+			if err := os.Rename(names[len(names)-1], filepath.Join(filepath.Dir(names[0]), fullAudit(9999))); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			fillAudit(t, dir, 30)
+			tt.change(t, auditFiles(t, dir))
+			if _, _, err := VerifyAuditDir(dir); err == nil && tt.name != "the newest has another name" {
+				t.Error("the full check overlooks it")
+			}
+			a, err := OpenAudit(dir)
+			if err == nil {
+				_ = a.Close()
+			}
+			if (err == nil) != tt.starts {
+				t.Errorf("opened: %v", err)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, name string) {
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flip changes one byte, counted from the end if at is negative.
+func flip(t *testing.T, name string, at int) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at < 0 {
+		at += len(data)
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(name, data, fileMode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAuditBetweenFiles kills the process after the full file was laid aside and before the next one was there.
+func TestAuditBetweenFiles(t *testing.T) {
+	dir := t.TempDir()
+	fillAudit(t, dir, 2)
+	if err := os.Rename(filepath.Join(dir, auditName), filepath.Join(dir, fullAudit(2))); err != nil {
+		t.Fatal(err)
+	}
+	fillAudit(t, dir, 2)
+	if first, last, err := VerifyAuditDir(dir); first != 1 || last != 4 || err != nil {
+		t.Fatalf("%d to %d, %v", first, last, err)
+	}
+}
+
+// TestAuditNotLaidAside lets the directory refuse the next file: the record is not acknowledged, and goes
+// into the chain once it can.
+func TestAuditNotLaidAside(t *testing.T) {
+	dir := t.TempDir()
+	a, err := OpenAudit(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	a.dir.limit = 400
+	rec := handoff.AuditRecord{Who: "owner"}
+	if err := a.Audit(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	hindrance := filepath.Join(dir, auditNew)
+	if err := os.Mkdir(hindrance, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Audit(t.Context(), rec); err == nil {
+		t.Fatal("acknowledged without a file")
+	}
+	remove(t, hindrance)
+	for range 3 {
+		if err := a.Audit(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first, last, err := VerifyAuditDir(dir); first != 1 || last != 4 || err != nil {
+		t.Fatalf("%d to %d, %v", first, last, err)
+	}
+}
+
+// TestAuditStartReadsTheEnd opens a long file: what is changed near its end is seen, what is changed in its
+// middle is left to the full check, and a part of a line at the end is cut off.
+func TestAuditStartReadsTheEnd(t *testing.T) {
+	var text bytes.Buffer
+	sum, n := "", uint64(0)
+	for text.Len() < 3*auditTail {
+		n++
+		record := fmt.Appendf(nil, `{"who":"%s"}`, strings.Repeat("x", 500))
+		next := auditSum(n, sum, record)
+		fmt.Fprintf(&text, `{"n":%d,"prev":"%s","record":%s,"sum":"%s"}`+"\n", n, sum, record, next)
+		sum = next
+	}
+	name := filepath.Join(t.TempDir(), auditName)
+	write := func(data []byte) {
+		if err := os.WriteFile(name, data, fileMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func() (uint64, error) {
+		a, err := OpenAudit(filepath.Dir(name))
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = a.Close() }()
+		err = a.Audit(t.Context(), handoff.AuditRecord{Who: "owner"})
+		return a.n, err
+	}
+	for _, tail := range []string{"", `{"n":`} {
+		write(append(bytes.Clone(text.Bytes()), tail...))
+		if last, err := begin(); last != n+1 || err != nil {
+			t.Fatalf("line %d, %v", last, err)
+		}
+		if _, last, err := VerifyAuditDir(filepath.Dir(name)); last != n+1 || err != nil {
+			t.Fatalf("line %d, %v", last, err)
+		}
+	}
+	for at, seen := range map[int]bool{100: true, text.Len() / 2: false, -auditTail / 2: true, -100: true} {
+		write(text.Bytes())
+		flip(t, name, at)
+		if _, err := begin(); (err != nil) != seen {
+			t.Errorf("byte %d changed: %v", at, err)
+		}
+		if _, _, err := VerifyAuditDir(filepath.Dir(name)); err == nil {
+			t.Errorf("byte %d changed: the full check overlooks it", at)
+		}
+	}
+}
