@@ -3,6 +3,8 @@ package handoff
 import (
 	"slices"
 	"time"
+
+	"switchboard/handoff/consent"
 )
 
 // Bounds of evidence.
@@ -54,7 +56,7 @@ type askedOf struct {
 	id        QuestionID
 	words     bool // it is answered in words
 	hash      string
-	about     ConsentQuestion
+	about     consent.Question
 	tier      Risk
 	level     string
 	given     string    // the utterance that asks now
@@ -77,10 +79,10 @@ type utterance struct {
 type OpenQuestion struct {
 	Question  Question
 	Server    string
-	Workspace string          // see [RiskOf]
-	Level     string          // none, low or medium; "" is medium
-	Words     bool            // the agent takes words for it
-	About     ConsentQuestion // see [AskedAbout]; its Text is how we ask
+	Workspace string           // see [RiskOf]
+	Level     string           // none, low or medium; "" is medium
+	Words     bool             // the agent takes words for it
+	About     consent.Question // see [AskedAbout]; its Text is how we ask
 }
 
 // Open adds a question. One that is known already, or one too many, changes nothing. One that was closed is
@@ -125,7 +127,7 @@ func (e *Evidence) Said(s Said) {
 			continue
 		}
 		q.asked++
-		if !q.words && s.Text != "" && !q.about.NamedIn(s.Text) { // something else was asked, whatever it was
+		if !q.words && s.Text != "" && !q.about.Names(s.Text) { // something else was asked, whatever it was
 			q.given = ""
 			continue
 		}
@@ -223,7 +225,7 @@ func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
 		if u.used || !u.Began.After(q.heardAt) || u.Began.Sub(q.heardAt) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
 			continue
 		}
-		if readReply(u.Text, q.about).echo {
+		if consent.Read(u.Text, q.about) == consent.Echo {
 			continue
 		}
 		out = append(out, u)
@@ -248,15 +250,15 @@ func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
 }
 
 // means tells whether a reply is for this question and for no other one that is open.
-func (e *Evidence) means(q *askedOf, u *utterance, consent Consent) bool {
+func (e *Evidence) means(q *askedOf, u *utterance, reply consent.Reply) bool {
 	rivals := e.rivals(q, u.Began)
 	if len(rivals) == 0 {
 		return true
 	}
-	if !q.about.NamedIn(u.Text) {
+	if !q.about.Names(u.Text) {
 		return false
 	}
 	return !slices.ContainsFunc(rivals, func(other *askedOf) bool {
-		return other.about.NamedIn(u.Text) && (consent == ConsentNo || ReadConsent(u.Text, other.about) == ConsentYes)
+		return other.about.Names(u.Text) && (reply == consent.No || consent.Read(u.Text, other.about) == consent.Yes)
 	})
 }

@@ -1,6 +1,10 @@
 package handoff
 
-import "time"
+import (
+	"time"
+
+	"switchboard/handoff/consent"
+)
 
 // A Ruling is what becomes of an answer that the voice model brings.
 type Ruling int
@@ -112,11 +116,11 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.again(q, whyNotHeard)
 	}
 	var last *utterance
-	var final reading
-	yes, no := false, false
+	var final consent.Reply
+	no := false
 	for _, u := range said {
-		if r := readReply(u.Text, q.about); !r.idle {
-			yes, no = yes || r.consent == ConsentYes, no || r.consent == ConsentNo || r.held
+		if r := consent.Read(u.Text, q.about); r != consent.Nothing {
+			no = no || r == consent.No || r == consent.Later
 			last, final = u, r
 		}
 	}
@@ -125,13 +129,13 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.again(q, whySilent)
 	case e.isDue(last.Began): // their last word is not known
 		return e.again(q, whySpeaking)
-	case final.held && final.consent != ConsentNo:
+	case final == consent.Later:
 		return e.later(q)
-	case final.consent == ConsentUnclear:
+	case final == consent.Unclear:
 		return e.again(q, whyUnclear)
-	case !e.means(q, last, final.consent):
+	case !e.means(q, last, final):
 		return e.again(q, whyWhich)
-	case final.consent == ConsentNo:
+	case final == consent.No:
 		return e.decide(q, last, said, RulingDecline, DecisionDecline, now)
 	case no:
 		return e.again(q, whyMixed)
@@ -158,12 +162,12 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.decide(q, nil, nil, RulingDecline, c.Wants, now)
 	}
 	last := said[len(said)-1]
-	switch r := readReply(last.Text, q.about); {
-	case r.consent == ConsentYes:
+	switch r := consent.Read(last.Text, q.about); {
+	case r == consent.Yes:
 		return e.again(q, whyMixed)
-	case r.held && r.consent != ConsentNo:
+	case r == consent.Later:
 		return e.later(q)
-	case !e.means(q, last, ConsentNo):
+	case !e.means(q, last, consent.No):
 		return e.again(q, whyWhich)
 	}
 	return e.decide(q, last, said, RulingDecline, c.Wants, now)

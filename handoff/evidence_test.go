@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/handoff/consent"
 )
 
 // A timeline is a call with questions, as lines of seconds and what happens then.
@@ -195,21 +197,21 @@ func TestEvidence(t *testing.T) {
 }
 
 // readingsOf is what each text says to each question.
-func readingsOf(names, texts []string) map[string]Consent {
-	reads := map[string]Consent{}
+func readingsOf(names, texts []string) map[string]consent.Reply {
+	reads := map[string]consent.Reply{}
 	for _, name := range names {
 		for _, text := range texts {
-			reads[name+text] = ReadConsent(text, timelineQuestions[name].About)
+			reads[name+text] = consent.Read(text, timelineQuestions[name].About)
 		}
 	}
 	return reads
 }
 
 // plainYes is when the newest unused yes to a question began after it had been heard; 0: there is none.
-func plainYes(name string, heard map[string]float64, used map[float64]bool, clean map[float64]string, reads map[string]Consent) float64 {
+func plainYes(name string, heard map[string]float64, used map[float64]bool, clean map[float64]string, reads map[string]consent.Reply) float64 {
 	found := 0.0
 	for at, text := range clean {
-		if h, ok := heard[name]; ok && at > h && !used[at] && reads[name+text] == ConsentYes {
+		if h, ok := heard[name]; ok && at > h && !used[at] && reads[name+text] == consent.Yes {
 			found = max(found, at)
 		}
 	}
@@ -217,9 +219,9 @@ func plainYes(name string, heard map[string]float64, used map[float64]bool, clea
 }
 
 // overruled tells whether a no came after a yes.
-func overruled(name string, found float64, clean map[float64]string, reads map[string]Consent) bool {
+func overruled(name string, found float64, clean map[float64]string, reads map[string]consent.Reply) bool {
 	for at, text := range clean {
-		if at > found && reads[name+text] == ConsentNo {
+		if at > found && reads[name+text] == consent.No {
 			return true
 		}
 	}
@@ -229,7 +231,7 @@ func overruled(name string, found float64, clean map[float64]string, reads map[s
 // ambiguous tells whether another question had been asked when a yes came that did not name this one.
 func ambiguous(name string, found float64, clean map[float64]string, asked map[string]float64) bool {
 	for other, at := range asked {
-		if other != name && at < found && !timelineQuestions[name].About.NamedIn(clean[found]) {
+		if other != name && at < found && !timelineQuestions[name].About.Names(clean[found]) {
 			return true
 		}
 	}

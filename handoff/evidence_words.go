@@ -3,6 +3,8 @@ package handoff
 import (
 	"slices"
 	"time"
+
+	"switchboard/handoff/consent"
 )
 
 // maxReworded is how often the voice model may bring words that the caller did not say.
@@ -28,13 +30,13 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.again(q, whySilent)
 	}
 	last := said[len(said)-1]
-	final := readReply(last.Text, q.about)
+	final := consent.Read(last.Text, q.about)
 	switch {
 	case e.isDue(last.Began):
 		return e.again(q, whySpeaking)
 	case now.Sub(last.Began) > YesFor:
 		return e.again(q, WhyOld)
-	case final.held && final.consent != ConsentNo:
+	case final == consent.Later:
 		return e.later(q)
 	case e.wordsForAnother(q, last):
 		return e.again(q, whyWhich)
@@ -50,30 +52,16 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 // wordsForAnother tells whether a reply could as well be meant for another open question: for another one
 // that takes words, or for an approval if it is a yes or a no to that.
 func (e *Evidence) wordsForAnother(q *askedOf, u *utterance) bool {
-	return !q.about.NamedIn(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *askedOf) bool {
-		return other.words || ReadConsent(u.Text, other.about) != ConsentUnclear
+	return !q.about.Names(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *askedOf) bool {
+		return other.words || consent.Read(u.Text, other.about) != consent.Unclear
 	})
 }
 
-// theirWords tells whether words are the caller's: each was said, in this order, and no word that denies
-// was left out.
+// theirWords tells whether words are the caller's.
 func theirWords(words string, said []*utterance) bool {
-	var heard heardWords
-	for _, u := range said {
-		h := hearWords(u.Text)
-		heard.tokens, heard.apart = append(heard.tokens, h.tokens...), append(heard.apart, h.apart...)
+	texts := make([]string, len(said))
+	for i, u := range said {
+		texts[i] = u.Text
 	}
-	given := hearWords(words)
-	if len(given.tokens) == 0 || heard.has(denyWords) != given.has(denyWords) {
-		return false
-	}
-	rest := heard.tokens
-	for _, t := range given.tokens {
-		i := slices.IndexFunc(rest, func(h string) bool { return h == t || soundsLike(h, t) })
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+1:]
-	}
-	return true
+	return consent.Quotes(words, texts...)
 }

@@ -211,3 +211,11 @@ func variableRisk(name, value string) Risk {
 	}
 	return RiskMedium
 }
+
+func setOf(list string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		set[w] = true
+	}
+	return set
+}

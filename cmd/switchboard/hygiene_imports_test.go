@@ -16,7 +16,8 @@ type importRule struct {
 // ourImports is the import table: an import line tells which side of the house a file is on.
 func ourImports() []importRule {
 	return []importRule{
-		{"handoff", nil, nil, "it is the language; if it knew one adapter, every adapter would know every other"},
+		{"handoff", []string{"handoff/consent"}, nil, "it is the language; if it knew one adapter, every adapter would know every other"},
+		{"handoff/consent", nil, nil, "it decides about words alone, and can be read alone"},
 		{"realtime", []string{"handoff"}, []string{"realtime/simulator"},
 			"it must not know servers: the same router serves Realtime now, others later"},
 		{"realtime/simulator", []string{"handoff", "realtime"}, nil, "it is a voice model's far end, and knows the wire alone"},

@@ -1,4 +1,4 @@
-package handoff
+package consent
 
 import "strings"
 
@@ -30,6 +30,10 @@ func newPhrase(tokens []string, kind phraseKind) phrase {
 // A phrasebook finds phrases by their first token. Set once.
 type phrasebook map[string][]phrase
 
+func (b phrasebook) add(tokens []string, kind phraseKind) {
+	b[tokens[0]] = append(b[tokens[0]], newPhrase(tokens, kind))
+}
+
 // at calls take for every phrase that the tokens begin with.
 func (b phrasebook) at(tokens []string, take func(length int, kind phraseKind)) {
 	keys := []string{tokens[0]}
@@ -59,37 +63,15 @@ func spans(tokens []string, joined string) int {
 	return 0
 }
 
-// tongueWords lists a language's harmless phrases by what they do, separated by commas.
-type tongueWords struct{ yes, fill, hum, lead, tail, link string }
-
-func (w tongueWords) book() phrasebook {
-	b := phrasebook{}
-	for kind, list := range map[phraseKind]string{kindYes: w.yes, kindFill: w.fill, kindHum: w.hum, kindLead: w.lead, kindTail: w.tail, kindLink: w.link} {
-		for _, tokens := range phraseList(list) {
-			b[tokens[0]] = append(b[tokens[0]], newPhrase(tokens, kind))
-		}
-	}
-	return b
-}
-
 // phraseList cuts a list at its commas and folds each phrase as replies are folded.
 func phraseList(lists ...string) [][]string {
 	var out [][]string
 	for _, list := range lists {
 		for entry := range strings.SplitSeq(list, ",") {
-			if tokens := hearWords(entry).tokens; len(tokens) > 0 {
+			if tokens := hear(entry).tokens; len(tokens) > 0 {
 				out = append(out, tokens)
 			}
 		}
-	}
-	return out
-}
-
-// wordsByFirst is a [phraseList] by first tokens.
-func wordsByFirst(lists ...string) map[string][][]string {
-	out := map[string][][]string{}
-	for _, tokens := range phraseList(lists...) {
-		out[tokens[0]] = append(out[tokens[0]], tokens)
 	}
 	return out
 }

@@ -1,7 +1,6 @@
-package handoff
+package consent
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,51 +8,11 @@ import (
 
 // Bounds of what of a question may be repeated in a yes.
 const (
-	maxActWords    = 8 // words of a command: its program, subcommand and first operands
+	maxActWords    = 8 // words of the acts
 	maxNameTokens  = 4 // tokens of a machine's name
 	maxActPhrases  = 16
 	maxMachineName = 16
 )
-
-// AskedAbout returns what a question asks, for [ReadConsent]: the words of its command or files, the
-// machine's names, and the text with which we asked.
-func AskedAbout(q Question, machines []string, text string) ConsentQuestion {
-	asked := ConsentQuestion{Machines: machines, Text: text}
-	switch q.Kind {
-	case QuestionCommand:
-		asked.Acts = commandActs(q.Command)
-	case QuestionFileChange:
-		asked.Acts = []string{"edit", "files"}
-		for _, c := range q.Changes[:min(len(q.Changes), 3)] {
-			asked.Acts = append(asked.Acts, path.Base(c))
-		}
-	case QuestionCopy:
-		asked.Acts = []string{"copy"}
-	}
-	return asked
-}
-
-// wrappers are programs that run another one: nobody names them when they say what is run.
-var wrappers = setOf("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd powershell pwsh cd")
-
-// commandActs takes the first words of a command that name what it does.
-func commandActs(command string) []string {
-	var out []string
-	for field := range strings.FieldsSeq(clip(command, 400)) {
-		field = strings.Trim(field, `"'();&|`)
-		if strings.HasPrefix(field, "-") || strings.Contains(field, "=") {
-			continue
-		}
-		word := path.Base(field)
-		if tokens := hearWords(word).tokens; len(tokens) == 0 || wrappers[tokens[0]] {
-			continue
-		}
-		if out = append(out, word); len(out) == maxActWords/2 {
-			break
-		}
-	}
-	return out
-}
 
 // asking is what the words of the question add to the harmless ones.
 type asking struct {
@@ -62,17 +21,17 @@ type asking struct {
 	acts     map[string]bool
 }
 
-func askedWords(q ConsentQuestion) asking {
+func askedWords(q Question) asking {
 	a := asking{book: phrasebook{}, acts: map[string]bool{}}
 	for _, name := range q.Machines[:min(len(q.Machines), maxMachineName)] {
-		tokens := hearWords(name).tokens
+		tokens := hear(name).tokens
 		a.called(tokens)
 		if len(tokens) > 1 && (tokens[0] == "the" || tokens[0] == "my") { // "the desktop" is also "desktop"
 			a.called(tokens[1:])
 		}
 	}
 	for _, act := range q.Acts[:min(len(q.Acts), maxActPhrases)] {
-		for _, t := range hearWords(act).tokens {
+		for _, t := range hear(act).tokens {
 			if len(a.acts) < maxActWords && harmlessAct(t) {
 				a.acts[t] = true
 			}
@@ -92,7 +51,7 @@ func askedWords(q ConsentQuestion) asking {
 		a.add([]string{t}, kindTopic)
 		a.add([]string{"run", "the", t}, kindYes)
 	}
-	a.numbers(hearWords(q.Text).tokens)
+	a.numbers(hear(q.Text).tokens)
 	return a
 }
 
@@ -118,7 +77,7 @@ func (a *asking) called(name []string) {
 }
 
 func (a *asking) add(tokens []string, kind phraseKind) {
-	a.book[tokens[0]] = append(a.book[tokens[0]], newPhrase(tokens, kind))
+	a.book.add(tokens, kind)
 }
 
 // verb lets a reply say the act itself: "install it". The bare verb only follows a yes.
@@ -218,7 +177,7 @@ func harmlessAct(token string) bool {
 	if utf8.RuneCountInString(token) < 2 || loaded[token] || strings.Trim(token, "0123456789") == "" {
 		return false
 	}
-	one := heardWords{tokens: []string{token}, apart: []bool{true}}
+	one := heard{tokens: []string{token}, apart: []bool{true}}
 	return !one.has(denyWords) && !one.has(holdWords)
 }
 

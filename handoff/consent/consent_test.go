@@ -1,4 +1,4 @@
-package handoff
+package consent
 
 import (
 	"bufio"
@@ -17,19 +17,24 @@ import (
 var halves = []struct {
 	file  string
 	sum   string
-	asked []ConsentQuestion
+	asked []Question
 }{
-	{"a.tsv", "76737e114efe1d949d8c5da0a51c3a74d5a6a0d5ae00418379732dfec28fe317", []ConsentQuestion{
-		AskedAbout(Question{Kind: QuestionCommand, Command: "git push origin main"}, bigpc, "Bigpc asks: may I run git push origin main? Yes or no?"),
-		AskedAbout(Question{Kind: QuestionCommand, Command: "npm install zod vite react"}, []string{"laptop"}, "Laptop wants to install three npm packages. Shall I allow it?"),
-		AskedAbout(Question{Kind: QuestionCommand, Command: "rm -r build"}, bigpc, "Big pc asks for permission: may I delete the build folder? Please say yes or no."),
+	{"a.tsv", "76737e114efe1d949d8c5da0a51c3a74d5a6a0d5ae00418379732dfec28fe317", []Question{
+		about("git push origin main", bigpc, "Bigpc asks: may I run git push origin main? Yes or no?"),
+		about("npm install zod vite react", []string{"laptop"}, "Laptop wants to install three npm packages. Shall I allow it?"),
+		about("rm build", bigpc, "Big pc asks for permission: may I delete the build folder? Please say yes or no."),
 	}},
-	{"b.tsv", "", []ConsentQuestion{
-		AskedAbout(Question{Kind: QuestionCommand, Command: "npm install"}, bigpc, "Bigpc wants to run npm install in the project api. May it?"),
+	{"b.tsv", "", []Question{
+		about("npm install", bigpc, "Bigpc wants to run npm install in the project api. May it?"),
 	}},
 }
 
 var bigpc = []string{"bigpc", "big pc"}
+
+// about is what is asked by a command.
+func about(command string, machines []string, text string) Question {
+	return Question{Acts: strings.Fields(command), Machines: machines, Text: text}
+}
 
 // A corpusLine is a reply and what it may count as.
 type corpusLine struct{ verdict, lang, kind, text string }
@@ -66,13 +71,13 @@ func TestCorpus(t *testing.T) {
 			switch {
 			case l.verdict == "accept":
 				accepts++
-				if got != ConsentYes {
+				if got != Yes {
 					missed++
 					t.Logf("%s: missed (%s): %s %s %q", half.file, got, l.lang, l.kind, l.text)
 				}
-			case got == ConsentYes:
+			case got == Yes:
 				t.Errorf("%s: false accept: %s %s %s %q", half.file, l.verdict, l.lang, l.kind, l.text)
-			case l.verdict == "decline" && got != ConsentNo:
+			case l.verdict == "decline" && got != No:
 				t.Logf("%s: decline read as %s: %s %q", half.file, got, l.lang, l.text)
 			}
 		}
@@ -97,9 +102,9 @@ func TestCorpusWithAliases(t *testing.T) {
 		for _, l := range readCorpus(t, half.file) {
 			got, before := readAny(l.text, asked), readAny(l.text, half.asked)
 			switch {
-			case l.verdict != "accept" && got == ConsentYes:
+			case l.verdict != "accept" && got == Yes:
 				t.Errorf("%s: false accept: %s %s %s %q", half.file, l.verdict, l.lang, l.kind, l.text)
-			case before == ConsentYes && got != ConsentYes:
+			case before == Yes && got != Yes:
 				t.Errorf("%s: an alias loses a yes: %q", half.file, l.text)
 			}
 		}
@@ -108,29 +113,29 @@ func TestCorpusWithAliases(t *testing.T) {
 
 // TestAliases holds by which names a yes may mean its machine.
 func TestAliases(t *testing.T) {
-	q := AskedAbout(Question{Kind: QuestionCommand, Command: "git push"}, []string{"bigpc", "the desktop", "my workstation", "basement box"}, "bigpc asks for permission to run a command")
-	for text, want := range map[string]Consent{
-		"yes, on the desktop":               ConsentYes,
-		"yes on desktop please":             ConsentYes,
-		"the desktop, yes":                  ConsentYes,
-		"yes, on my workstation":            ConsentYes,
-		"sure, on the workstation":          ConsentYes,
-		"yes on the basement box":           ConsentYes,
-		"yes, on big pc":                    ConsentYes,
-		"the desktop":                       ConsentUnclear,
-		"yes, on the laptop":                ConsentUnclear,
-		"yes, on the desktops":              ConsentUnclear,
-		"yes, but on the desktop":           ConsentUnclear,
-		"yes, not on the desktop":           ConsentNo,
-		"is the desktop asking?":            ConsentUnclear,
-		"yes on the desktop and the laptop": ConsentUnclear,
+	q := about("git push", []string{"bigpc", "the desktop", "my workstation", "basement box"}, "bigpc asks for permission to run a command")
+	for text, want := range map[string]Reply{
+		"yes, on the desktop":               Yes,
+		"yes on desktop please":             Yes,
+		"the desktop, yes":                  Yes,
+		"yes, on my workstation":            Yes,
+		"sure, on the workstation":          Yes,
+		"yes on the basement box":           Yes,
+		"yes, on big pc":                    Yes,
+		"the desktop":                       Nothing,
+		"yes, on the laptop":                Unclear,
+		"yes, on the desktops":              Unclear,
+		"yes, but on the desktop":           Later,
+		"yes, not on the desktop":           No,
+		"is the desktop asking?":            Unclear,
+		"yes on the desktop and the laptop": Unclear,
 	} {
-		if got := ReadConsent(text, q); got != want {
+		if got := Read(text, q); got != want {
 			t.Errorf("%q is %s, not %s", text, got, want)
 		}
 	}
 	for text, want := range map[string]bool{"yes, on the desktop": true, "desktop": true, "yes": false, "yes, on the laptop": false} {
-		if got := q.NamedIn(text); got != want {
+		if got := q.Names(text); got != want {
 			t.Errorf("%q names the machine: %t", text, got)
 		}
 	}
@@ -151,14 +156,14 @@ func TestCorpusUntouched(t *testing.T) {
 
 // readAny is yes when the reply is a yes to any of the questions: an acceptance answers one of them, and
 // nothing else may be a yes to whichever it was.
-func readAny(text string, asked []ConsentQuestion) Consent {
-	got := ConsentUnclear
+func readAny(text string, asked []Question) Reply {
+	got := Unclear
 	for _, q := range asked {
-		switch ReadConsent(text, q) {
-		case ConsentYes:
-			return ConsentYes
-		case ConsentNo:
-			got = ConsentNo
+		switch Read(text, q) {
+		case Yes:
+			return Yes
+		case No:
+			got = No
 		}
 	}
 	return got
@@ -166,16 +171,16 @@ func readAny(text string, asked []ConsentQuestion) Consent {
 
 // TestConsentWords holds that no phrase of an acceptance contains one that denies or holds off.
 func TestConsentWords(t *testing.T) {
-	for i, book := range tongues {
-		if len(book) < 20 {
-			t.Errorf("language %d has %d words", i, len(book))
+	for _, l := range languages {
+		if len(l.book) < 20 {
+			t.Errorf("%s has %d words", l.code, len(l.book))
 		}
-		for _, phrases := range book {
+		for _, phrases := range l.book {
 			for _, p := range phrases {
-				h := heardWords{tokens: p.tokens, apart: make([]bool, len(p.tokens))}
+				h := heard{tokens: p.tokens, apart: make([]bool, len(p.tokens))}
 				h.apart[0] = true
 				if h.has(denyWords) || h.has(holdWords) {
-					t.Errorf("language %d: %q (%d) denies or holds off", i, p.tokens, p.kind)
+					t.Errorf("%s: %q (%d) denies or holds off", l.code, p.tokens, p.kind)
 				}
 			}
 		}
@@ -196,11 +201,11 @@ func naysayers() []string {
 }
 
 // acceptances are the replies of the corpus that are read as a yes, with their question.
-func acceptances(t testing.TB) (texts []string, asked []ConsentQuestion) {
+func acceptances(t testing.TB) (texts []string, asked []Question) {
 	for _, half := range halves {
 		for _, l := range readCorpus(t, half.file) {
 			for _, q := range half.asked {
-				if ReadConsent(l.text, q) == ConsentYes {
+				if Read(l.text, q) == Yes {
 					texts, asked = append(texts, l.text), append(asked, q)
 					break
 				}
@@ -223,7 +228,7 @@ func TestDenialAnywhere(t *testing.T) {
 				word := words[turn%len(words)]
 				turn++
 				reply := strings.Join(slices.Concat(fields[:at], []string{word}, fields[at:]), " ")
-				if ReadConsent(reply, asked[i]) == ConsentYes {
+				if Read(reply, asked[i]) == Yes {
 					t.Errorf("%q is a yes", reply)
 				}
 			}
@@ -245,7 +250,7 @@ func FuzzDenialAnywhere(f *testing.F) {
 		runes := []rune(texts[i])
 		cut := magnitude(at) % (len(runes) + 1)
 		reply := string(runes[:cut]) + " " + words[magnitude(word)%len(words)] + " " + string(runes[cut:])
-		if ReadConsent(reply, asked[i]) == ConsentYes {
+		if Read(reply, asked[i]) == Yes {
 			t.Errorf("%q is a yes", reply)
 		}
 	})
@@ -253,9 +258,9 @@ func FuzzDenialAnywhere(f *testing.F) {
 
 func magnitude(n int) int { return max(n, -(n + 1)) }
 
-// FuzzReadConsent holds that any text is read without trouble, that what is added at the end of it as an
+// FuzzRead holds that any text is read without trouble, that what is added at the end of it as an
 // unknown word leaves no yes, and that a yes is short.
-func FuzzReadConsent(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, half := range halves {
 		for _, l := range readCorpus(f, half.file) {
 			f.Add(l.text)
@@ -263,10 +268,10 @@ func FuzzReadConsent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		q := halves[0].asked[0]
-		if ReadConsent(text, q) == ConsentYes && len(text) > maxReplyBytes {
+		if Read(text, q) == Yes && len(text) > maxReplyBytes {
 			t.Errorf("a long yes: %q", text)
 		}
-		if ReadConsent(text+" zqxjv", q) == ConsentYes {
+		if Read(text+" zqxjv", q) == Yes {
 			t.Errorf("an unknown word at the end of a yes: %q", text)
 		}
 	})
@@ -288,7 +293,7 @@ func TestRandomWords(t *testing.T) {
 		for i := range words {
 			words[i] = common[r.IntN(len(common))]
 		}
-		if ReadConsent(strings.Join(words, " "), halves[0].asked[0]) == ConsentYes {
+		if Read(strings.Join(words, " "), halves[0].asked[0]) == Yes {
 			yes++
 		}
 	}

@@ -1,4 +1,4 @@
-package handoff
+package consent
 
 // An actForm is an act with the words in which a caller may repeat it.
 type actForm struct {

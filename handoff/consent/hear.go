@@ -1,4 +1,4 @@
-package handoff
+package consent
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// heardWords is a reply in the form in which it is compared: folded words, and one token for each
+// heard is a reply in the form in which it is compared: folded words, and one token for each
 // character of a script that is written without spaces.
-type heardWords struct {
+type heard struct {
 	tokens []string
 	apart  []bool // a mark or a space stands before the token
 	asks   bool   // a question mark
@@ -16,10 +16,10 @@ type heardWords struct {
 	cutOff bool   // it ends in the middle
 }
 
-// hearWords folds case, width, accents and the usual variants of letters, drops what is invisible, and
+// hear folds case, width, accents and the usual variants of letters, drops what is invisible, and
 // cuts a text into tokens.
-func hearWords(text string) heardWords {
-	var h heardWords
+func hear(text string) heard {
+	var h heard
 	var word []rune
 	apart := true
 	end := func() {
@@ -56,7 +56,7 @@ func hearWords(text string) heardWords {
 }
 
 // add appends a token. A letter drawn out ("nooo") counts once.
-func (h *heardWords) add(word string, apart bool) {
+func (h *heard) add(word string, apart bool) {
 	runes := []rune(word)
 	short := runes[:0]
 	for i := 0; i < len(runes); {
@@ -78,7 +78,7 @@ func (h *heardWords) add(word string, apart bool) {
 const harmlessMarks = ".,!;~¡-‐‑–—…。、!・،؛।"
 
 // mark notes what a mark between words tells.
-func (h *heardWords) mark(r rune) {
+func (h *heard) mark(r rune) {
 	switch {
 	case strings.ContainsRune("?؟⁇‽¿՞", r):
 		h.asks = true
@@ -89,7 +89,7 @@ func (h *heardWords) mark(r rune) {
 }
 
 // weight is the length of a reply in words.
-func (h heardWords) weight() int {
+func (h heard) weight() int {
 	dense := 0
 	for _, t := range h.tokens {
 		if r, _ := utf8.DecodeRuneInString(t); isDense(r) {
@@ -101,7 +101,7 @@ func (h heardWords) weight() int {
 
 // has tells whether one of the phrases stands in a reply: words anywhere, characters of a dense script
 // only without a mark between them.
-func (h heardWords) has(phrases map[string][][]string) bool {
+func (h heard) has(phrases map[string][][]string) bool {
 	for at, first := range h.tokens {
 		if h.polite(at) {
 			continue
@@ -115,7 +115,7 @@ func (h heardWords) has(phrases map[string][][]string) bool {
 	return false
 }
 
-func (h heardWords) hasAt(at int, phrase []string) bool {
+func (h heard) hasAt(at int, phrase []string) bool {
 	if !startsWith(h.tokens[at:], phrase) {
 		return false
 	}
@@ -129,7 +129,7 @@ func (h heardWords) hasAt(at int, phrase []string) bool {
 
 // polite tells whether a token ends the "hai" that begins a Japanese reply: with the word after it that
 // can look like a denial ("hai, yatte").
-func (h heardWords) polite(at int) bool {
+func (h heard) polite(at int) bool {
 	return at > 0 && h.tokens[at] == "い" && h.tokens[at-1] == "は" && h.apart[at-1]
 }
 

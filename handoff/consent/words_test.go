@@ -1,0 +1,25 @@
+package consent
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWordFiles holds what a file of words may hold.
+func TestWordFiles(t *testing.T) {
+	l, err := parseLanguage("xx", "# Nonsense\n\nyes: Plim, plam plum\nyes: plöm\ndeny: zot\nhold: zit\n")
+	if err != nil || len(l.book) != 2+1 || len(l.deny) != 1 || len(l.hold) != 1 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	for text, want := range map[string]string{
+		"yes: a\nmaybe: b":  "line 2 begins a section",
+		"a, b":              "not a list",
+		"yes:":              "not a list",
+		"yes: ,\n":          "not a list",
+		"\n\nno colon here": "line 3 is not a list",
+	} {
+		if _, err := parseLanguage("xx", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
