@@ -7,6 +7,13 @@ import (
 	"github.com/tidwall/sjson"
 )
 
+const (
+	// maxTheirs bounds the ids that are remembered of a client's history, maxTheirID each of them in bytes.
+	// The oldest go first: the model has long confirmed them. Ids of the API are shorter.
+	maxTheirs  = 4096
+	maxTheirID = 256
+)
+
 // items knows which conversation items the client must not see: our requests, their outputs and our
 // messages. It remembers a few words for each; a model session ends after an hour or two.
 type items struct {
@@ -14,17 +21,51 @@ type items struct {
 	calls  map[string]bool   // call ids of our requests
 	before map[string]string // what stands before a hidden item, "" for nothing
 	last   string            // newest item seen
+	theirs recent            // call ids and item ids of the requests in the history that the client gave
 }
 
 func newItems() items {
-	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{}}
+	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{}, theirs: newRecent(maxTheirs)}
 }
 
-// hide hides an item, and the outputs of a request.
-func (x *items) hide(it item) {
-	x.hidden[it.id] = true
-	if it.kind == itemCall && it.callID != "" {
+// request notes a request of ours, whose outputs are hidden, too.
+func (x *items) request(it item) {
+	if it.callID != "" {
 		x.calls[it.callID] = true
+	}
+}
+
+// restore notes a request that the client gives as history: whatever its name, it is the client's own.
+func (x *items) restore(it item) {
+	for _, id := range []string{it.callID, it.id} {
+		if id != "" && len(id) <= maxTheirID {
+			x.theirs.add(id)
+		}
+	}
+}
+
+// restored tells whether an item stands for one that the client gave.
+func (x *items) restored(it item) bool { return x.theirs.has(it.callID) || x.theirs.has(it.id) }
+
+// A recent is a set of ids that forgets the oldest.
+type recent struct {
+	limit int // Set once
+	known map[string]bool
+	order []string // oldest first
+}
+
+func newRecent(limit int) recent { return recent{limit: limit, known: map[string]bool{}} }
+
+func (r *recent) has(id string) bool { return r.known[id] }
+
+func (r *recent) add(id string) {
+	if r.known[id] {
+		return
+	}
+	r.known[id], r.order = true, append(r.order, id)
+	if len(r.order) > r.limit {
+		delete(r.known, r.order[0])
+		r.order = r.order[1:]
 	}
 }
 

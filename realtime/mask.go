@@ -63,9 +63,11 @@ func (m *mask) fromClient(kind string, event []byte) verdict {
 		}
 		return verdict{forward: m.session.change(event, id)}
 	case typeItemCreate:
-		it := gjson.GetBytes(event, "item")
-		if it.Get("type").String() == itemOutput && m.items.calls[it.Get("call_id").String()] {
+		switch it := readItem(gjson.GetBytes(event, "item")); {
+		case it.kind == itemOutput && m.items.calls[it.callID]:
 			return verdict{leaked: true}
+		case it.kind == itemCall:
+			m.items.restore(it)
 		}
 	case typeItemRetrieve, typeItemDelete, typeItemTruncate:
 		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
@@ -145,7 +147,7 @@ func (m *mask) fromModel(kind string, event []byte) []byte {
 		return event
 	case typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved":
 		it := readItem(gjson.GetBytes(event, "item"))
-		hidden := m.claim(it, m.current)
+		hidden := m.inConversation(it)
 		event = m.unheard(event)
 		if kind != "conversation.item.retrieved" {
 			m.items.place(it.id, gjson.GetBytes(event, "previous_item_id"))
@@ -179,17 +181,34 @@ func (m *mask) unheard(event []byte) []byte {
 	return event
 }
 
-// claim tells whether an item is ours, and remembers it.
+// claim tells whether an item that a response put out is ours, and remembers it. Only these are requests: what
+// else stands in the conversation may be a client's history.
 func (m *mask) claim(it item, response string) bool {
+	ours := m.items.hidden[it.id]
+	if it.kind == itemCall && (ours || slices.Contains(m.tools(response), it.name)) {
+		ours = true
+		m.items.request(it)
+	}
+	return m.hide(it, ours)
+}
+
+// inConversation tells whether an item that is told without its response is to be hidden. Some servers tell
+// of a request here first, while its response runs.
+func (m *mask) inConversation(it item) bool {
 	ours := m.items.hidden[it.id]
 	switch it.kind {
 	case itemCall:
-		ours = ours || slices.Contains(m.tools(response), it.name)
+		_, runs := m.owned[m.current]
+		ours = ours || runs && !m.items.restored(it) && slices.Contains(m.tools(m.current), it.name)
 	case itemOutput:
 		ours = ours || m.items.calls[it.callID]
 	}
+	return m.hide(it, ours)
+}
+
+func (m *mask) hide(it item, ours bool) bool {
 	if ours && it.id != "" {
-		m.items.hide(it)
+		m.items.hidden[it.id] = true
 	}
 	return ours
 }

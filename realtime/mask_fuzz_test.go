@@ -35,7 +35,7 @@ func FuzzMask(f *testing.F) {
 			return
 		}
 		m := newOpenMask()
-		m.model(itemAdded(callItem("k1", "c1", "codex", "completed")))
+		m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
 		for _, event := range []string{first, second, first} {
 			pass(t, m, event)
 		}

@@ -159,6 +159,8 @@ func TestPreviousItemIsVisible(t *testing.T) {
 	user := `"type":"message","role":"user"`
 	m.model(added("u1", "null", user))
 	m.items.hidden["sb_n"] = true
+	m.model(began("r1", ""))
+	m.model(itemDone("r1", callItem("k1", "c1", "codex", "in_progress")))
 	for _, hidden := range []string{
 		added("k1", `"u1"`, `"type":"function_call","call_id":"c1","name":"codex"`),
 		added("o1", `"k1"`, `"type":"function_call_output","call_id":"c1"`),
@@ -174,6 +176,7 @@ func TestPreviousItemIsVisible(t *testing.T) {
 		}
 	}
 	first := newOpenMask()
+	first.model(began("r1", "")) // it may tell of the item before it tells of the output
 	first.model(added("k1", "null", `"type":"function_call","call_id":"c1","name":"codex"`))
 	if got := gjson.Get(first.model(added("u1", `"k1"`, user)), "previous_item_id").Raw; got != "null" {
 		t.Errorf("after %s", got)
@@ -186,7 +189,7 @@ func TestPreviousItemIsVisible(t *testing.T) {
 
 func TestHiddenItemsAreNotThere(t *testing.T) {
 	m := newOpenMask()
-	m.model(itemAdded(callItem("k1", "c1", "codex", "completed")))
+	m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
 	for _, kind := range []string{typeItemRetrieve, typeItemDelete, typeItemTruncate} {
 		v := m.client(`{"type":"` + kind + `","event_id":"mine","item_id":"k1"}`)
 		if v.forward != nil || gjson.GetBytes(v.reply, "error.event_id").String() != "mine" || gjson.GetBytes(v.reply, "error.code").String() != "item_not_found" {
