@@ -178,18 +178,3 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
-
-func TestClip(t *testing.T) {
-	for _, tc := range []struct {
-		in    string
-		limit int
-		want  string
-	}{{"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"äöü", 5, "ä…"}, {"日本語", 7, "日…"}} {
-		if got := clip(tc.in, tc.limit); got != tc.want || len(got) > tc.limit {
-			t.Errorf("clip(%q, %d) = %q", tc.in, tc.limit, got)
-		}
-	}
-	if got := keepEnd("日本語", 4); got != "語" {
-		t.Errorf("keepEnd: %q", got)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // Bounds of what a book keeps. When full, the oldest record goes whose outcome was heard, and the oldest
@@ -124,7 +123,7 @@ func (b *book) change(id string, fn func(*Record)) Record {
 
 // item adds an item to a record, or replaces the one with its id.
 func (b *book) item(id string, it RecordItem) {
-	it.Text, it.Output = keepEnd(it.Text, maxOutput), keepEnd(it.Output, maxOutput)
+	it.Text, it.Output = Tail(it.Text, maxOutput), Tail(it.Output, maxOutput)
 	b.mu.Lock()
 	if rec := b.findLocked(id); rec != nil {
 		if i := indexItem(rec.Items, it.ID); i >= 0 {
@@ -151,9 +150,9 @@ func (b *book) delta(id, itemID, text string) {
 		}
 		it := &rec.Items[i]
 		if it.Kind == ItemCommand {
-			it.Output = keepEnd(it.Output+text, maxOutput)
+			it.Output = Tail(it.Output+text, maxOutput)
 		} else {
-			it.Text = keepEnd(it.Text+text, maxOutput)
+			it.Text = Tail(it.Text+text, maxOutput)
 		}
 	}
 	b.mu.Unlock()
@@ -361,18 +360,6 @@ const (
 
 func indexItem(items []RecordItem, id string) int {
 	return slices.IndexFunc(items, func(it RecordItem) bool { return it.ID == id })
-}
-
-// keepEnd shortens text to its last limit bytes at a rune boundary.
-func keepEnd(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	text = text[len(text)-limit:]
-	for text != "" && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	return text
 }
 
 func recordError(e *Error) *RecordError {

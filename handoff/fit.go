@@ -29,18 +29,5 @@ func fit(n, limit int, build func(keep, dropped int) any) string {
 	return encode(build(low, n-low))
 }
 
-// clip shortens text to at most limit bytes at a rune boundary, and marks that something is missing.
-func clip(text string, limit int) string {
-	const mark = "…"
-	if len(text) <= limit {
-		return text
-	}
-	end := 0
-	for i := range text {
-		if i+len(mark) > limit {
-			break
-		}
-		end = i
-	}
-	return text[:end] + mark
-}
+// clip is [Clip].
+func clip(text string, limit int) string { return Clip(text, limit) }

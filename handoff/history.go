@@ -55,17 +55,6 @@ type HistoryPage struct {
 // are cut to what a list shows.
 func (e LedgerEntry) History() LedgerEntry {
 	e.CallID, e.Watermark = "", ""
-	e.Prompt, e.Title, e.Spoken = cut(e.Prompt, HistoryPrompt), cut(e.Title, HistoryTitle), cut(e.Spoken, HistorySpoken)
+	e.Prompt, e.Title, e.Spoken = Cut(e.Prompt, HistoryPrompt), Cut(e.Title, HistoryTitle), Cut(e.Spoken, HistorySpoken)
 	return e
-}
-
-// cut shortens text to at most limit bytes, without the part of a character. A store's script does the same.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && text[limit]&0xC0 == 0x80 {
-		limit--
-	}
-	return text[:limit]
 }

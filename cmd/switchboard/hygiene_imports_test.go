@@ -30,6 +30,7 @@ func ourImports() []importRule {
 		{"sessions", []string{"handoff"}, []string{"sessions/sessionstest"}, "it only remembers"},
 		{"sessions/sessionstest", []string{"handoff"}, nil, "it holds every store, so it may know none"},
 		{"web", []string{"handoff", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
+		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
 	}
 }

@@ -18,6 +18,13 @@ import (
 	"switchboard/servers/codex"
 )
 
+// A notice is what comes over the wire.
+type notice struct {
+	Kind   handoff.NoticeKind
+	Text   string
+	Server string
+}
+
 // A hookEnd is a service that takes notices.
 type hookEnd struct {
 	URL string // Set once

@@ -18,6 +18,7 @@ import (
 	"switchboard/servers/codex"
 	"switchboard/sessions"
 	"switchboard/web"
+	"switchboard/web/notify"
 )
 
 // httpGrace is how long requests may take to end when the service does.
@@ -112,7 +113,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	var after []stage
 	if p.Notify.URL != "" {
-		hook, err := newWebhook(p.Notify, s.log.Named("notify"))
+		hook, err := notify.New(notify.Config{URL: p.Notify.URL, Token: p.Notify.Token, Log: s.log.Named("notify")})
 		if err != nil {
 			return err
 		}

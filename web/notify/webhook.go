@@ -1,4 +1,4 @@
-package main
+package notify
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,18 +31,26 @@ const (
 	maxNoticeReply   = 16 << 10 // bytes of a reply that are read, so that its connection ends well
 	noticeTries      = 4
 	noticeTimeout    = 10 * time.Second // of one try
-	noticePause      = time.Second      // before the second try; doubled before each further one
 	noticeLongest    = time.Minute      // the longest pause that a Retry-After gets
 	noticeGrace      = 3 * time.Second  // for what waits when the process ends
 	noticeHeaderSize = 64 << 10
 )
 
+// noticePauses stand between the tries.
+var noticePauses = handoff.Backoff{First: time.Second, Longest: 4 * time.Second}
+
 // errNoAddress stands for errors that would quote the address.
 var errNoAddress = errors.New("notify.webhook is no address")
 
-// A webhook tells callers who are in no call, by requests to one address. It implements [handoff.Notifier]
-// for [webhook.Run] to deliver.
-type webhook struct {
+// Config is where a [Webhook] delivers.
+type Config struct {
+	URL   string                 // http or https; it may hold a secret
+	Token func() (string, error) // reads the bearer token before each try; nil: none
+	Log   *zap.Logger            // nil: none
+}
+
+// A Webhook tells callers who are in no call, by requests to one address. It implements [handoff.Notifier].
+type Webhook struct {
 	url    string                 // Set once; often holds a secret: it is never logged, nor an error that quotes it
 	token  func() (string, error) // Set once; nil: none
 	client *http.Client           // Set once
@@ -70,17 +77,20 @@ type notice struct {
 	key string // the same in each try
 }
 
-// newWebhook returns a webhook that delivers nothing before Run.
-func newWebhook(p notifyPlan, log *zap.Logger) (*webhook, error) {
-	address, err := url.Parse(p.URL)
+// New returns a webhook that delivers nothing before [Webhook.Run]. Its errors never quote the address.
+func New(c Config) (*Webhook, error) {
+	address, err := url.Parse(c.URL)
 	if err != nil {
 		return nil, errNoAddress
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true // notices are hours apart
 	transport.MaxResponseHeaderBytes = noticeHeaderSize
-	return &webhook{
-		url: p.URL, token: p.Token, log: log.With(zap.String("host", address.Host)), waked: make(chan struct{}, 1),
+	return &Webhook{
+		url: c.URL, token: c.Token, log: c.Log.With(zap.String("host", address.Host)), waked: make(chan struct{}, 1),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // neither the token nor the text goes to an address that nobody configured
 		}},
@@ -90,12 +100,12 @@ func newWebhook(p notifyPlan, log *zap.Logger) (*webhook, error) {
 // Notify takes a notice. When too many wait the oldest outcome goes, or else the oldest question: a newer
 // one is the likelier news, an agent waits for the answer to a question, and nothing is lost but the
 // notice: the page has it, and the next call tells it.
-func (h *webhook) Notify(n handoff.Notice) {
+func (h *Webhook) Notify(n handoff.Notice) {
 	title := n.Server
 	if n.Title != "" {
 		title += ": " + n.Title
 	}
-	m := notice{Kind: n.Kind, Title: cut(title, maxNoticeTitle), Text: cut(n.Text, maxNoticeText), Server: n.Server, ID: n.Handoff, key: rand.Text()}
+	m := notice{Kind: n.Kind, Title: handoff.Clip(title, maxNoticeTitle), Text: handoff.Clip(n.Text, maxNoticeText), Server: n.Server, ID: n.Handoff, key: rand.Text()}
 	h.mu.Lock()
 	full := len(h.waiting) >= maxNotices
 	if full {
@@ -115,7 +125,7 @@ func (h *webhook) Notify(n handoff.Notice) {
 
 // Run delivers until ctx ends, and what waits then for a short while more. It delivers one notice at a
 // time, in order: they are rare, and a service that is down is not asked more than once at a time.
-func (h *webhook) Run(ctx context.Context) error {
+func (h *Webhook) Run(ctx context.Context) error {
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	grace := time.AfterFunc(math.MaxInt64, end)
@@ -140,7 +150,7 @@ func (h *webhook) Run(ctx context.Context) error {
 	}
 }
 
-func (h *webhook) next() (notice, bool) {
+func (h *Webhook) next() (notice, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.waiting) == 0 {
@@ -153,7 +163,7 @@ func (h *webhook) next() (notice, bool) {
 
 // deliver tries a notice until it is taken, refused or out of tries. When ctx ends it is tried once more,
 // under last.
-func (h *webhook) deliver(ctx, last context.Context, m notice) {
+func (h *Webhook) deliver(ctx, last context.Context, m notice) {
 	for try := 1; ; try++ {
 		ending := ctx.Err() != nil
 		f := h.post(last, m)
@@ -187,12 +197,11 @@ type postFault struct {
 // pause is how long to wait after a try, counted from 1: by chance between half and all of it, so that
 // many instances do not come back at once, and no shorter than was asked for within reason.
 func (f *postFault) pause(try int) time.Duration {
-	d := noticePause << (try - 1)
-	return max(d/2+mathrand.N(d/2), min(f.after, noticeLongest))
+	return max(noticePauses.Pause(try-1), min(f.after, noticeLongest))
 }
 
 // post is one try. It returns nil when the notice was taken.
-func (h *webhook) post(ctx context.Context, m notice) *postFault {
+func (h *Webhook) post(ctx context.Context, m notice) *postFault {
 	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 	defer cancel()
 	req, err := h.request(ctx, m)
@@ -220,7 +229,7 @@ func (h *webhook) post(ctx context.Context, m notice) *postFault {
 
 // request makes the request of one try. The X- headers let ntfy show the text instead of JSON
 // (https://docs.ntfy.sh/publish/#message-templating); others ignore them.
-func (h *webhook) request(ctx context.Context, m notice) (*http.Request, error) {
+func (h *Webhook) request(ctx context.Context, m notice) (*http.Request, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
@@ -258,12 +267,4 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return max(0, at.Sub(now))
 	}
 	return 0
-}
-
-// cut shortens text to a number of bytes, without a broken character at the end.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

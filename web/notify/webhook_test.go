@@ -1,6 +1,7 @@
-package main
+package notify
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,9 +60,9 @@ func (s *scriptedHook) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // newScripted returns a webhook and what stands at its end.
-func newScripted(t *testing.T, replies ...string) (*webhook, *scriptedHook) {
+func newScripted(t *testing.T, replies ...string) (*Webhook, *scriptedHook) {
 	t.Helper()
-	h, err := newWebhook(notifyPlan{URL: "https://ntfy.example.com/me"}, zap.NewNop())
+	h, err := New(Config{URL: "https://ntfy.example.com/me"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,10 @@ func TestWebhookRequest(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) // more than is read
 	}))
 	defer server.Close()
-	h, err := newWebhook(notifyPlan{URL: server.URL + "/me?a=b", Token: func() (string, error) { return readSecret(token) }}, zap.NewNop())
+	h, err := New(Config{URL: server.URL + "/me?a=b", Token: func() (string, error) {
+		text, err := os.ReadFile(token)
+		return string(text), err
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,12 +256,12 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 	_ = closed.Close()
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	defer refusing.Close()
-	logs := &logBuffer{}
-	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), logs, zap.DebugLevel))
+	logs := &bytes.Buffer{}
+	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(logs), zap.DebugLevel))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // no second tries
 	for _, base := range []string{"http://" + closed.Addr().String(), refusing.URL, "https" + strings.TrimPrefix(refusing.URL, "http")} {
-		h, err := newWebhook(notifyPlan{URL: base + "/t0pic?auth=s3cret", Token: func() (string, error) { return "t0ken\x00", nil }}, log)
+		h, err := New(Config{URL: base + "/t0pic?auth=s3cret", Token: func() (string, error) { return "t0ken\x00", nil }, Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +275,7 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 			t.Errorf("%s: %d failed", base, h.failed.Load())
 		}
 	}
-	if _, err := newWebhook(notifyPlan{URL: "http://s3cret\x00/"}, log); err == nil || strings.Contains(err.Error(), "s3cret") {
+	if _, err := New(Config{URL: "http://s3cret\x00/", Log: log}); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("an address that is none: %v", err)
 	}
 	text := logs.String()

@@ -1,0 +1,61 @@
+package handoff
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestClip(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		fn    func(string, int) string
+		in    string
+		limit int
+		want  string
+	}{
+		{"Clip", Clip, "abc", 3, "abc"},
+		{"Clip", Clip, "abcdef", 5, "ab…"},
+		{"Clip", Clip, "äöü", 5, "ä…"},
+		{"Clip", Clip, "日本語", 7, "日…"},
+		{"Clip", Clip, "日本語", 3, "…"},
+		{"ClipRunes", ClipRunes, "abc", 3, "abc"},
+		{"ClipRunes", ClipRunes, "abcd", 3, "ab…"},
+		{"ClipRunes", ClipRunes, "ééé", 3, "ééé"},
+		{"ClipRunes", ClipRunes, "éééé", 3, "éé…"},
+		{"ClipRunes", ClipRunes, "", 3, ""},
+		{"Cut", Cut, "abc", 3, "abc"},
+		{"Cut", Cut, "abcd", 3, "abc"},
+		{"Cut", Cut, "日本語", 5, "日"},
+		{"Cut", Cut, "日本語", 2, ""},
+		{"Tail", Tail, "abc", 3, "abc"},
+		{"Tail", Tail, "abcd", 3, "bcd"},
+		{"Tail", Tail, "aéé", 3, "é"},
+		{"Tail", Tail, "日本語", 4, "語"},
+		{"Tail", Tail, "日本語", 2, ""},
+	} {
+		if got := tc.fn(tc.in, tc.limit); got != tc.want {
+			t.Errorf("%s(%q, %d) = %q, want %q", tc.name, tc.in, tc.limit, got, tc.want)
+		}
+	}
+}
+
+func FuzzClip(f *testing.F) {
+	f.Add("äöü日本語", 7)
+	f.Add("abc\x80\x80\x80\x80\x80\x80", 4)
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		if limit < len(ellipsis) || limit > 1<<20 {
+			return
+		}
+		clipped, cut, tail, runes := Clip(text, limit), Cut(text, limit), Tail(text, limit), ClipRunes(text, limit)
+		if len(clipped) > limit || len(cut) > limit || len(tail) > limit || !strings.HasPrefix(text, cut) || !strings.HasSuffix(text, tail) {
+			t.Fatalf("%q %d: %q %q %q", text, limit, clipped, cut, tail)
+		}
+		if n := utf8.RuneCountInString(text); utf8.RuneCountInString(runes) > limit || n <= limit && runes != text {
+			t.Fatalf("%q %d runes: %q", text, limit, runes)
+		}
+		if utf8.ValidString(text) && (!utf8.ValidString(clipped) || !utf8.ValidString(cut) || !utf8.ValidString(tail) || !utf8.ValidString(runes)) {
+			t.Fatalf("%q %d is cut within a rune: %q %q %q %q", text, limit, clipped, cut, tail, runes)
+		}
+	})
+}
