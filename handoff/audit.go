@@ -12,7 +12,8 @@ import (
 const (
 	ByVoice  = "voice"
 	ByTyping = "typed"
-	ByTap    = "tap"
+	ByPage   = "page" // a tap, or words that were written there
+	ByAPI    = "api"  // a key that may
 )
 
 // An Auditor keeps decisions for good. A decision that it could not keep is not carried out: Audit is

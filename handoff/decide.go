@@ -45,10 +45,11 @@ func (d decided) tooOld(now time.Time) bool {
 	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > YesFor
 }
 
-// Decide answers a question by a tap. A second answer, and one to a question that was withdrawn or is
-// somebody else's, gives [CodeNotPending] and reaches nobody.
+// Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
+// may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
+// [CodeNotPending] and reaches nobody; what the grant may not answer gives [CodeNeedsTap].
 func (r *Router) Decide(ctx context.Context, g Grant, id QuestionID, d Decision) error {
-	return r.tap(ctx, g, id, decided{decision: d})
+	return r.written(ctx, g, id, decided{decision: d})
 }
 
 // maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
@@ -63,17 +64,35 @@ func (r *Router) Reply(ctx context.Context, g Grant, id QuestionID, words string
 	if len(words) > maxWritten {
 		return Fault(CodeTooLarge, "the text", "")
 	}
-	return r.tap(ctx, g, id, decided{decision: DecisionWords, words: words})
+	return r.written(ctx, g, id, decided{decision: DecisionWords, words: words})
 }
 
-func (r *Router) tap(ctx context.Context, g Grant, id QuestionID, d decided) error {
+func (r *Router) written(ctx context.Context, g Grant, id QuestionID, d decided) error {
+	if !g.Approve {
+		return Fault(CodeNeedsTap, whyNoApprove, "the key does not say approve: true")
+	}
 	q := r.book(g.Caller).question(id)
-	if q == nil {
+	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return Fault(CodeNotPending, "", "")
 	}
-	d.by, d.tier = ByTap, RiskOf(q.question, q.workspace)
+	d.by, d.tier = ByAPI, RiskOf(q.question, q.workspace)
+	switch {
+	case g.Page:
+		d.by = ByPage
+	case d.decision == DecisionAcceptForSession:
+		return Fault(CodeNeedsTap, whyForSession, "")
+	case d.decision == DecisionAccept && d.tier == RiskHigh:
+		return Fault(CodeNeedsTap, whyRisk, "")
+	}
 	return r.decide(ctx, g.Caller, id, d)
 }
+
+// Why an answer that came through the API needs a tap instead.
+const (
+	whyNoApprove  = "this key may not answer for you"
+	whyForSession = "it would allow it for the whole session"
+	whyRisk       = "it is risky"
+)
 
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
 // written down before; when that fails, or took too long, it is not given.

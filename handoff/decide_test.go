@@ -71,7 +71,7 @@ func askingRouter(d *desk, id QuestionID) (*Router, *openQuestion) {
 	return r, b.question(id)
 }
 
-// TestDecidedOnce: whoever answers at the same time, by taps and by voice, one decision reaches the agent,
+// TestDecidedOnce: whoever answers at the same time, by pages and by voice, one decision reaches the agent,
 // after its record; the others are told that the question is closed.
 func TestDecidedOnce(t *testing.T) {
 	for round := range 50 {
@@ -82,7 +82,7 @@ func TestDecidedOnce(t *testing.T) {
 		var won, lost atomic.Int32
 		for i := range 8 {
 			all.Go(func() {
-				x := decided{decision: DecisionAccept, by: ByTap}
+				x := decided{decision: DecisionAccept, by: ByPage}
 				if i%2 == 0 {
 					x.by, x.said = ByVoice, time.Now()
 				}
@@ -125,15 +125,15 @@ func TestNotSent(t *testing.T) {
 	}{
 		"in time":                {by: ByVoice, age: 5 * time.Second, audited: "[accept by voice]"},
 		"withdrawn meanwhile":    {meanwhile: gone, by: ByVoice, code: CodeNotPending, audited: "[accept by voice withheld by voice]"},
-		"a tap, withdrawn":       {meanwhile: gone, by: ByTap, code: CodeNotPending, audited: "[accept by tap withheld by tap]"},
+		"a tap, withdrawn":       {meanwhile: gone, by: ByPage, code: CodeNotPending, audited: "[accept by page withheld by page]"},
 		"asked anew meanwhile":   {meanwhile: replaced, by: ByVoice, code: CodeNotPending, audited: "[accept by voice withheld by voice]"},
 		"too old meanwhile":      {by: ByVoice, age: YesFor - time.Second, code: CodeNoConsent, audited: "[]", open: true},
 		"too old":                {by: ByVoice, age: YesFor + time.Second, code: CodeNoConsent, audited: "[]", open: true},
-		"a tap does not age":     {by: ByTap, age: time.Hour, audited: "[accept by tap]"},
-		"answered elsewhere":     {by: ByTap, failing: Fault(CodeNotPending, "", ""), code: CodeNotPending, audited: "[accept by tap withheld by tap]"},
-		"the agent takes no yes": {by: ByTap, failing: Fault(CodeMalformed, "", ""), code: CodeMalformed, audited: "[accept by tap withheld by tap]", open: true},
-		"it may have gone out":   {by: ByTap, failing: Fault(CodeAgentGone, "", ""), code: CodeAgentGone, audited: "[accept by tap]", open: true},
-		"an unknown error":       {by: ByTap, failing: errors.New("broken"), code: CodeInternal, audited: "[accept by tap]", open: true},
+		"a tap does not age":     {by: ByPage, age: time.Hour, audited: "[accept by page]"},
+		"answered elsewhere":     {by: ByPage, failing: Fault(CodeNotPending, "", ""), code: CodeNotPending, audited: "[accept by page withheld by page]"},
+		"the agent takes no yes": {by: ByPage, failing: Fault(CodeMalformed, "", ""), code: CodeMalformed, audited: "[accept by page withheld by page]", open: true},
+		"it may have gone out":   {by: ByPage, failing: Fault(CodeAgentGone, "", ""), code: CodeAgentGone, audited: "[accept by page]", open: true},
+		"an unknown error":       {by: ByPage, failing: errors.New("broken"), code: CodeInternal, audited: "[accept by page]", open: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package handoff
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Grant is what the key, login or client secret of a request lets its holder do. The edge makes it once
 // for each request; every door asks it. The zero Grant allows nothing, for it has no caller.
@@ -21,6 +24,27 @@ type Grant struct {
 	Page      bool
 	Limits    Limits // of the caller
 	KeyLimits Limits // of the key, with all its callers
+}
+
+// namelessMark begins the User of a caller whom nobody named. No name that somebody gives begins so.
+const namelessMark = "~"
+
+// NamelessCaller returns the caller of a request whose key names its callers, but which names none. id makes
+// it a scope of its own: nothing is remembered for it beyond its call.
+func NamelessCaller(principal, id string) Caller {
+	return Caller{Principal: principal, User: namelessMark + id}
+}
+
+// Nameless tells whether nobody named the caller.
+func (c Caller) Nameless() bool { return strings.HasPrefix(c.User, namelessMark) }
+
+// MayEnd tells whether a call of this grant may be ended by the holder of another: the same caller, or, where
+// the caller has no name, whoever has the key and knows the call.
+func (g Grant) MayEnd(other Grant) bool {
+	if g.Caller.Nameless() && other.Caller.Nameless() {
+		return g.Caller.Principal == other.Caller.Principal && g.Key == other.Key
+	}
+	return g.Caller == other.Caller
 }
 
 // Limits bound what one caller, and what one key, may use. Zero is no limit.

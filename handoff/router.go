@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -175,12 +176,14 @@ func (r *Router) loadStickies(ctx context.Context, c Caller, b *book) error {
 }
 
 // Handoffs returns a caller's handoffs, newest first.
-func (r *Router) Handoffs(g Grant) []Record { return r.book(g.Caller).list() }
+func (r *Router) Handoffs(g Grant) []Record {
+	return slices.DeleteFunc(r.book(g.Caller).list(), func(rec Record) bool { return !rec.shown(g) })
+}
 
 // Handoff returns one of a caller's handoffs.
 func (r *Router) Handoff(g Grant, id string) (Record, error) {
 	rec, _ := r.book(g.Caller).find(id)
-	if rec.ID == "" {
+	if rec.ID == "" || !rec.shown(g) {
 		return Record{}, Fault(CodeNotFound, "such work", "")
 	}
 	return rec, nil
@@ -191,7 +194,7 @@ func (r *Router) Handoff(g Grant, id string) (Record, error) {
 func (r *Router) Stop(_ context.Context, g Grant, id string) error {
 	rec, w := r.book(g.Caller).find(id)
 	switch {
-	case rec.ID == "":
+	case rec.ID == "" || !rec.shown(g):
 		return Fault(CodeNotFound, "such work", "")
 	case w == nil, rec.Outcome != "":
 		return Fault(CodeNotPending, "", "the work has ended")
@@ -203,7 +206,9 @@ func (r *Router) Stop(_ context.Context, g Grant, id string) error {
 }
 
 // Questions returns what agents wait for, oldest first.
-func (r *Router) Questions(g Grant) []RecordQuestion { return r.book(g.Caller).listQuestions() }
+func (r *Router) Questions(g Grant) []RecordQuestion {
+	return slices.DeleteFunc(r.book(g.Caller).listQuestions(), func(q RecordQuestion) bool { return !g.AllowsServer(q.Server) })
+}
 
 // Stickies returns a caller's sticky sessions, by server.
 func (r *Router) Stickies(ctx context.Context, g Grant) ([]RecordSticky, error) {
@@ -213,6 +218,9 @@ func (r *Router) Stickies(ctx context.Context, g Grant) ([]RecordSticky, error) 
 	}
 	list := []RecordSticky{}
 	for _, s := range b.listStickies() {
+		if !g.AllowsServer(s.Target.Server) {
+			continue
+		}
 		why := WhyNew
 		if s.Named {
 			why = WhyNamed
@@ -230,7 +238,7 @@ func (r *Router) ClearSticky(ctx context.Context, g Grant, server string) error 
 	}
 	name, project, _ := strings.Cut(server, "/")
 	key := stickyKey{name, project}
-	if _, ok := b.sticky(key); !ok {
+	if _, ok := b.sticky(key); !ok || !g.AllowsServer(name) {
 		return Fault(CodeNotFound, "sticky session there", "")
 	}
 	b.dropSticky(key)

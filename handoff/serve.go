@@ -126,7 +126,7 @@ func (s *serving) takeUp() {
 // adopt makes this call hear of a work.
 func (s *serving) adopt(w *work) {
 	rec, _ := s.book.find(w.id)
-	if !s.book.claimOrphan(w.id) {
+	if !rec.shown(s.grant) || !s.book.claimOrphan(w.id) {
 		return
 	}
 	s.works[w.id] = w

@@ -37,7 +37,7 @@ func (s *serving) status(id string, req Request) {
 		s.refuse(id, req, AsError(err))
 		return
 	}
-	s.answer(id, req, statusAnswer(s.book.list(), s.book.listQuestions(), time.Now()), FloorAsk)
+	s.answer(id, req, statusAnswer(s.r.Handoffs(s.grant), s.r.Questions(s.grant), time.Now()), FloorAsk)
 }
 
 // statusAnswer tells what runs, what waits for an answer and what finished lately, in sentences.

@@ -136,7 +136,7 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	f.mu.Lock()
 	c := f.calls[id]
 	f.mu.Unlock()
-	if c == nil || c.grant.Caller != grant.Caller {
+	if c == nil || !c.grant.MayEnd(grant) {
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
 	}
 	c.hangUp()

@@ -67,7 +67,7 @@ func (a auth) byText(text string) (Key, bool) {
 func (a auth) grant(r *http.Request, secure bool, now time.Time) (handoff.Grant, error) {
 	if text, ok := carriedKey(r); ok {
 		if key, ok := a.byText(text); ok {
-			return key.grant(false), nil
+			return key.grantFor(r)
 		}
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,45 @@ func TestGrant(t *testing.T) {
 				t.Errorf("page %v, instructions %v, approve %v", g.Page, g.Instructions, g.Approve)
 			}
 		})
+	}
+}
+
+// TestNamedCallers: a key that serves many people keeps each apart by the name in the header; without one a
+// request has a scope of its own. For other keys the header means nothing.
+func TestNamedCallers(t *testing.T) {
+	many := NewKey("assistant", otherKey)
+	many.NamesCallers = true
+	a := newAuth(Config{Keys: []Key{NewKey("owner", ownerKey), many}, Listen: "127.0.0.1:8080"})
+	ask := func(key string, names ...string) (handoff.Caller, handoff.Code) {
+		r, _ := http.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", "Bearer "+key)
+		for _, name := range names {
+			r.Header.Add("OpenAI-Safety-Identifier", name)
+		}
+		g, err := a.grant(r, false, time.Now())
+		if err != nil {
+			return g.Caller, handoff.AsError(err).Code
+		}
+		return g.Caller, ""
+	}
+	for _, good := range []string{"a", "alice@example.com", "auth0|5f7c8ec7", strings.Repeat("0123456789abcdef", 8)} {
+		if c, code := ask(otherKey, good); c != (handoff.Caller{Principal: "assistant", User: good}) || code != "" {
+			t.Errorf("%q is %+v %s", good, c, code)
+		}
+	}
+	for _, bad := range [][]string{{""}, {"~x"}, {"a b"}, {"a/b"}, {"-a"}, {"é"}, {"a\x00"}, {"a\"b"}, {"alice", "bob"}, {strings.Repeat("a", 129)}} {
+		if c, code := ask(otherKey, bad...); code != handoff.CodeMalformed || c != (handoff.Caller{}) {
+			t.Errorf("%q is %+v %s", bad, c, code)
+		}
+	}
+	first, _ := ask(otherKey)
+	second, _ := ask(otherKey)
+	if !first.Nameless() || !second.Nameless() || first == second || first.Principal != "assistant" {
+		t.Errorf("without a name: %+v, then %+v", first, second)
+	}
+	for _, name := range []string{"alice", "a b", ""} {
+		if c, code := ask(ownerKey, name); c != (handoff.Caller{Principal: "owner"}) || code != "" {
+			t.Errorf("%q at a key that names nobody: %+v %s", name, c, code)
+		}
 	}
 }

@@ -1,8 +1,11 @@
 package web
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
+	"regexp"
 
 	"switchboard/handoff"
 )
@@ -30,6 +33,29 @@ func NewKey(principal, text string) Key {
 
 // name is what the key is called in limits, logs and the audit.
 func (k Key) name() string { return hex.EncodeToString(k.Sum[:6]) }
+
+// callerHeader names the end user of a key that names its callers, as OpenAI's clients do.
+const callerHeader = "OpenAI-Safety-Identifier"
+
+// callerName is the form of an end user's name: at most 128 bytes, and nothing that is a mark of ours.
+var callerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:+=|-]{0,127}$`)
+
+// grantFor is what the sender of a request with this key may do. An error has code [handoff.CodeMalformed].
+func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
+	g := k.grant(false)
+	names := r.Header.Values(callerHeader)
+	switch {
+	case !k.NamesCallers:
+	case len(names) == 0:
+		g.Caller = handoff.NamelessCaller(k.Principal, rand.Text())
+	case len(names) > 1 || !callerName.MatchString(names[0]):
+		return handoff.Grant{}, handoff.Fault(handoff.CodeMalformed,
+			callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure", "")
+	default:
+		g.Caller.User = names[0]
+	}
+	return g, nil
+}
 
 // grant is what the holder may do. page: it came by the page's login, at which somebody sits, so that it
 // may answer what agents ask and gets our instructions.

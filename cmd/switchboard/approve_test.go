@@ -113,20 +113,20 @@ func TestEveryQuestion(t *testing.T) {
 		outcome        handoff.Outcome
 		audited        string
 	}{
-		{"command", "accept", "allowed ", handoff.OutcomeResult, "[accept by tap, medium]"},
-		{"command", "decline", "refused ", handoff.OutcomeResult, "[decline by tap, medium]"},
-		{"command", "stop", "", handoff.OutcomeInterrupted, "[stop by tap, medium]"},
-		{"command twice", "accept_for_session", "allowed ", handoff.OutcomeResult, "[accept_for_session by tap, medium]"},
-		{"edit", "accept", "allowed ", handoff.OutcomeResult, "[accept by tap, medium]"},
-		{"edit", "decline", "refused ", handoff.OutcomeResult, "[decline by tap, medium]"},
-		{"edit", "stop", "", handoff.OutcomeInterrupted, "[stop by tap, medium]"},
-		{"rights", "accept", "allowed ", handoff.OutcomeResult, "[accept by tap, high]"},
-		{"rights", "decline", "refused ", handoff.OutcomeResult, "[decline by tap, high]"},
-		{"tool", "accept", "allowed ", handoff.OutcomeResult, "[accept by tap, high]"},
-		{"tool", "decline", "refused ", handoff.OutcomeResult, "[decline by tap, high]"},
-		{"words", "text: right", "said <Right>", handoff.OutcomeResult, "[words by tap, high]"},
-		{"words", "text: neither, wait", "said <neither, wait>", handoff.OutcomeResult, "[words by tap, high]"},
-		{"words", "decline", "said <>", handoff.OutcomeResult, "[decline by tap, high]"},
+		{"command", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, medium]"},
+		{"command", "decline", "refused ", handoff.OutcomeResult, "[decline by page, medium]"},
+		{"command", "stop", "", handoff.OutcomeInterrupted, "[stop by page, medium]"},
+		{"command twice", "accept_for_session", "allowed ", handoff.OutcomeResult, "[accept_for_session by page, medium]"},
+		{"edit", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, medium]"},
+		{"edit", "decline", "refused ", handoff.OutcomeResult, "[decline by page, medium]"},
+		{"edit", "stop", "", handoff.OutcomeInterrupted, "[stop by page, medium]"},
+		{"rights", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
+		{"rights", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
+		{"tool", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
+		{"tool", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
+		{"words", "text: right", "said <Right>", handoff.OutcomeResult, "[words by page, high]"},
+		{"words", "text: neither, wait", "said <neither, wait>", handoff.OutcomeResult, "[words by page, high]"},
+		{"words", "decline", "said <>", handoff.OutcomeResult, "[decline by page, high]"},
 	} {
 		t.Run(tt.prompt+" "+tt.answer, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +197,7 @@ func TestCopyOffered(t *testing.T) {
 		return rec, rec.Outcome != ""
 	})
 	stickies, err := r.Stickies(t.Context(), approver)
-	if rec.Outcome != handoff.OutcomeResult || rec.Why != "copy" || rec.ThreadID == first.ThreadID || audit.String() != "[accept by tap, low]" ||
+	if rec.Outcome != handoff.OutcomeResult || rec.Why != "copy" || rec.ThreadID == first.ThreadID || audit.String() != "[accept by page, low]" ||
 		err != nil || len(stickies) != 1 || stickies[0].ThreadID != rec.ThreadID {
 		t.Errorf("%+v, audit %s, sticky %+v, %v", rec, audit, stickies, err)
 	}

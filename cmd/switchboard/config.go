@@ -19,6 +19,7 @@ type settings struct {
 	Redis          secret           `yaml:"redis" unset:"embedded" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS"`
 	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine: whoever is on the way can read along and take over"`
 	Keys           []keySetting     `yaml:"keys"`
+	Limits         limitSettings    `yaml:"limits"`
 	Model          modelSettings    `yaml:"model"`
 	Speech         speechSettings   `yaml:"speech"`
 	Approvals      approvalSettings `yaml:"approvals"`
@@ -41,14 +42,6 @@ type tlsSettings struct {
 type mediaSettings struct {
 	UDP       netip.AddrPort `yaml:"udp" unset:"where the page can be reached, any port" doc:"address and port where WebRTC listens"`
 	Advertise []netip.Addr   `yaml:"advertise" unset:"those of the machine" doc:"addresses that WebRTC clients are told besides"`
-}
-
-// keySetting lets somebody in.
-type keySetting struct {
-	Principal string `yaml:"principal" doc:"who the holder is; sessions are remembered per principal"`
-	KeyFile   string `yaml:"key_file" doc:"file with the key: at least 16 of A-Z a-z 0-9 _ -; or"`
-	KeyEnv    string `yaml:"key_env" doc:"variable with the key; or"`
-	KeySHA256 string `yaml:"key_sha256" doc:"SHA-256 of the key, 64 hex digits"`
 }
 
 // modelSettings is the voice model.
@@ -77,6 +70,7 @@ type serverSetting struct {
 	Ceiling        string            `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
 	VoiceApprovals string            `yaml:"voice_approvals" unset:"medium" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap"`
 	Model          string            `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
+	For            []string          `yaml:"for" unset:"everybody" doc:"principals who may use it; for all others it is not there"`
 
 	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
 }
@@ -85,6 +79,7 @@ type serverSetting struct {
 func defaults() settings {
 	return settings{
 		Listen: "127.0.0.1:8080", Model: modelSettings{Name: "gpt-realtime-2.1"}, Speech: speechSettings{Updates: "milestones"},
+		Limits:    limitSettings{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20},
 		Approvals: approvalSettings{AskAgain: span(time.Minute), GiveUp: span(30 * time.Minute)},
 		Work:      workSettings{Silence: span(2 * time.Minute), Patience: span(30 * time.Minute)},
 	}

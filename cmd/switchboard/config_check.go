@@ -1,9 +1,7 @@
 package main
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,8 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"switchboard/web"
 )
 
 // A checker looks at settings as a whole, after they were put together, and fills in what they lead to.
@@ -150,64 +146,6 @@ var (
 )
 
 const keyRule = "a key has at least 16 characters of A-Z a-z 0-9 _ -"
-
-func (c *checker) keys() {
-	owners := map[[sha256.Size]byte]string{}
-	add := func(path string, k web.Key) {
-		if other, taken := owners[k.Sum]; taken && other != k.Principal {
-			c.bad(path, "the key of %s is also the key of %s", k.Principal, other)
-			return
-		}
-		owners[k.Sum] = k.Principal
-		c.s.Access = append(c.s.Access, k)
-	}
-	if text := c.env(ownerKey); text != "" {
-		c.places[ownerKey] = place{name: ownerKey}
-		if !keyText.MatchString(text) {
-			c.bad(ownerKey, "%s", keyRule)
-		}
-		c.s.Owner = newSecret(text)
-		add(ownerKey, web.NewKey(ownerName, text))
-	}
-	for i, k := range c.s.Keys {
-		path := elem("keys", i)
-		if !plainName.MatchString(k.Principal) {
-			c.bad(path+".principal", "must be a name of A-Z a-z 0-9 . _ -")
-		}
-		if key, ok := c.key(path, k); ok {
-			add(path, key)
-		}
-	}
-}
-
-// key finds the key that an entry stands for.
-func (c *checker) key(path string, k keySetting) (web.Key, bool) {
-	if count(k.KeyFile, k.KeyEnv, k.KeySHA256) != 1 {
-		c.bad(path, "needs one of key_file, key_env and key_sha256")
-		return web.Key{}, false
-	}
-	if k.KeySHA256 != "" {
-		sum, err := hex.DecodeString(k.KeySHA256)
-		if err != nil || len(sum) != sha256.Size {
-			c.bad(path+".key_sha256", "must be 64 hex digits")
-			return web.Key{}, false
-		}
-		return web.Key{Principal: k.Principal, Sum: [sha256.Size]byte(sum)}, true
-	}
-	from, read := path+".key_file", c.file(k.KeyFile)
-	if k.KeyEnv != "" {
-		from, read = path+".key_env", c.variable(k.KeyEnv)
-	}
-	text, err := read()
-	if err == nil && !keyText.MatchString(text) {
-		err = fmt.Errorf("%s", keyRule)
-	}
-	if err != nil {
-		c.bad(from, "%v", err)
-		return web.Key{}, false
-	}
-	return web.NewKey(k.Principal, text), true
-}
 
 // file and variable return readers of a secret.
 func (c *checker) file(name string) func() (string, error) {

@@ -62,17 +62,39 @@ func shapeProblems() []problemCase {
 // laterProblems are keys of features that do not work yet.
 func laterProblems() []problemCase {
 	return []problemCase{
-		{"later", "limits: {calls: 2}\nspeech: {language: en}\n", []string{
-			`switchboard.yaml:1:1: unknown key "limits"; there is listen, public_url, tls, trusted_proxies, media, redis, redis_allow_plaintext, keys, model, speech, approvals, work, notify, servers`,
-			`switchboard.yaml:2:10: unknown key "language"; there is updates`}},
-		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", for: [owner], ssh: me@a, unix: /a}]
-keys: [{principal: a, key_env: GOOD, names_callers: true}]
+		{"later", "speech: {language: en}\n", []string{
+			`switchboard.yaml:1:10: unknown key "language"; there is updates`}},
+		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", ssh: me@a, unix: /a}]
 model: {transport: auto}
 `, []string{
 			`switchboard.yaml:1:27: servers[0].kind: "responses" is unknown; there is codex`,
-			`switchboard.yaml:1:57: unknown key "for"; …`, `switchboard.yaml:1:71: unknown key "ssh"; …`,
-			`switchboard.yaml:1:82: unknown key "unix"; …`, `switchboard.yaml:2:38: unknown key "names_callers"; …`,
-			`switchboard.yaml:3:9: unknown key "transport"; …`}},
+			`switchboard.yaml:1:57: unknown key "ssh"; …`,
+			`switchboard.yaml:1:68: unknown key "unix"; …`,
+			`switchboard.yaml:2:9: unknown key "transport"; …`}},
+	}
+}
+
+// grantProblems are mistakes about what a key may do.
+func grantProblems() []problemCase {
+	const servers = "servers:\n  - {name: bigpc, kind: codex, url: ws://127.0.0.1:4500, for: [ownr, helper]}\n"
+	return []problemCase{
+		{"names", `keys:
+  - {principal: helper, key_env: GOOD, servers: [bigcp, bigpc], tools: [codx], approve: 1}
+` + servers, []string{
+			`switchboard.yaml:2:50: keys[0].servers[0]: "bigcp" is unknown; did you mean "bigpc"?`,
+			`switchboard.yaml:2:73: keys[0].tools[0]: "codx" is unknown; did you mean "codex"?`,
+			`switchboard.yaml:2:89: keys[0].approve must be true or false, not a number`,
+			`switchboard.yaml:4:64: servers[0].for[0]: "ownr" is unknown; did you mean "owner"?`}},
+		{"nothing named", "keys:\n  - {principal: helper, key_env: GOOD, servers: [], tools: []}\n", []string{
+			`switchboard.yaml:2:49: keys[0].servers: names nothing; leave it out for all`,
+			`switchboard.yaml:2:60: keys[0].tools: names nothing; leave it out for all`}},
+		{"no such stand-in", "keys:\n  - {principal: helper, key_env: GOOD, servers: [bigpc, attick]}\n", []string{
+			`switchboard.yaml:2:57: keys[0].servers[1]: "attick" is unknown; did you mean "attic"?`}},
+		{"limits", "limits: {calls: -1, minutes_per_day: 1.5, handoffs_per_minute: many}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {calls: 1000001}}\n", []string{
+			`switchboard.yaml:1:17: limits.calls must be a whole number from 0 to 1000000, not -1`,
+			`switchboard.yaml:1:38: limits.minutes_per_day must be a whole number from 0 to 1000000, not a number`,
+			`switchboard.yaml:1:64: limits.handoffs_per_minute must be a whole number from 0 to 1000000, not text`,
+			`switchboard.yaml:3:51: keys[0].limits.calls must be a whole number from 0 to 1000000, not 1000001`}},
 	}
 }
 
@@ -239,7 +261,7 @@ func serverProblems() []problemCase {
 func TestProblems(t *testing.T) {
 	key := strings.Repeat("k", 16)
 	env := map[string]string{"GOOD": key, "SHORT": "abc", "ODD": key + "!"}
-	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), mannerProblems(), keyProblems(), serverProblems())
+	tests := slices.Concat(shapeProblems(), laterProblems(), listenProblems(), grantProblems(), mannerProblems(), keyProblems(), serverProblems())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := file(tt.text)

@@ -23,6 +23,7 @@ func (c *checker) server(path string, s *serverSetting) {
 	}
 	c.oneOf(path+".kind", s.Kind, "codex")
 	c.policy(path, s)
+	c.principals(path+".for", s.For)
 	switch {
 	case (s.URL == "") == (len(s.Command) == 0):
 		c.bad(path, "needs either url or command")

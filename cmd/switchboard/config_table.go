@@ -54,6 +54,8 @@ func fieldRows(path string, v reflect.Value) []settingRow {
 		def := field.Tag.Get("unset")
 		if s, ok := value.Interface().(span); ok && s != 0 {
 			def = "`" + s.String() + "`"
+		} else if value.Kind() == reflect.Int && value.Int() != 0 {
+			def = fmt.Sprintf("`%d`", value.Int())
 		} else if value.Kind() == reflect.String && value.String() != "" {
 			def = "`" + value.String() + "`"
 		}

@@ -103,9 +103,11 @@ media: {udp: 0.0.0.0:8443, advertise: [203.0.113.7]}
 redis: redis://u:s3cret@127.0.0.1:6379/0
 keys:
   - {principal: owner, key_file: keys/owner.key}
-  - {principal: assistant, key_env: ASSISTANT_KEY}
+  - {principal: assistant, key_env: ASSISTANT_KEY, names_callers: true, servers: [bigpc, far], tools: [codex, status],
+     approve: true, instructions: true, limits: {calls: 50, handoffs_per_minute: 0}}
   - {principal: guest, key_sha256: ABCDEF11f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e5641769299}
 model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
+limits: {calls: 2, minutes_per_day: 60, handoffs_per_minute: 9}
 speech: {updates: chatty}
 approvals: {ask_again: 45s, give_up: 1h}
 work: {silence: 90s, patience: 15m}
@@ -120,6 +122,7 @@ servers:
     url: ws://10.0.0.5:4500
     allow_plaintext: true
     token_env: FAR_TOKEN
+    for: [owner, assistant]
 `
 
 func everythingWorld() world {

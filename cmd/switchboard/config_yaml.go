@@ -133,6 +133,8 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 		return
 	}
 	switch v.Kind() {
+	case reflect.Int:
+		d.number(path, node, v)
 	case reflect.Slice:
 		d.list(path, node, v)
 	case reflect.Map:
@@ -179,6 +181,25 @@ func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 		d.add(at, "%s: %q is not %s", label(path), text, meant(v.Type()))
 	}
+}
+
+// maxNumber bounds every number there is.
+const maxNumber = 1_000_000
+
+// number decodes a whole number from 0 on.
+func (d *decoder) number(path string, node ast.Node, v reflect.Value) {
+	n, ok := node.(*ast.IntegerNode)
+	if ok {
+		if value, fits := n.Value.(uint64); fits && value <= maxNumber {
+			v.SetInt(int64(value))
+			return
+		}
+	}
+	what := kindOf(node)
+	if ok {
+		what = node.String()
+	}
+	d.add(d.place(node.GetToken()), "%s must be a whole number from 0 to %d, not %s", label(path), maxNumber, what)
 }
 
 func (d *decoder) list(path string, node ast.Node, v reflect.Value) {

@@ -36,7 +36,7 @@ type running struct {
 // start runs a whole service on loopback, simulated where the plan says nothing else.
 func start(t testing.TB, change func(*plan)) *running {
 	t.Helper()
-	p := plan{Listen: "127.0.0.1:0", StateDir: t.TempDir(), Keys: []web.Key{web.NewKey("owner", testKey)}}
+	p := plan{Listen: "127.0.0.1:0", StateDir: t.TempDir(), Keys: []web.Key{ownersTestKey()}}
 	if change != nil {
 		change(&p)
 	}
@@ -307,4 +307,11 @@ func (b *logBuffer) String() string {
 func (b *logBuffer) tail(n int) string {
 	s := b.String()
 	return s[max(0, len(s)-n):]
+}
+
+// ownersTestKey is the owner's, without limits.
+func ownersTestKey() web.Key {
+	k := web.NewKey(ownerName, testKey)
+	k.Approve, k.Instructions = true, true
+	return k
 }

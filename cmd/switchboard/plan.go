@@ -34,7 +34,7 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 		if err != nil {
 			return plan{}, err
 		}
-		p.Keys, p.Shown = []web.Key{web.NewKey(ownerName, key.Reveal())}, key.Reveal()
+		p.Keys, p.Shown = []web.Key{s.ownersKey(key.Reveal())}, key.Reveal()
 	}
 	cookie, err := kept(state, cookieFile)
 	if err != nil {

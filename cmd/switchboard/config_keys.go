@@ -1,0 +1,202 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"switchboard/handoff"
+	"switchboard/web"
+)
+
+// keySetting lets somebody in, and says what they may do.
+type keySetting struct {
+	Principal    string           `yaml:"principal" doc:"who the holder is; sessions are remembered per principal"`
+	KeyFile      string           `yaml:"key_file" doc:"file with the key: at least 16 of A-Z a-z 0-9 _ -; or"`
+	KeyEnv       string           `yaml:"key_env" doc:"variable with the key; or"`
+	KeySHA256    string           `yaml:"key_sha256" doc:"SHA-256 of the key, 64 hex digits"`
+	NamesCallers bool             `yaml:"names_callers" unset:"false" doc:"its requests name their end user in OpenAI-Safety-Identifier, and what is remembered is kept apart for each; a call without a name has nothing before it and nothing after it"`
+	Servers      []string         `yaml:"servers" unset:"all" doc:"machines that may be used, by name"`
+	Tools        []string         `yaml:"tools" unset:"all" doc:"tools that may be used: codex, list_servers, list_sessions, read_session, queue_next, stop_work, status, answer_agent, set_updates, remain_silent"`
+	Approve      bool             `yaml:"approve" unset:"true for owner, else false" doc:"may answer what agents ask; what is risky takes a tap on the page all the same"`
+	Instructions bool             `yaml:"instructions" unset:"true for owner, else false" doc:"a call that brings no instructions gets those of Switchboard; on the page it always does"`
+	Limits       keyLimitSettings `yaml:"limits"`
+}
+
+// limitSettings bound what each caller may use.
+type limitSettings struct {
+	Calls             int `yaml:"calls" doc:"calls that each caller, and each key, may have open at a time; 0: any number"`
+	MinutesPerDay     int `yaml:"minutes_per_day" doc:"minutes that each may spend in calls in a day of UTC; work goes on after them; 0: any number"`
+	HandoffsPerMinute int `yaml:"handoffs_per_minute" doc:"how often each may give work in a minute; 0: any number"`
+}
+
+// keyLimitSettings bound what all callers of a key use together. Its fields are those of [limitSettings].
+type keyLimitSettings struct {
+	Calls             int `yaml:"calls" unset:"as limits.calls" doc:"calls that all callers of this key may have open at a time"`
+	MinutesPerDay     int `yaml:"minutes_per_day" unset:"as limits.minutes_per_day" doc:"minutes that they may spend in calls in a day, together"`
+	HandoffsPerMinute int `yaml:"handoffs_per_minute" unset:"as limits.handoffs_per_minute" doc:"how often they may give work in a minute, together"`
+}
+
+func (l limitSettings) limits() handoff.Limits { return handoff.Limits(l) }
+
+// isSet tells whether somebody set a setting.
+func (c *checker) isSet(path string) bool {
+	_, set := c.places[path]
+	return set
+}
+
+func (c *checker) keys() {
+	owners := map[[sha256.Size]byte]string{}
+	add := func(path string, k web.Key) {
+		if other, taken := owners[k.Sum]; taken && other != k.Principal {
+			c.bad(path, "the key of %s is also the key of %s", k.Principal, other)
+			return
+		}
+		owners[k.Sum] = k.Principal
+		c.s.Access = append(c.s.Access, k)
+	}
+	if text := c.env(ownerKey); text != "" {
+		c.places[ownerKey] = place{name: ownerKey}
+		if !keyText.MatchString(text) {
+			c.bad(ownerKey, "%s", keyRule)
+		}
+		c.s.Owner = newSecret(text)
+		add(ownerKey, c.s.ownersKey(text))
+	}
+	for i, k := range c.s.Keys {
+		path := elem("keys", i)
+		if !plainName.MatchString(k.Principal) {
+			c.bad(path+".principal", "must be a name of A-Z a-z 0-9 . _ -")
+		}
+		c.mayUse(path, k)
+		if key, ok := c.key(path, k); ok {
+			c.terms(path, k, &key)
+			add(path, key)
+		}
+	}
+}
+
+// ownersKey is a key of the owner that stands in no file.
+func (s *settings) ownersKey(text string) web.Key {
+	k := web.NewKey(ownerName, text)
+	k.Servers = s.serversFor(ownerName, nil)
+	k.Approve, k.Instructions = true, true
+	k.Limits, k.KeyLimits = s.Limits.limits(), s.Limits.limits()
+	return k
+}
+
+// terms fills in what the holder of a key may do.
+func (c *checker) terms(path string, from keySetting, k *web.Key) {
+	owner := from.Principal == ownerName && !from.NamesCallers
+	k.NamesCallers, k.Tools, k.Servers = from.NamesCallers, from.Tools, c.s.serversFor(from.Principal, from.Servers)
+	k.Approve = from.Approve || owner && !c.isSet(path+".approve")
+	k.Instructions = from.Instructions || owner && !c.isSet(path+".instructions")
+	k.Limits, k.KeyLimits = c.s.Limits.limits(), limitSettings(from.Limits).limits()
+	for name, field := range map[string][2]*int{
+		"calls":               {&k.KeyLimits.Calls, &k.Limits.Calls},
+		"minutes_per_day":     {&k.KeyLimits.MinutesPerDay, &k.Limits.MinutesPerDay},
+		"handoffs_per_minute": {&k.KeyLimits.HandoffsPerMinute, &k.Limits.HandoffsPerMinute},
+	} {
+		if !c.isSet(path + ".limits." + name) {
+			*field[0] = *field[1]
+		}
+	}
+}
+
+// mayUse checks the names of machines and tools that a key has.
+func (c *checker) mayUse(path string, k keySetting) {
+	known := c.s.serverNames()
+	c.someOf(path+".servers", k.Servers, known)
+	var tools []string
+	for _, tool := range handoff.Tools() {
+		tools = append(tools, tool.Name)
+	}
+	c.someOf(path+".tools", k.Tools, tools)
+}
+
+// principals checks for whom a server is.
+func (c *checker) principals(path string, names []string) {
+	known := []string{ownerName}
+	for _, k := range c.s.Keys {
+		if !slices.Contains(known, k.Principal) {
+			known = append(known, k.Principal)
+		}
+	}
+	c.someOf(path, names, known)
+}
+
+// someOf checks a list of words against those there are. An empty list is more likely a mistake than a wish.
+func (c *checker) someOf(path string, words, known []string) {
+	if words != nil && len(words) == 0 {
+		c.bad(path, "names nothing; leave it out for all")
+	}
+	for i, word := range words {
+		c.oneOf(elem(path, i), word, known...)
+	}
+}
+
+// serverNames are the machines there are: those of the file, else what may stand in for them.
+func (s *settings) serverNames() []string {
+	var names []string
+	for _, server := range s.Servers {
+		names = append(names, server.Name)
+	}
+	if len(names) == 0 {
+		names = append(simulatedNames(), localName)
+	}
+	return names
+}
+
+// serversFor returns the machines that a principal's key may use: those it names, or all, less those that
+// are for others. nil: whatever there is.
+func (s *settings) serversFor(principal string, named []string) []string {
+	kept := []string{}
+	limited := named != nil
+	for _, name := range s.serverNames() {
+		i := slices.IndexFunc(s.Servers, func(server serverSetting) bool { return server.Name == name })
+		if i >= 0 && s.Servers[i].For != nil {
+			limited = true
+			if !slices.Contains(s.Servers[i].For, principal) {
+				continue
+			}
+		}
+		if named == nil || slices.Contains(named, name) {
+			kept = append(kept, name)
+		}
+	}
+	if !limited {
+		return nil
+	}
+	return kept
+}
+
+// key finds the key that an entry stands for.
+func (c *checker) key(path string, k keySetting) (web.Key, bool) {
+	if count(k.KeyFile, k.KeyEnv, k.KeySHA256) != 1 {
+		c.bad(path, "needs one of key_file, key_env and key_sha256")
+		return web.Key{}, false
+	}
+	if k.KeySHA256 != "" {
+		sum, err := hex.DecodeString(k.KeySHA256)
+		if err != nil || len(sum) != sha256.Size {
+			c.bad(path+".key_sha256", "must be 64 hex digits")
+			return web.Key{}, false
+		}
+		return web.Key{Principal: k.Principal, Sum: [sha256.Size]byte(sum)}, true
+	}
+	from, read := path+".key_file", c.file(k.KeyFile)
+	if k.KeyEnv != "" {
+		from, read = path+".key_env", c.variable(k.KeyEnv)
+	}
+	text, err := read()
+	if err == nil && !keyText.MatchString(text) {
+		err = fmt.Errorf("%s", keyRule)
+	}
+	if err != nil {
+		c.bad(from, "%v", err)
+		return web.Key{}, false
+	}
+	return web.NewKey(k.Principal, strings.TrimSpace(text)), true
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/web"
+)
+
+// TestWhatKeysMay: each key has what it says, within what its machines say.
+func TestWhatKeysMay(t *testing.T) {
+	s, err := everythingWorld().load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9}
+	for i, want := range []web.Key{
+		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: true, Instructions: true, Limits: top, KeyLimits: top},
+		{
+			Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
+			Approve: true, Instructions: true, Limits: top, KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
+		},
+		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Limits: top, KeyLimits: top},
+	} {
+		got := s.Access[i]
+		want.Sum = got.Sum
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Errorf("key %d:\n got %+v\nwant %+v", i, got, want)
+		}
+	}
+}
+
+// TestOwnersKeys: a key of the owner approves wherever it comes from, unless it says otherwise.
+func TestOwnersKeys(t *testing.T) {
+	everything := handoff.Limits{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20}
+	made, err := (&settings{Limits: defaults().Limits}).plan(t.TempDir(), notFound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := file("keys:\n  - {principal: owner, key_env: A}\n  - {principal: owner, key_env: B, approve: false, instructions: false}\n")
+	w.env = map[string]string{"A": goodKey + "-a", "B": goodKey + "-b", ownerKey: goodKey}
+	s, err := w.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		key web.Key
+		may bool
+	}{"made": {made.Keys[0], true}, "variable": {s.Access[0], true}, "file": {s.Access[1], true}, "file, said otherwise": {s.Access[2], false}} {
+		if k := tt.key; k.Principal != ownerName || k.Approve != tt.may || k.Instructions != tt.may || k.Servers != nil || k.Limits != everything || k.KeyLimits != everything {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+}
