@@ -19,8 +19,15 @@ const (
 	// then what the caller said (but not that they spoke: what is missing is known to be); requests and
 	// confirmations never are: the call ends instead.
 	eventQueue = 256
+	// eventBytes bounds the words in them, with the same policy. One event may always wait.
+	eventBytes = 4 << 20
+	// maxAskBytes bounds the client's asks that wait for their turn, beside their number. What is beyond it is
+	// refused: the client is told so. One ask may always wait.
+	maxAskBytes = 16 << 20
 	// keptSpokes of those that say that the caller spoke are kept however full it is.
 	keptSpokes = 16
+	// beginLimit bounds the time from the connection to the model's session.created: it comes at once.
+	beginLimit = 15 * time.Second
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
 	serveGrace = 5 * time.Second
 )
@@ -83,6 +90,7 @@ type alarm struct {
 const (
 	alarmPlayback = int(timerKinds) + iota
 	alarmSign     // something given waits for a sign of the client
+	alarmBegin    // the model's session has not begun
 	alarmKinds
 )
 
@@ -186,6 +194,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var set time.Time
+	c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
 	for !c.ended {
 		if next := c.nextAlarm(); next != set {
 			set = next
@@ -314,6 +323,11 @@ func (c *Call) ring(now time.Time) {
 			continue
 		case alarmSign:
 			c.signs(now)
+			continue
+		case alarmBegin:
+			if !c.mask.session.created {
+				c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it began no session"))
+			}
 			continue
 		}
 		timer := floorTimer(i)

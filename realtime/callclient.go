@@ -78,6 +78,14 @@ func (c *Call) typed(it item) {
 	}
 }
 
+// heldBytes returns how much the asks of the client that wait take.
+func (c *Call) heldBytes() (n int) {
+	for _, a := range c.asks {
+		n += len(a.event)
+	}
+	return n
+}
+
 // clientAsks queues the client's response.create.
 func (c *Call) clientAsks(event []byte) {
 	id := gjson.GetBytes(event, "event_id").String()
@@ -86,7 +94,7 @@ func (c *Call) clientAsks(event []byte) {
 		c.toModel(patched)
 		return
 	}
-	if c.floor.full() {
+	if c.floor.full() || len(c.asks) > 0 && c.heldBytes()+len(patched) > maxAskBytes {
 		c.toClient(errorEvent(c.ids.next(), clientFault{
 			kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many responses are waiting.", eventID: id,
 		}))

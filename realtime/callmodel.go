@@ -39,6 +39,10 @@ func (c *Call) fromModel(event []byte) {
 		}
 		return
 	}
+	if kind == typeCreated && len(gjson.GetBytes(event, "response.id").String()) > maxID {
+		c.unreadable("has an id that is too long", event)
+		return
+	}
 	shown := c.mask.fromModel(kind, event)
 	if shown != nil {
 		c.toClient(shown)
@@ -46,6 +50,9 @@ func (c *Call) fromModel(event []byte) {
 		c.counts.swallowed++
 	}
 	c.observe(kind, event, shown != nil)
+	if c.mask.full() {
+		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
+	}
 }
 
 // unreadable drops an event of the model. The log tells of the first; the end of the call of how many there were.
@@ -244,6 +251,7 @@ func (c *Call) failed(event []byte) []byte {
 		return nil
 	}
 	delete(c.asks, s.what)
+	delete(c.mask.special, s.what)
 	c.tell(rejected{s.what})
 	if s.adopted {
 		return set(event, "error.event_id", "null")

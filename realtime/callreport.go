@@ -17,23 +17,48 @@ func (c *Call) report(e handoff.Event) {
 		case older >= 0:
 			c.pending[older] = h
 			return
-		case len(c.pending) >= eventQueue:
+		case c.crowded(e):
 			c.counts.hints++
 			return
 		}
 	}
-	if len(c.pending) >= eventQueue {
-		c.thin()
+	if c.crowded(e) {
+		c.thin(e)
 	}
+	full := c.crowded(e)
 	c.pending = append(c.pending, e)
-	if len(c.pending) > eventQueue {
+	if full {
 		c.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
 	}
 }
 
+// crowded tells that there is no room for one more event.
+func (c *Call) crowded(e handoff.Event) bool {
+	bytes := weight(e)
+	for _, p := range c.pending {
+		bytes += weight(p)
+	}
+	return len(c.pending) >= eventQueue || len(c.pending) > 0 && bytes > eventBytes
+}
+
+// weight returns the bytes of words in an event.
+func weight(e handoff.Event) int {
+	switch e := e.(type) {
+	case handoff.Hint:
+		return len(e.Partial)
+	case handoff.Heard:
+		return len(e.Text)
+	case handoff.Request:
+		return len(e.CallID) + len(e.Arguments)
+	case handoff.Said:
+		return len(e.Text)
+	}
+	return 0
+}
+
 // thin makes room: hints and what has changed again since go first, then what the caller said. That they said
 // something stays: of a yes nobody may think that it was their last word.
-func (c *Call) thin() {
+func (c *Call) thin(e handoff.Event) {
 	newest := len(c.pending) // the newest Quiet counts
 	for i, p := range slices.Backward(c.pending) {
 		if _, ok := p.(handoff.Quiet); ok {
@@ -51,7 +76,7 @@ func (c *Call) thin() {
 		}
 		return false
 	})
-	if len(c.pending) < eventQueue {
+	if !c.crowded(e) {
 		return
 	}
 	c.drop(func(_ int, p handoff.Event) bool {
@@ -61,7 +86,7 @@ func (c *Call) thin() {
 		}
 		return words
 	})
-	if len(c.pending) < eventQueue {
+	if !c.crowded(e) {
 		return
 	}
 	spoke := 0

@@ -73,7 +73,7 @@ func (c *Call) say(u handoff.Utterance) {
 func (c *Call) sendItem(u *utterance, itemID string) {
 	id := c.ids.next()
 	c.sent[id] = sent{kind: sentItem, what: u.ID}
-	c.mask.items.hidden[itemID] = true
+	c.mask.items.hide(itemID)
 	if u.CallID != "" && !u.reworded {
 		c.toModel(outputEvent(id, itemID, u.CallID, u.Text))
 		return

@@ -11,6 +11,9 @@ import (
 // goes first; then the router is not told what was said, which it can do without.
 const maxSaid = 8
 
+// maxWords bounds the words of each, in bytes: some minutes of speech.
+const maxWords = 16 << 10
+
 // saidWords is what a response said, as the model wrote it down.
 type saidWords struct{ response, text string }
 
@@ -29,7 +32,8 @@ func (c *Call) keepWords(id string, response gjson.Result) {
 	if len(said) == 0 {
 		return
 	}
-	c.said = append(c.said, saidWords{id, strings.Join(said, " ")})
+	text := strings.Join(said, " ")
+	c.said = append(c.said, saidWords{id, strings.Clone(strings.ToValidUTF8(text[:min(len(text), maxWords)], ""))})
 	if n := len(c.said) - maxSaid; n > 0 {
 		c.said = slices.Delete(c.said, 0, n)
 	}

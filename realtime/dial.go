@@ -25,7 +25,7 @@ const safetyHeader = "OpenAI-Safety-Identifier"
 // the headers of the client's request. The socket is not running yet: hand it to [Front.serve], or run and
 // close it. Errors have code [handoff.CodeVoiceUnreachable].
 func (f *Front) dialModel(ctx context.Context, model string, client http.Header) (*socket, *handoff.Error) {
-	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	ctx, cancel := context.WithTimeout(ctx, f.reach)
 	defer cancel()
 	target := *f.model
 	query := target.Query()

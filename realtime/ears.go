@@ -8,6 +8,9 @@ import (
 // aWord is how much sound of what was cut tells anybody anything.
 const aWord = 500 * time.Millisecond
 
+// maxVoiced bounds the items of a response that are known to sound; those beyond it end with the response.
+const maxVoiced = 256
+
 // A fate is what the caller got of the sound of a response.
 type fate int
 
@@ -71,7 +74,7 @@ func (e *ears) add(now time.Time, response, item []byte, bytes, rate int) (heard
 		v.sounds, v.from = true, from
 	}
 	v.until = e.sound.until
-	if n := len(v.items); n == 0 || v.items[n-1] != string(item) {
+	if n := len(v.items); len(item) <= maxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
 		v.items = append(v.items, string(item))
 	}
 	return true, first

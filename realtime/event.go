@@ -88,6 +88,9 @@ func peekType(event []byte) string {
 	return gjson.GetBytes(event, "type").String()
 }
 
+// maxID bounds an id that is kept, in bytes; those of the API are shorter.
+const maxID = 256
+
 // peekBytes is how far into an event [peekField] looks: peers write ids before what is long.
 const peekBytes = 512
 

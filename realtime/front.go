@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/url"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -45,6 +46,8 @@ type Front struct {
 	stopped chan struct{}              // closed by Run when no call may start any more
 	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
 
+	reach time.Duration // Set once: bounds a dial of the model; tests need less
+
 	buffers sync.Pool // lends write buffers: most sockets write nothing most of the time
 
 	mu    sync.Mutex
@@ -69,7 +72,7 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media,
-		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, calls: map[string]*Call{},
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, reach: dialLimit, calls: map[string]*Call{},
 	}, nil
 }
 

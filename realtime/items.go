@@ -8,10 +8,13 @@ import (
 )
 
 const (
-	// maxTheirs bounds the ids that are remembered of a client's history, maxTheirID each of them in bytes.
-	// The oldest go first: the model has long confirmed them. Ids of the API are shorter.
-	maxTheirs  = 4096
-	maxTheirID = 256
+	// maxHidden bounds, in bytes, what is remembered of hidden items, each of which costs hiddenCost beside
+	// its ids: some ten thousand.
+	maxHidden  = 4 << 20
+	hiddenCost = 256
+	// maxTheirs bounds the ids that are remembered of a client's history. The oldest go first: the model has
+	// long confirmed them.
+	maxTheirs = 4096
 )
 
 // items knows which conversation items the client must not see: our requests, their outputs and our
@@ -21,6 +24,7 @@ type items struct {
 	calls  map[string]bool   // call ids of our requests
 	before map[string]string // what stands before a hidden item, "" for nothing
 	last   string            // newest item seen
+	bytes  int               // of what is hidden
 	theirs recent            // call ids and item ids of the requests in the history that the client gave
 }
 
@@ -28,17 +32,29 @@ func newItems() items {
 	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{}, theirs: newRecent(maxTheirs)}
 }
 
+// hide hides an item.
+func (x *items) hide(id string) {
+	if id != "" && !x.hidden[id] {
+		x.hidden[id] = true
+		x.bytes += len(id) + len(x.last) + hiddenCost
+	}
+}
+
+// full tells that more was hidden than a call can have: a client must never see it, so none is forgotten.
+func (x *items) full() bool { return x.bytes > maxHidden }
+
 // request notes a request of ours, whose outputs are hidden, too.
 func (x *items) request(it item) {
 	if it.callID != "" {
 		x.calls[it.callID] = true
+		x.bytes += len(it.callID)
 	}
 }
 
 // restore notes a request that the client gives as history: whatever its name, it is the client's own.
 func (x *items) restore(it item) {
 	for _, id := range []string{it.callID, it.id} {
-		if id != "" && len(id) <= maxTheirID {
+		if id != "" && len(id) <= maxID {
 			x.theirs.add(id)
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	tagOut = "out"
 	// askOfClient begins the tags of the client's other asks.
 	askOfClient = "c"
+	// maxOpen bounds responses that are begun or asked for and not done.
+	maxOpen = 1024
 	// maxMetadata is how many pairs a response's metadata may have (API reference).
 	maxMetadata = 16
 )
@@ -45,6 +47,11 @@ func newMask(ids *names) *mask {
 	}
 }
 
+// full tells that the model leaves more open than a call can have.
+func (m *mask) full() bool {
+	return m.items.full() || len(m.owned)+len(m.out)+len(m.special) > maxOpen
+}
+
 // A verdict is what becomes of a client's event.
 type verdict struct {
 	forward []byte // to the model, or nil
@@ -57,6 +64,11 @@ func (m *mask) fromClient(kind string, event []byte) verdict {
 	switch kind {
 	case typeSessionUpdate:
 		id := gjson.GetBytes(event, "event_id").String()
+		if m.session.full(len(event)) {
+			return verdict{reply: errorEvent(m.ids.next(), clientFault{
+				kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many session updates are waiting.", eventID: id,
+			})}
+		}
 		if id == "" {
 			id = m.ids.next()
 			event = set(event, "event_id", quote(id))
@@ -207,8 +219,8 @@ func (m *mask) inConversation(it item) bool {
 }
 
 func (m *mask) hide(it item, ours bool) bool {
-	if ours && it.id != "" {
-		m.items.hidden[it.id] = true
+	if ours {
+		m.items.hide(it.id)
 	}
 	return ours
 }

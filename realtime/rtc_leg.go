@@ -16,13 +16,15 @@ import (
 const (
 	// channelLabel names the data channel that carries events (OpenAI's WebRTC guide).
 	channelLabel = "oai-events"
-	// packetQueue bounds packets and messages of the client that run has not taken yet. When full their
-	// reader waits: pion drops packets beyond its own buffer, and SCTP slows messages down.
+	// packetQueue bounds packets of the client that run has not taken yet. When full their reader waits: pion
+	// drops packets beyond its own buffer. Of its messages only one waits, so SCTP slows them down.
 	packetQueue = 64
-	// upstreamQueue bounds events that the call has not taken yet. When full nothing more is taken from
-	// the client; the call never waits, so this is short.
+	// upstreamQueue and upstreamBytes bound events that the call has not taken yet. When full nothing more is
+	// taken from the client; the call never waits, so this is short.
 	upstreamQueue = 64
-	// maxBuffered bounds what the data channel has not delivered. When full the leg ends, as a socket does.
+	upstreamBytes = 2 * maxMessage
+	// maxBuffered bounds what the data channel has not delivered, and what waits for it to open. When full the
+	// leg ends, as a socket does.
 	maxBuffered = 16 << 20
 	// peerGrace bounds the end of pion's goroutines.
 	peerGrace = 5 * time.Second
@@ -68,7 +70,7 @@ func (m *media) newRTCLeg(offer string, channel bool, log *zap.Logger) (*rtcLeg,
 		received: make(chan []byte), queue: make(chan []byte, sendQueue), born: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
-		messages: make(chan []byte, packetQueue), packets: make(chan *rtp.Packet, packetQueue),
+		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue),
 	}
 	if fault := l.accept(offer); fault != nil {
 		l.abandon()
@@ -224,7 +226,7 @@ func (l *rtcLeg) end(reason *handoff.Error) {
 func (l *rtcLeg) run(session []byte) {
 	defer close(l.done)
 	r := rtcRun{rtcLeg: l, player: newPlayer()}
-	r.up = append(r.up, formatsEvent(r.player.ids.next()))
+	r.pass(formatsEvent(r.player.ids.next()))
 	if session != nil {
 		r.tell(r.player.fromClient(session))
 	}

@@ -3,6 +3,7 @@ package realtime
 import (
 	"encoding/base64"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -20,6 +21,10 @@ const (
 	// maxPlayback bounds what waits to be heard, in bytes: ten minutes. When full the newest is dropped and
 	// counted: the caller waits for the oldest, and the transcript still comes whole.
 	maxPlayback = 10 * 60 * 1000 * bytesPerMS
+	// maxShows bounds the responses that are to be heard, maxClips the items of each. Sound of a response beyond
+	// them is dropped and counted; sound of an item beyond them counts to the one before.
+	maxShows = 256
+	maxClips = 256
 )
 
 // pcmuName is µ-law as the Realtime API names it (session.audio.output.format.type).
@@ -136,7 +141,11 @@ func (p *player) learn(session gjson.Result) {
 // enqueue takes an audio delta.
 func (p *player) enqueue(event []byte) {
 	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
-	response := fields[0].String()
+	response, item := fields[0].String(), fields[1].String()
+	if len(response) > maxID || len(item) > maxID || p.shows[response] == nil && len(p.shows) >= maxShows {
+		p.dropped += len(fields[3].String())
+		return
+	}
 	p.show(response).sounds = true
 	audio, err := base64.StdEncoding.DecodeString(fields[3].String())
 	if err != nil || len(audio) == 0 || p.foreign || p.muted[response] {
@@ -149,8 +158,8 @@ func (p *player) enqueue(event []byte) {
 	p.queued += len(audio)
 	s := p.sound(response)
 	last := len(s.clips) - 1
-	if last < 0 || s.clips[last].item != fields[1].String() || s.clips[last].content != fields[2].Int() {
-		s.clips = append(s.clips, clip{item: fields[1].String(), content: fields[2].Int()})
+	if last < 0 || last+1 < maxClips && (s.clips[last].item != item || s.clips[last].content != fields[2].Int()) {
+		s.clips = append(s.clips, clip{item: strings.Clone(item), content: fields[2].Int()})
 		last++
 	}
 	s.clips[last].audio = append(s.clips[last].audio, audio...)

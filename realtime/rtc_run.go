@@ -20,8 +20,10 @@ type rtcRun struct {
 	stream  stream
 	hearing hearing
 	up      [][]byte            // for the call, oldest first
+	upBytes int                 // in it
 	events  *webrtc.DataChannel // nil until it is open
 	held    [][]byte            // for the client, while there is no channel yet
+	heldNow int                 // bytes in it
 	ears    *webrtc.TrackRemote // nil until the client sends sound
 	state   webrtc.PeerConnectionState
 	ticker  *time.Ticker
@@ -44,12 +46,12 @@ func (r *rtcRun) loop() {
 			to, first = r.received, r.up[0]
 		}
 		messages, packets := r.messages, r.packets
-		if len(r.up) >= upstreamQueue {
+		if len(r.up) >= upstreamQueue || r.upBytes >= upstreamBytes {
 			messages, packets = nil, nil
 		}
 		select {
 		case to <- first:
-			r.up = r.up[1:]
+			r.up, r.upBytes = r.up[1:], r.upBytes-len(first)
 		case p := <-packets:
 			r.hear(p)
 		case m := <-messages:
@@ -101,7 +103,7 @@ func (r *rtcRun) open(c *webrtc.DataChannel) {
 	for _, event := range r.held {
 		r.deliver(event)
 	}
-	r.held = nil
+	r.held, r.heldNow = nil, 0
 }
 
 // listen reads a track. A client has one microphone; others are not heard.
@@ -127,7 +129,7 @@ func (r *rtcRun) hear(p *rtp.Packet) {
 	r.sign()
 	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
 	if sound := r.hearing.take(appendBytes); sound != nil {
-		r.up = append(r.up, sound)
+		r.pass(sound)
 	}
 }
 
@@ -135,14 +137,21 @@ func (r *rtcRun) hear(p *rtp.Packet) {
 func (r *rtcRun) heed(event []byte) {
 	r.sign()
 	if sound := r.hearing.take(1); sound != nil {
-		r.up = append(r.up, sound)
+		r.pass(sound)
 	}
 	r.tell(r.player.fromClient(event))
 }
 
+// pass queues events for the call.
+func (r *rtcRun) pass(events ...[]byte) {
+	for _, event := range events {
+		r.up, r.upBytes = append(r.up, event), r.upBytes+len(event)
+	}
+}
+
 // tell passes on what follows from an event.
 func (r *rtcRun) tell(t told) {
-	r.up = append(r.up, t.up...)
+	r.pass(t.up...)
 	for _, event := range t.down {
 		r.deliver(event)
 	}
@@ -154,8 +163,8 @@ func (r *rtcRun) deliver(event []byte) {
 	switch {
 	case !r.channel:
 		return
-	case r.events == nil && len(r.held) < sendQueue:
-		r.held = append(r.held, event)
+	case r.events == nil && len(r.held) < sendQueue && r.heldNow+len(event) <= maxBuffered:
+		r.held, r.heldNow = append(r.held, event), r.heldNow+len(event)
 		return
 	case r.events == nil || r.events.BufferedAmount() > maxBuffered:
 		r.end(handoff.Fault(handoff.CodeSlowClient, "", "data channel"))

@@ -14,6 +14,13 @@ import (
 // what the caller said.
 const transcriber = `{"model":"gpt-4o-mini-transcribe"}`
 
+// maxUpdates and maxUpdateBytes bound a client's session updates that the model has not confirmed. What is beyond
+// them is refused: the client is told so.
+const (
+	maxUpdates     = 64
+	maxUpdateBytes = 16 << 20
+)
+
 const (
 	pathTools         = "session.tools"
 	pathInstructions  = "session.instructions"
@@ -58,6 +65,7 @@ type update struct {
 	ours   bool
 	before view
 	after  view
+	size   int    // in bytes, of a client's
 	plain  []byte // a client's, without the transcription that we added to it
 }
 
@@ -101,6 +109,17 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	return out
 }
 
+// full tells that too much waits for the model's confirmation. One update always may.
+func (s *session) full(size int) bool {
+	n := 0
+	for _, u := range s.updates {
+		if u.size > 0 {
+			n, size = n+1, size+u.size
+		}
+	}
+	return n >= maxUpdates || n > 0 && size > maxUpdateBytes
+}
+
 func (s *session) own(ids *names, before view, fields object) []byte {
 	id := ids.next()
 	s.updates = append(s.updates, update{id: id, ours: true, before: before, after: s.now})
@@ -112,7 +131,7 @@ func (s *session) change(event []byte, id string) []byte {
 	r := gjson.GetBytes(event, "session")
 	if !r.IsObject() || s.foreign || r.Get("type").String() == "transcription" {
 		s.foreign = s.foreign || r.Get("type").String() == "transcription"
-		s.updates = append(s.updates, update{id: id, before: s.now, after: s.now})
+		s.updates = append(s.updates, update{id: id, before: s.now, after: s.now, size: len(event)})
 		return event
 	}
 	before := s.now
@@ -128,7 +147,7 @@ func (s *session) change(event []byte, id string) []byte {
 	if d := r.Get("audio.input.turn_detection"); d.Exists() {
 		s.detect(d)
 	}
-	s.updates = append(s.updates, update{id: id, before: before, after: s.now, plain: plain})
+	s.updates = append(s.updates, update{id: id, before: before, after: s.now, size: len(event), plain: plain})
 	return event
 }
 
@@ -251,7 +270,7 @@ func (s *session) reject(id string) (refused *update, again []byte) {
 		s.deaf, s.now.transcribing = true, false
 	case s.deaf && u.plain != nil:
 		u.after.transcribing = false
-		s.updates = append(s.updates, update{id: id, before: u.before, after: u.after})
+		s.updates = append(s.updates, update{id: id, before: u.before, after: u.after, size: u.size})
 		return &u, u.plain
 	case newest:
 		s.now = u.before

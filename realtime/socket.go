@@ -3,6 +3,8 @@ package realtime
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -16,13 +18,12 @@ import (
 )
 
 const (
-	// maxFrame bounds one event: an append carries up to 15 MiB of audio.
+	// maxFrame bounds one event: an append carries up to 15 MiB of audio. A larger one ends the socket with
+	// close code 1009. Of what was read only one event waits to be taken, so at most two are held: the call
+	// never waits, and TCP slows the far end.
 	maxFrame = 16 << 20
 	// keptBuffer is what a socket keeps between events; a larger one is given back.
 	keptBuffer = 1 << 20
-	// receiveQueue bounds events read and not yet taken. When full the reader waits, so TCP slows the far
-	// end; the call never waits, so this is short.
-	receiveQueue = 64
 	// sendQueue and sendBytes bound what waits to be written. When full the socket ends: text is never
 	// dropped, and a client that is this far behind has lost the conversation anyway.
 	sendQueue = 1024
@@ -57,7 +58,7 @@ type socket struct {
 func newSocket(conn *websocket.Conn, log *zap.Logger) *socket {
 	return &socket{
 		conn: conn, log: log, bound: sendBytes, born: time.Now(), probe: make(chan struct{}, 1),
-		received: make(chan []byte, receiveQueue),
+		received: make(chan []byte),
 		queue:    make(chan []byte, sendQueue),
 		closing:  make(chan struct{}),
 		done:     make(chan struct{}),
@@ -133,13 +134,18 @@ func (s *socket) run() {
 	defer close(s.done)
 	var writer sync.WaitGroup
 	writer.Go(s.write)
-	s.read()
+	err := s.read()
 	s.end(nil)
+	if errors.Is(err, websocket.ErrReadLimit) {
+		// What the far end still sends is read, or a reset would overtake the close frame.
+		_, _ = io.Copy(io.Discard, s.conn.NetConn())
+	}
 	writer.Wait()
 	_ = s.conn.Close()
 }
 
-func (s *socket) read() {
+// read returns why it ended.
+func (s *socket) read() error {
 	defer close(s.received)
 	s.conn.SetReadLimit(maxFrame)
 	s.conn.SetPongHandler(func(string) error {
@@ -156,9 +162,12 @@ func (s *socket) read() {
 		if _, said := errors.AsType[*websocket.CloseError](err); err == nil || said {
 			s.sign()
 		}
+		if errors.Is(err, websocket.ErrReadLimit) {
+			s.end(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
+		}
 		if err != nil {
 			s.log.Debug("socket ended", zap.Error(err))
-			return
+			return err
 		}
 		event := bytes.Clone(buffer.Bytes())
 		if buffer.Cap() > keptBuffer {
@@ -169,6 +178,7 @@ func (s *socket) read() {
 		case <-s.closing: // read on, so that the far end's close frame is seen and ours is not lost to a reset
 		}
 	}
+	return nil
 }
 
 // alive moves the read deadline, but not beyond the end of a closing socket.

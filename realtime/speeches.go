@@ -59,6 +59,9 @@ func (s *speeches) refuse() {
 }
 
 func (s *speeches) keep(item string, began time.Time) {
+	if len(item) > maxID {
+		return
+	}
 	if _, known := s.began[item]; !known {
 		s.order = append(s.order, item)
 	}

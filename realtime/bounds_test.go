@@ -1,0 +1,161 @@
+package realtime
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// A frame over the limit ends its socket with 1009, also while its client still writes.
+func TestFrameOverTheLimit(t *testing.T) {
+	h := newHouse(t)
+	for range 3 {
+		client, model := h.call("")
+		ended := h.endOf()
+		// A client that never reads before it has written all gets the close frame all the same.
+		_ = client.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
+		expectClose(t, client, websocket.CloseMessageTooBig)
+		if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeTooLarge {
+			t.Errorf("ended with %v", cause)
+		}
+		expectClose(t, model, websocket.CloseNormalClosure)
+	}
+}
+
+func TestModelFrameOverTheLimit(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	_ = model.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
+	expectClose(t, model, websocket.CloseMessageTooBig)
+	expect(t, client, "error")
+	expectClose(t, client, 4503)
+}
+
+// A model that takes the connection and says nothing costs its client a named time.
+func TestModelThatHangs(t *testing.T) {
+	noLeaks(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String(), Router: &listener{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front.reach = 50 * time.Millisecond
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	_, fault := front.dialModel(r.Context(), "", r.Header)
+	if fault == nil || fault.Code != handoff.CodeVoiceUnreachable {
+		t.Errorf("%v, %d", fault, w.Code)
+	}
+	front.media.Close()
+}
+
+func TestModelThatNeverBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		began := time.Now()
+		if err := <-s.ended; err == nil || handoff.AsError(err).Code != handoff.CodeVoiceGone || time.Since(began) != beginLimit {
+			t.Errorf("ended with %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// What waits in a call is bounded in bytes, and who is refused is told.
+func TestWaitingBytes(t *testing.T) {
+	large := `"` + strings.Repeat("A", 6<<20) + `"`
+	for kind, event := range map[string]string{
+		"session updates": `{"type":"session.update","event_id":"e9","session":{"type":"realtime","instructions":` + large + `}}`,
+		"asks":            `{"type":"response.create","event_id":"e9","response":{"instructions":` + large + `}}`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(s *stage) {
+				s.fromModel(began("r0", "")) // asks wait for its end
+				s.fromClient(event, event)
+				s.model.sent()
+				s.client.sent()
+				s.fromClient(event)
+				s.wantSent(s.model, "")
+				got := s.wantSent(s.client, "error")[0]
+				if gjson.Get(got, "error.code").String() != "rate_limit_exceeded" || gjson.Get(got, "error.event_id").String() != "e9" {
+					t.Errorf("refused with %s", got)
+				}
+				s.fromClient(`{"type":"input_audio_buffer.clear"}`)
+				s.wantSent(s.model, "input_audio_buffer.clear")
+			})
+		})
+	}
+}
+
+// Words that the router does not take are dropped before the call ends for the sake of its requests.
+func TestReportsAreBoundedInBytes(t *testing.T) {
+	c := newCall(someone, "rtc_test", newWire(), newWire(), nopLog())
+	large := strings.Repeat("A", 1<<20)
+	for range 20 {
+		c.report(handoff.Heard{Text: large})
+	}
+	if c.ended || c.counts.unheard == 0 || len(c.pending) > eventBytes>>20 {
+		t.Errorf("ended is %t, %d unheard, %d wait", c.ended, c.counts.unheard, len(c.pending))
+	}
+	for range 4 {
+		c.report(handoff.Request{Arguments: large})
+	}
+	if c.ended {
+		t.Error("words ended the call")
+	}
+	c.report(handoff.Request{Arguments: large})
+	if !c.ended || c.cause.Code != handoff.CodeOverloaded {
+		t.Errorf("ended is %t: %v", c.ended, c.cause)
+	}
+}
+
+// A model that hides items, or leaves responses open, without end, ends its call.
+func TestModelThatLeavesTooMuchOpen(t *testing.T) {
+	for name, event := range map[string]func(int) string{
+		"requests":  func(i int) string { return itemDone("r", callItem(names10(i), names10(i), handoff.ToolCodex, "")) },
+		"responses": func(i int) string { return began(names10(i), "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, i := newMask(newNames()), 0
+			m.session.now.ours = []string{handoff.ToolCodex}
+			for ; i < 100_000 && !m.full(); i++ {
+				m.fromModel(peekType([]byte(event(i))), []byte(event(i)))
+			}
+			if i < 1000 || i == 100_000 {
+				t.Errorf("full after %d", i)
+			}
+		})
+	}
+}
+
+func names10(i int) string {
+	return "id_" + strings.Repeat("0", 6) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26))
+}
+
+// Sound of more responses and items than anybody can hear is dropped and counted.
+func TestPlayerIsBoundedInItems(t *testing.T) {
+	p := newPlayer()
+	for i := range 2 * maxShows {
+		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + names10(i) + `","item_id":"i","delta":"AAAA"}`))
+		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"one","item_id":"` + names10(i) + `","delta":"AAAA"}`))
+	}
+	if len(p.shows) > maxShows || len(p.queue) > maxShows || p.dropped == 0 {
+		t.Errorf("%d responses, %d sounds, %d dropped", len(p.shows), len(p.queue), p.dropped)
+	}
+	for _, s := range p.queue {
+		if len(s.clips) > maxClips {
+			t.Errorf("%d items", len(s.clips))
+		}
+	}
+}
