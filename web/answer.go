@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -18,9 +17,6 @@ const (
 	maxJSON = 16 << 10
 	maxCall = 256 << 10
 )
-
-// bodyTime is how long a client may take to send a body.
-const bodyTime = 15 * time.Second
 
 // problem is the body of every error.
 type problem struct {
@@ -59,8 +55,13 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 
 // readBody takes the whole body into memory, bounded in size and in time, before a handler sees it.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has one; then the size alone bounds it
+	if limit == 0 {
+		if r.ContentLength != 0 {
+			return handoff.Fault(handoff.CodeMalformed, "no body belongs here", "")
+		}
+		arrived(w)
+		return nil
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -68,7 +69,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 		}
 		return handoff.Fault(handoff.CodeMalformed, "the body did not arrive", err.Error())
 	}
-	_ = control.SetReadDeadline(time.Time{}) // else it would cancel a handler that works longer
+	arrived(w)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	return nil

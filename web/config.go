@@ -105,7 +105,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, door: door, auth: newAuth(cfg), files: files, closed: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Log, door: door, auth: newAuth(cfg), files: files, times: usual, closed: make(chan struct{})}
 	s.streams = newStreams(feedOf(cfg.Feeds))
 	s.routes()
 	return s, nil

@@ -17,12 +17,6 @@ import (
 // so that a page that forgets to close them cannot take every connection.
 const maxStreams = 16
 
-// heartbeat is how often a quiet stream says that it lives; proxies cut at 30 s or more.
-const heartbeat = 15 * time.Second
-
-// eventTime is how long one write may take before the listener counts as gone.
-const eventTime = 10 * time.Second
-
 // A subscription is one listener of one feed.
 type subscription struct {
 	events <-chan handoff.PageEvent // closed when the listener fell behind
@@ -106,7 +100,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects would show everything late
 	w.WriteHeader(http.StatusOK)
-	out := eventWriter{w: w, control: http.NewResponseController(w), life: s.streams.life}
+	out := eventWriter{w: w, control: http.NewResponseController(w), life: s.streams.life, patience: s.times.event}
 	if !out.raw("retry: 1000\n" + start + "\n") {
 		return nil
 	}
@@ -115,7 +109,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 			return nil
 		}
 	}
-	tick := time.NewTicker(heartbeat)
+	tick := time.NewTicker(s.times.beat)
 	defer tick.Stop()
 	for {
 		select {
@@ -152,9 +146,10 @@ func (s *streams) begin(f feed, id string) (sub subscription, start string, miss
 
 // eventWriter writes to one stream. False means that the client has gone or takes nothing.
 type eventWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	life    string
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	life     string
+	patience time.Duration // for one write
 }
 
 func (o eventWriter) event(e handoff.PageEvent) bool {
@@ -166,9 +161,13 @@ func (o eventWriter) event(e handoff.PageEvent) bool {
 }
 
 func (o eventWriter) raw(text string) bool {
-	_ = o.control.SetWriteDeadline(time.Now().Add(eventTime)) // a writer without deadlines fails on its own
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.patience)) // a writer without deadlines fails on its own
 	if _, err := o.w.Write([]byte(text)); err != nil {
 		return false
 	}
-	return o.control.Flush() == nil
+	if o.control.Flush() != nil {
+		return false
+	}
+	_ = o.control.SetWriteDeadline(time.Time{}) // over HTTP/2 one that passes ends the stream, also between two writes
+	return true
 }

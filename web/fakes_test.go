@@ -317,6 +317,13 @@ func serveBehind(t *testing.T, w *world, adjust func(*Config), wrap func(http.Ha
 	})
 	h := s.HTTPServer()
 	h.Handler = wrap(h.Handler)
+	serveOn(t, h, l)
+	return s, "http://" + l.Addr().String()
+}
+
+// serveOn serves on a listener until the test ends.
+func serveOn(t *testing.T, h *http.Server, l net.Listener) {
+	t.Helper()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
 	t.Cleanup(func() {
@@ -329,7 +336,6 @@ func serveBehind(t *testing.T, w *world, adjust func(*Config), wrap func(http.Ha
 			t.Errorf("serve: %v", err)
 		}
 	})
-	return s, "http://" + l.Addr().String()
 }
 
 // ask sends one request with the owner's key to a server in memory.

@@ -21,6 +21,7 @@ type Server struct {
 	files   map[string]file  // Set once: the page's files by name
 	mux     *http.ServeMux   // Set once
 	known   map[string]route // Set once: routes by pattern
+	times   deadlines        // Set once
 	streams *streams
 	closing sync.Once
 	closed  chan struct{} // closed by Close
@@ -104,11 +105,9 @@ func (s *Server) chain(to route) http.Handler {
 				return
 			}
 		}
-		if to.body > 0 {
-			if err := readBody(w, r, to.body); err != nil {
-				s.fail(w, r, err)
-				return
-			}
+		if err := readBody(w, r, to.body); err != nil {
+			s.fail(w, r, err)
+			return
 		}
 		if err := to.serve(w, r, g); err != nil {
 			s.fail(w, r, err)
@@ -146,13 +145,10 @@ func (s *Server) Close() {
 }
 
 // HTTPServer wraps the server for serving: bounds for slow and greedy clients, and event streams that end
-// when it shuts down. Streams and sockets last for hours, so there is no overall write timeout; bodies
-// and events have their own.
+// when it shuts down.
 func (s *Server) HTTPServer() *http.Server {
-	h := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: zap.NewStdLog(s.log),
-	}
+	h := &http.Server{Handler: s, MaxHeaderBytes: 32 << 10, ErrorLog: zap.NewStdLog(s.log)}
+	s.times.apply(h)
 	h.RegisterOnShutdown(s.Close)
 	return h
 }

@@ -1,0 +1,36 @@
+package web
+
+import (
+	"net/http"
+	"time"
+)
+
+// deadlines bound what a client may make us wait for. Streams and sockets live beyond them: a stream
+// renews its own with each write, and a socket leaves net/http.
+type deadlines struct {
+	header time.Duration // for the head of a request
+	body   time.Duration // for its body, after that
+	answer time.Duration // from the head of a request to the last byte of its answer
+	idle   time.Duration // between two requests
+	event  time.Duration // for one write to a stream
+	beat   time.Duration // how often a quiet stream says that it lives; proxies cut at 30 s or more
+}
+
+// usual are the deadlines outside of tests. answer bounds the slowest handler, which asks every machine,
+// and a reader on a slow line.
+var usual = deadlines{
+	header: 10 * time.Second, body: 15 * time.Second, answer: 2 * time.Minute, idle: 2 * time.Minute,
+	event: 10 * time.Second, beat: 15 * time.Second,
+}
+
+// apply sets what net/http itself watches. Its read timeout counts from the first byte of a request, and
+// also ends the wait for a body that no handler reads.
+func (d deadlines) apply(h *http.Server) {
+	h.ReadHeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout = d.header, d.header+d.body, d.answer, d.idle
+}
+
+// arrived lifts the read deadline of a request that is here as a whole; else it would end a handler that
+// works longer.
+func arrived(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer without deadlines needs none
+}
