@@ -83,7 +83,7 @@ func NewRouter(cfg Config) *Router {
 		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
 		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, AskAgainAfter), level: cmp.Or(cfg.Updates, LevelMilestones),
-		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: jitter,
+		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: Jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[Caller]*book{}, hands: map[string]bool{},
 	}
 }

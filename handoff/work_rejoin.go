@@ -2,26 +2,17 @@ package handoff
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 )
 
-// Between two tries to reach an agent that was lost the pause doubles from the first to the longest,
-// and a random half of it is taken off, so that many works do not come back at once.
-const (
-	firstPause   = 250 * time.Millisecond
-	longestPause = 10 * time.Second
-)
-
-// jitter shortens a pause by up to half.
-func jitter(d time.Duration) time.Duration { return d - rand.N(d/2+1) }
+// retries stand between two tries to reach an agent that was lost, or the store.
+var retries = Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
 
 // pause waits before try number n (from 0). False means that ctx ended.
 func (r *Router) pause(ctx context.Context, n int) bool {
-	d := min(firstPause<<min(n, 10), longestPause)
-	t := time.NewTimer(r.jitter(d))
+	t := time.NewTimer(r.jitter(retries.Step(n)))
 	defer t.Stop()
 	select {
 	case <-t.C:

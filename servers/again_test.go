@@ -21,11 +21,11 @@ func TestAttachWaitsForARestart(t *testing.T) {
 		least time.Duration
 		most  time.Duration
 	}{
-		"it comes back":             {0, time.Second, true, time.Second, time.Second + 2*backoffMin},
+		"it comes back":             {0, time.Second, true, time.Second, time.Second + 2*redials.First},
 		"it does not":               {0, time.Hour, false, WaitConnecting, WaitConnecting},
-		"it went a while ago":       {lostRecently + time.Second, time.Hour, false, 0, backoffMin},
-		"it was back when asked":    {10 * time.Second, 0, true, 0, backoffMin},
-		"it comes back a bit later": {10 * time.Second, time.Second, true, time.Second, time.Second + 2*backoffMin},
+		"it went a while ago":       {lostRecently + time.Second, time.Hour, false, 0, redials.First},
+		"it was back when asked":    {10 * time.Second, 0, true, 0, redials.First},
+		"it comes back a bit later": {10 * time.Second, time.Second, true, time.Second, time.Second + 2*redials.First},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,8 +14,6 @@ import (
 
 // Times of a warm connection.
 const (
-	backoffMin  = 250 * time.Millisecond // the first wait before dialing again
-	backoffMax  = 30 * time.Second
 	dialTimeout = 10 * time.Second // for connecting and the handshake
 	// WaitConnecting is how long a request waits for the attempt that is under way.
 	WaitConnecting = 3 * time.Second
@@ -28,15 +25,8 @@ const (
 	holdsAfter = 10 * time.Second
 )
 
-// backoff returns how long to wait before dialing again after so many failures in a row, with half of it
-// at random (0 <= jitter < 1) so that a fleet that went down together does not come back together.
-func backoff(failures int, jitter float64) time.Duration {
-	d := backoffMax
-	if failures < 8 { // 250 ms << 7 is 32 s
-		d = min(backoffMin<<max(failures, 0), backoffMax)
-	}
-	return d/2 + time.Duration(jitter*float64(d/2))
-}
+// redials says how long to wait before dialing again after so many failures in a row.
+var redials = handoff.Backoff{First: 250 * time.Millisecond, Longest: 30 * time.Second}
 
 // A view is what is known of a server at one time. It is replaced, never changed.
 type view struct {
@@ -122,7 +112,7 @@ func (k *keeper) run(ctx context.Context) {
 			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, fault: stopped, ended: true})
 			return
 		}
-		k.pause(ctx, backoff(failures, rand.Float64()), link != nil && failures == 0, fault)
+		k.pause(ctx, redials.Pause(failures), link != nil && failures == 0, fault)
 		failures++
 	}
 }
@@ -173,9 +163,9 @@ func (k *keeper) pause(ctx context.Context, wait time.Duration, lost bool, fault
 		case <-timer.C:
 			return
 		case <-k.wake:
-			if soon := time.Now().Add(backoffMin); soon.Before(due) {
+			if soon := time.Now().Add(redials.First); soon.Before(due) {
 				due = soon
-				timer.Reset(backoffMin)
+				timer.Reset(redials.First)
 			}
 		}
 	}

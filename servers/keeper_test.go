@@ -39,30 +39,6 @@ func runChanged(t *testing.T, changed func(), specs ...Spec) *Fleet {
 
 func health(f *Fleet) handoff.Health { return f.keepers[0].now.Load().health }
 
-func TestBackoff(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		failures  int
-		low, high time.Duration
-	}{
-		{0, 125 * time.Millisecond, 250 * time.Millisecond},
-		{1, 250 * time.Millisecond, 500 * time.Millisecond},
-		{4, 2 * time.Second, 4 * time.Second},
-		{6, 8 * time.Second, 16 * time.Second},
-		{7, 15 * time.Second, 30 * time.Second},
-		{8, 15 * time.Second, 30 * time.Second},
-		{1 << 40, 15 * time.Second, 30 * time.Second},
-		{-1, 125 * time.Millisecond, 250 * time.Millisecond},
-	} {
-		if got := backoff(row.failures, 0); got != row.low {
-			t.Errorf("%d failures, least: %v, want %v", row.failures, got, row.low)
-		}
-		if got := backoff(row.failures, 1); got != row.high {
-			t.Errorf("%d failures, most: %v, want %v", row.failures, got, row.high)
-		}
-	}
-}
-
 func TestConnectionIsKeptWarm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +53,7 @@ func TestConnectionIsKeptWarm(t *testing.T) {
 		if health(f) != handoff.HealthConnecting {
 			t.Errorf("after a loss: %s", health(f))
 		}
-		time.Sleep(backoffMin)
+		time.Sleep(redials.First)
 		synctest.Wait()
 		if open, all := s.connections(); open != 1 || all != 2 || health(f) != handoff.HealthUp {
 			t.Errorf("after the first step: %d of %d connections, %s", open, all, health(f))
@@ -95,7 +71,7 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 		tries := s.tried()
 		for i := 1; i < len(tries); i++ {
 			gap := tries[i].Sub(tries[i-1])
-			if low, high := backoff(i-1, 0), backoff(i-1, 1); gap < low || gap > high {
+			if low, high := redials.Step(i-1)/2, redials.Step(i-1); gap < low || gap > high {
 				t.Errorf("pause %d is %v, want %v to %v", i, gap, low, high)
 			}
 		}
@@ -106,14 +82,14 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 			t.Errorf("%s: %s", v.health, problem(v.fault))
 		}
 		s.set(func() { s.refuse = nil })
-		time.Sleep(backoffMax)
+		time.Sleep(redials.Longest)
 		synctest.Wait()
 		if health(f) != handoff.HealthUp {
 			t.Fatalf("after it came back: %s", health(f))
 		}
 		before := len(s.tried())
 		s.drop()
-		time.Sleep(backoffMin)
+		time.Sleep(redials.First)
 		synctest.Wait()
 		if got := len(s.tried()); got != before+1 {
 			t.Errorf("%d attempts within the first step after a success, want 1", got-before)
@@ -148,7 +124,7 @@ func TestConnectionThatNeverHolds(t *testing.T) {
 		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(start); took > backoffMin {
+		if took := time.Since(start); took > redials.First {
 			t.Errorf("connecting took %v", took)
 		}
 	})
@@ -197,7 +173,7 @@ func TestRequestToADownServerTriesAtOnce(t *testing.T) {
 		if fault := handoff.AsError(err); fault.Code != handoff.CodeUnreachable || fault.Subject != "bigpc" {
 			t.Errorf("%v", fault)
 		}
-		if took := time.Since(start); took > backoffMin {
+		if took := time.Since(start); took > redials.First {
 			t.Errorf("the refusal took %v", took)
 		}
 		s.set(func() { s.refuse = nil })
@@ -205,7 +181,7 @@ func TestRequestToADownServerTriesAtOnce(t *testing.T) {
 		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); err != nil {
 			t.Errorf("it is back: %v", err)
 		}
-		if took := time.Since(start); took > backoffMin {
+		if took := time.Since(start); took > redials.First {
 			t.Errorf("connecting took %v", took)
 		}
 	})
@@ -222,7 +198,7 @@ func TestManyRequestsDoNotHammer(t *testing.T) {
 			_, _ = f.Create(t.Context(), handoff.Target{Server: "bigpc"})
 		}
 		took := time.Since(s.tried()[before])
-		if most := int(took/backoffMin) + 2; len(s.tried())-before > most {
+		if most := int(took/redials.First) + 2; len(s.tried())-before > most {
 			t.Errorf("%d attempts in %v", len(s.tried())-before, took)
 		}
 	})

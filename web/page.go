@@ -63,7 +63,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) error {
 	f, ok := s.files[name]
 	if !ok {
-		return handoff.Fault(handoff.CodeNotFound, "file "+cut(name, 80), "")
+		return handoff.Fault(handoff.CodeNotFound, "file "+handoff.Clip(name, 80), "")
 	}
 	w.Header().Set("Content-Type", f.kind)
 	w.Header().Set("Cache-Control", "no-cache")

@@ -88,7 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	setHeaders(w.Header(), r.Host)
 	if !found {
-		s.fail(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+cut(r.URL.Path, 80), ""))
+		s.fail(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+handoff.Clip(r.URL.Path, 80), ""))
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -134,7 +134,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == handoff.CodeInternal {
 		level = zap.WarnLevel
 	}
-	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", cut(r.URL.Path, 80)),
+	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
 		zap.String("code", string(e.Code)), zap.String("detail", e.Detail))
 }
 
@@ -167,12 +167,4 @@ func setHeaders(h http.Header, host string) {
 	h.Set("Permissions-Policy", "microphone=(self), speaker-selection=(self), camera=(), geolocation=(), display-capture=()")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
-}
-
-// cut bounds a text that a client chose.
-func cut(s string, most int) string {
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

@@ -116,6 +116,6 @@ func readLine(w *wireItem) (handoff.Line, bool) {
 		}
 		line.Role, line.Text = "user", w.userText()
 	}
-	line.Text = clip(strings.TrimSpace(line.Text), maxLineRunes)
+	line.Text = handoff.ClipRunes(strings.TrimSpace(line.Text), maxLineRunes)
 	return line, line.Text != ""
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
@@ -25,9 +26,10 @@ const (
 // turn/start and thread/queue/add is then asked again.
 const (
 	overloadTries = 5
-	closingTries  = 7                     // three seconds
-	overloadDelay = 50 * time.Millisecond // doubled each time, half of it random
+	closingTries  = 7 // three seconds
 )
+
+var overloaded = handoff.Backoff{First: 50 * time.Millisecond, Longest: 2 * time.Second}
 
 // askedAgain is how often a request is sent at most that was refused with err.
 func askedAgain(err error) int {
@@ -221,7 +223,6 @@ func (c client) answer(ctx context.Context, id json.RawMessage, result any) erro
 func (c client) ask(ctx context.Context, method string, params any, timeout time.Duration, result any, land func(json.RawMessage)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	delay := overloadDelay
 	for try := 1; ; try++ {
 		raw, err := c.peer.call(ctx, method, params, land)
 		if err == nil && result != nil && json.Unmarshal(raw, result) != nil {
@@ -231,13 +232,12 @@ func (c client) ask(ctx context.Context, method string, params any, timeout time
 			return err
 		}
 		select {
-		case <-time.After(delay/2 + rand.N(delay/2)):
+		case <-time.After(overloaded.Pause(try - 1)):
 		case <-ctx.Done():
 			return err
 		case <-c.peer.done:
 			return err
 		}
-		delay *= 2
 	}
 }
 

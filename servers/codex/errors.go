@@ -134,7 +134,7 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 	}
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		code := codes[classify(e)]
-		return handoff.Fault(code, n.subject(code), clip(e.Message, maxDetail))
+		return handoff.Fault(code, n.subject(code), handoff.ClipRunes(e.Message, maxDetail))
 	}
 	code := unanswered
 	if wasNotSent(err) {
@@ -146,7 +146,7 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 	case errors.Is(err, errFrameTooLarge):
 		code = handoff.CodeTooLarge
 	}
-	return handoff.Fault(code, n.subject(code), clip(err.Error(), maxDetail))
+	return handoff.Fault(code, n.subject(code), handoff.ClipRunes(err.Error(), maxDetail))
 }
 
 // maxDetail bounds what an error quotes of the server, in runes: unknown methods are answered with a list

@@ -37,7 +37,7 @@ func TestClassify(t *testing.T) {
 				}
 			}
 			if got := classify(m.Error); got != expect {
-				t.Errorf("%q is %d, want %d", clip(m.Error.Message, 80), got, expect)
+				t.Errorf("%q is %d, want %d", handoff.ClipRunes(m.Error.Message, 80), got, expect)
 			}
 		}
 	}

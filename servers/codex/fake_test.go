@@ -346,11 +346,11 @@ func describe(u handoff.Update) string {
 	case handoff.ItemStarted:
 		return fmt.Sprintf("item %s %s %q", u.Item.Kind, u.Item.ID, u.Item.Text)
 	case handoff.Delta:
-		return fmt.Sprintf("delta %s %q", u.ItemID, clip(u.Text, 60))
+		return fmt.Sprintf("delta %s %q", u.ItemID, handoff.ClipRunes(u.Text, 60))
 	case handoff.ItemDone:
-		s := fmt.Sprintf("done %s %s %q", u.Item.Kind, u.Item.ID, clip(u.Item.Text, 60))
+		s := fmt.Sprintf("done %s %s %q", u.Item.Kind, u.Item.ID, handoff.ClipRunes(u.Item.Text, 60))
 		if u.Item.Output != "" {
-			s += fmt.Sprintf(" output %q", clip(u.Item.Output, 60))
+			s += fmt.Sprintf(" output %q", handoff.ClipRunes(u.Item.Output, 60))
 		}
 		if u.Item.Exit != nil {
 			s += fmt.Sprintf(" exit %d", *u.Item.Exit)
@@ -364,7 +364,7 @@ func describe(u handoff.Update) string {
 	case handoff.Question:
 		s := fmt.Sprintf("question %s %s %q", lastPart(u.ID), u.Kind, u.Text)
 		if u.Command != "" {
-			s += fmt.Sprintf(" command %q", clip(u.Command, 80))
+			s += fmt.Sprintf(" command %q", handoff.ClipRunes(u.Command, 80))
 		}
 		if len(u.Changes) > 0 {
 			s += fmt.Sprintf(" changes %q", u.Changes)
@@ -373,7 +373,7 @@ func describe(u handoff.Update) string {
 	case handoff.QuestionClosed:
 		return "closed " + lastPart(u.ID)
 	case handoff.TurnEnded:
-		return fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status], clip(u.Text, 60), clip(u.Detail, 80))
+		return fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status], handoff.ClipRunes(u.Text, 60), handoff.ClipRunes(u.Detail, 80))
 	}
 	return fmt.Sprintf("%T", u)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // transcripts are all that were recorded.
@@ -124,7 +126,7 @@ func check(t *testing.T, method string, raw json.RawMessage, types map[string]an
 	}
 	typ := reflect.TypeOf(sample)
 	if err := json.Unmarshal(raw, reflect.New(typ).Interface()); err != nil && method != askInput {
-		t.Errorf("%s: %v in %s", method, err, clip(string(raw), 200))
+		t.Errorf("%s: %v in %s", method, err, handoff.ClipRunes(string(raw), 200))
 	}
 	var tree any
 	if json.Unmarshal(raw, &tree) == nil {

@@ -92,7 +92,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 	case askElicitation:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionElicitation, p.Message, refuseOnly
 		if p.Meta.Tool != "" { // shown, and part of what a yes is bound to
-			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " + clip(string(p.Meta.Params), maxDetail))
+			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " + handoff.ClipRunes(string(p.Meta.Params), maxDetail))
 		}
 		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
 			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
@@ -101,7 +101,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		if !asksSomebody.MatchString(method) {
 			return handoff.Question{}, false
 		}
-		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that only its own program can answer ("+clip(method, maxDetail)+")."
+		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that only its own program can answer ("+handoff.ClipRunes(method, maxDetail)+")."
 	}
 	return q, true
 }
@@ -114,13 +114,13 @@ var asksSomebody = regexp.MustCompile(`(?i)request(approval|userinput|permission
 func (p *askParams) beyond() string {
 	var what []string
 	if p.Kind != "" && p.Kind != "command" {
-		what = append(what, "an act of the kind "+clip(p.Kind, maxDetail))
+		what = append(what, "an act of the kind "+handoff.ClipRunes(p.Kind, maxDetail))
 	}
 	if isSet(p.Network) {
-		what = append(what, "the network: "+clip(string(p.Network), maxDetail))
+		what = append(what, "the network: "+handoff.ClipRunes(string(p.Network), maxDetail))
 	}
 	if isSet(p.Additional) {
-		what = append(what, "more rights: "+clip(string(p.Additional), maxDetail))
+		what = append(what, "more rights: "+handoff.ClipRunes(string(p.Additional), maxDetail))
 	}
 	return strings.Join(what, "; ")
 }
@@ -164,7 +164,7 @@ func permissionsText(raw json.RawMessage) string {
 			what = append(what, "use the network")
 		}
 		if isSet(p.FileSystem) {
-			what = append(what, "reach these files: "+clip(string(p.FileSystem), maxDetail))
+			what = append(what, "reach these files: "+handoff.ClipRunes(string(p.FileSystem), maxDetail))
 		}
 	}
 	if len(what) == 0 {

@@ -158,7 +158,7 @@ func (a *agent) Unqueue(ctx context.Context, id string) error {
 	}
 	err = a.conn.client.queueDelete(ctx, a.thread.id, queue[i].ID)
 	if _, refused := errors.AsType[*rpcError](err); refused {
-		return handoff.Fault(handoff.CodeNotPending, "", clip(err.Error(), maxDetail)) // it has just begun
+		return handoff.Fault(handoff.CodeNotPending, "", handoff.ClipRunes(err.Error(), maxDetail)) // it has just begun
 	}
 	if err != nil {
 		return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)

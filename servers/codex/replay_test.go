@@ -222,7 +222,7 @@ func (p *player) logRest(text string) {
 func outcome(what string, err error) string {
 	if err != nil {
 		e := handoff.AsError(err)
-		return fmt.Sprintf("%s: %s (%s)", what, e.Code, clip(e.Detail, 70))
+		return fmt.Sprintf("%s: %s (%s)", what, e.Code, handoff.ClipRunes(e.Detail, 70))
 	}
 	return what
 }

@@ -2,40 +2,9 @@ package codex
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"switchboard/handoff"
 )
-
-// clip cuts text to n runes, the last of them an ellipsis.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	seen := 0
-	for i := range text {
-		if seen == n-1 {
-			if utf8.RuneCountInString(text[i:]) == 1 {
-				return text
-			}
-			return text[:i] + "…"
-		}
-		seen++
-	}
-	return text
-}
-
-// tail keeps the last n bytes of text, from a whole rune on.
-func tail(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	text = text[len(text)-n:]
-	for len(text) > 0 && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	return text
-}
 
 // plainCommand takes the shell off a command line that codex wrapped in one, so that people read what was
 // run. Anything it does not take apart safely stays as it is.
@@ -69,8 +38,8 @@ func title(t *wireThread) string {
 	if t.Name != nil && strings.TrimSpace(*t.Name) != "" {
 		return strings.Join(strings.Fields(*t.Name), " ")
 	}
-	words := strings.Fields(clip(t.Preview, 4*titleRunes))
-	return clip(strings.Join(words[:min(len(words), titleWords)], " "), titleRunes)
+	words := strings.Fields(handoff.ClipRunes(t.Preview, 4*titleRunes))
+	return handoff.ClipRunes(strings.Join(words[:min(len(words), titleWords)], " "), titleRunes)
 }
 
 // sessionStatus translates a thread's status. A thread whose last turn failed rests.

@@ -168,9 +168,9 @@ func (t *tracker) end(w *wireTurn) handoff.TurnEnded {
 		e.Status = handoff.TurnFailed
 	}
 	if w.Error != nil {
-		e.Detail = clip(w.Error.Message, maxDetail)
+		e.Detail = handoff.ClipRunes(w.Error.Message, maxDetail)
 		if d := w.Error.AdditionalDetails; d != nil && *d != "" {
-			e.Detail += ": " + clip(*d, maxDetail)
+			e.Detail += ": " + handoff.ClipRunes(*d, maxDetail)
 		}
 	}
 	return e

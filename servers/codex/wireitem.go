@@ -84,7 +84,7 @@ func (w *wireItem) item() handoff.Item {
 	case typeCommand:
 		i.Kind, i.Text, i.Exit = handoff.ItemCommand, plainCommand(w.Command), w.ExitCode
 		if w.AggregatedOutput != nil {
-			i.Output = tail(*w.AggregatedOutput, maxOutput)
+			i.Output = handoff.Tail(*w.AggregatedOutput, maxOutput)
 		}
 	case typeFileChange:
 		i.Kind, i.Text = handoff.ItemFileChange, strings.Join(w.paths(), "\n")
