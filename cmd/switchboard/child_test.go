@@ -16,7 +16,7 @@ import (
 
 // childEnv makes the test binary be Switchboard, with the arguments that follow the first. Its value marks
 // the process and everything that it starts.
-const childEnv = "SWITCHBOARD_TEST_PROGRAM"
+const childEnv = "TEST_SWITCHBOARD_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
@@ -55,7 +55,7 @@ func newSite(t *testing.T, voice, redis string, servers map[string]string) *site
 		if strings.HasPrefix(at, "ws://") {
 			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, url: %q}\n", name, at))
 		} else {
-			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, command: [%s]}\n", name, at))
+			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, command: [%s], env: [%s]}\n", name, at, childEnv))
 		}
 	}
 	return &site{t: t, config: config(t, text.String()), state: t.TempDir(), redis: redis}

@@ -62,6 +62,7 @@ type serverSetting struct {
 	Command        []string          `yaml:"command" doc:"program and arguments of an app-server that runs as a child, such as [codex, app-server]"`
 	TokenFile      string            `yaml:"token_file" doc:"file with the token for url; or"`
 	TokenEnv       string            `yaml:"token_env" doc:"variable with the token for url"`
+	Env            []string          `yaml:"env" unset:"none" doc:"what a child gets beside PATH, HOME, the language, proxies, XDG_* and CODEX_*: NAME passes a variable on, NAME=value sets one"`
 	AllowPlaintext bool              `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// to another machine: whoever is on the way can read along and take over"`
 	Cwd            string            `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
 	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`

@@ -64,6 +64,14 @@ func laterProblems() []problemCase {
 	return []problemCase{
 		{"later", "speech: {language: en}\n", []string{
 			`switchboard.yaml:1:10: unknown key "language"; there is updates`}},
+		{"child environment", `servers:
+  - {name: a, kind: codex, command: [codex], env: [GOOD, SWITCHBOARD_KEY, "A=b", "a b", "SWITCHBOARD_X=1"]}
+  - {name: b, kind: codex, url: "ws://127.0.0.1:1", env: [GOOD]}
+`, []string{
+			`switchboard.yaml:2:58: servers[0].env[1]: SWITCHBOARD_KEY is Switchboard's own, and what an agent runs could read it`,
+			`switchboard.yaml:2:82: servers[0].env[3]: must be NAME, which passes a variable on, or NAME=value`,
+			`switchboard.yaml:2:89: servers[0].env[4]: SWITCHBOARD_X is Switchboard's own, …`,
+			`switchboard.yaml:3:59: servers[1].env[0]: goes with a command only`}},
 		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", ssh: me@a, unix: /a}]
 model: {transport: auto}
 `, []string{

@@ -32,6 +32,7 @@ func (c *checker) server(path string, s *serverSetting) {
 	default:
 		c.command(path, s)
 	}
+	c.childEnv(path+".env", s)
 	s.Token = c.token(path, s.TokenFile, s.TokenEnv, s.URL != "", "url")
 	c.directories(path, s)
 }
@@ -92,6 +93,24 @@ func (c *checker) command(path string, s *serverSetting) {
 	}
 	if strings.ContainsRune(s.Command[0], filepath.Separator) { // else it is looked up in PATH
 		s.Command[0] = c.path(s.Command[0])
+	}
+}
+
+// variableName matches what a variable may be called.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// childEnv checks what a child gets of our environment.
+func (c *checker) childEnv(path string, s *serverSetting) {
+	for i, entry := range s.Env {
+		name, _, _ := strings.Cut(entry, "=")
+		switch at := elem(path, i); {
+		case len(s.Command) == 0:
+			c.bad(at, "goes with a command only")
+		case !variableName.MatchString(name):
+			c.bad(at, "must be NAME, which passes a variable on, or NAME=value")
+		case strings.HasPrefix(name, "SWITCHBOARD_"):
+			c.bad(at, "%s is Switchboard's own, and what an agent runs could read it", name)
+		}
 	}
 }
 

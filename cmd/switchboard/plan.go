@@ -77,7 +77,7 @@ func (s serverSetting) plan() serverPlan {
 	p := serverPlan{
 		Spec: servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
 		Codex: codex.Config{
-			URL: s.URL, Command: s.Command, Token: s.Token, Dir: s.Cwd, Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox,
+			URL: s.URL, Command: s.Command, Env: s.Env, Token: s.Token, Dir: s.Cwd, Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox,
 			Ceiling: s.Ceiling,
 		},
 	}

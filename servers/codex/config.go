@@ -20,7 +20,7 @@ type Config struct {
 	Token   func() (string, error) // read at every dial and sent as bearer token; nil: none
 	Command []string               // a child process that speaks on its standard streams; its end kills its turns
 	Dir     string                 // of the child; "" is ours
-	Env     []string               // of the child, as NAME=value; nil is ours
+	Env     []string               // of the child, beside what every program needs: NAME passes ours on, NAME=value sets one
 
 	// Of new threads; empty leaves the server's own setting. A resumed thread keeps what it has.
 	Model    string

@@ -35,7 +35,7 @@ type child struct {
 // startChild starts the configured command.
 func startChild(cfg Config) (*child, error) {
 	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
-	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
+	cmd.Dir, cmd.Env = cfg.Dir, childEnv(os.Environ(), cfg.Env)
 	ownGroup(cmd)
 	// Pipes of ours and not those of exec: their ends can be given deadlines, and Wait does not wait for
 	// grandchildren that hold them open.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,6 +88,9 @@ func playChild(part string) {
 			os.Exit(3)
 		case frame.Method == "initialize":
 			fmt.Printf("\n"+`{"id":%s,"result":{"userAgent":"switchboard/0.1 (%s)"}}`+"\r\n", frame.ID, os.Getenv("EXTRA"))
+		case frame.Method == "thread/list" && part == "tells":
+			told, _ := json.Marshal(strings.Join(os.Environ(), "\n"))
+			fmt.Printf(`{"id":%s,"result":{"data":[{"id":%s}]}}`+"\n", frame.ID, told)
 		case frame.Method == "thread/list":
 			fmt.Printf(`{"id":%s,"result":{"data":[{"id":%q}]}}`+"\n", frame.ID, os.Getenv("EXTRA"))
 		case frame.Method == "thread/read":
@@ -99,7 +103,7 @@ func playChild(part string) {
 }
 
 func childConfig(part string) Config {
-	return Config{Name: "laptop", Command: []string{os.Args[0]}, Env: append(os.Environ(), playEnv+"="+part, "EXTRA=extra")}
+	return Config{Name: "laptop", Command: []string{os.Args[0]}, Env: []string{playEnv + "=" + part, "EXTRA=extra"}}
 }
 
 func TestChild(t *testing.T) {
@@ -117,6 +121,41 @@ func TestChild(t *testing.T) {
 	c := link.Conn.(*Conn).peer.wire.(*child)
 	if state := c.cmd.ProcessState; state == nil || !state.Success() {
 		t.Errorf("child ended with %v, not by the end of its input", state)
+	}
+}
+
+// TestChildEnvironment: what a child can read of ours is what it needs and what its entry lists.
+func TestChildEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"SWITCHBOARD_KEY": "secret", "OPENAI_API_KEY": "secret", "REDIS_URL": "secret", "LAPTOP_TOKEN": "secret", "PATHS": "secret",
+		"LISTED": "listed", "CODEX_HOME": "/codex", "LC_TIME": "C", "XDG_CACHE_HOME": "/cache", "no_proxy": "a", "NO_PROXY": "b", "SSL_CERT_FILE": "/certs",
+	} {
+		t.Setenv(name, value)
+	}
+	cfg := childConfig("tells")
+	cfg.Env = append(cfg.Env, "LISTED", "ABSENT", "SWITCHBOARD_KEY")
+	link, err := Dialer(cfg)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Conn.Close()
+	list, err := link.Catalog.List(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(list[0].ID, "\n")
+	for _, pair := range []string{
+		"PATH=" + os.Getenv("PATH"), "LISTED=listed", "EXTRA=extra", "CODEX_HOME=/codex", "LC_TIME=C", "XDG_CACHE_HOME=/cache",
+		"no_proxy=a", "NO_PROXY=b", "SSL_CERT_FILE=/certs",
+	} {
+		if !slices.Contains(got, pair) {
+			t.Errorf("the child lacks %s", pair)
+		}
+	}
+	for _, pair := range got {
+		if strings.Contains(pair, "secret") || strings.HasPrefix(pair, "ABSENT") {
+			t.Errorf("the child has %s", pair)
+		}
 	}
 }
 
