@@ -163,7 +163,7 @@ func (w *work) attach(ctx context.Context) func() {
 	if err != nil {
 		e := AsError(err)
 		switch e.Code {
-		case CodeSessionGone:
+		case CodeSessionGone, CodeSessionElsewhere:
 			return func() { w.fail(FactThreadGone, e) }
 		case CodeSessionInUse:
 			return func() { w.heldElsewhere(e) }

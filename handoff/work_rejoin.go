@@ -142,7 +142,7 @@ func (w *work) reach(ctx context.Context, t Target) (Attached, error) {
 // final tells whether an error means that trying again is in vain.
 func final(err error) bool {
 	switch AsError(err).Code {
-	case CodeSessionGone, CodeSessionArchived, CodeSessionMismatch, CodeUnknownServer, CodeUnknownSession, CodeRefused, CodeUnsupported, CodeUnknownStart:
+	case CodeSessionGone, CodeSessionArchived, CodeSessionMismatch, CodeSessionElsewhere, CodeUnknownServer, CodeUnknownSession, CodeRefused, CodeUnsupported, CodeUnknownStart:
 		return true
 	}
 	return false

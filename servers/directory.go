@@ -53,17 +53,63 @@ func (f *Fleet) cached(server string) listing {
 	return f.lists[server]
 }
 
-// findThread resolves a thread name. What is unique for ever (id, label) may come from the last list;
-// everything else needs a fresh one, because a newer thread may fit as well.
-func (f *Fleet) findThread(ctx context.Context, server, said string) (string, *handoff.Error) {
-	if id, ok := exactThread(said, f.cached(server).threads); ok {
-		return id, nil
+// findThread resolves a thread name in a place. A full id may come from the last list; everything else needs a
+// fresh one, because a newer thread may fit as well.
+func (f *Fleet) findThread(ctx context.Context, at place, said string) (string, *handoff.Error) {
+	k := f.byName[at.server]
+	if t, ok := byID(said, f.cached(at.server).threads); ok {
+		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
-	list, fault := f.list(ctx, f.byName[server], listTimeout)
+	list, fault := f.list(ctx, k, listTimeout)
 	if fault != nil {
 		return "", fault
 	}
-	return findThread(said, list)
+	return k.findWithin(at.project, said, nameSearch{list, time.Now()})
+}
+
+// findWithin finds a thread of a project; "" is the whole server. What clearly names a session of another place
+// is refused with that place, never taken.
+func (k *keeper) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
+	dir := k.spec.Projects[project]
+	within := nameSearch{slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }), all.now}
+	id, fault := within.find(said)
+	if fault == nil || fault.Code != handoff.CodeUnknownSession {
+		return id, fault
+	}
+	if found := all.match(said, sureSearches); len(found) > 0 {
+		elsewhere := handoff.Fault(handoff.CodeSessionElsewhere, sayable(said), "")
+		for _, t := range found {
+			if where := k.whereIs(t.Dir); len(elsewhere.Choices) < maxChoices && !slices.Contains(elsewhere.Choices, where) {
+				elsewhere.Choices = append(elsewhere.Choices, where)
+			}
+		}
+		return "", elsewhere
+	}
+	return "", fault
+}
+
+// checkWithin refuses a thread whose directory lies outside of a project. title is what it is called.
+func (k *keeper) checkWithin(project, dir, title string) *handoff.Error {
+	if project == "" || inside(dir, k.spec.Projects[project]) {
+		return nil
+	}
+	fault := handoff.Fault(handoff.CodeSessionElsewhere, title, "it is in "+dir+", not in "+project)
+	fault.Choices = []string{k.whereIs(dir)}
+	return fault
+}
+
+// whereIs says where a directory is: in the innermost project, else by its last element.
+func (k *keeper) whereIs(dir string) string {
+	at := place{server: k.spec.Name}
+	for project, root := range k.spec.Projects {
+		if inside(dir, root) && len(root) > len(k.spec.Projects[at.project]) {
+			at.project = project
+		}
+	}
+	if at.project == "" && dir != "" {
+		return sayable(lastOf(dir, nil)) + " on " + at.server
+	}
+	return at.say()
 }
 
 // title returns what can be said of a target's thread.
@@ -211,6 +257,9 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	text, err := link.Catalog.Read(ctx, target.Thread, min(limit, handoff.MaxReadLines))
 	if err != nil {
 		return handoff.Transcript{}, f.name(err, target)
+	}
+	if fault := f.byName[target.Server].checkWithin(target.Project, text.Thread.Dir, sayable(text.Thread.Title)); fault != nil {
+		return handoff.Transcript{}, fault
 	}
 	return handoff.Transcript{
 		Server: target.Server, ID: text.Thread.ID, Title: text.Thread.Title, Status: text.Thread.Status,

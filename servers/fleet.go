@@ -165,7 +165,9 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 	}
 }
 
-// Resolve implements [handoff.Fleet]. A full thread id passes untouched, also when its server is down.
+// Resolve implements [handoff.Fleet]. Where a project is named, only its sessions are found. A full thread id
+// passes untouched, also when its server is down; where it is of another project, that shows at the latest when
+// it is attached.
 func (f *Fleet) Resolve(ctx context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	at, fault := f.place(t)
 	if fault != nil {
@@ -173,10 +175,13 @@ func (f *Fleet) Resolve(ctx context.Context, _ handoff.Grant, t handoff.Target) 
 	}
 	resolved := handoff.Target{Server: at.server, Project: at.project}
 	thread, done := settled(t.Thread)
-	if !done {
-		if thread, fault = f.findThread(ctx, at.server, t.Thread); fault != nil {
-			return handoff.Target{}, fault
-		}
+	if known, ok := byID(thread, f.cached(at.server).threads); done && ok { // else attaching it tells
+		fault = f.byName[at.server].checkWithin(at.project, known.Dir, sayable(spokenTitle(known)))
+	} else if !done {
+		thread, fault = f.findThread(ctx, at, t.Thread)
+	}
+	if fault != nil {
+		return handoff.Target{}, fault
 	}
 	resolved.Thread = thread
 	return resolved, nil
@@ -212,6 +217,10 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	if a.Target.Thread != t.Thread {
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
+	}
+	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.title(t))); fault != nil && a.Workspace != "" {
+		detach(f.log, a.Agent)
+		return handoff.Attached{}, fault
 	}
 	a.Target = t
 	return k.describe(a), nil
@@ -263,6 +272,11 @@ func (f *Fleet) Fork(ctx context.Context, t handoff.Target) (handoff.Attached, e
 		return handoff.Attached{}, f.names.unknown(t.Server)
 	case t.Thread == "" || t.Thread == handoff.NewThread:
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
+	}
+	if known, ok := byID(t.Thread, f.cached(t.Server).threads); ok {
+		if fault := k.checkWithin(t.Project, known.Dir, sayable(spokenTitle(known))); fault != nil {
+			return handoff.Attached{}, fault
+		}
 	}
 	link, fault := k.link(ctx, true)
 	if fault != nil {

@@ -1,8 +1,6 @@
 package servers
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,29 +14,6 @@ const (
 	labelMaxWords = 4
 	labelMaxRunes = 32
 )
-
-// labels names the threads of one server, by thread id: the first words of the title in lower case,
-// numbered where several would be the same. The older thread (by id, which Codex makes from the clock) has
-// the lower number, so that a label keeps its thread while newer ones come.
-func labels(threads []Thread) map[string]string {
-	oldest := slices.Clone(threads)
-	slices.SortFunc(oldest, func(a, b Thread) int { return cmp.Compare(a.ID, b.ID) })
-	named := make(map[string]string, len(threads))
-	taken := make(map[string]bool, len(threads))
-	for _, t := range oldest {
-		if _, again := named[t.ID]; again {
-			continue
-		}
-		base := label(t.Title)
-		name := base
-		for n := 2; taken[name]; n++ {
-			name = base + " " + strconv.Itoa(n)
-		}
-		taken[name] = true
-		named[t.ID] = name
-	}
-	return named
-}
 
 // label takes the first words of a title that are fit to be said.
 func label(title string) string {

@@ -32,6 +32,9 @@ var sessionFillers = []string{
 	"the", "my", "our", "a", "an", "on", "about", "one", "session", "thread", "conversation", "please", "point", "dot",
 }
 
+// apartFillers are words around what tells sessions of one title apart. Set once.
+var apartFillers = append([]string{"in", "at", "from", "of", "/", "branch", "directory", "folder", "project"}, sessionFillers...)
+
 // words splits a name into lower-case words: runs of letters and runs of digits, and "/" by itself.
 // Everything else separates.
 func words(name string) []string {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -20,17 +21,17 @@ const maxSessionChoices = 10
 // uuid is the form of a Codex thread id.
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// A named thread is one that the resolver can find.
+// A named thread is one that the resolver can find. Its label is made of its title alone, so that it stays the
+// same whatever else is on the server. Two threads may have the same one.
 type named struct {
 	Thread
 	Label string
 }
 
 func name(threads []Thread) []named {
-	labelled := labels(threads)
 	out := make([]named, len(threads))
 	for i, t := range threads {
-		out[i] = named{t, labelled[t.ID]}
+		out[i] = named{t, label(t.Title)}
 	}
 	return out
 }
@@ -50,49 +51,66 @@ func settled(said string) (string, bool) {
 	return "", false
 }
 
-// exactThread finds a thread by full id or label. These are unique, whatever else is on the server.
-func exactThread(said string, list []named) (string, bool) {
+// byID finds a thread by its full id, which alone is unique whatever else is on the server.
+func byID(said string, list []named) (named, bool) {
 	said = strings.TrimSpace(said)
-	for _, t := range list {
-		if t.ID == said {
-			return t.ID, true
-		}
+	i := slices.IndexFunc(list, func(t named) bool { return strings.EqualFold(t.ID, said) })
+	if i < 0 {
+		return named{}, false
 	}
-	if len(said) > maxSpoken {
-		return "", false
-	}
-	wanted := keys(words(said))
-	for _, t := range list {
-		if overlap(keys(words(t.Label)), wanted) {
-			return t.ID, true
-		}
-	}
-	return "", false
+	return list[i], true
 }
 
-// findThread finds the one thread of a server that a name means: id, label, start of the id, title, words
-// of the title, or nearly the label or title. It never guesses.
-func findThread(said string, list []named) (string, *handoff.Error) {
-	if id, ok := exactThread(said, list); ok {
-		return id, nil
-	}
-	said = strings.TrimSpace(said)
-	if len(said) <= maxSpoken {
-		for _, match := range threadMatchers(said) {
-			if found := slices.DeleteFunc(slices.Clone(list), func(t named) bool { return !match(t) }); len(found) > 0 {
-				return onlyThread(said, found)
-			}
-		}
+// A nameSearch looks for what a session is called in a list, at one time.
+type nameSearch struct {
+	list []named
+	now  time.Time
+}
+
+// find finds the one thread that a name means: id, start of the id, title or label, words of the title, those
+// with words that tell sessions of one title apart, or nearly the title. It never guesses.
+func (s nameSearch) find(said string) (string, *handoff.Error) {
+	found := s.match(said, searches)
+	switch {
+	case len(found) == 1:
+		return found[0].ID, nil
+	case len(found) > 1:
+		fault := handoff.Fault(handoff.CodeAmbiguousSession, sayable(said), "")
+		fault.Choices = s.apart(found[:min(len(found), maxChoices)])
+		return "", fault
 	}
 	fault := handoff.Fault(handoff.CodeUnknownSession, sayable(said), "")
-	for _, t := range list[:min(len(list), maxSessionChoices)] {
-		fault.Choices = append(fault.Choices, t.Label)
+	for _, t := range s.list {
+		if len(fault.Choices) < maxSessionChoices && !slices.Contains(fault.Choices, t.Label) {
+			fault.Choices = append(fault.Choices, t.Label)
+		}
 	}
 	return "", fault
 }
 
-// threadMatchers are the ways to mean a thread, the surest first. The first that fits any thread decides.
-func threadMatchers(said string) []func(named) bool {
+// The ways to mean a thread, the surest first. The first that fits any thread decides.
+const (
+	sureSearches = 3 // these leave no doubt about what was said
+	searches     = 6
+)
+
+// match returns the threads that fit a name in the surest of the first ways in which any does.
+func (s nameSearch) match(said string, ways int) []named {
+	if t, ok := byID(said, s.list); ok {
+		return []named{t}
+	}
+	if said = strings.TrimSpace(said); len(said) > maxSpoken {
+		return nil
+	}
+	for _, fits := range s.matchers(said)[:ways] {
+		if found := slices.DeleteFunc(slices.Clone(s.list), func(t named) bool { return !fits(t) }); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func (s nameSearch) matchers(said string) []func(named) bool {
 	full := words(said)
 	bare := without(full, sessionFillers)
 	wanted, loose := keys(full), keys(bare)
@@ -100,18 +118,39 @@ func threadMatchers(said string) []func(named) bool {
 		func(t named) bool {
 			return len(said) >= minPrefix && len(t.ID) > len(said) && strings.EqualFold(t.ID[:len(said)], said)
 		},
-		func(t named) bool { return overlap(keys(words(t.Title)), wanted) },
+		func(t named) bool {
+			return overlap(keys(words(t.Label)), wanted) || overlap(keys(words(t.Title)), wanted)
+		},
 		func(t named) bool {
 			return overlap(keys(without(words(t.Label), sessionFillers)), loose) ||
 				overlap(keys(without(words(t.Title), sessionFillers)), loose)
 		},
 		func(t named) bool { return len(bare) > 0 && hasWords(words(t.Title), digits(bare)) },
+		func(t named) bool { return s.pointsTo(t, full) },
 		func(t named) bool {
 			return slices.ContainsFunc(slices.Concat(keys(words(t.Label)), keys(words(t.Title))), func(have string) bool {
 				return slices.ContainsFunc(slices.Concat(wanted, loose), func(w string) bool { return near(w, have) })
 			})
 		},
 	}
+}
+
+// pointsTo tells whether some words are of a thread's title and all others of what tells it from its like.
+func (s nameSearch) pointsTo(t named, said []string) bool {
+	said = digits(without(said, apartFillers))
+	title := words(t.Title)
+	if len(title) == 0 {
+		title = words(t.Label)
+	}
+	rest := slices.DeleteFunc(slices.Clone(said), func(w string) bool { return hasWords(title, []string{w}) })
+	if len(rest) == len(said) {
+		return false
+	}
+	about := slices.Concat(words(t.Dir), words(t.Branch))
+	for minutes := range 3 { // an age that was said is a little older by now
+		about = append(about, words(age(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated))...)
+	}
+	return hasWords(about, rest)
 }
 
 // hasWords tells whether every word wanted is one of the title, or begins one.
@@ -127,13 +166,63 @@ func hasWords(title, wanted []string) bool {
 	return true
 }
 
-func onlyThread(said string, found []named) (string, *handoff.Error) {
-	if len(found) == 1 {
-		return found[0].ID, nil
+// apart names threads so that each can be told from the others by ear, and is found by what was said: by the
+// label, else with directory, branch and age as far as they differ. Only threads that are alike in all of that
+// are named by id.
+func (s nameSearch) apart(found []named) []string {
+	choices := make([]string, len(found))
+	for i, t := range found {
+		choices[i] = t.Label
+		if s.alone(t, choices[i]) {
+			continue
+		}
+		choices[i] = strings.Join(append([]string{sayable(spokenTitle(t))}, s.differences(t, found)...), ", ")
+		if !s.alone(t, choices[i]) {
+			choices[i] = t.ID
+		}
 	}
-	fault := handoff.Fault(handoff.CodeAmbiguousSession, sayable(said), "")
-	for _, t := range found[:min(len(found), maxChoices)] {
-		fault.Choices = append(fault.Choices, t.Label)
+	return choices
+}
+
+func spokenTitle(t named) string {
+	if title := strings.TrimSpace(t.Title); title != "" {
+		return title
 	}
-	return "", fault
+	return t.Label
+}
+
+// alone tells whether a name means just this thread.
+func (s nameSearch) alone(t named, said string) bool {
+	found := s.match(said, searches)
+	return len(found) == 1 && found[0].ID == t.ID
+}
+
+// differences says in what a thread differs from one of the others.
+func (s nameSearch) differences(t named, others []named) []string {
+	var parts []string
+	differs := func(of func(named) string) bool {
+		return of(t) != "" && slices.ContainsFunc(others, func(o named) bool { return of(o) != of(t) })
+	}
+	if differs(func(o named) string { return o.Dir }) {
+		parts = append(parts, "in "+lastOf(t.Dir, others))
+	}
+	if differs(func(o named) string { return o.Branch }) {
+		parts = append(parts, "on "+sayable(t.Branch))
+	}
+	if differs(func(o named) string { return age(s.now, o.Updated) }) {
+		parts = append(parts, age(s.now, t.Updated))
+	}
+	return parts
+}
+
+// lastOf returns as much of the end of a directory as tells it from those of others.
+func lastOf(dir string, others []named) string {
+	elements := strings.Split(strings.Trim(dir, "/"), "/")
+	for n := 1; n <= len(elements); n++ {
+		end := strings.Join(elements[len(elements)-n:], "/")
+		if !slices.ContainsFunc(others, func(o named) bool { return o.Dir != dir && strings.HasSuffix(o.Dir, "/"+end) }) {
+			return end
+		}
+	}
+	return dir
 }

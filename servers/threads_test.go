@@ -1,7 +1,7 @@
 package servers
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,9 +75,9 @@ func TestFindThread(t *testing.T) {
 		{said: "...", code: unknown},
 		{said: strings.Repeat("auth ", 100), code: unknown},
 	}
-	list := testThreads()
+	list := nameSearch{testThreads(), time.Now()}
 	for _, row := range rows {
-		id, fault := findThread(row.said, list)
+		id, fault := list.find(row.said)
 		switch {
 		case row.code == "" && (fault != nil || id != row.id):
 			t.Errorf("%q: got %q, %v", row.said, id, fault)
@@ -87,6 +87,68 @@ func TestFindThread(t *testing.T) {
 			t.Errorf("%q: no choices", row.said)
 		case row.choices != "" && strings.Join(fault.Choices, ", ") != row.choices:
 			t.Errorf("%q: choices %q", row.said, fault.Choices)
+		}
+	}
+}
+
+// twins are sessions of one title, or of titles that sound the same.
+func twins(now time.Time) nameSearch {
+	return nameSearch{name([]Thread{
+		{ID: "01c00000-0000-7000-8000-000000000001", Title: "Checkout flow", Dir: "/src/shop", Branch: "main", Updated: now.Add(-5 * 24 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000002", Title: "checkout flow!", Dir: "/src/api", Branch: "main", Updated: now.Add(-5 * 24 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000003", Title: "Fix the login page", Dir: "/src/shop", Branch: "main", Updated: now.Add(-3 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000004", Title: "Fix the login page on the phone", Dir: "/src/shop", Branch: "phone", Updated: now.Add(-26 * time.Hour)},
+		{ID: "01c00000-0000-7000-8000-000000000005", Title: "Same", Dir: "/src/shop", Updated: now},
+		{ID: "01c00000-0000-7000-8000-000000000006", Title: "Same", Dir: "/src/shop", Updated: now},
+		{ID: "01c00000-0000-7000-8000-000000000007", Title: "Tidy up", Dir: "/a/web", Updated: now.Add(-12 * time.Minute)},
+		{ID: "01c00000-0000-7000-8000-000000000008", Title: "Tidy up", Dir: "/b/web", Updated: now.Add(-2 * time.Hour)},
+	}), now}
+}
+
+// TestFindAmongTwins: the older one is never taken silently, labels and titles count alike, and every candidate
+// can be said back.
+func TestFindAmongTwins(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	list := twins(now)
+	for said, want := range map[string]string{
+		"checkout flow":      "checkout flow!, in api | Checkout flow, in shop",
+		"the checkout flow":  "checkout flow!, in api | Checkout flow, in shop",
+		"fix the login page": "Fix the login page on the phone, on phone, yesterday | Fix the login page, on main, 3 hours ago",
+		"same":               "01c00000-0000-7000-8000-000000000005 | 01c00000-0000-7000-8000-000000000006",
+		"tidy up":            "Tidy up, in a/web, 12 minutes ago | Tidy up, in b/web, 2 hours ago",
+	} {
+		_, fault := list.find(said)
+		if fault == nil || fault.Code != handoff.CodeAmbiguousSession {
+			t.Errorf("%q: %v", said, fault)
+			continue
+		}
+		got := slices.Sorted(slices.Values(fault.Choices))
+		slices.SortFunc(got, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+		if strings.Join(got, " | ") != want {
+			t.Errorf("%q: choices %s", said, strings.Join(got, " | "))
+		}
+		for _, choice := range fault.Choices {
+			if _, fault := list.find(choice); fault != nil {
+				t.Errorf("%q: choice %q leads nowhere: %v", said, choice, fault)
+			}
+		}
+	}
+	later := nameSearch{list.list, now.Add(90 * time.Second)}
+	for said, want := range map[string]string{
+		"the checkout flow in the api folder": "01c00000-0000-7000-8000-000000000002",
+		"login page on branch phone":          "01c00000-0000-7000-8000-000000000004",
+		"fix the login page on the phone":     "01c00000-0000-7000-8000-000000000004",
+		"tidy up from 12 minutes ago":         "01c00000-0000-7000-8000-000000000007",
+		"the tidy up of b/web":                "01c00000-0000-7000-8000-000000000008",
+	} {
+		if id, fault := later.find(said); id != want {
+			t.Errorf("%q: %q, %v", said, id, fault)
+		}
+	}
+	for _, said := range []string{"shop", "main", "in the shop", "yesterday", "web"} { // these name no session
+		if id, fault := list.find(said); fault == nil || fault.Code != handoff.CodeUnknownSession {
+			t.Errorf("%q: %q, %v", said, id, fault)
 		}
 	}
 }
@@ -114,12 +176,12 @@ func FuzzFindThread(f *testing.F) {
 		f.Add(t.Label)
 		f.Add(t.Title)
 	}
-	list := testThreads()
+	list := nameSearch{testThreads(), time.Now()}
 	f.Fuzz(func(t *testing.T, said string) {
-		id, fault := findThread(said, list)
+		id, fault := list.find(said)
 		if fault == nil {
 			known := false
-			for _, have := range list {
+			for _, have := range list.list {
 				known = known || have.ID == id
 			}
 			if !known {
@@ -131,7 +193,7 @@ func FuzzFindThread(f *testing.F) {
 			t.Fatalf("%q: %q", said, fault.Choices)
 		}
 		for _, choice := range fault.Choices {
-			if _, fault := findThread(choice, list); fault != nil {
+			if _, fault := list.find(choice); fault != nil {
 				t.Fatalf("%q: choice %q leads nowhere: %v", said, choice, fault)
 			}
 		}
@@ -156,23 +218,6 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%q: %q, want %q", title, got, want)
 		}
 	}
-	// Newest first, as servers list them: the oldest keeps the plain name.
-	got := labels([]Thread{
-		{ID: "3", Title: "auth refactor!"}, {ID: "2", Title: "Auth refactor 2"}, {ID: "1", Title: "Auth refactor"}, {ID: "4", Title: "AUTH REFACTOR"},
-	})
-	want := map[string]string{"1": "auth refactor", "2": "auth refactor 2", "3": "auth refactor 3", "4": "auth refactor 4"}
-	for id, name := range want {
-		if got[id] != name {
-			t.Errorf("thread %s: %q, want %q", id, got[id], name)
-		}
-	}
-	before := labels([]Thread{{ID: "2", Title: "a b"}, {ID: "1", Title: "a b"}})
-	after := labels([]Thread{{ID: "1", Title: "a b"}, {ID: "3", Title: "a b"}, {ID: "2", Title: "a b"}})
-	for id, name := range before {
-		if after[id] != name {
-			t.Errorf("thread %s was %q and became %q", id, name, after[id])
-		}
-	}
 }
 
 func FuzzLabels(f *testing.F) {
@@ -180,12 +225,10 @@ func FuzzLabels(f *testing.F) {
 	f.Add("", "\x00", "日本語のタイトル")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		list := name([]Thread{{ID: "1", Title: a}, {ID: "2", Title: b}, {ID: "3", Title: c}})
-		seen := map[string]bool{}
 		for _, have := range list {
-			if have.Label == "" || len(have.Label) > 400 || seen[have.Label] {
+			if alone := name([]Thread{have.Thread}); have.Label == "" || len(have.Label) > 400 || have.Label != alone[0].Label {
 				t.Fatalf("label %q of %q", have.Label, have.Title)
 			}
-			seen[have.Label] = true
 		}
 	})
 }
@@ -212,13 +255,4 @@ func TestAge(t *testing.T) {
 	if got := age(now, time.Time{}); got != "" {
 		t.Errorf("no time: %q", got)
 	}
-}
-
-func ExampleFleet_labels() {
-	for _, t := range name([]Thread{{ID: "2", Title: "Auth refactor"}, {ID: "1", Title: "Auth refactor"}}) {
-		fmt.Println(t.Label)
-	}
-	// Output:
-	// auth refactor 2
-	// auth refactor
 }
