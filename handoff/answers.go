@@ -14,7 +14,7 @@ const (
 
 // answer is the output of a codex call. Say is a sentence fit to be spoken as it stands.
 type answer struct {
-	Status  string   `json:"status"` // started, done, failed, interrupted, cancelled, unknown
+	Status  string   `json:"status"` // connecting, queued, waiting, started, done, failed, interrupted, cancelled, unknown
 	Server  string   `json:"server,omitempty"`
 	Session string   `json:"session,omitempty"`
 	Why     string   `json:"why,omitempty"`
@@ -70,23 +70,31 @@ func sayTitle(title string) string {
 
 // earlyAnswer is given while the work goes on.
 func earlyAnswer(rec Record, waits waitKind) string {
-	say, status := "Working on it "+place(rec)+".", "started"
+	say, status, note := "Working on it "+place(rec)+".", "started", "It is running."
 	switch {
+	case waits == waitsYes:
+		say, status = waitSentence(rec, waits), "waiting"
 	case waits != waitsNot:
-		say, status = waitSentence(rec, waits), "queued"
-	case rec.Server == "":
-		say = "I'm on it."
-	case rec.Why == "":
-		say = "Connecting to " + rec.Server + "."
+		say, status, note = waitSentence(rec, waits), "queued", "It has not started; it starts by itself."
+	case rec.State == StatusAccepted:
+		say, status, note = connecting(rec), "connecting", "It has not started yet; it starts by itself."
 	}
-	note := "It is running. Do not call again for this; do not invent a result. The result comes later by itself."
-	if waits == waitsYes {
-		status, note = "waiting", "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say nothing before it comes, and do not call again for this."
-	}
-	if status == "queued" {
-		note = "It has not started; it starts by itself. Do not call again for this; do not invent a result. The result comes later by itself."
+	note += " Do not call again for this; do not invent a result. The result comes later by itself."
+	if status == "waiting" {
+		note = "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say nothing before it comes, and do not call again for this."
 	}
 	return encode(answer{Status: status, Server: rec.Server, Session: rec.Title, Why: rec.Why, Say: say, Note: note})
+}
+
+// connecting says that a machine is being reached, and nothing runs there yet.
+func connecting(rec Record) string {
+	switch {
+	case rec.Server == "":
+		return "I'm on it."
+	case rec.Why == "":
+		return "Connecting to " + rec.Server + "."
+	}
+	return "Getting ready " + place(rec) + "."
 }
 
 // waitSentence says what the work waits for.

@@ -87,6 +87,9 @@ func (w *world) Advance(ctx context.Context, s LedgerStep) (LedgerEntry, error) 
 			return LedgerEntry{}, err
 		}
 	}
+	if err := w.wait(ctx, w.slow[s.To]); err != nil {
+		return LedgerEntry{}, err
+	}
 	e, repeated, err := w.apply(s)
 	if repeated { // told again in case that it was forgotten
 		return e, nil

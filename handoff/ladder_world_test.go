@@ -33,6 +33,7 @@ import (
 //	forgetful FROM TO                 the ledger is unreachable then
 //	emptied AT                        the ledger forgets everything then
 //	lingering DURATION [OUTCOME]      how long the ledger takes to write an outcome, or that one alone
+//	slow STATUS DURATION              how long it takes to write that status
 //	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
@@ -85,6 +86,7 @@ type world struct {
 	lingering time.Duration                // Set once
 	lingers   Outcome                      // Set once: the outcome that it is about; "": each
 	adopting  time.Duration                // Set once
+	slow      map[Status]time.Duration     // Set once
 	emptied   time.Duration                // Guarded by mu: when the ledger forgets, 0 never
 	answers   map[QuestionID]chan Decision // Guarded by mu
 }
@@ -93,7 +95,7 @@ func newWorld(t *testing.T, text string) *world {
 	w := &world{
 		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]Code{}, once: map[string]Code{},
 		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, merges: map[string]bool{}, queue: map[string]string{},
-		returns: map[string]string{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
+		returns: map[string]string{}, slow: map[Status]time.Duration{}, plans: map[string][]string{}, stickies: map[string]Sticky{},
 		turns: map[TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[QuestionID]chan Decision{}, ledger: map[string]LedgerEntry{}, written: map[string]LedgerStep{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
 	}
@@ -138,6 +140,8 @@ func (w *world) word(line string) {
 		w.emptied = w.duration(first)
 	case "lingering":
 		w.lingering, w.lingers = w.duration(first), Outcome(more)
+	case "slow":
+		w.slow[Status(first)] = w.duration(more)
 	case "adopting":
 		w.adopting = w.duration(first)
 	case "entry":

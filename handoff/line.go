@@ -86,18 +86,16 @@ func (l *line) words(b LedgerBody) {
 	l.body = LedgerBody{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text)}
 }
 
-// accepted writes behind that words were taken which cannot be sent yet: the caller was told that they will
-// be, and a process that is killed meanwhile must not forget them. What was dispatched is known already.
-func (l *line) accepted(facts LedgerFacts) {
+// note writes that words were taken which are not sent yet. An error means that the caller must not be told
+// that they will be. What is written already is not written again.
+func (l *line) note(ctx context.Context, facts LedgerFacts) error {
 	if l == nil {
-		return
+		return nil
 	}
 	l.mu.Lock()
-	known := l.known
+	l.known = true
 	l.mu.Unlock()
-	if !known {
-		l.behind(l.step(StatusAccepted, 0, facts))
-	}
+	return l.try(ctx, l.step(StatusAccepted, 0, facts))
 }
 
 // dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
@@ -246,12 +244,9 @@ func (l *line) write(ctx context.Context) {
 			l.mu.Unlock()
 			return
 		}
-		s, err := l.pending[0], error(nil)
-		moot := s.To == StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
+		s := l.pending[0]
 		l.mu.Unlock()
-		if !moot {
-			err = l.once(ctx, s.LedgerStep)
-		}
+		err := l.once(ctx, s.LedgerStep)
 		switch {
 		case err != nil && retried(err) && ctx.Err() == nil:
 			l.r.pause(ctx, try)
@@ -292,6 +287,12 @@ func (l *line) try(ctx context.Context, s LedgerStep) error {
 		defer func() { <-l.turns }()
 	case <-ctx.Done():
 		return Fault(CodeUnreachable, "the store", "an earlier step is on its way")
+	}
+	l.mu.Lock()
+	moot := s.To == StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
+	l.mu.Unlock()
+	if moot {
+		return nil
 	}
 	err := l.advance(ctx, s)
 	l.mu.Lock()

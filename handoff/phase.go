@@ -78,6 +78,8 @@ const (
 	FactWritten                     // the outcome is in the ledger, or there is nothing to wait for
 	FactUnwritten                   // the ledger did not take it in time; it is written later
 	FactTakenOver                   // the work has another owner, who tells what becomes of it
+	FactNoted                       // an entry of the work is in the ledger
+	FactUnnoted                     // the ledger did not take one
 	FactAnswerDue                   // the voice model has waited long enough for the answer
 	FactStop                        // the caller asked to stop the work
 	FactCallEnded                   // nobody listens any more
@@ -92,7 +94,7 @@ var factNames = [factCount]string{
 	"out of line", "thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
-	"written", "unwritten", "taken over", "answer due", "stop", "call ended", "call back",
+	"written", "unwritten", "taken over", "noted", "unnoted", "answer due", "stop", "call ended", "call back",
 	"shutdown",
 }
 
@@ -123,6 +125,7 @@ const (
 	ActForget                      // the sticky thread is gone
 	ActInterrupt                   // stop the turn
 	ActWriteOutcome                // put the outcome into the ledger
+	ActNote                        // put into the ledger that the words were taken, unless they are there
 	ActAnswerEarly                 // answer the request: it is being done
 	ActAnswerOutcome               // answer the request with the outcome
 	ActTellWaiting                 // the answer was given: tell that the words wait for other work
@@ -136,7 +139,7 @@ const (
 
 var actionNames = [actionCount]string{
 	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "unqueue", "settle", "follow", "rejoin", "remember", "forget",
-	"interrupt", "write outcome", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
+	"interrupt", "write outcome", "note", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
 	"keep outcome", "yield outcome",
 }
 
@@ -149,6 +152,8 @@ type State struct {
 	Sticky    bool    // the thread attached is the caller's sticky one
 	Replaced  bool    // a sticky thread was gone; this is its successor
 	Fresh     bool    // the thread attached was made for this, like a successor: until it runs, no other connection finds it
+	Noted     bool    // an entry of the work is in the ledger; before that nothing is promised
+	Owed      bool    // the early answer is due, and follows the entry
 	Answered  bool    // the request got its one output
 	Alone     bool    // the call has ended
 	Stopping  bool    // a stop came before the turn was acknowledged

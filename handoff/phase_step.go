@@ -12,10 +12,15 @@ func (s State) Step(f Fact) (State, []Action) {
 			return s, nil
 		}
 		return s.answerEarly()
+	case FactNoted:
+		return s.noted()
+	case FactUnnoted:
+		if s.Noted || s.Phase >= PhaseStarting { // whether the words are sent decides what is written before it
+			return s, nil
+		}
+		return s.end(OutcomeFailed)
 	case FactCallEnded:
-		next, acts := s.answerEarly()
-		next.Alone = true
-		return next, acts
+		return s.hungUp()
 	case FactCallBack:
 		s.Alone = false
 		return s, nil
@@ -135,11 +140,18 @@ func (s State) attaching(f Fact) (State, []Action) {
 	return s, nil
 }
 
-// offer asks the caller: nothing is copied on the word of the voice model.
+// offer asks the caller: nothing is copied on the word of the voice model. Words that are not noted yet are
+// asked about when they are.
 func (s State) offer() (State, []Action) {
 	s.Phase, s.Sticky, s.Fresh = PhaseOffering, false, false
 	next, acts := s.answerEarly()
-	return next, append(acts, ActOffer)
+	switch {
+	case next.Noted:
+		acts = append(acts, ActOffer)
+	case next.Answered: // the call has ended
+		acts = append(acts, ActNote)
+	}
+	return next, acts
 }
 
 func (s State) offering(f Fact) (State, []Action) {
@@ -373,23 +385,76 @@ func (s State) shutdown() (State, []Action) {
 	return s.give()
 }
 
+// answerEarly promises that the words are taken care of: only when they are noted, so that no crash makes
+// it a lie. Words that are on their way are noted by what is written before them.
 func (s State) answerEarly() (State, []Action) {
+	switch {
+	case s.Answered:
+		return s, nil
+	case s.Noted:
+		return s.output()
+	}
+	s.Owed = true
+	if s.Phase >= PhaseStarting {
+		return s, nil
+	}
+	return s, []Action{ActNote}
+}
+
+// noted gives what waited for the entry: the early answer, or that the words wait, and the question whether to
+// copy.
+func (s State) noted() (State, []Action) {
+	if s.Noted {
+		return s, nil
+	}
+	s.Noted = true
+	var acts []Action
+	switch {
+	case s.Phase >= PhaseWriting: // the outcome follows within a second
+	case s.Owed && !s.Answered:
+		s, acts = s.output()
+	case s.Owed && !s.Alone && (s.Phase == PhaseJoining || s.Phase == PhaseWaiting):
+		acts = []Action{ActTellWaiting}
+	}
+	s.Owed = false
+	if s.Phase == PhaseOffering {
+		acts = append(acts, ActOffer)
+	}
+	return s, acts
+}
+
+// hungUp gives the request its one output: nobody hears it, so it promises nothing. The next call hears what
+// becomes of the words.
+func (s State) hungUp() (State, []Action) {
+	s.Alone = true
 	if s.Answered {
 		return s, nil
 	}
-	s.Answered = true
+	next, acts := s.output()
+	if !next.Noted && next.Phase < PhaseStarting {
+		acts = append(acts, ActNote)
+	}
+	return next, acts
+}
+
+// output answers the request before its outcome is known.
+func (s State) output() (State, []Action) {
+	s.Answered, s.Owed = true, false
 	return s, []Action{ActAnswerEarly}
 }
 
 // waits tells that the words wait: as the answer, or after it as a message.
 func (s State) waits() (State, []Action) {
-	if s.Answered {
-		if s.Alone {
-			return s, nil
-		}
-		return s, []Action{ActTellWaiting}
+	switch {
+	case !s.Answered:
+		return s.answerEarly()
+	case s.Alone:
+		return s, nil
+	case !s.Noted: // answered when the former call ended
+		s.Owed = true
+		return s, []Action{ActNote}
 	}
-	return s.answerEarly()
+	return s, []Action{ActTellWaiting}
 }
 
 // end closes the work. The outcome is written before it is told: a crash between the two then tells it
@@ -405,9 +470,12 @@ func (s State) writing(f Fact) (State, []Action) {
 	case FactWritten, FactUnwritten:
 		return s.give()
 	case FactTakenOver:
-		next, acts := s.answerEarly() // the request needs its one output from here
-		next.Phase = PhaseEnded
-		return next, append(acts, ActYieldOutcome)
+		var acts []Action
+		if !s.Answered { // the request needs its one output from here
+			s, acts = s.output()
+		}
+		s.Phase = PhaseEnded
+		return s, append(acts, ActYieldOutcome)
 	}
 	return s, nil
 }

@@ -151,7 +151,7 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 		w.asked = e.Accepted
 	}
 	w.args = codexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
-	w.state = State{Phase: PhaseSettling, Answered: true, Alone: true, Inherited: true, Merged: e.Why == WhyMerged}
+	w.state = State{Phase: PhaseSettling, Noted: true, Answered: true, Alone: true, Inherited: true, Merged: e.Why == WhyMerged}
 	switch {
 	case e.Status == StatusAccepted: // no thread was asked before it, so nothing there can tell whether a start got lost
 		w.state.Phase, w.state.Outcome = PhaseWriting, OutcomeUnknown

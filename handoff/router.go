@@ -60,7 +60,6 @@ type Router struct {
 	closing        chan struct{} // closed by Run when it takes no more
 	ids            atomic.Uint64 // the last id given
 	calls          atomic.Uint64 // calls served
-	droppedOrders  atomic.Uint64 // orders to works that were dropped
 	droppedRemarks atomic.Uint64 // speakable things that were never said
 
 	mu    sync.Mutex

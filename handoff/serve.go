@@ -196,24 +196,49 @@ func (s *serving) codex(id string, req Request) {
 		return
 	}
 	args.Next = req.Tool == ToolQueueNext
-	if rec, again := s.repeated(args); again {
-		s.answer(id, req, repeatedAnswer(rec), FloorUnlessSpoke)
+	if w := s.repeated(args); w != nil {
+		s.again(id, req, w)
 		return
 	}
 	s.begin(id, req, args)
 }
 
+// again answers a request that was made twice: what is said of the work is promised as by its own early answer,
+// so it waits until the work is noted, too.
+func (s *serving) again(id string, req Request, w *work) {
+	tell := func() {
+		rec, _ := s.book.find(w.id)
+		s.answer(id, req, repeatedAnswer(rec), FloorUnlessSpoke)
+	}
+	select {
+	case <-w.entry:
+		tell()
+		return
+	default:
+	}
+	s.beside(id, req, func(ctx context.Context, id string, req Request) {
+		select {
+		case <-w.entry:
+			tell()
+		case <-w.over:
+			tell()
+		case <-ctx.Done():
+			s.refuse(id, req, Fault(CodeShutdown, "", ""))
+		}
+	})
+}
+
 // repeated returns the open work that was asked for with the same words, if the caller has not spoken since.
-func (s *serving) repeated(args codexArguments) (Record, bool) {
+func (s *serving) repeated(args codexArguments) *work {
 	for id, w := range s.works {
 		if !sameWords(w.args, args) || s.heard.spokeSince(w.began) {
 			continue
 		}
-		if rec, running := s.book.find(id); running == w {
-			return rec, true
+		if _, running := s.book.find(id); running == w {
+			return w
 		}
 	}
-	return Record{}, false
+	return nil
 }
 
 // sameWords compares what was asked, but for case, spaces and punctuation.

@@ -130,10 +130,24 @@ func (s *serving) setUpdates(id string, req Request) {
 
 // repeatedAnswer answers a request that the voice model made twice.
 func repeatedAnswer(rec Record) string {
-	return encode(answer{
+	a := answer{
 		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
 		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it again, the caller has to ask again.",
-	})
+	}
+	switch {
+	case rec.Outcome != "": // which is told once
+		a.Status, a.Say = "ended", "That has just ended."
+		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To do it again, the caller has to ask again."
+		return encode(a)
+	case rec.Waits != "":
+		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
+	case rec.State == StatusAccepted:
+		a.Status, a.Say = "connecting", "That is taken down already. "+connecting(rec)
+	}
+	if a.Status != "started" {
+		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result comes by itself. To do it once more, the caller has to ask again."
+	}
+	return encode(a)
 }
 
 // stopWork stops what the caller means, or asks which work that is.

@@ -23,16 +23,6 @@ const seenWithin = 10 * time.Second
 // storeTimeout bounds a write to the store behind the caller's back.
 const storeTimeout = 5 * time.Second
 
-// commandQueue bounds what a work is told from outside (stop, answer due, calls that end and begin). All
-// are told at most a few times; when it is full, what is dropped is counted: a stop can be repeated.
-const commandQueue = 16
-
-// An order is a fact from outside; with a call, that call hears of the work from here on.
-type order struct {
-	fact Fact
-	call *call
-}
-
 // A work is one handoff: the life of a codex request. Its goroutine is [work.run].
 type work struct {
 	r      *Router        // Set once
@@ -45,7 +35,9 @@ type work struct {
 	words  []string       // Set once: the caller's last words
 	id     string         // Set once: the record's id
 	log    *zap.Logger    // Set once
-	orders chan order     // from any goroutine; bounded by commandQueue
+	orders *orders        // Set once; safe by itself: what it is told from outside
+	entry  chan struct{}  // Set once; closed by run when the ledger has an entry
+	over   chan struct{}  // Set once; closed by run when its outcome was given
 	guess  *guess         // Set once: what was attached ahead; nil: nothing
 	line   *line          // Set once: what the ledger is told; may be nil
 	began  time.Time      // Set once
@@ -70,6 +62,7 @@ type work struct {
 	fault     *Error    // Owned by run: why it did not go well
 	rec       Record    // Owned by run: as last shown
 	written   receipt   // Owned by run: of the outcome in the ledger
+	noting    bool      // Owned by run: a note is on its way into the ledger
 	held      string    // Owned by run: the newest message, held back while it may be the final one
 	reported  idSet     // Owned by run: items whose end was reported, to tell those that are repeated
 	awaits    int       // Owned by run: how often a turn of somebody else was waited for
@@ -94,16 +87,7 @@ type watch struct {
 func (r *Router) newWork(id string, c Caller, b *book, heard *call) *work {
 	return &work{
 		r: r, book: b, caller: c, call: heard, id: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
-		orders: make(chan order, commandQueue), facts: make(chan func()), rec: Record{ID: id},
-	}
-}
-
-// order hands a fact to the work without waiting.
-func (w *work) order(o order) {
-	select {
-	case w.orders <- o:
-	default:
-		w.r.droppedOrders.Add(1)
+		orders: newOrders(), entry: make(chan struct{}), over: make(chan struct{}), facts: make(chan func()), rec: Record{ID: id},
 	}
 }
 
@@ -124,8 +108,8 @@ func (w *work) run(ctx context.Context) {
 			if w.hear(); w.state.Phase != PhaseEnded {
 				fn()
 			}
-		case o := <-w.orders:
-			w.obey(o)
+		case <-w.orders.come:
+			w.hear()
 		case <-due.C:
 			w.step(FactAnswerDue)
 		case <-w.unseen.C:
@@ -137,6 +121,7 @@ func (w *work) run(ctx context.Context) {
 			w.shutdown()
 		}
 	}
+	close(w.over)
 	endIO()
 	w.io.Wait()
 	w.r.lanes.leave(append(w.claims, w.awaited), w.id) // again: what waited for its turn may have looked once more meanwhile
@@ -145,26 +130,6 @@ func (w *work) run(ctx context.Context) {
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),
 		zap.String("turn", string(w.turn)), zap.String("outcome", string(w.state.Outcome)),
 		zap.String("code", string(codeOf(w.fault))), zap.Duration("took", time.Since(w.began)))
-}
-
-// obey takes an order.
-func (w *work) obey(o order) {
-	if o.call != nil {
-		w.call = o.call
-	}
-	w.step(o.fact)
-}
-
-// hear takes the orders that have come: a stop counts before anything that would go on.
-func (w *work) hear() {
-	for {
-		select {
-		case o := <-w.orders:
-			w.obey(o)
-		default:
-			return
-		}
-	}
 }
 
 // open does the first thing of the phase that the work begins in.
@@ -233,6 +198,9 @@ func (w *work) step(f Fact) {
 	if next.Outcome != "" && before.Outcome == "" {
 		w.finish()
 	}
+	if next.Noted && !before.Noted {
+		close(w.entry)
+	}
 	if next.Phase == PhaseEnded && before.Phase != PhaseEnded {
 		w.book.ended(w.id)
 	}
@@ -249,9 +217,13 @@ func (w *work) shutdown() {
 	w.step(FactShutdown)
 }
 
+// fail applies a fact that has a reason. When it goes on another way the reason is none any more: whatever ends
+// the work later has its own.
 func (w *work) fail(f Fact, err error) {
 	w.fault = AsError(err)
-	w.step(f)
+	if w.step(f); w.state.Outcome == "" {
+		w.fault = nil
+	}
 }
 
 // do carries out one action. What waits goes to the background.
@@ -309,6 +281,8 @@ func (w *work) do(a Action) {
 // speak carries out an action that the caller hears of.
 func (w *work) speak(a Action) {
 	switch a {
+	case ActNote:
+		w.note()
 	case ActAnswerEarly:
 		w.showWaits()
 		u := Utterance{ID: w.id + "-a", CallID: w.req.CallID, Text: earlyAnswer(w.rec, w.waits), Floor: FloorUnlessSpoke}
@@ -317,7 +291,6 @@ func (w *work) speak(a Action) {
 		}
 		w.call.say(u)
 		w.call.tell(answeredEvent{id: w.id})
-		w.accepted()
 	case ActAnswerOutcome:
 		w.answerOutcome()
 	case ActTellWaiting:
@@ -337,21 +310,6 @@ func (w *work) speak(a Action) {
 		w.log.Warn("another life of the process has the work, and tells of it")
 		w.call.tell(yieldedEvent{id: w.id})
 	}
-}
-
-// accepted lets words that were not sent yet outlive the process: from the early answer on they are promised.
-func (w *work) accepted() {
-	if w.state.Phase >= PhaseStarting {
-		return
-	}
-	target := w.target
-	if target == (Target{}) {
-		target = Target{Server: w.args.Server, Thread: w.args.Thread}
-	}
-	w.line.words(LedgerBody{Prompt: w.args.Prompt})
-	w.line.accepted(LedgerFacts{
-		CallID: LedgerHash(w.req.CallID), ClientID: w.id, Target: target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
-	})
 }
 
 // showWaits lets the page tell what the work comes after.

@@ -51,12 +51,8 @@ func (o offer) Decide(_ context.Context, _ QuestionID, d Decision) error {
 	if d == DecisionAccept {
 		fact = FactCopyAllowed
 	}
-	select {
-	case o.work.orders <- order{fact: fact}:
-		return nil
-	default:
-		return Fault(CodeOverloaded, "the work", "")
-	}
+	o.work.order(order{fact: fact})
+	return nil
 }
 
 // Steer is refused: nothing runs.
@@ -78,7 +74,7 @@ func (w *work) copyThread(ctx context.Context) func() {
 
 // copying makes the copy; it is theirs from here on.
 func (w *work) copying() {
-	w.waits, w.fault = waitsNot, nil
+	w.waits = waitsNot
 	w.rec = w.book.change(w.id, func(r *Record) { r.Why = WhyCopy })
 	w.background(ioTimeout, w.copyThread)
 }

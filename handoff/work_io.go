@@ -224,7 +224,6 @@ func (w *work) made(at Attached, err error) func() {
 	}
 	w.hold(at.Agent)
 	return w.arrived(at, func() {
-		w.fault = nil // a sticky that was gone is no fault any more
 		w.target.Thread = at.Target.Thread
 		if !w.take(threadLane(w.target)) {
 			w.fail(FactAttachFailed, Fault(CodeSessionMismatch, w.target.Server, "a new thread is already in use"))
@@ -303,12 +302,11 @@ func (w *work) refused(e *Error) {
 	case CodeUnreachable:
 		fact = FactStartUnsent
 	}
-	if w.fault = e; w.state.Stopping && fact != FactStartRefused {
-		w.fault = nil
+	if w.state.Stopping && fact != FactStartRefused { // that is what the caller wanted
+		w.step(fact)
+		return
 	}
-	if w.step(fact); w.state.Outcome == "" { // it goes another way
-		w.fault = nil
-	}
+	w.fail(fact, e)
 }
 
 // dispatch writes to the ledger that the words are about to be sent; without that they are not.
@@ -324,11 +322,12 @@ func (w *work) dispatch() func(context.Context) error {
 		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
 	}
 	return func(ctx context.Context) error {
-		err := line.dispatch(ctx, attempt, facts)
-		if err != nil && retried(err) {
-			return Fault(CodeStoreDown, "", err.Error())
+		limited, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		if err := line.dispatch(limited, attempt, facts); err != nil {
+			return unwritten(limited, err)
 		}
-		return err
+		return w.noted(ctx)
 	}
 }
 
