@@ -193,6 +193,9 @@ func outcomeMessage(rec Record) string {
 	quote := clip(rec.Text, maxQuote)
 	switch rec.Outcome {
 	case OutcomeResult:
+		if rec.Why == WhyAdded { // its early answer was given: nothing is done by that
+			return Message(outcomeSentence(rec)+" Its result comes with that work's. Tell the caller briefly.", "")
+		}
 		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", rec.Server, in), quote)
 	case OutcomeInterrupted:
 		return Message(fmt.Sprintf("The work on %s%s was stopped. Tell the caller once.", rec.Server, in), quote)
