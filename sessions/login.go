@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"slices"
 	"time"
 )
 
@@ -16,4 +18,12 @@ type Login struct {
 	Made      time.Time
 	Used      time.Time // when it was last used; written at most once a minute
 	Ends      time.Time
+}
+
+// SpentFor is how long the minutes of a day are kept after the last that were added.
+const SpentFor = 48 * time.Hour
+
+// SortLogins puts the one that was used last first.
+func SortLogins(all []Login) {
+	slices.SortFunc(all, func(a, b Login) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.ID, b.ID)) })
 }

@@ -77,18 +77,24 @@ func ownDir(path string) error {
 		"then chmod 700 it, or set XDG_STATE_HOME to another directory", path, mode)
 }
 
-// A stateDir is a state directory that this process holds.
-type stateDir struct {
-	path string   // Set once
+// A Dir is a state directory that this process holds.
+type Dir struct {
+	// Path is the directory. Set once.
+	Path string
 	root *os.Root // Set once; nothing outside is ever opened
 	lock *os.File // Set once; holds the lock while it is open
 }
 
-// openStateDir makes the directory if it is missing and takes its lock. The kernel gives the lock back
-// when the process ends, however it ends.
-func openStateDir(path string) (*stateDir, error) {
+// HoldDir makes the directory if it is missing and takes its lock; a directory that another process holds
+// gives an error that names the process. The kernel gives the lock back when the process ends, however it
+// ends. A directory on another machine is refused: locks there promise nothing.
+func HoldDir(path string) (*Dir, error) {
 	if err := ownDir(path); err != nil {
 		return nil, err
+	}
+	if kind := networkKind(path); kind != "" {
+		return nil, fmt.Errorf("the state directory %s is on a network file system (%s), where a lock promises nothing: "+
+			"set XDG_STATE_HOME to a directory on this machine, or use a Redis", path, kind)
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -104,7 +110,26 @@ func openStateDir(path string) (*stateDir, error) {
 		_ = root.Close()
 		return nil, err
 	}
-	return &stateDir{path: path, root: root, lock: lock}, nil
+	return &Dir{Path: path, root: root, lock: lock}, nil
+}
+
+// Held tells whether the lock is still the one that others find: nobody removed or replaced it.
+func (d *Dir) Held() bool {
+	found, err := d.root.Stat(lockFile)
+	if err != nil {
+		return false
+	}
+	ours, err := d.lock.Stat()
+	return err == nil && os.SameFile(found, ours)
+}
+
+// Root gives the files of the directory.
+func (d *Dir) Root() *os.Root { return d.root }
+
+// Close gives the lock back.
+func (d *Dir) Close() {
+	_ = d.lock.Close() // nothing was buffered
+	_ = d.root.Close()
 }
 
 // holdLock takes the lock and writes our process id for who comes second.
@@ -134,32 +159,4 @@ func readPID(lock *os.File) string {
 		return "process unknown"
 	}
 	return fmt.Sprintf("process %d", pid)
-}
-
-// replace puts data in the place of a file: whoever reads finds the old or the new content, never a part,
-// also after a power cut.
-func (d *stateDir) replace(name string, data []byte) error {
-	temp := name + ".tmp"
-	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(fileMode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := d.root.Rename(temp, name); err != nil {
-		return err
-	}
-	self, err := d.root.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(self.Sync(), self.Close())
-}
-
-func (d *stateDir) close() {
-	_ = d.lock.Close() // gives the lock back; nothing was buffered
-	_ = d.root.Close()
 }

@@ -1,7 +1,6 @@
 package sessions_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -122,7 +121,7 @@ func TestMain(m *testing.M) {
 
 // hold opens the store, says so, and waits until its standard input ends.
 func hold(dir string) {
-	if _, err := sessions.Open(context.Background(), sessions.Config{StateDir: dir}); err != nil {
+	if _, err := sessions.HoldDir(dir); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -150,7 +149,7 @@ func TestSecondProcess(t *testing.T) {
 	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
 		t.Fatalf("the other process said %q, %v", said, err)
 	}
-	_, err = sessions.Open(t.Context(), sessions.Config{StateDir: dir})
+	_, err = sessions.HoldDir(dir)
 	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), fmt.Sprintf("process %d)", cmd.Process.Pid)) {
 		t.Fatalf("open: %v, want a refusal that names %s and process %d", err, dir, cmd.Process.Pid)
 	}
@@ -158,7 +157,20 @@ func TestSecondProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	open(t, sessions.Config{StateDir: dir})
+	d, err := sessions.HoldDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if !d.Held() {
+		t.Error("it is not held")
+	}
+	if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
+		t.Fatal(err)
+	}
+	if d.Held() {
+		t.Error("a lock that is gone is held")
+	}
 }
 
 func TestStateDirThatCannotBe(t *testing.T) {
@@ -166,7 +178,7 @@ func TestStateDirThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sessions.Open(t.Context(), sessions.Config{StateDir: filepath.Join(file, "state")}); err == nil {
+	if _, err := sessions.HoldDir(filepath.Join(file, "state")); err == nil {
 		t.Fatal("opened below a file")
 	}
 }

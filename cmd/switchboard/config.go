@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"switchboard/sessions"
 	"switchboard/web"
 )
 
@@ -16,7 +17,7 @@ type settings struct {
 	TLS            tlsSettings      `yaml:"tls"`
 	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies" doc:"networks of the proxies that do TLS before us; only they and loopback may connect"`
 	Media          mediaSettings    `yaml:"media"`
-	Redis          secret           `yaml:"redis" unset:"embedded" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS"`
+	Redis          secret           `yaml:"redis" unset:"a file" doc:"Redis that remembers, redis://[user:password@]host:port/db; rediss:// with TLS"`
 	RedisPlaintext bool             `yaml:"redis_allow_plaintext" unset:"false" doc:"allow redis:// to another machine: whoever is on the way can read along and take over"`
 	Keys           []keySetting     `yaml:"keys"`
 	Limits         limitSettings    `yaml:"limits"`
@@ -24,6 +25,7 @@ type settings struct {
 	Speech         speechSettings   `yaml:"speech"`
 	Approvals      approvalSettings `yaml:"approvals"`
 	Work           workSettings     `yaml:"work"`
+	History        historySettings  `yaml:"history"`
 	Notify         notifySettings   `yaml:"notify"`
 	Servers        []serverSetting  `yaml:"servers"`
 
@@ -83,6 +85,7 @@ func defaults() settings {
 		Limits:    limitSettings{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20},
 		Approvals: approvalSettings{AskAgain: span(time.Minute), GiveUp: span(30 * time.Minute)},
 		Work:      workSettings{Silence: span(2 * time.Minute), Patience: span(30 * time.Minute)},
+		History:   historySettings{Keep: span(sessions.HistoryFor)},
 	}
 }
 

@@ -24,6 +24,14 @@ type workSettings struct {
 	Patience span `yaml:"patience" doc:"how long a machine that was lost in the middle of work is looked for, before what became of it counts as unknown"`
 }
 
+// historySettings are how long what is over is remembered.
+type historySettings struct {
+	Keep span `yaml:"keep" doc:"how long work is remembered after its outcome was heard, at least 2h; what nobody heard waits"`
+}
+
+// minHistory is longer than a session of a voice model, in which a request may come again.
+const minHistory = 2 * time.Hour
+
 // notifySettings are where somebody is reached who is in no call.
 type notifySettings struct {
 	Webhook        secret `yaml:"webhook" unset:"nobody is told" doc:"address that is told what nobody heard, https://host/path"`
@@ -71,6 +79,9 @@ func (c *checker) manners() {
 			at = "approvals.give_up"
 		}
 		c.bad(at, "a question is given up after %s, before it would be asked again after %s", a.GiveUp, a.AskAgain)
+	}
+	if keep := time.Duration(c.s.History.Keep); keep < minHistory {
+		c.bad("history.keep", "%s is too short: at least %s, because until then a request may come again", c.s.History.Keep, span(minHistory))
 	}
 	c.notify()
 }

@@ -54,7 +54,7 @@ func TestSettingsTable(t *testing.T) {
 	table := settingsTable()
 	for _, want := range []string{
 		"| `listen` | `--listen` | `SWITCHBOARD_LISTEN` | `127.0.0.1:8080` | ",
-		"| `redis` | `--redis` | `REDIS_URL` | embedded | ",
+		"| `redis` | `--redis` | `REDIS_URL` | a file | ",
 		"| `model.name` | `--model` | `SWITCHBOARD_MODEL` | `gpt-realtime-2.1` | ",
 		"| `model.url` | `--model-url` | `SWITCHBOARD_MODEL_URL` | the simulator without a key, else OpenAI | ",
 		"|  | `--config` | `SWITCHBOARD_CONFIG` | ", "|  | `--codex` |  | ",

@@ -27,8 +27,10 @@ func ourImports() []importRule {
 			"it must not know voice, nor another kind"},
 		{"servers/simulator", []string{"handoff", "servers"}, []string{"servers/serverstest"}, "it is an agent server's far end, and knows the wire alone"},
 		{"servers/serverstest", []string{"handoff", "servers"}, nil, "it holds every kind, so it may know none"},
-		{"sessions", []string{"handoff"}, []string{"sessions/sessionstest"}, "it only remembers"},
-		{"sessions/sessionstest", []string{"handoff"}, nil, "it holds every store, so it may know none"},
+		{"sessions", []string{"handoff"}, nil, "it is what the stores share, so it may know none"},
+		{"sessions/redis", []string{"handoff", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
+		{"sessions/sqlite", []string{"handoff", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
+		{"sessions/sessionstest", []string{"handoff", "sessions"}, nil, "it holds every store, so it may know none"},
 		{"web", []string{"handoff", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
@@ -46,8 +48,8 @@ type libraryRule struct {
 func libraries() []libraryRule {
 	return []libraryRule{
 		{"github.com/pion/", []string{"realtime"}, "WebRTC is one way to carry a call"},
-		{"github.com/redis/go-redis/", []string{"sessions"}, "what is remembered where is known in one place"},
-		{"github.com/alicebob/miniredis/", []string{"sessions"}, "what is remembered where is known in one place"},
+		{"github.com/redis/go-redis/", []string{"sessions/redis"}, "a Redis is one place to remember in"},
+		{"modernc.org/sqlite", []string{"sessions/sqlite"}, "a file is another"},
 		{"github.com/gorilla/websocket", []string{"realtime", "servers/codex", "realtime/simulator", "servers/simulator", "cmd/switchboard tests"},
 			"sockets belong to the fronts and the far ends"},
 		{"github.com/tidwall/", []string{"realtime", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},

@@ -32,7 +32,8 @@ type plan struct {
 	KeyFile   string
 	Proxies   []netip.Prefix
 	Media     realtime.MediaConfig
-	Redis     string // "": the embedded one
+	Redis     string        // "": a file in the state directory
+	History   time.Duration // how long what was heard is kept; 0: thirty days
 	StateDir  string
 	Keys      []web.Key
 	// CookieSecret signs the page's logins; with a kept one they outlive a restart.
@@ -66,7 +67,7 @@ type serverPlan struct {
 type service struct {
 	log     *zap.Logger
 	opened  []net.Listener // closed at the end, also if nothing ran
-	store   *sessions.Store
+	store   store
 	audit   *sessions.Audit
 	stages  []stage
 	real    string // one line: what is real and what is simulated
@@ -90,7 +91,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return fmt.Errorf("cannot listen on %s: %w; is another Switchboard running there?", p.Listen, err)
 	}
 	s.opened = append(s.opened, listen)
-	if s.store, err = sessions.Open(ctx, sessions.Config{URL: p.Redis, StateDir: p.StateDir, Log: s.log.Named("sessions")}); err != nil {
+	if s.store, err = openStore(ctx, p, s.log.Named("sessions")); err != nil {
 		return err
 	}
 	if s.audit, err = sessions.OpenAudit(p.StateDir); err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -15,16 +14,6 @@ import (
 // TestLedger runs the contract of [handoff.Ledger]. open returns an empty store that lives until the test
 // ends.
 func TestLedger(t *testing.T, open func(t *testing.T) handoff.Ledger) {
-	testLedger(t, open, func(t *testing.T, run func(*testing.T)) { run(t) })
-}
-
-// TestLedgerInBubble is [TestLedger] with fake time: each test runs in a bubble of its own. The store must
-// not touch the network.
-func TestLedgerInBubble(t *testing.T, open func(t *testing.T) handoff.Ledger) {
-	testLedger(t, open, synctest.Test)
-}
-
-func testLedger(t *testing.T, open func(*testing.T) handoff.Ledger, in func(*testing.T, func(*testing.T))) {
 	tests := []struct {
 		name string
 		run  func(t *testing.T, l handoff.Ledger)
@@ -40,7 +29,7 @@ func testLedger(t *testing.T, open func(*testing.T) handoff.Ledger, in func(*tes
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in(t, func(t *testing.T) { tt.run(t, open(t)) })
+			tt.run(t, open(t))
 		})
 	}
 }

@@ -1,6 +1,3 @@
-// Package sessionstest holds what every store of sessions has to do, as tests over a factory, and starts
-// the real Redis that such tests need. It must not know any store: it speaks to them through the
-// interfaces of package handoff.
 package sessionstest
 
 import (
@@ -9,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -21,19 +17,9 @@ var owner = handoff.Caller{Principal: "owner"}
 // since is a time that survives JSON and time zones.
 var since = time.Date(2026, 5, 4, 12, 30, 15, 123456789, time.UTC)
 
-// TestStickies runs the contract of [handoff.Stickies]. open returns an empty store that lives until the
-// test ends.
+// TestStickies runs the contract of [handoff.Stickies]. open returns an empty store that lives until the test
+// ends.
 func TestStickies(t *testing.T, open func(t *testing.T) handoff.Stickies) {
-	testStickies(t, open, func(t *testing.T, run func(*testing.T)) { run(t) })
-}
-
-// TestStickiesInBubble is [TestStickies] with fake time: each test runs in a bubble of its own. The store
-// must not touch the network.
-func TestStickiesInBubble(t *testing.T, open func(t *testing.T) handoff.Stickies) {
-	testStickies(t, open, synctest.Test)
-}
-
-func testStickies(t *testing.T, open func(*testing.T) handoff.Stickies, in func(*testing.T, func(*testing.T))) {
 	tests := []struct {
 		name string
 		run  func(t *testing.T, s handoff.Stickies)
@@ -50,7 +36,7 @@ func testStickies(t *testing.T, open func(*testing.T) handoff.Stickies, in func(
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in(t, func(t *testing.T) { tt.run(t, open(t)) })
+			tt.run(t, open(t))
 		})
 	}
 }

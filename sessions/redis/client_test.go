@@ -1,9 +1,9 @@
-package sessions
+package redis
 
 import (
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 )
@@ -14,7 +14,7 @@ type replyError string
 func (e replyError) Error() string { return string(e) }
 func (replyError) RedisError()     {}
 
-var _ redis.Error = replyError("")
+var _ goredis.Error = replyError("")
 
 // What a Redis says of itself goes away, what it says of one key does not. The older words are those of
 // version 6, which has them within the error of the script.

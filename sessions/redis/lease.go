@@ -1,4 +1,4 @@
-package sessions
+package redis
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 )
 
@@ -24,13 +24,14 @@ const (
 
 // A lease makes sure that one process at a time uses the keys of a prefix.
 type lease struct {
-	client *redis.Client
-	key    string
-	value  string // the holder's name, a space, a token of this process
-	where  string
-	log    *zap.Logger
-	counts *counters
-	silent bool // the last renewal got no answer. Owned by who holds the store's turn
+	key    string                                 // Set once
+	value  string                                 // Set once: the holder's name, a space, a token of this process
+	where  string                                 // Set once
+	take   func(context.Context) (holding, error) // Set once: takes or renews it
+	give   func(context.Context) error            // Set once: gives it back if it is ours
+	log    *zap.Logger                            // Set once
+	counts *counters                              // Set once
+	silent bool                                   // the last renewal got no answer. Owned by who holds the store's turn
 }
 
 var (
@@ -39,8 +40,8 @@ var (
 	//go:embed release.lua
 	releaseSource string
 
-	leaseScript   = redis.NewScript(leaseSource)
-	releaseScript = redis.NewScript(releaseSource)
+	leaseScript   = goredis.NewScript(leaseSource)
+	releaseScript = goredis.NewScript(releaseSource)
 )
 
 func newLease(s *Store) *lease {
@@ -48,10 +49,15 @@ func newLease(s *Store) *lease {
 	if err != nil {
 		host = "unknown-host"
 	}
-	return &lease{
-		client: s.client, key: s.leaseKey(), where: s.where, log: s.log, counts: s.counts,
+	l := &lease{
+		key: s.leaseKey(), where: s.where, log: s.log, counts: s.counts,
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
 	}
+	l.take = func(ctx context.Context) (holding, error) { return takeLease(ctx, s.client, l.key, l.value) }
+	l.give = func(ctx context.Context) error {
+		return releaseScript.Run(ctx, s.client, []string{l.key}, l.value).Err()
+	}
+	return l
 }
 
 // A holding is a lease as it was found.
@@ -66,9 +72,9 @@ func (h holding) renewed(since holding) bool {
 	return h.value != since.value || h.expires > since.expires+renewedBy.Milliseconds()
 }
 
-// take takes or renews the lease.
-func (l *lease) take(ctx context.Context) (holding, error) {
-	reply, err := leaseScript.Run(ctx, l.client, []string{l.key}, l.value, leaseFor.Milliseconds()).Slice()
+// takeLease takes or renews the lease in the Redis.
+func takeLease(ctx context.Context, client *goredis.Client, key, value string) (holding, error) {
+	reply, err := leaseScript.Run(ctx, client, []string{key}, value, leaseFor.Milliseconds()).Slice()
 	if err != nil {
 		return holding{}, err
 	}
@@ -147,11 +153,8 @@ func (l *lease) tick(ctx context.Context) error {
 
 // end gives the lease back, if it is still ours.
 func (l *lease) end(ctx context.Context) error {
-	err := releaseScript.Run(ctx, l.client, []string{l.key}, l.value).Err()
-	if err != nil {
+	if err := l.give(ctx); err != nil {
 		return fmt.Errorf("give back the lease %s on %s: %w", l.key, l.where, err)
 	}
 	return nil
 }
-
-func (l *lease) release() {}

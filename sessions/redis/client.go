@@ -1,15 +1,13 @@
-package sessions
+package redis
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"switchboard/handoff"
@@ -26,7 +24,7 @@ const (
 )
 
 // options sets what every client of ours needs.
-func options(o *redis.Options) *redis.Options {
+func options(o *goredis.Options) *goredis.Options {
 	o.Protocol = 2
 	o.MaxRetries = -1   // a repeated command may count twice
 	o.DialerRetries = 1 // who asks wants to know now
@@ -38,25 +36,19 @@ func options(o *redis.Options) *redis.Options {
 	return o
 }
 
-// openRedis connects to a real Redis and takes the lease.
-func (s *Store) openRedis(ctx context.Context, url string) error {
-	parsed, err := redis.ParseURL(url)
+// connect connects to the Redis of a URL.
+func (s *Store) connect(ctx context.Context, url string) error {
+	parsed, err := goredis.ParseURL(url)
 	if err != nil { // its text may quote the password
 		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(url), "the URL is not one of a Redis: "+
 			"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
 	}
 	s.where = "Redis at " + parsed.Addr
-	s.client = redis.NewClient(options(parsed))
+	s.client = goredis.NewClient(options(parsed))
 	if err := s.greet(ctx); err != nil {
 		_ = s.client.Close() // nothing was written yet
 		return err
 	}
-	l := newLease(s)
-	if err := l.acquire(ctx); err != nil {
-		_ = s.client.Close()
-		return err
-	}
-	s.keeper = l
 	return nil
 }
 
@@ -88,7 +80,7 @@ func (s *Store) greet(ctx context.Context) error {
 
 // waitable reports whether an error may go away by itself: everything but a refusal.
 func waitable(err error) bool {
-	reply, ok := errors.AsType[redis.Error](err)
+	reply, ok := errors.AsType[goredis.Error](err)
 	return !ok || strings.HasPrefix(reply.Error(), "LOADING")
 }
 
@@ -101,7 +93,7 @@ var passingWords = regexp.MustCompile(`(?:^|: -)(?:LOADING|READONLY|MASTERDOWN|C
 // passing reports whether a Redis that refuses something now may take it later. What it says of a single key
 // or a script stays as it is.
 func passing(err error) bool {
-	reply, ok := errors.AsType[redis.Error](err)
+	reply, ok := errors.AsType[goredis.Error](err)
 	return ok && passingWords.MatchString(reply.Error())
 }
 
@@ -111,7 +103,7 @@ func (s *Store) fault(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, redis.ErrClosed):
+	case errors.Is(err, goredis.ErrClosed):
 		return handoff.Fault(handoff.CodeShutdown, "", "the store is closed")
 	case waitable(err), passing(err):
 		return handoff.Fault(handoff.CodeUnreachable, s.where, err.Error())
@@ -142,14 +134,3 @@ type silence struct{}
 
 // Printf implements the client's logger.
 func (silence) Printf(context.Context, string, ...any) {}
-
-// dialer gives the client in-process connections.
-func dialer(dial func() (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
-		conn, err := dial()
-		if err != nil {
-			return nil, fmt.Errorf("dial the embedded Redis: %w", err)
-		}
-		return conn, nil
-	}
-}

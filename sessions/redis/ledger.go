@@ -1,4 +1,4 @@
-package sessions
+package redis
 
 import (
 	"cmp"
@@ -9,18 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 const (
-	// ledgerOpenFor is how long an entry waits to be delivered, after its last step.
-	ledgerOpenFor = 24 * time.Hour
-	// ledgerKeptFor is how long a delivered entry can still be told from a new request: longer than the
-	// 60 minutes of a model session, in which a call_id may come again.
-	ledgerKeptFor = 2 * time.Hour
 	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
 	// verdictElsewhere is what ledger.lua says when another process holds the lease.
@@ -35,8 +31,8 @@ var (
 	//go:embed open.lua
 	openSource string
 
-	ledgerScript = redis.NewScript(ledgerSource)
-	openScript   = redis.NewScript(openSource)
+	ledgerScript = goredis.NewScript(ledgerSource)
+	openScript   = goredis.NewScript(openSource)
 )
 
 // Advance writes one step of the ledger in one round trip; see [handoff.Ledger].
@@ -45,18 +41,17 @@ func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.L
 	if err != nil {
 		return handoff.LedgerEntry{}, err
 	}
-	name, err := callerName(step.Caller)
+	name, err := sessions.CallerName(step.Caller)
 	if err != nil {
 		return handoff.LedgerEntry{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	keys := []string{s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.leaseKey()}
-	holder := ""
-	if l, ok := s.keeper.(*lease); ok && step.To == handoff.StatusDispatching { // nothing is started without it
-		holder = l.value
+	keys := []string{
+		s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.leaseKey(),
+		s.bodyKeys(name) + step.Key, s.unheardKey(name), s.historyKey(name),
 	}
-	reply, err := ledgerScript.Run(ctx, s.client, keys, ledgerArgs(step, name, holder)...).Slice()
+	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name)...).Slice()
 	if err != nil {
 		return handoff.LedgerEntry{}, s.fault(err)
 	}
@@ -77,7 +72,7 @@ func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.L
 
 // Open returns a caller's entries that are not delivered, oldest first.
 func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEntry, error) {
-	name, err := callerName(c)
+	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
 	}
@@ -171,15 +166,20 @@ func (s *Store) openKey(name string) string   { return s.prefix + ":{" + name + 
 func (s *Store) callersKey() string           { return s.prefix + ":open-callers" }
 func (s *Store) leaseKey() string             { return s.prefix + ":lease" }
 
-// ledgerArgs are the arguments of ledger.lua for a checked step; with a holder only while nobody else holds
-// the lease.
-func ledgerArgs(step handoff.LedgerStep, name, holder string) []any {
-	attempt := ""
-	if step.Attempt > 0 {
-		attempt = strconv.Itoa(step.Attempt)
-	}
-	turn := ""
-	if step.To == handoff.StatusStarted {
+// The keys of what is over, or will be: the whole words of each entry, by caller what nobody heard, by when it
+// ended, and the history, by when it became that.
+func (s *Store) bodyKeys(name string) string   { return s.prefix + ":{" + name + "}:body:" }
+func (s *Store) unheardKey(name string) string { return s.prefix + ":{" + name + "}:unheard" }
+func (s *Store) historyKey(name string) string { return s.prefix + ":{" + name + "}:history" }
+
+// ledgerArgs are the arguments of ledger.lua for a checked step; one that starts something counts only while
+// nobody else holds the lease.
+func (s *Store) ledgerArgs(step handoff.LedgerStep, name string) []any {
+	attempt, turn, holder := "", "", ""
+	switch step.To {
+	case handoff.StatusDispatching:
+		attempt, holder = strconv.Itoa(step.Attempt), s.lease.value
+	case handoff.StatusStarted:
 		turn = string(step.Set.Turn)
 	}
 	at := strconv.FormatInt(step.At.UnixMilli(), 10)
@@ -187,11 +187,18 @@ func ledgerArgs(step handoff.LedgerStep, name, holder string) []any {
 		"key", step.Key, "principal", step.Caller.Principal, "user", step.Caller.User, "owner", step.Owner,
 		"args", step.Args, "accepted", at,
 	}
-	args := make([]any, 0, 64)
+	args := make([]any, 0, 80)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		ledgerOpenFor.Milliseconds(), ledgerKeptFor.Milliseconds(), step.Key, name, at, len(first), holder, turn)
-	args = append(args, first...)
+		s.kept.Milliseconds(), step.Key, name, at, len(first), holder, turn, step.Body.Prompt, step.Body.Text,
+		s.entryKeys(name), s.bodyKeys(name), handoff.MaxUnheard,
+		handoff.HistoryPrompt, handoff.HistoryTitle, handoff.HistorySpoken)
+	return append(append(args, first...), stepFields(step, attempt, at)...)
+}
+
+// stepFields are the fields of an entry that a step sets, each with its value.
+func stepFields(step handoff.LedgerStep, attempt, at string) []any {
+	var args []any
 	set := func(field, value string, always bool) {
 		if value != "" || always {
 			args = append(args, field, value)

@@ -1,18 +1,26 @@
-package sessions
+package redis
 
 import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/sessions/sessionstest"
 )
 
-// Entries that are none of ours are left out and counted; the others are still there.
-func TestBadEntriesAreLeftOut(t *testing.T) {
-	s, err := Open(t.Context(), Config{})
+// opened opens a store on a Redis of its own.
+func opened(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{URL: sessionstest.StartRedis(t).URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// Entries that are none of ours are left out and counted; the others are still there.
+func TestBadEntriesAreLeftOut(t *testing.T) {
+	s := opened(t)
 	c := handoff.Caller{Principal: "owner", User: "alice"}
 	key, err := s.stickyKey(c)
 	if err != nil || key != "switchboard:{owner/alice}:sticky" {
@@ -43,11 +51,7 @@ func TestBadEntriesAreLeftOut(t *testing.T) {
 
 // A key of another type is an answer, not silence: the error is not "unreachable".
 func TestKeyOfAnotherType(t *testing.T) {
-	s, err := Open(t.Context(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
+	s := opened(t)
 	c := handoff.Caller{Principal: "owner"}
 	if err := s.client.Set(t.Context(), "switchboard:{owner}:sticky", "text", 0).Err(); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package sessions
+package redis
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 )
@@ -15,7 +15,6 @@ import (
 // Who asks the ledger hears within a second that the Redis is gone, also when it only says nothing or
 // cannot even be dialled.
 func TestLedgerWithinASecond(t *testing.T) {
-	redis.SetLogger(silence{})
 	c := handoff.Caller{Principal: "owner"}
 	step := handoff.LedgerStep{
 		Key: "key", Caller: c, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true, Attempt: 1, At: time.Unix(1, 0),
@@ -36,10 +35,11 @@ func TestLedgerWithinASecond(t *testing.T) {
 		for what, ask := range asks {
 			t.Run(how+", "+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					o := options(&redis.Options{Addr: "127.0.0.1:0"})
+					o := options(&goredis.Options{Addr: "127.0.0.1:0"})
 					o.Dialer = func(context.Context, string, string) (net.Conn, error) { return dial() }
-					o.PoolSize = embeddedPool
-					s := &Store{prefix: "switchboard", where: "Redis", client: redis.NewClient(o), within: ledgerWithin, counts: &counters{}}
+					o.PoolSize = 4096 // nobody queues: the client's timers for that are shared by all bubbles
+					s := newStore(Config{})
+					s.where, s.client, s.lease = "Redis", goredis.NewClient(o), &lease{}
 					began := time.Now()
 					err := ask(t.Context(), s)
 					if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {

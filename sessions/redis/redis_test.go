@@ -1,4 +1,4 @@
-package sessions_test
+package redis_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/sessions"
+	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -42,7 +42,7 @@ func TestURLThatIsNone(t *testing.T) {
 		"redis://:s3cret":                       "Redis",
 		"redis://u:s3cret%zz@127.0.0.1:7":       "127.0.0.1:7",
 	} {
-		_, err := sessions.Open(t.Context(), sessions.Config{URL: url})
+		_, err := redis.Open(t.Context(), redis.Config{URL: url})
 		unreachable(t, err, addr)
 	}
 }
@@ -66,7 +66,7 @@ func TestNobodyAnswers(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err := sessions.Open(ctx, sessions.Config{URL: "redis://u:s3cret@" + addr + "/0"})
+			_, err := redis.Open(ctx, redis.Config{URL: "redis://u:s3cret@" + addr + "/0"})
 			unreachable(t, err, addr)
 			if ctx.Err() != nil {
 				t.Fatal("only the caller's own time limit ended it")
@@ -77,9 +77,9 @@ func TestNobodyAnswers(t *testing.T) {
 
 func TestPasswordRefused(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	_, err := sessions.Open(t.Context(), sessions.Config{URL: "redis://u:s3cret@" + redis.Addr + "/0"})
-	unreachable(t, err, redis.Addr)
+	server := sessionstest.StartRedis(t)
+	_, err := redis.Open(t.Context(), redis.Config{URL: "redis://u:s3cret@" + server.Addr + "/0"})
+	unreachable(t, err, server.Addr)
 	if !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Fatalf("the reason is not told: %v", err)
 	}
@@ -87,17 +87,17 @@ func TestPasswordRefused(t *testing.T) {
 
 func TestStartsWhileRedisStarts(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	redis.Kill()
+	server := sessionstest.StartRedis(t)
+	server.Kill()
 	done := make(chan error, 1)
 	go func() {
-		s, err := sessions.Open(t.Context(), sessions.Config{URL: redis.URL})
+		s, err := redis.Open(t.Context(), redis.Config{URL: server.URL})
 		if err == nil {
 			err = s.Close()
 		}
 		done <- err
 	}()
-	redis.Start()
+	server.Start()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +105,19 @@ func TestStartsWhileRedisStarts(t *testing.T) {
 
 func TestRedisDiesAndReturns(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	s := open(t, sessions.Config{URL: redis.URL})
+	server := sessionstest.StartRedis(t)
+	s := open(t, redis.Config{URL: server.URL})
 	ended := run(t, s)
 	if err := s.Set(t.Context(), owner, sticky); err != nil {
 		t.Fatal(err)
 	}
-	redis.Kill()
+	server.Kill()
 	for range 20 { // more than the pool has connections
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		unreachable(t, s.Set(ctx, owner, sticky), redis.Addr)
+		unreachable(t, s.Set(ctx, owner, sticky), server.Addr)
 		_, err := s.List(ctx, owner)
-		unreachable(t, err, redis.Addr)
-		unreachable(t, s.Clear(ctx, owner, sticky.Target), redis.Addr)
+		unreachable(t, err, server.Addr)
+		unreachable(t, s.Clear(ctx, owner, sticky.Target), server.Addr)
 		if ctx.Err() != nil {
 			t.Fatal("nothing but the caller's own time limit ended it")
 		}
@@ -126,7 +126,7 @@ func TestRedisDiesAndReturns(t *testing.T) {
 	for s.Stats().RenewErrors == 0 { // Run goes on meanwhile
 		time.Sleep(10 * time.Millisecond)
 	}
-	redis.Start()
+	server.Start()
 	for s.Set(t.Context(), owner, sticky) != nil {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -138,22 +138,22 @@ func TestRedisDiesAndReturns(t *testing.T) {
 
 func TestSecondOnTheSameRedis(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	cfg := sessions.Config{URL: redis.URL}
-	first, err := sessions.Open(t.Context(), cfg)
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL}
+	first, err := redis.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := run(t, first)
-	open(t, sessions.Config{URL: redis.URL, Prefix: "other"}) // another prefix is another store
+	open(t, redis.Config{URL: server.URL, Prefix: "other"}) // another prefix is another store
 
 	host, _ := os.Hostname()
-	if _, err := sessions.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s:%d", host, os.Getpid())) {
+	if _, err := redis.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s:%d", host, os.Getpid())) {
 		t.Fatalf("open: %v, want a refusal that names the holder", err)
 	}
 	done := make(chan error, 1)
 	go func() { // a restart: the second waits until the first has ended
-		s, err := sessions.Open(t.Context(), cfg)
+		s, err := redis.Open(t.Context(), cfg)
 		if err == nil {
 			err = s.Close()
 		}
@@ -173,8 +173,8 @@ func TestSecondOnTheSameRedis(t *testing.T) {
 // A store that does not renew (here: nobody runs it) loses its lease, and must find out.
 func TestLeaseLost(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	cfg := sessions.Config{URL: redis.URL}
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL}
 	first := open(t, cfg)
 	second := open(t, cfg) // after 3 s the lease is free
 	ended := run(t, second)
@@ -191,8 +191,8 @@ func TestLeaseLost(t *testing.T) {
 // that out. What it began it may still write down.
 func TestHeldUpStartsNothing(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	cfg := sessions.Config{URL: redis.URL}
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL}
 	first := open(t, cfg)
 	began := sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)
 	if _, err := first.Advance(t.Context(), began); err != nil {
@@ -223,20 +223,20 @@ func expired(t *testing.T) context.Context {
 // A process that dies while a second one waits is replaced, whatever else the machine does. For the Redis,
 // one that no longer renews is dead.
 func TestLeaseOfTheDead(t *testing.T) {
-	redis := sessionstest.StartRedis(t)
+	server := sessionstest.StartRedis(t)
 	keepBusy(t)
 	for _, lives := range []time.Duration{0, 2 * time.Second, 3500 * time.Millisecond} {
 		t.Run(lives.String(), func(t *testing.T) {
 			t.Parallel()
-			cfg := sessions.Config{URL: redis.URL, Prefix: lives.String()}
-			first, err := sessions.Open(t.Context(), cfg)
+			cfg := redis.Config{URL: server.URL, Prefix: lives.String()}
+			first, err := redis.Open(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ended := run(t, first)
 			done := make(chan error, 1)
 			go func() {
-				second, err := sessions.Open(t.Context(), cfg)
+				second, err := redis.Open(t.Context(), cfg)
 				if err == nil {
 					err = second.Close()
 				}

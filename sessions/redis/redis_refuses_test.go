@@ -1,19 +1,19 @@
-package sessions_test
+package redis_test
 
 import (
 	"slices"
 	"testing"
 
 	"switchboard/handoff"
-	"switchboard/sessions"
+	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
 
 // A key that is no entry, or no list of them, hides nothing else from who takes up what is open.
 func TestWrongTypesHideNothing(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	s := open(t, sessions.Config{URL: redis.URL})
+	server := sessionstest.StartRedis(t)
+	s := open(t, redis.Config{URL: server.URL})
 	var last handoff.LedgerEntry
 	for _, key := range []string{"one", "two"} {
 		var err error
@@ -21,9 +21,9 @@ func TestWrongTypesHideNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	redis.Do("SET switchboard:{owner}:handoff:one 1")
-	redis.Do("SADD switchboard:open-callers another")
-	redis.Do("SET switchboard:{another}:open 1")
+	server.Do("SET switchboard:{owner}:handoff:one 1")
+	server.Do("SADD switchboard:open-callers another")
+	server.Do("SET switchboard:{another}:open 1")
 	for what, open := range map[string]func() ([]handoff.LedgerEntry, error){
 		"of all":        func() ([]handoff.LedgerEntry, error) { return s.OpenAll(t.Context()) },
 		"of the caller": func() ([]handoff.LedgerEntry, error) { return s.Open(t.Context(), last.Caller) },
@@ -50,18 +50,18 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			redis := sessionstest.StartRedis(t)
-			s := open(t, sessions.Config{URL: redis.URL})
+			server := sessionstest.StartRedis(t)
+			s := open(t, redis.Config{URL: server.URL})
 			ended := run(t, s)
 			for _, command := range states.begin {
-				redis.Do(command)
+				server.Do(command)
 			}
 			step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
 			_, err := s.Advance(t.Context(), step)
-			unreachable(t, err, redis.Addr)
-			unreachable(t, s.Set(t.Context(), owner, sticky), redis.Addr)
+			unreachable(t, err, server.Addr)
+			unreachable(t, s.Set(t.Context(), owner, sticky), server.Addr)
 			for _, command := range states.end {
-				redis.Do(command)
+				server.Do(command)
 			}
 			if _, err := s.Advance(t.Context(), step); err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			if err := s.Set(t.Context(), owner, sticky); err != nil {
 				t.Fatal(err)
 			}
-			redis.Do("SET switchboard:{owner}:handoff:wrong 1")
+			server.Do("SET switchboard:{owner}:handoff:wrong 1")
 			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a", handoff.StatusDispatching)); handoff.AsError(err).Code != handoff.CodeInternal {
 				t.Fatalf("a key that is no entry gave %v", err)
 			}

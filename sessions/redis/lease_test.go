@@ -1,35 +1,60 @@
-package sessions
+package redis
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
 )
 
-// exact opens a store in which keys expire to the millisecond, as in a real Redis.
-func exact(t *testing.T) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), Config{})
-	if err != nil {
-		t.Fatal(err)
+// A leaseBoard is where leases are taken: what the scripts do in a Redis, with the clock of the bubble.
+type leaseBoard struct {
+	value   string
+	expires time.Time // zero: never
+}
+
+func (b *leaseBoard) holder() string {
+	if !b.expires.IsZero() && !time.Now().Before(b.expires) {
+		return ""
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	e := s.keeper.(*embedded)
-	e.born = time.Now().Add(1000 * time.Hour) // its own clock stands
-	e.server.ClockTTL(true)
-	return s
+	return b.value
+}
+
+// lease returns a lease of a process of that name.
+func (b *leaseBoard) lease(counts *counters, value string) *lease {
+	return &lease{
+		key: "switchboard:lease", value: value, where: "Redis", counts: counts, log: zap.NewNop(),
+		take: func(context.Context) (holding, error) {
+			if held := b.holder(); held != "" && held != value {
+				name, _, _ := strings.Cut(held, " ")
+				if b.expires.IsZero() {
+					return holding{name, held, -1}, nil
+				}
+				return holding{name, held, b.expires.UnixMilli()}, nil
+			}
+			b.value, b.expires = value, time.Now().Add(leaseFor)
+			return holding{}, nil
+		},
+		give: func(context.Context) error {
+			if b.holder() == value {
+				b.value = ""
+			}
+			return nil
+		},
+	}
 }
 
 // The life of a lease, in fake time: held, renewed, given back, expired, lost.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, ctx := exact(t), t.Context()
-		a, b := newLease(s), newLease(s)
-		a.value, b.value = "pc-a:1 token", "pc-b:2 token"
+		ctx, board, counts := t.Context(), &leaseBoard{}, &counters{}
+		a, b := board.lease(counts, "pc-a:1 token"), board.lease(counts, "pc-b:2 token")
 		holder := func(want string) {
 			t.Helper()
-			if got := s.client.Get(ctx, "switchboard:lease").Val(); got != want {
+			if got := board.holder(); got != want {
 				t.Fatalf("held by %q, want %q", got, want)
 			}
 		}
@@ -56,8 +81,8 @@ func TestLease(t *testing.T) {
 			t.Fatalf("b waited %v", took)
 		}
 		holder(b.value)
-		if err := a.tick(ctx); err == nil || !strings.Contains(err.Error(), "pc-b:2") || s.Stats().LeasesLost != 1 {
-			t.Fatalf("a: %v, stats %+v", err, s.Stats())
+		if err := a.tick(ctx); err == nil || !strings.Contains(err.Error(), "pc-b:2") || counts.leasesLost.Load() != 1 {
+			t.Fatalf("a: %v, %d lost", err, counts.leasesLost.Load())
 		}
 		if err := a.end(ctx); err != nil {
 			t.Fatal(err)
@@ -68,6 +93,7 @@ func TestLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		holder("")
+		board.value = ""
 		if err := b.tick(ctx); err != nil { // a Redis that came back empty: still ours
 			t.Fatal(err)
 		}
@@ -100,9 +126,8 @@ func TestLeaseOfTheKilled(t *testing.T) {
 // secondWaits lets a second process ask for a lease whose holder renews it until it is killed. It returns
 // how long that took and what came of it.
 func secondWaits(t *testing.T, killed time.Duration) (time.Duration, error) {
-	s := exact(t)
-	a, b := newLease(s), newLease(s)
-	a.value = "pc-a:1 token"
+	board := &leaseBoard{}
+	a, b := board.lease(&counters{}, "pc-a:1 token"), board.lease(&counters{}, "pc-b:2 token")
 	if err := a.acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +152,8 @@ func secondWaits(t *testing.T, killed time.Duration) (time.Duration, error) {
 // A lease that never expires, which somebody else must have written, is not waited for without end.
 func TestLeaseForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := exact(t)
-		b := newLease(s)
-		if err := s.client.Set(t.Context(), b.key, "pc-x:9 token", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		board := &leaseBoard{value: "pc-x:9 token"}
+		b := board.lease(&counters{}, "pc-b:2 token")
 		if err := b.acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "pc-x:9") {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package sessions_test
+package redis_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/sessions"
+	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -104,9 +104,9 @@ func (c *cutter) carry(client net.Conn, to string) error {
 // never told that it lost, nothing is applied twice, and a second owner never gets through.
 func TestLedgerRepliesCut(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	c := startCutter(t, redis.Addr)
-	s := open(t, sessions.Config{URL: "redis://" + c.addr + "/0"})
+	server := sessionstest.StartRedis(t)
+	c := startCutter(t, server.Addr)
+	s := open(t, redis.Config{URL: "redis://" + c.addr + "/0"})
 	path := []handoff.Status{
 		handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
 	}
@@ -155,19 +155,19 @@ func TestLedgerRepliesCut(t *testing.T) {
 // is back, although it has forgotten everything.
 func TestLedgerRedisDies(t *testing.T) {
 	t.Parallel()
-	redis := sessionstest.StartRedis(t)
-	s := open(t, sessions.Config{URL: redis.URL})
+	server := sessionstest.StartRedis(t)
+	s := open(t, redis.Config{URL: server.URL})
 	e := ledgerStep(t, s, handoff.StatusDispatching)
-	redis.Kill()
+	server.Kill()
 	for range 20 { // more than the pool has connections
 		_, err := s.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusStarted))
-		unreachable(t, err, redis.Addr)
+		unreachable(t, err, server.Addr)
 		_, err = s.Open(t.Context(), owner)
-		unreachable(t, err, redis.Addr)
+		unreachable(t, err, server.Addr)
 		_, err = s.OpenAll(t.Context())
-		unreachable(t, err, redis.Addr)
+		unreachable(t, err, server.Addr)
 	}
-	redis.Start()
+	server.Start()
 	for { // the client tries a Redis that was away once a second
 		if _, err := s.OpenAll(t.Context()); err == nil {
 			break

@@ -1,0 +1,112 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// historyScan bounds how many entries one page of a search looks at; then the caller asks for the next page.
+const historyScan = 10 * ledgerPage
+
+//go:embed history.lua
+var historySource string
+
+var historyScript = goredis.NewScript(historySource)
+
+// History returns a page of a caller's history; see [handoff.History]. A page of a search may be short, or
+// empty, although there are more.
+func (s *Store) History(ctx context.Context, c handoff.Caller, q handoff.HistoryQuery) (handoff.HistoryPage, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return handoff.HistoryPage{}, err
+	}
+	from, _, err := sessions.ParseMark(q.Before)
+	if err != nil {
+		return handoff.HistoryPage{}, err
+	}
+	limit, search := sessions.PageSize(q), sessions.SearchWords(q.Search)
+	var page handoff.HistoryPage
+	for looked := 0; looked < historyScan; {
+		rows, more, err := s.historyRows(ctx, name, from)
+		if err != nil {
+			return handoff.HistoryPage{}, err
+		}
+		for _, row := range rows {
+			if len(page.Entries) == limit {
+				page.Next = from.String()
+				return page, nil
+			}
+			from = row.mark
+			e, ok := parseEntry(row.fields)
+			switch {
+			case !ok && len(row.fields) > 0: // one bad entry must not hide the others
+				s.badEntry(s.historyKey(name))
+			case ok && sessions.Found(sessions.EntryWords(e), search):
+				page.Entries = append(page.Entries, e)
+			}
+		}
+		if !more {
+			return page, nil
+		}
+		looked += len(rows)
+	}
+	page.Next = from.String()
+	return page, nil
+}
+
+// A historyRow is an entry as the script found it; without fields it has expired.
+type historyRow struct {
+	mark   sessions.Mark
+	fields []any
+}
+
+func (s *Store) historyRows(ctx context.Context, name string, from sessions.Mark) (rows []historyRow, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	reply, err := historyScript.Run(ctx, s.client, []string{s.historyKey(name)}, s.entryKeys(name), from.Key, from.At, ledgerPage).Slice()
+	if err != nil {
+		return nil, false, s.fault(err)
+	}
+	bad := handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the history")
+	if len(reply) != 2 {
+		return nil, false, bad
+	}
+	all, ok := reply[1].([]any)
+	for _, one := range all {
+		row, okRow := one.([]any)
+		if !okRow || len(row) != 3 {
+			return nil, false, bad
+		}
+		key, okKey := row[0].(string)
+		score, okScore := row[1].(string)
+		at, errAt := strconv.ParseInt(score, 10, 64)
+		fields, okFields := row[2].([]any)
+		if !okKey || !okScore || !okFields || errAt != nil {
+			return nil, false, bad
+		}
+		rows = append(rows, historyRow{sessions.Mark{At: at, Key: key}, fields})
+	}
+	if !ok {
+		return nil, false, bad
+	}
+	return rows, reply[0] == int64(1), nil
+}
+
+// Body returns the whole words of a handoff; see [handoff.History].
+func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (handoff.LedgerBody, bool, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return handoff.LedgerBody{}, false, err
+	}
+	words, err := s.client.HGetAll(ctx, s.bodyKeys(name)+key).Result()
+	if err != nil {
+		return handoff.LedgerBody{}, false, s.fault(err)
+	}
+	return handoff.LedgerBody{Prompt: words["prompt"], Text: words["text"]}, len(words) > 0, nil
+}

@@ -1,0 +1,135 @@
+-- One step of one entry of the ledger: compare, set, and return what is there then.
+-- What may follow what comes from Go's table: the statuses that the step may leave and those beyond it.
+-- Safe to repeat: the same step of the same owner is found written and changes nothing.
+-- KEYS: the entry, the caller's open entries, the callers that have any, the lease, the entry's body,
+--   the caller's outcomes that nobody heard, the caller's history.
+-- ARGV: owner, hash of the arguments, to, attempt or "", "1" to make the entry, "1" to adopt it,
+--   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
+--   milliseconds to live once it is history, the entry's name, its caller's, the time,
+--   how many of the last words are for a new entry only, who must hold the lease for this step if anybody
+--   does, or "", the turn of a step to started or "", the whole prompt or "", the whole answer or "",
+--   what comes before an entry's name in its key, in its body's, how many may be unheard,
+--   bytes of a prompt, a title and what was said in the history, then field, value, ...
+-- A list of statuses is ",accepted,started,"; ",," stands for no entry.
+-- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
+-- changed, when somebody else holds the lease.
+local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
+local kept_for, member, caller, at, first, holder, turn, prompt, text = unpack(ARGV, 10, 18)
+local entries, bodies, unheard, short_prompt, short_title, short_spoken = unpack(ARGV, 19, 24)
+
+if holder ~= '' and (redis.call('GET', KEYS[4]) or holder) ~= holder then
+  return {'elsewhere', {}}
+end
+
+local function read(key)
+  local entry, flat = {}, redis.call('HGETALL', key)
+  for i = 1, #flat, 2 do
+    entry[flat[i]] = flat[i + 1]
+  end
+  return entry, flat
+end
+
+local entry, flat = read(KEYS[1])
+local status = entry.status or ''
+local from = entry.inherited == '1' and from_inherited or from_own
+
+local function among(list)
+  return string.find(list, ',' .. status .. ',', 1, true)
+end
+
+local function judge()
+  if status == '' then
+    return new == '1' and among(from) and 'applied' or 'missing'
+  elseif entry.args ~= args then
+    return 'conflict'
+  elseif adopt == '1' then
+    return entry.owner == owner and 'same' or 'applied'
+  elseif entry.owner ~= owner then
+    return 'taken'
+  elseif status == to and (attempt == '' or attempt == entry.attempt) and (turn == '' or turn == entry.turn) then
+    return 'same'
+  elseif among(from) and (attempt == '' or tonumber(attempt) > tonumber(entry.attempt or 0)) then
+    return 'applied'
+  elseif among(beyond) or status == to and tonumber(entry.attempt) > tonumber(attempt) then
+    return 'past'
+  end
+  return 'illegal'
+end
+
+-- Cuts a text as Go's table does: without the part of a character.
+local function cut(key, e, field, limit)
+  local value, last = e[field], tonumber(limit)
+  if not value or #value <= last then
+    return
+  end
+  while last > 0 do
+    local b = string.byte(value, last + 1)
+    if b < 128 or b > 191 then
+      break
+    end
+    last = last - 1
+  end
+  redis.call('HSET', key, field, string.sub(value, 1, last))
+end
+
+-- Makes an entry history.
+local function pass(name)
+  local key = entries .. name
+  local e = read(key)
+  redis.call('HDEL', key, 'call', 'watermark')
+  cut(key, e, 'prompt', short_prompt)
+  cut(key, e, 'title', short_title)
+  cut(key, e, 'spoken', short_spoken)
+  redis.call('PEXPIRE', key, kept_for)
+  redis.call('PEXPIRE', bodies .. name, kept_for)
+  redis.call('ZREM', KEYS[2], name)
+  redis.call('ZREM', KEYS[6], name)
+  redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', tonumber(at) - tonumber(kept_for))
+  redis.call('ZADD', KEYS[7], at, name)
+  redis.call('PEXPIRE', KEYS[7], kept_for)
+end
+
+local verdict = judge()
+if verdict == 'applied' then
+  local begin = 25
+  if status ~= '' then
+    begin = begin + tonumber(first)
+  end
+  if adopt == '1' then
+    redis.call('HSET', KEYS[1], 'owner', owner, 'inherited', '1')
+  else
+    redis.call('HSET', KEYS[1], 'status', to, unpack(ARGV, begin))
+    status = to
+  end
+  if prompt ~= '' then
+    redis.call('HSET', KEYS[5], 'prompt', prompt)
+  end
+  if text ~= '' then
+    redis.call('HSET', KEYS[5], 'text', text)
+  end
+  if status == 'delivered' then
+    if adopt ~= '1' then
+      pass(member)
+    end
+  elseif not redis.call('ZSCORE', KEYS[7], member) then
+    redis.call('PERSIST', KEYS[1])
+    redis.call('PERSIST', KEYS[5])
+  end
+  entry, flat = read(KEYS[1])
+end
+if (verdict == 'applied' or verdict == 'same') and status ~= 'delivered' and not redis.call('ZSCORE', KEYS[7], member) then
+  redis.call('ZADD', KEYS[2], 'NX', entry.accepted, member)
+  redis.call('PERSIST', KEYS[2])
+  redis.call('SADD', KEYS[3], caller)
+  redis.call('PERSIST', KEYS[3])
+  if status == 'completed' then
+    redis.call('ZADD', KEYS[6], 'NX', entry.ended, member)
+    while redis.call('ZCARD', KEYS[6]) > tonumber(unheard) do
+      pass(redis.call('ZRANGE', KEYS[6], 0, 0)[1])
+    end
+  end
+end
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  redis.call('SREM', KEYS[3], caller)
+end
+return {verdict, flat}

@@ -1,0 +1,102 @@
+package redis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// ledgerKeys tells every key of the store but the lease, with the days it has to live.
+func ledgerKeys(t *testing.T, s *Store) string {
+	t.Helper()
+	var out []string
+	for _, key := range s.client.Keys(t.Context(), "*").Val() {
+		days := "for ever"
+		if ttl := s.client.PTTL(t.Context(), key).Val(); ttl > 0 {
+			days = fmt.Sprintf("%.0f days", ttl.Hours()/24)
+		}
+		if key != s.leaseKey() {
+			out = append(out, strings.TrimPrefix(key, "switchboard:")+" "+days)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// What is kept of a handoff and how long: what nobody heard for ever, what was heard thirty days, and nothing
+// stays in an index that is not there.
+func TestLedgerKeys(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	c := handoff.Caller{Principal: "owner", User: "a/b"}
+	step := func(key string, to handoff.Status, outcome handoff.Outcome) {
+		t.Helper()
+		_, err := s.Advance(t.Context(), handoff.LedgerStep{
+			Key: key, Caller: c, Owner: "me", Args: "args", To: to, New: true, At: time.Now(), Set: handoff.LedgerFacts{Outcome: outcome},
+			Body: handoff.LedgerBody{Prompt: "fix it"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(want ...string) {
+		t.Helper()
+		if got := ledgerKeys(t, s); got != strings.Join(want, "\n") {
+			t.Fatalf("the keys are\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+		}
+	}
+	const caller = "{owner/a%2Fb}:"
+	step("k1", handoff.StatusAccepted, "")
+	for _, key := range []string{caller + "handoff:k1", caller + "open", "open-callers"} { // as an earlier version left them
+		s.client.PExpire(t.Context(), "switchboard:"+key, time.Hour)
+	}
+	step("k1", handoff.StatusCompleted, handoff.OutcomeFailed)
+	want("open-callers for ever", caller+"body:k1 for ever", caller+"handoff:k1 for ever", caller+"open for ever", caller+"unheard for ever")
+	step("k1", handoff.StatusDelivered, "")
+	want(caller+"body:k1 30 days", caller+"handoff:k1 30 days", caller+"history 30 days")
+
+	if err := s.client.Del(t.Context(), "switchboard:"+caller+"handoff:k1").Err(); err != nil { // it has expired
+		t.Fatal(err)
+	}
+	if page, err := s.History(t.Context(), c, handoff.HistoryQuery{}); err != nil || len(page.Entries) != 0 {
+		t.Fatalf("history %+v, %v", page, err)
+	}
+	want(caller + "body:k1 30 days")
+}
+
+// Entries that cannot be read are left out of the open ones and counted, and no step changes them.
+func TestLedgerBadEntries(t *testing.T) {
+	s := opened(t)
+	ctx, c := t.Context(), handoff.Caller{Principal: "owner"}
+	good := handoff.LedgerStep{Key: "good", Caller: c, Owner: "me", Args: "args", To: handoff.StatusAccepted, New: true, At: time.Now()}
+	for i, field := range []string{"key", "owner", "status", "accepted", "attempt", "principal"} {
+		step := good
+		step.Key = fmt.Sprint("bad-", i)
+		if _, err := s.Advance(ctx, step); err != nil {
+			t.Fatal(err)
+		}
+		value := ""
+		if field == "attempt" || field == "accepted" {
+			value = "many"
+		}
+		if err := s.client.HSet(ctx, s.entryKeys("owner")+step.Key, field, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Advance(ctx, good); err != nil {
+		t.Fatal(err)
+	}
+	open, err := s.Open(ctx, c)
+	if err != nil || len(open) != 1 || open[0].Key != "good" || s.Stats().BadEntries != 6 {
+		t.Fatalf("open are %+v, %v, stats %+v", open, err, s.Stats())
+	}
+	again := good
+	again.Key = "bad-4"
+	if _, err := s.Advance(ctx, again); err == nil || handoff.AsError(err).Code != handoff.CodeInternal {
+		t.Fatalf("a bad entry gave %v", err)
+	}
+}

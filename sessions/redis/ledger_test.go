@@ -1,0 +1,58 @@
+package redis_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+)
+
+// FuzzLedger: the script and the table never disagree.
+func FuzzLedger(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00"))
+	f.Add([]byte("\x02\x00\x00\x00\x02\x01\x00\x00\x10\x00\x00\x00\x12\x01\x00\x00\x13\x00\x00\x00"))
+	f.Add([]byte("\x01\x00\x00\x00\x92\x00\x00\x00\x00\x00\x00\x00\x04\x04\x00\x00"))
+	server, n := sessionstest.StartRedis(f), 0
+	s, err := redis.Open(f.Context(), redis.Config{URL: server.URL})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = s.Close() })
+	f.Fuzz(func(t *testing.T, walk []byte) {
+		n++
+		var e handoff.LedgerEntry
+		for ; len(walk) >= 4; walk = walk[4:] {
+			e = sessionstest.Advance(t, s, e, sessionstest.RandomStep(fmt.Sprint("key-", n), [4]byte(walk)))
+		}
+	})
+}
+
+// ledgerStep advances a store that must not refuse.
+func ledgerStep(t *testing.T, s *redis.Store, to handoff.Status) handoff.LedgerEntry {
+	t.Helper()
+	step := sessionstest.LedgerStep("key", "a", to)
+	step.At = time.Now()
+	e, err := s.Advance(t.Context(), step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func wantOpen(t *testing.T, s *redis.Store, want ...handoff.LedgerEntry) {
+	t.Helper()
+	mine, err := s.Open(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.OpenAll(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mine) != len(want) || len(all) != len(want) || len(want) == 1 && (mine[0] != want[0] || all[0] != want[0]) {
+		t.Fatalf("open %+v, of all %+v, want %+v", mine, all, want)
+	}
+}

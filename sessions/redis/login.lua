@@ -1,0 +1,13 @@
+-- Keeps a login, in the place of one with the same id.
+-- KEYS: the principal's logins by id, the login by its token's sum.
+-- ARGV: the id, the sum, the login, what comes before a sum in its key, when it ends in Unix milliseconds.
+local old = redis.call('HGET', KEYS[1], ARGV[1])
+if old and old ~= ARGV[2] then
+  redis.call('DEL', ARGV[4] .. old)
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('SET', KEYS[2], ARGV[3], 'PXAT', ARGV[5])
+if redis.call('PTTL', KEYS[1]) < redis.call('PTTL', KEYS[2]) then
+  redis.call('PEXPIREAT', KEYS[1], ARGV[5])
+end
+return 1

@@ -1,0 +1,161 @@
+// Package redis remembers in a Redis what outlives a call; see package sessions for what that is and for
+// what a store promises.
+//
+// It must not know voice, servers or HTTP, nor the other store.
+//
+// # Concurrency
+//
+// A [Store] is safe for concurrent use. Every change that takes more than one command is one Lua script,
+// so that no other client sees half of it. The Redis client never repeats a command: a repeated command
+// whose first answer was lost may count twice. A step of the ledger may be repeated by who asked for it.
+//
+// # Failure
+//
+// A Redis that does not answer gives errors with code unreachable within seconds, the ledger within one
+// second, and works again when it is back. One that answers and takes nothing, because it is full or has
+// become a replica, counts as one that does not answer. One process at a time uses a prefix: it holds a lease.
+package redis
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"switchboard/sessions"
+)
+
+const (
+	// tickEvery is how often the lease is renewed: a third of its life, so that one lost renewal does no harm.
+	tickEvery = time.Second
+	// closeWithin bounds what Close does after the last tick.
+	closeWithin = 2 * time.Second
+)
+
+// Config says where a [Store] keeps its keys.
+type Config struct {
+	// URL of the Redis, "redis://[user:password@]host:port/db".
+	URL string
+	// Prefix begins every key; "" means "switchboard".
+	Prefix string
+	// HistoryFor is how long history is kept after it was heard, at least a millisecond; 0 means
+	// [sessions.HistoryFor].
+	HistoryFor time.Duration
+	// Log gets warnings; nil means none.
+	Log *zap.Logger
+}
+
+// A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
+// [switchboard/handoff.Ledger] and [switchboard/handoff.History] and is safe for concurrent use.
+type Store struct {
+	prefix string          // Set once
+	where  string          // Set once; names the Redis in errors, without a password
+	kept   time.Duration   // Set once; how long history is kept
+	within time.Duration   // Set once; bounds one round trip of the ledger
+	log    *zap.Logger     // Set once
+	client *goredis.Client // Set once
+	lease  *lease          // Set once; ticked only by who holds the turn
+	counts *counters       // Set once
+
+	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
+	stop  chan struct{} // closed by Close; ends Run
+	close func() error  // Set once; runs once
+}
+
+// counters count what went wrong; anybody may add.
+type counters struct {
+	renewErrors, leasesLost, badEntries atomic.Uint64
+}
+
+// Stats counts what a store did since it was opened.
+type Stats struct {
+	RenewErrors uint64 // renewals of the lease that got no answer
+	LeasesLost  uint64 // leases that another process took over
+	BadEntries  uint64 // entries that could not be read and were left out
+}
+
+// Stats returns the counters.
+func (s *Store) Stats() Stats {
+	return Stats{
+		RenewErrors: s.counts.renewErrors.Load(), LeasesLost: s.counts.leasesLost.Load(), BadEntries: s.counts.badEntries.Load(),
+	}
+}
+
+// newStore returns a store without its client.
+func newStore(cfg Config) *Store {
+	s := &Store{
+		prefix: cfg.Prefix, kept: cfg.HistoryFor, log: cfg.Log, counts: &counters{}, within: ledgerWithin,
+		turn: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	if s.prefix == "" {
+		s.prefix = "switchboard"
+	}
+	if s.kept == 0 {
+		s.kept = sessions.HistoryFor
+	}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	s.close = sync.OnceValue(s.shut)
+	goredis.SetLogger(silence{})
+	return s
+}
+
+// Open opens the store and takes its lease. A URL that does not parse or does not answer within three seconds
+// gives an error with code unreachable that names host and port. A store that another process uses gives an
+// error that says what to do. The caller runs [Store.Run] and, after everything that uses the store has ended,
+// [Store.Close].
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	s := newStore(cfg)
+	if err := s.connect(ctx, cfg.URL); err != nil {
+		return nil, err
+	}
+	s.lease = newLease(s)
+	if err := s.lease.acquire(ctx); err != nil {
+		return nil, errors.Join(err, s.client.Close())
+	}
+	return s, nil
+}
+
+// Run renews the lease until the context ends or the store is closed; then it returns nil. It returns an error
+// when another process has taken the lease: this one must end then. A Redis that does not answer is waited for.
+func (s *Store) Run(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-s.stop:
+		return nil
+	}
+	ticker := time.NewTicker(tickEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.lease.tick(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		case <-s.stop:
+			return nil
+		}
+	}
+}
+
+// Close ends [Store.Run], gives the lease back and closes the connections. A second Close returns the same.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.stop)
+	s.turn <- struct{}{}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	err := s.lease.end(ctx)
+	_ = s.client.Close() // what matters was said by end
+	<-s.turn
+	return err
+}

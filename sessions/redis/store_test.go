@@ -1,0 +1,91 @@
+package redis_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+)
+
+var (
+	owner  = handoff.Caller{Principal: "owner"}
+	sticky = handoff.Sticky{
+		Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "thread-1"}, Title: "auth refactor",
+		Named: true, Since: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
+	}
+)
+
+// open opens a store that is closed with the test.
+func open(t *testing.T, cfg redis.Config) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// prefix makes a test's keys its own.
+func prefix(t *testing.T) string { return strings.ReplaceAll(t.Name(), " ", "-") }
+
+func TestStore(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
+		return open(t, redis.Config{URL: server.URL, Prefix: prefix(t)})
+	})
+}
+
+// run runs the store until the returned function is called, which gives what Run returned.
+func run(t *testing.T, s *redis.Store) (ended func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return func() error { cancel(); return <-done }
+}
+
+func wantSticky(t *testing.T, s *redis.Store, want ...handoff.Sticky) {
+	t.Helper()
+	got, err := s.List(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) || len(want) == 1 && got[0] != want[0] {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL}
+	for round := range 3 { // set; still there; still there after a life without changes
+		s, err := redis.Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := run(t, s)
+		if round == 0 {
+			if err := s.Set(t.Context(), owner, sticky); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantSticky(t, s, sticky)
+		if err := ended(); err != nil {
+			t.Fatalf("run: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatalf("close: %v", err)
+		}
+		if _, err := s.List(t.Context(), owner); handoff.AsError(err).Code != handoff.CodeShutdown {
+			t.Fatalf("list after close: %v", err)
+		}
+	}
+}

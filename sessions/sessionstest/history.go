@@ -1,0 +1,238 @@
+package sessionstest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// TestHistory runs the contract of [handoff.History]. open returns an empty store that lives until the test
+// ends.
+func TestHistory(t *testing.T, open func(t *testing.T) Ledger) {
+	for name, run := range map[string]func(*testing.T, Ledger){
+		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
+		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t)) })
+	}
+}
+
+// Deliver walks one handoff to its end, heard at a time; each step may be changed before it is written.
+func Deliver(t *testing.T, l handoff.Ledger, key string, at time.Time, change func(*handoff.LedgerStep)) handoff.LedgerEntry {
+	t.Helper()
+	var e handoff.LedgerEntry
+	for _, to := range ledgerPath {
+		s := LedgerStep(key, "a", to)
+		s.At = at
+		if change != nil {
+			change(&s)
+		}
+		e = Advance(t, l, e, s)
+	}
+	return e
+}
+
+// pages reads a history to its end.
+func pages(t *testing.T, l Ledger, c handoff.Caller, q handoff.HistoryQuery) (all []handoff.LedgerEntry) {
+	t.Helper()
+	for range 1000 {
+		page, err := l.History(t.Context(), c, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Limit > 0 && len(page.Entries) > q.Limit {
+			t.Fatalf("%d on a page of %d", len(page.Entries), q.Limit)
+		}
+		all = append(all, page.Entries...)
+		if page.Next == "" {
+			return all
+		}
+		q.Before = page.Next
+	}
+	t.Fatal("the history does not end")
+	return nil
+}
+
+// past fails the test unless a query finds exactly these, in this order, whatever the size of a page.
+func past(t *testing.T, l Ledger, c handoff.Caller, q handoff.HistoryQuery, want ...handoff.LedgerEntry) {
+	t.Helper()
+	for _, limit := range []int{0, 1, 3} {
+		q.Limit = limit
+		if got := pages(t, l, c, q); !slices.Equal(got, want) {
+			t.Fatalf("%d a page: %d found, %+v, want %d, %+v", limit, len(got), got, len(want), want)
+		}
+	}
+}
+
+func testHeard(t *testing.T, l Ledger) {
+	past(t, l, owner, handoff.HistoryQuery{})
+	long := strings.Repeat("wörter ", 1000)
+	var want []handoff.LedgerEntry
+	for i := range 4 {
+		want = append(want, Deliver(t, l, fmt.Sprint("key-", i), since.Add(time.Duration(i)*time.Second), func(s *handoff.LedgerStep) {
+			if s.To == handoff.StatusCompleted {
+				s.Set.Spoken, s.Set.Title = long, long
+			}
+			if s.To == handoff.StatusDispatching {
+				s.Set.Prompt = long
+			}
+		}))
+	}
+	Advance(t, l, handoff.LedgerEntry{}, LedgerStep("runs", "a", handoff.StatusDispatching)) // not over
+	slices.Reverse(want)
+	past(t, l, owner, handoff.HistoryQuery{}, want...)
+	for _, e := range want {
+		if size := len(fmt.Sprintf("%v", e)); size > 1<<10 {
+			t.Errorf("an entry of history has %d bytes: %+v", size, e)
+		}
+	}
+	if _, err := l.History(t.Context(), owner, handoff.HistoryQuery{Before: "no mark"}); err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
+		t.Errorf("a page that is none gave %v", err)
+	}
+}
+
+// testPages reads more than a store reads at once, many of one moment, while one goes in between.
+func testPages(t *testing.T, l Ledger) {
+	const n = 300
+	var want []string
+	for i := range n {
+		key := fmt.Sprintf("key-%03d", i)
+		Deliver(t, l, key, since.Add(time.Duration(i/7)*time.Second), nil)
+		want = append(want, key)
+	}
+	slices.Reverse(want)
+	var got []string
+	for _, e := range pages(t, l, owner, handoff.HistoryQuery{Limit: 50}) {
+		got = append(got, e.Key)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %q", got)
+	}
+	page, err := l.History(t.Context(), owner, handoff.HistoryQuery{})
+	if err != nil || len(page.Entries) != handoff.MaxHistoryPage || page.Next == "" {
+		t.Fatalf("%d on a page without a limit, next %q, %v", len(page.Entries), page.Next, err)
+	}
+}
+
+func testSearch(t *testing.T, l Ledger) {
+	words := map[string]handoff.LedgerFacts{
+		"a": {Title: "auth refactor", Prompt: "Fix the failing LOGIN test"},
+		"b": {Title: "Übersetzung", Prompt: "schreibe die README neu"},
+		"c": {Title: "修复登录", Prompt: "看看"},
+		"d": {Title: `quote " and * - OR NEAR(x) ^`, Prompt: "fix fix2 don't"},
+	}
+	at := since
+	for _, key := range []string{"a", "b", "c", "d"} {
+		at = at.Add(time.Second)
+		Deliver(t, l, key, at, func(s *handoff.LedgerStep) {
+			if s.To == handoff.StatusDispatching {
+				s.Set.Title, s.Set.Prompt = words[key].Title, words[key].Prompt
+			}
+			if s.To == handoff.StatusCompleted {
+				s.Set.Spoken = "Done: " + key + key
+			}
+		})
+	}
+	for search, want := range map[string]string{
+		"login": "a", "LOG": "a", "ogin": "", "fix": "da", "fix auth": "a", "fix zebra": "", "über": "b", "uber": "", "登录": "c",
+		"bigpc": "dcba", "api bb": "b", `"`: "dcba", "* OR -": "d", "near(": "d", "fix*": "da", "don't": "da", "": "dcba",
+		"NOT login": "", "title:auth": "", strings.Repeat("fix ", 100): "da",
+	} {
+		var got string
+		for _, e := range pages(t, l, owner, handoff.HistoryQuery{Search: search, Limit: 2}) {
+			got += e.Key
+		}
+		if got != want {
+			t.Errorf("%q found %q, want %q", search, got, want)
+		}
+	}
+}
+
+func testBodies(t *testing.T, l Ledger) {
+	body := func(c handoff.Caller, key string, want handoff.LedgerBody, there bool) {
+		t.Helper()
+		if got, ok, err := l.Body(t.Context(), c, key); got != want || ok != there || err != nil {
+			t.Fatalf("the body of %q is %.40q (%d), %.40q (%d), %v, %v", key, got.Prompt, len(got.Prompt), got.Text, len(got.Text), ok, err)
+		}
+	}
+	body(owner, "key", handoff.LedgerBody{}, false)
+	prompt, text := strings.Repeat("Wörter \x00", 20_000), strings.Repeat("antwort ", 30_000)
+	var e handoff.LedgerEntry
+	for _, to := range ledgerPath {
+		s := LedgerStep("key", "a", to)
+		switch to {
+		case handoff.StatusAccepted:
+			s.Body.Prompt = prompt
+		case handoff.StatusCompleted:
+			s.Body.Text = text
+		}
+		e = Advance(t, l, e, s)
+		want := handoff.LedgerBody{Prompt: prompt}
+		if e.Status == handoff.StatusCompleted || e.Status == handoff.StatusDelivered {
+			want.Text = text
+		}
+		body(owner, "key", want, true)
+		body(handoff.Caller{Principal: "another"}, "key", handoff.LedgerBody{}, false)
+	}
+	Deliver(t, l, "huge", since, func(s *handoff.LedgerStep) {
+		if s.To == handoff.StatusCompleted {
+			s.Body.Text = strings.Repeat("x", handoff.MaxLedgerBody+1)
+		}
+	})
+	got, _, err := l.Body(t.Context(), owner, "huge")
+	if err != nil || len(got.Text) > handoff.MaxLedgerBody || len(got.Text) < handoff.MaxLedgerBody-3 {
+		t.Fatalf("%d bytes are kept, %v", len(got.Text), err)
+	}
+}
+
+func testHistoryCallers(t *testing.T, l Ledger) {
+	for i, c := range hostile() {
+		Deliver(t, l, "key", since, func(s *handoff.LedgerStep) {
+			s.Caller = c
+			s.Args = fmt.Sprint("args-", i)
+		})
+	}
+	for i, c := range hostile() {
+		for _, search := range []string{"", "fix"} {
+			got := pages(t, l, c, handoff.HistoryQuery{Search: search})
+			if len(got) != 1 || got[0].Caller != c || got[0].Args != fmt.Sprint("args-", i) {
+				t.Fatalf("%v has %+v", c, got)
+			}
+		}
+	}
+	if _, err := l.History(t.Context(), handoff.Caller{User: "alice"}, handoff.HistoryQuery{}); err == nil {
+		t.Error("a caller without a principal was accepted")
+	}
+}
+
+// testUnheard lets more wait than may: the oldest become history, and can still be heard.
+func testUnheard(t *testing.T, l Ledger) {
+	const over = 3
+	var all []handoff.LedgerEntry
+	for i := range handoff.MaxUnheard + over {
+		s := LedgerStep(fmt.Sprintf("key-%04d", i), "a", handoff.StatusCompleted)
+		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
+		s.Set.ClientID = s.Key
+		e, err := l.Advance(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	opened(t, l, all[over:]...)
+	gone := []handoff.LedgerEntry{all[2].History(), all[1].History(), all[0].History()}
+	past(t, l, owner, handoff.HistoryQuery{}, gone...)
+	if gone[0].Status != handoff.StatusCompleted {
+		t.Fatalf("what nobody heard is %s", gone[0].Status)
+	}
+	s := LedgerStep(all[0].Key, "a", handoff.StatusDelivered)
+	s.At = since.Add(24 * time.Hour)
+	heard := Advance(t, l, gone[2], s)
+	past(t, l, owner, handoff.HistoryQuery{}, heard, gone[0], gone[1])
+	Advance(t, l, gone[1], LedgerStep(all[1].Key, "b", "")) // taken up by a new life, it stays history
+	opened(t, l, all[over:]...)
+}

@@ -1,0 +1,123 @@
+package sessionstest
+
+import (
+	"crypto/sha256"
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/sessions"
+)
+
+// TestLogins runs what the edge relies on. open returns an empty store that lives until the test ends.
+func TestLogins(t *testing.T, open func(t *testing.T) Logins) {
+	for name, run := range map[string]func(*testing.T, Logins){
+		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds, "minutes add up": testSpend,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t)) })
+	}
+}
+
+// login builds a login that ends in an hour.
+func login(principal, id, token string) sessions.Login {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	return sessions.Login{
+		ID: id, Sum: sha256.Sum256([]byte(token)), Principal: principal, Key: sha256.Sum256([]byte("key")), Host: "localhost:8080",
+		Device: "Firefox\x00 on \"Linux\" ü", Made: now, Used: now, Ends: now.Add(time.Hour),
+	}
+}
+
+func put(t *testing.T, s Logins, all ...sessions.Login) {
+	t.Helper()
+	for _, l := range all {
+		if err := s.PutLogin(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// logged fails the test unless these are a principal's logins, and each is found by its sum.
+func logged(t *testing.T, s Logins, principal string, want ...sessions.Login) {
+	t.Helper()
+	got, err := s.Logins(t.Context(), principal)
+	if err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%q has %+v, %v, want %+v", principal, got, err, want)
+	}
+	for _, l := range want {
+		if found, ok, err := s.Login(t.Context(), l.Sum); err != nil || !ok || found != l {
+			t.Fatalf("found %+v, %v, %v, want %+v", found, ok, err, l)
+		}
+	}
+}
+
+func none(t *testing.T, s Logins, sum [sha256.Size]byte) {
+	t.Helper()
+	if l, ok, err := s.Login(t.Context(), sum); ok || err != nil || l != (sessions.Login{}) {
+		t.Fatalf("found %+v, %v, %v", l, ok, err)
+	}
+}
+
+func testLoginLife(t *testing.T, s Logins) {
+	logged(t, s, "owner")
+	one, two := login("owner", "one", "token-1"), login("owner", "two", "token-2")
+	two.Used = two.Used.Add(time.Minute)
+	put(t, s, one, two)
+	logged(t, s, "owner", two, one) // what was used last first
+	one.Used = two.Used.Add(time.Minute)
+	put(t, s, one)
+	logged(t, s, "owner", one, two)
+	renewed := one
+	renewed.Sum = sha256.Sum256([]byte("token-3"))
+	put(t, s, renewed)
+	none(t, s, one.Sum)
+	logged(t, s, "owner", renewed, two)
+	for i, want := range []bool{true, false} {
+		if ok, err := s.DropLogin(t.Context(), "owner", "one"); err != nil || ok != want {
+			t.Fatalf("dropped for the %d. time: %v, %v", i+1, ok, err)
+		}
+	}
+	none(t, s, renewed.Sum)
+	logged(t, s, "owner", two)
+}
+
+func testLoginsApart(t *testing.T, s Logins) {
+	var all []sessions.Login
+	for _, c := range hostile() {
+		all = append(all, login(c.Principal+"|"+c.User, "id", c.Principal+"|"+c.User))
+	}
+	put(t, s, all...)
+	if ok, err := s.DropLogin(t.Context(), "nobody", "id"); ok || err != nil {
+		t.Fatalf("dropped another's: %v, %v", ok, err)
+	}
+	for _, l := range all {
+		logged(t, s, l.Principal, l)
+	}
+}
+
+func testLoginEnds(t *testing.T, s Logins) {
+	ended, lives := login("owner", "ended", "token-1"), login("owner", "lives", "token-2")
+	ended.Ends = time.Now().Add(-time.Second).UTC().Truncate(time.Millisecond)
+	put(t, s, ended, lives)
+	none(t, s, ended.Sum)
+	logged(t, s, "owner", lives)
+	none(t, s, sha256.Sum256([]byte("another")))
+}
+
+func testSpend(t *testing.T, s Logins) {
+	for i, step := range []struct {
+		name, day string
+		d, want   time.Duration
+	}{
+		{"owner", "2026-11-22", 0, 0},
+		{"owner", "2026-11-22", time.Minute + time.Nanosecond, time.Minute + time.Nanosecond},
+		{"owner", "2026-11-22", 59 * time.Minute, time.Hour + time.Nanosecond},
+		{"owner", "2026-11-23", time.Second, time.Second},
+		{"key:0123456789ab", "2026-11-22", time.Second, time.Second},
+		{"owner/", "2026-11-22", 0, 0},
+		{"owner", "2026-11-22", 0, time.Hour + time.Nanosecond},
+	} {
+		if got, err := s.Spend(t.Context(), step.name, step.day, step.d); err != nil || got != step.want {
+			t.Fatalf("step %d: %v, %v, want %v", i, got, err, step.want)
+		}
+	}
+}

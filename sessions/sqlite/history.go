@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"strings"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// History returns a page of a caller's history; see [handoff.History].
+func (s *Store) History(ctx context.Context, c handoff.Caller, q handoff.HistoryQuery) (handoff.HistoryPage, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return handoff.HistoryPage{}, err
+	}
+	from, later, err := sessions.ParseMark(q.Before)
+	if err != nil {
+		return handoff.HistoryPage{}, err
+	}
+	if !later {
+		from.At = math.MaxInt64
+	}
+	text := "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past > 0 AND (past, key) < (?, ?)"
+	args := []any{name, from.At, from.Key}
+	if match := matching(sessions.SearchWords(q.Search)); match != "" {
+		text += " AND id IN (SELECT rowid FROM history_words WHERE history_words MATCH ?)"
+		args = append(args, match)
+	}
+	limit := sessions.PageSize(q)
+	rows, err := scanEntries(s.read.QueryContext(ctx, text+" ORDER BY past DESC, key DESC LIMIT ?", append(args, limit+1)...))
+	var page handoff.HistoryPage
+	if err == nil && len(rows) > limit {
+		last := rows[limit-1]
+		rows, page.Next = rows[:limit], sessions.Mark{At: last.past, Key: last.Key}.String()
+	}
+	page.Entries, err = s.entries(rows, err)
+	return page, err
+}
+
+// matching words a search for SQLite: each word begins one of the entry.
+func matching(words []string) string {
+	var b strings.Builder
+	for _, word := range words {
+		b.WriteString(`"` + word + `"* `) // a word has no quotation marks
+	}
+	return b.String()
+}
+
+// Body returns the whole words of a handoff; see [handoff.History].
+func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (handoff.LedgerBody, bool, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return handoff.LedgerBody{}, false, err
+	}
+	var body handoff.LedgerBody
+	err = s.read.QueryRowContext(ctx, "SELECT prompt, text FROM bodies WHERE id = (SELECT id FROM entries WHERE caller = ? AND key = ?)",
+		name, key).Scan(&body.Prompt, &body.Text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return handoff.LedgerBody{}, false, nil
+	}
+	return body, err == nil, s.fault(err)
+}

@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/sessions"
+)
+
+const (
+	copyPrefix, copySuffix = FileName + ".", ".copy"
+	copyTemp               = FileName + ".copying"
+	copiesKept             = 3
+
+	sweepEvery = time.Minute
+	sweepSize  = 200 // rows that one sweep forgets; a person may wait for the writer meanwhile
+)
+
+// A keeper knows what was done and when to keep the file.
+type keeper struct {
+	swept   time.Time // when nothing was left to forget
+	copied  string    // the day of the newest copy
+	failing bool      // the last round met an error, which was told
+}
+
+// tick does what is due. A disk that is full now may have room later: it is told once and tried again.
+func (s *Store) tick(ctx context.Context) error {
+	if !s.dir.Held() {
+		s.lost.Store(true)
+		return fmt.Errorf("the lock of the state directory %s was removed or replaced while this Switchboard used it; this one ends", s.dir.Path)
+	}
+	err := errors.Join(s.move(ctx), s.sweep(ctx), s.copyDaily(ctx))
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !s.keeper.failing:
+		s.keeper.failing = true
+		s.log.Error("the file of the sessions cannot be kept", zap.String("file", s.path), zap.Error(err))
+	case err == nil && s.keeper.failing:
+		s.keeper.failing = false
+		s.log.Info("the file of the sessions is kept again", zap.String("file", s.path))
+	}
+	return nil
+}
+
+// move takes what was written from the log into the file, as far as nobody reads it.
+func (s *Store) move(ctx context.Context) error {
+	if !s.dirty.Swap(false) {
+		return nil
+	}
+	var busy, frames, moved int
+	if err := s.mover.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
+		s.dirty.Store(true)
+		return fmt.Errorf("move the log: %w", err)
+	}
+	if moved < frames {
+		s.dirty.Store(true)
+	}
+	return nil
+}
+
+// sweep forgets some of what is too old, and looks again a minute after nothing was left.
+func (s *Store) sweep(ctx context.Context) error {
+	now := time.Now()
+	if now.Sub(s.keeper.swept) < sweepEvery {
+		return nil
+	}
+	const old = "IN (SELECT id FROM entries WHERE past > 0 AND past <= ? ORDER BY past LIMIT ?)"
+	left := false
+	err := s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		before := now.Add(-s.kept).UnixMilli()
+		for _, forget := range []string{
+			"DELETE FROM history_words WHERE rowid " + old, "DELETE FROM bodies WHERE id " + old, "DELETE FROM entries WHERE id " + old,
+		} {
+			done, err := tx.ExecContext(ctx, forget, before, sweepSize)
+			if err != nil {
+				return err
+			}
+			n, err := done.RowsAffected()
+			if err != nil {
+				return err
+			}
+			left = n == sweepSize
+		}
+		for _, forget := range []struct {
+			what   string
+			before int64
+		}{
+			{"DELETE FROM stickies WHERE changed <= ?", now.Add(-sessions.StickyFor).UnixMilli()},
+			{"DELETE FROM logins WHERE ends <= ?", now.UnixNano()},
+			{"DELETE FROM spent WHERE changed <= ?", now.Add(-sessions.SpentFor).UnixMilli()},
+		} {
+			if _, err := tx.ExecContext(ctx, forget.what, forget.before); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !left {
+		s.keeper.swept = now
+	}
+	return err
+}
+
+// copyDaily makes the copy of a day and removes the oldest.
+func (s *Store) copyDaily(ctx context.Context) error {
+	day := time.Now().UTC().Format(time.DateOnly)
+	if s.keeper.copied == "" {
+		newest := strings.TrimPrefix(s.newestCopy(), copyPrefix)
+		s.keeper.copied = strings.TrimSuffix(newest, copySuffix)
+	}
+	if s.keeper.copied >= day {
+		return nil
+	}
+	if err := s.copyTo(ctx, copyPrefix+day+copySuffix); err != nil {
+		return fmt.Errorf("copy %s: %w", s.path, err)
+	}
+	s.keeper.copied = day
+	s.counts.copies.Add(1)
+	all := s.copies()
+	for _, name := range all[:max(len(all)-copiesKept, 0)] {
+		if err := s.dir.Root().Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyTo puts a copy in the place of a name, whole or not at all.
+func (s *Store) copyTo(ctx context.Context, name string) error {
+	root := s.dir.Root()
+	temp, err := root.OpenFile(copyTemp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode) // SQLite takes an empty file
+	if err != nil {
+		return err
+	}
+	defer func() { _ = temp.Close() }() // SQLite has closed its own
+	_, err = s.mover.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(s.dir.Path, copyTemp))
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err == nil {
+		err = root.Rename(copyTemp, name)
+	}
+	if err != nil {
+		if gone := root.Remove(copyTemp); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// copies names the copies, the oldest first.
+func (s *Store) copies() []string {
+	entries, err := fs.ReadDir(s.dir.Root().FS(), ".")
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), copyPrefix) && strings.HasSuffix(e.Name(), copySuffix) {
+			all = append(all, e.Name())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// newestCopy names the newest copy, "" for none.
+func (s *Store) newestCopy() string {
+	all := s.copies()
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}

@@ -1,0 +1,236 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// entryColumns are the columns of an entry, in the order of [entryRow.into].
+const entryColumns = "id, past, key, principal, user, owner, args, status, inherited, attempt, call, client, server, project, " +
+	"thread, watermark, turn, prompt, title, why, outcome, code, spoken, accepted, ended"
+
+// statements are prepared once. Those that change something are the writer's.
+type statements struct {
+	find, insert, update, body, pass, words, unheard *sql.Stmt
+	open, openAll                                    *sql.Stmt
+}
+
+func (s *Store) prepare(ctx context.Context) error {
+	names := strings.Split(entryColumns, ", ")[1:] // the id is SQLite's
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(names)), ", ")
+	for _, one := range []struct {
+		into **sql.Stmt
+		db   *sql.DB
+		text string
+	}{
+		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ?"},
+		{&s.asks.insert, s.write, "INSERT INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES (" + marks + ", ?)"},
+		{&s.asks.update, s.write, "UPDATE entries SET " + strings.Join(names, " = ?, ") + " = ? WHERE id = ?"},
+		{&s.asks.body, s.write, "INSERT INTO bodies (id, prompt, text) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET " +
+			"prompt = iif(?2 = '', prompt, ?2), text = iif(?3 = '', text, ?3)"},
+		{&s.asks.words, s.write, "INSERT INTO history_words (rowid, words) VALUES (?, ?)"},
+		{&s.asks.unheard, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past = 0 AND status = 'completed' " +
+			"ORDER BY ended DESC, key DESC LIMIT -1 OFFSET ?"},
+		{&s.asks.open, s.read, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past = 0 ORDER BY accepted, key"},
+		{&s.asks.openAll, s.read, "SELECT " + entryColumns + " FROM entries WHERE past = 0 ORDER BY accepted, key"},
+	} {
+		stmt, err := one.db.PrepareContext(ctx, one.text)
+		if err != nil {
+			return s.unusable(err)
+		}
+		*one.into = stmt
+	}
+	return nil
+}
+
+// An entryRow is an entry with its place.
+type entryRow struct {
+	id   int64 // 0: it is not there
+	past int64 // when it became history, in Unix milliseconds; 0: it waits
+	handoff.LedgerEntry
+}
+
+// into gives where the columns of an entry go; times are done by the caller.
+func (r *entryRow) into(accepted, ended *int64) []any {
+	e := &r.LedgerEntry
+	return []any{
+		&r.id, &r.past, &e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
+		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread, (*string)(&e.Watermark), (*string)(&e.Turn),
+		&e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome), (*string)(&e.Code), &e.Spoken, accepted, ended,
+	}
+}
+
+// values are the columns of an entry without its id.
+func (r *entryRow) values() []any {
+	ended := int64(0)
+	if !r.Ended.IsZero() {
+		ended = r.Ended.UnixMilli()
+	}
+	e := r.LedgerEntry
+	return []any{
+		r.past, e.Key, e.Caller.Principal, e.Caller.User, e.Owner, e.Args, string(e.Status), e.Inherited, e.Attempt,
+		e.CallID, e.ClientID, e.Target.Server, e.Target.Project, e.Target.Thread, string(e.Watermark), string(e.Turn),
+		e.Prompt, e.Title, e.Why, string(e.Outcome), string(e.Code), e.Spoken, e.Accepted.UnixMilli(), ended,
+	}
+}
+
+// scanEntry reads one row.
+func scanEntry(row interface{ Scan(into ...any) error }) (entryRow, error) {
+	var r entryRow
+	var accepted, ended int64
+	if err := row.Scan(r.into(&accepted, &ended)...); err != nil {
+		return entryRow{}, err
+	}
+	r.Accepted = time.UnixMilli(accepted).UTC()
+	if ended != 0 {
+		r.Ended = time.UnixMilli(ended).UTC()
+	}
+	return r, nil
+}
+
+// scanEntries reads all rows.
+func scanEntries(rows *sql.Rows, err error) ([]entryRow, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // its error comes with Err
+	var all []entryRow
+	for rows.Next() {
+		r, err := scanEntry(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// Advance writes one step of the ledger in one transaction; see [handoff.Ledger].
+func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.LedgerEntry, error) {
+	step, err := step.Check()
+	if err != nil {
+		return handoff.LedgerEntry{}, err
+	}
+	name, err := sessions.CallerName(step.Caller)
+	if err != nil {
+		return handoff.LedgerEntry{}, err
+	}
+	if step.To == handoff.StatusDispatching && s.lost.Load() { // nothing is started without the lock
+		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.dir.Path)
+	}
+	var after handoff.LedgerEntry
+	var verdict error // of the table, with the entry as it was
+	err = s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		row, err := scanEntry(tx.StmtContext(ctx, s.asks.find).QueryRowContext(ctx, name, step.Key))
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		before := row.LedgerEntry
+		if after, verdict = before.Apply(step); verdict != nil || after == before {
+			return nil
+		}
+		row.LedgerEntry = after
+		return s.put(ctx, tx, name, row, step)
+	})
+	if err != nil {
+		return handoff.LedgerEntry{}, err
+	}
+	return after, verdict
+}
+
+// put writes an entry after a step.
+func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, step handoff.LedgerStep) error {
+	was := row.past
+	if step.To == handoff.StatusDelivered {
+		row.past = step.At.UnixMilli()
+	}
+	if err := s.store(ctx, tx, name, &row); err != nil {
+		return err
+	}
+	if step.Body != (handoff.LedgerBody{}) {
+		if _, err := tx.StmtContext(ctx, s.asks.body).ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text); err != nil {
+			return err
+		}
+	}
+	if row.past != 0 && was == 0 {
+		return s.index(ctx, tx, row)
+	}
+	if step.To == handoff.StatusCompleted {
+		return s.passOldest(ctx, tx, name, step.At)
+	}
+	return nil
+}
+
+// store writes the row itself, and gives a new one its id.
+func (s *Store) store(ctx context.Context, tx *sql.Tx, name string, row *entryRow) error {
+	if row.id != 0 {
+		_, err := tx.StmtContext(ctx, s.asks.update).ExecContext(ctx, append(row.values(), row.id)...)
+		return err
+	}
+	done, err := tx.StmtContext(ctx, s.asks.insert).ExecContext(ctx, append(row.values(), name)...)
+	if err != nil {
+		return err
+	}
+	row.id, err = done.LastInsertId()
+	return err
+}
+
+// index lets an entry that became history be found.
+func (s *Store) index(ctx context.Context, tx *sql.Tx, row entryRow) error {
+	_, err := tx.StmtContext(ctx, s.asks.words).ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.LedgerEntry), " "))
+	return err
+}
+
+// passOldest makes history of the outcomes that too many newer ones of the caller wait beside.
+func (s *Store) passOldest(ctx context.Context, tx *sql.Tx, name string, at time.Time) error {
+	old, err := scanEntries(tx.StmtContext(ctx, s.asks.unheard).QueryContext(ctx, name, handoff.MaxUnheard))
+	if err != nil {
+		return err
+	}
+	for _, row := range old {
+		row.past, row.LedgerEntry = at.UnixMilli(), row.History()
+		if err := errors.Join(s.store(ctx, tx, name, &row), s.index(ctx, tx, row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Open returns a caller's entries that are not delivered, oldest first.
+func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEntry, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.entries(scanEntries(s.asks.open.QueryContext(ctx, name)))
+}
+
+// OpenAll returns the entries of every caller that are not delivered, oldest first.
+func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
+	return s.entries(scanEntries(s.asks.openAll.QueryContext(ctx)))
+}
+
+// entries leaves out what is none of ours: one bad entry must not hide the others.
+func (s *Store) entries(rows []entryRow, err error) ([]handoff.LedgerEntry, error) {
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	all := make([]handoff.LedgerEntry, 0, len(rows))
+	for _, r := range rows {
+		if r.Key == "" || r.Owner == "" || r.Caller.Principal == "" || r.Status == "" {
+			s.counts.badEntries.Add(1)
+			s.log.Warn("unreadable entry of the ledger", zap.Int64("id", r.id))
+			continue
+		}
+		all = append(all, r.LedgerEntry)
+	}
+	return all, nil
+}

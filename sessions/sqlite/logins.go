@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"time"
+
+	"switchboard/sessions"
+)
+
+const loginColumns = "principal, id, sum, key, host, device, made, used, ends"
+
+// PutLogin keeps a login, in the place of one of the same principal with the same id.
+func (s *Store) PutLogin(ctx context.Context, l sessions.Login) error {
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO logins ("+loginColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			l.Principal, l.ID, l.Sum[:], l.Key[:], l.Host, l.Device, l.Made.UnixNano(), l.Used.UnixNano(), l.Ends.UnixNano())
+		return err
+	})
+}
+
+// Login finds a login by the sum of its token; one that has ended is none.
+func (s *Store) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
+	all, err := s.logins(ctx, "sum = ?", sum[:])
+	if err != nil || len(all) == 0 {
+		return sessions.Login{}, false, err
+	}
+	return all[0], true, nil
+}
+
+// Logins returns a principal's logins, the one that was used last first.
+func (s *Store) Logins(ctx context.Context, principal string) ([]sessions.Login, error) {
+	all, err := s.logins(ctx, "principal = ?", principal)
+	sessions.SortLogins(all)
+	return all, err
+}
+
+func (s *Store) logins(ctx context.Context, where string, arg any) ([]sessions.Login, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where, time.Now().UnixNano(), arg)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer func() { _ = rows.Close() }() // its error comes with Err
+	all := []sessions.Login{}
+	for rows.Next() {
+		var l sessions.Login
+		var sum, key []byte
+		var made, used, ends int64
+		if err := rows.Scan(&l.Principal, &l.ID, &sum, &key, &l.Host, &l.Device, &made, &used, &ends); err != nil {
+			return nil, s.fault(err)
+		}
+		copy(l.Sum[:], sum)
+		copy(l.Key[:], key)
+		l.Made, l.Used, l.Ends = time.Unix(0, made).UTC(), time.Unix(0, used).UTC(), time.Unix(0, ends).UTC()
+		all = append(all, l)
+	}
+	return all, s.fault(rows.Err())
+}
+
+// DropLogin ends a login of a principal; false when there is none with the id.
+func (s *Store) DropLogin(ctx context.Context, principal, id string) (bool, error) {
+	var n int64
+	err := s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
+		if err != nil {
+			return err
+		}
+		n, err = done.RowsAffected()
+		return err
+	})
+	return n > 0, err
+}
+
+// Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
+func (s *Store) Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error) {
+	var total int64
+	err := s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, "INSERT INTO spent (name, day, total, changed) VALUES (?, ?, ?, ?) "+
+			"ON CONFLICT (name, day) DO UPDATE SET total = total + excluded.total, changed = excluded.changed RETURNING total",
+			name, day, int64(d), time.Now().UnixMilli()).Scan(&total)
+	})
+	return time.Duration(total), err
+}

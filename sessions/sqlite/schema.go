@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+)
+
+// schemaVersion is the version of the tables, PRAGMA user_version. Another one is refused, never guessed at.
+const schemaVersion = 1
+
+//go:embed schema.sql
+var schema string
+
+// migrate checks the file and makes its tables. After an unclean end all of it is looked through.
+func (s *Store) migrate(ctx context.Context, unclean bool) error {
+	var version int
+	if err := s.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return s.unusable(err)
+	}
+	if version > schemaVersion {
+		return fmt.Errorf("%s was written by a newer Switchboard (version %d, this one reads %d): "+
+			"start that one, or move the file away to begin with nothing remembered", s.path, version, schemaVersion)
+	}
+	if unclean {
+		if err := s.check(ctx); err != nil {
+			return err
+		}
+	}
+	if version == schemaVersion {
+		return nil
+	}
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion))
+		return err
+	})
+}
+
+// check looks through the whole file.
+func (s *Store) check(ctx context.Context) error {
+	var found string
+	if err := s.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+		return s.unusable(err)
+	}
+	if found != "ok" {
+		return s.unusable(fmt.Errorf("it is damaged: %s", found))
+	}
+	return nil
+}
+
+// unusable says what to do about a file that cannot be opened.
+func (s *Store) unusable(err error) error {
+	if !isOne(err, passing) {
+		if newest := s.newestCopy(); newest != "" {
+			return fmt.Errorf("%s cannot be used: %w; put its newest copy in its place (cp %s %s, and remove %s-wal and %s-shm), "+
+				"or move it away to begin with nothing remembered", s.path, err, filepath.Join(s.dir.Path, newest), s.path, s.path, s.path)
+		}
+		return fmt.Errorf("%s cannot be used: %w; there is no copy of it yet: move it away to begin with nothing remembered", s.path, err)
+	}
+	return fmt.Errorf("open %s: %w", s.path, err)
+}

@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// List returns the sticky threads of a caller, the newest first.
+func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND changed > ?",
+		name, time.Now().Add(-sessions.StickyFor).UnixMilli())
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer func() { _ = rows.Close() }() // its error comes with Err
+	all := []handoff.Sticky{}
+	for rows.Next() {
+		var field, value string
+		if err := rows.Scan(&field, &value); err != nil {
+			return nil, s.fault(err)
+		}
+		sticky, ok := sessions.DecodeSticky(field, value)
+		if !ok { // one bad entry must not hide the others
+			s.counts.badEntries.Add(1)
+			s.log.Warn("unreadable sticky thread left out", zap.String("caller", name), zap.String("field", field))
+			continue
+		}
+		all = append(all, sticky)
+	}
+	sessions.SortStickies(all)
+	return all, s.fault(rows.Err())
+}
+
+// Set makes a thread the sticky one of its server and project, and renews the life of all of the caller's.
+func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky) error {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return err
+	}
+	field, value, err := sessions.EncodeSticky(sticky)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now := time.Now().UnixMilli()
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO stickies (caller, field, value, changed) VALUES (?, ?, ?, ?)",
+			name, field, value, now); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE stickies SET changed = ? WHERE caller = ?", now, name)
+		return err
+	})
+}
+
+// Clear forgets the sticky thread of exactly this server and project; the target's thread does not
+// matter. Clearing what is not there is fine.
+func (s *Store) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM stickies WHERE caller = ? AND field = ?", name, sessions.StickyField(t))
+		return err
+	})
+}
