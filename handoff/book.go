@@ -35,6 +35,7 @@ type book struct {
 	unheard   []string                     // Guarded by mu: record ids whose outcome nobody heard, oldest first
 	orphaned  map[string]bool              // Guarded by mu: works that no call hears of
 	lines     map[string]*line             // Guarded by mu: what the ledger is told, by record id
+	gone      map[string]*idSet            // Guarded by mu: items that a record let go of, by record id
 	noticed   map[string]bool              // Guarded by mu: records whose outcome was told outside of calls
 	level     SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
 	serial    int                          // Guarded by mu: questions asked so far
@@ -63,6 +64,7 @@ func newBook() *book {
 		unstored:  map[stickyKey]stickyWrite{},
 		orphaned:  map[string]bool{},
 		lines:     map[string]*line{},
+		gone:      map[string]*idSet{},
 		noticed:   map[string]bool{},
 	}
 }
@@ -101,6 +103,7 @@ func (b *book) makeRoomLocked() *line {
 	}
 	delete(b.lines, id)
 	delete(b.noticed, id)
+	delete(b.gone, id)
 	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
 	b.records = slices.Delete(b.records, i, i+1)
 	return left
@@ -129,31 +132,49 @@ func (b *book) item(id string, it RecordItem) {
 		if i := indexItem(rec.Items, it.ID); i >= 0 {
 			rec.Items[i] = it
 		} else {
-			if len(rec.Items) >= maxItems {
-				rec.Items = slices.Delete(rec.Items, 0, 1)
-			}
-			rec.Items = append(rec.Items, it)
+			b.addItemLocked(rec, it)
 		}
 	}
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventItem, Handoff: id, Item: &it})
 }
 
-// delta appends to an item: to a command's output, to anything else's text.
+// addItemLocked adds an item; a full record lets go of its oldest.
+func (b *book) addItemLocked(rec *Record, it RecordItem) {
+	if len(rec.Items) >= maxItems {
+		b.letGoLocked(rec, 0)
+	}
+	rec.Items = append(rec.Items, it)
+}
+
+// letGoLocked takes an item out of a record for good.
+func (b *book) letGoLocked(rec *Record, i int) {
+	if b.gone[rec.ID] == nil {
+		b.gone[rec.ID] = &idSet{}
+	}
+	b.gone[rec.ID].add(rec.Items[i].ID)
+	rec.Items = slices.Delete(rec.Items, i, i+1)
+}
+
+// delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
+// by it.
 func (b *book) delta(id, itemID, text string) {
 	b.mu.Lock()
-	if rec := b.findLocked(id); rec != nil {
-		i := indexItem(rec.Items, itemID)
-		if i < 0 { // its beginning was missed: the thread was resumed in the middle
-			rec.Items = append(rec.Items, RecordItem{ID: itemID, Kind: ItemMessage, State: itemRunning})
-			i = len(rec.Items) - 1
-		}
-		it := &rec.Items[i]
-		if it.Kind == ItemCommand {
-			it.Output = Tail(it.Output+text, maxOutput)
-		} else {
-			it.Text = Tail(it.Text+text, maxOutput)
-		}
+	rec := b.findLocked(id)
+	if rec == nil || b.gone[id].known(itemID) {
+		b.mu.Unlock()
+		return
+	}
+	i := indexItem(rec.Items, itemID)
+	if i < 0 { // its beginning was missed: the thread was resumed in the middle
+		b.addItemLocked(rec, RecordItem{ID: itemID, Kind: ItemMessage, State: itemRunning})
+		i = len(rec.Items) - 1
+	}
+	it := &rec.Items[i]
+	if it.Kind == ItemCommand {
+		it.Output = Tail(it.Output+text, maxOutput)
+	} else {
+		it.Text = Tail(it.Text+text, maxOutput)
 	}
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventDelta, Handoff: id, ItemID: itemID, Delta: text})
@@ -164,7 +185,7 @@ func (b *book) drop(id, itemID string) {
 	b.mu.Lock()
 	if rec := b.findLocked(id); rec != nil {
 		if i := indexItem(rec.Items, itemID); i >= 0 {
-			rec.Items = slices.Delete(rec.Items, i, i+1)
+			b.letGoLocked(rec, i)
 		}
 	}
 	b.mu.Unlock()

@@ -236,3 +236,42 @@ func TestEventsEndWithoutGoodbye(t *testing.T) {
 }
 
 func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * time.Millisecond) }
+
+// TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
+// and a record never shows more items than it may.
+func TestDeltaOfWhatIsGone(t *testing.T) {
+	b := newBook()
+	b.open(Record{ID: "h"}, nil)
+	b.delta("h", "joined", "resumed in the middle")
+	for i := range maxItems {
+		b.item("h", RecordItem{ID: itoa(i), Kind: ItemMessage, State: itemRunning})
+	}
+	items := func() []RecordItem {
+		rec, _ := b.find("h")
+		return rec.Items
+	}
+	shown := func(id string) bool { return indexItem(items(), id) >= 0 }
+	if shown("joined") || len(items()) != maxItems {
+		t.Fatalf("%d items, the oldest is there: %t", len(items()), shown("joined"))
+	}
+	b.delta("h", "joined", "more")
+	b.drop("h", "7")
+	b.delta("h", "joined", "still more")
+	b.delta("h", "7", "withdrawn")
+	if shown("joined") || shown("7") || len(items()) != maxItems-1 {
+		t.Errorf("%d items, brought back: %t, %t", len(items()), shown("joined"), shown("7"))
+	}
+	for i := range 3 * maxItems {
+		b.delta("h", "new-"+itoa(i), "text")
+	}
+	if len(items()) > maxItems {
+		t.Errorf("%d items", len(items()))
+	}
+	b.open(Record{ID: "short"}, nil)
+	for i := range 3 * maxItems {
+		b.delta("short", itoa(i), "text")
+	}
+	if rec, _ := b.find("short"); len(rec.Items) > maxItems {
+		t.Errorf("%d items that only deltas made", len(rec.Items))
+	}
+}

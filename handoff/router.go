@@ -196,7 +196,7 @@ func (r *Router) Stop(_ context.Context, g Grant, id string) error {
 	case rec.ID == "" || !rec.shown(g):
 		return Fault(CodeNotFound, "such work", "")
 	case w == nil, rec.Outcome != "":
-		return Fault(CodeNotPending, "", "the work has ended")
+		return Fault(CodeWorkEnded, "", "")
 	case rec.Why == WhyMerged:
 		return Fault(CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}

@@ -125,6 +125,11 @@ func (s *serving) setUpdates(id string, req Request) {
 	}
 	s.book.setUpdates(level)
 	s.pace(levelEvent{level: level})
+	for _, other := range s.book.openCalls() { // it is the caller's wish, whichever call they made it in
+		if other != s.call {
+			other.tell(levelEvent{level: level})
+		}
+	}
 	s.answer(id, req, encode(answer{Status: "done", Say: "Okay."}), FloorUnlessSpoke)
 }
 

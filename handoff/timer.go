@@ -20,6 +20,9 @@ type idSet struct {
 // maxIDs bounds an [idSet].
 const maxIDs = 1024
 
+// known tells whether an id was taken.
+func (s *idSet) known(id string) bool { return s != nil && s.has[id] }
+
 // add takes an id and tells whether it is new.
 func (s *idSet) add(id string) bool {
 	if s.has[id] {
