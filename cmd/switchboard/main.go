@@ -86,6 +86,9 @@ func serve(ctx context.Context, s *settings, env func(string) string, stdout, st
 	}
 	log := newLog(stderr)
 	defer func() { _ = log.Sync() }() // a terminal cannot be synced
+	watching, stop := context.WithCancel(ctx)
+	defer outlive(watching, log)()
+	defer stop()
 	service, err := newService(ctx, p, log)
 	if err != nil {
 		return err

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestTerminalCloses: the terminal goes away, and with it whoever reads what is printed. The process lives
+// on, also when it has something to say then, and what it started is not deaf to these signals.
+func TestTerminalCloses(t *testing.T) {
+	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", "", map[string]string{"stuck": "sleep, '1000'"})
+	c := s.start()
+	until(t, "the child of the child", func() bool { return len(c.left()) == 2 })
+	for range 3 {
+		if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it to tell so", func() bool { return strings.Contains(c.logs.String(), "terminal closed") })
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGPIPE); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		resp, err := http.Get(c.base + "/healthz")
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("it does not answer any more: %v", err)
+		}
+		_ = resp.Body.Close()
+	}
+	if code := c.signal(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d after SIGTERM", code)
+	}
+}
+
+// TestNobodyReads: standard output and error are pipes whose reader has gone.
+func TestNobodyReads(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", "", map[string]string{"away": "ws://127.0.0.1:1"})
+	cmd := exec.Command(os.Args[0], "--listen", "127.0.0.1:0", "--config", s.config)
+	cmd.Env = append(os.Environ(), childEnv+"=1", "XDG_STATE_HOME="+s.state, ownerKey+"="+testKey)
+	cmd.Stdout, cmd.Stderr = w, w
+	_ = r.Close() // before it begins: the first word finds nobody
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the process
+	until(t, "the file that it keeps", func() bool {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended: %v", err)
+		default:
+		}
+		_, err := os.Stat(s.state + "/switchboard/audit.jsonl")
+		return err == nil
+	})
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := <-ended; err != nil {
+		t.Errorf("it did not end as it should: %v", err)
+	}
+}
