@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // A Code is a reason that callers, pages and clients can act on. Its row in the vocabulary maps it to a
@@ -48,6 +49,8 @@ const (
 	CodeInternal         Code = "internal"
 	CodeNeedsTap         Code = "needs_tap"
 	CodeNoConsent        Code = "no_consent"
+	CodeNotGranted       Code = "not_granted"
+	CodeLimited          Code = "limited"
 )
 
 // A Meaning is what a code means to a person and on each wire.
@@ -94,6 +97,8 @@ var vocabulary = map[Code]Meaning{
 	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
 	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
 	CodeNoConsent:        {"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
+	CodeNotGranted:       {"This key may not do that: %s.", "Use a key that may; what each may do stands in the configuration of Switchboard.", http.StatusForbidden, 4403},
+	CodeLimited:          {"That is more than is allowed: %s.", "Try again later; work that runs goes on.", http.StatusTooManyRequests, 4429},
 	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
 }
 
@@ -110,6 +115,8 @@ type Error struct {
 	Subject string   // fills %s of the spoken phrase; may be said aloud
 	Choices []string // names that can be said: candidates, or what there is
 	Detail  string   // for the log and the page, never spoken; no secrets
+
+	Retry time.Duration // after which it may work; 0: nobody knows
 }
 
 // Fault returns an error with a code and its subject.

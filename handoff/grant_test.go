@@ -1,6 +1,13 @@
 package handoff
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 // TestMayEnd: a call is ended by its caller; one that nobody named by whoever has its key.
 func TestMayEnd(t *testing.T) {
@@ -23,5 +30,80 @@ func TestMayEnd(t *testing.T) {
 		if got := tt.call.MayEnd(tt.by); got != tt.want {
 			t.Errorf("%v ended by %v: %v", tt.call.Caller, tt.by.Caller, got)
 		}
+	}
+}
+
+// TestGrantedCall: in a call, a tool that the grant lacks does not exist, and what the caller made is nobody
+// else's.
+func TestGrantedCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := &hastyVoice{events: make(chan Event)}
+		g := Grant{Caller: ladderCaller, Tools: []string{ToolCodex}}
+		go func() { done <- r.Serve(ctx, g, v) }()
+		for i, tool := range []string{ToolListServers, ToolStatus, ToolAnswerAgent, ToolRemainSilent, "shell"} {
+			v.events <- Request{CallID: fmt.Sprint("no", i), Tool: tool, Arguments: `{}`}
+		}
+		v.events <- Request{CallID: "yes", Tool: ToolCodex, Arguments: `{"server":"bigpc","thread_id":"new","prompt":"x"}`}
+		time.Sleep(time.Minute)
+		v.mu.Lock()
+		refused := 0
+		for _, u := range v.said {
+			if strings.HasPrefix(u.CallID, "no") && strings.Contains(u.Text, "there is no tool") {
+				refused++
+			}
+		}
+		v.mu.Unlock()
+		if refused != 5 {
+			t.Errorf("%d of 5 refused", refused)
+		}
+		rec := Record{}
+		for _, rec = range r.Handoffs(g) {
+		}
+		if rec.ThreadID == "" || rec.Why != WhyNew {
+			t.Fatalf("no thread was made: %+v", rec)
+		}
+		if r.Hidden(ladderCaller, "bigpc", rec.ThreadID) || !r.Hidden(Caller{Principal: "owner", User: "bob"}, "bigpc", rec.ThreadID) || r.Hidden(Caller{Principal: "bob"}, "bigpc", "another") {
+			t.Error("who sees the thread is wrong")
+		}
+		elsewhere := Grant{Caller: ladderCaller, Servers: []string{"laptop"}}
+		if len(r.Handoffs(elsewhere)) != 0 {
+			t.Error("work of a machine that may not be used is shown")
+		}
+		if _, err := r.Handoff(elsewhere, rec.ID); codeOfError(err) != CodeNotFound {
+			t.Errorf("it can be read: %v", err)
+		}
+		if err := r.Stop(ctx, elsewhere, rec.ID); codeOfError(err) != CodeNotFound {
+			t.Errorf("it can be stopped: %v", err)
+		}
+		if list, err := r.Stickies(ctx, elsewhere); err != nil || len(list) != 0 {
+			t.Errorf("its sticky is shown: %v %v", list, err)
+		}
+		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); codeOfError(err) != CodeNotFound {
+			t.Errorf("its sticky can be cleared: %v", err)
+		}
+		v.events <- CallEnded{}
+		close(v.events)
+		<-done
+		cancel()
+		<-done
+	})
+}
+
+// TestOwnersAreBounded: what is made keeps its first owner, and the oldest are forgotten.
+func TestOwnersAreBounded(t *testing.T) {
+	r := NewRouter(Config{})
+	a, b := Caller{Principal: "a"}, Caller{Principal: "b"}
+	for i := range maxOwned + 1 {
+		r.owners.made(a, Target{Server: "s", Project: "p", Thread: fmt.Sprint(i)})
+	}
+	last := fmt.Sprint(maxOwned)
+	r.owners.made(b, Target{Server: "s", Thread: last})
+	if !r.Hidden(b, "s", last) || r.Hidden(b, "s", "0") || len(r.owners.by) > maxOwned || len(r.owners.by) != len(r.owners.order) {
+		t.Errorf("%d are kept", len(r.owners.by))
 	}
 }

@@ -51,7 +51,12 @@ func (r *Router) look(ctx context.Context, g Grant, req Request) (string, error)
 		}
 		return readAnswer(t), nil
 	}
-	return "", Fault(CodeMalformed, fmt.Sprintf("there is no tool %.40q", req.Tool), "")
+	return "", noTool(req.Tool)
+}
+
+// noTool is the answer to a tool that does not exist, or not for this caller.
+func noTool(name string) *Error {
+	return Fault(CodeMalformed, fmt.Sprintf("there is no tool %.40q", name), "")
 }
 
 // refusal is the output of a request that could not be done.

@@ -124,6 +124,9 @@ func (r *Router) readStickies(ctx context.Context, c Caller) {
 // takeOver puts an entry into the book of its caller, and work that is not over under way again.
 func (r *Router) takeOver(e LedgerEntry, l *line) {
 	b := r.book(e.Caller)
+	if e.Why == WhyNew || e.Why == WhyCopy {
+		r.owners.made(e.Caller, e.Target)
+	}
 	id := e.ClientID
 	if id == "" { // it never came to a start
 		id = r.nextID()

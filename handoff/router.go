@@ -60,6 +60,7 @@ type Router struct {
 	closing        chan struct{} // closed by Run when it takes no more
 	ids            atomic.Uint64 // the last id given
 	calls          atomic.Uint64 // calls served
+	owners         owners        // safe by itself
 	droppedRemarks atomic.Uint64 // speakable things that were never said
 
 	mu    sync.Mutex
@@ -171,6 +172,11 @@ func (r *Router) loadStickies(ctx context.Context, c Caller, b *book) error {
 		return err
 	}
 	b.setStickies(list)
+	for _, s := range list {
+		if !s.Named {
+			r.owners.made(c, s.Target)
+		}
+	}
 	return nil
 }
 

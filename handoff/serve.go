@@ -161,6 +161,10 @@ func (s *serving) request(req Request) {
 	if !req.Asked.IsZero() {
 		s.pace(sentenceEvent{at: req.Asked})
 	}
+	if !s.grant.AllowsTool(req.Tool) {
+		s.refuse(id, req, noTool(req.Tool))
+		return
+	}
 	switch req.Tool {
 	case ToolCodex, ToolQueueNext:
 		s.codex(id, req)

@@ -222,6 +222,7 @@ func (w *work) made(at Attached, err error) func() {
 	if err != nil {
 		return func() { w.fail(FactAttachFailed, err) }
 	}
+	w.r.owners.made(w.caller, at.Target)
 	w.hold(at.Agent)
 	return w.arrived(at, func() {
 		w.target.Thread = at.Target.Thread

@@ -111,13 +111,15 @@ func newCall(grant handoff.Grant, id string, client, model leg, log *zap.Logger)
 	ids := newNames()
 	_, performs := client.(performer)
 	knows, _ := client.(witness)
-	return &Call{
+	c := &Call{
 		id: id, grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
+	c.mask.session.allow(grant)
+	return c
 }
 
 // Events implements [handoff.Voice].

@@ -15,7 +15,7 @@ import (
 	"switchboard/handoff"
 )
 
-var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}}
+var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: true}
 
 // wire is a leg of channels: a far end without a socket.
 type wire struct {
@@ -122,8 +122,18 @@ func newStage(t *testing.T) *stage {
 
 // newStageFor is a stage whose client is on a leg made of a wire.
 func newStageFor(t *testing.T, client *wire, on leg) *stage {
+	return newStageBy(t, someone, client, on)
+}
+
+// newStageOf is a stage of somebody's call.
+func newStageOf(t *testing.T, grant handoff.Grant) *stage {
+	client := newWire()
+	return newStageBy(t, grant, client, client)
+}
+
+func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage {
 	s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-	s.call = newCall(someone, "rtc_test", on, s.model, nopLog())
+	s.call = newCall(grant, "rtc_test", on, s.model, nopLog())
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
 	return s
 }

@@ -31,6 +31,7 @@ const (
 // instructions and transcription.
 type session struct {
 	tools    []handoff.Tool // Set once
+	guides   bool           // Set once: our instructions may stand where the client has none
 	now      view
 	updates  []update // on the wire, oldest first
 	original view     // as the model made it; raw fields only
@@ -70,7 +71,13 @@ type update struct {
 }
 
 func newSession() session {
-	return session{tools: handoff.Tools(), auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
+	return session{tools: handoff.Tools(), guides: true, auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
+}
+
+// allow leaves of ours what a grant has. It comes before everything else.
+func (s *session) allow(g handoff.Grant) {
+	s.tools = slices.DeleteFunc(slices.Clone(s.tools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) })
+	s.guides = g.Instructions
 }
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
@@ -95,7 +102,7 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	before := s.now
 	s.now.ours = s.allowed(s.now.tools, s.now.forced)
 	fields := object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
-	if !s.now.instructed {
+	if !s.now.instructed && s.guides {
 		s.now.instructing = true
 		fields["instructions"] = handoff.Instructions
 	}

@@ -55,16 +55,16 @@ func (f *Fleet) cached(server string) listing {
 
 // findThread resolves a thread name in a place. A full id may come from the last list; everything else needs a
 // fresh one, because a newer thread may fit as well.
-func (f *Fleet) findThread(ctx context.Context, at place, said string) (string, *handoff.Error) {
+func (f *Fleet) findThread(ctx context.Context, g handoff.Grant, at place, said string) (string, *handoff.Error) {
 	k := f.byName[at.server]
-	if t, ok := byID(said, f.cached(at.server).threads); ok {
+	if t, ok := byID(said, f.seen(g, at.server, f.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
 	list, fault := f.list(ctx, k, listTimeout)
 	if fault != nil {
 		return "", fault
 	}
-	return k.findWithin(at.project, said, nameSearch{list, time.Now()})
+	return k.findWithin(at.project, said, nameSearch{f.seen(g, at.server, list), time.Now()})
 }
 
 // findWithin finds a thread of a project; "" is the whole server. What clearly names a session of another place
@@ -124,10 +124,11 @@ func (f *Fleet) title(t handoff.Target) string {
 
 // Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
 // time.
-func (f *Fleet) Servers(ctx context.Context, _ handoff.Grant) []handoff.ServerInfo {
-	infos := make([]handoff.ServerInfo, len(f.keepers))
+func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerInfo {
+	keepers := f.allowed(g)
+	infos := make([]handoff.ServerInfo, len(keepers))
 	var asks sync.WaitGroup
-	for i, k := range f.keepers {
+	for i, k := range keepers {
 		v := k.now.Load()
 		infos[i] = handoff.ServerInfo{
 			Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health,
@@ -137,14 +138,14 @@ func (f *Fleet) Servers(ctx context.Context, _ handoff.Grant) []handoff.ServerIn
 			infos[i].Problem = problem(v.fault)
 			continue
 		}
-		asks.Go(func() { infos[i].Working = f.working(ctx, k) })
+		asks.Go(func() { infos[i].Working = f.working(ctx, g, k) })
 	}
 	asks.Wait()
 	return infos
 }
 
 // working returns the titles of the sessions of a server that run a turn.
-func (f *Fleet) working(ctx context.Context, k *keeper) []string {
+func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *keeper) []string {
 	last := f.cached(k.spec.Name)
 	list := last.threads
 	if time.Since(last.at) > listFreshFor {
@@ -154,7 +155,7 @@ func (f *Fleet) working(ctx context.Context, k *keeper) []string {
 		}
 	}
 	var titles []string
-	for _, t := range list {
+	for _, t := range f.seen(g, k.spec.Name, list) {
 		if t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting {
 			titles = append(titles, t.Title)
 		}
@@ -163,12 +164,12 @@ func (f *Fleet) working(ctx context.Context, k *keeper) []string {
 }
 
 // Sessions implements [handoff.Directory]: all servers at once, each with its own deadline.
-func (f *Fleet) Sessions(ctx context.Context, _ handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
-	asked := f.keepers
+func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
+	asked := f.allowed(g)
 	var within place
 	if strings.TrimSpace(q.Server) != "" {
 		var fault *handoff.Error
-		if within, fault = f.names.resolve(q.Server); fault != nil {
+		if within, fault = f.book(g).resolve(q.Server); fault != nil {
 			return handoff.SessionList{}, fault
 		}
 		asked = []*keeper{f.byName[within.server]}
@@ -190,7 +191,7 @@ func (f *Fleet) Sessions(ctx context.Context, _ handoff.Grant, q handoff.Session
 			continue
 		}
 		dir := k.spec.Projects[within.project]
-		for _, t := range lists[i] {
+		for _, t := range f.seen(g, k.spec.Name, lists[i]) {
 			if inside(t.Dir, dir) && mentions(t, q.Text) {
 				result.Items = append(result.Items, session(now, k.spec.Name, t))
 			}

@@ -36,6 +36,9 @@ type Config struct {
 	// Changed, when set, is called after the health of a server has changed, from one goroutine and with
 	// no lock held. Several changes may be told by one call.
 	Changed func()
+	// Hidden, when set, tells whether a thread is none of a caller's: it was started for somebody else. It is
+	// called from any goroutine and must not wait.
+	Hidden func(c handoff.Caller, server, thread string) bool
 }
 
 // A Fleet is all servers. It implements [handoff.Fleet] and [handoff.Directory].
@@ -47,8 +50,11 @@ type Fleet struct {
 	told    func()             // Set once: Config.Changed
 	changes chan struct{}      // capacity 1: full means that a call is due already
 
+	hidden func(c handoff.Caller, server, thread string) bool // Set once: Config.Hidden
+
 	mu    sync.Mutex
-	lists map[string]listing // Guarded by mu: the newest list of each server, by name
+	books map[string]*namebook // Guarded by mu: the names of each set of servers that a grant has
+	lists map[string]listing   // Guarded by mu: the newest list of each server, by name
 }
 
 // New checks the servers and makes a fleet. Nothing is connected before [Fleet.Run].
@@ -62,7 +68,12 @@ func New(c Config) (*Fleet, error) {
 		byName:  map[string]*keeper{},
 		told:    c.Changed,
 		changes: make(chan struct{}, 1),
+		hidden:  c.Hidden,
+		books:   map[string]*namebook{},
 		lists:   map[string]listing{},
+	}
+	if f.hidden == nil {
+		f.hidden = func(handoff.Caller, string, string) bool { return false }
 	}
 	if f.log == nil {
 		f.log = zap.NewNop()
@@ -168,17 +179,20 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 // Resolve implements [handoff.Fleet]. Where a project is named, only its sessions are found. A full thread id
 // passes untouched, also when its server is down; where it is of another project, that shows at the latest when
 // it is attached.
-func (f *Fleet) Resolve(ctx context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
-	at, fault := f.place(t)
+func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	at, fault := f.place(g, t)
 	if fault != nil {
 		return handoff.Target{}, fault
 	}
 	resolved := handoff.Target{Server: at.server, Project: at.project}
 	thread, done := settled(t.Thread)
+	if done && f.hidden(g.Caller, at.server, thread) {
+		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
+	}
 	if known, ok := byID(thread, f.cached(at.server).threads); done && ok { // else attaching it tells
 		fault = f.byName[at.server].checkWithin(at.project, known.Dir, sayable(spokenTitle(known)))
 	} else if !done {
-		thread, fault = f.findThread(ctx, at, t.Thread)
+		thread, fault = f.findThread(ctx, g, at, t.Thread)
 	}
 	if fault != nil {
 		return handoff.Target{}, fault
@@ -188,12 +202,13 @@ func (f *Fleet) Resolve(ctx context.Context, _ handoff.Grant, t handoff.Target) 
 }
 
 // place resolves the server and project of a target.
-func (f *Fleet) place(t handoff.Target) (place, *handoff.Error) {
-	at, fault := f.names.resolve(t.Server)
+func (f *Fleet) place(g handoff.Grant, t handoff.Target) (place, *handoff.Error) {
+	names := f.book(g)
+	at, fault := names.resolve(t.Server)
 	if fault != nil || strings.TrimSpace(t.Project) == "" {
 		return at, fault
 	}
-	named, fault := f.names.project(at.server, t.Project)
+	named, fault := names.project(at.server, t.Project)
 	if fault == nil && at.project != "" && at != named {
 		return place{}, handoff.Fault(handoff.CodeMalformed, "two projects are named", "")
 	}

@@ -25,6 +25,12 @@ func runChanged(t *testing.T, changed func(), specs ...Spec) *Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
+	start(t, f)
+	return f
+}
+
+// start runs a fleet until the end of the test.
+func start(t *testing.T, f *Fleet) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
@@ -34,7 +40,6 @@ func runChanged(t *testing.T, changed func(), specs ...Spec) *Fleet {
 			t.Errorf("run: %v", err)
 		}
 	})
-	return f
 }
 
 func health(f *Fleet) handoff.Health { return f.keepers[0].now.Load().health }

@@ -105,7 +105,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 		return nil
 	}
 	for _, e := range missed {
-		if !out.event(e) {
+		if s.hears(g, e) && !out.event(e) {
 			return nil
 		}
 	}
@@ -114,7 +114,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	for {
 		select {
 		case e, ok := <-sub.events:
-			if !ok || !out.event(e) { // fell behind: it comes back with its last id
+			if !ok || s.hears(g, e) && !out.event(e) { // fell behind: it comes back with its last id
 				return nil
 			}
 		case <-tick.C:

@@ -81,3 +81,54 @@ func TestNamedCallers(t *testing.T) {
 		}
 	}
 }
+
+// TestRoutesAskTheTools: a key without a tool cannot do the same by HTTP, and is told what to do.
+func TestRoutesAskTheTools(t *testing.T) {
+	for _, row := range [][3]string{
+		{"GET", "/fleet/servers", handoff.ToolListServers}, {"GET", "/fleet/sessions", handoff.ToolListSessions},
+		{"GET", "/fleet/sessions/bigpc/t-1", handoff.ToolReadSession}, {"GET", "/fleet/handoffs", handoff.ToolStatus},
+		{"GET", "/fleet/handoffs/h1", handoff.ToolStatus}, {"POST", "/fleet/handoffs/h1/stop", handoff.ToolStopWork},
+		{"GET", "/fleet/questions", handoff.ToolStatus}, {"POST", "/fleet/questions/q1", handoff.ToolAnswerAgent},
+		{"GET", "/fleet/events", handoff.ToolStatus},
+	} {
+		var all []string
+		for _, tool := range handoff.Tools() {
+			if tool.Name != row[2] {
+				all = append(all, tool.Name)
+			}
+		}
+		w := newWorld()
+		s := newServer(t, w, func(cfg *Config) { cfg.Keys[0].Tools = all })
+		rec := ask(s, row[0], row[1], `{"decision":"accept"}`, nil)
+		if got := codeOf(t, rec); got != handoff.CodeNotGranted || rec.Code != http.StatusForbidden || len(w.log()) > 0 {
+			t.Errorf("%s %s without %s: %d %s, reached %q", row[0], row[1], row[2], rec.Code, got, w.log())
+		}
+	}
+}
+
+// TestEventsOfGrantedServers: a stream tells only of machines that the grant may use.
+func TestEventsOfGrantedServers(t *testing.T) {
+	w := newWorld()
+	w.records = []handoff.Record{{ID: "h1", Server: "bigpc"}}
+	s := newServer(t, w, nil)
+	g := handoff.Grant{Servers: []string{"bigpc"}}
+	for _, tt := range []struct {
+		event handoff.PageEvent
+		want  bool
+	}{
+		{handoff.PageEvent{Kind: handoff.EventServers}, true},
+		{handoff.PageEvent{Record: &handoff.Record{ID: "h1"}}, true},
+		{handoff.PageEvent{Handoff: "h1", Delta: "x"}, true},
+		{handoff.PageEvent{Record: &handoff.Record{ID: "h2"}}, false},
+		{handoff.PageEvent{Handoff: "h2", Delta: "x"}, false},
+		{handoff.PageEvent{Question: &handoff.RecordQuestion{Server: "bigpc"}}, true},
+		{handoff.PageEvent{Question: &handoff.RecordQuestion{Server: "laptop"}}, false},
+	} {
+		if got := s.hears(g, tt.event); got != tt.want {
+			t.Errorf("%+v is told: %v", tt.event, got)
+		}
+		if !s.hears(handoff.Grant{}, tt.event) {
+			t.Errorf("%+v is not told to who may use all", tt.event)
+		}
+	}
+}

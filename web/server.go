@@ -104,6 +104,10 @@ func (s *Server) chain(to route) http.Handler {
 				s.fail(w, r, err)
 				return
 			}
+			if err := mayUse(g, to.pattern); err != nil {
+				s.fail(w, r, err)
+				return
+			}
 		}
 		if err := readBody(w, r, to.body); err != nil {
 			s.fail(w, r, err)

@@ -104,7 +104,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	var router *handoff.Router
-	fleet, err := s.fleet(p, func() { router.ServersChanged() })
+	fleet, err := s.fleet(p, func() *handoff.Router { return router })
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	return nil
 }
 
-// fleet makes the registry of agent servers.
-func (s *service) fleet(p plan, changed func()) (*servers.Fleet, error) {
+// fleet makes the registry of agent servers. The router is there before it runs.
+func (s *service) fleet(p plan, router func() *handoff.Router) (*servers.Fleet, error) {
 	var specs []servers.Spec
 	for _, planned := range p.Servers {
 		spec := planned.Spec
@@ -157,7 +157,10 @@ func (s *service) fleet(p plan, changed func()) (*servers.Fleet, error) {
 		spec.Dial = codex.Dialer(planned.Codex)
 		specs = append(specs, spec)
 	}
-	return servers.New(servers.Config{Specs: specs, Changed: changed, Log: s.log.Named("servers")})
+	return servers.New(servers.Config{
+		Specs: specs, Changed: func() { router().ServersChanged() }, Log: s.log.Named("servers"),
+		Hidden: func(c handoff.Caller, server, thread string) bool { return router().Hidden(c, server, thread) },
+	})
 }
 
 // run runs the service until ctx ends.
