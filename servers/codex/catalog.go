@@ -26,7 +26,7 @@ func (c *Conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	threads := make([]servers.Thread, 0, len(list))
-	for i := range list {
+	for i := range list[:min(len(list), max(limit, 1), maxList)] {
 		threads = append(threads, catalogThread(&list[i]))
 	}
 	return threads, nil
@@ -74,7 +74,7 @@ func (c *Conn) newestItems(ctx context.Context, thread string) (turnsPage, error
 func catalogThread(w *wireThread) servers.Thread {
 	t := servers.Thread{ID: w.ID, Title: title(w), Dir: w.Cwd, Status: sessionStatus(w.Status)}
 	if w.GitInfo != nil && w.GitInfo.Branch != nil {
-		t.Branch = *w.GitInfo.Branch
+		t.Branch = handoff.ClipRunes(*w.GitInfo.Branch, nameRunes)
 	}
 	seconds := max(w.CreatedAt, w.UpdatedAt)
 	if w.RecencyAt != nil {

@@ -157,6 +157,7 @@ func (c client) queueAdd(ctx context.Context, p queueAddParams) error {
 	if err != nil {
 		return err
 	}
+	defer c.peer.letGo(raw)
 	var result queueAddResult
 	if json.Unmarshal(raw, &result) != nil || result.QueuedSubmission.ID == "" {
 		return &unansweredError{errUnreadable}
@@ -194,6 +195,7 @@ func (c client) startOnce(ctx context.Context, method string, params any, land f
 	if err != nil {
 		return nil, err
 	}
+	defer c.peer.letGo(raw)
 	var result turnResult
 	if json.Unmarshal(raw, &result) != nil || result.Turn.ID == "" {
 		return nil, &unansweredError{errUnreadable}
@@ -225,7 +227,9 @@ func (c client) ask(ctx context.Context, method string, params any, timeout time
 	defer cancel()
 	for try := 1; ; try++ {
 		raw, err := c.peer.call(ctx, method, params, land)
-		if err == nil && result != nil && json.Unmarshal(raw, result) != nil {
+		bad := err == nil && result != nil && json.Unmarshal(raw, result) != nil
+		c.peer.letGo(raw)
+		if bad {
 			return &unansweredError{errUnreadable}
 		}
 		if err == nil || try >= askedAgain(err) {
@@ -263,7 +267,7 @@ func serverVersion(userAgent string) string {
 		return ""
 	}
 	version, _, _ := strings.Cut(rest, " ")
-	return version
+	return handoff.ClipRunes(version, titleRunes)
 }
 
 // ownVersion is the version of this program as it was built.

@@ -73,6 +73,7 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 		threads:    map[string]*thread{},
 	}
 	c.peer = newPeer(wire, cfg.Log, c.handle)
+	c.peer.missed = c.mistrust
 	c.client = client{c.peer}
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
@@ -95,5 +96,8 @@ func (c *Conn) logEnd() {
 		zap.Uint64("malformed", c.peer.malformed.Load()),
 		zap.Uint64("late", c.peer.late.Load()),
 		zap.Uint64("too_long", c.peer.tooLong.Load()),
-		zap.Uint64("forgotten", c.forgotten.Load()))
+		zap.Uint64("full", c.peer.full.Load()),
+		zap.Uint64("unasked", c.tally.unasked.Load()),
+		zap.Uint64("given_up", c.tally.burst.Load()),
+		zap.Uint64("forgotten", c.tally.forgotten.Load()))
 }

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,8 +28,8 @@ type Conn struct {
 	threads   map[string]*thread // Guarded by mu: those that somebody attached or is attaching
 	subagents []*subagent        // Guarded by mu: of turns in those; at most maxHelpers, oldest first
 
-	forgotten atomic.Uint64 // turns forgotten to make room
-	noQueue   atomic.Bool   // the server refused thread/queue/add as unknown
+	tally   tally       // of all threads
+	noQueue atomic.Bool // the server refused thread/queue/add as unknown
 }
 
 // Attach resumes a thread and subscribes to it, once for all who attach it.
@@ -126,7 +127,7 @@ func (c *Conn) hold(id string) *thread {
 	defer c.mu.Unlock()
 	t := c.threads[id]
 	if t == nil {
-		t = newThread(id, &c.forgotten)
+		t = newThread(id, &c.tally)
 		c.threads[id] = t
 	}
 	t.refs++
@@ -146,6 +147,7 @@ func (c *Conn) letGo(t *thread) bool {
 func (c *Conn) dropLocked(t *thread) {
 	if t.refs == 0 && !t.isSubscribed() && c.threads[t.id] == t {
 		delete(c.threads, t.id)
+		t.drop()
 		c.subagents = slices.DeleteFunc(c.subagents, func(h *subagent) bool { return h.thread == t })
 	}
 }
@@ -293,6 +295,10 @@ func (c *Conn) handle(m message) {
 	if json.Unmarshal(m.Params, &n) != nil || n.ThreadID == "" {
 		return
 	}
+	if !n.fit() || len(m.ID) > maxID {
+		c.peer.malformed.Add(1)
+		return
+	}
 	c.mu.Lock()
 	t := c.threads[n.ThreadID]
 	c.mu.Unlock()
@@ -307,11 +313,27 @@ func (c *Conn) handle(m message) {
 	}
 }
 
+// mistrust has the turns that run be read, because a frame was left out.
+func (c *Conn) mistrust() {
+	c.mu.Lock()
+	threads := slices.Collect(maps.Values(c.threads))
+	c.mu.Unlock()
+	for _, t := range threads {
+		t.mistrust()
+	}
+}
+
 // asks takes a request of the server to a person. about, which may be nil, adds what is known of a subagent's.
 func (c *Conn) asks(t *thread, m message, about func(*askParams, *handoff.Question)) {
 	var p askParams
 	if json.Unmarshal(m.Params, &p) != nil {
 		return
+	}
+	if len(m.Params) > maxQuestion { // shown, so that nobody waits in the dark, and no more kept of it
+		c.tally.unasked.Add(1)
+		c.log.Warn("question too long", zap.Int("bytes", len(m.Params)))
+		p = askParams{ThreadID: p.ThreadID, TurnID: p.TurnID, ItemID: p.ItemID}
+		m.Method = askTooLong
 	}
 	q, ok := p.describe(m.Method)
 	if !ok {

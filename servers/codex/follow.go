@@ -204,7 +204,8 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 
 // renewLocked begins anew with a turn that was given up: what it did is read, as if it was not heard.
 func (t *thread) renewLocked(k *turn) {
-	k.tracker, k.spool = newTracker(k.id), spool{}
+	k.spool.add(-k.spool.bytes)
+	k.tracker, k.spool = newTracker(k.id), spool{tally: t.tally}
 	k.whole, k.read, k.resting = false, false, t.running != k.id
 	for _, q := range t.questions {
 		if q.question.Turn == k.id {
@@ -319,6 +320,8 @@ func (t *thread) conclude(k *turn, w *wireTurn, items []wireItem) {
 func (t *thread) forget(k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	k.spool.add(-k.spool.bytes)
+	k.spool.queue = nil
 	t.turns = slices.DeleteFunc(t.turns, func(o *turn) bool { return o == k })
 }
 

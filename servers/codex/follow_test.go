@@ -313,7 +313,7 @@ func TestTurnsAreForgotten(t *testing.T) {
 		if n := len(c.threads[thread1].turns); n != maxTurns {
 			t.Errorf("%d turns kept", n)
 		}
-		if c.forgotten.Load() == 0 {
+		if c.tally.forgotten.Load() == 0 {
 			t.Error("not counted")
 		}
 		want(t, record(t.Context(), at.Agent, id).lines(), "started", `ended failed "" ""`)

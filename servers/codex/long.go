@@ -24,8 +24,9 @@ var (
 
 // A tooLongError is a frame that was thrown away, but for its head.
 type tooLongError struct {
-	head []byte
-	size int
+	head  []byte
+	size  int
+	cause error // what its request is told
 }
 
 func (e *tooLongError) Error() string { return fmt.Sprintf("frame of %d bytes", e.size) }
@@ -53,7 +54,7 @@ func (g *gathered) add(part []byte) error {
 // frame returns what was gathered, or a [*tooLongError].
 func (g *gathered) frame() ([]byte, error) {
 	if g.size > maxFrame {
-		return nil, &tooLongError{g.bytes, g.size}
+		return nil, &tooLongError{g.bytes, g.size, errAnswerTooLong}
 	}
 	return g.bytes, nil
 }

@@ -57,17 +57,21 @@ type peer struct {
 	wire   transport     // Set once
 	log    *zap.Logger   // Set once
 	handle func(message) // Set once: runs in the reader for everything but responses; never waits
+	missed func()        // Set once: runs in the reader when something else than a response was left out; may be nil
 	out    chan *frame   // Set once, never closed; taken by the writer
 	done   chan struct{} // Set once, closed by lose
 
 	mu      sync.Mutex
 	lastID  int64              // Guarded by mu
 	waiting map[int64]*pending // Guarded by mu; at most maxInFlight
+	held    int                // Guarded by mu: bytes of responses that are not decoded yet; at most maxHeld
+	queued  int                // Guarded by mu: bytes of frames in out; at most maxQueuedBytes
 	cause   error              // Guarded by mu: why the connection was lost
 
 	malformed atomic.Uint64 // frames that were none of ours to read
 	late      atomic.Uint64 // responses that nobody waited for any more
-	tooLong   atomic.Uint64 // frames that were left out
+	tooLong   atomic.Uint64 // frames that were left out: too long, too deep, or more than may be held
+	full      atomic.Uint64 // frames of ours that found no room
 }
 
 // pending is a request that waits for its response.
@@ -79,7 +83,7 @@ type pending struct {
 type reply struct {
 	result  json.RawMessage
 	err     *rpcError
-	tooLong bool // it came and was left out
+	leftOut error // why it was left out when it came
 }
 
 // A frame is on its way to the writer. Whoever moves state away from frameQueued decides whether it is sent.
@@ -144,6 +148,10 @@ func (p *peer) readAll() {
 			p.lose(err)
 			return
 		}
+		if why := unfit(bytes); why != nil {
+			p.leaveOut(&tooLongError{bytes[:min(len(bytes), longHead)], len(bytes), why})
+			continue
+		}
 		m, kind := parse(bytes)
 		switch kind {
 		case kindResponse:
@@ -159,12 +167,35 @@ func (p *peer) readAll() {
 // leaveOut tells whoever waits for a frame that was too long.
 func (p *peer) leaveOut(long *tooLongError) {
 	p.tooLong.Add(1)
-	p.log.Warn("frame too long", zap.Int("bytes", long.size))
-	if id, ok := long.request(); ok {
-		if w := p.retire(id); w != nil {
-			w.reply <- reply{tooLong: true}
+	p.log.Warn("frame left out", zap.Int("bytes", long.size), zap.NamedError("reason", long.cause))
+	id, isAnswer := long.request()
+	if !isAnswer {
+		if p.missed != nil {
+			p.missed()
 		}
+		return
 	}
+	if w := p.retire(id); w != nil {
+		w.reply <- reply{leftOut: long.cause}
+	}
+}
+
+// hold counts a response that is about to be decoded, or reports that there is no room for it.
+func (p *peer) hold(n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held+n > maxHeld {
+		return false
+	}
+	p.held += n
+	return true
+}
+
+// letGo counts a response that was decoded or is not needed.
+func (p *peer) letGo(result json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held -= len(result)
 }
 
 // respond hands a response to whoever waits for it.
@@ -179,10 +210,20 @@ func (p *peer) respond(m message) {
 		p.late.Add(1)
 		return
 	}
-	if m.Error == nil && w.land != nil {
+	if m.Error != nil {
+		w.reply <- reply{err: m.Error}
+		return
+	}
+	if w.land != nil {
 		w.land(m.Result)
 	}
-	w.reply <- reply{result: m.Result, err: m.Error}
+	if !p.hold(len(m.Result)) {
+		p.tooLong.Add(1)
+		p.log.Warn("answer left out", zap.Int("bytes", len(m.Result)), zap.NamedError("reason", errHeld))
+		w.reply <- reply{leftOut: errAnswerTooLong}
+		return
+	}
+	w.reply <- reply{result: m.Result}
 }
 
 func (p *peer) writeAll() {
@@ -201,6 +242,7 @@ func (p *peer) writeAll() {
 		case <-tick:
 			err = ping.Ping()
 		case f := <-p.out:
+			p.room(-len(f.bytes))
 			if !f.state.CompareAndSwap(frameQueued, frameTaken) {
 				continue
 			}
@@ -214,8 +256,8 @@ func (p *peer) writeAll() {
 	}
 }
 
-// call sends a request and waits for its response. Its errors are [*rpcError], [*notSentError] and
-// [*unansweredError]. Nothing is sent twice.
+// call sends a request and waits for its response, which the caller decodes and then gives to letGo. Its errors
+// are [*rpcError], [*notSentError] and [*unansweredError]. Nothing is sent twice.
 func (p *peer) call(ctx context.Context, method string, params any, land func(json.RawMessage)) (json.RawMessage, error) {
 	id, w, err := p.enlist(land)
 	if err != nil {
@@ -252,8 +294,8 @@ func (p *peer) call(ctx context.Context, method string, params any, land func(js
 
 func (r reply) unwrap() (json.RawMessage, error) {
 	switch {
-	case r.tooLong:
-		return nil, &unansweredError{errAnswerTooLong}
+	case r.leftOut != nil:
+		return nil, &unansweredError{r.leftOut}
 	case r.err != nil:
 		return nil, r.err
 	}
@@ -301,13 +343,30 @@ func (p *peer) send(bytes []byte) (*frame, error) {
 	if err := p.lost(); err != nil {
 		return nil, err
 	}
+	if !p.room(len(bytes)) {
+		p.full.Add(1)
+		return nil, errTooMany
+	}
 	f := &frame{bytes: bytes, written: make(chan error, 1)}
 	select {
 	case p.out <- f:
 		return f, nil
 	default:
+		p.room(-len(bytes))
+		p.full.Add(1)
 		return nil, errTooMany
 	}
+}
+
+// room takes n bytes of what may wait for the writer, or gives them back.
+func (p *peer) room(n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n > 0 && p.queued+n > maxQueuedBytes {
+		return false
+	}
+	p.queued += n
+	return true
 }
 
 // enlist registers a request.

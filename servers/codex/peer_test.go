@@ -262,38 +262,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzFrames: whatever a server says, the connection neither panics nor waits.
-func FuzzFrames(f *testing.F) {
-	for _, name := range []string{"a-basic-ws", "f-approvals", "j-errors"} {
-		for i, l := range readTranscript(f, name) {
-			if l.Dir == "<" && i%7 == 0 {
-				f.Add([]byte(l.Msg))
-			}
-		}
-	}
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		c := &Conn{cfg: Config{Name: "x"}, threads: map[string]*thread{}}
-		th := c.hold(thread1)
-		m, kind := parse(frame)
-		if kind == kindNotification || kind == kindRequest {
-			c.handle(m)
-			m.Params = json.RawMessage(strings.ReplaceAll(string(m.Params), `"threadId":"`, fmt.Sprintf(`"threadId":%q,"_":"`, thread1)))
-			c.handle(m)
-		}
-		if kind == kindResponse {
-			landing(func(r *threadResult) { th.snapshot(r) })(m.Result)
-			landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") })(m.Result)
-		}
-		for _, k := range th.turns {
-			for u := range th.updates(k) {
-				if u == nil {
-					t.Fatal("nil update")
-				}
-			}
-		}
-	})
-}
-
 // TestReplyInHand: a response that the reader is taking over when the caller gives up is not lost: a
 // started turn that was claimed is also reported.
 func TestReplyInHand(t *testing.T) {

@@ -18,6 +18,8 @@ const (
 	askPermissions = "item/permissions/requestApproval"
 	askInput       = "item/tool/requestUserInput"
 	askElicitation = "mcpServer/elicitation/request"
+
+	askTooLong = "too long" // stands for a method whose params are too long to be kept
 )
 
 // maxQuestions is how many open requests of one thread are kept. Further ones are left to the other
@@ -97,6 +99,8 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
 			q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop}
 		}
+	case askTooLong:
+		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that is too long to be shown here; answer it on its machine."
 	default:
 		if !asksSomebody.MatchString(method) {
 			return handoff.Question{}, false
@@ -237,7 +241,11 @@ func (q *openQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 func (t *thread) ask(id handoff.QuestionID, m message, p askParams, q handoff.Question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, replayed := t.questions[id]; replayed || len(t.questions) >= maxQuestions {
+	if _, replayed := t.questions[id]; replayed {
+		return
+	}
+	if len(t.questions) >= maxQuestions {
+		t.tally.unasked.Add(1)
 		return
 	}
 	q.ID, q.Asked = id, time.Now()

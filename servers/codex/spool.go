@@ -30,6 +30,30 @@ type spool struct {
 	holed   map[string]bool // items of which a delta was dropped: what follows would read wrong
 	dropped int             // deltas dropped
 	burst   bool            // given up
+	tally   *tally          // of the connection; nil: none
+}
+
+// add counts bytes, which may be less than 0.
+func (s *spool) add(n int) {
+	s.bytes += n
+	if s.tally != nil {
+		s.tally.spooled.Add(int64(n))
+	}
+}
+
+// overflows reports whether the turn holds more than it may.
+func (s *spool) overflows() bool {
+	return len(s.queue) > spoolHard || s.bytes > spoolHardBytes ||
+		s.tally != nil && s.bytes > spoolSoftBytes && s.tally.spooled.Load() > maxSpooled
+}
+
+// giveUp lets go of everything. Who follows the turn gets an error.
+func (s *spool) giveUp() {
+	s.add(-s.bytes)
+	s.queue, s.deltas, s.holed, s.burst = nil, 0, nil, true
+	if s.tally != nil {
+		s.tally.burst.Add(1)
+	}
 }
 
 // put appends updates.
@@ -57,9 +81,9 @@ func (s *spool) putOne(u handoff.Update) {
 		s.dropDeltas()
 	}
 	s.queue = append(s.queue, u)
-	s.bytes += weight(u)
-	if len(s.queue) > spoolHard || s.bytes > spoolHardBytes {
-		s.queue, s.bytes, s.deltas, s.burst = nil, 0, 0, true
+	s.add(weight(u))
+	if s.overflows() {
+		s.giveUp()
 	}
 }
 
@@ -77,7 +101,10 @@ func (s *spool) putFirst(updates ...handoff.Update) {
 	}
 	s.queue = slices.Insert(s.queue, at, updates...)
 	for _, u := range updates {
-		s.bytes += weight(u)
+		s.add(weight(u))
+	}
+	if s.overflows() {
+		s.giveUp()
 	}
 }
 
@@ -87,7 +114,7 @@ func (s *spool) reword(text string) {
 		return
 	}
 	if end, ok := s.queue[len(s.queue)-1].(handoff.TurnEnded); ok {
-		s.bytes += len(text) - len(end.Text)
+		s.add(len(text) - len(end.Text))
 		end.Text = text
 		s.queue[len(s.queue)-1] = end
 	}
@@ -104,7 +131,7 @@ func (s *spool) join(d handoff.Delta) bool {
 	}
 	last.Text += d.Text
 	s.queue[len(s.queue)-1] = last
-	s.bytes += len(d.Text)
+	s.add(len(d.Text))
 	return true
 }
 
@@ -113,7 +140,7 @@ func (s *spool) dropDeltas() {
 	kept := s.queue[:0]
 	for _, u := range s.queue {
 		if d, ok := u.(handoff.Delta); ok {
-			s.bytes -= weight(d)
+			s.add(-weight(d))
 			s.hole(d.ItemID)
 			continue
 		}
@@ -139,7 +166,7 @@ func (s *spool) take() (handoff.Update, bool) {
 	u := s.queue[0]
 	s.queue[0] = nil
 	s.queue = s.queue[1:]
-	s.bytes -= weight(u)
+	s.add(-weight(u))
 	if _, ok := u.(handoff.Delta); ok {
 		s.deltas--
 	}
@@ -157,9 +184,17 @@ func weight(u handoff.Update) int {
 	case handoff.ItemDone:
 		return base + len(u.Item.Text) + len(u.Item.Output)
 	case handoff.Question:
-		return base + len(u.Text) + len(u.Command) + len(u.Reason)
+		return base + len(u.Text) + len(u.Command) + len(u.Reason) + sizeOf(u.Changes)
 	case handoff.TurnEnded:
 		return base + len(u.Text)
 	}
 	return base
+}
+
+func sizeOf(texts []string) int {
+	n := 0
+	for _, text := range texts {
+		n += len(text)
+	}
+	return n
 }

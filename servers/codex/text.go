@@ -31,12 +31,13 @@ func plainCommand(command string) string {
 const (
 	titleWords = 8
 	titleRunes = 60
+	nameRunes  = 300 // of a name that somebody gave it
 )
 
 // title returns what a thread is called: its name, else its first words.
 func title(t *wireThread) string {
 	if t.Name != nil && strings.TrimSpace(*t.Name) != "" {
-		return strings.Join(strings.Fields(*t.Name), " ")
+		return handoff.ClipRunes(strings.Join(strings.Fields(*t.Name), " "), nameRunes)
 	}
 	words := strings.Fields(handoff.ClipRunes(t.Preview, 4*titleRunes))
 	return handoff.ClipRunes(strings.Join(words[:min(len(words), titleWords)], " "), titleRunes)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"switchboard/handoff"
 )
@@ -19,7 +18,7 @@ type thread struct {
 	id   string        // Set once
 	gate chan struct{} // Set once, holds one: whoever resumes, starts, steers, interrupts or unsubscribes
 
-	forgotten *atomic.Uint64 // Set once: counts turns forgotten to make room
+	tally *tally // Set once: of the connection
 
 	mu         sync.Mutex
 	refs       int                                  // Guarded by the mu of Conn: attachments
@@ -54,9 +53,9 @@ type turn struct {
 	reading bool           // Guarded by the thread's mu: somebody follows it
 }
 
-func newThread(id string, forgotten *atomic.Uint64) *thread {
+func newThread(id string, of *tally) *thread {
 	return &thread{
-		id: id, gate: make(chan struct{}, 1), forgotten: forgotten,
+		id: id, gate: make(chan struct{}, 1), tally: of,
 		questions: map[handoff.QuestionID]*openQuestion{},
 	}
 }
@@ -102,7 +101,7 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}), tracker: newTracker(id)}
+	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}), tracker: newTracker(id), spool: spool{tally: t.tally}}
 	t.turns = append(t.turns, k)
 	return k
 }
@@ -120,7 +119,9 @@ func (t *thread) forgetOneLocked() {
 		}
 	}
 	i = max(i, 0)
-	t.forgotten.Add(1)
+	t.tally.forgotten.Add(1)
+	t.turns[i].spool.giveUp()
+	t.turns[i].wakeUp() // whoever follows it must not wait for ever
 	t.turns = slices.Delete(t.turns, i, i+1)
 }
 
@@ -154,6 +155,29 @@ func (t *thread) hear(method string, n *note) {
 			t.itemNoteLocked(method, n)
 		}
 	}
+}
+
+// mistrust has every turn that has not ended be read: something about one of them may have been left out.
+func (t *thread) mistrust() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range t.turns {
+		if !k.tracker.ended && !k.resting {
+			k.resting = true
+			k.wakeUp()
+		}
+	}
+}
+
+// drop lets go of everything that nobody will read.
+func (t *thread) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range t.turns {
+		k.spool.giveUp()
+		k.wakeUp()
+	}
+	t.turns = nil
 }
 
 // statusLocked takes thread/status/changed. Rest comes just before the end of a turn, or instead of it.

@@ -65,7 +65,7 @@ func (t *tracker) itemStarted(w *wireItem) []handoff.Update {
 	if w.spoken() {
 		updates = append(updates, t.abandonSpoken()...)
 	}
-	t.open = append(t.open, openItem{id: w.ID, spoken: w.spoken(), paths: w.paths()})
+	updates = append(updates, t.hold(openItem{id: w.ID, spoken: w.spoken(), paths: w.paths()})...)
 	return append(updates, handoff.ItemStarted{Item: w.item()})
 }
 
@@ -82,7 +82,7 @@ func (t *tracker) delta(id, text string, spoken bool) []handoff.Update {
 		if spoken {
 			updates = append(updates, t.abandonSpoken()...)
 		}
-		t.open = append(t.open, openItem{id: id, spoken: spoken})
+		updates = append(updates, t.hold(openItem{id: id, spoken: spoken})...)
 	}
 	return append(updates, handoff.Delta{ItemID: id, Text: text})
 }
@@ -106,7 +106,7 @@ func (t *tracker) catchUp(items []wireItem) []handoff.Update {
 	last, final, isFinal := t.last, t.final, t.isFinal
 	for i := range items {
 		w := &items[i]
-		if w.fromUser() || t.closed[w.ID] != 0 || t.isOpen(w.ID) {
+		if w.fromUser() || !w.fit() || t.closed[w.ID] != 0 || t.isOpen(w.ID) {
 			continue
 		}
 		t.finish(w)
@@ -142,7 +142,7 @@ func (t *tracker) completed(w *wireTurn, items []wireItem) []handoff.Update {
 	updates := t.begin()
 	for i := range items {
 		w := &items[i]
-		if w.fromUser() {
+		if w.fromUser() || !w.fit() {
 			continue
 		}
 		wasOpen := t.isOpen(w.ID)
@@ -189,7 +189,7 @@ func (t *tracker) finish(w *wireItem) bool {
 	if t.closed[w.ID] == closedDone {
 		return false
 	}
-	t.closed[w.ID] = closedDone
+	t.shut(w.ID, closedDone)
 	t.open = slices.DeleteFunc(t.open, func(o openItem) bool { return o.id == w.ID })
 	t.remember(w)
 	return true
@@ -200,10 +200,30 @@ func (t *tracker) remember(w *wireItem) {
 	if w.Type != typeAgentMessage {
 		return
 	}
-	t.last = w.Text
+	t.last = handoff.Clip(w.Text, maxText)
 	if w.Phase != nil && *w.Phase == phaseFinal {
-		t.final, t.isFinal = w.Text, true
+		t.final, t.isFinal = t.last, true
 	}
+}
+
+// hold remembers an item as open, and withdraws the oldest when there are too many.
+func (t *tracker) hold(o openItem) []handoff.Update {
+	t.open = append(t.open, o)
+	if len(t.open) <= maxOpen {
+		return nil
+	}
+	oldest := t.open[0].id
+	t.open = slices.Delete(t.open, 0, 1)
+	t.shut(oldest, closedDropped)
+	return []handoff.Update{handoff.ItemDropped{ItemID: oldest}}
+}
+
+// shut remembers how an item left the open ones.
+func (t *tracker) shut(id string, how closing) {
+	if len(t.closed) >= maxClosed {
+		clear(t.closed)
+	}
+	t.closed[id] = how
 }
 
 // abandonSpoken withdraws what the model was writing.
@@ -212,7 +232,7 @@ func (t *tracker) abandonSpoken() []handoff.Update {
 	t.open = slices.DeleteFunc(t.open, func(o openItem) bool {
 		if o.spoken {
 			updates = append(updates, handoff.ItemDropped{ItemID: o.id})
-			t.closed[o.id] = closedDropped
+			t.shut(o.id, closedDropped)
 		}
 		return o.spoken
 	})

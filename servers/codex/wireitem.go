@@ -96,11 +96,18 @@ func (w *wireItem) item() handoff.Item {
 	default:
 		i.Text = w.Type
 	}
+	i.Text = handoff.Clip(i.Text, maxText)
 	return i
 }
 
-// paths returns the paths that a fileChange touches.
+// paths returns the paths that a fileChange touches; none when they are too long together.
 func (w *wireItem) paths() []string {
+	size := 0
+	for _, c := range w.Changes {
+		if size += len(c.Path); size > maxPaths {
+			return nil
+		}
+	}
 	paths := make([]string, len(w.Changes))
 	for i, c := range w.Changes {
 		paths[i] = c.Path

@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
 )
 
 // Bounds of a connection.
@@ -17,16 +20,20 @@ const (
 	maxFrame = 16 << 20
 	// maxUnsent is how many messages a slow reader may be behind before its connection is cut. The real
 	// one buffers without bound; a simulator must not.
-	maxUnsent    = 8192
-	writeTimeout = 10 * time.Second
+	maxUnsent = 8192
+	// maxUnsentBytes and maxAskedBytes bound the same in bytes, and the requests that wait for a machine.
+	maxUnsentBytes = 64 << 20
+	maxAskedBytes  = 64 << 20
+	writeTimeout   = 10 * time.Second
 )
 
 // A conn is one client. Its handler reads, its writer writes, the machine's loop does everything else.
 type conn struct {
-	ws  *websocket.Conn // Set once
-	out chan []byte     // to the writer; bound maxUnsent; sent to by the loop and the handler, never closed
-	off chan struct{}   // closed by cut
-	end sync.Once
+	ws   *websocket.Conn // Set once
+	out  chan []byte     // to the writer; bound maxUnsent; sent to by the loop and the handler, never closed
+	off  chan struct{}   // closed by cut
+	end  sync.Once
+	held atomic.Int64 // bytes in out
 
 	initialized bool     // Owned by the machine's loop
 	optOut      []string // Owned by the machine's loop
@@ -36,12 +43,24 @@ type conn struct {
 
 // send enqueues a message; a client that does not read is cut.
 func (c *conn) send(message []byte) {
-	select {
-	case c.out <- message:
-	default:
+	if !c.enqueue(message) {
 		c.slow = true
 		c.cut()
 	}
+}
+
+// enqueue gives a message to the writer, or reports that there is no room for it.
+func (c *conn) enqueue(message []byte) bool {
+	n := int64(len(message))
+	if c.held.Add(n) <= maxUnsentBytes {
+		select {
+		case c.out <- message:
+			return true
+		default:
+		}
+	}
+	c.held.Add(-n)
+	return false
 }
 
 // cut ends the connection without a close frame, as a lost network does.
@@ -58,6 +77,7 @@ func (c *conn) write() {
 		case <-c.off:
 			return
 		case message := <-c.out:
+			c.held.Add(-int64(len(message)))
 			_ = c.ws.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if err := c.ws.WriteMessage(websocket.TextMessage, message); err != nil {
 				c.cut()
@@ -143,31 +163,36 @@ func (f *front) read(c *conn) {
 		if err != nil {
 			return
 		}
-		var p packet
-		if kind != websocket.TextMessage || json.Unmarshal(data, &p) != nil {
-			continue
+		if kind == websocket.TextMessage {
+			f.take(c, data)
 		}
-		switch hasID := requestID.Match(p.ID); {
-		case p.Method != nil && hasID:
-			select {
-			case f.machine.asked <- asked{c, p.ID, *p.Method, p.Params}:
-			default:
-				c.sendOrCut(errorReply(p.ID, codeOverloaded, "Server overloaded; retry later."))
-				f.machine.do(func() { f.machine.refused++ })
-			}
-		case p.Method == nil && hasID:
-			f.machine.do(func() { f.machine.answered(c, p) })
-		default:
-			f.machine.log.Debug("message dropped", zap.Int("bytes", len(data)))
+	}
+}
+
+// take takes one message.
+func (f *front) take(c *conn, data []byte) {
+	var p packet
+	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
+		f.machine.log.Warn("no message", zap.Int("bytes", len(data)))
+		f.machine.do(func() { f.machine.unread++ })
+		return
+	}
+	switch hasID := requestID.Match(p.ID); {
+	case p.Method != nil && hasID:
+		if !f.machine.enqueue(asked{c, p.ID, *p.Method, p.Params}) {
+			c.sendOrCut(errorReply(p.ID, codeOverloaded, "Server overloaded; retry later."))
+			f.machine.do(func() { f.machine.refused++ })
 		}
+	case p.Method == nil && hasID:
+		f.machine.do(func() { f.machine.answered(c, p) })
+	default:
+		f.machine.log.Debug("message dropped", zap.Int("bytes", len(data)))
 	}
 }
 
 // sendOrCut is send for the handler, which does not own the connection's state.
 func (c *conn) sendOrCut(message []byte) {
-	select {
-	case c.out <- message:
-	default:
+	if !c.enqueue(message) {
 		c.cut()
 	}
 }

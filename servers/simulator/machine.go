@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -28,7 +29,8 @@ type machine struct {
 	script func(Prompt) []Step // Set once; nil for the built-in agent
 	log    *zap.Logger         // Set once
 	unsent int                 // Set once: maxUnsent
-	asked  chan asked          // requests of all connections; bound maxQueued
+	asked  chan asked          // requests of all connections; bounds maxQueued and maxAskedBytes
+	held   atomic.Int64        // bytes in asked
 	calls  chan func()         // unbuffered: run by the loop
 	life   sync.Mutex          // guards ended
 	ended  chan struct{}       // Guarded by life: closed when the loop has ended; nil while it does not run
@@ -48,6 +50,7 @@ type state struct {
 	faults   Faults
 	starts   []Start
 	refused  uint64 // requests refused for overload
+	unread   uint64 // messages that were none, or nested too deep
 	tooSlow  uint64 // connections cut because they did not read
 }
 
@@ -57,6 +60,27 @@ type asked struct {
 	id   json.RawMessage
 	call string
 	args json.RawMessage
+}
+
+func (r asked) size() int64 { return int64(len(r.id) + len(r.call) + len(r.args)) }
+
+// enqueue gives a request to the loop, or reports that there is no room for it.
+func (m *machine) enqueue(r asked) bool {
+	if m.held.Add(r.size()) <= maxAskedBytes {
+		select {
+		case m.asked <- r:
+			return true
+		default:
+		}
+	}
+	m.held.Add(-r.size())
+	return false
+}
+
+// taken counts a request that has left the queue.
+func (m *machine) taken(r asked) asked {
+	m.held.Add(-r.size())
+	return r
 }
 
 // A timer runs something later in the loop.
@@ -83,7 +107,7 @@ func (m *machine) begin() bool {
 	m.ended = make(chan struct{})
 	m.running = true
 	for len(m.asked) > 0 {
-		<-m.asked // from connections of an earlier life
+		m.taken(<-m.asked) // from connections of an earlier life
 	}
 	return true
 }
@@ -102,7 +126,7 @@ func (m *machine) loop(ctx context.Context) {
 		case call := <-m.calls:
 			call()
 		case r := <-m.asked:
-			m.handle(r)
+			m.handle(m.taken(r))
 		case <-clock.C:
 			m.runDue(time.Now())
 		}

@@ -1,0 +1,232 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// deep is JSON that nests n deep.
+func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+
+// TestTooDeep: a frame that nests deeper than any is worth is left out. Who waits for it hears so at once, all
+// others go on, and a turn whose end it may have been is read.
+func TestTooDeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		rec := record(t.Context(), at.Agent, start(t, f, at))
+		f.turnStarted(turn1)
+		list := callErr(func() error { _, err := link.Catalog.List(t.Context(), 1); return err })
+		f.say(`{"id":%s,"result":%s}`, f.expect("thread/list").ID, deep(1_000_000))
+		list.wantCode(t, handoff.CodeUnreachable)
+		f.quiet()
+		f.say(`{"method":"turn/completed","params":{"threadId":%q,"x":%s`, thread1, strings.Repeat(`{"a":`, 100_000))
+		sleep(restGrace)
+		f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "completed", true)+`]}`)
+		f.reply(f.expect("thread/items/list"), `{"data":[]}`)
+		want(t, rec.lines(), "started", `ended completed "" ""`)
+		if c := link.Conn.(*Conn); c.peer.tooLong.Load() != 2 {
+			t.Errorf("%d frames left out", c.peer.tooLong.Load())
+		}
+	})
+}
+
+// TestManyValues: three bytes may become hundreds; who asked for them asks for less.
+func TestManyValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		list := callErr(func() error { _, err := link.Catalog.List(t.Context(), 100); return err })
+		f.say(`{"id":%s,"result":{"data":[%s{}]}}`, f.expect("thread/list").ID, strings.Repeat("{},", maxValues))
+		again := f.expect("thread/list")
+		if !strings.Contains(string(again.Params), `"limit":14`) {
+			t.Errorf("asked again with %s", again.Params)
+		}
+		f.reply(again, `{"data":[]}`)
+		list.get(t)
+	})
+	if n := values([]byte(`{"a":"{[,\",","b":[1,{}]}`)); n != 5 {
+		t.Errorf("%d values", n)
+	}
+}
+
+// silentWire is a transport that takes nothing and gives nothing.
+type silentWire struct{ closed chan struct{} }
+
+func (w silentWire) Read() ([]byte, error) { <-w.closed; return nil, io.EOF }
+func (w silentWire) Write([]byte) error    { <-w.closed; return io.EOF }
+func (w silentWire) Close() error          { close(w.closed); return nil }
+
+// TestQueuesHaveBytes: what waits for the writer and what waits to be decoded is bounded in bytes.
+func TestQueuesHaveBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(silentWire{make(chan struct{})}, zap.NewNop(), func(message) {})
+		ended := make(chan struct{})
+		go func() { p.run(); close(ended) }()
+		big := make([]byte, maxFrame)
+		for i := range 3 { // one is being written
+			if _, err := p.send(big); err != nil {
+				t.Errorf("frame %d: %v", i, err)
+			}
+			synctest.Wait()
+		}
+		if _, err := p.send(big); !errors.Is(err, errTooMany) || p.full.Load() != 1 {
+			t.Errorf("the queue took more: %v, counted %d", err, p.full.Load())
+		}
+		if _, err := p.send(big[:0]); err != nil {
+			t.Errorf("a small frame: %v", err)
+		}
+		for range 4 {
+			if !p.hold(maxFrame) {
+				t.Error("an answer found no room")
+			}
+		}
+		id, w, err := p.enlist(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.respond(message{ID: json.RawMessage(fmt.Sprint(id)), Result: json.RawMessage(`{}`)})
+		if r := <-w.reply; !errors.Is(r.leftOut, errAnswerTooLong) {
+			t.Errorf("an answer beyond the bound: %+v", r)
+		}
+		p.letGo(make(json.RawMessage, maxFrame))
+		if !p.hold(2) {
+			t.Error("what was decoded still counts")
+		}
+		p.lose(errClosed)
+		<-ended
+	})
+}
+
+// TestUnreadTurnsShareABound: turns that nobody reads are given up before they hold more than a connection may.
+func TestUnreadTurnsShareABound(t *testing.T) {
+	t.Parallel()
+	c := &Conn{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
+	text := strings.Repeat("x", 200<<10)
+	for i := range 16 {
+		th := c.hold(fmt.Sprintf("thread-%d", i))
+		for j := range maxTurns {
+			id := handoff.TurnID(fmt.Sprintf("%d-%d", i, j))
+			for k := range 30 {
+				item := &wireItem{Type: typeAgentMessage, ID: fmt.Sprint(k), Text: text}
+				th.hear(noteItemCompleted, &note{TurnID: string(id), Item: item})
+			}
+		}
+	}
+	most := int64(maxSpooled + 16*maxTurns*(spoolSoftBytes+maxText))
+	if held := c.tally.spooled.Load(); held > most || held < maxSpooled/2 || c.tally.burst.Load() == 0 {
+		t.Errorf("%d MiB held, %d given up", held>>20, c.tally.burst.Load())
+	}
+	for _, th := range c.threads {
+		_ = c.letGo(th)
+	}
+	if held := c.tally.spooled.Load(); held != 0 || len(c.threads) != 0 {
+		t.Errorf("%d bytes of %d threads held by nobody", held, len(c.threads))
+	}
+}
+
+// TestItemBounds: ids, items that never end, paths and words of one turn.
+func TestItemBounds(t *testing.T) {
+	t.Parallel()
+	k := newTracker("t")
+	for i := range 3 * maxClosed {
+		k.itemStarted(&wireItem{Type: typeCommand, ID: fmt.Sprint(i)})
+	}
+	if len(k.open) > maxOpen || len(k.closed) > maxClosed {
+		t.Errorf("%d open, %d closed", len(k.open), len(k.closed))
+	}
+	w := &wireItem{Type: typeFileChange, ID: "x", Changes: []fileChange{{Path: strings.Repeat("p", maxPaths)}, {Path: "q"}}}
+	if got := w.paths(); got != nil {
+		t.Errorf("%d paths that are too long", len(got))
+	}
+	w = &wireItem{Type: typeAgentMessage, ID: "x", Text: strings.Repeat("ä", maxText)}
+	k.itemCompleted(w)
+	if got := len(w.item().Text); got > maxText+8 || len(k.answer()) > maxText+8 {
+		t.Errorf("%d bytes of words", got)
+	}
+	if (&note{ThreadID: "x", Item: &wireItem{ID: strings.Repeat("i", maxID+1)}}).fit() {
+		t.Error("a long id fits")
+	}
+}
+
+// TestLongQuestion: it is shown, nothing of it is kept, and nobody can say yes to it here.
+func TestLongQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		at := attach(t, f, link, "")
+		rec := record(t.Context(), at.Agent, start(t, f, at))
+		f.turnStarted(turn1)
+		f.say(`{"id":7,"method":%q,"params":{"threadId":%q,"turnId":%q,"itemId":"i","command":%q}}`,
+			askCommand, thread1, turn1, strings.Repeat("x", maxQuestion))
+		want(t, rec.lines(), "started", `question 7 other "The agent asks for something that is too long to be shown here; answer it on its machine." []`)
+		id := rec.got[1].(handoff.Question).ID
+		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).wantCode(t, handoff.CodeMalformed)
+		f.quiet()
+	})
+}
+
+// wireOf is a transport that gives lines and then ends.
+type wireOf struct{ *stream }
+
+func (wireOf) Close() error { return nil }
+
+// FuzzFrame: whatever a server says, the connection neither panics nor waits, and keeps no more than it may.
+func FuzzFrame(f *testing.F) {
+	for _, name := range []string{"a-basic-ws", "f-approvals", "j-errors", "s-subagents"} {
+		var all []byte
+		for i, l := range readTranscript(f, name) {
+			if l.Dir == "<" && i%7 == 0 {
+				f.Add([]byte(l.Msg))
+			}
+			if l.Dir == "<" && i < 60 {
+				all = append(append(all, l.Msg...), '\n')
+			}
+		}
+		f.Add(all)
+	}
+	f.Add([]byte(`{"type":"x","a":` + strings.Repeat("[", 20_000)))
+	f.Add([]byte(`{"id":1,"result":` + deep(20_000) + `}`))
+	f.Add([]byte(`{"method":"item/started","params":{"threadId":"t","turnId":"u","item":{"id":"` + strings.Repeat("i", 2*maxID) + `"}}}`))
+	f.Fuzz(func(t *testing.T, frames []byte) {
+		frames = append(bytes.ReplaceAll(frames, []byte(`"threadId":"`), []byte(`"threadId":"`+thread1+`","_":"`)), '\n')
+		c := &Conn{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
+		th := c.hold(thread1)
+		c.peer = newPeer(wireOf{newStream(bytes.NewReader(frames), nil)}, c.log, c.handle)
+		c.peer.missed = c.mistrust
+		_, w, _ := c.peer.enlist(landing(func(r *threadResult) { th.snapshot(r) }))
+		_, v, _ := c.peer.enlist(landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") }))
+		c.peer.readAll()
+		for _, reply := range []chan reply{w.reply, v.reply} {
+			select {
+			case r := <-reply:
+				c.peer.letGo(r.result)
+			default:
+			}
+		}
+		if c.peer.lost() == nil || c.peer.held != 0 {
+			t.Fatalf("lost %v, %d bytes held", c.peer.lost(), c.peer.held)
+		}
+		for _, k := range th.turns {
+			if len(k.id) > maxID || len(k.tracker.open) > maxOpen || len(k.tracker.closed) > maxClosed {
+				t.Fatalf("turn %.20q holds %d open and %d closed", k.id, len(k.tracker.open), len(k.tracker.closed))
+			}
+			for u := range th.updates(k) {
+				if u == nil {
+					t.Fatal("nil update")
+				}
+			}
+		}
+		if left := c.tally.spooled.Load(); left != 0 {
+			t.Fatalf("%d bytes left after reading", left)
+		}
+	})
+}
