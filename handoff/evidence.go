@@ -132,6 +132,9 @@ func (e *Evidence) Said(s Said) {
 			continue
 		}
 		q.heardAt = s.At
+		if s.Text != "" {
+			q.about.Said = s.Text // what the microphone may have heard back
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func AskedAbout(q Question, machines []string, text string) consent.Question {
 			asked.Acts = append(asked.Acts, path.Base(c))
 		}
 	case QuestionCopy:
-		asked.Acts = []string{"copy"}
+		asked.Acts = []string{"copy", "session"}
 	}
 	return asked
 }

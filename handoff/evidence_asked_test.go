@@ -15,7 +15,7 @@ func TestAskedAbout(t *testing.T) {
 		{Question{Kind: QuestionCommand, Command: `bash -lc "cd /src && /usr/bin/git push --force origin main"`}, []string{"src", "git", "push", "origin"}},
 		{Question{Kind: QuestionCommand, Command: "rm -r build"}, []string{"rm", "build"}},
 		{Question{Kind: QuestionFileChange, Changes: []string{"/src/a.go", "b.go", "c.go", "d.go"}}, []string{"edit", "files", "a.go", "b.go", "c.go"}},
-		{Question{Kind: QuestionCopy}, []string{"copy"}},
+		{Question{Kind: QuestionCopy}, []string{"copy", "session"}},
 		{Question{Kind: QuestionInput, Text: "Which one?"}, nil},
 	} {
 		if got := AskedAbout(tc.q, []string{"bigpc"}, "bigpc asks"); !slices.Equal(got.Acts, tc.want) {

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"slices"
 	"time"
 
 	"switchboard/handoff/consent"
@@ -161,8 +162,8 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	if len(said) == 0 {
 		return e.decide(q, nil, nil, RulingDecline, c.Wants, now)
 	}
-	last := said[len(said)-1]
-	switch r := consent.Read(last.Text, q.about); {
+	last, r := lastWords(q, said)
+	switch {
 	case r == consent.Yes:
 		return e.again(q, whyMixed)
 	case r == consent.Later:
@@ -171,6 +172,16 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.again(q, whyWhich)
 	}
 	return e.decide(q, last, said, RulingDecline, c.Wants, now)
+}
+
+// lastWords returns the last of some utterances that says anything, or the last, and what it says.
+func lastWords(q *askedOf, said []*utterance) (*utterance, consent.Reply) {
+	for _, u := range slices.Backward(said) {
+		if r := consent.Read(u.Text, q.about); r != consent.Nothing {
+			return u, r
+		}
+	}
+	return said[len(said)-1], consent.Nothing
 }
 
 // decide uses up what was said.

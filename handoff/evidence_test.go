@@ -104,6 +104,13 @@ const (
 // evidenceCases are scripts and what is judged at each claim.
 var evidenceCases = []struct{ name, script, want string }{
 	{"yes after the question", askedOnce + "5 heard Yes, go ahead.\n6 claim install accept", "accept accept by voice"},
+	{"what the voice really said, heard back", "0 open install\n1 ask install\n4 said install Okay, bigpc would run npm install, and you decide: no or go ahead and do it\n5 heard go ahead and do it\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
+	{"its echo, and then a yes", "0 open install\n1 ask install\n4 said install Shall I run npm install on bigpc, or no?\n5 heard run npm install on big pc or no\n6 heard yes\n7 claim install accept", "accept accept by voice"},
+	{"silence that a recogniser made words of takes no yes away", askedOnce + "5 heard yes\n6 heard Thanks for watching!\n7 claim install accept", "accept accept by voice"},
+	{"such words do not turn a claimed no against a yes", askedOnce + "5 heard yes\n6 heard Thanks for watching!\n7 claim install decline", "ask again (I heard both a yes and a no)"},
+	{"a yes that names the act is not idle", askedOnce + "5 heard okay install\n6 claim install accept", "accept accept by voice"},
+	{"not yet is later", askedOnce + "5 heard not yet\n6 claim install accept", "later (they asked for time)"},
+	{"they do not know", askedOnce + "5 heard I don't know\n6 claim install accept", "ask again (the answer was not plain)"},
 	{"typed", askedOnce + "5 typed yes\n6 claim install accept", "accept accept by typed"},
 	{"yes before the question was heard", askedOnce + "3 heard yes\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
 	{"typed before it was heard", askedOnce + "2 typed yes\n10 claim install accept @6", "ask again (I heard no answer after the question)"},

@@ -17,8 +17,10 @@ const (
 // asking is what the words of the question add to the harmless ones.
 type asking struct {
 	machines []string   // written together
-	book     phrasebook // what a yes may repeat
+	book     phrasebook // what a yes may repeat, in any language
 	acts     map[string]bool
+	about    []string // names of acts
+	digits   []string // numbers in the question
 }
 
 func askedWords(q Question) asking {
@@ -37,34 +39,30 @@ func askedWords(q Question) asking {
 			}
 		}
 	}
-	for _, row := range actForms {
-		if a.mentions(row.any) {
-			for _, form := range row.forms {
-				a.add(form, kindTopic)
-			}
-			for _, verb := range row.verbs {
-				a.verb(verb)
+	for t := range a.acts {
+		a.book.add([]string{t}, kindTopic)
+		for _, form := range inflected(t) {
+			if harmlessAct(form) {
+				a.book.add([]string{form}, kindTopic)
 			}
 		}
 	}
-	for t := range a.acts {
-		a.add([]string{t}, kindTopic)
-		a.add([]string{"run", "the", t}, kindYes)
-	}
-	a.numbers(hear(q.Text).tokens)
+	a.about = a.actsIn()
+	a.numbers(append(hear(q.Text).tokens, hear(head(q.Said)).tokens...))
 	return a
 }
 
 // numbers lets a reply repeat a number of the question, written or spelled, and no other.
 func (a *asking) numbers(ours []string) {
-	for _, row := range numberForms {
-		if !slices.ContainsFunc(row, func(form []string) bool { return slices.Contains(ours, form[0]) }) {
-			continue
-		}
-		for _, form := range row {
-			a.add(form, kindTopic)
-			a.add([]string{"all", form[0]}, kindTopic)
-			a.add([]string{"all", "of", "the", form[0]}, kindTopic)
+	for digits := range english.numbers {
+		spelled := english.numbers[digits][0][0]
+		if slices.Contains(ours, digits) || slices.Contains(ours, spelled) {
+			a.digits = append(a.digits, digits)
+			for _, form := range []string{digits, spelled} {
+				a.book.add([]string{form}, kindTopic)
+				a.book.add([]string{"all", form}, kindTopic)
+				a.book.add([]string{"all", "of", "the", form}, kindTopic)
+			}
 		}
 	}
 }
@@ -76,60 +74,75 @@ func (a *asking) called(name []string) {
 	}
 }
 
-func (a *asking) add(tokens []string, kind phraseKind) {
-	a.book.add(tokens, kind)
-}
-
-// verb lets a reply say the act itself: "install it". The bare verb only follows a yes.
-func (a *asking) verb(verb string) {
-	a.add([]string{verb}, kindTopic)
-	for _, object := range []string{"it", "that", "this", "them"} {
-		a.add([]string{verb, object}, kindYes)
-	}
-	for t := range a.acts {
-		if t != verb {
-			a.add([]string{verb, "the", t}, kindYes)
-		}
-	}
-}
-
-func (a asking) mentions(words map[string]bool) bool {
-	for t := range a.acts {
-		if words[t] {
-			return true
-		}
-	}
-	return false
-}
-
-// at calls take for what of the question the tokens begin with.
-func (a asking) at(tokens []string, take func(length int, kind phraseKind)) {
+// at calls take for what of the question the tokens begin with, in a language or English.
+func (a asking) at(tokens []string, l *language, take func(length int, kind phraseKind)) {
 	a.book.at(tokens, take)
 	for t := range a.acts {
 		if soundsLike(tokens[0], t) {
 			take(1, kindTopic)
 		}
 	}
-	for _, n := range []int{a.machine(tokens), a.after(tokens, "on"), a.after(tokens, "tell"), a.after(tokens, "let")} {
-		if n > 0 {
-			take(n, kindTopic)
+	for _, of := range a.languages(l) {
+		for _, name := range a.about {
+			of.acts[name].at(tokens, take)
 		}
+		for _, digits := range a.digits {
+			for _, number := range of.numbers[digits] {
+				if startsWith(tokens, number) {
+					take(len(number), kindTopic)
+				}
+			}
+		}
+	}
+	if n := a.machine(tokens); n > 0 {
+		take(n, kindTopic)
+		a.after(tokens, n, l, kindMay, func(length int) { take(length, kindYes) })
+	}
+	a.after(tokens, 0, l, kindIn, func(n int) {
+		if m := a.place(tokens[n:], l); m > 0 {
+			take(n+m, kindTopic)
+		}
+	})
+}
+
+// languages are a language and English, each once.
+func (a asking) languages(l *language) []*language {
+	if l == english {
+		return []*language{english}
+	}
+	return []*language{english, l}
+}
+
+// after calls take with where each phrase of a kind ends that stands at a position.
+func (a asking) after(tokens []string, at int, l *language, kind phraseKind, take func(end int)) {
+	if at >= len(tokens) {
+		return
+	}
+	for _, of := range a.languages(l) {
+		of.book.at(tokens[at:], func(length int, k phraseKind) {
+			if k == kind {
+				take(at + length)
+			}
+		})
 	}
 }
 
-// after is the length of "on bigpc" or "on the laptop" at the front, or 0.
-func (a asking) after(tokens []string, word string) int {
-	at := 0
-	for at < len(tokens) && (at == 0 && tokens[at] == word || at == 1 && tokens[at] == "the") {
-		at++
-	}
-	if at == 0 || at == len(tokens) {
+// place is the length of what means the machine at the front, an article before its name included, or 0.
+func (a asking) place(tokens []string, l *language) int {
+	if len(tokens) == 0 {
 		return 0
 	}
-	if n := a.machine(tokens[at:]); n > 0 {
-		return at + n
+	if n := a.machine(tokens); n > 0 {
+		return n
 	}
-	return 0
+	longest := 0
+	a.after(tokens, 0, l, kindPlace, func(end int) { longest = max(longest, end) })
+	a.after(tokens, 0, l, kindLink, func(end int) {
+		if n := a.machine(tokens[end:]); n > 0 {
+			longest = max(longest, end+n)
+		}
+	})
+	return longest
 }
 
 // machine is the length of the machine's name at the front, however its parts are spaced and its letters
@@ -151,11 +164,13 @@ func (a asking) machine(tokens []string) int {
 // named tells whether the tokens name the machine or the act.
 func (a asking) named(tokens []string) bool {
 	for i, t := range tokens {
-		if a.acts[t] || a.machine(tokens[i:]) > 0 {
-			return true
-		}
-		found := false
+		found := a.acts[t] || a.machine(tokens[i:]) > 0
 		a.book.at(tokens[i:], func(int, phraseKind) { found = true })
+		for _, l := range languages {
+			for _, name := range a.about {
+				l.acts[name].at(tokens[i:], func(int, phraseKind) { found = true })
+			}
+		}
 		if found {
 			return true
 		}
@@ -177,8 +192,8 @@ func harmlessAct(token string) bool {
 	if utf8.RuneCountInString(token) < 2 || loaded[token] || strings.Trim(token, "0123456789") == "" {
 		return false
 	}
-	one := heard{tokens: []string{token}, apart: []bool{true}}
-	return !one.has(denyWords) && !one.has(holdWords)
+	one := heard{tokens: []string{token}, apart: []bool{true}, marked: []bool{false}}
+	return one.find(signalDeny, asking{}) == absent && one.find(signalHold, asking{}) == absent
 }
 
 func setOf(list string) map[string]bool {

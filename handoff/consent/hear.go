@@ -11,9 +11,13 @@ import (
 type heard struct {
 	tokens []string
 	apart  []bool // a mark or a space stands before the token
-	asks   bool   // a question mark
-	odd    bool   // a mark that plain speech has not: quotes, brackets, a colon
-	cutOff bool   // it ends in the middle
+	marked []bool // a mark stands before the token
+
+	asks       bool // a question mark
+	endsAsking bool // at the end
+	odd        bool // a mark that plain speech has not: quotes, brackets, a colon
+	cutOff     bool // it ends in the middle
+	bracketed  bool // all of it stands in brackets or between notes: no speech
 }
 
 // hear folds case, width, accents and the usual variants of letters, drops what is invisible, and
@@ -21,11 +25,15 @@ type heard struct {
 func hear(text string) heard {
 	var h heard
 	var word []rune
-	apart := true
+	apart, marked := true, false
+	add := func(token string) {
+		h.add(token, apart, marked)
+		apart, marked = false, false
+	}
 	end := func() {
 		if len(word) > 0 {
-			h.add(string(word), apart)
-			word, apart = word[:0], false
+			add(string(word))
+			word = word[:0]
 		}
 	}
 	runes := []rune(strings.ToLower(text))
@@ -35,28 +43,28 @@ func hear(text string) heard {
 		case unicode.Is(unicode.Cf, r), isAccent(r):
 		case r == '%':
 			end()
-			h.add("percent", apart)
+			add("percent")
 			apart = true
 		case isDense(r):
 			end()
-			h.add(string(foldDense(r)), apart)
-			apart = false
+			add(string(foldDense(r)))
 		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
 			word = append(word, foldLetter(r)...)
 		case isApostrophe(r) && len(word) > 0 && i+1 < len(runes) && unicode.IsLetter(runes[i+1]):
 		default:
 			end()
-			apart = true
+			apart, marked = true, marked || !unicode.IsSpace(r) && !unicode.Is(unicode.Hyphen, r) && r != '-'
 			h.mark(r)
 		}
 	}
 	end()
-	h.cutOff = endsOpen(text)
+	text = strings.TrimSpace(text)
+	h.cutOff, h.endsAsking, h.bracketed = endsOpen(text), strings.TrimRight(text, questionMarks) != text, inBrackets(text)
 	return h
 }
 
 // add appends a token. A letter drawn out ("nooo") counts once.
-func (h *heard) add(word string, apart bool) {
+func (h *heard) add(word string, apart, marked bool) {
 	runes := []rune(word)
 	short := runes[:0]
 	for i := 0; i < len(runes); {
@@ -71,16 +79,18 @@ func (h *heard) add(word string, apart bool) {
 		short = append(short, runes[i:i+keep]...)
 		i += run
 	}
-	h.tokens, h.apart = append(h.tokens, string(short)), append(h.apart, apart)
+	h.tokens, h.apart, h.marked = append(h.tokens, string(short)), append(h.apart, apart), append(h.marked, marked)
 }
 
 // harmlessMarks stand between words and say nothing.
 const harmlessMarks = ".,!;~¡-‐‑–—…。、!・،؛।"
 
+const questionMarks = "?？؟⁇‽¿՞"
+
 // mark notes what a mark between words tells.
 func (h *heard) mark(r rune) {
 	switch {
-	case strings.ContainsRune("?؟⁇‽¿՞", r):
+	case strings.ContainsRune(questionMarks, r):
 		h.asks = true
 	case unicode.IsSpace(r), strings.ContainsRune(harmlessMarks, r):
 	default:
@@ -99,55 +109,19 @@ func (h heard) weight() int {
 	return len(h.tokens) - dense + dense/3
 }
 
-// has tells whether one of the phrases stands in a reply: words anywhere, characters of a dense script
-// only without a mark between them.
-func (h heard) has(phrases map[string][][]string) bool {
-	for at, first := range h.tokens {
-		if h.polite(at) {
-			continue
-		}
-		for _, p := range phrases[first] {
-			if h.hasAt(at, p) {
-				return true
-			}
-		}
-	}
-	return false
+// append adds what was said next.
+func (h *heard) append(next heard) {
+	h.tokens, h.apart, h.marked = append(h.tokens, next.tokens...), append(h.apart, next.apart...), append(h.marked, next.marked...)
 }
 
-func (h heard) hasAt(at int, phrase []string) bool {
-	if !startsWith(h.tokens[at:], phrase) {
-		return false
-	}
-	for i := 1; i < len(phrase); i++ {
-		if r, _ := utf8.DecodeRuneInString(phrase[i]); isDense(r) && h.apart[at+i] && !unicode.Is(unicode.Hangul, r) {
-			return false
-		}
-	}
-	return true
-}
-
-// polite tells whether a token ends the "hai" that begins a Japanese reply: with the word after it that
-// can look like a denial ("hai, yatte").
-func (h heard) polite(at int) bool {
-	return at > 0 && h.tokens[at] == "い" && h.tokens[at-1] == "は" && h.apart[at-1]
-}
-
-func startsWith(tokens, phrase []string) bool {
-	if len(tokens) < len(phrase) {
-		return false
-	}
-	for i, p := range phrase {
-		if tokens[i] != p {
-			return false
-		}
-	}
-	return true
+// from is what was said from a token on.
+func (h heard) from(at int) heard {
+	h.tokens, h.apart, h.marked = h.tokens[at:], h.apart[at:], h.marked[at:]
+	return h
 }
 
 // endsOpen tells whether a text breaks off.
 func endsOpen(text string) bool {
-	text = strings.TrimSpace(text)
 	for _, end := range []string{"..", "…", "-", "–", "—", ",", "、", "，", "،"} {
 		if strings.HasSuffix(text, end) {
 			return true
@@ -159,6 +133,12 @@ func endsOpen(text string) bool {
 // isDense tells whether a script is written without spaces, or with spaces that are often left out.
 func isDense(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
+}
+
+// inBrackets tells whether a whole text is what a recogniser describes, not what it heard: "[music]".
+func inBrackets(text string) bool {
+	rest := strings.TrimLeft(text, "[(*♪♫（【")
+	return rest != text && strings.TrimRight(rest, "])*♪♫）】") != rest
 }
 
 func isApostrophe(r rune) bool { return strings.ContainsRune("'’ʼ‘`´", r) }

@@ -7,12 +7,13 @@ import (
 
 // TestWordFiles holds what a file of words may hold.
 func TestWordFiles(t *testing.T) {
-	l, err := parseLanguage("xx", "# Nonsense\n\nyes: Plim, plam plum\nyes: plöm\ndeny: zot\nhold: zit\n")
-	if err != nil || len(l.book) != 2+1 || len(l.deny) != 1 || len(l.hold) != 1 {
+	l, err := parseLanguage("xx", "# Nonsense\n\nyes: Plim, plam plum\nyes: plöm\ndeny: zot\nhold: zit\nact push: schub\nnumber 2: zwo\n")
+	if err != nil || len(l.book) != 2+1 || len(l.signals[signalDeny]) != 1 || len(l.signals[signalHold]) != 1 || len(l.acts["push"]) != 1 || len(l.numbers["2"]) != 1 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for text, want := range map[string]string{
 		"yes: a\nmaybe: b":  "line 2 begins a section",
+		"act fly: b":        "line 1 begins a section",
 		"a, b":              "not a list",
 		"yes:":              "not a list",
 		"yes: ,\n":          "not a list",

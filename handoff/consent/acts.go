@@ -1,0 +1,48 @@
+package consent
+
+import "slices"
+
+// actNames are the acts of which a word file may hold the words, each with the words of a question that mean
+// it. Set once.
+var actNames = map[string]map[string]bool{
+	"install": setOf("install add ci i"),
+	"test":    setOf("test tests pytest check vitest jest"),
+	"build":   setOf("build make compile tsc"),
+	"push":    setOf("push"),
+	"commit":  setOf("commit"),
+	"merge":   setOf("merge"),
+	"fetch":   setOf("curl wget fetch download pull clone"),
+	"edit":    setOf("edit files change patch write"),
+	"restart": setOf("restart reboot"),
+	"start":   setOf("start up serve dev launch"),
+	"copy":    setOf("copy"),
+	"deploy":  setOf("deploy"),
+	"delete":  setOf("rm delete remove del unlink rmdir"),
+	"update":  setOf("update upgrade"),
+	"move":    setOf("mv move rename"),
+	"create":  setOf("mkdir touch create new init"),
+	"format":  setOf("format fmt prettier gofmt lint eslint"),
+	"migrate": setOf("migrate migration migrations"),
+}
+
+// acts returns the names of the acts that the question is about.
+func (a asking) actsIn() []string {
+	var out []string
+	for name, words := range actNames {
+		for t := range a.acts {
+			if words[t] && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// inflected are the other forms of a word of the question that mean the same: "tests" for "test".
+func inflected(word string) []string {
+	out := []string{word + "s", word + "es", word + "ing"}
+	if short := word[:len(word)-1]; len(short) > 2 && word[len(word)-1] == 's' {
+		out = append(out, short)
+	}
+	return out
+}

@@ -1,0 +1,242 @@
+package consent
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A finding tells whether a reply holds a signal.
+type finding int
+
+const (
+	absent    finding = iota
+	contested         // it does in one language and not in another, and the reply may be in either
+	present
+)
+
+// A mark is a phrase of a language, for the search in all languages at once.
+type mark struct {
+	in     *language
+	tokens []string
+}
+
+// The phrases of each signal, and the longer ones that can contain one and say something else, by their
+// first tokens. A later signal is weaker: "not yet" holds off and does not deny. Set once.
+var (
+	marks = eachSignal(marksOf)
+	masks = eachSignal(masksOf)
+)
+
+func eachSignal(of func(signal) map[string][]mark) (out [signalCount]map[string][]mark) {
+	for s := range signalCount {
+		out[s] = of(s)
+	}
+	return out
+}
+
+func marksOf(s signal) map[string][]mark {
+	out := map[string][]mark{}
+	for _, l := range languages {
+		for first, phrases := range l.signals[s] {
+			for _, p := range phrases {
+				out[first] = append(out[first], mark{l, p.tokens})
+			}
+		}
+	}
+	return out
+}
+
+func masksOf(s signal) map[string][]mark {
+	out := map[string][]mark{}
+	for _, l := range languages {
+		for _, b := range append([]phrasebook{l.book}, l.signals[min(s+1, signalNoise):]...) {
+			for first, phrases := range b {
+				for _, p := range phrases {
+					if slices.ContainsFunc(p.tokens, func(t string) bool { return len(marks[s][t]) > 0 }) {
+						out[first] = append(out[first], mark{l, p.tokens})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// find looks for a signal in a reply: words anywhere, characters of a dense script only without a mark
+// between them. Where a longer phrase contains one ("no problem", "not yet"), it is none.
+func (h heard) find(s signal, ask asking) finding {
+	out := absent
+	for at := range h.tokens {
+		if h.polite(at) || s == signalDeny && h.choice(at) {
+			continue
+		}
+		var in []*language
+		length := 0
+		for _, m := range marks[s][h.tokens[at]] {
+			if h.hasAt(at, m.tokens) && !h.masked(at, len(m.tokens), s) {
+				in, length = append(in, m.in), max(length, len(m.tokens))
+			}
+		}
+		if len(in) > 0 {
+			out = max(out, h.contest(at, length, in, ask))
+		}
+	}
+	if s == signalAsk && slices.ContainsFunc(h.indexes(), h.choice) {
+		out = present
+	}
+	return out
+}
+
+// indexes are the positions of the tokens.
+func (h heard) indexes() []int {
+	out := make([]int, len(h.tokens))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// masked tells whether a longer phrase of a reply contains the tokens from at on, and says something else.
+func (h heard) masked(at, length int, s signal) bool {
+	for from := range at + 1 {
+		for _, m := range masks[s][h.tokens[from]] {
+			if n := len(m.tokens); n > length && from+n >= at+length && h.hasAt(from, m.tokens) && h.unbroken(from, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unbroken tells whether no mark stands between tokens.
+func (h heard) unbroken(at, length int) bool { return !slices.Contains(h.marked[at+1:at+length], true) }
+
+// choice tells whether a token is the "not" of a Chinese question: "can or cannot".
+func (h heard) choice(at int) bool {
+	return at > 0 && at+1 < len(h.tokens) && h.tokens[at-1] == h.tokens[at+1] && slices.Contains([]string{"不", "没", "沒"}, h.tokens[at])
+}
+
+// contest settles whether a signal of some languages is one in this reply: another language, in which the
+// reply may be, can mean something harmless by it ("no" is "in the" in Portuguese).
+func (h heard) contest(at, length int, in []*language, ask asking) finding {
+	var other []*language
+	for _, l := range languages {
+		if !slices.Contains(in, l) && h.harmless(at, l, ask) {
+			other = append(other, l)
+		}
+	}
+	if len(other) == 0 {
+		return present
+	}
+	likely := h.likely(h.tokens[at:at+length], ask)
+	isOther := func(l *language) bool { return slices.Contains(other, l) }
+	switch {
+	case len(likely) == 0, slices.ContainsFunc(likely, isOther) && slices.ContainsFunc(likely, func(l *language) bool { return !isOther(l) }):
+		return contested
+	case isOther(likely[0]):
+		return absent
+	}
+	return present
+}
+
+// harmless tells whether a phrase of a language begins at a token, and goes on with a word of that language
+// or, after a preposition, with the machine.
+func (h heard) harmless(at int, l *language, ask asking) bool {
+	found := false
+	l.book.at(h.tokens[at:], func(length int, kind phraseKind) {
+		next := at + length
+		switch {
+		case next == len(h.tokens):
+			found = found || kind == kindYes || kind == kindFill || kind == kindTail || kind == kindTopic
+		case kind == kindIn:
+			found = found || !h.marked[next] && ask.place(h.tokens[next:], l) > 0
+		default:
+			found = found || l.known[h.tokens[next]] && h.tokens[next] != h.tokens[at]
+		}
+	})
+	return found
+}
+
+// likely returns the languages that know the most words of a reply, without those that are in doubt and
+// those of the question.
+func (h heard) likely(doubt []string, ask asking) []*language {
+	var out []*language
+	most := 1
+	for _, l := range languages {
+		score := 0
+		for _, t := range h.tokens {
+			if l.known[t] && !slices.Contains(doubt, t) && !ask.acts[t] {
+				score++
+			}
+		}
+		switch {
+		case score > most:
+			out, most = []*language{l}, score
+		case score == most:
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// asksItself tells whether a reply with a word that denies is a question and no denial: it does not begin
+// with that word.
+func (h heard) asksItself() bool {
+	return h.endsAsking && len(h.tokens) > 2 && !h.denies(0)
+}
+
+// denies tells whether a token alone denies in some language.
+func (h heard) denies(at int) bool {
+	return slices.ContainsFunc(marks[signalDeny][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
+}
+
+// turnsToYes tells whether a reply begins with a no that stands for itself and goes on as a plain yes:
+// "no no, go ahead". That is neither.
+func (h heard) turnsToYes(ask asking) bool {
+	n := 0
+	for n < len(h.tokens) && h.tokens[n] == h.tokens[0] && h.denies(n) {
+		n++
+	}
+	if n == 0 || n == len(h.tokens) || n == 1 && !h.marked[n] {
+		return false
+	}
+	rest := h.from(n)
+	return rest.find(signalDeny, ask) == absent && rest.find(signalHold, ask) == absent && !rest.odd && !rest.asks &&
+		moodsOf(fluent(rest.tokens), ask)[moodYes]
+}
+
+// isNoise tells whether a reply is what a recogniser makes of silence: a credit, or nothing but what stands
+// in brackets.
+func (h heard) isNoise() bool {
+	if h.bracketed && len(h.tokens) == 0 {
+		return true
+	}
+	return len(h.tokens) > 0 && slices.ContainsFunc(languages, func(l *language) bool {
+		return slices.ContainsFunc(l.signals[signalNoise][h.tokens[0]], func(p phrase) bool {
+			return h.hasAt(0, p.tokens) && (len(p.tokens) > 1 || len(h.tokens) == 1)
+		})
+	})
+}
+
+func (h heard) hasAt(at int, phrase []string) bool {
+	if !startsWith(h.tokens[at:], phrase) {
+		return false
+	}
+	for i := 1; i < len(phrase); i++ {
+		if r, _ := utf8.DecodeRuneInString(phrase[i]); isDense(r) && h.apart[at+i] && !unicode.Is(unicode.Hangul, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// polite tells whether a token ends the "hai" that begins a Japanese reply: with the word after it that
+// can look like a denial ("hai, yatte").
+func (h heard) polite(at int) bool {
+	return at > 0 && h.tokens[at] == "い" && h.tokens[at-1] == "は" && h.apart[at-1]
+}
+
+func startsWith(tokens, phrase []string) bool {
+	return len(tokens) >= len(phrase) && slices.Equal(tokens[:len(phrase)], phrase)
+}
