@@ -26,9 +26,9 @@ import (
 // BenchmarkStart is from the voice model's finished function call to the turn/start at the agent, with the
 // one step of the ledger on the way: two sockets and a round trip to the store, four hops at the least.
 func BenchmarkStart(b *testing.B) {
-	for name, redis := range map[string]func(testing.TB) string{"embedded": func(testing.TB) string { return "" }, "redis": startRedis} {
-		b.Run(name, func(b *testing.B) {
-			l := newLab(b, redis(b))
+	for _, store := range stores {
+		b.Run(store.name, func(b *testing.B) {
+			l := newLab(b, store.begin(b))
 			p := l.r.call()
 			n := 0
 			b.ReportAllocs()

@@ -43,7 +43,7 @@ type site struct {
 	t      *testing.T
 	config string // path of the configuration
 	state  string // XDG_STATE_HOME
-	redis  string // URL; "" is the embedded store
+	redis  string // URL; "" is the file in the state directory
 }
 
 // newSite writes the configuration: a voice model, and agent servers by name and address.

@@ -110,11 +110,11 @@ func (c *realCodex) plan(p *plan, approval, sandbox string) {
 // TestRealCodex continues another client's thread from a voice call, by id and then without one, also
 // after a restart, on both stores.
 func TestRealCodex(t *testing.T) {
-	for name, redis := range map[string]func(testing.TB) string{"embedded": func(testing.TB) string { return "" }, "redis": startRedis} {
-		t.Run(name, func(t *testing.T) {
+	for _, remembers := range stores {
+		t.Run(remembers.name, func(t *testing.T) {
 			c := startCodex(t)
 			thread := c.thread("the first words")
-			state, store, voice := t.TempDir(), redis(t), scriptedVoice(t)
+			state, store, voice := t.TempDir(), remembers.begin(t), scriptedVoice(t)
 			begin := func() *running {
 				return start(t, func(p *plan) {
 					p.StateDir, p.Redis, p.Model = state, store, voice

@@ -11,10 +11,12 @@ import (
 
 // TestProofCodexKilled: a real codex is killed in the middle of its work and comes back. The caller hears
 // one outcome, the work does not run again, and the next request goes on in the same session.
-func TestProofCodexKilled(t *testing.T) {
+func TestProofCodexKilled(t *testing.T) { onBothStores(t, proofCodexKilled) }
+
+func proofCodexKilled(t *testing.T, store string) {
 	c := startCodex(t)
 	voice := newVoiceTap(t, scriptedVoice(t).URL)
-	r := start(t, func(p *plan) { p.Model.URL, p.Model.Name = voice.URL, "scripted"; c.plan(p, "", "") })
+	r := start(t, func(p *plan) { p.Model.URL, p.Model.Name, p.Redis = voice.URL, "scripted", store; c.plan(p, "", "") })
 	p := r.call()
 	outcomes := map[handoff.Outcome]int{}
 	rounds := scale(2, 12)

@@ -64,7 +64,9 @@ func pause(ctx context.Context, d time.Duration) {
 
 // TestProofCuts: the sockets to the agents are cut at random bytes while work is handed over and done.
 // Whatever an agent began it began once, its result is told once, and every request has one outcome.
-func TestProofCuts(t *testing.T) {
+func TestProofCuts(t *testing.T) { onBothStores(t, proofCuts) }
+
+func proofCuts(t *testing.T, store string) {
 	jobs, calls := scale(20, 200), scale(4, 10)
 	f := newFarm(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -78,7 +80,7 @@ func TestProofCuts(t *testing.T) {
 			cutting <- struct{}{}
 		}()
 	}
-	s := newSite(t, f.voice.URL, "", at)
+	s := newSite(t, f.voice.URL, store, at)
 	c := s.start()
 	w := newShift(t, c, f, calls, 1, "bigpc", "laptop")
 	w.takes = func(job int) int { return job * 37 % 1000 }

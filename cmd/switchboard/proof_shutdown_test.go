@@ -16,15 +16,17 @@ const shutdownWithin = 10 * time.Second
 // answered "it runs" and half with work just handed over, Switchboard answers every request once, ends in
 // time and leaves nothing running.
 func TestProofShutdown(t *testing.T) {
-	for round := range scale(1, 5) {
-		t.Run(fmt.Sprint(round), proofShutdown)
-	}
+	onBothStores(t, func(t *testing.T, store string) {
+		for round := range scale(1, 5) {
+			t.Run(fmt.Sprint(round), func(t *testing.T) { proofShutdown(t, store) })
+		}
+	})
 }
 
-func proofShutdown(t *testing.T) {
+func proofShutdown(t *testing.T, store string) {
 	const calls = 20
 	f := newFarm(t)
-	s := newSite(t, f.voice.URL, "", map[string]string{"bigpc": f.at["bigpc"], "laptop": f.at["laptop"], "stuck": "sleep, '1000'"})
+	s := newSite(t, f.voice.URL, store, map[string]string{"bigpc": f.at["bigpc"], "laptop": f.at["laptop"], "stuck": "sleep, '1000'"})
 	c := s.start()
 	c.up("bigpc", "laptop")
 	var phones []*phone

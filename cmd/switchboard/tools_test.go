@@ -97,6 +97,20 @@ func newRedis(t testing.TB) *realRedis {
 // startRedis runs a real Redis and returns its URL.
 func startRedis(t testing.TB) string { return newRedis(t).url() }
 
+// stores are what a Switchboard can remember in: a Redis of its own, or a file in its state directory.
+var stores = []struct {
+	name  string
+	begin func(testing.TB) string // gives the URL, "" for the file
+}{{"redis", startRedis}, {"sqlite", func(testing.TB) string { return "" }}}
+
+// onBothStores runs a proof on each store.
+func onBothStores(t *testing.T, proof func(t *testing.T, store string)) {
+	t.Helper()
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) { proof(t, store.begin(t)) })
+	}
+}
+
 // begin starts it, also again after a kill, with what is in a directory.
 func (r *realRedis) begin(dir string) {
 	r.t.Helper()

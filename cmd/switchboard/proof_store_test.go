@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,19 +13,62 @@ import (
 	"switchboard/handoff"
 )
 
-// TestProofRedisGone: Redis is killed for a while in the middle of work, and comes back with what it knew,
-// or with nothing. Calls and running work go on and everything is told once; meanwhile nothing new is
-// begun, with a reason that is said; afterwards it is, and a restart tells nothing twice.
-func TestProofRedisGone(t *testing.T) {
-	t.Run("kept", func(t *testing.T) { proofRedisGone(t, true) })
-	t.Run("empty", func(t *testing.T) { proofRedisGone(t, false) })
+// An outage takes a store away and gives it back.
+type outage struct {
+	url        string // of a Redis; "" is the file
+	begin, end func()
+}
+
+// TestProofStoreGone: the store is away for a while in the middle of work. A Redis is killed, and comes back
+// with what it knew or with nothing; the file is locked by another program, as a full disk takes nothing. Calls
+// and running work go on and everything is told once; meanwhile nothing new is begun, with a reason that is
+// said; afterwards it is, and a restart tells nothing twice.
+func TestProofStoreGone(t *testing.T) {
+	t.Run("redis", func(t *testing.T) {
+		t.Run("kept", func(t *testing.T) { proofRedisGone(t, true) })
+		t.Run("empty", func(t *testing.T) { proofRedisGone(t, false) })
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		proofStoreGone(t, func(s *site) outage {
+			var unlock func()
+			return outage{begin: func() { unlock = lockFile(t, s) }, end: func() { unlock() }}
+		})
+	})
 }
 
 func proofRedisGone(t *testing.T, kept bool) {
-	jobs, calls, gone := scale(20, 100), scale(5, 20), scale(3*time.Second, 30*time.Second)
 	redis := newRedis(t)
+	proofStoreGone(t, func(*site) outage {
+		return outage{url: redis.url(), begin: func() { redis.kill() }, end: func() {
+			dir := redis.dir
+			if !kept {
+				dir = t.TempDir()
+			}
+			redis.begin(dir)
+		}}
+	})
+}
+
+// lockFile locks the store's file as a program does that writes to it for long: byte 120 of the shared index is
+// the writer's (https://www.sqlite.org/walformat.html, 2.3.1).
+func lockFile(t *testing.T, s *site) (unlock func()) {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(s.state, "switchboard", "switchboard.db-shm"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the lock of the file", func() bool {
+		return syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: 120, Len: 1}) == nil
+	})
+	return func() { _ = file.Close() } // gives the lock back
+}
+
+func proofStoreGone(t *testing.T, store func(*site) outage) {
+	jobs, calls, gone := scale(20, 100), scale(5, 20), scale(5*time.Second, 30*time.Second)
 	f := newFarm(t)
-	s := newSite(t, f.voice.URL, redis.url(), f.at)
+	s := newSite(t, f.voice.URL, "", f.at)
+	away := store(s)
+	s.redis = away.url
 	c := s.start()
 	c.up("bigpc", "laptop")
 	w := newShift(t, c, f, calls, 1, "bigpc", "laptop")
@@ -39,7 +84,7 @@ func proofRedisGone(t *testing.T, kept bool) {
 	until(t, "all work to run", func() bool { return len(f.turns()) == jobs })
 	w.look() // each time before it may be forgotten: only so many records are kept
 	killed := time.Now()
-	redis.kill()
+	away.begin()
 	other := c.call()
 	other.say(work("bigpc", "job 9001 takes 0"))
 	var refusal string
@@ -48,7 +93,7 @@ func proofRedisGone(t *testing.T, kept bool) {
 		return refusal != ""
 	})
 	if !strings.Contains(refusal, `"`+string(handoff.CodeStoreDown)+`"`) {
-		t.Errorf("without Redis a request was answered with %s", refusal)
+		t.Errorf("without its store a request was answered with %s", refusal)
 	}
 	other.hear("did nothing")
 	refused := time.Since(killed)
@@ -56,11 +101,7 @@ func proofRedisGone(t *testing.T, kept bool) {
 		w.look()
 		time.Sleep(100 * time.Millisecond)
 	}
-	dir := redis.dir
-	if !kept {
-		dir = t.TempDir()
-	}
-	redis.begin(dir)
+	away.end()
 
 	w.run(jobs, 4*gone+time.Minute)
 	w.told()
@@ -87,7 +128,7 @@ func proofRedisGone(t *testing.T, kept bool) {
 		}
 	}
 	f.check(t)
-	t.Logf("%d jobs in %d calls, Redis away for %s: %v; refused after %s", jobs, calls, gone, w.figures(), refused.Round(time.Millisecond))
+	t.Logf("%d jobs in %d calls, the store away for %s: %v; refused after %s", jobs, calls, gone, w.figures(), refused.Round(time.Millisecond))
 }
 
 // answer is what a request for work was answered, "" without an answer.

@@ -1,0 +1,377 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"switchboard/handoff"
+	"switchboard/sessions/sessionstest"
+	"switchboard/sessions/sqlite"
+)
+
+// run runs the store until the returned function is called, which gives what Run returned.
+func run(t *testing.T, s *sqlite.Store) (ended func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return func() error { cancel(); return <-done }
+}
+
+// runFor runs the store for a while. Longer than it takes to do everything is only many rounds.
+func runFor(t *testing.T, s *sqlite.Store, d time.Duration) {
+	t.Helper()
+	ended := run(t, s)
+	time.Sleep(d)
+	if err := ended(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantSticky(t *testing.T, s *sqlite.Store, want ...handoff.Sticky) {
+	t.Helper()
+	got, err := s.List(t.Context(), owner)
+	if err != nil || !slices.Equal(got, want) {
+		t.Fatalf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// remembered fails the test unless a copy of the file, as a kill at this moment would leave it, has the sticky.
+func remembered(t *testing.T, dir string) {
+	t.Helper()
+	after := t.TempDir()
+	for _, name := range []string{sqlite.FileName, sqlite.FileName + "-wal"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(after, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantSticky(t, open(t, sqlite.Config{Dir: after}), sticky)
+}
+
+// What was acknowledged is there after a kill at once, before anything was moved from the log; and after an end.
+func TestReopen(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 3 {
+		s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == 0 {
+			if err := s.Set(t.Context(), owner, sticky); err != nil {
+				t.Fatal(err)
+			}
+			remembered(t, dir)
+		}
+		ended := run(t, s)
+		wantSticky(t, s, sticky)
+		if err := ended(); err != nil {
+			t.Fatalf("run: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatalf("close: %v", err)
+		}
+		if _, err := s.List(t.Context(), owner); handoff.AsError(err).Code != handoff.CodeShutdown {
+			t.Fatalf("list after close: %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, sqlite.FileName+"-wal")); !os.IsNotExist(err) {
+			t.Fatalf("the log is left: %v", err)
+		}
+	}
+}
+
+// Everything of the store is for its owner alone.
+func TestModes(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	dir := filepath.Join(t.TempDir(), "state")
+	s := open(t, sqlite.Config{Dir: dir})
+	if err := s.Set(t.Context(), owner, sticky); err != nil {
+		t.Fatal(err)
+	}
+	ended := run(t, s)
+	for s.Stats().Copies == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := ended(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 4 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestSecondIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	open(t, sqlite.Config{Dir: dir})
+	if _, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d)", os.Getpid())) {
+		t.Fatalf("open: %v, want a refusal that names the process", err)
+	}
+}
+
+// A lock that somebody removed is no lease: Run ends the store's process, and nothing is started meanwhile.
+func TestLockLost(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, sqlite.Config{Dir: dir})
+	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusDispatching)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Fatalf("run: %v", err)
+	}
+	e, err := s.Advance(t.Context(), sessionstest.LedgerStep("late", "a", handoff.StatusDispatching))
+	if err == nil || handoff.AsError(err).Code != handoff.CodeShutdown || e.Status != "" {
+		t.Fatalf("a start gave %+v, %v", e, err)
+	}
+	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusStarted)); err != nil {
+		t.Fatal(err) // what it began it may still write down
+	}
+}
+
+// A file that cannot be used is refused with what to do, and is not touched.
+func TestUnusableFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, sqlite.FileName)
+	refused := func(t *testing.T, want ...string) {
+		t.Helper()
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+		for _, want := range append(want, file) {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("open: %v, want a refusal that says %q", err, want)
+			}
+		}
+		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+			t.Fatalf("the file was touched: %v", err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Repeat("this is no database ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "no copy of it yet", "move it away")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+
+	s := open(t, sqlite.Config{Dir: dir})
+	for i := range 200 {
+		sessionstest.Deliver(t, s, fmt.Sprint("key-", i), time.Now(), nil)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file+".2026-11-21.copy", good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newer := slices.Clone(good)
+	newer[63] = 2 // the last byte of user_version
+	if err := os.WriteFile(file, newer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "newer Switchboard", "version 2")
+
+	bad := slices.Clone(good)
+	for i := 4096 * 3; i < len(bad)-4096; i += 512 {
+		bad[i] ^= 0x55
+	}
+	if err := os.WriteFile(file, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file+"-wal", make([]byte, 32), 0o600); err != nil { // it was not closed
+		t.Fatal(err)
+	}
+	refused(t, "2026-11-21.copy", "newest copy")
+	if err := os.WriteFile(file, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, sqlite.Config{Dir: dir})
+	if page, err := s.History(t.Context(), owner, handoff.HistoryQuery{}); err != nil || page.Next == "" {
+		t.Fatalf("%+v, %v", page, err)
+	}
+}
+
+// The file of an earlier version is named once, and left alone.
+func TestFormerFile(t *testing.T) {
+	dir := t.TempDir()
+	former := filepath.Join(dir, "snapshot.json")
+	if err := os.WriteFile(former, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	open(t, sqlite.Config{Dir: dir, Log: zap.New(core)})
+	if all := logs.All(); len(all) != 1 || all[0].ContextMap()["file"] != former {
+		t.Fatalf("told: %v", all)
+	}
+	if _, err := os.Stat(former); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What nobody heard waits for ever; what was heard is history for as long as was set, and sticky threads for
+// ninety days after the last change. The time that nobody runs counts.
+func TestExpires(t *testing.T) {
+	const day = 24 * time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := open(t, sqlite.Config{Dir: dir, HistoryFor: 10 * day})
+		if err := s.Set(t.Context(), owner, sticky); err != nil {
+			t.Fatal(err)
+		}
+		const n = 500 // more than one sweep forgets
+		for i := range n {
+			sessionstest.Deliver(t, s, fmt.Sprint("heard-", i), time.Now(), func(step *handoff.LedgerStep) {
+				if step.To == handoff.StatusCompleted {
+					step.Body.Text = "whole"
+				}
+			})
+		}
+		unheard := sessionstest.LedgerStep("unheard", "a", handoff.StatusCompleted)
+		unheard.New, unheard.At, unheard.Body.Text = true, time.Now(), "whole"
+		if _, err := s.Advance(t.Context(), unheard); err != nil {
+			t.Fatal(err)
+		}
+		count := func(s *sqlite.Store) (all int) {
+			for q := (handoff.HistoryQuery{Search: "fix"}); ; {
+				page, err := s.History(t.Context(), owner, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if all += len(page.Entries); page.Next == "" {
+					return all
+				}
+				q.Before = page.Next
+			}
+		}
+		time.Sleep(9 * day)
+		if got := count(s); got != n {
+			t.Fatalf("%d after nine days", got)
+		}
+		runFor(t, s, 10*time.Second)
+		if got := count(s); got != n {
+			t.Fatalf("%d after a sweep on the ninth day", got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * day)
+		s = open(t, sqlite.Config{Dir: dir, HistoryFor: 10 * day})
+		runFor(t, s, 10*time.Second)
+		if got := count(s); got != 0 {
+			t.Fatalf("%d after eleven days", got)
+		}
+		if _, ok, err := s.Body(t.Context(), owner, "heard-1"); ok || err != nil {
+			t.Fatalf("a body is left: %v", err)
+		}
+		time.Sleep(78 * day)
+		wantSticky(t, s, sticky)
+		time.Sleep(2 * day)
+		wantSticky(t, s)
+		runFor(t, s, 10*time.Second)
+		if all, err := s.OpenAll(t.Context()); err != nil || len(all) != 1 || all[0].Key != "unheard" {
+			t.Fatalf("open are %+v, %v", all, err)
+		}
+		if body, ok, err := s.Body(t.Context(), owner, "unheard"); !ok || err != nil || body.Text != "whole" {
+			t.Fatalf("its body is %+v, %v", body, err)
+		}
+	})
+}
+
+// A copy a day is made and three stay; each can take the file's place.
+func TestCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := open(t, sqlite.Config{Dir: dir})
+		if err := s.Set(t.Context(), owner, sticky); err != nil {
+			t.Fatal(err)
+		}
+		for range 6 {
+			runFor(t, s, 3*time.Second)
+			time.Sleep(24 * time.Hour)
+		}
+		copies, err := filepath.Glob(filepath.Join(dir, "*.copy"))
+		if err != nil || len(copies) != 3 || s.Stats().Copies != 6 {
+			t.Fatalf("copies are %q, %v; %d were made", copies, err, s.Stats().Copies)
+		}
+		for _, name := range copies {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := t.TempDir()
+			if err := os.WriteFile(filepath.Join(other, sqlite.FileName), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			wantSticky(t, open(t, sqlite.Config{Dir: other}), sticky)
+		}
+	})
+}
+
+// Many handoffs at once come through while the machine is busy, and all of it is there after a restart. What
+// was open leaves no goroutine.
+func TestManyAtOnce(t *testing.T) {
+	const handoffs = 200
+	before := runtime.NumGoroutine()
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := run(t, s)
+	var all sync.WaitGroup
+	for i := range handoffs {
+		all.Go(func() {
+			for _, to := range []handoff.Status{handoff.StatusDispatching, handoff.StatusStarted} {
+				if _, err := s.Advance(t.Context(), sessionstest.LedgerStep(fmt.Sprint("key-", i), "a", to)); err != nil {
+					t.Errorf("handoff %d to %s: %v", i, to, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := ended(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+	after := open(t, sqlite.Config{Dir: dir})
+	if found, err := after.OpenAll(t.Context()); err != nil || len(found) != handoffs {
+		t.Fatalf("%d are there after a restart, %v", len(found), err)
+	}
+}
