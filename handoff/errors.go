@@ -23,6 +23,7 @@ const (
 	CodeSessionInUse     Code = "session_in_use"
 	CodeSessionMismatch  Code = "session_mismatch"
 	CodeSessionElsewhere Code = "session_elsewhere"
+	CodeTokenRefused     Code = "token_refused"
 	CodeUnreachable      Code = "unreachable"
 	CodeBusy             Code = "busy"
 	CodeRefused          Code = "refused"
@@ -72,6 +73,7 @@ var vocabulary = map[Code]Meaning{
 	CodeSessionInUse:     {"The session %s is open in another Codex on that machine.", "Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0},
 	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look with list_sessions and try again.", http.StatusBadGateway, 0},
 	CodeSessionElsewhere: {"The session %s is not in that project.", "Name the place it is in, if that is meant; nothing was run.", http.StatusConflict, 0},
+	CodeTokenRefused:     {"%s did not accept Switchboard's token.", "Correct token_file or token_env of that machine in Switchboard's configuration; nothing was run.", http.StatusBadGateway, 0},
 	CodeUnreachable:      {"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0},
 	CodeBusy:             {"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0},
 	CodeRefused:          {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},

@@ -101,11 +101,16 @@ func (k *keeper) run(ctx context.Context) {
 			failures = losses
 			losses++
 			k.publish(view{health: handoff.HealthConnecting, trying: true, version: link.Version, fault: fault})
-			work.Go(func() {
+			end := func() {
 				if err := link.Conn.Close(); err != nil {
 					k.log.Debug("closing a connection failed", zap.Error(err))
 				}
-			})
+			}
+			if link.Exclusive {
+				end()
+			} else {
+				work.Go(end)
+			}
 		}
 		if ctx.Err() != nil {
 			stopped := handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
@@ -209,6 +214,8 @@ func (k *keeper) unreachable(v *view, detail string) *handoff.Error {
 	switch {
 	case v.ended:
 		return handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
+	case v.fault != nil && v.fault.Code == handoff.CodeTokenRefused:
+		return handoff.Fault(handoff.CodeTokenRefused, k.spec.Name, v.fault.Detail)
 	case v.fault != nil && v.fault.Code == handoff.CodeUnreachable && v.fault.Detail != "":
 		detail = v.fault.Detail
 	case v.fault != nil:
@@ -243,6 +250,10 @@ func problem(fault *handoff.Error) string {
 	switch {
 	case fault.Code == handoff.CodeUnauthorized:
 		return "it refused the key"
+	case fault.Code == handoff.CodeTokenRefused:
+		return "it did not accept Switchboard's token: correct its token_file or token_env"
+	case strings.HasPrefix(detail, "read token"):
+		return "its token cannot be read: look at its token_file or token_env"
 	case fault.Code == handoff.CodeShutdown:
 		return "Switchboard is shutting down"
 	case fault.Code != handoff.CodeUnreachable:

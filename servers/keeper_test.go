@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -293,6 +294,8 @@ func TestProblemInWords(t *testing.T) {
 		{handoff.Fault(handoff.CodeUnreachable, "", "websocket: close 1006: unexpected EOF"), "the connection was lost"},
 		{handoff.Fault(handoff.CodeUnreachable, "", ""), "it cannot be reached"},
 		{handoff.Fault(handoff.CodeUnauthorized, "", "401"), "it refused the key"},
+		{handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401"), "it did not accept Switchboard's token: correct its token_file or token_env"},
+		{handoff.Fault(handoff.CodeUnreachable, "bigpc", "read token: open x: no such file or directory"), "its token cannot be read: look at its token_file or token_env"},
 		{handoff.Fault(handoff.CodeOverloaded, "bigpc", ""), "bigpc has too much to do right now."},
 	} {
 		if got := problem(row.fault); got != row.want {
@@ -300,6 +303,64 @@ func TestProblemInWords(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongToken: it reads as what it is wherever the server is asked for, and names what to mend.
+func TestWrongToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{refuse: handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401")}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		synctest.Wait()
+		info := f.Servers(t.Context(), nobody)[0]
+		if info.Health != handoff.HealthDown || !strings.Contains(info.Problem, "did not accept Switchboard's token") {
+			t.Errorf("%+v", info)
+		}
+		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
+		if e := handoff.AsError(err); e.Code != handoff.CodeTokenRefused || e.Spoken() != "bigpc did not accept Switchboard's token." ||
+			!strings.Contains(e.Meaning().Next, "token_file") {
+			t.Errorf("create: %v", err)
+		}
+		list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
+		if err != nil || len(list.Errors) != 1 || list.Errors[0].Code != handoff.CodeTokenRefused {
+			t.Errorf("sessions: %+v, %v", list, err)
+		}
+	})
+}
+
+// TestExclusiveLinkIsClosedFirst: what the next connection needs is not asked for while the old one holds it.
+func TestExclusiveLinkIsClosedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{}
+		var began []time.Time
+		const takes = 4 * time.Second
+		closing := false
+		run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
+			if closing {
+				t.Error("dialled while the old connection was being closed")
+			}
+			began = append(began, time.Now())
+			link, err := s.dial(ctx)
+			link.Exclusive = true
+			link.Conn = slowClose{link.Conn, func() { closing = true; time.Sleep(takes); closing = false }}
+			return link, err
+		}})
+		synctest.Wait()
+		s.drop()
+		time.Sleep(takes + 2*time.Second)
+		synctest.Wait()
+		if len(began) != 2 {
+			t.Errorf("dialled %d times", len(began))
+		}
+	})
+}
+
+type slowClose struct {
+	Conn
+	before func()
+}
+
+func (c slowClose) Close() error { c.before(); return c.Conn.Close() }
 
 func TestDialErrorOfAnyKind(t *testing.T) {
 	t.Parallel()

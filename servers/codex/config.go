@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -71,13 +72,17 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 		generation: strings.ToLower(rand.Text()[:10]),
 		ended:      make(chan struct{}),
 		threads:    map[string]*thread{},
+		errands:    make(chan errand, maxErrands),
 	}
 	c.peer = newPeer(wire, cfg.Log, c.handle)
 	c.peer.missed = c.mistrust
 	c.client = client{c.peer}
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
+		var work sync.WaitGroup
+		work.Go(c.runErrands)
 		c.peer.run()
+		work.Wait()
 		c.logEnd()
 	}()
 	version, err := c.client.initialize(ctx)
@@ -86,7 +91,7 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	c.log.Debug("connected", zap.String("version", version))
-	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version}, nil
+	return &servers.Link{Conn: c, Catalog: c, Done: c.peer.done, Version: version, Exclusive: len(cfg.Command) > 0}, nil
 }
 
 // logEnd tells why the connection ended and what was left out on the way.

@@ -28,6 +28,7 @@ type Conn struct {
 	threads   map[string]*thread // Guarded by mu: those that somebody attached or is attaching
 	subagents []*subagent        // Guarded by mu: of turns in those; at most maxHelpers, oldest first
 
+	errands chan errand // Set once, never closed; bound maxErrands, beyond which they are left out
 	tally   tally       // of all threads
 	noQueue atomic.Bool // the server refused thread/queue/add as unknown
 }
@@ -148,6 +149,7 @@ func (c *Conn) dropLocked(t *thread) {
 	if t.refs == 0 && !t.isSubscribed() && c.threads[t.id] == t {
 		delete(c.threads, t.id)
 		t.drop()
+		c.dismissLocked(func(h *subagent) bool { return h.thread == t })
 		c.subagents = slices.DeleteFunc(c.subagents, func(h *subagent) bool { return h.thread == t })
 	}
 }
@@ -310,6 +312,9 @@ func (c *Conn) handle(m message) {
 	default:
 		c.meet(t, handoff.TurnID(n.TurnID), n.Item)
 		t.hear(m.Method, &n)
+		if m.Method == noteTurnCompleted && n.Turn != nil {
+			c.dismiss(t, handoff.TurnID(n.Turn.ID))
+		}
 	}
 }
 

@@ -171,6 +171,7 @@ func (f *follower) settle(ctx context.Context) error {
 		items = nil // the end is known; what was heard of the text must do
 	}
 	t.conclude(f.turn, &w, items)
+	c.dismiss(t, f.turn.id)
 	return nil
 }
 

@@ -14,7 +14,8 @@ import (
 const (
 	exitGrace      = 2 * time.Second
 	terminateGrace = 2 * time.Second
-	lastWords      = time.Second // for what a child that ended has written
+	lastWords      = time.Second     // for what a child that ended has written
+	groupGrace     = 2 * time.Second // for what it started, after SIGKILL
 )
 
 // maxStderr is how much of a child's stderr goes to the debug log, in bytes; the rest is thrown away.
@@ -102,7 +103,7 @@ func (c *child) drain(stderr *os.File) {
 }
 
 // Close ends the child: its input ends, then SIGTERM, then SIGKILL, with 2 s between. It returns when the
-// child is reaped.
+// child is reaped and nothing that it started is left in its group, so that another may take its threads.
 func (c *child) Close() error {
 	c.once.Do(func() {
 		_ = c.stdin.Close()
@@ -114,6 +115,9 @@ func (c *child) Close() error {
 		}
 		c.wg.Wait()
 		_ = c.stdout.Close()
+		for begin := time.Now(); groupLives(c.cmd) && time.Since(begin) < groupGrace; {
+			time.Sleep(10 * time.Millisecond)
+		}
 	})
 	return nil
 }

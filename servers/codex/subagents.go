@@ -26,6 +26,7 @@ type subagent struct {
 	id     string         // Set once: of its thread
 	thread *thread        // Guarded by the mu of Conn: where the turn runs for which it works
 	turn   handoff.TurnID // Guarded by the mu of Conn: that turn
+	left   bool           // Guarded by the mu of Conn: that turn has ended, and we listen to it no longer
 	edit   string         // Owned by the reader: the item of its newest edit
 	paths  []string       // Owned by the reader: what that touches
 }
@@ -34,7 +35,7 @@ type subagent struct {
 func (c *Conn) subagentOf(id string) (*subagent, *thread, handoff.TurnID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id }); i >= 0 {
+	if i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id && !h.left }); i >= 0 {
 		return c.subagents[i], c.subagents[i].thread, c.subagents[i].turn
 	}
 	return nil, nil, ""
@@ -52,7 +53,11 @@ func (c *Conn) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 		switch {
 		case id == t.id: // one that answers to the agent that started it
 		case i >= 0: // it goes on for another turn
-			c.subagents[i].thread, c.subagents[i].turn = t, turn
+			h := c.subagents[i]
+			if h.left {
+				c.sendLocked(errand{h.id, true})
+			}
+			h.thread, h.turn, h.left = t, turn, false
 		default:
 			c.subagents = append(c.subagents, &subagent{id: id, thread: t, turn: turn})
 			c.subagents = slices.Delete(c.subagents, 0, max(len(c.subagents)-maxSubagents, 0))
@@ -78,6 +83,61 @@ func (c *Conn) hearSubagent(m message, n *note) {
 		h.edit, h.paths = n.Item.ID, n.Item.paths()
 	default:
 		c.meet(t, turn, n.Item)
+	}
+}
+
+// maxErrands bounds what waits to be told the server about subagents.
+const maxErrands = 2 * maxSubagents
+
+// An errand changes the subscription of a subagent's thread. The reader, which must not wait, sends it.
+type errand struct {
+	thread string
+	listen bool
+}
+
+// sendLocked leaves an errand out when there are too many: a server that is so slow has other troubles.
+func (c *Conn) sendLocked(e errand) {
+	select {
+	case c.errands <- e:
+	default:
+		c.log.Debug("subscription of a subagent not changed", zap.String("thread", e.thread))
+	}
+}
+
+// runErrands runs until the connection is lost.
+func (c *Conn) runErrands() {
+	for {
+		select {
+		case <-c.peer.done:
+			return
+		case e := <-c.errands:
+			var err error
+			if e.listen {
+				_, err = c.client.threadResume(context.Background(), e.thread, 1, nil)
+			} else {
+				err = c.client.threadUnsubscribe(context.Background(), e.thread)
+			}
+			if err != nil {
+				c.log.Debug("subscription of a subagent not changed", zap.String("thread", e.thread), zap.Error(err))
+			}
+		}
+	}
+}
+
+// dismiss stops listening to the subagents of a turn that has ended: somebody else may want to open their
+// threads. One that goes on for another turn is listened to again.
+func (c *Conn) dismiss(t *thread, turn handoff.TurnID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dismissLocked(func(h *subagent) bool { return h.thread == t && h.turn == turn })
+}
+
+func (c *Conn) dismissLocked(which func(*subagent) bool) {
+	for _, h := range c.subagents {
+		if _, attached := c.threads[h.id]; which(h) && !h.left && !attached {
+			h.left = true
+			c.sendLocked(errand{h.id, false})
+		}
 	}
 }
 

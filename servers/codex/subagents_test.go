@@ -121,11 +121,58 @@ func TestSubagentAsksAgain(t *testing.T) {
 		f.quiet()
 		f.turnCompleted(turn1, "completed")
 		r.lines()
+		f.unsubscribes(subagent1, subagent2)
 		left := callErr(at.Agent.Close)
-		f.reply(f.expect("thread/unsubscribe"), `{}`)
+		f.unsubscribes(thread1)
 		left.get(t)
 		if n := len(link.Conn.(*Conn).subagents); n != 0 {
 			t.Errorf("%d subagents are known of a session that was left", n)
 		}
+	})
+}
+
+// unsubscribes expects that threads are left, in this order.
+func (f *fake) unsubscribes(threads ...string) {
+	f.t.Helper()
+	for _, id := range threads {
+		frame := f.expect("thread/unsubscribe")
+		if string(frame.Params) != fmt.Sprintf(`{"threadId":%q}`, id) {
+			f.t.Errorf("left %s, not %s", frame.Params, id)
+		}
+		f.reply(frame, `{"status":"unsubscribed"}`)
+	}
+}
+
+// TestSubagentIsLeft: when its turn has ended nobody here listens to its thread; when it goes on for another turn
+// it is heard again.
+func TestSubagentIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _, at, r := running(t)
+		f.turnStarted(turn1)
+		f.item("item/completed", turn1, spawns(subagent1))
+		f.quiet()
+		f.turnCompleted(turn1, "completed")
+		r.lines()
+		f.unsubscribes(subagent1)
+		f.subagentAsks(5, subagent1, askCommand, commandMore) // nobody here waits for it
+		f.quiet()
+
+		s := call(func() (handoff.TurnID, error) {
+			return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Prompt: "go on"})
+		})
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn2, "inProgress", false)+`}`)
+		r = record(t.Context(), at.Agent, s.get(t))
+		f.turnStarted(turn2)
+		f.item("item/completed", turn2, spawns(subagent1))
+		f.reply(f.expect("thread/resume"), threadJSON(subagent1, active, turnJSON("its-own", "inProgress", false)))
+		f.subagentAsks(6, subagent1, askCommand, commandMore)
+		if qs := questionsOf(r); len(qs) != 1 || qs[0].Turn != turn2 {
+			t.Errorf("questions %+v", qs)
+		}
+		left := callErr(at.Agent.Close) // the turn runs on
+		f.unsubscribes(thread1)
+		left.get(t)
+		f.unsubscribes(subagent1)
+		f.quiet()
 	})
 }

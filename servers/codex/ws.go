@@ -65,7 +65,7 @@ func dialFault(cfg Config, resp *http.Response, err error) *handoff.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetail))
 	detail := fmt.Sprintf("HTTP %d %s", resp.StatusCode, body)
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return handoff.Fault(handoff.CodeRefused, cfg.Name, detail)
+		return handoff.Fault(handoff.CodeTokenRefused, cfg.Name, detail)
 	}
 	return handoff.Fault(handoff.CodeUnreachable, cfg.Name, detail)
 }

@@ -142,8 +142,8 @@ func TestWebSocketFrameLimit(t *testing.T) {
 
 func TestWebSocketRefused(t *testing.T) {
 	for status, code := range map[int]handoff.Code{
-		http.StatusUnauthorized: handoff.CodeRefused,
-		http.StatusForbidden:    handoff.CodeRefused,
+		http.StatusUnauthorized: handoff.CodeTokenRefused,
+		http.StatusForbidden:    handoff.CodeTokenRefused,
 		http.StatusNotFound:     handoff.CodeUnreachable,
 		http.StatusFound:        handoff.CodeUnreachable,
 	} {
