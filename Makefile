@@ -1,6 +1,6 @@
 # What there is to do here. Everything needs Go 1.26; make test installs the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run build tools lint test soak
+.PHONY: help run build tools lint test stress soak
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' Makefile
@@ -19,6 +19,11 @@ lint: ## format, vet, modernize, staticcheck, go.mod
 
 test: tools lint ## everything that a change has to pass
 	go test -race -shuffle=on -timeout 15m ./...
+	.ci/fuzz 2s
 
-soak: tools ## the long form of the proofs, with their figures; about ten minutes
+stress: tools ## everything again and again beside busy CPUs; hours, ends with what was not always green
+	.ci/stress
+
+soak: tools ## the long form of the proofs, with their figures, and of the fuzz targets; about an hour and a half
 	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' ./cmd/switchboard
+	.ci/fuzz 2m
