@@ -94,6 +94,46 @@ func TestGrantedCall(t *testing.T) {
 	})
 }
 
+// TestRateInACall: what is too much is refused in words, and nothing is begun.
+func TestRateInACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.\nturn t2 100ms completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := &hastyVoice{events: make(chan Event)}
+		g := Grant{Caller: NamelessCaller("many", "1"), Key: "k", KeyLimits: Limits{HandoffsPerMinute: 1}}
+		go func() { done <- r.Serve(ctx, g, v) }()
+		for i := range 3 {
+			v.events <- Request{CallID: fmt.Sprint("c", i), Tool: ToolCodex, Arguments: fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i)}
+		}
+		time.Sleep(10 * time.Second)
+		if n := len(r.Handoffs(g)); n != 1 {
+			t.Errorf("%d begun", n)
+		}
+		v.mu.Lock()
+		refused := 0
+		for _, u := range v.said {
+			if strings.Contains(u.Text, `"code":"limited"`) && strings.Contains(u.Text, "one piece of work was given") {
+				refused++
+			}
+		}
+		v.mu.Unlock()
+		if refused != 2 {
+			t.Errorf("%d refused", refused)
+		}
+		if list, err := w.List(ctx, g.Caller); err != nil || len(list) != 0 {
+			t.Errorf("stored for who has no name: %v %v", list, err)
+		}
+		v.events <- CallEnded{}
+		close(v.events)
+		<-done
+		cancel()
+		<-done
+	})
+}
+
 // TestOwnersAreBounded: what is made keeps its first owner, and the oldest are forgotten.
 func TestOwnersAreBounded(t *testing.T) {
 	r := NewRouter(Config{})

@@ -61,6 +61,7 @@ type Router struct {
 	ids            atomic.Uint64 // the last id given
 	calls          atomic.Uint64 // calls served
 	owners         owners        // safe by itself
+	rates          rates         // safe by itself
 	droppedRemarks atomic.Uint64 // speakable things that were never said
 
 	mu    sync.Mutex

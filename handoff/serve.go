@@ -204,6 +204,10 @@ func (s *serving) codex(id string, req Request) {
 		s.again(id, req, w)
 		return
 	}
+	if e := s.r.rates.take(s.grant, time.Now()); e != nil {
+		s.refuse(id, req, e)
+		return
+	}
 	s.begin(id, req, args)
 }
 

@@ -18,7 +18,12 @@ type stickyWrite struct {
 // stick sees to it that the store has a sticky session, or has it no more, as the book does. The store is
 // written behind: one write after the other, of each session the newest alone, repeated until the store is
 // back.
+//
+// Who has no name comes back to nothing, so nothing is stored for them.
 func (r *Router) stick(c Caller, b *book, w stickyWrite) {
+	if c.Nameless() {
+		return
+	}
 	if !b.queueSticky(w) {
 		return
 	}

@@ -31,6 +31,8 @@ type Config struct {
 	Router Router
 	// Media says where WebRTC clients are served.
 	Media MediaConfig
+	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
+	Minutes Minutes
 	// Log may be nil.
 	Log *zap.Logger
 }
@@ -42,6 +44,7 @@ type Front struct {
 	model   *url.URL                   // Set once
 	log     *zap.Logger                // Set once
 	media   *media                     // Set once
+	quota   *quota                     // Set once; safe by itself
 	starts  chan func(context.Context) // taken by Run
 	stopped chan struct{}              // closed by Run when no call may start any more
 	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
@@ -71,7 +74,7 @@ func NewFront(c Config) (*Front, error) {
 		return nil, err
 	}
 	return &Front{
-		config: c, model: u, log: c.Log, media: media,
+		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}},
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, reach: dialLimit, calls: map[string]*Call{},
 	}, nil
 }
@@ -121,10 +124,13 @@ func (f *Front) admit(grant handoff.Grant, id string, client leg, model *socket)
 // serve carries a call until one of its ends or Hangup or ctx ends it. It runs the model's socket, closes
 // both, and returns after the router has left the call. The client's leg is run by whoever made it. The
 // error is nil when somebody hung up.
-func (f *Front) serve(ctx context.Context, c *Call, model *socket) error {
+func (f *Front) serve(ctx context.Context, c *Call, model *socket, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(model.run)
+	metering, over := context.WithCancel(ctx)
+	running.Go(func() { p.meter(metering, c) })
+	defer over()
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()

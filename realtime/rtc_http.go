@@ -54,6 +54,12 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 // serveOffer calls answered when the request was answered; w and r are not used after that.
 func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
 	defer answered()
+	pass, fault := f.quota.enter(r.Context(), grant)
+	if fault != nil {
+		writeError(w, fault)
+		return
+	}
+	defer pass.leave()
 	client, fault := f.media.newRTCLeg(offer.sdp, offer.channel, f.log)
 	if fault != nil {
 		writeError(w, fault)
@@ -88,7 +94,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	defer running.Wait()
 	running.Go(func() { client.run(offer.session) })
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, call, model)
+	_ = f.serve(ctx, call, model, pass)
 }
 
 // readOffer reads and checks the body. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].

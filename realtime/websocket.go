@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
@@ -38,6 +40,12 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		writeError(w, handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade"))
 		return
 	}
+	pass, fault := f.quota.enter(r.Context(), grant)
+	if fault != nil {
+		writeError(w, fault)
+		return
+	}
+	defer pass.leave()
 	dialing, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(ctx, cancel)
 	model, fault := f.dialModel(dialing, query.Get("model"), r.Header)
@@ -71,13 +79,16 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	defer running.Wait()
 	running.Go(client.run)
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, f.admit(grant, newCallID(), client, model), model)
+	_ = f.serve(ctx, f.admit(grant, newCallID(), client, model), model, pass)
 }
 
 // writeError answers a request with an error of the vocabulary.
 func writeError(w http.ResponseWriter, e *handoff.Error) {
 	meaning := e.Meaning()
 	w.Header().Set("Content-Type", "application/json")
+	if e.Retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
+	}
 	w.WriteHeader(meaning.HTTP)
 	// The client may be gone; nobody is left to tell.
 	_ = json.NewEncoder(w).Encode(map[string]handoff.RecordError{

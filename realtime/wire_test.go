@@ -64,13 +64,14 @@ type house struct {
 	router *listener
 	model  *farModel
 	edge   *httptest.Server
+	grant  handoff.Grant // of who asks; set before anybody does
 	stop   context.CancelFunc
 	ran    chan error
 }
 
 func newHouse(t *testing.T) *house {
 	noLeaks(t)
-	h := &house{t: t, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
+	h := &house{t: t, grant: someone, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
 	var err error
 	h.front, err = NewFront(Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router})
 	if err != nil {
@@ -80,7 +81,7 @@ func newHouse(t *testing.T) *house {
 	ctx, h.stop = context.WithCancel(t.Context())
 	go func() { h.ran <- h.front.Run(ctx) }()
 	h.edge = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.front.ServeWebSocket(w, r, someone)
+		h.front.ServeWebSocket(w, r, h.grant)
 	}))
 	t.Cleanup(func() {
 		h.stop()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -35,6 +36,9 @@ func writeError(w http.ResponseWriter, err error) *handoff.Error {
 	body.Error.Code, body.Error.Message, body.Error.Next = e.Code, e.Spoken(), meaning.Next
 	if e.Code == handoff.CodeUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if e.Retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
 	}
 	writeJSON(w, meaning.HTTP, body)
 	return e

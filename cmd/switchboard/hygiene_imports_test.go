@@ -55,6 +55,7 @@ func libraries() []libraryRule {
 		{"github.com/tidwall/", []string{"realtime", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
 		{"github.com/alecthomas/kong", []string{"cmd/switchboard"}, "flags are read once"},
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
+		{"golang.org/x/time/rate", []string{"handoff"}, "how often work may be given is counted there"},
 		{"github.com/yuin/goldmark", []string{"handoff"}, "what may be said is decided there"},
 		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
 		{"github.com/Shopify/toxiproxy/", []string{"cmd/switchboard tests"}, "what cuts connections is for tests"},

@@ -33,7 +33,7 @@ func TestReadmeConfigurations(t *testing.T) {
 	if len(examples) < 3 {
 		t.Fatalf("found %d examples", len(examples))
 	}
-	env := map[string]string{"VOICE_KEY": "a-key-0000000000000000", "NTFY_TOKEN": "tk_0000"}
+	env := map[string]string{"VOICE_KEY": "a-key-0000000000000000", "NTFY_TOKEN": "tk_0000", "OWNER_KEY": goodKey, "ASSISTANT_KEY": goodKey + "-assistant"}
 	for _, example := range examples {
 		o, _, err := parseOptions([]string{"--config", config(t, example)}, io.Discard, io.Discard)
 		if err != nil {

@@ -68,6 +68,7 @@ type service struct {
 	log     *zap.Logger
 	opened  []net.Listener // closed at the end, also if nothing ran
 	store   store
+	ready   *readiness
 	audit   *sessions.Audit
 	stages  []stage
 	real    string // one line: what is real and what is simulated
@@ -123,15 +124,16 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	router = handoff.NewRouter(routing)
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Media: p.Media, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
 	}
+	s.ready = newReadiness(s.store)
 	edge, err := web.New(web.Config{
 		Work: router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
 		Keys: p.Keys, CookieSecret: p.CookieSecret, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
-		Voice: sims.voiceInfo(p.Model), Log: s.log.Named("web"),
+		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
@@ -166,6 +168,7 @@ func (s *service) fleet(p plan, router func() *handoff.Router) (*servers.Fleet, 
 // run runs the service until ctx ends.
 func (s *service) run(ctx context.Context) error {
 	defer s.close()
+	defer context.AfterFunc(ctx, func() { s.ready.stopping.Store(true) })()
 	return runStages(ctx, s.log, s.stages)
 }
 

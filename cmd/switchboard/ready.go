@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchboard/handoff"
+)
+
+const (
+	readyWithin = 2 * time.Second // for the store to answer
+	readyFresh  = time.Second     // an answer this young is given again: anybody may ask
+)
+
+// readiness tells whether work can be taken: not while the process ends, and not while the store cannot be
+// written. A voice model that is away is no reason: asking it costs money, and who calls is told.
+type readiness struct {
+	write    func(context.Context) error // Set once: writes something into the store
+	stopping atomic.Bool                 // safe by itself
+
+	mu     sync.Mutex
+	asking bool      // Guarded by mu: somebody asks the store; one does
+	at     time.Time // Guarded by mu: when it had answered
+	last   error     // Guarded by mu: what it answered
+}
+
+// newReadiness returns the readiness of a store.
+func newReadiness(s edgeStore) *readiness {
+	return &readiness{write: func(ctx context.Context) error {
+		_, err := s.Spend(ctx, "ready", time.Now().UTC().Format(time.DateOnly), 0)
+		return err
+	}}
+}
+
+// check returns why work cannot be taken, an error of the vocabulary with status 503, or nil.
+func (r *readiness) check(ctx context.Context) error {
+	if r.stopping.Load() {
+		return handoff.Fault(handoff.CodeShutdown, "", "")
+	}
+	r.mu.Lock()
+	if r.asking || time.Since(r.at) < readyFresh {
+		defer r.mu.Unlock()
+		return r.last
+	}
+	r.asking = true
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin) // who asked may leave; the answer is for all
+	defer cancel()
+	var fault error
+	if err := r.write(ctx); err != nil {
+		fault = handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking, r.at, r.last = false, time.Now(), fault
+	return fault
+}

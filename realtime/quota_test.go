@@ -1,0 +1,171 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+)
+
+// book keeps minutes in memory.
+type book struct {
+	mu   sync.Mutex
+	days map[string]time.Duration // Guarded by mu: by name and day
+	down bool                     // Guarded by mu
+}
+
+func (b *book) Spend(_ context.Context, name, day string, d time.Duration) (time.Duration, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return 0, errors.New("away")
+	}
+	if b.days == nil {
+		b.days = map[string]time.Duration{}
+	}
+	b.days[name+" "+day] += d
+	return b.days[name+" "+day], nil
+}
+
+func (b *book) set(down bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.down = down
+}
+
+func newQuota(m Minutes) *quota { return &quota{minutes: m, log: nopLog(), open: map[string]int{}} }
+
+// TestOpenCalls: so many calls of one caller, and so many of one key with all its callers.
+func TestOpenCalls(t *testing.T) {
+	q := newQuota(nil)
+	grant := func(user string) handoff.Grant {
+		return handoff.Grant{
+			Caller: handoff.Caller{Principal: "many", User: user}, Key: "k", Limits: handoff.Limits{Calls: 1}, KeyLimits: handoff.Limits{Calls: 2},
+		}
+	}
+	alice, fault := q.enter(t.Context(), grant("alice"))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	if _, fault := q.enter(t.Context(), grant("alice")); fault == nil || fault.Code != handoff.CodeLimited || fault.Retry <= 0 {
+		t.Errorf("a second call of alice: %v", fault)
+	}
+	if _, fault := q.enter(t.Context(), grant("bob")); fault != nil {
+		t.Errorf("bob: %v", fault)
+	}
+	if _, fault := q.enter(t.Context(), grant("carol")); fault == nil || !strings.Contains(fault.Spoken(), "2 calls are open") {
+		t.Errorf("a third call of the key: %v", fault)
+	}
+	if _, fault := q.enter(t.Context(), handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{Calls: 2}}); fault == nil {
+		t.Error("who has no name is not counted")
+	}
+	alice.leave()
+	if _, fault := q.enter(t.Context(), grant("carol")); fault != nil {
+		t.Errorf("carol, when alice has left: %v", fault)
+	}
+	for range 100 { // no limit
+		if _, fault := q.enter(t.Context(), handoff.Grant{Caller: handoff.Caller{Principal: "owner"}}); fault != nil {
+			t.Fatal(fault)
+		}
+	}
+}
+
+// TestMinutes: a call is told a minute before the day's minutes run out, and ends when they have; the next one
+// is refused until the day is over. The time is written down while the call lasts.
+func TestMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &book{}
+		q := newQuota(b)
+		g := handoff.Grant{Caller: someone.Caller, Key: "k", Limits: handoff.Limits{MinutesPerDay: 3}}
+		p, fault := q.enter(t.Context(), g)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		s := newStage(t)
+		s.open(freshSession)
+		began := time.Now()
+		metering, over := context.WithCancel(t.Context())
+		metered := make(chan struct{})
+		go func() { defer close(metered); p.meter(metering, s.call) }()
+
+		time.Sleep(100 * time.Second)
+		if total, _ := b.Spend(t.Context(), "caller owner", began.UTC().Format(time.DateOnly), 0); total < 80*time.Second {
+			t.Errorf("%v written down after 100 s", total)
+		}
+		b.set(true) // it is away for a while: the call goes on
+		time.Sleep(15 * time.Second)
+		b.set(false)
+		said := func() bool { return strings.Contains(strings.Join(s.model.sent(), "\n"), "one minute is left") }
+		if said() {
+			t.Error("told too early")
+		}
+		time.Sleep(20 * time.Second)
+		if !said() {
+			t.Error("not told a minute before")
+		}
+		err := <-s.ended
+		if took := time.Since(began); took < 179*time.Second || took > 182*time.Second {
+			t.Errorf("it ended after %v", took)
+		}
+		if err == nil || handoff.AsError(err).Code != handoff.CodeLimited || handoff.AsError(err).Meaning().Close != 4429 {
+			t.Errorf("it ended with %v", err)
+		}
+		over()
+		<-metered
+		p.leave()
+		if len(q.open) != 0 {
+			t.Errorf("still open: %v", q.open)
+		}
+		_, fault = q.enter(t.Context(), g)
+		if fault == nil || fault.Code != handoff.CodeLimited || fault.Retry <= 0 || fault.Retry > 24*time.Hour || len(q.open) != 0 {
+			t.Errorf("the next call: %v, open %v", fault, q.open)
+		}
+		time.Sleep(fault.Retry)
+		if p, fault = q.enter(t.Context(), g); fault != nil {
+			t.Errorf("the next day: %v", fault)
+		}
+		b.set(true)
+		if _, fault = q.enter(t.Context(), g); fault == nil || fault.Code != handoff.CodeStoreDown {
+			t.Errorf("without a store: %v", fault)
+		}
+	})
+}
+
+// TestLimitedOnTheWire: refused before the upgrade, and before the voice model is dialled.
+func TestLimitedOnTheWire(t *testing.T) {
+	h := newHouse(t)
+	limited := someone
+	limited.Limits.Calls = 1
+	p, fault := h.front.quota.enter(t.Context(), limited)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	h.grant = limited
+	_, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", nil)
+	if err == nil || response == nil || response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "30" {
+		t.Fatalf("not refused: %v %v", response, err)
+	}
+	_ = response.Body.Close()
+	select {
+	case <-h.model.conns:
+		t.Error("the voice model was dialled")
+	default:
+	}
+	p.leave()
+	client, model := h.call("")
+	_ = model.Close()
+	_ = client.Close()
+	eventually(t, "the call to be counted no more", func() bool {
+		h.front.quota.mu.Lock()
+		defer h.front.quota.mu.Unlock()
+		return len(h.front.quota.open) == 0
+	})
+}
