@@ -1,0 +1,60 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/sessions/sessionstest"
+)
+
+// BenchmarkLedger is the step that a start waits for; the floor is one HSET.
+func BenchmarkLedger(b *testing.B) {
+	server := sessionstest.StartRedis(b)
+	for _, kept := range []int{10, 10_000, 100_000} {
+		b.Run(fmt.Sprint(kept), func(b *testing.B) {
+			s, err := Open(b.Context(), Config{URL: server.URL, Prefix: b.Name()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			ctx, cancel := context.WithCancel(b.Context())
+			done := make(chan error, 1)
+			go func() { done <- s.Run(ctx) }()
+			fill(b, s, kept)
+			sessionstest.BenchmarkLedger(b, s, func() {
+				if err := s.client.HSet(b.Context(), s.prefix+":plain", "words", "fix the failing login test of the shop").Err(); err != nil {
+					b.Fatal(err)
+				}
+			})
+			cancel()
+			if err := <-done; err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// fill puts handoffs that were heard into the store, several at once.
+func fill(b *testing.B, s *Store, n int) {
+	b.Helper()
+	if kept, err := s.client.ZCard(b.Context(), s.historyKey("owner")).Result(); err == nil && kept >= int64(n) {
+		return // by an earlier round
+	}
+	var all sync.WaitGroup
+	for worker := range poolSize {
+		all.Go(func() {
+			for i := worker; i < n; i += poolSize {
+				for _, step := range sessionstest.Heard(fmt.Sprint("heard-", i)) {
+					if _, err := s.Advance(b.Context(), step); err != nil && handoff.AsError(err).Code != handoff.CodeTakenOver {
+						b.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,69 @@
+package sessionstest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// BenchmarkLedger is the one step that a start waits for, accepted to dispatching, in a store that keeps so
+// many handoffs that were heard. Floors are how many times as long as the plainest write of the same store
+// takes in the same run; p50 and p99 of the step are given in floors.
+func BenchmarkLedger(b *testing.B, l handoff.Ledger, floor func()) {
+	for range 100 { // scripts and pages are where they are used
+		floor()
+	}
+	run, n := b.Name()+fmt.Sprint(b.N, time.Now().UnixNano()), 0
+	var floors, steps []time.Duration
+	took := func(do func()) time.Duration {
+		began := time.Now()
+		do()
+		return time.Since(began)
+	}
+	advance := func(s handoff.LedgerStep) {
+		s.At = time.Now()
+		if _, err := l.Advance(b.Context(), s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		n++
+		key := fmt.Sprint(run, n)
+		advance(LedgerStep(key, "a", handoff.StatusAccepted))
+		floors = append(floors, took(floor))
+		b.StartTimer()
+		steps = append(steps, took(func() { advance(LedgerStep(key, "a", handoff.StatusDispatching)) }))
+		b.StopTimer()
+		advance(LedgerStep(key, "a", handoff.StatusStarted)) // so that what is open does not grow
+		advance(LedgerStep(key, "a", handoff.StatusCompleted))
+		advance(LedgerStep(key, "a", handoff.StatusDelivered))
+		b.StartTimer()
+	}
+	slices.Sort(floors)
+	slices.Sort(steps)
+	at := func(all []time.Duration, q float64) float64 { return float64(all[int(q*float64(len(all)-1))]) }
+	b.ReportMetric(at(steps, .5)/at(floors, .5), "p50-floors")
+	b.ReportMetric(at(steps, .99)/at(floors, .5), "p99-floors")
+	b.ReportMetric(at(floors, .99)/at(floors, .5), "floor-p99-floors")
+	b.ReportMetric(at(floors, .5)/1e3, "floor-µs")
+}
+
+// Heard gives the steps of a handoff that was heard a moment ago, for who fills a store.
+func Heard(key string) []handoff.LedgerStep {
+	var all []handoff.LedgerStep
+	for _, to := range []handoff.Status{handoff.StatusCompleted, handoff.StatusDelivered} {
+		s := LedgerStep(key, "a", to)
+		s.New, s.At = to == handoff.StatusCompleted, time.Now()
+		if s.New {
+			s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop", handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
+			s.Body = handoff.LedgerBody{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
+		}
+		all = append(all, s)
+	}
+	return all
+}

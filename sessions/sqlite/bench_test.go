@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"switchboard/sessions/sessionstest"
+)
+
+// BenchmarkLedger is the step that a start waits for; the floor is one row put into a table of its own.
+func BenchmarkLedger(b *testing.B) {
+	for _, kept := range []int{10, 10_000, 100_000} {
+		b.Run(fmt.Sprint(kept), func(b *testing.B) {
+			s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			fill(b, s, kept)
+			if _, err := s.write.Exec("CREATE TABLE plain (id INTEGER PRIMARY KEY, words TEXT) STRICT"); err != nil {
+				b.Fatal(err)
+			}
+			plain, err := s.write.Prepare("INSERT INTO plain (words) VALUES (?)")
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(b.Context())
+			done := make(chan error, 1)
+			go func() { done <- s.Run(ctx) }()
+			time.Sleep(tickEvery) // the first copy is not what a start meets
+			sessionstest.BenchmarkLedger(b, s, func() {
+				if _, err := plain.Exec("fix the failing login test of the shop"); err != nil {
+					b.Fatal(err)
+				}
+			})
+			cancel()
+			if err := <-done; err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// fill puts handoffs that were heard into the store, many to a transaction.
+func fill(b *testing.B, s *Store, n int) {
+	b.Helper()
+	for from := 0; from < n; from += 1000 {
+		err := s.change(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			for i := from; i < min(from+1000, n); i++ {
+				var row entryRow
+				for _, step := range sessionstest.Heard(fmt.Sprint("heard-", i)) {
+					after, err := row.Apply(step)
+					if err != nil {
+						return err
+					}
+					row.LedgerEntry = after
+					if err := s.put(ctx, tx, "owner", row, step); err != nil {
+						return err
+					}
+					if row.id == 0 {
+						if err := tx.QueryRowContext(ctx, "SELECT id FROM entries WHERE caller = 'owner' AND key = ?", step.Key).Scan(&row.id); err != nil {
+							return err
+						}
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.move(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
