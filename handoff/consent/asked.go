@@ -101,6 +101,8 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 	a.after(tokens, 0, l, kindIn, func(n int) {
 		if m := a.place(tokens[n:], l); m > 0 {
 			take(n+m, kindTopic)
+		} else if n < len(tokens) && a.acts[tokens[n]] { // "auf main"
+			take(n+1, kindTopic)
 		}
 	})
 }
@@ -154,11 +156,22 @@ func (a asking) machine(tokens []string) int {
 			t = letter
 		}
 		joined.WriteString(t)
-		if slices.Contains(a.machines, joined.String()) {
+		if a.calls(joined.String()) {
 			return n + 1
 		}
 	}
 	return 0
+}
+
+// caseEndings are what Turkish writes to a name for "on" it. Set once.
+var caseEndings = []string{"", "de", "da", "te", "ta"}
+
+// calls tells whether a word is one of the machine's names.
+func (a asking) calls(word string) bool {
+	return slices.ContainsFunc(caseEndings, func(end string) bool {
+		name, ok := strings.CutSuffix(word, end)
+		return ok && slices.Contains(a.machines, name)
+	})
 }
 
 // named tells whether the tokens name the machine or the act.

@@ -136,8 +136,18 @@ func (h heard) contest(at, length int, in []*language, ask asking) finding {
 		return contested
 	case isOther(likely[0]):
 		return absent
+	case h.speaks(other, in, h.tokens[at:at+length], ask):
+		return contested
 	}
 	return present
+}
+
+// speaks tells whether a reply has a word that only the first of two groups of languages know.
+func (h heard) speaks(these, those []*language, doubt []string, ask asking) bool {
+	return slices.ContainsFunc(h.tokens, func(t string) bool {
+		knows := func(l *language) bool { return l.known[t] }
+		return !slices.Contains(doubt, t) && !ask.acts[t] && slices.ContainsFunc(these, knows) && !slices.ContainsFunc(those, knows)
+	})
 }
 
 // harmless tells whether a phrase of a language begins at a token, and goes on with a word of that language
@@ -152,7 +162,7 @@ func (h heard) harmless(at int, l *language, ask asking) bool {
 		case kind == kindIn:
 			found = found || !h.marked[next] && ask.place(h.tokens[next:], l) > 0
 		default:
-			found = found || l.known[h.tokens[next]] && h.tokens[next] != h.tokens[at]
+			found = found || !h.marked[next] && l.known[h.tokens[next]] && h.tokens[next] != h.tokens[at]
 		}
 	})
 	return found
