@@ -41,6 +41,7 @@ const (
 	CodeNotFound         Code = "not_found"
 	CodeNotPending       Code = "not_pending"
 	CodeWorkEnded        Code = "work_ended"
+	CodeNotBegun         Code = "not_begun"
 	CodeConflict         Code = "conflict"
 	CodeTakenOver        Code = "taken_over"
 	CodeVoiceUnreachable Code = "voice_unreachable"
@@ -91,6 +92,7 @@ var vocabulary = map[Code]Meaning{
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
 	CodeWorkEnded:        {"That work has ended already.", "The page and status tell how it ended.", http.StatusConflict, 0},
+	CodeNotBegun:         {"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict, 0},
 	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
 	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},

@@ -156,9 +156,9 @@ func (r *Router) takeOver(e LedgerEntry, l *line) {
 	w.args = codexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
 	w.state = State{Phase: PhaseSettling, Noted: true, Answered: true, Alone: true, Inherited: true, Merged: e.Why == WhyMerged}
 	switch {
-	case e.Status == StatusAccepted: // no thread was asked before it, so nothing there can tell whether a start got lost
-		w.state.Phase, w.state.Outcome = PhaseWriting, OutcomeUnknown
-		w.fault = Fault(CodeUnknownStart, e.Target.Server, "a former life of this process had accepted it")
+	case e.Status == StatusAccepted: // it certainly never began: that is written before a start. They are asked, as nothing begins unasked
+		w.state.Phase, w.state.Outcome = PhaseWriting, OutcomeCancelled
+		w.fault = Fault(CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
 	case e.Turn != "":
 		w.state.Phase, w.state.Seen = PhaseRejoining, true
 	}
