@@ -47,6 +47,7 @@ const (
 	CodeVoiceUnreachable Code = "voice_unreachable"
 	CodeVoiceGone        Code = "voice_gone"
 	CodeSlowClient       Code = "slow_client"
+	CodeSoundFormat      Code = "sound_format"
 	CodeShutdown         Code = "shutdown"
 	CodeInternal         Code = "internal"
 	CodeNeedsTap         Code = "needs_tap"
@@ -98,6 +99,7 @@ var vocabulary = map[Code]Meaning{
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
 	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
 	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
+	CodeSoundFormat:      {"The voice model speaks %s, which I can't turn into the sound of this call.", "Use a model with PCM16 or G.711, or call over WebSocket.", http.StatusBadGateway, 4415},
 	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
 	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
 	CodeNoConsent:        {"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},

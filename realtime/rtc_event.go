@@ -73,10 +73,10 @@ func (p *player) fromClient(event []byte) told {
 	case typeOutputClear:
 		return p.clear()
 	case typeSessionUpdate:
-		event = sessionInPCMU(event)
+		event = p.sessionAsIs(event)
 	case typeCreate:
 		if gjson.GetBytes(event, "response.audio.output.format").Exists() {
-			event = inPCMU(event, "response.audio.output.format")
+			event = p.formats.keep(event, "response.audio.output.format", p.formats.out)
 		}
 	}
 	return told{up: [][]byte{event}}
@@ -88,22 +88,14 @@ func (p *player) refuse(event []byte, why string) told {
 	})}}
 }
 
-// sessionInPCMU keeps the formats of a client's session.update. One without audio leaves them as they are.
-func sessionInPCMU(event []byte) []byte {
+// sessionAsIs keeps the formats of a client's session.update. One without audio leaves them as they are.
+func (p *player) sessionAsIs(event []byte) []byte {
 	if !gjson.GetBytes(event, "session.audio").IsObject() {
 		return event
 	}
-	event = inPCMU(event, "session.audio.input.format")
+	event = p.formats.keep(event, "session.audio.input.format", p.formats.in)
 	if gjson.GetBytes(event, "session.type").String() == "transcription" {
 		return event // it has no output
 	}
-	return inPCMU(event, "session.audio.output.format")
-}
-
-// inPCMU sets a format. Bad JSON stays as it is: patching it could make it look good.
-func inPCMU(event []byte, path string) []byte {
-	if !gjson.ValidBytes(event) {
-		return event
-	}
-	return set(event, path, pcmuFormat)
+	return p.formats.keep(event, "session.audio.output.format", p.formats.out)
 }

@@ -182,6 +182,7 @@ func newLone(t *testing.T, config MediaConfig, label string, dark bool) lone {
 	if fault != nil {
 		t.Fatal(fault)
 	}
+	leg.settle = 0 // there is no model to say anything
 	answer, fault := leg.answer(context.Background())
 	if fault != nil {
 		t.Fatal(fault)

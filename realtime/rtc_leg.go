@@ -37,7 +37,9 @@ type rtcLeg struct {
 	track   *webrtc.TrackLocalStaticRTP // Set once: what the client hears
 	log     *zap.Logger                 // Set once
 	connect time.Duration               // Set once: how long connecting may take
+	settle  time.Duration               // Set once: how long the model may take to say what it does with our formats
 	channel bool                        // Set once: the client offered a data channel
+	fits    int                         // Set once: bytes of the largest message that the client takes
 
 	received chan []byte   // closed by run
 	queue    chan []byte   // never closed
@@ -66,7 +68,7 @@ func (m *media) newRTCLeg(offer string, channel bool, log *zap.Logger) (*rtcLeg,
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
 	l := &rtcLeg{
-		peer: peer, log: log, connect: m.config.Connect, channel: channel,
+		peer: peer, log: log, connect: m.config.Connect, settle: formatLimit, channel: channel, fits: maxMessageOf(offer),
 		received: make(chan []byte), queue: make(chan []byte, sendQueue), born: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
@@ -225,18 +227,16 @@ func (l *rtcLeg) end(reason *handoff.Error) {
 // that the client gave with its offer, or nil.
 func (l *rtcLeg) run(session []byte) {
 	defer close(l.done)
-	r := rtcRun{rtcLeg: l, player: newPlayer()}
-	r.pass(formatsEvent(r.player.ids.next()))
-	if session != nil {
-		r.tell(r.player.fromClient(session))
-	}
+	r := rtcRun{rtcLeg: l, player: newPlayer(), session: session}
+	r.player.formats.asked = r.player.ids.next()
+	r.pass(formatsEvent(r.player.formats.asked))
 	r.loop()
 	l.end(nil)
 	close(l.received)
 	r.farewell()
 	l.closePeer(r.readers.Wait)
-	l.log.Debug("webrtc leg ended", zap.String("code", code(l.reason)), zap.Int("packets", r.heard), zap.Int("late", r.hearing.late),
-		zap.Int("frames", r.played), zap.Int("unheard_bytes", r.player.dropped), zap.Int("undelivered", r.undelivered))
+	l.log.Debug("webrtc leg ended", zap.String("code", code(l.reason)), zap.Int("packets", r.heard), zap.Int("late", r.hearing.late), zap.Int("lost", r.hearing.lost),
+		zap.Int("frames", r.played), zap.Int("unheard_bytes", r.player.dropped), zap.Int("shortened", r.shortened), zap.Int("undelivered", r.undelivered))
 }
 
 // closePeer ends pion's goroutines and then calls wait, all for peerGrace at most: where pion hangs it is

@@ -63,6 +63,7 @@ func TestLegHears(t *testing.T) {
 // TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
 func TestLegKeepsOrder(t *testing.T) {
 	r := rtcRun{rtcLeg: &rtcLeg{}, player: newPlayer()}
+	r.player.formats.settled = true
 	r.hear(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.heed([]byte(`{"type":"input_audio_buffer.commit"}`))
 	r.heed([]byte(`{"type":"response.create"}`))
@@ -230,12 +231,16 @@ func TestLegRefusesOtherChannels(t *testing.T) {
 	}
 }
 
-func TestLegDropsWhatABrowserCannotTake(t *testing.T) {
+// TestLegFitsWhatABrowserTakes holds that the end of a response reaches a browser whatever is in it.
+func TestLegFitsWhatABrowserTakes(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
 	take(t, l.leg.Received(), "the formats")
 	<-l.open
-	l.leg.Send([]byte(`{"type":"big","text":"` + strings.Repeat("x", 300<<10) + `"}`))
+	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
 	l.leg.Send([]byte(`{"type":"small"}`))
+	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("response.id").String() != "r1" || e.Get("response.status").String() != statusCompleted {
+		t.Errorf("got %.80s", e)
+	}
 	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("type").String() != "small" {
 		t.Errorf("got %.80s", e)
 	}

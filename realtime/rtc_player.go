@@ -1,11 +1,14 @@
 package realtime
 
 import (
+	"cmp"
 	"encoding/base64"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
 )
 
 // Sound of a WebRTC leg: G.711 µ-law (RFC 3551), one byte a sample, 8 samples a millisecond.
@@ -13,8 +16,9 @@ const (
 	bytesPerMS = 8
 	frameBytes = 20 * bytesPerMS
 	silentByte = 0xff // the zero of µ-law
-	// tailFrames of silence follow speech: a browser that hears nothing more would stretch its last sound.
-	tailFrames = 5
+	// tailFrames of silence follow speech, three seconds: a browser that hears nothing more would stretch its last
+	// sound, and its jitter buffer would have to learn the delay anew with the next word.
+	tailFrames = 150
 	// leadBytes wait before a response begins or goes on after a gap: 100 ms. Models send more than that at
 	// once and faster than it sounds; for one that does not, this makes one gap of many.
 	leadBytes = 100 * bytesPerMS
@@ -42,9 +46,10 @@ type player struct {
 	muted   map[string]bool  // responses that were cut off while being made: what still comes is dropped
 	shows   map[string]*show // responses until they are made and the call was told what was heard of them
 	newest  string           // the response that sounded last
+	tails   int              // Set once: frames of silence that follow speech
 	tail    int              // frames of silence still to send
 	patient bool             // the caller's speech does not interrupt
-	foreign bool             // the model's sound is not µ-law: it would be noise
+	formats formats          // of the model's sound
 	dropped int              // bytes that found the queue full
 	frame   [frameBytes]byte
 }
@@ -68,7 +73,7 @@ type clip struct {
 
 func newPlayer() player {
 	ids, cuts := newRTCNames()
-	return player{ids: ids, cuts: cuts, live: map[string]bool{}, muted: map[string]bool{}, shows: map[string]*show{}}
+	return player{ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{}, muted: map[string]bool{}, shows: map[string]*show{}}
 }
 
 // A show is one response before the caller.
@@ -80,13 +85,15 @@ type show struct {
 
 // told is what follows from an event.
 type told struct {
-	up   [][]byte // to the call
-	down [][]byte // to the client
+	up   [][]byte       // to the call
+	down [][]byte       // to the client
+	end  *handoff.Error // if the call cannot go on
 }
 
 func (t *told) add(o told) {
 	t.up = append(t.up, o.up...)
 	t.down = append(t.down, o.down...)
+	t.end = cmp.Or(t.end, o.end)
 }
 
 // idle tells that no frame is due before the next event.
@@ -102,12 +109,11 @@ func (p *player) fromModel(event []byte) told {
 		return told{}
 	case typeSessionCreated:
 		p.learn(gjson.GetBytes(event, "session"))
+		p.formats.begin(gjson.GetBytes(event, "session"))
 	case typeSessionUpdated: // our own update went first, so it has been applied
 		session := gjson.GetBytes(event, "session")
 		p.learn(session)
-		if format := session.Get("audio.output.format.type"); format.Exists() {
-			p.foreign = format.String() != pcmuName
-		}
+		pass.add(p.settle(p.formats.update(session)))
 	case typeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.
 		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {
@@ -123,6 +129,9 @@ func (p *player) fromModel(event []byte) told {
 			pass.add(p.cut())
 		}
 	case typeError:
+		if p.formats.ofFormats(gjson.GetBytes(event, "error")) {
+			return p.settle(p.formats.refuse())
+		}
 		if p.cuts.own(gjson.GetBytes(event, "error.event_id").String()) {
 			return told{}
 		}
@@ -148,7 +157,10 @@ func (p *player) enqueue(event []byte) {
 	}
 	p.show(response).sounds = true
 	audio, err := base64.StdEncoding.DecodeString(fields[3].String())
-	if err != nil || len(audio) == 0 || p.foreign || p.muted[response] {
+	if err != nil || p.muted[response] {
+		return
+	}
+	if audio = p.formats.hear(audio); len(audio) == 0 {
 		return
 	}
 	if room := maxPlayback - p.queued; len(audio) > room {
@@ -248,7 +260,7 @@ func (p *player) next() (frame []byte, events told) {
 			delete(p.shows, s.response)
 		}
 		if s.started {
-			p.tail = tailFrames
+			p.tail = p.tails
 			events.down = append(events.down, p.buffer(typeBufferStopped, s.response))
 		}
 	}
@@ -332,7 +344,7 @@ func (p *player) cut() (t told) {
 			}
 		}
 		if s.started {
-			p.tail = tailFrames
+			p.tail = p.tails
 			t.down = append(t.down, p.buffer(typeBufferCleared, s.response))
 		}
 	}

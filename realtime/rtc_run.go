@@ -29,7 +29,9 @@ type rtcRun struct {
 	ticker  *time.Ticker
 	ticking bool
 
-	heard, played, undelivered int
+	session []byte // of the client's offer, until the formats are settled; or nil
+
+	heard, played, shortened, undelivered int
 }
 
 func (r *rtcRun) loop() {
@@ -38,7 +40,10 @@ func (r *rtcRun) loop() {
 	defer r.ticker.Stop()
 	connecting := time.NewTimer(r.connect)
 	defer connecting.Stop()
+	settling := time.NewTimer(r.settle)
+	defer settling.Stop()
 	for {
+		r.begin()
 		r.pace()
 		var to chan<- []byte
 		var first []byte
@@ -48,6 +53,9 @@ func (r *rtcRun) loop() {
 		messages, packets := r.messages, r.packets
 		if len(r.up) >= upstreamQueue || r.upBytes >= upstreamBytes {
 			messages, packets = nil, nil
+		}
+		if !r.player.formats.settled {
+			messages = nil // they may set formats; nobody waits long
 		}
 		select {
 		case to <- first:
@@ -61,6 +69,8 @@ func (r *rtcRun) loop() {
 			r.tell(r.player.fromModel(event))
 		case <-r.ticker.C:
 			r.play(time.Now())
+		case <-settling.C:
+			r.tell(r.player.settle(r.player.formats.assume()))
 		case <-r.changed:
 			r.look()
 		case c := <-r.channels:
@@ -78,6 +88,14 @@ func (r *rtcRun) loop() {
 		if r.gone() {
 			return
 		}
+	}
+}
+
+// begin passes on the session of the client's offer once it is known which formats it is to keep.
+func (r *rtcRun) begin() {
+	if r.session != nil && r.player.formats.settled {
+		r.tell(r.player.fromClient(r.session))
+		r.session = nil
 	}
 }
 
@@ -128,17 +146,25 @@ func (r *rtcRun) hear(p *rtp.Packet) {
 	r.heard++
 	r.sign()
 	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
-	if sound := r.hearing.take(appendBytes); sound != nil {
-		r.pass(sound)
+	r.passSound(appendBytes)
+}
+
+// passSound passes on what was heard, if it is that much. Before the formats are settled the newest is kept.
+func (r *rtcRun) passSound(least int) {
+	if !r.player.formats.settled {
+		r.hearing.trim(maxUnsettled)
+		return
+	}
+	if sound := r.hearing.take(least); sound != nil {
+		r.pass(appendEvent(r.player.formats.say(sound)))
 	}
 }
 
 // heed takes an event of the client. What was heard before it comes before it: it may be a commit.
 func (r *rtcRun) heed(event []byte) {
 	r.sign()
-	if sound := r.hearing.take(1); sound != nil {
-		r.pass(sound)
-	}
+	r.hearing.flush()
+	r.passSound(1)
 	r.tell(r.player.fromClient(event))
 }
 
@@ -155,6 +181,10 @@ func (r *rtcRun) tell(t told) {
 	for _, event := range t.down {
 		r.deliver(event)
 	}
+	if t.end != nil {
+		r.log.Warn("the sound of the voice model cannot be had", zap.String("format", t.end.Subject))
+		r.end(t.end)
+	}
 }
 
 // deliver puts an event on the data channel, or holds it until there is one. A client that offered none
@@ -170,10 +200,19 @@ func (r *rtcRun) deliver(event []byte) {
 		r.end(handoff.Fault(handoff.CodeSlowClient, "", "data channel"))
 		return
 	}
-	if err := r.events.SendText(string(event)); err != nil {
-		// Browsers take 256 KiB in one message. What is larger is left out: the call is worth more.
+	messages := fit(event, r.fits)
+	if len(messages) != 1 || len(messages[0]) != len(event) {
+		r.shortened++
+	}
+	if len(messages) == 0 {
 		r.undelivered++
-		r.log.Warn("event not delivered", zap.Int("bytes", len(event)), zap.Error(err))
+		r.log.Warn("event not delivered", zap.Int("bytes", len(event)))
+	}
+	for _, m := range messages {
+		if err := r.events.SendText(string(m)); err != nil {
+			r.undelivered++
+			r.log.Warn("event not delivered", zap.Int("bytes", len(m)), zap.Error(err))
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"switchboard/handoff"
@@ -66,3 +67,30 @@ func hasPCMU(line string) bool {
 	}
 	return false
 }
+
+// What a client takes in one message (RFC 8841, section 6): without a word of it 64 KiB, and 0 is any size.
+const (
+	standardMessage = 64 << 10
+	largestMessage  = 256 << 10
+)
+
+// maxMessageOf returns the bytes of the largest message for a client: what its offer says, at most
+// largestMessage, which all browsers take.
+func maxMessageOf(sdp string) int {
+	for line := range strings.Lines(sdp) {
+		if size, ok := strings.CutPrefix(strings.TrimSpace(line), "a=max-message-size:"); ok {
+			n, err := strconv.ParseUint(size, 10, 63)
+			if err != nil {
+				return standardMessage
+			}
+			if n == 0 || n > largestMessage {
+				return largestMessage
+			}
+			return max(int(n), smallestMessage)
+		}
+	}
+	return standardMessage
+}
+
+// smallestMessage is room for any event without its words. A client that takes less gets none.
+const smallestMessage = 1 << 10

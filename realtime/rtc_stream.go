@@ -1,6 +1,9 @@
 package realtime
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	frameTime  = 20 * time.Millisecond
@@ -64,42 +67,118 @@ const (
 	appendBytes = 2 * frameBytes
 	// maxGap bounds the silence that stands for lost packets, in bytes: 200 ms. A longer gap is a pause.
 	maxGap = 200 * bytesPerMS
-	// maxLate is how far behind a packet is late; farther behind, the browser began to count anew.
+	// maxLate is how far behind a packet is late, and how far ahead others are missed; farther away, the browser
+	// began to count anew.
 	maxLate = 64
+	// reorderWindow is how many packets may come before one that is missed, until it is given up: 60 ms.
+	reorderWindow = 3
+	// fadeBytes is how long lost sound is replaced by what was heard before it, ever softer: 60 ms.
+	fadeBytes = 60 * bytesPerMS
+	// maxUnsettled bounds the sound that waits for the model's formats, in bytes. The oldest is dropped.
+	maxUnsettled = 3000 * bytesPerMS
 )
 
 // A hearing puts the browser's packets in order. It is pure. There is no jitter buffer: the model's clock
-// is the sound itself, so lost packets become silence and late ones are dropped.
+// is the sound itself. A few packets wait for one that was overtaken; what is lost is concealed with the sound
+// before it, fading, and a pause is silence.
 type hearing struct {
 	begun     bool
-	sequence  uint16 // expected next
-	timestamp uint32 // expected next
-	audio     []byte // not yet taken
-	late      int    // packets dropped
+	sequence  uint16  // expected next
+	timestamp uint32  // expected next
+	waiting   []heard // came before what is expected, in order
+	audio     []byte  // not yet taken
+	newest    []byte  // the sound of the last packet in order
+	late      int     // packets dropped
+	lost      int     // packets concealed
+}
+
+// heard is the sound of one packet.
+type heard struct {
+	sequence  uint16
+	timestamp uint32
+	audio     []byte
 }
 
 // add takes the sound of a packet.
 func (h *hearing) add(sequence uint16, timestamp uint32, audio []byte) {
+	p := heard{sequence, timestamp, audio}
 	ahead := int16(sequence - h.sequence)
-	if h.begun && ahead < 0 && ahead > -maxLate {
+	switch {
+	case h.begun && ahead < 0 && ahead > -maxLate:
 		h.late++
 		return
-	}
-	if gap := int32(timestamp - h.timestamp); h.begun && ahead >= 0 && gap > 0 {
-		for range min(gap, maxGap) {
-			h.audio = append(h.audio, silentByte)
+	case !h.begun || ahead == 0:
+		h.accept(p)
+	case ahead > 0 && ahead < maxLate:
+		at, twice := slices.BinarySearchFunc(h.waiting, p, func(a, b heard) int { return int(int16(a.sequence - b.sequence)) })
+		if twice {
+			h.late++
+			return
 		}
+		h.waiting = slices.Insert(h.waiting, at, p)
+		if len(h.waiting) >= reorderWindow {
+			h.giveUp()
+		}
+	default: // counted anew
+		h.flush()
+		h.timestamp = timestamp
+		h.accept(p)
 	}
-	h.begun, h.sequence, h.timestamp = true, sequence+1, timestamp+uint32(len(audio))
-	h.audio = append(h.audio, audio...)
+	for len(h.waiting) > 0 && h.waiting[0].sequence == h.sequence {
+		h.giveUp()
+	}
 }
 
-// take returns the sound so far as one append event, or nil when it is less than least bytes.
+// giveUp takes the first of those that wait, whatever is missing before it.
+func (h *hearing) giveUp() {
+	p := h.waiting[0]
+	h.waiting = h.waiting[1:]
+	h.accept(p)
+}
+
+// flush takes what waits: nothing more is waited for.
+func (h *hearing) flush() {
+	for len(h.waiting) > 0 {
+		h.giveUp()
+	}
+}
+
+// accept takes a packet as the next.
+func (h *hearing) accept(p heard) {
+	if gap := int32(p.timestamp - h.timestamp); h.begun && gap > 0 {
+		missed := int(p.sequence - h.sequence)
+		h.lost += missed
+		h.fill(int(min(gap, maxGap)), missed > 0)
+	}
+	h.begun, h.sequence, h.timestamp = true, p.sequence+1, p.timestamp+uint32(len(p.audio))
+	h.audio = append(h.audio, p.audio...)
+	h.newest = append(h.newest[:0], p.audio...)
+}
+
+// fill stands for n bytes of sound that did not come.
+func (h *hearing) fill(n int, conceal bool) {
+	for i := range n {
+		b := byte(silentByte)
+		if conceal && i < fadeBytes && len(h.newest) > 0 {
+			b = toMulaw(int16(int(fromMulaw(h.newest[i%len(h.newest)])) * (fadeBytes - i) / fadeBytes))
+		}
+		h.audio = append(h.audio, b)
+	}
+}
+
+// take returns the sound so far, or nil when it is less than least bytes.
 func (h *hearing) take(least int) []byte {
 	if len(h.audio) < least || len(h.audio) == 0 {
 		return nil
 	}
-	event := appendEvent(h.audio)
-	h.audio = h.audio[:0]
-	return event
+	sound := h.audio
+	h.audio = nil
+	return sound
+}
+
+// trim drops the oldest sound beyond a length.
+func (h *hearing) trim(most int) {
+	if n := len(h.audio) - most; n > 0 {
+		h.audio = append(h.audio[:0], h.audio[n:]...)
+	}
 }

@@ -1,0 +1,120 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// cutMark ends a text that was cut.
+const cutMark = "…"
+
+// fit makes of an event for a data channel messages of at most limit bytes each; what fits is the same bytes.
+// A delta becomes several, and loses nothing. Of other events first the sound is left out, then long texts are
+// cut, longest first, then lists of items and content are emptied: a client waits for the end of a response
+// and has had its text in deltas. A function call whose arguments do not fit is shown as incomplete without
+// them, for half of them must not be run. What is too large even then gives none.
+func fit(event []byte, limit int) [][]byte {
+	if len(event) <= limit {
+		return [][]byte{event}
+	}
+	d := json.NewDecoder(bytes.NewReader(event))
+	d.UseNumber()
+	var fields map[string]any
+	if d.Decode(&fields) != nil {
+		return nil
+	}
+	kind, _ := fields["type"].(string)
+	if delta, ok := fields["delta"].(string); ok && strings.HasSuffix(kind, ".delta") {
+		return split(fields, delta, limit)
+	}
+	if strings.HasSuffix(kind, "arguments.done") {
+		return nil // the item tells that it is incomplete
+	}
+	for most := limit / 4; most >= 64; most /= 4 {
+		shorten(fields, most)
+		if b := encode(fields); len(b) <= limit {
+			return [][]byte{b}
+		}
+	}
+	empty(fields)
+	if b := encode(fields); len(b) <= limit {
+		return [][]byte{b}
+	}
+	return nil
+}
+
+// split makes several deltas of one.
+func split(fields map[string]any, delta string, limit int) (all [][]byte) {
+	fields["delta"] = ""
+	// A byte of text takes six in JSON at most.
+	room := (limit - len(encode(fields))) / 6
+	if room < utf8.UTFMax {
+		return nil
+	}
+	for delta != "" {
+		n := runeEnd(delta, room)
+		fields["delta"] = delta[:n]
+		all, delta = append(all, encode(fields)), delta[n:]
+	}
+	return all
+}
+
+// runeEnd returns where a text can be cut at or before n bytes, but after its first rune.
+func runeEnd(s string, n int) int {
+	if len(s) <= n {
+		return len(s)
+	}
+	for i := n; i > max(n-utf8.UTFMax, 0); i-- {
+		if utf8.RuneStart(s[i]) {
+			return i
+		}
+	}
+	return n // it is no text
+}
+
+// shorten cuts all texts to most bytes and leaves out sound that is longer. Events nest [handoff.MaxDepth]
+// levels at most.
+func shorten(v any, most int) any {
+	switch v := v.(type) {
+	case string:
+		if len(v) > most {
+			return v[:runeEnd(v, most-len(cutMark))] + cutMark
+		}
+	case []any:
+		for i := range v {
+			v[i] = shorten(v[i], most)
+		}
+	case map[string]any:
+		if arguments, ok := v["arguments"].(string); ok && len(arguments) > most {
+			v["arguments"], v["status"] = "", statusIncomplete
+		}
+		for key, field := range v {
+			text, ok := field.(string)
+			switch {
+			case ok && key == "audio" && len(text) > most:
+				delete(v, key)
+			case ok && (key == "type" || strings.HasSuffix(key, "id")): // half of a name is another one
+			default:
+				v[key] = shorten(field, most)
+			}
+		}
+	}
+	return v
+}
+
+// empty takes the lists out of an event, which may be long without one long text.
+func empty(v any) {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	for key, field := range fields {
+		if _, list := field.([]any); list {
+			fields[key] = []any{}
+			continue
+		}
+		empty(field)
+	}
+}

@@ -1,0 +1,178 @@
+package realtime
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+// formatLimit is how long the model may take to say what it made of the formats that the leg asked for. Until
+// then nothing of the client is passed on; after that, what its session was made with counts.
+const formatLimit = 3 * time.Second
+
+// pcmFormat is what a Realtime model speaks when nobody says otherwise.
+const pcmFormat = `{"type":"audio/pcm","rate":24000}`
+
+// A format is a form of the model's sound.
+type format struct {
+	raw    string // as the model names it; "" where it did not say
+	factor int    // PCM16 at so many times 8 kHz; 0 for µ-law, -1 for what cannot be converted
+}
+
+// readFormat reads what a session says of one side's sound, input or output.
+func readFormat(session gjson.Result, side string) format {
+	if f := session.Get("audio." + side + ".format"); f.IsObject() {
+		return format{f.Raw, factorOf(f.Get("type").String(), f.Get("rate"))}
+	}
+	switch session.Get(side + "_audio_format").String() { // older servers
+	case "g711_ulaw":
+		return format{pcmuFormat, 0}
+	case "pcm16":
+		return format{pcmFormat, 3}
+	}
+	return format{}
+}
+
+func factorOf(kind string, rate gjson.Result) int {
+	hertz := int64(24000)
+	if rate.Exists() {
+		hertz = rate.Int()
+	}
+	switch {
+	case kind == pcmuName:
+		return 0
+	case kind == "audio/pcm" && hertz%8000 == 0 && hertz >= 8000 && hertz <= 48000:
+		return int(hertz / 8000)
+	}
+	return -1
+}
+
+// formats follow what sound the model takes and gives while its client is on WebRTC. They are pure.
+type formats struct {
+	asked   string // event id of our update
+	settled bool   // what the model takes is known
+	in, out format // as they are
+	made    struct{ in, out format }
+	ears    *converter // of what the model says; nil for µ-law
+	mouth   *converter // of what it is to hear; nil for µ-law
+}
+
+// begin learns what the session was made with, which holds until our update does.
+func (f *formats) begin(session gjson.Result) *handoff.Error {
+	f.made.in, f.made.out = readFormat(session, "input"), readFormat(session, "output")
+	if !f.settled {
+		f.use(f.made.in, f.made.out)
+	}
+	return nil // it may yet be changed
+}
+
+// update learns what the model made of an update. What it does not mention is as it was asked.
+func (f *formats) update(session gjson.Result) *handoff.Error {
+	in, out := readFormat(session, "input"), readFormat(session, "output")
+	switch {
+	case f.settled:
+		in, out = cmp.Or(in, f.in), cmp.Or(out, f.out)
+	case in.raw == "" && out.factor != 0: // where it does not speak it, it does not hear it
+		in = cmp.Or(f.made.in, format{pcmFormat, 3})
+	}
+	f.settled = true
+	return f.use(in, out)
+}
+
+// refuse notes that the model does not do what we asked for: it does what it did.
+func (f *formats) refuse() *handoff.Error {
+	f.settled = true
+	pcm := format{pcmFormat, 3}
+	return f.use(cmp.Or(f.made.in, pcm), cmp.Or(f.made.out, pcm))
+}
+
+// assume ends the wait for an answer: one that said what it does and not that it changed that goes on.
+func (f *formats) assume() *handoff.Error {
+	switch {
+	case f.settled:
+		return nil
+	case f.made.in.raw != "" || f.made.out.raw != "":
+		return f.refuse()
+	}
+	f.settled = true
+	return f.use(format{}, format{})
+}
+
+// use converts from now on as these formats need.
+func (f *formats) use(in, out format) *handoff.Error {
+	if in.factor != f.in.factor {
+		f.mouth = converterFor(in)
+	}
+	if out.factor != f.out.factor {
+		f.ears = converterFor(out)
+	}
+	f.in, f.out = in, out
+	for _, side := range []format{in, out} {
+		if side.factor < 0 && f.settled {
+			kind := gjson.Get(side.raw, "type").String()
+			return handoff.Fault(handoff.CodeSoundFormat, kind[:min(len(kind), maxKind)], "")
+		}
+	}
+	return nil
+}
+
+// maxKind bounds the name of a format in an error.
+const maxKind = 40
+
+func converterFor(f format) *converter {
+	if f.factor <= 0 {
+		return nil
+	}
+	return newConverter(f.factor)
+}
+
+// hear turns sound of the model into µ-law. What cannot be converted is nothing: as µ-law it would be noise.
+func (f *formats) hear(sound []byte) []byte {
+	switch {
+	case f.out.factor < 0:
+		return nil
+	case f.ears != nil:
+		return f.ears.down(sound)
+	}
+	return sound
+}
+
+// say turns µ-law of the client into sound for the model.
+func (f *formats) say(mulaw []byte) []byte {
+	if f.mouth != nil {
+		return f.mouth.up(mulaw)
+	}
+	return mulaw
+}
+
+// keep puts a format into a client's event, so that it changes nothing.
+func (f *formats) keep(event []byte, path string, now format) []byte {
+	if !gjson.ValidBytes(event) { // patching could make it look good
+		return event
+	}
+	return set(event, path, cmp.Or(now.raw, pcmuFormat))
+}
+
+// ofFormats tells whether an error of the model is its refusal of our update. Some servers do not say which
+// event they mean.
+func (f *formats) ofFormats(fault gjson.Result) bool {
+	id := fault.Get("event_id").String()
+	if id != "" {
+		return id == f.asked
+	}
+	return !f.settled && f.asked != "" && (strings.Contains(fault.Get("param").String(), "format") || strings.Contains(fault.Get("message").String(), "format"))
+}
+
+// settle follows from what the model says of formats: nothing, or the end with a word for the client.
+func (p *player) settle(fault *handoff.Error) told {
+	if fault == nil {
+		return told{}
+	}
+	return told{end: fault, down: [][]byte{errorEvent(p.ids.next(), clientFault{
+		kind: "server_error", code: string(fault.Code), message: fault.Spoken(),
+	})}}
+}

@@ -1,0 +1,148 @@
+package realtime
+
+import (
+	"encoding/base64"
+	"math"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+)
+
+const (
+	madeOfPCM = `{"type":"session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+	asPCM     = `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+	asPCMU    = `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`
+	saysNone  = `{"type":"session.updated","session":{"type":"realtime"}}`
+)
+
+// upstreams are voice models, each of which takes our formats in another way.
+var upstreams = []struct {
+	name   string
+	script []string // what it says; "refused" is its error for our update, "silence" is that no answer comes
+	factor int      // what it speaks then
+}{
+	{"does as asked", []string{madeOfPCM, asPCMU}, 0},
+	{"does as asked without a word of it", []string{madeOfPCM, saysNone}, 0},
+	{"refuses", []string{madeOfPCM, "refused"}, 3},
+	{"refuses and does not say what", []string{madeOfPCM, `{"type":"error","error":{"message":"unsupported format","param":"session.audio.input.format"}}`}, 3},
+	{"refuses and never said what it speaks", []string{`{"type":"session.created","session":{}}`, "refused"}, 3},
+	{"ignores", []string{madeOfPCM, asPCM}, 3},
+	{"ignores, and tells of its output alone", []string{`{"type":"session.created","session":{}}`, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`}, 3},
+	{"ignores without a word", []string{madeOfPCM, "silence"}, 3},
+	{"never speaks of formats", []string{`{"type":"session.created","session":{}}`, "silence"}, 0},
+	{"speaks at 16 kHz", []string{`{"type":"session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":16000}},"output":{"format":{"type":"audio/pcm","rate":16000}}}}}`, "refused"}, 2},
+	{"is of the old kind", []string{`{"type":"session.created","session":{"input_audio_format":"pcm16","output_audio_format":"pcm16"}}`, "refused"}, 3},
+}
+
+// TestModelFormats lets a tone go both ways: it must be heard as that tone, and no refusal reaches the client.
+func TestModelFormats(t *testing.T) {
+	for _, tc := range upstreams {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlayer()
+			p.formats.asked = "sb_rtc_1"
+			var down [][]byte
+			for _, line := range tc.script {
+				switch line {
+				case "refused":
+					line = `{"type":"error","error":{"type":"invalid_request_error","message":"no","event_id":"sb_rtc_1"}}`
+				case "silence":
+					down = append(down, p.settle(p.formats.assume()).down...)
+					continue
+				}
+				down = append(down, p.fromModel([]byte(line)).down...)
+			}
+			for _, e := range down {
+				if peekType(e) == typeError {
+					t.Errorf("the client was told %s", e)
+				}
+			}
+			if !p.formats.settled {
+				t.Fatal("not settled")
+			}
+			theirs := tone(1000, 8000*float64(max(tc.factor, 1)), 4000*max(tc.factor, 1))
+			if tc.factor == 0 {
+				theirs = newConverter(1).down(theirs)
+			}
+			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(theirs) + `"}`))
+			var heard []byte
+			for frame, _ := p.next(); frame != nil && len(heard) < 3840; frame, _ = p.next() {
+				heard = append(heard, frame...)
+			}
+			isTone(t, "the client hears", unMulaw(heard), 8000)
+			said := p.formats.say(newConverter(1).down(tone(1000, 8000, 4000)))
+			if tc.factor == 0 {
+				isTone(t, "the model hears", unMulaw(said), 8000)
+				return
+			}
+			isTone(t, "the model hears", fromPCM(said), 8000*float64(tc.factor))
+			update := p.fromClient([]byte(`{"type":"session.update","session":{"audio":{"output":{"voice":"cedar"}}}}`)).up[0]
+			if kind := gjson.GetBytes(update, "session.audio.output.format.type").String(); kind != "audio/pcm" {
+				t.Errorf("a client's update asks for %s", kind)
+			}
+		})
+	}
+}
+
+func isTone(t *testing.T, what string, samples []float64, rate float64) {
+	t.Helper()
+	samples = samples[min(len(samples), 400):]
+	if all, part := power(samples, 1000, rate); len(samples) < 3000 || 10*math.Log10(part/(all-part)) < 25 {
+		t.Errorf("%s %d samples with power %g, of the tone %g", what, len(samples), all, part)
+	}
+}
+
+// TestModelWithoutCommonSound holds that a call that could only be noise ends with words, told once.
+func TestModelWithoutCommonSound(t *testing.T) {
+	h := newHouse(t)
+	b := newBrowser(t, channelLabel)
+	_, answer := post(t, h.desk(), "application/sdp", b.offer())
+	b.accept(answer)
+	model := take(t, h.model.conns, "model")
+	defer model.Close()
+	ended := h.endOf()
+	<-b.open
+	for range 3 {
+		send(t, model, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`)
+	}
+	if e := event(t, b.messages, typeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
+		t.Errorf("told %s", e)
+	}
+	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSoundFormat {
+		t.Errorf("ended with %v", cause)
+	}
+	gone(t, b.over, "the channel")
+}
+
+// TestModelThatRefusesOurFormat is a refusal on the wire: the browser hears the sound, and no error.
+func TestModelThatRefusesOurFormat(t *testing.T) {
+	h := newHouse(t)
+	b := newBrowser(t, channelLabel)
+	_, answer := post(t, h.desk(), "application/sdp", b.offer())
+	b.accept(answer)
+	model := take(t, h.model.conns, "model")
+	defer model.Close()
+	for range 3 {
+		update := gjson.Parse(expect(t, model, typeSessionUpdate))
+		if update.Get("session.audio.output.format").Exists() {
+			send(t, model, `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":`+update.Get("event_id").Raw+`}}`)
+			continue
+		}
+		send(t, model, saysNone)
+	}
+	<-b.open
+	send(t, model, began("r", ""))
+	send(t, model, `{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"`+base64.StdEncoding.EncodeToString(tone(1000, 24000, 24000))+`"}`)
+	var heard []byte
+	for len(heard) < 3840 {
+		heard = append(heard, take(t, b.packets, "a frame").Payload...)
+	}
+	isTone(t, "the browser hears", unMulaw(heard), 8000)
+	send(t, model, `{"type":"the.end"}`)
+	for kind := ""; kind != "the.end"; {
+		if kind = peekType(take(t, b.messages, "the end")); kind == typeError {
+			t.Error("the refusal reached the client")
+		}
+	}
+}
