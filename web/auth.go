@@ -1,61 +1,63 @@
 package web
 
 import (
-	"crypto/hmac"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/binary"
+	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
-)
-
-// cookieLife is how long a login lasts; it is not renewed by use.
-const cookieLife = 30 * 24 * time.Hour
-
-// Cookies are not kept apart by port, so the name carries it: two Switchboards on one machine do not log
-// each other out. Over TLS the prefix makes browsers refuse one set by a sibling host.
-const (
-	plainCookie  = "switchboard-"
-	secureCookie = "__Host-switchboard"
+	"switchboard/sessions"
 )
 
 // protocolKey is how browsers carry a key to a WebSocket, as OpenAI's clients do.
 const protocolKey = "openai-insecure-api-key."
 
-// auth knows the keys and signs login cookies. Set once.
+// Logins finds logins by the SHA-256 of their token, and keeps them. One that has ended is none.
+type Logins interface {
+	Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error)
+	PutLogin(ctx context.Context, l sessions.Login) error // makes or replaces, by its ID
+}
+
+// LoginList lists the logins of a principal, newest use first, and ends them.
+type LoginList interface {
+	Logins(ctx context.Context, principal string) ([]sessions.Login, error)
+	DropLogin(ctx context.Context, principal, id string) (bool, error)
+}
+
+// auth knows who may come in: the holders of keys, and the pages that logged in.
 type auth struct {
-	keys   []Key
-	secret []byte
-	plain  string // name of the cookie without TLS
+	keys   atomic.Pointer[[]Key] // replaced as a whole
+	codes  codes
+	logins Logins      // Set once
+	door   door        // Set once
+	log    *zap.Logger // Set once
 }
 
-func newAuth(cfg Config) auth {
-	a := auth{keys: cfg.Keys, secret: cfg.CookieSecret, plain: plainCookie + portOf(cfg.Listen)}
-	if len(a.secret) == 0 {
-		sum := sha256.New()
-		sum.Write([]byte("switchboard login cookie v1"))
-		for _, k := range cfg.Keys {
-			sum.Write(k.Sum[:])
-		}
-		a.secret = sum.Sum(nil)
+// NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
+// minutes. Only who has a key, or is let in without one, has a link.
+func (s *Server) NewCode(principal string) (string, error) {
+	if _, ok := s.auth.of(principal); !ok {
+		return "", errors.New("nobody is called " + principal + " in keys")
 	}
-	return a
+	return s.auth.codes.make(principal, time.Now()), nil
 }
 
-func portOf(listen string) string {
-	return listen[strings.LastIndexByte(listen, ':')+1:]
-}
+// SetKeys replaces the keys. Logins whose key is gone end.
+func (s *Server) SetKeys(keys []Key) { s.auth.keys.Store(&keys) }
 
 // byText finds the key with this text. Every key is compared, so that the time tells nothing.
-func (a auth) byText(text string) (Key, bool) {
+func (a *auth) byText(text string) (Key, bool) {
 	sum := sha256.Sum256([]byte(text))
 	var found Key
 	hit := 0
-	for _, k := range a.keys {
+	for _, k := range *a.keys.Load() {
 		if subtle.ConstantTimeCompare(k.Sum[:], sum[:]) == 1 {
 			found, hit = k, 1
 		}
@@ -63,21 +65,65 @@ func (a auth) byText(text string) (Key, bool) {
 	return found, hit == 1 && text != ""
 }
 
-// grant tells what the sender of a request may do. A key in the request wins over a cookie, also when it is wrong.
-func (a auth) grant(r *http.Request, secure bool, now time.Time) (handoff.Grant, error) {
-	if text, ok := carriedKey(r); ok {
-		if key, ok := a.byText(text); ok {
-			return key.grantFor(r)
-		}
-		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")
+// byCode spends the code of a link. It gives what the principal's first key gives.
+func (a *auth) byCode(text string, now time.Time) (Key, bool) {
+	principal, ok := a.codes.spend(text, now)
+	if !ok {
+		return Key{}, false
 	}
-	cookie, err := r.Cookie(a.cookieName(secure))
-	if err != nil {
+	return a.of(principal)
+}
+
+func (a *auth) of(principal string) (Key, bool) {
+	for _, k := range *a.keys.Load() {
+		if k.Principal == principal {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// behind finds the key that a login was made with.
+func (a *auth) behind(l sessions.Login) (Key, bool) {
+	for _, k := range *a.keys.Load() {
+		if k.Sum == l.Key && k.Principal == l.Principal {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// stands tells whether a login counts: until its end, and as long as its key is configured.
+func (a *auth) stands(l sessions.Login, now time.Time) bool {
+	_, ok := a.behind(l)
+	return ok && now.Before(l.Ends)
+}
+
+// grant tells what the sender of a request may do: by a key, or by the token of a login.
+func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
+	text, ok := carriedKey(r)
+	if !ok {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "no key")
 	}
-	key, ok := a.open(cookie.Value, now)
-	if !ok {
-		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
+	if key, ok := a.byText(text); ok {
+		return key.grantFor(r)
+	}
+	if !strings.HasPrefix(text, tokenPrefix) {
+		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")
+	}
+	l, ok, err := a.logins.Login(r.Context(), sha256.Sum256([]byte(text)))
+	if err != nil {
+		return handoff.Grant{}, err
+	}
+	key, known := a.behind(l)
+	if !ok || !known || !now.Before(l.Ends) || l.Host != a.door.hostOf(r) {
+		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
+	}
+	if now.Sub(l.Used) >= loginUsed {
+		l.Used = now
+		if err := a.logins.PutLogin(r.Context(), l); err != nil {
+			a.log.Warn("use of a login not written", zap.Error(err)) // it counts all the same
+		}
 	}
 	return key.grant(true), nil
 }
@@ -103,52 +149,4 @@ func carriedKey(r *http.Request) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func (a auth) cookieName(secure bool) string {
-	if secure {
-		return secureCookie
-	}
-	return a.plain
-}
-
-// cookie makes the login cookie of a key: a signed token that holds no part of the key.
-func (a auth) cookie(key Key, secure bool, now time.Time) *http.Cookie {
-	return &http.Cookie{
-		Name: a.cookieName(secure), Value: a.seal(key, now.Add(cookieLife)), Path: "/",
-		MaxAge: int(cookieLife / time.Second), Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	}
-}
-
-// seal returns the token: the end of the login in Unix seconds (8 bytes) and its signature for this key.
-func (a auth) seal(key Key, until time.Time) string {
-	token := binary.BigEndian.AppendUint64(nil, uint64(until.Unix()))
-	return base64.RawURLEncoding.EncodeToString(append(token, a.sign(key, token)...))
-}
-
-// open finds the key a token was made for. A key that is no longer configured opens nothing.
-func (a auth) open(token string, now time.Time) (Key, bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != 8+sha256.Size {
-		return Key{}, false
-	}
-	if until := binary.BigEndian.Uint64(raw); until <= uint64(now.Unix()) {
-		return Key{}, false
-	}
-	var found Key
-	hit := false
-	for _, k := range a.keys {
-		if hmac.Equal(a.sign(k, raw[:8]), raw[8:]) {
-			found, hit = k, true
-		}
-	}
-	return found, hit
-}
-
-func (a auth) sign(key Key, token []byte) []byte {
-	mac := hmac.New(sha256.New, a.secret)
-	mac.Write(key.Sum[:])
-	mac.Write([]byte(key.Principal))
-	mac.Write(token)
-	return mac.Sum(nil)
 }

@@ -1,10 +1,16 @@
 package web
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -21,65 +27,204 @@ func logIn(s *Server, body string, adjust func(*http.Request)) *httptest.Respons
 	})
 }
 
+// a token is what a login answers.
+type tokenAnswer struct{ Token, ID, Principal string }
+
+// tokenOf logs in and reads the token.
+func tokenOf(t *testing.T, s *Server, body string, adjust func(*http.Request)) tokenAnswer {
+	t.Helper()
+	rec := logIn(s, body, adjust)
+	var got tokenAnswer
+	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || rec.Code != http.StatusOK || got.Token == "" {
+		t.Fatalf("login: %d %s", rec.Code, rec.Body)
+	}
+	if len(rec.Result().Cookies()) > 0 {
+		t.Error("a cookie came with it")
+	}
+	return got
+}
+
+// use asks for something with a token and returns the status.
+func (a tokenAnswer) use(s *Server, adjust func(*http.Request)) int {
+	return ask(s, "GET", "/fleet/handoffs", "", func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+a.Token)
+		if adjust != nil {
+			adjust(r)
+		}
+	}).Code
+}
+
+func byKey(key string) string { return `{"key":"` + key + `"}` }
+
 func TestLogin(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
-	rec := logIn(s, `{"key":"`+ownerKey+`"}`, nil)
-	if rec.Code != http.StatusNoContent {
-		t.Fatalf("login: %d %s", rec.Code, rec.Body)
+	got := tokenOf(t, s, byKey(ownerKey), func(r *http.Request) { r.Header.Set("User-Agent", "Browser\x00 1"+strings.Repeat("x", 300)) })
+	if status := got.use(s, nil); status != http.StatusOK {
+		t.Errorf("with the token: %d", status)
 	}
-	cookies := rec.Result().Cookies()
-	if len(cookies) != 1 {
-		t.Fatalf("got %d cookies", len(cookies))
+	l := w.kept[0]
+	if l.Sum != sha256.Sum256([]byte(got.Token)) || l.ID != got.ID || l.Principal != "owner" || l.Host != "127.0.0.1:8080" || !strings.HasPrefix(l.Device, "Browser 1x") || len(l.Device) > maxDevice {
+		t.Errorf("kept %+v", l)
 	}
-	c := cookies[0]
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || c.MaxAge <= 0 || c.Name != "switchboard-8080" {
-		t.Errorf("cookie %+v", c)
-	}
-	if strings.Contains(c.Value, ownerKey) {
-		t.Error("the cookie holds the key")
-	}
-	use := func(s *Server) int {
-		return ask(s, "GET", "/fleet/handoffs", "", func(r *http.Request) {
+	for name, row := range map[string]struct {
+		s      *Server
+		adjust func(*http.Request)
+		want   int
+	}{
+		"after a restart":           {newServer(t, w, nil), nil, http.StatusOK},
+		"after the key changed":     {newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", "a new key")} }), nil, http.StatusUnauthorized},
+		"the key is somebody's now": {newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("other", ownerKey)} }), nil, http.StatusUnauthorized},
+		"at another host":           {s, func(r *http.Request) { r.Host = "localhost:8080" }, http.StatusUnauthorized},
+		"changed":                   {s, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+got.Token+"A") }, http.StatusUnauthorized},
+		"as a cookie": {s, func(r *http.Request) {
 			r.Header.Del("Authorization")
-			r.AddCookie(c)
-		}).Code
+			r.AddCookie(&http.Cookie{Name: "t", Value: got.Token})
+		}, http.StatusUnauthorized},
+	} {
+		if status := got.use(row.s, row.adjust); status != row.want {
+			t.Errorf("%s: %d, want %d", name, status, row.want)
+		}
 	}
-	if got := use(s); got != http.StatusOK {
-		t.Errorf("with the cookie: %d", got)
+	w.change(func(w *world) { w.failLogins = handoff.Fault(handoff.CodeStoreDown, "", "") })
+	if status := got.use(s, nil); status != http.StatusServiceUnavailable {
+		t.Errorf("without the store: %d", status)
 	}
-	if got := w.log(); len(got) != 1 || got[0] != "handoffs owner" {
-		t.Errorf("asked %q", got)
-	}
-	if got := use(newServer(t, w, nil)); got != http.StatusOK {
-		t.Errorf("after a restart: %d", got)
-	}
-	if got := use(newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", "a new key")} })); got != http.StatusUnauthorized {
-		t.Errorf("after the key changed: %d", got)
-	}
-	if got := use(newServer(t, w, func(cfg *Config) { cfg.CookieSecret = []byte("another secret of thirty-two byte") })); got != http.StatusUnauthorized {
-		t.Errorf("with another secret: %d", got)
+	w.change(func(w *world) { w.failLogins = nil; w.kept[0].Ends = time.Now() })
+	if status := got.use(s, nil); status != http.StatusUnauthorized {
+		t.Errorf("after its end: %d", status)
 	}
 }
 
-func TestLoginIsSecureBehindTLS(t *testing.T) {
-	s := newServer(t, newWorld(), func(cfg *Config) { cfg.PublicURL = tailnet })
-	rec := logIn(s, `{"key":"`+ownerKey+`"}`, func(r *http.Request) {
-		r.Host = tailHost
-		r.Header.Set("Origin", tailnet)
+// A link logs in once, within ten minutes, as who has a key or needs none.
+func TestLoginByLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := newServer(t, w, func(cfg *Config) { cfg.Keys = append([]Key{{Principal: "guest"}}, cfg.Keys...) })
+		for _, principal := range []string{"owner", "guest"} {
+			code, err := s.NewCode(principal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := tokenOf(t, s, `{"code":"`+code+`"}`, nil)
+			if status := got.use(s, nil); status != http.StatusOK || got.Principal != principal {
+				t.Errorf("%s: %d as %s", principal, status, got.Principal)
+			}
+			if again := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); again != handoff.CodeForbidden {
+				t.Errorf("the link counts twice: %s", again)
+			}
+		}
+		if _, err := s.NewCode("nobody"); err == nil {
+			t.Error("nobody got a link")
+		}
+		code, err := s.NewCode("owner")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(codeLife)
+		if late := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); late != handoff.CodeForbidden {
+			t.Errorf("after ten minutes: %s", late)
+		}
+		first, _ := s.NewCode("owner")
+		for range maxCodes {
+			_, _ = s.NewCode("owner")
+		}
+		if many := codeOf(t, logIn(s, `{"code":"`+first+`"}`, nil)); many != handoff.CodeForbidden || len(s.auth.codes.kept) != maxCodes {
+			t.Errorf("links are not bounded: %s, %d kept", many, len(s.auth.codes.kept))
+		}
 	})
-	cookies := rec.Result().Cookies()
-	if len(cookies) != 1 || !cookies[0].Secure || cookies[0].Name != secureCookie {
-		t.Fatalf("got %d %v", rec.Code, cookies)
+}
+
+func TestLoginsAreListedAndEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := newServer(t, w, nil)
+		phone, desk, other := tokenOf(t, s, byKey(ownerKey), nil), tokenOf(t, s, byKey(ownerKey), nil), tokenOf(t, s, byKey(otherKey), nil)
+		time.Sleep(loginUsed)
+		if phone.use(s, nil) != http.StatusOK || w.kept[0].ID != phone.ID || !w.kept[0].Used.Equal(time.Now()) {
+			t.Errorf("the use is not written: %+v", w.kept)
+		}
+		asPhone := func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+phone.Token) }
+		var list struct{ Items []loginInfo }
+		rec := ask(s, "GET", "/login", "", asPhone)
+		if err := json.Unmarshal(rec.Body.Bytes(), &list); err != nil || len(list.Items) != 2 || list.Items[0].ID != phone.ID || !list.Items[0].This || list.Items[1].ID != desk.ID || list.Items[1].This {
+			t.Errorf("list %s %v", rec.Body, err)
+		}
+		if strings.Contains(rec.Body.String(), phone.Token) || strings.Contains(strings.ToLower(rec.Body.String()), "sum") {
+			t.Errorf("the list tells too much: %s", rec.Body)
+		}
+		if rec := ask(s, "DELETE", "/login/"+other.ID, "", asPhone); codeOf(t, rec) != handoff.CodeNotFound || other.use(s, nil) != http.StatusOK {
+			t.Error("somebody else was logged out")
+		}
+		if rec := ask(s, "DELETE", "/login/"+desk.ID, "", asPhone); rec.Code != http.StatusNoContent || desk.use(s, nil) != http.StatusUnauthorized || phone.use(s, nil) != http.StatusOK {
+			t.Errorf("logged out: %d", rec.Code)
+		}
+		for range maxLogins + 3 {
+			tokenOf(t, s, byKey(ownerKey), nil)
+		}
+		if all, _ := w.Logins(t.Context(), "owner"); len(all) != maxLogins || phone.use(s, nil) != http.StatusUnauthorized {
+			t.Errorf("%d logins are kept", len(all))
+		}
+	})
+}
+
+// The server shows that it knows a token without hearing it, and whoever listens in learns nothing to answer with.
+func TestLoginProof(t *testing.T) {
+	w := newWorld()
+	s := newServer(t, w, func(cfg *Config) { cfg.PublicURL = tailnet })
+	got := tokenOf(t, s, byKey(ownerKey), nil)
+	const nonce = "AAAAAAAAAAAAAAAAAAAAAAAA"
+	prove := func(principal, id, nonce string, adjust func(*http.Request)) *httptest.ResponseRecorder {
+		body, _ := json.Marshal(map[string]string{"principal": principal, "id": id, "nonce": nonce})
+		return ask(s, "POST", "/login/proof", string(body), func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.Header.Set("Origin", "http://"+r.Host)
+			if adjust != nil {
+				adjust(r)
+			}
+		})
+	}
+	key := sha256.Sum256([]byte(got.Token))
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte("switchboard login proof v1\n127.0.0.1:8080\n" + nonce))
+	want := base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	var answer struct{ Proof string }
+	rec := prove("owner", got.ID, nonce, nil)
+	if err := json.Unmarshal(rec.Body.Bytes(), &answer); err != nil || answer.Proof != want {
+		t.Fatalf("proof %d %s, want %s", rec.Code, rec.Body, want)
+	}
+	there := func(r *http.Request) { r.Host = tailHost; r.Header.Set("Origin", tailnet) }
+	for name, rec := range map[string]*httptest.ResponseRecorder{
+		"another id": prove("owner", "other", nonce, nil), "another principal": prove("other", got.ID, nonce, nil), "another host": prove("owner", got.ID, nonce, there),
+	} {
+		if code := codeOf(t, rec); code != handoff.CodeUnauthorized {
+			t.Errorf("%s: %s", name, code)
+		}
+	}
+	for _, bad := range []string{"", "short", strings.Repeat("a", 200)} {
+		if code := codeOf(t, prove("owner", got.ID, bad, nil)); code != handoff.CodeMalformed {
+			t.Errorf("nonce %q: %s", bad, code)
+		}
+	}
+	s.SetKeys([]Key{NewKey("owner", "a new key")})
+	if code := codeOf(t, prove("owner", got.ID, nonce, nil)); code != handoff.CodeUnauthorized {
+		t.Errorf("of a login that ended: %s", code)
+	}
+	w.change(func(w *world) { w.failLogins = errors.New("no store") })
+	if code := codeOf(t, prove("owner", got.ID, nonce, nil)); code != handoff.CodeInternal {
+		t.Errorf("without the store: %s", code)
 	}
 }
 
 func TestLoginRefused(t *testing.T) {
-	s := newServer(t, newWorld(), nil)
+	w := newWorld()
+	s := newServer(t, w, nil)
 	for body, want := range map[string]handoff.Code{
-		`{"key":"wrong"}`:                  handoff.CodeUnauthorized,
-		`{"key":""}`:                       handoff.CodeUnauthorized,
-		`{}`:                               handoff.CodeUnauthorized,
+		`{"key":"wrong"}`:  handoff.CodeUnauthorized,
+		`{"key":""}`:       handoff.CodeUnauthorized,
+		`{}`:               handoff.CodeUnauthorized,
+		`{"code":"WRONG"}`: handoff.CodeForbidden,
+		`{"code":"WRONG","key":"` + ownerKey + `"}`: handoff.CodeMalformed,
 		``:                                 handoff.CodeMalformed,
 		`{`:                                handoff.CodeMalformed,
 		`"` + ownerKey + `"`:               handoff.CodeMalformed,
@@ -92,46 +237,16 @@ func TestLoginRefused(t *testing.T) {
 		if got := codeOf(t, rec); got != want {
 			t.Errorf("login %.40s: got %s, want %s", body, got, want)
 		}
-		if len(rec.Result().Cookies()) > 0 {
-			t.Errorf("login %.40s: a cookie came with it", body)
+		if len(w.kept) > 0 || len(rec.Result().Cookies()) > 0 {
+			t.Errorf("login %.40s: it left a login or a cookie", body)
 		}
 	}
 }
-
-func TestCookieToken(t *testing.T) {
-	a := newAuth(config(newWorld(), "127.0.0.1:8080"))
-	owner, other := NewKey("owner", ownerKey), NewKey("other", otherKey)
-	now := time.Unix(1_800_000_000, 0)
-	token := a.seal(owner, now.Add(time.Hour))
-	if key, ok := a.open(token, now); !ok || key.Sum != owner.Sum {
-		t.Errorf("opened %v %v", key.Principal, ok)
-	}
-	if _, ok := a.open(token, now.Add(time.Hour)); ok {
-		t.Error("a login outlived its end")
-	}
-	if token == a.seal(other, now.Add(time.Hour)) {
-		t.Error("two keys have one token")
-	}
-	for i := range len(token) {
-		changed := []byte(token)
-		changed[i] ^= 4
-		if _, ok := a.open(string(changed), now); ok && !sameBits(string(changed), token) {
-			t.Errorf("a token with byte %d changed opens", i)
-		}
-	}
-	for _, bad := range []string{"", "AAAA", token + "A", token[:len(token)-4], "!" + token[1:]} {
-		if _, ok := a.open(bad, now); ok {
-			t.Errorf("token %q opens", bad)
-		}
-	}
-}
-
-// sameBits: the last letter of base64 holds bits that are not part of the token.
-func sameBits(a, b string) bool { return a[:len(a)-1] == b[:len(b)-1] }
 
 func TestNewRefuses(t *testing.T) {
 	for name, adjust := range map[string]func(*Config){
 		"no key":        func(c *Config) { c.Keys = nil },
+		"no logins":     func(c *Config) { c.Logins = nil },
 		"no router":     func(c *Config) { c.Work = nil },
 		"no listen":     func(c *Config) { c.Listen = "" },
 		"no port":       func(c *Config) { c.Listen = "localhost" },

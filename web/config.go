@@ -69,11 +69,10 @@ type Config struct {
 	Directory handoff.Directory
 	Front     Front
 
-	// Keys has at least one key; who comes without one sees only the page's login form.
-	Keys []Key
-	// CookieSecret signs login cookies; kept by the caller, it lets them outlive a restart. Empty: derived
-	// from the keys, which does the same as long as the keys' sums stay secret.
-	CookieSecret []byte
+	// Keys has at least one entry. One without a sum is nobody's text: its principal logs in by link.
+	Keys      []Key
+	Logins    Logins
+	LoginList LoginList
 	// Listen is the address really listened on, as host:port.
 	Listen string
 	// PublicURL is one more address of the page (scheme and host), e.g. of a proxy before it. Optional.
@@ -88,7 +87,8 @@ type Config struct {
 
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
-	if cfg.Work == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil {
+	if cfg.Work == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
+		cfg.Logins == nil || cfg.LoginList == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}
 	if len(cfg.Keys) == 0 {
@@ -105,7 +105,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, door: door, auth: newAuth(cfg), files: files, times: usual, closed: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Log, door: door, files: files, times: usual, closed: make(chan struct{})}
+	s.auth.logins, s.auth.door, s.auth.log = cfg.Logins, door, cfg.Log
+	s.SetKeys(cfg.Keys)
 	s.streams = newStreams(feedOf(cfg.Feeds))
 	s.routes()
 	return s, nil

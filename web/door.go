@@ -25,16 +25,14 @@ type visitor struct {
 	tls     bool
 	host    string
 	origins []string
-	site    string // Sec-Fetch-Site
-	unsafe  bool   // a method that changes something, or a WebSocket
-	carried bool   // the key is carried in the request itself: a bearer header or a subprotocol
-	public  bool   // the route shows nothing that is anybody's
+	unsafe  bool // a method that changes something, or a WebSocket
+	carried bool // the key is carried in the request itself: a bearer header or a subprotocol
 }
 
-func newVisitor(r *http.Request, public bool) visitor {
+func newVisitor(r *http.Request) visitor {
 	v := visitor{
-		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"), site: r.Header.Get("Sec-Fetch-Site"),
-		unsafe: !safeMethod(r.Method) || isUpgrade(r), public: public,
+		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
+		unsafe: !safeMethod(r.Method) || isUpgrade(r),
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -93,16 +91,13 @@ func (d door) hostAllowed(v visitor) bool {
 	return addr.IsLoopback() || d.wildcard && addr.Unmap() == v.local
 }
 
-// originAllowed: an Origin must be the page's own, exactly. Without one, whoever changes something must
-// carry a key in the request itself, because a browser would have sent an Origin; reading with a cookie is
-// held to Sec-Fetch-Site, where browsers send it.
+// originAllowed: an Origin must be the page's own, exactly, also of who only reads. Without one, whoever
+// changes something must carry a key in the request itself, because a browser would have sent an Origin.
+// Nothing that a browser adds by itself lets in, so reading without one shows nothing to a foreign page.
 func (d door) originAllowed(v visitor) bool {
 	switch len(v.origins) {
 	case 0:
-		if v.unsafe {
-			return v.carried
-		}
-		return v.public || v.carried || v.site == "" || v.site == "same-origin" || v.site == "none"
+		return !v.unsafe || v.carried
 	case 1:
 		return v.origins[0] == d.scheme(v)+"://"+canonicalHost(v.host, d.scheme(v))
 	}
@@ -122,8 +117,10 @@ func (d door) scheme(v visitor) string {
 	return v.scheme()
 }
 
-// secure tells whether a cookie for this visitor may be marked Secure.
-func (d door) secure(v visitor) bool { return d.scheme(v) == "https" }
+// hostOf is the page's host as its address bar shows it; a login counts at one of them.
+func (d door) hostOf(r *http.Request) string {
+	return canonicalHost(r.Host, d.scheme(newVisitor(r)))
+}
 
 func (v visitor) scheme() string {
 	if v.tls {

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // entry is one row of the matrix: who comes how, and what they get ("" for in).
@@ -23,7 +26,8 @@ type entry struct {
 	origin string
 	site   string
 	key    string // bearer
-	cookie string // "owner": the right one
+	cookie string // what no cookie may do
+	token  string // of a login: "owner": a good one of this Host
 	proto  string // Sec-WebSocket-Protocol; makes it a WebSocket
 	tls    bool
 	want   handoff.Code
@@ -48,11 +52,12 @@ var entries = []entry{
 	{name: "key and a little more", key: ownerKey + "x", want: noKey},
 	{name: "prefix of the key", key: ownerKey[:8], want: noKey},
 	{name: "empty bearer", key: " ", want: noKey},
-	{name: "cookie", cookie: "owner"},
-	{name: "cookie of nobody", cookie: "AAAA", want: noKey},
+	{name: "token of a login", token: "owner"},
+	{name: "token of nobody", token: tokenPrefix + "AAAA", want: noKey},
+	{name: "token without its prefix", token: "a-token-of-the-owner", want: noKey},
 	{name: "cookie holding the key", cookie: ownerKey, want: noKey},
-	{name: "wrong bearer beside a good cookie", key: "wrong", cookie: "owner", want: noKey},
-	{name: "good bearer beside a bad cookie", key: ownerKey, cookie: "AAAA"},
+	{name: "cookie holding the key, on a change", cookie: ownerKey, origin: home, method: "POST", path: stop, want: noKey},
+	{name: "good bearer beside a cookie", key: ownerKey, cookie: "AAAA"},
 	{name: "key as a subprotocol without a WebSocket", proto: "plain", want: noKey},
 	// The Host.
 	{name: "localhost", host: "localhost:8080", key: ownerKey},
@@ -64,7 +69,7 @@ var entries = []entry{
 	{name: "no host", host: "", key: ownerKey, want: forbidden},
 	{name: "an empty port", host: "127.0.0.1:", key: ownerKey, want: forbidden},
 	{name: "rebound name", host: "evil.example:8080", key: ownerKey, want: forbidden},
-	{name: "rebound name with the cookie", host: "evil.example:8080", cookie: "owner", want: forbidden},
+	{name: "rebound name with a token", host: "evil.example:8080", token: "owner", want: forbidden},
 	{name: "name that ends in ours", host: "evil-localhost:8080", key: ownerKey, want: forbidden},
 	{name: "subdomain of localhost", host: "a.localhost:8080", key: ownerKey, want: forbidden},
 	{name: "localhost with a dot", host: "localhost.:8080", key: ownerKey, want: forbidden},
@@ -89,48 +94,50 @@ var entries = []entry{
 	{name: "public host with a port of its own", public: "http://box:9000", host: "box:9000", key: ownerKey},
 	{name: "sibling of the public host", public: tailnet, host: "x." + tailHost, key: ownerKey, want: forbidden},
 	// The Origin.
-	{name: "same origin", origin: home, cookie: "owner"},
-	{name: "localhost page, localhost host", host: "localhost:8080", origin: "http://localhost:8080", cookie: "owner"},
-	{name: "localhost page, address host", origin: "http://localhost:8080", cookie: "owner", want: forbidden},
-	{name: "foreign origin", origin: "https://evil.example", cookie: "owner", want: forbidden},
+	{name: "same origin", origin: home, token: "owner"},
+	{name: "localhost page, localhost host", host: "localhost:8080", origin: "http://localhost:8080", token: "owner"},
+	{name: "localhost page, address host", origin: "http://localhost:8080", token: "owner", want: forbidden},
+	{name: "foreign origin", origin: "https://evil.example", token: "owner", want: forbidden},
 	{name: "foreign origin with a bearer", origin: "https://evil.example", key: ownerKey, want: forbidden},
-	{name: "another port of this machine", origin: "http://127.0.0.1:3000", cookie: "owner", want: forbidden},
-	{name: "another scheme", origin: "https://127.0.0.1:8080", cookie: "owner", want: forbidden},
-	{name: "null origin", origin: "null", cookie: "owner", want: forbidden},
-	{name: "origin that begins like ours", origin: home + ".evil.example", cookie: "owner", want: forbidden},
-	{name: "origin with a path", origin: home + "/", cookie: "owner", want: forbidden},
-	{name: "two origins", origin: home + "," + home, cookie: "owner", want: forbidden},
-	{name: "public origin through the proxy", public: tailnet, host: tailHost, origin: tailnet, cookie: "owner"},
-	{name: "public origin without TLS", public: tailnet, host: tailHost, origin: "http://" + tailHost, cookie: "owner", want: forbidden},
-	{name: "public origin to loopback", public: tailnet, origin: tailnet, cookie: "owner", want: forbidden},
-	{name: "TLS here", tls: true, origin: "https://127.0.0.1:8080", cookie: "owner"},
-	{name: "TLS here, plain origin", tls: true, origin: home, cookie: "owner", want: forbidden},
+	{name: "another port of this machine", origin: "http://127.0.0.1:3000", token: "owner", want: forbidden},
+	{name: "another scheme", origin: "https://127.0.0.1:8080", token: "owner", want: forbidden},
+	{name: "null origin", origin: "null", token: "owner", want: forbidden},
+	{name: "origin that begins like ours", origin: home + ".evil.example", token: "owner", want: forbidden},
+	{name: "origin with a path", origin: home + "/", token: "owner", want: forbidden},
+	{name: "two origins", origin: home + "," + home, token: "owner", want: forbidden},
+	{name: "public origin through the proxy", public: tailnet, host: tailHost, origin: tailnet, token: "owner"},
+	{name: "public origin without TLS", public: tailnet, host: tailHost, origin: "http://" + tailHost, token: "owner", want: forbidden},
+	{name: "public origin to loopback", public: tailnet, origin: tailnet, token: "owner", want: forbidden},
+	{name: "TLS here", tls: true, origin: "https://127.0.0.1:8080", token: "owner"},
+	{name: "TLS here, plain origin", tls: true, origin: home, token: "owner", want: forbidden},
 	// Reading without an Origin, as browsers do.
-	{name: "own page reads", site: "same-origin", cookie: "owner"},
-	{name: "address bar", site: "none", cookie: "owner"},
-	{name: "foreign page reads", site: "cross-site", cookie: "owner", want: forbidden},
-	{name: "sibling page reads", site: "same-site", cookie: "owner", want: forbidden},
+	{name: "own page reads", site: "same-origin", token: "owner"},
+	{name: "address bar", site: "none", want: noKey},
+	{name: "foreign page reads", site: "cross-site", want: noKey},
+	{name: "foreign page reads what is public, with an origin", path: "/", origin: "https://evil.example", want: forbidden},
 	{name: "link from elsewhere to the page", path: "/", site: "cross-site"},
 	{name: "page needs no key", path: "/"},
 	{name: "page of a rebound name", path: "/", host: "evil.example:8080", want: forbidden},
 	// Changing something.
 	{name: "change with a bearer", method: "POST", path: stop, key: ownerKey},
-	{name: "change with the cookie", method: "POST", path: stop, origin: home, cookie: "owner"},
-	{name: "change with the cookie and no origin", method: "POST", path: stop, cookie: "owner", want: forbidden},
+	{name: "change with a token", method: "POST", path: stop, origin: home, token: "owner"},
+	{name: "change with a cookie and no origin", method: "POST", path: stop, cookie: ownerKey, want: forbidden},
 	{name: "change without anything", method: "POST", path: stop, want: forbidden},
-	{name: "change from a foreign page", method: "POST", path: stop, origin: "https://evil.example", cookie: "owner", want: forbidden},
-	{name: "change that the browser calls foreign", method: "POST", path: stop, origin: home, site: "cross-site", cookie: "owner", want: forbidden},
-	{name: "change through the proxy", method: "POST", path: stop, public: tailnet, host: tailHost, origin: tailnet, site: "same-origin", cookie: "owner"},
+	{name: "change from a foreign page", method: "POST", path: stop, origin: "https://evil.example", token: "owner", want: forbidden},
+	{name: "change that the browser calls foreign", method: "POST", path: stop, origin: home, site: "cross-site", token: "owner", want: forbidden},
+	{name: "change through the proxy", method: "POST", path: stop, public: tailnet, host: tailHost, origin: tailnet, site: "same-origin", token: "owner"},
 	{name: "login without an origin", method: "POST", path: "/login", want: forbidden},
+	{name: "proof without an origin", method: "POST", path: "/login/proof", want: forbidden},
+	{name: "proof for a foreign page", method: "POST", path: "/login/proof", origin: "https://evil.example", want: forbidden},
 	{name: "login from a foreign page", method: "POST", path: "/login", origin: "https://evil.example", want: forbidden},
 	// WebSockets.
 	{name: "socket with a subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + ownerKey},
 	{name: "socket with a wrong subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + "wrong", want: noKey},
 	{name: "socket with an empty subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey, want: noKey},
 	{name: "socket with a bearer", path: "/v1/realtime", proto: "realtime", key: ownerKey},
-	{name: "socket of the page", path: "/v1/realtime", proto: "realtime", origin: home, cookie: "owner"},
-	{name: "socket with a cookie and no origin", path: "/v1/realtime", proto: "realtime", cookie: "owner", want: forbidden},
-	{name: "socket of a foreign page", path: "/v1/realtime", proto: "realtime", origin: "https://evil.example", cookie: "owner", want: forbidden},
+	{name: "socket of the page", path: "/v1/realtime", proto: "realtime", origin: home, token: "owner"},
+	{name: "socket with a cookie and no origin", path: "/v1/realtime", proto: "realtime", cookie: ownerKey, want: forbidden},
+	{name: "socket of a foreign page", path: "/v1/realtime", proto: "realtime", origin: "https://evil.example", token: "owner", want: forbidden},
 	{name: "socket of a foreign page that knows the key", path: "/v1/realtime", proto: protocolKey + ownerKey, origin: "https://evil.example", want: forbidden},
 	// The rest.
 	{name: "unknown path", path: "/v1/models", key: ownerKey, want: handoff.CodeNotFound},
@@ -139,7 +146,17 @@ var entries = []entry{
 	{name: "path that climbs", path: "/page/../fleet/servers", want: handoff.CodeNotFound},
 }
 
-func (e entry) request(s *Server) *http.Request {
+// tokenFor logs the owner in at a Host.
+func tokenFor(w *world, host string) string {
+	const token = tokenPrefix + "a-token-of-the-owner"
+	now := time.Now()
+	_ = w.PutLogin(context.Background(), sessions.Login{
+		ID: "login1", Sum: sha256.Sum256([]byte(token)), Principal: "owner", Key: NewKey("owner", ownerKey).Sum, Host: host, Made: now, Used: now, Ends: now.Add(time.Hour),
+	})
+	return token
+}
+
+func (e entry) request(w *world, s *Server) *http.Request {
 	if e.method == "" {
 		e.method = http.MethodGet
 	}
@@ -168,11 +185,14 @@ func (e entry) request(s *Server) *http.Request {
 		r.Header.Set("Authorization", "Bearer "+e.key)
 	}
 	if e.cookie != "" {
-		cookie := s.auth.cookie(NewKey("owner", ownerKey), s.door.secure(newVisitor(r, false)), time.Now())
-		if e.cookie != "owner" {
-			cookie.Value = e.cookie
-		}
-		r.AddCookie(cookie)
+		r.AddCookie(&http.Cookie{Name: "switchboard-8080", Value: e.cookie})
+	}
+	switch e.token {
+	case "":
+	case "owner":
+		r.Header.Set("Authorization", "Bearer "+tokenFor(w, s.door.hostOf(r)))
+	default:
+		r.Header.Set("Authorization", "Bearer "+e.token)
 	}
 	switch e.proto {
 	case "":
@@ -200,7 +220,7 @@ func TestDoor(t *testing.T) {
 				cfg.PublicURL = e.public
 			})
 			rec := httptest.NewRecorder()
-			s.ServeHTTP(rec, e.request(s))
+			s.ServeHTTP(rec, e.request(w, s))
 			got := in
 			if rec.Code >= 300 {
 				got = codeOf(t, rec)

@@ -118,6 +118,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 				return nil
 			}
 		case <-tick.C:
+			if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
+				return nil // logged out meanwhile
+			}
 			if !out.raw(": alive\n\n") {
 				return nil
 			}

@@ -2,17 +2,20 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 const (
@@ -22,18 +25,20 @@ const (
 
 // world stands for the router, the directory and the voice front.
 type world struct {
-	mu        sync.Mutex
-	records   []handoff.Record         // Guarded by mu
-	questions []handoff.RecordQuestion // Guarded by mu
-	stickies  []handoff.RecordSticky   // Guarded by mu
-	servers   []handoff.ServerInfo     // Guarded by mu
-	sessions  handoff.SessionList      // Guarded by mu
-	transcr   handoff.Transcript       // Guarded by mu
-	asked     []string                 // Guarded by mu: what was called, with its arguments
-	fail      error                    // Guarded by mu: what every call returns
-	feeds     map[string]*testFeed     // Guarded by mu: by principal
-	onCalls   http.HandlerFunc         // Guarded by mu: answers calls; nil: an error
-	onDecide  func() error             // Guarded by mu: nil: the question closes
+	mu         sync.Mutex
+	records    []handoff.Record         // Guarded by mu
+	questions  []handoff.RecordQuestion // Guarded by mu
+	stickies   []handoff.RecordSticky   // Guarded by mu
+	servers    []handoff.ServerInfo     // Guarded by mu
+	sessions   handoff.SessionList      // Guarded by mu
+	transcr    handoff.Transcript       // Guarded by mu
+	asked      []string                 // Guarded by mu: what was called, with its arguments
+	fail       error                    // Guarded by mu: what every call returns
+	feeds      map[string]*testFeed     // Guarded by mu: by principal
+	onCalls    http.HandlerFunc         // Guarded by mu: answers calls; nil: an error
+	onDecide   func() error             // Guarded by mu: nil: the question closes
+	kept       []sessions.Login         // Guarded by mu: newest use first
+	failLogins error                    // Guarded by mu: what the store of logins returns
 }
 
 func newWorld() *world { return &world{feeds: map[string]*testFeed{}} }
@@ -118,6 +123,39 @@ func (w *world) ClearSticky(_ context.Context, c handoff.Grant, server string) e
 	}
 	w.stickies = kept
 	return w.note("clear", c.Caller.String(), server)
+}
+
+func (w *world) Login(_ context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.kept {
+		if l.Sum == sum {
+			return l, true, w.failLogins
+		}
+	}
+	return sessions.Login{}, false, w.failLogins
+}
+
+func (w *world) PutLogin(_ context.Context, l sessions.Login) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = slices.DeleteFunc(w.kept, func(k sessions.Login) bool { return k.ID == l.ID })
+	w.kept = slices.Insert(w.kept, 0, l)
+	return w.failLogins
+}
+
+func (w *world) Logins(_ context.Context, principal string) ([]sessions.Login, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.kept), func(k sessions.Login) bool { return k.Principal != principal }), w.failLogins
+}
+
+func (w *world) DropLogin(_ context.Context, principal, id string) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := len(w.kept)
+	w.kept = slices.DeleteFunc(w.kept, func(k sessions.Login) bool { return k.ID == id && k.Principal == principal })
+	return len(w.kept) < before, w.failLogins
 }
 
 // Feed is never asked: tests put testFeed in its place, because a router's feed is filled by the router.
@@ -276,7 +314,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Listen: listen,
+		Work: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Logins: w, LoginList: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

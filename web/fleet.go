@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -19,24 +18,6 @@ func listOf[T any](items []T) list[T] {
 		items = []T{}
 	}
 	return list[T]{Items: items}
-}
-
-// login gives a cookie for a key. The cookie is all that a browser keeps.
-func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
-	var body struct {
-		Key string `json:"key"`
-	}
-	if err := decode(r.Body, &body); err != nil {
-		return err
-	}
-	key, ok := s.auth.byText(body.Key)
-	if !ok {
-		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
-	}
-	http.SetCookie(w, s.auth.cookie(key, s.door.secure(newVisitor(r, true)), time.Now()))
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {

@@ -15,17 +15,19 @@ func TestGrant(t *testing.T) {
 	limited := NewKey("assistant", otherKey)
 	limited.Servers, limited.Tools = []string{"helper"}, []string{handoff.ToolCodex}
 	limited.Limits, limited.KeyLimits = handoff.Limits{Calls: 2}, handoff.Limits{Calls: 9}
-	a := newAuth(Config{Keys: []Key{NewKey("owner", ownerKey), limited}, Listen: "127.0.0.1:8080"})
-	now := time.Unix(1_800_000_000, 0)
-	for name, cookie := range map[string]bool{"by its key": false, "by its login": true} {
+	w := newWorld()
+	s := newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", ownerKey), limited} })
+	a, now := &s.auth, time.Now()
+	for name, page := range map[string]bool{"by its key": false, "by its login": true} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := http.NewRequest(http.MethodGet, "/", nil)
-			if cookie {
-				r.AddCookie(a.cookie(limited, false, now))
+			r.Host = "127.0.0.1:8080"
+			if page {
+				r.Header.Set("Authorization", "Bearer "+tokenOf(t, s, byKey(otherKey), nil).Token)
 			} else {
 				r.Header.Set("Authorization", "Bearer "+otherKey)
 			}
-			g, err := a.grant(r, false, now)
+			g, err := a.grant(r, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +37,7 @@ func TestGrant(t *testing.T) {
 			if g.Key != limited.name() || len(g.Key) != 12 || g.Limits != limited.Limits || g.KeyLimits != limited.KeyLimits {
 				t.Errorf("limits of %+v", g)
 			}
-			if g.Page != cookie || g.Instructions != cookie || g.Approve {
+			if g.Page != page || g.Instructions != page || g.Approve {
 				t.Errorf("page %v, instructions %v, approve %v", g.Page, g.Instructions, g.Approve)
 			}
 		})
@@ -47,14 +49,14 @@ func TestGrant(t *testing.T) {
 func TestNamedCallers(t *testing.T) {
 	many := NewKey("assistant", otherKey)
 	many.NamesCallers = true
-	a := newAuth(Config{Keys: []Key{NewKey("owner", ownerKey), many}, Listen: "127.0.0.1:8080"})
+	a := &newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", ownerKey), many} }).auth
 	ask := func(key string, names ...string) (handoff.Caller, handoff.Code) {
 		r, _ := http.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("Authorization", "Bearer "+key)
 		for _, name := range names {
 			r.Header.Add("OpenAI-Safety-Identifier", name)
 		}
-		g, err := a.grant(r, false, time.Now())
+		g, err := a.grant(r, time.Now())
 		if err != nil {
 			return g.Caller, handoff.AsError(err).Code
 		}

@@ -11,10 +11,10 @@ import (
 
 func TestPageLogin(t *testing.T) {
 	w := newWorld()
-	_, base := serve(t, w, nil)
+	s, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.open(base + "/#key=wrong")
-	p.shows("That key is not valid.")
+	p.open(base + "/#login=WRONG")
+	p.shows("this link: it counts once, for ten minutes")
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}
@@ -26,11 +26,23 @@ func TestPageLogin(t *testing.T) {
 	eval[bool](p, `(document.querySelector("#login-key").value = "", true)`)
 	p.press(ownerKey, "\r")
 	p.shows("No machines.")
-	if eval[bool](p, `document.cookie.includes("switchboard")`) {
-		t.Error("scripts can read the cookie")
+	if eval[bool](p, `document.cookie !== ""`) {
+		t.Error("there is a cookie")
 	}
-	p.open(base + "/?again") // the cookie is enough
+	p.open(base + "/?again") // the token is enough
 	p.shows("No machines.")
+	w.change(func(w *world) { w.kept = nil }) // logged out from elsewhere
+	p.open(base + "/?gone")
+	p.until(`document.querySelector("#login:not([hidden])")`)
+	code, err := s.NewCode("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.open(base + "/#login=" + code)
+	p.shows("No machines.")
+	if at := eval[string](p, `location.href`); at != base+"/" {
+		t.Errorf("the address bar shows %s", at)
+	}
 }
 
 func TestPageShowsWhatHappens(t *testing.T) {

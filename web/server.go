@@ -14,10 +14,10 @@ import (
 
 // Server is the HTTP edge. It is safe for concurrent use.
 type Server struct {
-	cfg     Config           // Set once
-	log     *zap.Logger      // Set once
-	door    door             // Set once
-	auth    auth             // Set once
+	cfg     Config      // Set once
+	log     *zap.Logger // Set once
+	door    door        // Set once
+	auth    auth
 	files   map[string]file  // Set once: the page's files by name
 	mux     *http.ServeMux   // Set once
 	known   map[string]route // Set once: routes by pattern
@@ -53,6 +53,9 @@ func (s *Server) routes() {
 		{"GET /{$}", accessPublic, 0, s.page},
 		{"GET /page/{file}", accessPublic, 0, s.asset},
 		{"POST /login", accessPublic, maxJSON, s.login},
+		{"POST /login/proof", accessPublic, maxJSON, s.proof},
+		{"GET /login", accessCaller, 0, s.logins},
+		{"DELETE /login/{id}", accessCaller, maxJSON, s.logout},
 		{"GET /healthz", accessPublic, 0, s.healthz},
 		{"GET /readyz", accessPublic, 0, s.readyz},
 		{"GET /v1/realtime", accessCaller, 0, s.realtime},
@@ -78,9 +81,9 @@ func (s *Server) routes() {
 // ServeHTTP lets a request through the door to its route.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
-	to, found := s.known[pattern]
+	_, found := s.known[pattern]
 	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere
-	v := newVisitor(r, found && to.access == accessPublic)
+	v := newVisitor(r)
 	if err := s.door.check(v); err != nil {
 		setHeaders(w.Header(), "")
 		s.fail(w, r, err)
@@ -100,7 +103,7 @@ func (s *Server) chain(to route) http.Handler {
 		var g handoff.Grant
 		if to.access == accessCaller {
 			var err error
-			if g, err = s.auth.grant(r, s.door.secure(newVisitor(r, false)), time.Now()); err != nil {
+			if g, err = s.auth.grant(r, time.Now()); err != nil {
 				s.fail(w, r, err)
 				return
 			}

@@ -1,5 +1,7 @@
 // What the page asks of Switchboard over HTTP. Failures are Problem errors with words for people.
 
+import * as held from "./login.js";
+
 /** A failure that can be shown: what happened, and what to do next. */
 export class Problem extends Error {
   constructor({ code, message, next }, status) {
@@ -13,17 +15,41 @@ export class Problem extends Error {
 const lost = { code: "offline", message: "Switchboard is not answering.", next: "Check that it still runs; this page goes on trying." };
 const odd = { code: "internal", message: "Switchboard gave an answer that this page does not understand.", next: "Reload the page." };
 
-/** Sends a request; a JSON answer is decoded, an empty one is null. */
-export async function request(path, { method = "GET", body, headers, ...rest } = {}) {
+const impostor = { code: "impostor", message: "Another program answers at Switchboard's address.", next: "It was told nothing. Start Switchboard again; this page goes on trying." };
+
+/** Sends a request with the login, once the other side has shown that it is Switchboard. */
+export async function request(path, { headers, ...rest } = {}) {
+  const login = await held.header(proof).catch((error) => {
+    throw error instanceof held.Impostor ? new Problem(impostor, 0) : error;
+  });
+  return send(path, { ...rest, headers: { ...headers, ...login } });
+}
+
+/** Sends a request without the login. */
+async function send(path, { method = "GET", body, headers, ...rest }) {
   let answer;
   try {
-    answer = await fetch(path, { method, body, headers, credentials: "same-origin", cache: "no-store", ...rest });
+    answer = await fetch(path, { method, body, headers, credentials: "omit", cache: "no-store", ...rest });
   } catch (cause) {
     if (cause?.name === "AbortError") throw cause;
+    held.doubt();
     throw new Problem(lost, 0);
   }
   if (!answer.ok) throw await problemOf(answer);
   return answer;
+}
+
+const openly = (path, value) =>
+  send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) }).then((answer) => answer.json());
+
+// Whoever cannot prove it, and is not silent either, is somebody else; only Switchboard's own words end a login.
+async function proof(asked) {
+  try {
+    return (await openly("/login/proof", asked)).proof;
+  } catch (error) {
+    if (error instanceof Problem && (error.status === 0 || error.code === "unauthorized" || error.status === 503)) throw error;
+    throw new Problem(impostor, 0);
+  }
 }
 
 /** Reads the error of an answer. */
@@ -49,7 +75,19 @@ const post = (path, value) =>
 
 const part = encodeURIComponent;
 
-export const login = (key) => post("/login", { key });
+/** Logs in with { key } or { code }, and keeps the login. */
+export async function login(by) {
+  const { token, id, principal } = await openly("/login", by);
+  await held.keep({ token, id, principal });
+}
+/** Ends the login of this browser. */
+export async function logout() {
+  const login = held.mine();
+  await request(`/login/${part(login.id)}`, { method: "DELETE" });
+  await held.drop(login);
+}
+export const logins = () => json("/login");
+export const endLogin = (id) => request(`/login/${part(id)}`, { method: "DELETE" });
 export const servers = () => json("/fleet/servers");
 export const handoffs = () => json("/fleet/handoffs");
 export const questions = () => json("/fleet/questions");

@@ -3,14 +3,15 @@
 import * as api from "./api.js";
 import { loadSettings, saveSettings } from "./audio.js";
 import { Call } from "./call.js";
-import { byId, setAttr, show } from "./dom.js";
+import { byId, setAttr, setText, show } from "./dom.js";
 import { follow } from "./events.js";
+import * as held from "./login.js";
 import { reader as speechReader } from "./speech.js";
 import { running } from "./state-work.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView, meterOf } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
-import { keyFromAddress, loginView } from "./view-login.js";
+import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
 import { prefill, talkView } from "./view-talk.js";
@@ -174,12 +175,14 @@ function pageEvent(event) {
 let lostTimer = 0;
 function feedState(state) {
   if (state === "out") return signedOut();
+  if (state === "lost") held.doubt();
   clearTimeout(lostTimer);
   if (state === "live") dispatch({ type: "feed", state });
   else lostTimer = setTimeout(() => dispatch({ type: "feed", state }), 1500);
 }
 
 function signedOut() {
+  held.drop();
   stopFeed();
   call.hangUp();
   dispatch({ type: "session", session: "out" });
@@ -251,10 +254,14 @@ function wire() {
 }
 
 async function open() {
-  const key = keyFromAddress();
-  if (key) {
+  if (!held.possible()) {
+    showLogin("This address is not secure. Open the page over HTTPS, or on the machine itself.");
+    return;
+  }
+  const code = codeFromAddress();
+  if (code) {
     try {
-      await api.login(key);
+      await api.login({ code });
     } catch (error) {
       showLogin(error.next ? `${error.message} ${error.next}` : error.message);
       return;
@@ -262,14 +269,23 @@ async function open() {
     signedIn();
     return;
   }
-  try {
-    await api.servers();
-    signedIn();
-  } catch (error) {
-    showLogin(error.status === 401 ? "" : error.message);
+  if (!(await held.recall())) {
+    showLogin("");
+    return;
+  }
+  for (;;) {
+    try {
+      await api.servers();
+      signedIn();
+      return;
+    } catch (error) {
+      if (error.status === 401) return signedOut();
+      setText(byId("opening"), `${error.message} ${error.next ?? ""}`);
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
   }
 }
 
 wire();
 open();
-addEventListener("hashchange", () => { if (location.hash.includes("key=")) open(); });
+addEventListener("hashchange", () => { if (location.hash.includes("login=")) open(); });

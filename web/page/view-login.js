@@ -1,21 +1,17 @@
-// The way in: the key from the link, or from the form.
+// The way in: the code of a link, or a key from the form.
 
 import * as api from "./api.js";
 import { byId, setText, show } from "./dom.js";
 
-/** Takes the key out of the address bar, before anything else can see it. */
-export function keyFromAddress() {
-  const match = /(?:^#|&)key=([^&]+)/.exec(location.hash);
+/** Takes the code out of the address bar, before anything else can see it. */
+export function codeFromAddress() {
+  const match = /(?:^#|&)login=([A-Za-z0-9]+)/.exec(location.hash);
   if (!match) return "";
   history.replaceState(null, "", location.pathname + location.search);
-  try {
-    return decodeURIComponent(match[1]);
-  } catch {
-    return match[1];
-  }
+  return match[1];
 }
 
-/** Shows the form until a key fits; onIn() follows. `problem` is what went wrong with the link's key. */
+/** Shows the form until a key fits; onIn() follows. `problem` is what went wrong with the link. */
 export function loginView(onIn) {
   const form = byId("login-form");
   const field = byId("login-key");
@@ -26,7 +22,7 @@ export function loginView(onIn) {
     button.disabled = true;
     setText(error, "");
     try {
-      await api.login(field.value.trim());
+      await api.login({ key: field.value.trim() });
       field.value = "";
       onIn();
     } catch (problem) {

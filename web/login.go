@@ -1,0 +1,162 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+const (
+	loginLife   = 30 * 24 * time.Hour // not renewed by use
+	loginUsed   = time.Minute         // how often the use of a login is written down
+	maxLogins   = 64                  // of one principal; the one that was unused longest goes
+	tokenPrefix = "login_"            // tells a token from a key, so that not every wrong key asks the store
+	tokenBytes  = 32
+	minNonce    = 22 // characters: 16 bytes
+	maxNonce    = 128
+	maxDevice   = 200
+)
+
+// proofDomain keeps a proof from being anything else.
+const proofDomain = "switchboard login proof v1"
+
+// loginInfo is a login as lists show it.
+type loginInfo struct {
+	ID     string    `json:"id"`
+	Host   string    `json:"host"`
+	Device string    `json:"device,omitempty"`
+	Made   time.Time `json:"made"`
+	Used   time.Time `json:"used"`
+	Ends   time.Time `json:"ends"`
+	This   bool      `json:"this,omitempty"` // the one that asks
+}
+
+// login gives a token for a key or for the code of a link. The token counts at this Host alone.
+func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	var body struct {
+		Key  string `json:"key"`
+		Code string `json:"code"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	key, ok := s.auth.byText(body.Key)
+	switch {
+	case body.Key != "" && body.Code != "":
+		return handoff.Fault(handoff.CodeMalformed, "there is either a key or a code", "")
+	case body.Code != "":
+		if key, ok = s.auth.byCode(body.Code, time.Now()); !ok {
+			return handoff.Fault(handoff.CodeForbidden, "this link: it counts once, for ten minutes", "code is spent, old or unknown")
+		}
+	case !ok:
+		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
+	}
+	raw := make([]byte, tokenBytes)
+	_, _ = rand.Read(raw) // it never fails
+	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	now := time.Now()
+	l := sessions.Login{
+		ID: strings.ToLower(rand.Text()[:12]), Sum: sha256.Sum256([]byte(token)), Principal: key.Principal, Key: key.Sum,
+		Host: s.door.hostOf(r), Device: device(r.UserAgent()), Made: now, Used: now, Ends: now.Add(loginLife),
+	}
+	if err := s.cfg.Logins.PutLogin(r.Context(), l); err != nil {
+		return err
+	}
+	s.dropOldLogins(r, key.Principal)
+	writeJSON(w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends})
+	return nil
+}
+
+// device is how a browser names itself, bounded and without what cannot be seen.
+func device(agent string) string {
+	if len(agent) > maxDevice {
+		agent = agent[:maxDevice]
+	}
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, agent)
+}
+
+// dropOldLogins holds a principal to its bound. What it cannot do now, the next login does.
+func (s *Server) dropOldLogins(r *http.Request, principal string) {
+	all, err := s.cfg.LoginList.Logins(r.Context(), principal)
+	for i := maxLogins; err == nil && i < len(all); i++ { // the newest use comes first
+		_, err = s.cfg.LoginList.DropLogin(r.Context(), principal, all[i].ID)
+	}
+	if err != nil {
+		s.log.Warn("old logins not dropped", zap.Error(err))
+	}
+}
+
+// proof shows a page that we know its token, before the page sends it: a port outlives a process, and who
+// listens there now may be somebody else. The page names its login, which is no secret, and a nonce; the
+// answer is an HMAC under the token's SHA-256, which only the store and the page can make.
+func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	var body struct {
+		Principal string `json:"principal"`
+		ID        string `json:"id"`
+		Nonce     string `json:"nonce"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	if len(body.Nonce) < minNonce || len(body.Nonce) > maxNonce {
+		return handoff.Fault(handoff.CodeMalformed, "nonce has 22 to 128 characters", "")
+	}
+	all, err := s.cfg.LoginList.Logins(r.Context(), body.Principal)
+	if err != nil {
+		return err
+	}
+	host := s.door.hostOf(r)
+	for _, l := range all {
+		if l.ID == body.ID && l.Host == host && s.auth.stands(l, time.Now()) {
+			mac := hmac.New(sha256.New, l.Sum[:])
+			mac.Write([]byte(proofDomain + "\n" + host + "\n" + body.Nonce))
+			writeJSON(w, http.StatusOK, map[string]string{"proof": base64.RawURLEncoding.EncodeToString(mac.Sum(nil))})
+			return nil
+		}
+	}
+	return handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
+}
+
+// logins lists the logins of the caller's principal, newest use first.
+func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	all, err := s.cfg.LoginList.Logins(r.Context(), g.Caller.Principal)
+	if err != nil {
+		return err
+	}
+	token, _ := carriedKey(r)
+	mine := sha256.Sum256([]byte(token))
+	items := []loginInfo{}
+	for _, l := range all {
+		if s.auth.stands(l, time.Now()) {
+			items = append(items, loginInfo{l.ID, l.Host, l.Device, l.Made, l.Used, l.Ends, l.Sum == mine})
+		}
+	}
+	writeJSON(w, http.StatusOK, listOf(items))
+	return nil
+}
+
+// logout ends a login of the caller's principal. Its event stream ends with its next sign of life.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	dropped, err := s.cfg.LoginList.DropLogin(r.Context(), g.Caller.Principal, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !dropped {
+		return handoff.Fault(handoff.CodeNotFound, "such login", "")
+	}
+	return done(w)
+}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// A program that listens at the address later hears no token, from a page that is open nor from one that opens.
+func TestPageTellsAnImpostorNothing(t *testing.T) {
+	w := newWorld()
+	var other atomic.Bool
+	var heard atomic.Value // the first header of a request that carried a login to the other program
+	var asked atomic.Int32
+	s, base := serveBehind(t, w, nil, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if !other.Load() || r.Method == "GET" && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/page/")) {
+				h.ServeHTTP(rw, r)
+				return
+			}
+			if carried := r.Header.Get("Authorization"); carried != "" {
+				heard.CompareAndSwap(nil, r.URL.Path+" "+carried)
+			}
+			asked.Add(1)
+			writeJSON(rw, http.StatusOK, map[string]any{"proof": strings.Repeat("A", 43), "items": []any{}})
+		})
+	})
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	waitFor(t, func() bool { return w.feed("owner").listening() == 1 })
+	other.Store(true)
+	s.Close() // the stream ends with the process
+	waitFor(t, func() bool { return asked.Load() > 2 })
+	p.open(base + "/?again")
+	p.shows("Another program answers at Switchboard's address.")
+	if carried := heard.Load(); carried != nil {
+		t.Errorf("it heard %s", carried)
+	}
+	other.Store(false)
+	p.shows("No machines.") // the page goes on trying
+}
+
+// Two tabs of a browser show the same, and one of them alone holds a stream; when it goes, the other takes over.
+func TestPageTabsShareAStream(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	first := openTab(t, startChromium(t, true), 1280, 800)
+	first.loggedIn(base)
+	feed := w.feed("owner")
+	waitFor(t, func() bool { return feed.listening() == 1 })
+	eval[bool](first, `(window.second = open("/"), true)`)
+	first.until(`second.document.querySelectorAll(".card").length === 4`)
+	rename := func(title string) {
+		record := w.records[0]
+		record.Title, record.Items = title, nil
+		feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: record.ID, Record: &record})
+	}
+	rename("renamed once")
+	first.shows("renamed once")
+	first.until(`second.document.body.innerText.includes("renamed once")`)
+	if n := feed.listening(); n != 1 {
+		t.Errorf("%d streams", n)
+	}
+	eval[bool](first, `(second.close(), true)`) // whichever tab held it
+	first.until(`second.closed`)
+	rename("renamed twice")
+	first.shows("renamed twice")
+	waitFor(t, func() bool { return feed.listening() == 1 })
+}
