@@ -71,3 +71,31 @@ func TestPageTabsShareAStream(t *testing.T) {
 	first.shows("renamed twice")
 	waitFor(t, func() bool { return feed.listening() == 1 })
 }
+
+// The page lists who is logged in, ends another login and its own.
+func TestPageLogins(t *testing.T) {
+	w := newWorld()
+	s, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	phone := tokenOf(t, s, byKey(ownerKey), func(r *http.Request) {
+		r.Host = strings.TrimPrefix(base, "http://")
+		r.Header.Set("Origin", base)
+		r.Header.Set("User-Agent", "Mozilla/5.0 (iPhone) Safari/600")
+	})
+	p.click("Logins")
+	p.shows("Safari on iPhone")
+	p.shows("this one")
+	p.look("logins")
+	p.click("Log out Safari on iPhone at " + strings.TrimPrefix(base, "http://"))
+	p.until(`!document.querySelector("#logins-list").innerText.includes("iPhone")`)
+	if status := phone.use(s, func(r *http.Request) { r.Host = strings.TrimPrefix(base, "http://") }); status != http.StatusUnauthorized {
+		t.Errorf("the phone: %d", status)
+	}
+	p.click("Log out here")
+	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.look("logged-out")
+	p.open(base + "/?again")
+	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.quiet()
+}

@@ -19,10 +19,14 @@ const (
 // enter opens the printed link and waits for the machines.
 func (p *tab) enter(r *running) {
 	p.t.Helper()
-	p.do(chromedp.Navigate(r.base + "/#key=" + testKey))
+	link, err := r.link("")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.do(chromedp.Navigate(link))
 	p.until(`document.querySelectorAll("#app:not([hidden]) .machine").length > 2`)
-	if at := eval[string](p, `location.href + " " + JSON.stringify(history.state) + JSON.stringify({ ...localStorage })`); strings.Contains(at, "key") {
-		p.t.Errorf("the key stays: %s", at)
+	if at := eval[string](p, `location.href + " " + JSON.stringify(history.state) + JSON.stringify({ ...localStorage })`); strings.Contains(at, "login") {
+		p.t.Errorf("the code stays: %s", at)
 	}
 	p.until(`["bigpc", "laptop"].every((m) => document.querySelector("#machine-" + m)?.closest(".machine").querySelector(".pill").textContent === "Ready")`)
 }

@@ -21,6 +21,13 @@ type options struct {
 
 	Serve  struct{} `cmd:"" default:"1" help:"Run Switchboard. This is the default."`
 	Health struct{} `cmd:"" help:"Ask the Switchboard that runs with these settings whether it is well, for containers."`
+	Login  struct {
+		Name string `arg:"" optional:"" help:"Whose login it is: a principal of keys. Usually the owner's."`
+	} `cmd:"" help:"Print a link that logs in to the running Switchboard: once, within ten minutes."`
+	Key struct {
+		Name   string `arg:"" help:"Who the holder is."`
+		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
+	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
 
 	verb  string
 	given map[string]bool // names of the flags on the command line
@@ -45,7 +52,7 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 	if err != nil {
 		return nil, false, problems{{place{name: "switchboard"}, err.Error() + "; --help tells what there is"}}
 	}
-	o.verb = parsed.Command()
+	o.verb, _, _ = strings.Cut(parsed.Command(), " ")
 	for _, step := range parsed.Path {
 		if step.Flag != nil {
 			o.given[step.Flag.Name] = true

@@ -4,77 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
-
-func TestOwnKey(t *testing.T) {
-	dir := t.TempDir()
-	keys := make([]string, 8)
-	var all sync.WaitGroup
-	for i := range keys { // several at once agree on one
-		all.Go(func() {
-			key, err := ownKey(dir)
-			if err != nil {
-				t.Error(err)
-			}
-			keys[i] = key.Reveal()
-		})
-	}
-	all.Wait()
-	for _, key := range keys {
-		if len(key) != 32 || !keyText.MatchString(key) || key != keys[0] {
-			t.Fatalf("keys %q", keys)
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("left behind: %v, %v", entries, err)
-	}
-	if info, err := entries[0].Info(); err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode %v, %v", info.Mode(), err)
-	}
-	other, err := ownKey(t.TempDir())
-	if err != nil || other.Reveal() == keys[0] {
-		t.Fatalf("another directory has the same key: %v", err)
-	}
-}
-
-func TestOwnKeyThatCannotBeUsed(t *testing.T) {
-	for name, tt := range map[string]struct {
-		text string
-		mode os.FileMode
-		want string
-	}{
-		"empty":    {"", 0o600, "remove the file"},
-		"short":    {"abc\n", 0o600, "at least 16"},
-		"odd":      {strings.Repeat("ä", 20), 0o600, "remove the file"},
-		"readable": {goodKey, 0o644, "chmod 600"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			path := filepath.Join(dir, "key")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(path, tt.mode); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := ownKey(dir); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) {
-				t.Fatalf("%v, want %q and the file's name", err, tt.want)
-			}
-		})
-	}
-	if _, err := ownKey(filepath.Join(t.TempDir(), "missing")); err == nil {
-		t.Fatal("a missing directory was accepted")
-	}
-}
 
 // A secret shows in no print, no encoding and no log, also inside of what is printed.
 func TestSecretIsNeverSeen(t *testing.T) {

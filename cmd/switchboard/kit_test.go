@@ -28,7 +28,8 @@ const patience = 30 * time.Second
 // A running is a service under test.
 type running struct {
 	t    testing.TB
-	base string // http://127.0.0.1:port
+	base string                       // http://127.0.0.1:port
+	link func(string) (string, error) // of the page, logs in
 	logs *logBuffer
 	stop func() // ends it and waits; may be called more than once
 }
@@ -67,7 +68,7 @@ func start(t testing.TB, change func(*plan)) *running {
 			t.Logf("log of the service:\n%s", logs.tail(20000))
 		}
 	})
-	return &running{t: t, base: strings.TrimSuffix(s.address, "/"), logs: logs, stop: stop}
+	return &running{t: t, base: strings.TrimSuffix(s.address, "/"), link: s.link, logs: logs, stop: stop}
 }
 
 // get reads JSON of an API path.

@@ -46,9 +46,12 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if o.verb == "health" {
+	switch o.verb {
+	case "health":
 		err = health(ctx, s)
-	} else {
+	case "login", "key":
+		err = verb(ctx, o, env, stdout)
+	default:
 		err = serve(ctx, s, env, stdout, stderr)
 	}
 	switch _, wrong := errors.AsType[problems](err); {
@@ -74,6 +77,18 @@ func words(err error) string {
 	return e.Spoken() + " (" + e.Detail + ")"
 }
 
+// verb runs a verb that works on the state directory and on the service that runs with it.
+func verb(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
+	state, err := sessions.StateDir(env)
+	if err != nil {
+		return err
+	}
+	if o.verb == "key" {
+		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
+	}
+	return loginVerb(ctx, state, o.Login.Name, stdout)
+}
+
 // serve runs the service until ctx ends. What it prints are two lines: what is real, and where to go.
 func serve(ctx context.Context, s *settings, env func(string) string, stdout, stderr io.Writer) error {
 	state, err := sessions.StateDir(env)
@@ -86,6 +101,13 @@ func serve(ctx context.Context, s *settings, env func(string) string, stdout, st
 	}
 	log := newLog(stderr)
 	defer func() { _ = log.Sync() }() // a terminal cannot be synced
+	removed, err := removeOldKeys(state)
+	if err != nil {
+		return err
+	}
+	if removed {
+		log.Warn("removed the key that an earlier version kept in plain text: `switchboard login` logs in, `switchboard key owner` makes one for programs")
+	}
 	watching, stop := context.WithCancel(ctx)
 	defer outlive(watching, log)()
 	defer stop()
@@ -93,17 +115,31 @@ func serve(ctx context.Context, s *settings, env func(string) string, stdout, st
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(stdout, "%s\n%s\n", service.real, service.link)
+	where := service.address + "   (`switchboard login` prints a link that logs in)"
+	if terminal(stdout) { // a link is a key for ten minutes, and a journal is read by others
+		if where, err = service.link(""); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintf(stdout, "%s\n%s\n", service.real, where)
 	return service.run(ctx)
+}
+
+// terminal tells whether somebody sits before w.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	about, err := f.Stat()
+	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }
 
 // newLog writes JSON lines, from info on; a person at a terminal gets warnings only.
 func newLog(w io.Writer) *zap.Logger {
 	level := zap.InfoLevel
-	if f, ok := w.(*os.File); ok {
-		if about, err := f.Stat(); err == nil && about.Mode()&os.ModeCharDevice != 0 {
-			level = zap.WarnLevel
-		}
+	if terminal(w) {
+		level = zap.WarnLevel
 	}
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder

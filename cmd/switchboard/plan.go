@@ -23,24 +23,21 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 	}
 	p := plan{
 		Listen: s.Listen, PublicURL: s.PublicURL, CertFile: s.TLS.CertFile, KeyFile: s.TLS.KeyFile, Proxies: s.TrustedProxies,
-		Redis: s.Redis.Reveal(), History: time.Duration(s.History.Keep), StateDir: state, Keys: s.Access, Media: s.media(),
+		Redis: s.Redis.Reveal(), History: time.Duration(s.History.Keep), StateDir: state, Media: s.media(),
 		Model:   modelPlan{URL: s.Model.URL, Name: s.Model.Name, Key: s.Model.Key.Reveal()},
 		Updates: handoff.SpeechLevel(s.Speech.Updates), AskAgain: time.Duration(s.Approvals.AskAgain), GiveUp: time.Duration(s.Approvals.GiveUp),
 		Silence: time.Duration(s.Work.Silence), Patience: time.Duration(s.Work.Patience),
 		Notify: notifyPlan{URL: s.Notify.Webhook.Reveal(), Token: s.Notify.Token},
 	}
-	if len(p.Keys) == 0 {
-		key, err := ownKey(state)
-		if err != nil {
-			return plan{}, err
-		}
-		p.Keys, p.Shown = []web.Key{s.ownersKey(key.Reveal())}, key.Reveal()
+	p.Made = func() ([]web.Key, error) {
+		made, err := readMadeKeys(state)
+		return s.withMade(made), err
 	}
-	cookie, err := kept(state, cookieFile)
+	keys, err := p.Made()
 	if err != nil {
 		return plan{}, err
 	}
-	p.CookieSecret = []byte(cookie.Reveal())
+	p.Keys = keys
 	for _, server := range s.Servers {
 		p.Servers = append(p.Servers, server.plan())
 	}

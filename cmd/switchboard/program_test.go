@@ -66,7 +66,8 @@ func config(t *testing.T, text string) string {
 
 // TestProgramStarts holds what a newcomer sees: two lines, the second a link that lets in.
 func TestProgramStarts(t *testing.T) {
-	r := runProgram(t, map[string]string{}, "--listen", "127.0.0.1:0", "--config", config(t, ""))
+	env := map[string]string{}
+	r := runProgram(t, env, "--listen", "127.0.0.1:0", "--config", config(t, ""))
 	var lines []string
 	until(t, "two lines", func() bool {
 		lines = strings.Split(strings.TrimSpace(r.out.String()), "\n")
@@ -75,20 +76,25 @@ func TestProgramStarts(t *testing.T) {
 	if !strings.Contains(lines[0], "voice: simulated") || !strings.Contains(lines[0], "machines: simulated (bigpc, laptop, attic") {
 		t.Errorf("first line: %s", lines[0])
 	}
-	base, key, ok := strings.Cut(lines[1], "/#key=")
-	if !ok || len(key) < 16 {
-		t.Fatalf("second line: %s", lines[1])
+	base, how, ok := strings.Cut(lines[1], "/ ")
+	if !ok || !strings.Contains(how, "switchboard login") || strings.Contains(how, "#") {
+		t.Fatalf("second line: %s", lines[1]) // no terminal, so no link
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/servers", nil)
-	if err != nil {
-		t.Fatal(err)
+	login := runProgram(t, env, "login")
+	if code, text := login.exit(t); code != 0 {
+		t.Fatalf("login: %d %s", code, text)
 	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("the printed key: %v %v", resp, err)
+	_, secret, ok := strings.Cut(strings.TrimSpace(login.out.String()), base+"/#login=")
+	if !ok || len(secret) < 16 {
+		t.Fatalf("the link: %s", login.out.String())
 	}
-	_ = resp.Body.Close()
+	if status := postLogin(t, base, `{"code":"`+secret+`"}`); status != http.StatusOK {
+		t.Errorf("the link: %d", status)
+	}
+	if status := postLogin(t, base, `{"code":"`+secret+`"}`); status != http.StatusForbidden {
+		t.Errorf("the link counts twice: %d", status)
+	}
+	key := programKeys(t, env, base)
 
 	address := strings.TrimPrefix(base, "http://")
 	if code, text := runProgram(t, map[string]string{}, "health", "--listen", address, "--config", config(t, "")).exit(t); code != 0 {
@@ -102,11 +108,89 @@ func TestProgramStarts(t *testing.T) {
 	if code, text := r.exit(t); code != 0 {
 		t.Errorf("end: %d %s", code, text)
 	}
-	if strings.Contains(r.err.String(), key) {
-		t.Error("the key is in the log")
+	if seen := r.out.String() + r.err.String(); strings.Contains(seen, key) || strings.Contains(seen, secret) {
+		t.Error("the key or the code is in the log")
+	}
+	noKeyInFiles(t, env["XDG_STATE_HOME"], key, secret)
+	if code, text := runProgram(t, env, "login").exit(t); code != exitFailed || !strings.Contains(text, "start it first") {
+		t.Errorf("login to nothing: %d %s", code, text)
 	}
 	if code, _ := runProgram(t, map[string]string{}, "health", "--listen", address, "--config", config(t, "")).exit(t); code != exitFailed {
 		t.Errorf("health of nothing: %d", code)
+	}
+}
+
+// postLogin logs in as the page does.
+func postLogin(t *testing.T, base, body string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/login", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", base)
+	return statusOf(t, req)
+}
+
+func statusOf(t *testing.T, req *http.Request) int {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// programKeys makes two keys while the program runs, and revokes one. It returns the one that stays.
+func programKeys(t *testing.T, env map[string]string, base string) string {
+	t.Helper()
+	do := func(args ...string) string {
+		verb := runProgram(t, env, args...)
+		if code, text := verb.exit(t); code != 0 {
+			t.Fatalf("%q: %d %s", args, code, text)
+		}
+		return strings.TrimSpace(verb.out.String())
+	}
+	use := func(key string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/fleet/servers", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		return statusOf(t, req)
+	}
+	owner, robot := do("key", "owner"), do("key", "robot")
+	if len(owner) != 32 || use(owner) != http.StatusOK || use(robot) != http.StatusOK {
+		t.Errorf("made keys: %d %d", use(owner), use(robot))
+	}
+	if said := do("key", "robot", "--revoke"); !strings.Contains(said, "1 made keys of robot are revoked") {
+		t.Errorf("revoked: %s", said)
+	}
+	if use(owner) != http.StatusOK || use(robot) != http.StatusUnauthorized {
+		t.Errorf("after the revocation: %d %d", use(owner), use(robot))
+	}
+	return owner
+}
+
+// noKeyInFiles looks for secrets in every file of a directory.
+func noKeyInFiles(t *testing.T, dir string, secrets ...string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s holds a secret in plain text", path)
+			}
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
 	}
 }
 

@@ -26,19 +26,17 @@ const httpGrace = 2 * time.Second
 
 // A plan is what to build: the settings with every default filled in. Set once.
 type plan struct {
-	Listen    string
-	PublicURL string
-	CertFile  string // with KeyFile: TLS
-	KeyFile   string
-	Proxies   []netip.Prefix
-	Media     realtime.MediaConfig
-	Redis     string        // "": a file in the state directory
-	History   time.Duration // how long what was heard is kept; 0: thirty days
-	StateDir  string
-	Keys      []web.Key
-	// CookieSecret signs the page's logins; with a kept one they outlive a restart.
-	CookieSecret      []byte
-	Shown             string // the made key, which the printed link carries; "" when the keys are configured
+	Listen            string
+	PublicURL         string
+	CertFile          string // with KeyFile: TLS
+	KeyFile           string
+	Proxies           []netip.Prefix
+	Media             realtime.MediaConfig
+	Redis             string        // "": a file in the state directory
+	History           time.Duration // how long what was heard is kept; 0: thirty days
+	StateDir          string
+	Keys              []web.Key
+	Made              func() ([]web.Key, error) // reads Keys again, with those that were made meanwhile; nil: they stay
 	Model             modelPlan
 	Servers           []serverPlan        // none: simulated ones
 	Updates           handoff.SpeechLevel // "": milestones
@@ -73,7 +71,8 @@ type service struct {
 	stages  []stage
 	real    string // one line: what is real and what is simulated
 	address string // the page
-	link    string // the page with the made key
+	edge    *web.Server
+	keys    []web.Key // when it started
 }
 
 // newService builds a service. What fails here fails before anything runs, and leaves nothing open.
@@ -130,18 +129,25 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	s.ready = newReadiness(s.store)
-	edge, err := web.New(web.Config{
+	s.edge, err = web.New(web.Config{
 		Work: router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
-		Keys: p.Keys, CookieSecret: p.CookieSecret, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Keys: p.Keys, Logins: s.store, LoginList: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
 	after = append(append(after, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
+	verbs, err := listenControl(p.StateDir)
+	if err != nil {
+		return err
+	}
+	s.opened = append(s.opened, verbs)
+	s.keys = p.Keys
 	s.stages = append([]stage{
+		{"control", func(ctx context.Context) error { return serveHTTP(ctx, s.control(p).server(), verbs, "", "") }},
 		{"http", func(ctx context.Context) error {
-			return serveHTTP(ctx, edge.HTTPServer(), listen, p.CertFile, p.KeyFile)
+			return serveHTTP(ctx, s.edge.HTTPServer(), web.Limit(listen, p.Proxies, s.log.Named("web")), p.CertFile, p.KeyFile)
 		}},
 		{"router", router.Run}, // before the voice, so that open requests are answered into it
 		{"voice", front.Run},
@@ -213,10 +219,38 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 		s.address = scheme + "://" + listen.String()
 	}
 	s.address = strings.TrimSuffix(s.address, "/") + "/"
-	s.link = s.address
-	if p.Shown != "" {
-		s.link += "#key=" + p.Shown
+}
+
+// control is what verbs may ask of this service.
+func (s *service) control(p plan) control {
+	return control{link: s.link, keys: func() error {
+		if p.Made == nil {
+			return nil
+		}
+		keys, err := p.Made()
+		if err != nil {
+			return err
+		}
+		s.edge.SetKeys(keys)
+		return nil
+	}}
+}
+
+// link makes a link that logs in a principal; without a name the owner, or who is there alone.
+func (s *service) link(principal string) (string, error) {
+	if principal == "" {
+		principal = s.keys[0].Principal
+		for _, k := range s.keys {
+			if k.Principal == ownerName {
+				principal = ownerName
+			}
+		}
 	}
+	code, err := s.edge.NewCode(principal)
+	if err != nil {
+		return "", err
+	}
+	return s.address + "#login=" + code, nil
 }
 
 // serveHTTP serves until ctx ends; then it stops taking requests and ends the open ones.

@@ -12,6 +12,7 @@ import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./s
 import { callView, meterOf } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
 import { codeFromAddress, loginView } from "./view-login.js";
+import { loginsView } from "./view-logins.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
 import { prefill, talkView } from "./view-talk.js";
@@ -244,6 +245,7 @@ function wire() {
   }));
   onChange(workView({ stop: stopWork, stopAll, decide }, hue));
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
+  loginsView(signedOut);
   onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }) }));
   for (const b of document.querySelectorAll("[data-go]")) b.addEventListener("click", () => go(b.dataset.go));
   addEventListener("pagehide", () => call.leave());

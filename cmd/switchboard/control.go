@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	controlFile   = "control"       // a Unix socket in the state directory: who may open it is trusted
+	maxSocketPath = 103             // bytes; the smallest bound among the systems
+	controlWithin = 5 * time.Second // for one request
+	maxControl    = 4 << 10         // bytes of a request or an answer
+)
+
+// control is what the verbs of the same user ask of a running service.
+type control struct {
+	link func(principal string) (string, error) // Set once: a new link that logs in; "" is the usual principal
+	keys func() error                           // Set once: reads the made keys again
+}
+
+// listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
+func listenControl(dir string) (net.Listener, error) {
+	path := filepath.Join(dir, controlFile)
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("the path of the state directory is too long for a socket in it: %s; set XDG_STATE_HOME to a shorter one", dir)
+	}
+	if c, err := net.DialTimeout("unix", path, controlWithin); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("the state directory %s is in use by another Switchboard: end that one, or set XDG_STATE_HOME to another directory", dir)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the socket of an earlier process: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("open the socket for the verbs: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("close the socket to others: %w", err)
+	}
+	return l, nil
+}
+
+// server serves the verbs.
+func (c control) server() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
+		var link string
+		if err == nil {
+			link, err = c.link(string(name))
+		}
+		answerVerb(w, link, err)
+	})
+	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, _ *http.Request) { answerVerb(w, "", c.keys()) })
+	return &http.Server{Handler: mux, ReadTimeout: controlWithin, WriteTimeout: controlWithin, IdleTimeout: controlWithin, MaxHeaderBytes: maxControl}
+}
+
+// verbAnswer is what a verb is answered.
+type verbAnswer struct {
+	Link  string `json:"link,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func answerVerb(w http.ResponseWriter, link string, err error) {
+	a := verbAnswer{Link: link}
+	if err != nil {
+		a.Error = words(err)
+	}
+	_ = json.NewEncoder(w).Encode(a) // a verb that left is not told
+}
+
+// errNobody: no service runs with this state directory.
+var errNobody = errors.New("no Switchboard runs with this state directory; start it first")
+
+// askService asks the service that runs with a state directory.
+func askService(ctx context.Context, dir, path, body string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, controlWithin)
+	defer cancel()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
+	}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control"+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(r)
+	if _, dial := errors.AsType[*net.OpError](err); dial {
+		return "", errNobody
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the running Switchboard: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxControl))
+	var a verbAnswer
+	if err = errors.Join(err, json.NewDecoder(bytes.NewReader(text)).Decode(&a)); err != nil {
+		return "", fmt.Errorf("ask the running Switchboard: %w", err)
+	}
+	if a.Error != "" {
+		return "", errors.New(a.Error)
+	}
+	return a.Link, nil
+}
+
+// loginVerb prints a link that logs in.
+func loginVerb(ctx context.Context, dir, principal string, stdout io.Writer) error {
+	link, err := askService(ctx, dir, "/login", principal)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, link)
+	return err
+}
+
+// keyVerb makes a key and prints it, or revokes those of a principal; a running service knows at once.
+func keyVerb(ctx context.Context, dir, principal string, revoke bool, stdout io.Writer) error {
+	var line string
+	if revoke {
+		n, err := revokeKeys(dir, principal)
+		if err != nil {
+			return err
+		}
+		line = fmt.Sprintf("%d made keys of %s are revoked", n, principal)
+	} else {
+		text, err := makeKey(dir, principal)
+		if err != nil {
+			return err
+		}
+		line = text
+	}
+	if _, err := fmt.Fprintln(stdout, line); err != nil {
+		return err
+	}
+	if _, err := askService(ctx, dir, "/keys", ""); err != nil && !errors.Is(err, errNobody) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/web"
+)
+
+func TestMadeKeys(t *testing.T) {
+	dir := t.TempDir()
+	if keys, err := readMadeKeys(dir); err != nil || len(keys) != 0 {
+		t.Fatalf("none yet: %v %v", keys, err)
+	}
+	owner, err := makeKey(dir, ownerName)
+	if err != nil || !keyText.MatchString(owner) {
+		t.Fatalf("made %q, %v", owner, err)
+	}
+	robot, err := makeKey(dir, "robot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := readMadeKeys(dir)
+	if err != nil || len(made) != 2 {
+		t.Fatalf("kept %v %v", made, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, madeKeysFile))
+	if err != nil || strings.Contains(string(text), owner) || strings.Contains(string(text), robot) {
+		t.Errorf("the file holds a key: %v", err)
+	}
+	if about, err := os.Stat(filepath.Join(dir, madeKeysFile)); err != nil || about.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v %v", about.Mode(), err)
+	}
+	for _, bad := range []string{"", "a b", "a\nb", "-x"} {
+		if _, err := makeKey(dir, bad); err == nil {
+			t.Errorf("%q is a name", bad)
+		}
+	}
+	listed := web.NewKey("robot", strings.Repeat("r", 16))
+	listed.Tools = []string{"status"}
+	for name, tc := range map[string]struct {
+		access []web.Key
+		want   int // keys in all
+		tools  int // of the made key of the robot
+	}{
+		"no key configured": {nil, 3, 0}, "one of the same name": {[]web.Key{listed}, 3, 1}, "another one": {[]web.Key{web.NewKey("me", strings.Repeat("m", 16))}, 3, 0},
+	} {
+		keys := (&settings{Access: tc.access}).withMade(made)
+		last := keys[len(keys)-1]
+		if len(keys) != tc.want || last.Sum != web.NewKey("", robot).Sum || last.Principal != "robot" || len(last.Tools) != tc.tools || last.Approve || !keys[len(keys)-2].Approve {
+			t.Errorf("%s: %+v", name, keys)
+		}
+	}
+	if n, err := revokeKeys(dir, "robot"); n != 1 || err != nil {
+		t.Errorf("revoked %d, %v", n, err)
+	}
+	if made, _ := readMadeKeys(dir); len(made) != 1 || made[0].principal != ownerName {
+		t.Errorf("left %v", made)
+	}
+	for _, broken := range []string{"zz owner\n", strings.Repeat("0", 64) + "\n", strings.Repeat("0", 66) + " owner\n"} {
+		if err := os.WriteFile(filepath.Join(dir, madeKeysFile), []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readMadeKeys(dir); err == nil || !strings.Contains(err.Error(), "line 1") {
+			t.Errorf("%q: %v", broken, err)
+		}
+	}
+}
+
+func TestOldKeysAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{oldKeyFile, oldCookie} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []bool{true, false} {
+		if removed, err := removeOldKeys(dir); removed != want || err != nil {
+			t.Errorf("removed %v, %v", removed, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left %v %v", left, err)
+	}
+}
+
+// The socket is for its user alone; a dead one is replaced, a living one is not.
+func TestControlSocket(t *testing.T) {
+	dir := t.TempDir()
+	first, err := listenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, controlFile)
+	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v %v", about.Mode(), err)
+	}
+	if _, err := listenControl(dir); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second one: %v", err)
+	}
+	_ = first.Close()
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // as a killed process leaves it: nobody answers
+		t.Fatal(err)
+	}
+	second, err := listenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := control{link: func(name string) (string, error) { return "to " + name, nil }, keys: func() error { return errors.New("no keys") }}.server()
+	go func() { _ = served.Serve(second) }()
+	defer func() { _ = served.Close() }()
+	if link, err := askService(t.Context(), dir, "/login", "me"); link != "to me" || err != nil {
+		t.Errorf("got %q, %v", link, err)
+	}
+	if _, err := askService(t.Context(), dir, "/keys", ""); err == nil || err.Error() != "no keys" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := askService(t.Context(), dir, "/nowhere", ""); err == nil {
+		t.Error("an unknown verb")
+	}
+	if _, err := askService(t.Context(), t.TempDir(), "/login", ""); !errors.Is(err, errNobody) {
+		t.Errorf("nobody there: %v", err)
+	}
+	if _, err := listenControl(filepath.Join(dir, strings.Repeat("long", 30))); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("a long path: %v", err)
+	}
+}

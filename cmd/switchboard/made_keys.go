@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"switchboard/web"
+)
+
+const (
+	madeKeysFile = "keys"   // a line for each: SHA-256 in hex, a space, the principal
+	maxMadeKeys  = 100      // more are a mistake
+	madeKeyBytes = 24       // 32 characters
+	oldKeyFile   = "key"    // earlier versions kept the text of a key here,
+	oldCookie    = "cookie" // and what signed their cookies
+)
+
+// A madeKey is what is kept of a key that `switchboard key` made: never its text.
+type madeKey struct {
+	principal string
+	sum       [sha256.Size]byte
+}
+
+// readMadeKeys reads the keys that were made for this state directory.
+func readMadeKeys(dir string) ([]madeKey, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = root.Close() }() // only read from
+	text, err := root.ReadFile(madeKeysFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the made keys: %w", err)
+	}
+	var keys []madeKey
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		k := madeKey{}
+		sum, principal, _ := strings.Cut(lines.Text(), " ")
+		n, err := hex.Decode(k.sum[:], []byte(sum[:min(len(sum), 2*sha256.Size)]))
+		if err != nil || n != sha256.Size || len(sum) != 2*sha256.Size || !plainName.MatchString(principal) {
+			return nil, fmt.Errorf("line %d of %s/%s is none of `switchboard key`: remove it", len(keys)+1, dir, madeKeysFile)
+		}
+		k.principal = principal
+		keys = append(keys, k)
+	}
+	return keys, lines.Err()
+}
+
+// writeMadeKeys replaces the made keys: whoever reads finds the old or the new ones.
+func writeMadeKeys(dir string, keys []madeKey) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = root.Close() }() // nothing is buffered
+	var text bytes.Buffer
+	for _, k := range keys {
+		fmt.Fprintf(&text, "%x %s\n", k.sum, k.principal)
+	}
+	temp := madeKeysFile + "." + rand.Text()
+	if err := root.WriteFile(temp, text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write the made keys: %w", err)
+	}
+	return root.Rename(temp, madeKeysFile)
+}
+
+// makeKey makes a key for a principal, keeps its sum and returns its text, which is nowhere else.
+func makeKey(dir, principal string) (string, error) {
+	if !plainName.MatchString(principal) {
+		return "", fmt.Errorf("%q is no name: use A-Z a-z 0-9 . _ -", principal)
+	}
+	keys, err := readMadeKeys(dir)
+	if err != nil {
+		return "", err
+	}
+	if len(keys) >= maxMadeKeys {
+		return "", fmt.Errorf("there are %d made keys already: revoke some", len(keys))
+	}
+	raw := make([]byte, madeKeyBytes)
+	_, _ = rand.Read(raw) // never fails
+	text := base64.RawURLEncoding.EncodeToString(raw)
+	return text, writeMadeKeys(dir, append(keys, madeKey{principal, sha256.Sum256([]byte(text))}))
+}
+
+// revokeKeys drops every made key of a principal and returns how many there were.
+func revokeKeys(dir, principal string) (int, error) {
+	keys, err := readMadeKeys(dir)
+	if err != nil {
+		return 0, err
+	}
+	var kept []madeKey
+	for _, k := range keys {
+		if k.principal != principal {
+			kept = append(kept, k)
+		}
+	}
+	if len(kept) == len(keys) {
+		return 0, nil
+	}
+	return len(keys) - len(kept), writeMadeKeys(dir, kept)
+}
+
+// removeOldKeys removes what earlier versions kept in plain text, and tells whether a key was among it.
+func removeOldKeys(dir string) (bool, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = root.Close() }() // nothing is buffered
+	removed := root.Remove(oldKeyFile)
+	for _, err := range []error{removed, root.Remove(oldCookie)} {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("remove the key of an earlier version: %w", err)
+		}
+	}
+	return removed == nil, nil
+}
+
+// withMade returns every key that lets in: those of the configuration, or without any the owner, who logs in
+// by link alone; and the made ones, which may do what the first key of their principal may.
+func (s *settings) withMade(made []madeKey) []web.Key {
+	keys := append([]web.Key(nil), s.Access...)
+	if len(keys) == 0 {
+		owner := s.ownersKey("")
+		owner.Sum = [sha256.Size]byte{} // no text has it
+		keys = append(keys, owner)
+	}
+	configured := keys
+	for _, m := range made {
+		key := s.ownersKey("")
+		if m.principal != ownerName {
+			key.Principal, key.Approve, key.Instructions = m.principal, false, false
+			key.Servers = s.serversFor(m.principal, nil)
+		}
+		for _, k := range configured {
+			if k.Principal == m.principal {
+				key = k
+				break
+			}
+		}
+		key.Sum = m.sum
+		keys = append(keys, key)
+	}
+	return keys
+}
