@@ -21,7 +21,8 @@ const (
 // A book is what the router knows of one caller: what the page shows and what outlives a call. Its
 // methods never wait.
 type book struct {
-	feed Feed // what happens, in order; safe by itself
+	feed   Feed          // what happens, in order; safe by itself
+	counts *routerCounts // Set once; nil: nobody counts
 
 	mu        sync.Mutex
 	records   []*Record                    // Guarded by mu: oldest first
@@ -117,7 +118,9 @@ func (b *book) change(id string, fn func(*Record)) Record {
 		b.mu.Unlock()
 		return Record{ID: id}
 	}
+	was := rec.State
 	fn(rec)
+	b.counts.moved(was, rec)
 	shown := rec.copy()
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: id, Record: &shown})

@@ -50,6 +50,7 @@ func (b *book) ask(q askedQ, controls Controls) askedQ {
 	q.shown.Label = "q" + itoa(b.serial)
 	b.questions[q.shown.ID] = &openQuestion{askedQ: q, controls: controls}
 	b.mu.Unlock()
+	b.counts.asked(q.shown.Kind)
 	shown := q.shown
 	b.feed.publish(PageEvent{Kind: EventQuestion, Handoff: shown.Handoff, Question: &shown})
 	return q

@@ -1,6 +1,9 @@
 package handoff
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Bounds of a call's inbox: reports of what works do on the way are refused first, they are on the page
 // and in the thread. Answers, questions and outcomes are few, bounded by the works that are open, and
@@ -9,19 +12,21 @@ const maxProgressPosted = 256
 
 // A call is one voice call as works see it: they speak into it and report to its loop. It never blocks.
 type call struct {
-	voice  Voice         // Set once
-	posted chan struct{} // holds one token while the inbox has something
+	voice   Voice          // Set once
+	dropped *atomic.Uint64 // Set once: counts reports that found the inbox full
+	posted  chan struct{}  // holds one token while the inbox has something
 
-	mu      sync.Mutex
-	ended   bool             // Guarded by mu
-	inbox   []func(*serving) // Guarded by mu: for the loop of the call, in order
-	refused int              // Guarded by mu: reports that found the inbox full
+	mu    sync.Mutex
+	ended bool             // Guarded by mu
+	inbox []func(*serving) // Guarded by mu: for the loop of the call, in order
 }
 
-func newCall(voice Voice) *call { return &call{voice: voice, posted: make(chan struct{}, 1)} }
+func newCall(voice Voice, dropped *atomic.Uint64) *call {
+	return &call{voice: voice, dropped: dropped, posted: make(chan struct{}, 1)}
+}
 
 // endedCall returns a call that nobody listens to any more.
-func endedCall() *call { return &call{ended: true} }
+func endedCall() *call { return &call{ended: true, dropped: new(atomic.Uint64)} }
 
 // say gives an utterance to the voice model. False means that the call has ended and nobody will hear it.
 func (c *call) say(u Utterance) bool {
@@ -64,7 +69,7 @@ func (c *call) progress(e scheduleEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.inbox) >= maxProgressPosted {
-		c.refused++
+		c.dropped.Add(1)
 		return
 	}
 	c.postLocked(func(s *serving) { s.pace(e) })

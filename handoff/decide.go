@@ -120,6 +120,7 @@ func (r *Router) decide(ctx context.Context, c Caller, id QuestionID, d decided)
 		err = q.give(ctx, d)
 	}
 	if err == nil {
+		r.counts.answered.Add(d.by)
 		r.closed(b, id)
 		return nil
 	}
@@ -190,6 +191,7 @@ func (r *Router) writeDown(ctx context.Context, c Caller, q *openQuestion, d dec
 	if err == nil {
 		return true, nil
 	}
+	r.counts.audits.Add(1)
 	r.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
 	if d.allows() {
 		return false, Fault(CodeStoreDown, "", err.Error())

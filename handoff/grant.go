@@ -20,6 +20,8 @@ type Grant struct {
 	Approve bool
 	// Instructions: Switchboard's own instructions may be given to a session that brings none.
 	Instructions bool
+	// Metrics: may read what the whole service counts.
+	Metrics bool
 	// Page: it came by the page's login, so that an answer counts as a tap. Anything else is an API.
 	Page      bool
 	Limits    Limits // of the caller

@@ -4,7 +4,10 @@ import "time"
 
 // pace gives the schedule an event and does what it says.
 func (s *serving) pace(e scheduleEvent) {
-	for _, x := range s.schedule.step(time.Now(), e) {
+	was := s.schedule.counts
+	effects := s.schedule.step(time.Now(), e)
+	s.r.counts.paced(was, s.schedule.counts)
+	for _, x := range effects {
 		s.effect(x)
 	}
 }
@@ -35,7 +38,7 @@ func (s *serving) effect(x scheduleEffect) {
 	case doNotify:
 		s.r.notifyQuestion(s.caller, s.book, x.question)
 	case doDrop:
-		s.r.droppedRemarks.Add(uint64(x.count))
+		s.r.counts.remarks.Add(uint64(x.count))
 	case doWake:
 		s.wake.Reset(time.Until(x.at))
 	}

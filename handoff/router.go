@@ -56,13 +56,13 @@ type Router struct {
 	jitter    func(time.Duration) time.Duration // Set once: shortens a pause by chance
 	lanes     *lanes                            // Set once; safe by itself
 
-	launch         chan job      // works and lookups for Run, which takes them at once; unbuffered
-	closing        chan struct{} // closed by Run when it takes no more
-	ids            atomic.Uint64 // the last id given
-	calls          atomic.Uint64 // calls served
-	owners         owners        // safe by itself
-	rates          rates         // safe by itself
-	droppedRemarks atomic.Uint64 // speakable things that were never said
+	launch  chan job      // works and lookups for Run, which takes them at once; unbuffered
+	closing chan struct{} // closed by Run when it takes no more
+	ids     atomic.Uint64 // the last id given
+	calls   atomic.Uint64 // calls served
+	owners  owners        // safe by itself
+	rates   rates         // safe by itself
+	counts  *routerCounts // Set once; safe by itself
 
 	mu    sync.Mutex
 	books map[Caller]*book // Guarded by mu
@@ -80,8 +80,12 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Life == "" {
 		cfg.Life = strings.ToLower(rand.Text()[:8])
 	}
+	counts := newRouterCounts()
+	if cfg.Ledger != nil {
+		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
+	}
 	return &Router{
-		fleet: cfg.Fleet, directory: cfg.Directory, stickies: cfg.Stickies, log: cfg.Log, life: cfg.Life,
+		counts: counts, fleet: cfg.Fleet, directory: cfg.Directory, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
 		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, AskAgainAfter), level: cmp.Or(cfg.Updates, LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: Jitter,
@@ -135,6 +139,7 @@ func (r *Router) book(c Caller) *book {
 	b := r.books[c]
 	if b == nil {
 		b = newBook()
+		b.counts = r.counts
 		r.books[c] = b
 	}
 	return b

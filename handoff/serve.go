@@ -41,7 +41,7 @@ func (r *Router) Serve(ctx context.Context, g Grant, voice Voice) error {
 	book := r.book(g.Caller)
 	s := &serving{
 		r: r, id: r.callID(), grant: g, caller: g.Caller, book: book, log: r.log.With(zap.String("principal", g.Caller.Principal)),
-		call: newCall(voice), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level), r.askAgain), wake: newTimer(), rule: newTimer(), heard: newHearing(),
+		call: newCall(voice, &r.counts.reports), works: map[string]*work{}, guesses: map[string]*guess{}, schedule: newSchedule(book.updates(r.level), r.askAgain), wake: newTimer(), rule: newTimer(), heard: newHearing(),
 	}
 	defer s.wake.Stop()
 	defer s.rule.Stop()
@@ -290,6 +290,7 @@ func (s *serving) answer(id string, req Request, text string, floor Floor) {
 // refuse answers a request that was not accepted.
 func (s *serving) refuse(id string, req Request, e *Error) {
 	s.log.Info("request refused", zap.String("tool", clip(req.Tool, 64)), zap.String("code", string(e.Code)))
+	s.r.counts.refused.Add(e.Code)
 	s.answer(id, req, refusal(e), FloorAsk)
 }
 

@@ -51,6 +51,8 @@ type keeper struct {
 	wake    chan struct{}        // capacity 1: full means that run is awake already
 	dials   uint64               // Owned by run: attempts so far
 	lost    time.Time            // Owned by run: when the last connection was lost
+
+	dialed, failed, losses atomic.Uint64 // attempts, those that failed, and connections lost
 }
 
 func newKeeper(spec Spec, log *zap.Logger, changed func()) *keeper {
@@ -92,6 +94,7 @@ func (k *keeper) run(ctx context.Context) {
 			select {
 			case <-link.Done:
 				fault = handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "the connection was lost")
+				k.losses.Add(1)
 			case <-ctx.Done():
 			}
 			k.lost = time.Now()
@@ -130,10 +133,12 @@ func (k *keeper) dial(ctx context.Context) (*Link, *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	defer func() { k.dials++ }()
+	k.dialed.Add(1)
 	link, err := k.spec.Dial(ctx)
 	if err == nil {
 		return link, nil
 	}
+	k.failed.Add(1)
 	fault := *handoff.AsError(err)
 	if fault.Code == handoff.CodeInternal {
 		fault.Code = handoff.CodeUnreachable

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -80,6 +82,8 @@ type Config struct {
 	// TrustedProxies: when set, only these and loopback may connect.
 	TrustedProxies []netip.Prefix
 	Voice          VoiceInfo
+	// Metrics answers GET /metrics for a grant that may read them. Nil: there are none.
+	Metrics http.Handler
 	// Ready says why calls cannot be taken now. Nil: always ready.
 	Ready func(context.Context) error
 	Log   *zap.Logger // nil: silent
@@ -108,6 +112,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Log, door: door, files: files, times: usual, closed: make(chan struct{})}
 	s.auth.logins, s.auth.door, s.auth.log = cfg.Logins, door, cfg.Log
 	s.SetKeys(cfg.Keys)
+	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)
 	s.streams = newStreams(feedOf(cfg.Feeds))
 	s.routes()
 	return s, nil

@@ -21,6 +21,7 @@ type Key struct {
 	Servers      []string       // canonical names of those that may be used; nil: all
 	Tools        []string       // names of those that may be used; nil: all
 	Approve      bool           // may answer what agents ask
+	Metrics      bool           // may read /metrics
 	Instructions bool           // ours are given to a session that brings none
 	Limits       handoff.Limits // of each caller
 	KeyLimits    handoff.Limits // of all its callers together
@@ -62,6 +63,6 @@ func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 func (k Key) grant(page bool) handoff.Grant {
 	return handoff.Grant{
 		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Tools: k.Tools,
-		Approve: k.Approve, Instructions: k.Instructions || page, Page: page, Limits: k.Limits, KeyLimits: k.KeyLimits,
+		Approve: k.Approve, Metrics: k.Metrics, Instructions: k.Instructions || page, Page: page, Limits: k.Limits, KeyLimits: k.KeyLimits,
 	}
 }

@@ -23,6 +23,7 @@ type Server struct {
 	known   map[string]route // Set once: routes by pattern
 	times   deadlines        // Set once
 	streams *streams
+	refused *handoff.Tally[handoff.Code] // Set once: requests, by code
 	closing sync.Once
 	closed  chan struct{} // closed by Close
 }
@@ -72,6 +73,7 @@ func (s *Server) routes() {
 		{"GET /fleet/sticky", accessCaller, 0, s.stickies},
 		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, s.clearSticky},
 		{"GET /fleet/events", accessCaller, 0, s.events},
+		{"GET /metrics", accessCaller, 0, s.metrics},
 	} {
 		s.known[r.pattern] = r
 		s.mux.Handle(r.pattern, s.chain(r))
@@ -137,6 +139,7 @@ func (s *Server) chain(to route) http.Handler {
 // fail answers with an error and leaves a trace of it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := writeError(w, err)
+	s.refused.Add(e.Code)
 	level := zap.DebugLevel
 	if e.Code == handoff.CodeInternal {
 		level = zap.WarnLevel

@@ -22,6 +22,7 @@ type keySetting struct {
 	Tools        []string         `yaml:"tools" unset:"all" doc:"tools that may be used: codex, list_servers, list_sessions, read_session, queue_next, stop_work, status, answer_agent, set_updates, remain_silent"`
 	Approve      bool             `yaml:"approve" unset:"true for owner, else false" doc:"may answer what agents ask; what is risky takes a tap on the page all the same"`
 	Instructions bool             `yaml:"instructions" unset:"true for owner, else false" doc:"a call that brings no instructions gets those of Switchboard; on the page it always does"`
+	Metrics      bool             `yaml:"metrics" unset:"true for owner, else false" doc:"may read /metrics, the numbers of all callers together"`
 	Limits       keyLimitSettings `yaml:"limits"`
 }
 
@@ -82,7 +83,7 @@ func (c *checker) keys() {
 func (s *settings) ownersKey(text string) web.Key {
 	k := web.NewKey(ownerName, text)
 	k.Servers = s.serversFor(ownerName, nil)
-	k.Approve, k.Instructions = true, true
+	k.Approve, k.Instructions, k.Metrics = true, true, true
 	k.Limits, k.KeyLimits = s.Limits.limits(), s.Limits.limits()
 	return k
 }
@@ -93,6 +94,7 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	k.NamesCallers, k.Tools, k.Servers = from.NamesCallers, from.Tools, c.s.serversFor(from.Principal, from.Servers)
 	k.Approve = from.Approve || owner && !c.isSet(path+".approve")
 	k.Instructions = from.Instructions || owner && !c.isSet(path+".instructions")
+	k.Metrics = from.Metrics || owner && !c.isSet(path+".metrics")
 	k.Limits, k.KeyLimits = c.s.Limits.limits(), limitSettings(from.Limits).limits()
 	for name, field := range map[string][2]*int{
 		"calls":               {&k.KeyLimits.Calls, &k.Limits.Calls},

@@ -16,10 +16,10 @@ func TestWhatKeysMay(t *testing.T) {
 	}
 	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9}
 	for i, want := range []web.Key{
-		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: true, Instructions: true, Limits: top, KeyLimits: top},
+		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: true, Instructions: true, Metrics: true, Limits: top, KeyLimits: top},
 		{
 			Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
-			Approve: true, Instructions: true, Limits: top, KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
+			Approve: true, Instructions: true, Metrics: true, Limits: top, KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
 		},
 		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Limits: top, KeyLimits: top},
 	} {

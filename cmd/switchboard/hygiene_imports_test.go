@@ -32,6 +32,7 @@ func ourImports() []importRule {
 		{"sessions/sqlite", []string{"handoff", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sessionstest", []string{"handoff", "sessions"}, nil, "it holds every store, so it may know none"},
 		{"web", []string{"handoff", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
+		{"web/metrics", []string{"handoff"}, nil, "it knows a format, and not what the numbers mean"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
 	}
@@ -56,6 +57,7 @@ func libraries() []libraryRule {
 		{"github.com/alecthomas/kong", []string{"cmd/switchboard"}, "flags are read once"},
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
 		{"golang.org/x/time/rate", []string{"handoff"}, "how often work may be given is counted there"},
+		{"github.com/prometheus/client_golang/", []string{"web/metrics", "cmd/switchboard tests"}, "what is counted is known where it happens, the format in one place"},
 		{"github.com/yuin/goldmark", []string{"handoff"}, "what may be said is decided there"},
 		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
 		{"github.com/Shopify/toxiproxy/", []string{"cmd/switchboard tests"}, "what cuts connections is for tests"},

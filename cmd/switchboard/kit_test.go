@@ -313,6 +313,6 @@ func (b *logBuffer) tail(n int) string {
 // ownersTestKey is the owner's, without limits.
 func ownersTestKey() web.Key {
 	k := web.NewKey(ownerName, testKey)
-	k.Approve, k.Instructions = true, true
+	k.Approve, k.Instructions, k.Metrics = true, true, true
 	return k
 }

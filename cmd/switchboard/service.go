@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 	"switchboard/servers/codex"
 	"switchboard/sessions"
 	"switchboard/web"
+	"switchboard/web/metrics"
 	"switchboard/web/notify"
 )
 
@@ -69,8 +71,9 @@ type service struct {
 	ready   *readiness
 	audit   *sessions.Audit
 	stages  []stage
-	real    string // one line: what is real and what is simulated
-	address string // the page
+	counted []metrics.Source // what shows its numbers to operators
+	real    string           // one line: what is real and what is simulated
+	address string           // the page
 	edge    *web.Server
 	keys    []web.Key // when it started
 }
@@ -112,14 +115,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		Updates: p.Updates, AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
-	var after []stage
-	if p.Notify.URL != "" {
-		hook, err := notify.New(notify.Config{URL: p.Notify.URL, Token: p.Notify.Token, Log: s.log.Named("notify")})
-		if err != nil {
-			return err
-		}
-		routing.Notifier = hook
-		after = append(after, stage{"notify", hook.Run}) // what the calls leave unheard is still told
+	after, err := s.notify(p.Notify, &routing)
+	if err != nil {
+		return err
 	}
 	router = handoff.NewRouter(routing)
 	front, err := realtime.NewFront(realtime.Config{
@@ -129,8 +127,10 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	s.ready = newReadiness(s.store)
+	s.count(s.store, fleet, router, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
-		Work: router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
+		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
+		Work:    router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
@@ -162,6 +162,8 @@ func (s *service) fleet(p plan, router func() *handoff.Router) (*servers.Fleet, 
 	for _, planned := range p.Servers {
 		spec := planned.Spec
 		planned.Codex.Name, planned.Codex.Log = spec.Name, s.log.Named("codex")
+		planned.Codex.Counters = &codex.Counters{Server: spec.Name}
+		s.count(planned.Codex.Counters)
 		spec.Dial = codex.Dialer(planned.Codex)
 		specs = append(specs, spec)
 	}
@@ -170,6 +172,35 @@ func (s *service) fleet(p plan, router func() *handoff.Router) (*servers.Fleet, 
 		Hidden: func(c handoff.Caller, server, thread string) bool { return router().Hidden(c, server, thread) },
 	})
 }
+
+// notify sets up who is told outside of calls, if anybody is, and returns its stage.
+func (s *service) notify(p notifyPlan, routing *handoff.Config) ([]stage, error) {
+	if p.URL == "" {
+		return nil, nil
+	}
+	hook, err := notify.New(notify.Config{URL: p.URL, Token: p.Token, Log: s.log.Named("notify")})
+	if err != nil {
+		return nil, err
+	}
+	s.count(hook)
+	routing.Notifier = hook
+	return []stage{{"notify", hook.Run}}, nil // what the calls leave unheard is still told
+}
+
+// count adds to what operators see; a part that counts nothing is left out.
+func (s *service) count(parts ...any) {
+	for _, p := range parts {
+		if source, ok := p.(metrics.Source); ok {
+			s.counted = append(s.counted, source)
+		}
+	}
+}
+
+// A sourceFunc is a source that is made after what reads it.
+type sourceFunc func() iter.Seq[handoff.Metric]
+
+// Metrics implements [metrics.Source].
+func (f sourceFunc) Metrics() iter.Seq[handoff.Metric] { return f() }
 
 // run runs the service until ctx ends.
 func (s *service) run(ctx context.Context) error {

@@ -89,6 +89,7 @@ func (w *wireItem) fit() bool {
 type tally struct {
 	forgotten atomic.Uint64 // turns forgotten to make room
 	burst     atomic.Uint64 // turns given up because nobody read them
+	deltas    atomic.Uint64 // deltas dropped because nobody read them
 	unasked   atomic.Uint64 // questions that were too long to be asked, or too many
 	spooled   atomic.Int64  // bytes of updates that nobody has read
 }

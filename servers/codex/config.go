@@ -34,7 +34,8 @@ type Config struct {
 	// Settle is how long two looks at a thread must agree before a lost start counts as never run; 0 is 2 s.
 	Settle time.Duration
 
-	Log *zap.Logger // nil: none
+	Counters *Counters   // of all its connections; nil: nobody reads them
+	Log      *zap.Logger // nil: none
 }
 
 // Dialer returns the dial function of an app-server.
@@ -77,10 +78,12 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 	c.peer = newPeer(wire, cfg.Log, c.handle)
 	c.peer.missed = c.mistrust
 	c.client = client{c.peer}
+	uncounted := cfg.Counters.begin(c)
 	go func() { // ends with the connection; Close awaits it
 		defer close(c.ended)
 		var work sync.WaitGroup
 		work.Go(c.runErrands)
+		defer uncounted()
 		c.peer.run()
 		work.Wait()
 		c.logEnd()

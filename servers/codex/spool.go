@@ -156,6 +156,9 @@ func (s *spool) hole(item string) {
 	}
 	s.holed[item] = true
 	s.dropped++
+	if s.tally != nil {
+		s.tally.deltas.Add(1)
+	}
 }
 
 // take removes the oldest update.

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"switchboard/web"
+)
+
+// TestMetrics: a scrape shows every part of the service, in names that Prometheus' own rules accept, and
+// nothing that was said; a key that may not read it does not.
+func TestMetrics(t *testing.T) {
+	const poor = "a-key-without-metrics"
+	r := start(t, func(p *plan) { p.Keys = append(p.Keys, web.NewKey("poor", poor)) })
+	status, body := r.ask(http.MethodGet, "/metrics", "")
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	problems, err := promlint.New(bytes.NewReader(body)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "switchboard_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	for _, name := range []string{
+		`switchboard_runs{state="started"}`, `switchboard_runs_total{outcome="result"}`, "switchboard_run_start_seconds_bucket", "switchboard_run_seconds_count",
+		"switchboard_questions_open", `switchboard_questions_answered_total{by="voice"}`, "switchboard_remarks_dropped_total", "switchboard_call_reports_dropped_total",
+		"switchboard_feed_listeners_dropped_total", `switchboard_requests_refused_total{code="overloaded"}`, `switchboard_utterances_lost_total{reason="full"}`,
+		`switchboard_store_seconds_bucket{op="ledger_advance"`, `switchboard_store_failures_total{op="ledger_advance"}`, "switchboard_store_bad_entries_total",
+		`switchboard_server_up{server="bigpc"}`, `switchboard_server_connections_lost_total{server="bigpc"}`, `switchboard_codex_deltas_dropped_total{server="bigpc"}`,
+		`switchboard_http_refused_total{code="unauthorized"}`, "switchboard_event_streams_refused_total", "go_goroutines", "process_open_fds",
+	} {
+		if !strings.Contains(string(body), "\n"+name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if strings.Contains(string(body), poor) || strings.Contains(string(body), testKey) {
+		t.Error("a key is in it")
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+poor)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a key without metrics got %d", resp.StatusCode)
+	}
+	r.stop()
+}

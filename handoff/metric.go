@@ -1,0 +1,127 @@
+package handoff
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Metric is a number that a package shows to operators, or a distribution. Packages yield theirs from a
+// method Metrics() iter.Seq[Metric], which takes no longer than a lock; only the edge knows the format.
+//
+// Names follow Prometheus: "switchboard_", the thing, its unit, and "_total" for what only grows since the
+// process began. The Help of a name is the same with all its labels.
+type Metric struct {
+	Name   string
+	Help   string // what is counted, as a sentence
+	Labels []MetricLabel
+	Value  float64
+	Times  *TimesSnapshot // set: a distribution of times; Value does not count
+}
+
+// A MetricLabel tells metrics of one name apart. There are few values, all known from the code or the
+// configuration: never a caller, a thread or a text.
+type MetricLabel struct{ Name, Value string }
+
+// NewMetric makes a metric with labels given as name, value, name, value.
+func NewMetric[N int | int64 | uint64](name, help string, value N, labels ...string) Metric {
+	return Metric{Name: name, Help: help, Labels: labelsOf(labels), Value: float64(value)}
+}
+
+func labelsOf(pairs []string) []MetricLabel {
+	var labels []MetricLabel
+	for pair := range slices.Chunk(pairs, 2) {
+		labels = append(labels, MetricLabel{pair[0], pair[1]})
+	}
+	return labels
+}
+
+// TallyOther is what a [Tally] counts under when it does not know a word.
+const TallyOther = "other"
+
+// A Tally counts by words of a vocabulary. Words outside of it count together, so that a text from elsewhere
+// never makes a label. It is safe for concurrent use.
+type Tally[K ~string] struct {
+	mu     sync.Mutex
+	counts map[K]uint64 // Guarded by mu: all words of the vocabulary are there
+}
+
+// NewTally returns a tally of these words.
+func NewTally[K ~string](words ...K) *Tally[K] {
+	t := &Tally[K]{counts: map[K]uint64{TallyOther: 0}}
+	for _, w := range words {
+		t.counts[w] = 0
+	}
+	return t
+}
+
+// Add counts one.
+func (t *Tally[K]) Add(word K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.counts[word]; !known {
+		word = TallyOther
+	}
+	t.counts[word]++
+}
+
+// Metrics yields a metric for each word, with the word as the value of label.
+func (t *Tally[K]) Metrics(name, help, label string) iter.Seq[Metric] {
+	t.mu.Lock()
+	counts := maps.Clone(t.counts)
+	t.mu.Unlock()
+	return func(yield func(Metric) bool) {
+		for _, word := range slices.Sorted(maps.Keys(counts)) {
+			if !yield(NewMetric(name, help, counts[word], label, string(word))) {
+				return
+			}
+		}
+	}
+}
+
+// Times counts how long something took, by upper bounds. It is safe for concurrent use.
+type Times struct {
+	bounds []time.Duration // Set once: ascending
+
+	mu     sync.Mutex
+	counts []uint64      // Guarded by mu: of each bound alone, and beyond all
+	sum    time.Duration // Guarded by mu
+}
+
+// A TimesSnapshot is a [Times] at one moment.
+type TimesSnapshot struct {
+	Bounds []time.Duration // ascending
+	Counts []uint64        // of times up to each bound, those up to smaller ones included
+	Count  uint64          // of all
+	Sum    time.Duration
+}
+
+// NewTimes returns a distribution with these upper bounds, which ascend.
+func NewTimes(bounds ...time.Duration) *Times {
+	return &Times{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
+}
+
+// Observe counts one. A time before zero, as of a clock that was set back, counts as none at all.
+func (t *Times) Observe(d time.Duration) {
+	d = max(d, 0)
+	i, _ := slices.BinarySearch(t.bounds, d)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[i]++
+	t.sum += d
+}
+
+// Metric returns the distribution, with labels as [NewMetric] takes them.
+func (t *Times) Metric(name, help string, labels ...string) Metric {
+	s := &TimesSnapshot{Bounds: t.bounds}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range t.counts {
+		s.Count += n
+		s.Counts = append(s.Counts, s.Count)
+	}
+	s.Counts, s.Sum = s.Counts[:len(t.bounds)], t.sum
+	return Metric{Name: name, Help: help, Labels: labelsOf(labels), Times: s}
+}

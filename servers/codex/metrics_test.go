@@ -1,0 +1,42 @@
+package codex
+
+import (
+	"reflect"
+	"testing"
+)
+
+// TestCounters: what a connection counted is there while it lives and after its end, and nothing is left out.
+func TestCounters(t *testing.T) {
+	counters := &Counters{Server: "bigpc"}
+	var ends []func()
+	for range 2 {
+		c := &Conn{peer: &peer{}}
+		for i, n := range []interface{ Add(uint64) uint64 }{
+			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.full, &c.tally.forgotten, &c.tally.burst, &c.tally.deltas, &c.tally.unasked,
+		} {
+			n.Add(uint64(i + 1))
+		}
+		c.tally.spooled.Add(9)
+		ends = append(ends, counters.begin(c))
+	}
+	if fields := reflect.TypeFor[codexCount]().NumField(); fields != 8 {
+		t.Fatalf("%d counters, 8 are looked at here", fields)
+	}
+	look := func(held float64) {
+		t.Helper()
+		want := []float64{2, 4, 6, 8, 10, 12, 14, 16, held}
+		i := 0
+		for m := range counters.Metrics() {
+			if m.Value != want[i] || m.Labels[0].Value != "bigpc" {
+				t.Errorf("%s is %v, want %v", m.Name, m.Value, want[i])
+			}
+			i++
+		}
+	}
+	look(18)
+	ends[0]()
+	look(9)
+	ends[1]()
+	look(0)
+	(*Counters)(nil).begin(nil)()
+}

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// metrics answers a scrape. The numbers are of all callers together, so not every key may read them.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	switch {
+	case !g.Metrics:
+		return handoff.Fault(handoff.CodeForbidden, "reading metrics with this key", "the key has no metrics: true")
+	case s.cfg.Metrics == nil:
+		return handoff.Fault(handoff.CodeNotFound, "metrics", "")
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	s.cfg.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// Metrics yields what the edge counts.
+func (s *Server) Metrics() iter.Seq[handoff.Metric] {
+	s.streams.mu.Lock()
+	open, refused := 0, s.streams.refused
+	for _, n := range s.streams.open {
+		open += n
+	}
+	s.streams.mu.Unlock()
+	return func(yield func(handoff.Metric) bool) {
+		for m := range s.refused.Metrics("switchboard_http_refused_total", "Requests that were refused, by code: unauthorized are wrong keys and logins, overloaded are limits.", "code") {
+			if !yield(m) {
+				return
+			}
+		}
+		slices.Values([]handoff.Metric{
+			handoff.NewMetric("switchboard_event_streams_open", "Event streams of pages that are open.", open),
+			handoff.NewMetric("switchboard_event_streams_refused_total", "Event streams that were refused because their caller had too many.", refused),
+		})(yield)
+	}
+}
+
+// Metrics yields what the listener counts.
+func (l *Listener) Metrics() iter.Seq[handoff.Metric] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Values([]handoff.Metric{
+		handoff.NewMetric("switchboard_connections_open", "Connections that are open.", l.open),
+		handoff.NewMetric("switchboard_connections_refused_total", "Connections that were refused because too many were open.", l.refused),
+	})
+}

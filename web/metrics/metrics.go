@@ -1,0 +1,82 @@
+// Package metrics writes what packages count in Prometheus' text format.
+//
+// It alone knows that format and its library: packages yield [handoff.Metric] values, and cmd registers
+// them here. It must not know what any of them means, nor who may read it: the edge decides that.
+package metrics
+
+import (
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// A Source is a package that counts. Metrics is called at each scrape, from any goroutine.
+type Source interface {
+	Metrics() iter.Seq[handoff.Metric]
+}
+
+// Handler answers scrapes with the numbers of all sources, of the Go runtime and of the process. What a
+// source yields against the rules (a name twice with the same labels, two helps for one name) is left out
+// and logged; the rest is served.
+func Handler(log *zap.Logger, sources ...Source) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, s := range sources {
+		registry.MustRegister(collector{s})
+	}
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: zap.NewStdLog(log), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4,
+	})
+}
+
+// A collector gives Prometheus what a source yields. It describes nothing beforehand: which labels there are
+// is known when it is asked.
+type collector struct{ source Source }
+
+// Describe implements [prometheus.Collector].
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements [prometheus.Collector].
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	for m := range c.source.Metrics() {
+		out <- convert(m)
+	}
+}
+
+// convert makes Prometheus' metric: a name that ends in _total is a counter, any other value a gauge.
+func convert(m handoff.Metric) prometheus.Metric {
+	var names, values []string
+	for _, l := range m.Labels {
+		names, values = append(names, l.Name), append(values, l.Value)
+	}
+	desc := prometheus.NewDesc(m.Name, m.Help, names, nil)
+	if m.Times == nil {
+		kind := prometheus.GaugeValue
+		if strings.HasSuffix(m.Name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		return checked(desc)(prometheus.NewConstMetric(desc, kind, m.Value, values...))
+	}
+	buckets := map[float64]uint64{}
+	for i, bound := range m.Times.Bounds {
+		buckets[bound.Seconds()] = m.Times.Counts[i]
+	}
+	return checked(desc)(prometheus.NewConstHistogram(desc, m.Times.Count, m.Times.Sum.Seconds(), buckets, values...))
+}
+
+// checked turns an error into a metric that reports it.
+func checked(desc *prometheus.Desc) func(prometheus.Metric, error) prometheus.Metric {
+	return func(m prometheus.Metric, err error) prometheus.Metric {
+		if err != nil {
+			return prometheus.NewInvalidMetric(desc, err)
+		}
+		return m
+	}
+}
