@@ -54,10 +54,10 @@ type Agent interface {
 
 // Controls is what else a running turn can be told.
 type Controls interface {
-	// Steer gives the turn more words, by one try. [CodeAgentGone] and [CodeUnknownStart] mean that it may
-	// have taken them nevertheless, any other error that it certainly did not: [CodeNotPending] that it has
-	// ended, [CodeUnreachable] that they were not sent.
-	Steer(ctx context.Context, turn TurnID, text string) error
+	// Steer gives the turn more input, by one try. [CodeAgentGone] and [CodeUnknownStart] mean that it may
+	// have taken it nevertheless, any other error that it certainly did not: [CodeNotPending] that it has
+	// ended, [CodeUnreachable] that it was not sent. What is given by several steers is heard in their order.
+	Steer(ctx context.Context, turn TurnID, input []Part) error
 	Interrupt(ctx context.Context, turn TurnID) error
 	// Decide answers a question of a turn that we started. A question that is answered, withdrawn or
 	// foreign gives [CodeNotPending].

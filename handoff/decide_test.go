@@ -51,7 +51,7 @@ func (d *desk) Decide(ctx context.Context, id QuestionID, decision Decision) err
 	return nil
 }
 
-func (d *desk) Steer(context.Context, TurnID, string) error { return nil }
+func (d *desk) Steer(context.Context, TurnID, []Part) error { return nil }
 func (d *desk) Interrupt(context.Context, TurnID) error     { return nil }
 func (d *desk) decisions() (out []string) {
 	d.mu.Lock()

@@ -33,6 +33,9 @@ const (
 	CodeStoreDown        Code = "store_down"
 	CodeAgentGone        Code = "agent_gone"
 	CodeAgentFailed      Code = "agent_failed"
+	CodeContextFull      Code = "context_full"
+	CodeModelLimit       Code = "model_limit"
+	CodeModelRefused     Code = "model_refused"
 	CodeOverloaded       Code = "overloaded"
 	CodeMalformed        Code = "malformed"
 	CodeTooLarge         Code = "too_large"
@@ -85,6 +88,9 @@ var vocabulary = map[Code]Meaning{
 	CodeStoreDown:        {"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
 	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
 	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
+	CodeContextFull:      {"The session on %s has grown too long for its model.", "Ask for less at once, or for a new session.", http.StatusUnprocessableEntity, 0},
+	CodeModelLimit:       {"The model behind the work on %s takes no more right now.", "Try again later; the account there may have reached its limit.", http.StatusTooManyRequests, 0},
+	CodeModelRefused:     {"The model behind the work on %s refused the request.", "The page shows what it said; its login or its settings may need a look.", http.StatusBadGateway, 0},
 	CodeOverloaded:       {"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0},
 	CodeMalformed:        {"I didn't understand that request: %s.", "Correct it and try again.", http.StatusBadRequest, 4400},
 	CodeTooLarge:         {"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009},

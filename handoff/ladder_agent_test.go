@@ -93,7 +93,7 @@ func (a *fakeAgent) Start(ctx context.Context, turn Turn) (TurnID, error) {
 			heard = fmt.Sprintf(" [%s: %s]", c.Key, c.Value)
 		}
 	}
-	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, turn.Prompt, heard))
+	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, InputText(turn.Input), heard))
 	if err := w.wait(ctx, w.start); err != nil {
 		return "", err
 	}
@@ -158,11 +158,11 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	switch verb {
 	case "message":
 		w.record("agent", a.name(), "says "+text)
-		return yield(ItemStarted{Item{ID: item, Kind: ItemMessage}}, nil) && yield(Delta{item, text}, nil) &&
+		return yield(ItemStarted{Item{ID: item, Kind: ItemMessage}}, nil) && yield(Delta{item, DeltaMessage, text}, nil) &&
 			yield(ItemDone{Item{ID: item, Kind: ItemMessage, Text: text}}, nil)
 	case "begins":
 		w.record("agent", a.name(), "begins "+text)
-		return yield(ItemStarted{Item{ID: item, Kind: ItemMessage}}, nil) && yield(Delta{item, text}, nil)
+		return yield(ItemStarted{Item{ID: item, Kind: ItemMessage}}, nil) && yield(Delta{item, DeltaMessage, text}, nil)
 	case "drops":
 		w.record("agent", a.name(), "drops "+text)
 		return yield(ItemDropped{ItemID: text}, nil)
@@ -259,12 +259,12 @@ func (a *fakeAgent) Close() error {
 	return nil
 }
 
-func (a *fakeAgent) Steer(_ context.Context, id TurnID, text string) error {
-	a.world.record("agent", a.name(), fmt.Sprintf("steer %s %q", id, text))
+func (a *fakeAgent) Steer(_ context.Context, id TurnID, input []Part) error {
+	a.world.record("agent", a.name(), fmt.Sprintf("steer %s %q", id, InputText(input)))
 	if err := a.world.failure("steer "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
-	a.world.traceSteer(text)
+	a.world.traceSteer(InputText(input))
 	return nil
 }
 
@@ -317,7 +317,7 @@ type queueingAgent struct{ *fakeAgent }
 
 func (a queueingAgent) Queue(_ context.Context, turn Turn) error {
 	w := a.world
-	w.record("agent", a.name(), fmt.Sprintf("queue %s %q", turn.ID, turn.Prompt))
+	w.record("agent", a.name(), fmt.Sprintf("queue %s %q", turn.ID, InputText(turn.Input)))
 	if err := w.failure("queue "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}

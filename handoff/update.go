@@ -6,7 +6,7 @@ import (
 )
 
 // An Update is something a turn reports: [Started], [ItemStarted], [Delta], [ItemDone], [ItemDropped],
-// [Question], [QuestionClosed] or [TurnEnded].
+// [Question], [QuestionClosed], [Usage] or [TurnEnded].
 type Update interface{ agentUpdate() }
 
 // Started says that the turn was seen running.
@@ -18,7 +18,26 @@ type ItemStarted struct{ Item Item }
 // Delta is a piece of an item's text or output. It is advisory: [ItemDone] has the whole.
 type Delta struct {
 	ItemID string
+	Kind   DeltaKind
 	Text   string
+}
+
+// DeltaKind is what a delta is a piece of.
+type DeltaKind string
+
+// The kinds of deltas.
+const (
+	DeltaMessage   DeltaKind = "message"   // of what the agent says
+	DeltaReasoning DeltaKind = "reasoning" // of what it thinks
+	DeltaOutput    DeltaKind = "output"    // of what a command or tool prints
+)
+
+// Usage is how many tokens the turn has used so far, as far as was heard. Each replaces the one before.
+type Usage struct {
+	Input     int64 // with those that were cached
+	Cached    int64 // of the input
+	Output    int64 // with those of reasoning
+	Reasoning int64 // of the output
 }
 
 // ItemDone is a finished item with its authoritative content.
@@ -34,6 +53,7 @@ type QuestionClosed struct{ ID QuestionID }
 type TurnEnded struct {
 	Status TurnStatus
 	Text   string // the last message of the agent, its authoritative answer; may be empty
+	Code   Code   // why it failed, where the agent said so; "" is [CodeAgentFailed]
 	Detail string // why it failed; for logs and the page
 }
 
@@ -62,12 +82,14 @@ const (
 
 // An Item is one thing the agent did in a turn.
 type Item struct {
-	ID     string
-	Kind   ItemKind
-	Text   string // message or reasoning text, the command line, the changed paths, the tool's name
-	Output string // a command's output so far, at most 64 KiB, its end kept
-	Exit   *int   // a command's exit code
-	Failed bool
+	ID   string
+	Kind ItemKind
+	Text string // message or reasoning text, the command line, the changed paths, the tool's name
+	// Arguments are what a tool was called with, as JSON; "" when they are not known or longer than 64 KiB.
+	Arguments string
+	Output    string // a command's output so far, at most 64 KiB, its end kept
+	Exit      *int   // a command's exit code
+	Failed    bool
 }
 
 // A Question is an approval request or another question of the agent. The turn waits for it.
@@ -134,4 +156,5 @@ func (ItemDone) agentUpdate()       {}
 func (ItemDropped) agentUpdate()    {}
 func (Question) agentUpdate()       {}
 func (QuestionClosed) agentUpdate() {}
+func (Usage) agentUpdate()          {}
 func (TurnEnded) agentUpdate()      {}

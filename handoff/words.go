@@ -41,11 +41,11 @@ type QuestionID string
 // A Turn is what an agent is asked to do.
 type Turn struct {
 	ID      string    // ours, unique for each handoff; servers that keep it make a lost start findable
-	Prompt  string    // the caller's request, verbatim
-	Context []Context // said beside the prompt
+	Input   []Part    // what is asked, verbatim
+	Context []Context // said beside it
 }
 
-// Context is something the agent is told beside the prompt.
+// Context is something the agent is told beside the input.
 type Context struct {
 	Key     string // a short name, [a-z_]
 	Value   string

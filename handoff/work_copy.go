@@ -56,7 +56,7 @@ func (o offer) Decide(_ context.Context, _ QuestionID, d Decision) error {
 }
 
 // Steer is refused: nothing runs.
-func (o offer) Steer(context.Context, TurnID, string) error { return Fault(CodeNotPending, "", "") }
+func (o offer) Steer(context.Context, TurnID, []Part) error { return Fault(CodeNotPending, "", "") }
 
 // Interrupt is refused: nothing runs.
 func (o offer) Interrupt(context.Context, TurnID) error { return Fault(CodeNotPending, "", "") }

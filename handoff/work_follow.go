@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -211,7 +212,7 @@ func (w *work) turnEnded(u TurnEnded) {
 	case TurnInterrupted:
 		w.step(FactTurnInterrupted)
 	default:
-		w.fail(FactTurnFailed, Fault(CodeAgentFailed, w.rec.Server, u.Detail))
+		w.fail(FactTurnFailed, Fault(cmp.Or(u.Code, CodeAgentFailed), w.rec.Server, u.Detail))
 	}
 }
 

@@ -254,7 +254,7 @@ func (w *work) arrived(at Attached, then func()) func() {
 
 // asTurn is the request as the agent gets it.
 func (w *work) asTurn() Turn {
-	turn := Turn{ID: w.id, Prompt: w.args.Prompt, Context: []Context{{Key: "switchboard", Value: spokenContext, Trusted: true}}}
+	turn := Turn{ID: w.id, Input: TextInput(w.args.Prompt), Context: []Context{{Key: "switchboard", Value: spokenContext, Trusted: true}}}
 	if len(w.words) > 0 {
 		turn.Context = append(turn.Context, Context{Key: "caller_words", Value: strings.Join(w.words, "\n")})
 	}

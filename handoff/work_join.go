@@ -80,7 +80,7 @@ func (w *work) steer() func(context.Context) func() {
 		if err := write(ctx); err != nil {
 			return func() { w.fail(FactStartRefused, err) }
 		}
-		err := v.control.Steer(ctx, v.turn, prompt)
+		err := v.control.Steer(ctx, v.turn, TextInput(prompt))
 		if err == nil {
 			return func() {
 				w.call.tell(concernedEvent{id: v.holder})

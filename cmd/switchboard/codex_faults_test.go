@@ -115,7 +115,7 @@ func (c *realCodex) attach(cfg codex.Config, thread string) attached {
 
 func (a attached) begin(id, prompt string) handoff.TurnID {
 	a.t.Helper()
-	turn, err := a.Agent.Start(a.t.Context(), handoff.Turn{ID: id, Prompt: prompt})
+	turn, err := a.Agent.Start(a.t.Context(), handoff.Turn{ID: id, Input: handoff.TextInput(prompt)})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 			w.noRequests.Store(!runs)
 			started := make(chan error, 1)
 			go func() {
-				_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Prompt: "slow 1"})
+				_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Input: handoff.TextInput("slow 1")})
 				started <- err
 			}()
 			if runs {
@@ -267,7 +267,7 @@ func TestRealCodexQueuesAfterARunningTurn(t *testing.T) {
 			w := startWire(t, c.url)
 			a := c.create(codex.Config{URL: w.url})
 			a.speaks(a.begin("ours-1", "slow 1"))
-			if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: "ours-2", Prompt: "then this"}); err != nil {
+			if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: "ours-2", Input: handoff.TextInput("then this")}); err != nil {
 				t.Fatal(err)
 			}
 			if away {
@@ -324,7 +324,7 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 	desk.answered(desk.begin("desk-1", "first"), "answer to: first")
 
 	a := c.attach(codex.Config{URL: c.url, Ceiling: "workspace-write"}, at.Target.Thread)
-	_, err = a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Prompt: "not here"})
+	_, err = a.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Input: handoff.TextInput("not here")})
 	if e := handoff.AsError(err); e.Code != handoff.CodeRefused || !strings.HasPrefix(e.Detail, "ceiling: ") {
 		t.Errorf("above the ceiling: %v", err)
 	}
@@ -345,7 +345,7 @@ func TestRealCodexBeginsWhatAnInterruptHeldBack(t *testing.T) {
 	turn := a.begin("ours-1", "slow 60")
 	a.speaks(turn)
 	for _, id := range []string{"ours-2", "ours-3"} {
-		if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: id, Prompt: "then " + id}); err != nil {
+		if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: id, Input: handoff.TextInput("then " + id)}); err != nil {
 			t.Fatal(err)
 		}
 	}

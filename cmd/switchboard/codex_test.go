@@ -81,7 +81,7 @@ func (c *realCodex) thread(prompt string) string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	turn, err := at.Agent.Start(c.t.Context(), handoff.Turn{ID: "other-1", Prompt: prompt})
+	turn, err := at.Agent.Start(c.t.Context(), handoff.Turn{ID: "other-1", Input: handoff.TextInput(prompt)})
 	if err != nil {
 		c.t.Fatal(err)
 	}

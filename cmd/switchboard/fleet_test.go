@@ -103,7 +103,7 @@ func TestFleetOverTheWire(t *testing.T) {
 	if attached, err = fleet.Attach(t.Context(), target); err != nil {
 		t.Fatal(err)
 	}
-	id, err := attached.Agent.Start(t.Context(), handoff.Turn{ID: "t1", Prompt: "run the tests"})
+	id, err := attached.Agent.Start(t.Context(), handoff.Turn{ID: "t1", Input: handoff.TextInput("run the tests")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,15 +4,11 @@ import (
 	"context"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
 )
-
-// maxInput is the longest prompt the server takes, in characters.
-const maxInput = 1 << 20
 
 // agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
 type agent struct {
@@ -39,7 +35,7 @@ const joinGrace = 250 * time.Millisecond
 // Start gives the thread a turn. On a thread that runs one it starts nothing, because the server would
 // put the prompt into that turn and throw away what the agent is saying.
 func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
-	if err := a.mayRun(turn.Prompt); err != nil {
+	if err := a.mayRun(turn.Input); err != nil {
 		return "", err
 	}
 	if err := a.enter(ctx); err != nil {
@@ -78,9 +74,9 @@ func (a *agent) loaded(ctx context.Context, send func() error) error {
 }
 
 // mayRun checks what must hold before anything is run in the thread.
-func (a *agent) mayRun(prompt string) error {
-	if utf8.RuneCountInString(prompt) > maxInput {
-		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "more than 1048576 characters")
+func (a *agent) mayRun(input []handoff.Part) error {
+	if fault := checkInput(input); fault != nil {
+		return a.name().fill(fault)
 	}
 	return a.conn.checkCeiling(a.thread.mayDo())
 }
@@ -95,7 +91,7 @@ func (a *agent) start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 		return "", handoff.Fault(handoff.CodeBusy, a.conn.cfg.Name, "")
 	}
 	params := turnStartParams{
-		ThreadID: a.thread.id, Input: textInput(turn.Prompt),
+		ThreadID: a.thread.id, Input: wireInput(turn.Input),
 		ClientUserMessageID: turn.ID, AdditionalContext: additionalContext(turn.Context),
 	}
 	result, err := a.conn.client.turnStart(ctx, params, func(r *turnResult) {
@@ -128,12 +124,12 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 // Turns returns the turn that runs now, or "", and the newest one, as far as was heard.
 func (a *agent) Turns() (running, newest handoff.TurnID) { return a.thread.nowAndNewest() }
 
-// Steer adds a message to the running turn. What the agent is saying is abandoned and said anew.
-func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, text string) error {
-	if err := a.mayRun(text); err != nil {
+// Steer adds to the running turn. What the agent is saying is abandoned and said anew.
+func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
+	if err := a.mayRun(input); err != nil {
 		return err
 	}
-	return a.control(ctx, turn, func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), text) })
+	return a.control(ctx, turn, func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), wireInput(input)) })
 }
 
 // Interrupt interrupts a turn. The turn may complete nevertheless: its end tells. For some milliseconds

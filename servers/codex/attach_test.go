@@ -191,7 +191,9 @@ func TestAttachShared(t *testing.T) {
 		closed.get(t)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, ""))
 		third.get(t)
-		call(func() (handoff.TurnID, error) { return first.Agent.Start(t.Context(), handoff.Turn{Prompt: "x"}) }).
+		call(func() (handoff.TurnID, error) {
+			return first.Agent.Start(t.Context(), handoff.Turn{Input: handoff.TextInput("x")})
+		}).
 			wantCode(t, handoff.CodeUnreachable)
 	})
 }

@@ -204,8 +204,8 @@ func (c client) startOnce(ctx context.Context, method string, params any, land f
 }
 
 // turnSteer adds input to a running turn.
-func (c client) turnSteer(ctx context.Context, thread, turn, text string) error {
-	params := turnSteerParams{ThreadID: thread, ExpectedTurnID: turn, Input: textInput(text)}
+func (c client) turnSteer(ctx context.Context, thread, turn string, input []userInput) error {
+	params := turnSteerParams{ThreadID: thread, ExpectedTurnID: turn, Input: input}
 	return c.ask(ctx, "turn/steer", params, controlTimeout, new(turnSteerResult), nil)
 }
 
@@ -257,8 +257,6 @@ func landing[T any](land func(*T)) func(json.RawMessage) {
 		}
 	}
 }
-
-func textInput(text string) []userInput { return []userInput{{Type: "text", Text: text}} }
 
 // serverVersion reads "0.169.0" out of "switchboard/0.169.0 (Debian 12.0.0; x86_64) …".
 func serverVersion(userAgent string) string {

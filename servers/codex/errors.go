@@ -1,8 +1,10 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 
 	"switchboard/handoff"
@@ -126,6 +128,12 @@ func (n naming) subject(code handoff.Code) string {
 	return n.server
 }
 
+// fill gives a fault that names nothing its subject.
+func (n naming) fill(fault *handoff.Error) *handoff.Error {
+	fault.Subject = cmp.Or(fault.Subject, n.subject(fault.Code))
+	return fault
+}
+
 // fault translates an error of a peer. Unsent and unanswered requests get the code given for each: only
 // the caller knows what an unanswered one may have done.
 func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error {
@@ -152,3 +160,43 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 // maxDetail bounds what an error quotes of the server, in runes: unknown methods are answered with a list
 // of all of them.
 const maxDetail = 300
+
+// modelFaults says which failures of a turn come from the model behind it. Any other is the agent's. Set once.
+var modelFaults = map[string]handoff.Code{
+	"contextWindowExceeded": handoff.CodeContextFull,
+
+	"sessionBudgetExceeded":     handoff.CodeModelLimit,
+	"usageLimitExceeded":        handoff.CodeModelLimit,
+	"rateLimitExceeded":         handoff.CodeModelLimit,
+	"flexUnavailable":           handoff.CodeModelLimit,
+	"serverOverloaded":          handoff.CodeModelLimit,
+	"policyCapacityUnavailable": handoff.CodeModelLimit,
+
+	"modelNotFound":               handoff.CodeModelRefused,
+	"cyberPolicy":                 handoff.CodeModelRefused,
+	"misalignmentPolicyViolation": handoff.CodeModelRefused,
+	"inferenceHookDenied":         handoff.CodeModelRefused,
+	"unauthorized":                handoff.CodeModelRefused,
+	"badRequest":                  handoff.CodeModelRefused,
+}
+
+// code is what the failure of a turn means, or "". What came over HTTP has a status beside its word.
+func (e *wireError) code() handoff.Code {
+	var word string
+	if json.Unmarshal(e.Info, &word) == nil {
+		return modelFaults[word]
+	}
+	var failed map[string]struct {
+		Status int `json:"httpStatusCode"`
+	}
+	_ = json.Unmarshal(e.Info, &failed) // anything else is no known failure
+	for _, f := range failed {
+		switch f.Status {
+		case http.StatusTooManyRequests:
+			return handoff.CodeModelLimit
+		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+			return handoff.CodeModelRefused
+		}
+	}
+	return ""
+}

@@ -282,7 +282,7 @@ func attach(t *testing.T, f *fake, link *servers.Link, turns string) handoff.Att
 func start(t *testing.T, f *fake, at handoff.Attached) handoff.TurnID {
 	t.Helper()
 	s := call(func() (handoff.TurnID, error) {
-		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Prompt: "fix it"})
+		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("fix it")})
 	})
 	f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
 	return s.get(t)
@@ -324,7 +324,7 @@ func (r *recorder) lines() []string {
 		a, ok1 := joined[i-1].(handoff.Delta)
 		b, ok2 := joined[i].(handoff.Delta)
 		if ok1 && ok2 && a.ItemID == b.ItemID {
-			joined[i-1] = handoff.Delta{ItemID: a.ItemID, Text: a.Text + b.Text}
+			joined[i-1] = handoff.Delta{ItemID: a.ItemID, Kind: a.Kind, Text: a.Text + b.Text}
 			joined = slices.Delete(joined, i, i+1)
 			i--
 		}
@@ -349,6 +349,9 @@ func describe(u handoff.Update) string {
 		return fmt.Sprintf("delta %s %q", u.ItemID, handoff.ClipRunes(u.Text, 60))
 	case handoff.ItemDone:
 		s := fmt.Sprintf("done %s %s %q", u.Item.Kind, u.Item.ID, handoff.ClipRunes(u.Item.Text, 60))
+		if u.Item.Arguments != "" {
+			s += " arguments " + handoff.ClipRunes(u.Item.Arguments, 60)
+		}
 		if u.Item.Output != "" {
 			s += fmt.Sprintf(" output %q", handoff.ClipRunes(u.Item.Output, 60))
 		}
@@ -372,8 +375,11 @@ func describe(u handoff.Update) string {
 		return s + fmt.Sprintf(" %s", u.Decisions)
 	case handoff.QuestionClosed:
 		return "closed " + lastPart(u.ID)
+	case handoff.Usage:
+		return fmt.Sprintf("usage %d in, %d out", u.Input, u.Output)
 	case handoff.TurnEnded:
-		return fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status], handoff.ClipRunes(u.Text, 60), handoff.ClipRunes(u.Detail, 80))
+		s := fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status], handoff.ClipRunes(u.Text, 60), handoff.ClipRunes(u.Detail, 80))
+		return strings.TrimSpace(s + " " + string(u.Code))
 	}
 	return fmt.Sprintf("%T", u)
 }

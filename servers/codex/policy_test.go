@@ -64,11 +64,11 @@ func TestCeiling(t *testing.T) {
 		}
 		f.notify("thread/settings/updated", fmt.Sprintf(settings, thread1, "dangerFullAccess"))
 		f.take()
-		turn := handoff.Turn{ID: "m1", Prompt: "x"}
+		turn := handoff.Turn{ID: "m1", Input: handoff.TextInput("x")}
 		_, err := at.Agent.Start(t.Context(), turn)
 		refused(err)
 		refused(at.Agent.(handoff.Queuer).Queue(t.Context(), turn))
-		refused(at.Agent.(handoff.Controls).Steer(t.Context(), turn1, "x"))
+		refused(at.Agent.(handoff.Controls).Steer(t.Context(), turn1, handoff.TextInput("x")))
 		stop := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
 		f.reply(f.expect("turn/interrupt"), `{}`)
 		stop.get(t)

@@ -161,8 +161,9 @@ type turnStartParams struct {
 }
 
 type userInput struct {
-	Type string `json:"type"` // text; what came in may also hold images
-	Text string `json:"text"`
+	Type string `json:"type"`          // text, image; what came in may also hold files
+	Text string `json:"text"`          // text
+	URL  string `json:"url,omitempty"` // image: https: or data:
 }
 
 // contextEntry stands before the user's message: as a developer message (application) or as the quoted
@@ -235,8 +236,9 @@ const (
 )
 
 type wireError struct {
-	Message           string  `json:"message"`
-	AdditionalDetails *string `json:"additionalDetails"`
+	Message           string          `json:"message"`
+	AdditionalDetails *string         `json:"additionalDetails"`
+	Info              json.RawMessage `json:"codexErrorInfo"` // a word, or an object with one key
 }
 
 // Notifications that are used.
@@ -247,6 +249,7 @@ const (
 	noteItemCompleted  = "item/completed"
 	noteMessageDelta   = "item/agentMessage/delta"
 	noteOutputDelta    = "item/commandExecution/outputDelta"
+	noteUsage          = "thread/tokenUsage/updated" // after each answer of the model
 	noteError          = "error"
 	noteThreadStatus   = "thread/status/changed"
 	noteThreadName     = "thread/name/updated"
@@ -265,7 +268,7 @@ var optOut = []string{
 	"item/reasoning/summaryTextDelta", "item/reasoning/textDelta", "mcpServer/startupStatus/updated",
 	"remoteControl/status/changed", "skills/changed", "thread/environment/connected", "thread/environment/disconnected",
 	"thread/goal/cleared", "thread/goal/updated", "thread/queue/changed", "thread/readState/changed",
-	"thread/started", "thread/tokenUsage/updated", "turn/diff/updated",
+	"thread/started", "turn/diff/updated",
 	"turn/moderationMetadata", "turn/plan/updated", "warning",
 	"thread/realtime/item/completed", "thread/realtime/item/started", "thread/realtime/item/transcript/delta",
 	"thread/realtime/itemAdded", "thread/realtime/outputAudio/delta", "thread/realtime/transcript/delta",
@@ -285,6 +288,20 @@ type note struct {
 	ThreadName *string         `json:"threadName"` // thread/name/updated
 	RequestID  json.RawMessage `json:"requestId"`  // serverRequest/resolved
 	Settings   *threadSettings `json:"threadSettings"`
+	Usage      *wireUsage      `json:"tokenUsage"` // thread/tokenUsage/updated
+}
+
+// wireUsage: thread/tokenUsage/updated.
+type wireUsage struct {
+	Total wireTokens `json:"total"` // of the thread
+	Last  wireTokens `json:"last"`  // of the newest answer of the model
+}
+
+type wireTokens struct {
+	Input     int64 `json:"inputTokens"`
+	Cached    int64 `json:"cachedInputTokens"`
+	Output    int64 `json:"outputTokens"`
+	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
 // threadSettings: thread/settings/updated, when somebody changed what the next turns may do.

@@ -42,6 +42,7 @@ var (
 		noteMessageDelta:     note{},
 		noteOutputDelta:      note{},
 		noteError:            note{},
+		noteUsage:            note{},
 		noteThreadStatus:     note{},
 		noteThreadName:       note{},
 		noteThreadSettings:   note{},
@@ -82,7 +83,7 @@ var unrecorded = []string{
 	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
 	"threadStartParams.model", "queueEntryParams.threadId", "queueEntryParams.queuedSubmissionId",
-	"askParams.networkApprovalContext", "askParams.additionalPermissions",
+	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions",
 }
 
 // TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that

@@ -34,7 +34,7 @@ type begun struct {
 // Queue gives the server work that begins when the running turn has ended, or at once. What is said beside
 // the prompt is left out: the server's queue takes none of it.
 func (a *agent) Queue(ctx context.Context, turn handoff.Turn) error {
-	if err := a.mayRun(turn.Prompt); err != nil {
+	if err := a.mayRun(turn.Input); err != nil {
 		return err
 	}
 	if a.conn.noQueue.Load() {
@@ -44,7 +44,7 @@ func (a *agent) Queue(ctx context.Context, turn handoff.Turn) error {
 		return a.name().fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	defer a.thread.unlock()
-	params := queueAddParams{ThreadID: a.thread.id, Input: textInput(turn.Prompt), ClientUserMessageID: turn.ID}
+	params := queueAddParams{ThreadID: a.thread.id, Input: wireInput(turn.Input), ClientUserMessageID: turn.ID}
 	err := a.loaded(ctx, func() error {
 		if err := a.conn.checkCeiling(a.thread.mayDo()); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 
 func tryQueue(t *testing.T, at handoff.Attached) async[struct{}] {
 	return callErr(func() error {
-		return at.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: "m1", Prompt: "then this"})
+		return at.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("then this")})
 	})
 }
 

@@ -268,7 +268,7 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 		return nil
 	case m.Method == "turn/start":
 		return func() string {
-			id, err := agent.Start(ctx, handoff.Turn{ID: params.ClientUserMessageID, Prompt: text})
+			id, err := agent.Start(ctx, handoff.Turn{ID: params.ClientUserMessageID, Input: handoff.TextInput(text)})
 			if err != nil {
 				return outcome("start", err)
 			}
@@ -276,10 +276,12 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 			return "start " + string(id)
 		}
 	case m.Method == "thread/queue/add":
-		return func() string { return p.queue(agent, handoff.Turn{ID: params.ClientUserMessageID, Prompt: text}) }
+		return func() string {
+			return p.queue(agent, handoff.Turn{ID: params.ClientUserMessageID, Input: handoff.TextInput(text)})
+		}
 	case m.Method == "turn/steer":
 		return func() string {
-			return outcome("steer", agent.(handoff.Controls).Steer(ctx, handoff.TurnID(params.ExpectedTurnID), text))
+			return outcome("steer", agent.(handoff.Controls).Steer(ctx, handoff.TurnID(params.ExpectedTurnID), handoff.TextInput(text)))
 		}
 	case m.Method == "turn/interrupt":
 		return func() string {

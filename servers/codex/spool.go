@@ -183,9 +183,9 @@ func weight(u handoff.Update) int {
 	case handoff.Delta:
 		return base + len(u.Text)
 	case handoff.ItemStarted:
-		return base + len(u.Item.Text) + len(u.Item.Output)
+		return base + len(u.Item.Text) + len(u.Item.Arguments) + len(u.Item.Output)
 	case handoff.ItemDone:
-		return base + len(u.Item.Text) + len(u.Item.Output)
+		return base + len(u.Item.Text) + len(u.Item.Arguments) + len(u.Item.Output)
 	case handoff.Question:
 		return base + len(u.Text) + len(u.Command) + len(u.Reason) + sizeOf(u.Changes)
 	case handoff.TurnEnded:

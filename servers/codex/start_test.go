@@ -17,7 +17,7 @@ import (
 
 func tryStart(t *testing.T, at handoff.Attached) async[handoff.TurnID] {
 	return call(func() (handoff.TurnID, error) {
-		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Prompt: "fix it"})
+		return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("fix it")})
 	})
 }
 
@@ -25,7 +25,7 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
 		at := attach(t, f, link, "")
-		turn := handoff.Turn{ID: "01-ours", Prompt: " fix <b>\n\"it\"\x00 ", Context: []handoff.Context{
+		turn := handoff.Turn{ID: "01-ours", Input: handoff.TextInput(" fix <b>\n\"it\"\x00 "), Context: []handoff.Context{
 			{Key: "spoken", Value: "may be misheard", Trusted: true}, {Key: "last_words", Value: "please"},
 		}}
 		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), turn) })
@@ -35,7 +35,7 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := turnStartParams{
-			ThreadID: thread1, Input: []userInput{{Type: "text", Text: turn.Prompt}}, ClientUserMessageID: "01-ours",
+			ThreadID: thread1, Input: []userInput{{Type: "text", Text: handoff.InputText(turn.Input)}}, ClientUserMessageID: "01-ours",
 			AdditionalContext: map[string]contextEntry{"spoken": {"may be misheard", "application"}, "last_words": {"please", "untrusted"}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -122,7 +122,7 @@ func TestStartOfAnArchivedThread(t *testing.T) {
 			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
 			synctest.Wait()
 			s := call(func() (handoff.TurnID, error) {
-				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Prompt: "go"})
+				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("go")})
 			})
 			f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn2, "completed", true)))
 			f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
@@ -132,7 +132,7 @@ func TestStartOfAnArchivedThread(t *testing.T) {
 			f.notify(method, fmt.Sprintf(`{"threadId":%q}`, thread1))
 			synctest.Wait()
 			s = call(func() (handoff.TurnID, error) {
-				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Prompt: "go"})
+				return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Input: handoff.TextInput("go")})
 			})
 			f.refuse(f.expect("thread/resume"), -32600, "session "+thread1+" is archived. Run `codex unarchive "+thread1+"` to unarchive it first.")
 			s.wantCode(t, handoff.CodeSessionArchived)
@@ -145,10 +145,10 @@ func TestStartTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
 		at := attach(t, f, link, "")
-		long := handoff.Turn{Prompt: strings.Repeat("é", maxInput+1)}
+		long := handoff.Turn{Input: handoff.TextInput(strings.Repeat("é", maxInput+1))}
 		call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), long) }).wantCode(t, handoff.CodeTooLarge)
 		f.quiet()
-		long.Prompt = strings.Repeat("é", maxInput)
+		long.Input = handoff.TextInput(strings.Repeat("é", maxInput))
 		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), long) })
 		f.say(`{"id":%s,"error":{"code":-32602,"message":"x","data":{"input_error_code":"input_too_large","max_chars":1048576}}}`, f.expect("turn/start").ID)
 		s.wantCode(t, handoff.CodeTooLarge)
@@ -179,7 +179,9 @@ func TestStartCancelledIsUnknown(t *testing.T) {
 		f, link := startFake(t, Config{})
 		at := attach(t, f, link, "")
 		ctx, cancel := context.WithCancel(t.Context())
-		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(ctx, handoff.Turn{Prompt: "x"}) })
+		s := call(func() (handoff.TurnID, error) {
+			return at.Agent.Start(ctx, handoff.Turn{Input: handoff.TextInput("x")})
+		})
 		f.expect("turn/start")
 		cancel()
 		s.wantCode(t, handoff.CodeUnknownStart)
@@ -245,7 +247,7 @@ func TestSteerAndInterrupt(t *testing.T) {
 		id := start(t, f, at)
 		controls := at.Agent.(handoff.Controls)
 
-		steer := callErr(func() error { return controls.Steer(t.Context(), id, "in blue") })
+		steer := callErr(func() error { return controls.Steer(t.Context(), id, handoff.TextInput("in blue")) })
 		frame := f.expect("turn/steer")
 		var p turnSteerParams
 		if err := json.Unmarshal(frame.Params, &p); err != nil || p.ExpectedTurnID != turn1 || p.Input[0].Text != "in blue" {
@@ -259,7 +261,7 @@ func TestSteerAndInterrupt(t *testing.T) {
 		interrupt.get(t)
 
 		for _, text := range []string{"no active turn to steer", "expected active turn id `a` but found `b`", "thread not found: " + thread1} {
-			steer = callErr(func() error { return controls.Steer(t.Context(), id, "x") })
+			steer = callErr(func() error { return controls.Steer(t.Context(), id, handoff.TextInput("x")) })
 			f.refuse(f.expect("turn/steer"), -32600, text)
 			steer.wantCode(t, handoff.CodeNotPending)
 		}
@@ -289,7 +291,7 @@ func TestSteerNotSent(t *testing.T) {
 				at := attach(t, f, link, "")
 				id := start(t, f, at)
 				leave(f, link, at)
-				callErr(func() error { return at.Agent.(handoff.Controls).Steer(t.Context(), id, "x") }).wantCode(t, handoff.CodeUnreachable)
+				callErr(func() error { return at.Agent.(handoff.Controls).Steer(t.Context(), id, handoff.TextInput("x")) }).wantCode(t, handoff.CodeUnreachable)
 				f.quiet()
 			})
 		})

@@ -158,7 +158,7 @@ func TestSubagentIsLeft(t *testing.T) {
 		f.quiet()
 
 		s := call(func() (handoff.TurnID, error) {
-			return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Prompt: "go on"})
+			return at.Agent.Start(t.Context(), handoff.Turn{ID: "m2", Input: handoff.TextInput("go on")})
 		})
 		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn2, "inProgress", false)+`}`)
 		r = record(t.Context(), at.Agent, s.get(t))

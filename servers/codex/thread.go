@@ -150,7 +150,7 @@ func (t *thread) hear(method string, n *note) {
 		if n.Turn != nil && n.Turn.ID != "" {
 			t.turnNoteLocked(method, n.Turn)
 		}
-	case noteItemStarted, noteItemCompleted, noteMessageDelta, noteOutputDelta, noteError:
+	case noteItemStarted, noteItemCompleted, noteMessageDelta, noteOutputDelta, noteError, noteUsage:
 		if n.TurnID != "" {
 			t.itemNoteLocked(method, n)
 		}
@@ -237,7 +237,10 @@ func (t *thread) endLocked(k *turn, w *wireTurn, items []wireItem) {
 	k.report(k.tracker.completed(w, items))
 }
 
-// itemNoteLocked takes item/*, deltas and error.
+// deltaKinds says what each method streams. Set once.
+var deltaKinds = map[string]handoff.DeltaKind{noteMessageDelta: handoff.DeltaMessage, noteOutputDelta: handoff.DeltaOutput}
+
+// itemNoteLocked takes item/*, deltas, usage and error.
 func (t *thread) itemNoteLocked(method string, n *note) {
 	k := t.turnLocked(handoff.TurnID(n.TurnID))
 	if n.Item != nil && n.Item.Type == typeUserMessage {
@@ -245,7 +248,11 @@ func (t *thread) itemNoteLocked(method string, n *note) {
 	}
 	switch method {
 	case noteMessageDelta, noteOutputDelta:
-		k.report(k.tracker.delta(n.ItemID, n.Delta, method == noteMessageDelta))
+		k.report(k.tracker.delta(n.ItemID, n.Delta, deltaKinds[method]))
+	case noteUsage:
+		if n.Usage != nil {
+			k.report(k.tracker.usage(n.Usage))
+		}
 	case noteError:
 		if n.WillRetry {
 			k.report(k.tracker.retrying())

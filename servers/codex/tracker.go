@@ -17,9 +17,11 @@ type tracker struct {
 	ended   bool           // TurnEnded was reported
 	open    []openItem     // begun and not finished, oldest first
 	closed  map[string]closing
-	last    string // the last finished message
-	final   string // the last finished message that the model calls its answer
-	isFinal bool   // there was one
+	last    string        // the last finished message
+	final   string        // the last finished message that the model calls its answer
+	isFinal bool          // there was one
+	used    handoff.Usage // as far as was heard
+	total   wireTokens    // of the thread, when the newest usage was told
 }
 
 // A closing is how an item left the open ones; absent: it has not.
@@ -69,8 +71,8 @@ func (t *tracker) itemStarted(w *wireItem) []handoff.Update {
 	return append(updates, handoff.ItemStarted{Item: w.item()})
 }
 
-// delta takes a piece of a message (spoken) or of a command's output. Its item may be unknown.
-func (t *tracker) delta(id, text string, spoken bool) []handoff.Update {
+// delta takes a piece of a message or of a command's output. Its item may be unknown.
+func (t *tracker) delta(id, text string, kind handoff.DeltaKind) []handoff.Update {
 	if t.ended {
 		return nil
 	}
@@ -79,12 +81,26 @@ func (t *tracker) delta(id, text string, spoken bool) []handoff.Update {
 		return updates
 	}
 	if !t.isOpen(id) {
+		spoken := kind == handoff.DeltaMessage
 		if spoken {
 			updates = append(updates, t.abandonSpoken()...)
 		}
 		updates = append(updates, t.hold(openItem{id: id, spoken: spoken})...)
 	}
-	return append(updates, handoff.Delta{ItemID: id, Text: text})
+	return append(updates, handoff.Delta{ItemID: id, Kind: kind, Text: text})
+}
+
+// usage takes what an answer of the model used. The same may be told twice.
+func (t *tracker) usage(w *wireUsage) []handoff.Update {
+	if t.ended || w.Total == t.total {
+		return nil
+	}
+	t.total = w.Total
+	t.used.Input += w.Last.Input
+	t.used.Cached += w.Last.Cached
+	t.used.Output += w.Last.Output
+	t.used.Reasoning += w.Last.Reasoning
+	return append(t.begin(), t.used)
 }
 
 // itemCompleted takes item/completed. An item is finished once, also when it was withdrawn before.
@@ -168,6 +184,7 @@ func (t *tracker) end(w *wireTurn) handoff.TurnEnded {
 		e.Status = handoff.TurnFailed
 	}
 	if w.Error != nil {
+		e.Code = w.Error.code()
 		e.Detail = handoff.ClipRunes(w.Error.Message, maxDetail)
 		if d := w.Error.AdditionalDetails; d != nil && *d != "" {
 			e.Detail += ": " + handoff.ClipRunes(*d, maxDetail)

@@ -36,7 +36,7 @@ func track(script ...string) []string {
 		case step[0] == '+':
 			got = t.itemStarted(&wireItem{Type: w[1], ID: id})
 		case step[0] == '~', step[0] == '!':
-			got = t.delta(id, w[1], step[0] == '~')
+			got = t.delta(id, w[1], map[bool]handoff.DeltaKind{true: handoff.DeltaMessage, false: handoff.DeltaOutput}[step[0] == '~'])
 		default:
 			item := &wireItem{Type: w[1], ID: id, Text: w[2]}
 			if phase, text, ok := strings.Cut(w[2], "/"); ok {
@@ -187,7 +187,7 @@ func FuzzTracker(f *testing.F) {
 			case 0, 1:
 				check(tracker.itemStarted(item))
 			case 2, 3:
-				check(tracker.delta(item.ID, "x", item.spoken()))
+				check(tracker.delta(item.ID, "x", map[bool]handoff.DeltaKind{true: handoff.DeltaMessage, false: handoff.DeltaOutput}[item.spoken()]))
 			case 4, 5:
 				check(tracker.itemCompleted(item))
 			case 6:

@@ -44,6 +44,7 @@ type wireItem struct {
 	Server           string          `json:"server,omitempty"`            // mcpToolCall
 	Namespace        *string         `json:"namespace,omitempty"`         // dynamicToolCall
 	Tool             string          `json:"tool,omitempty"`              // mcpToolCall, dynamicToolCall
+	Arguments        json.RawMessage `json:"arguments,omitempty"`         // mcpToolCall, dynamicToolCall
 	Query            string          `json:"query,omitempty"`             // webSearch
 	Receivers        []string        `json:"receiverThreadIds,omitempty"` // collabAgentToolCall
 }
@@ -51,6 +52,9 @@ type wireItem struct {
 type fileChange struct {
 	Path string `json:"path"`
 }
+
+// maxArguments is how long the arguments of a tool may be to be kept, in bytes: a part of them would be no JSON.
+const maxArguments = 64 << 10
 
 // maxOutput is how much of a command's output an item keeps, in bytes; its end is kept.
 const maxOutput = 64 << 10
@@ -90,6 +94,9 @@ func (w *wireItem) item() handoff.Item {
 		i.Kind, i.Text = handoff.ItemFileChange, strings.Join(w.paths(), "\n")
 	case typeMCPTool, typeDynamicTool:
 		i.Kind, i.Text = handoff.ItemToolCall, w.toolName()
+		if len(w.Arguments) <= maxArguments {
+			i.Arguments = string(w.Arguments)
+		}
 	case typeWebSearch:
 		i.Kind, i.Text = handoff.ItemToolCall, strings.TrimSpace("web search "+w.Query)
 	case typePlan:

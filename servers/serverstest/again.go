@@ -33,7 +33,7 @@ func (s *suite) lost() {
 // back ends a waiting turn.
 func (s *suite) back(a handoff.Attached, id handoff.TurnID) {
 	s.Helper()
-	if err := s.controls(a).Steer(s.Context(), id, PromptBack); err != nil {
+	if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
 }

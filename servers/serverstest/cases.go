@@ -145,7 +145,7 @@ func (s *suite) running() {
 	if b.Running != id || b.Newest != id {
 		s.Errorf("attached to a running turn: %+v, want %s", b, id)
 	}
-	if err := s.controls(b).Steer(s.Context(), id, PromptBack); err != nil {
+	if err := s.controls(b).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
 		s.Errorf("steer: %v", err)
 	}
 	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
@@ -165,7 +165,7 @@ func (s *suite) interrupt() {
 		s.Errorf("%+v", end)
 	}
 	s.coded("a second interrupt", c.Interrupt(s.Context(), id), handoff.CodeNotPending)
-	s.coded("a steer after the end", c.Steer(s.Context(), id, PromptBack), handoff.CodeNotPending)
+	s.coded("a steer after the end", c.Steer(s.Context(), id, handoff.TextInput(PromptBack)), handoff.CodeNotPending)
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
@@ -188,8 +188,8 @@ func (s *suite) steer() {
 	a := s.create()
 	id := s.wait(a)
 	c := s.controls(a)
-	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", PromptBack), handoff.CodeNotPending)
-	if err := c.Steer(s.Context(), id, PromptBack); err != nil {
+	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", handoff.TextInput(PromptBack)), handoff.CodeNotPending)
+	if err := c.Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
 	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
@@ -274,7 +274,7 @@ func (s *suite) leaving() {
 	if b := s.attachTo(s.dial(), a.Target.Thread); b.Running != id {
 		s.Errorf("running is %q, want %s", b.Running, id)
 	}
-	if err := s.controls(a).Steer(s.Context(), id, PromptBack); err != nil {
+	if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
 	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
@@ -290,9 +290,9 @@ func (s *suite) outlives() {
 		cause = err
 	}
 	s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
-	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Prompt: PromptHello})
+	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Input: handoff.TextInput(PromptHello)})
 	s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
-	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, PromptBack), handoff.CodeUnreachable)
+	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)), handoff.CodeUnreachable)
 	if queuer, ok := idle.Agent.(handoff.Queuer); ok {
 		s.coded("a message for the queue over a lost connection", queuer.Queue(s.Context(), s.next(PromptHello)), handoff.CodeUnreachable)
 	}
@@ -302,7 +302,7 @@ func (s *suite) outlives() {
 	if b.Running != id {
 		s.Fatalf("running is %q, want %s", b.Running, id)
 	}
-	if err := s.controls(b).Steer(s.Context(), id, PromptBack); err != nil {
+	if err := s.controls(b).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
 	s.ended(s.followUntil(b, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)

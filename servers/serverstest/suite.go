@@ -117,7 +117,7 @@ func (s *suite) attachTo(link *servers.Link, thread string) handoff.Attached {
 // next is what a start or message of this case is called.
 func (s *suite) next(prompt string) handoff.Turn {
 	s.turns++
-	return handoff.Turn{ID: "turn-" + string(rune('a'+s.turns)), Prompt: prompt}
+	return handoff.Turn{ID: "turn-" + string(rune('a'+s.turns)), Input: handoff.TextInput(prompt)}
 }
 
 func (s *suite) start(a handoff.Attached, prompt string) handoff.TurnID {
