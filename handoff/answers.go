@@ -137,10 +137,10 @@ func outcomeAnswer(rec Record) string {
 	if rec.Why == WhyAdded && rec.Outcome == OutcomeResult {
 		a.Status, a.Note = "added", "Its result is part of the running work's. Do not call again for this; the result comes later by itself."
 	}
-	a.Result = clip(rec.Text, maxQuote)
+	a.Result = Clip(rec.Text, maxQuote)
 	s := encode(a)
 	for limit := maxQuote / 2; len(s) > MaxAnswerJSON && limit > 64; limit /= 2 { // JSON escapes can swell
-		a.Result = clip(rec.Text, limit)
+		a.Result = Clip(rec.Text, limit)
 		s = encode(a)
 	}
 	return s
@@ -190,7 +190,7 @@ func outcomeMessage(rec Record) string {
 	if rec.Title != "" {
 		in = " in the session " + sayTitle(rec.Title)
 	}
-	quote := clip(rec.Text, maxQuote)
+	quote := Clip(rec.Text, maxQuote)
 	switch rec.Outcome {
 	case OutcomeResult:
 		if rec.Why == WhyAdded { // its early answer was given: nothing is done by that
@@ -209,7 +209,7 @@ func outcomeMessage(rec Record) string {
 
 // remarkNote is silent context: something the agent said on the way.
 func remarkNote(rec Record, words string) string {
-	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), clip(words, maxRemark))
+	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), Clip(words, maxRemark))
 }
 
 // awaySummary tells what ended while nobody listened, as one message.
@@ -218,7 +218,7 @@ func awaySummary(records []Record) string {
 	var details []string
 	for _, rec := range records {
 		counts[rec.Outcome]++
-		details = append(details, fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(rec.Outcome), clip(rec.Spoken, maxQuote/max(len(records), 1))))
+		details = append(details, fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(rec.Outcome), Clip(rec.Spoken, maxQuote/max(len(records), 1))))
 	}
 	var parts []string
 	for _, o := range []Outcome{OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown} {
@@ -248,4 +248,9 @@ func awayVerb(o Outcome, n int) string {
 		return "were cancelled"
 	}
 	return "could not be followed to the end"
+}
+
+// refusal is the output of a request that could not be done.
+func refusal(e *Error) string {
+	return encode(answer{Status: statusWord(OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)], Say: e.Spoken(), Next: e.Meaning().Next})
 }

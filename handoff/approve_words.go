@@ -58,7 +58,7 @@ func questionQuote(q RecordQuestion) string {
 	for _, path := range q.Changes {
 		quote += "\n" + path
 	}
-	return clip(quote, maxRemark)
+	return Clip(quote, maxRemark)
 }
 
 // rewordAnswer tells that the words were not the caller's.
@@ -95,7 +95,7 @@ func decidedAnswer(q RecordQuestion, d Decision) string {
 
 // gaveUpMessage tells that a question was declined because nobody answered.
 func gaveUpMessage(q RecordQuestion) string {
-	return Message(fmt.Sprintf("Nobody answered the question of %s, so it was declined. Tell the caller once.", q.Server), clip(q.Command+q.Text, maxRemark))
+	return Message(fmt.Sprintf("Nobody answered the question of %s, so it was declined. Tell the caller once.", q.Server), Clip(q.Command+q.Text, maxRemark))
 }
 
 // questionNotice tells a person outside of a call that an agent waits.

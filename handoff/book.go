@@ -78,7 +78,7 @@ func (b *book) open(rec Record, w *work) {
 	if w != nil {
 		b.works[rec.ID], b.lines[rec.ID] = w, w.line
 	}
-	shown := rec.copy()
+	shown := rec.Clone()
 	b.mu.Unlock()
 	left.layDown()
 	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: rec.ID, Record: &shown})
@@ -121,7 +121,7 @@ func (b *book) change(id string, fn func(*Record)) Record {
 	was := rec.State
 	fn(rec)
 	b.counts.moved(was, rec)
-	shown := rec.copy()
+	shown := rec.Clone()
 	b.mu.Unlock()
 	b.feed.publish(PageEvent{Kind: EventHandoff, Handoff: id, Record: &shown})
 	return shown
@@ -222,7 +222,7 @@ func (b *book) notice(id string) (Record, bool) {
 		return Record{}, false
 	}
 	b.noticed[id] = true
-	return rec.copy(), true
+	return rec.Clone(), true
 }
 
 // takeUnheard returns the records whose outcome nobody heard and forgets that; who takes them tells them.
@@ -232,7 +232,7 @@ func (b *book) takeUnheard() []Record {
 	var out []Record
 	for _, id := range b.unheard {
 		if rec := b.findLocked(id); rec != nil {
-			out = append(out, rec.copy())
+			out = append(out, rec.Clone())
 		}
 	}
 	b.unheard = nil
@@ -341,7 +341,7 @@ func (b *book) list() []Record {
 	defer b.mu.Unlock()
 	out := make([]Record, 0, len(b.records))
 	for _, rec := range slices.Backward(b.records) {
-		out = append(out, rec.copy())
+		out = append(out, rec.Clone())
 	}
 	return out
 }
@@ -353,7 +353,7 @@ func (b *book) find(id string) (Record, *work) {
 	if rec == nil {
 		return Record{}, nil
 	}
-	return rec.copy(), b.works[id]
+	return rec.Clone(), b.works[id]
 }
 
 func (b *book) findLocked(id string) *Record {
@@ -363,16 +363,6 @@ func (b *book) findLocked(id string) *Record {
 		}
 	}
 	return nil
-}
-
-// copy returns a record that shares nothing that changes.
-func (r *Record) copy() Record {
-	c := *r
-	c.Items = slices.Clone(r.Items)
-	if r.EndedAt != nil {
-		c.EndedAt = new(*r.EndedAt)
-	}
-	return c
 }
 
 // States of a [RecordItem].

@@ -89,7 +89,7 @@ func (b *book) running() []Record {
 	var out []Record
 	for _, rec := range b.records {
 		if b.works[rec.ID] != nil && rec.Outcome == "" {
-			out = append(out, rec.copy())
+			out = append(out, rec.Clone())
 		}
 	}
 	return out

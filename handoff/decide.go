@@ -210,7 +210,7 @@ func (r *Router) closed(b *book, id QuestionID) {
 // mayAnswer tells whether a question can be answered so.
 func (q askedQ) mayAnswer(d Decision) error {
 	if d == DecisionWords && (!q.question.Words || !q.replies) || d != DecisionWords && !slices.Contains(q.shown.Decisions, d) {
-		return Fault(CodeMalformed, "this question cannot be answered with "+clip(string(d), 40), "")
+		return Fault(CodeMalformed, "this question cannot be answered with "+Clip(string(d), 40), "")
 	}
 	return nil
 }

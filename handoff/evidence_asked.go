@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -30,19 +31,19 @@ func AskedAbout(q Question, machines []string, text string) consent.Question {
 }
 
 // wrappers are programs that run another one: nobody names them when they say what is run.
-var wrappers = setOf("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd powershell pwsh cd")
+var wrappers = strings.Fields("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd powershell pwsh cd")
 
 // commandActs takes the first words of a command that name what it does.
 func commandActs(command string) []string {
 	var out []string
-	for field := range strings.FieldsSeq(clip(command, 400)) {
+	for field := range strings.FieldsSeq(Clip(command, 400)) {
 		field = strings.Trim(field, `"'();&|`)
 		if strings.HasPrefix(field, "-") || strings.Contains(field, "=") {
 			continue
 		}
 		word := path.Base(field)
 		words := strings.FieldsFunc(strings.ToLower(word), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		if len(words) == 0 || wrappers[words[0]] {
+		if len(words) == 0 || slices.Contains(wrappers, words[0]) {
 			continue
 		}
 		if out = append(out, word); len(out) == maxAskedActs {

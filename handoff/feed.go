@@ -100,3 +100,10 @@ func (f *Feed) removeLocked(l *FeedListener) {
 		close(l.events)
 	}
 }
+
+// load returns how many listen now, and how many were dropped so far.
+func (f *Feed) load() (listeners int, dropped uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.listeners), f.dropped
+}

@@ -28,6 +28,3 @@ func fit(n, limit int, build func(keep, dropped int) any) string {
 	}
 	return encode(build(low, n-low))
 }
-
-// clip is [Clip].
-func clip(text string, limit int) string { return Clip(text, limit) }

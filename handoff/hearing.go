@@ -30,7 +30,7 @@ func (h *hearing) add(e Heard, now time.Time) {
 		e.Began = now
 	}
 	h.began(e.Began)
-	e.Text = clip(e.Text, maxWordSize)
+	e.Text = Clip(e.Text, maxWordSize)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e.Text != "" {

@@ -169,8 +169,8 @@ func (s LedgerStep) Past() []Status {
 
 // bounded cuts what is only shown or said.
 func (f LedgerFacts) bounded() LedgerFacts {
-	f.Prompt, f.Spoken = clip(f.Prompt, maxLedgerPrompt), clip(f.Spoken, maxLedgerSpoken)
-	f.Title = clip(f.Title, maxLedgerName)
+	f.Prompt, f.Spoken = Clip(f.Prompt, maxLedgerPrompt), Clip(f.Spoken, maxLedgerSpoken)
+	f.Title = Clip(f.Title, maxLedgerName)
 	return f
 }
 

@@ -64,7 +64,7 @@ func (s LedgerStep) Check() (LedgerStep, error) {
 		}
 	}
 	s.Set, s.At = s.Set.bounded(), ledgerTime(s.At)
-	s.Body.Prompt, s.Body.Text = clip(s.Body.Prompt, MaxLedgerBody), clip(s.Body.Text, MaxLedgerBody)
+	s.Body.Prompt, s.Body.Text = Clip(s.Body.Prompt, MaxLedgerBody), Clip(s.Body.Text, MaxLedgerBody)
 	return s, nil
 }
 

@@ -1,6 +1,9 @@
 package handoff
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Status is where a handoff stands in the ledger's words. A record's status only moves forward.
 type Status string
@@ -62,6 +65,16 @@ type Record struct {
 // never came to a machine holds only what was asked.
 func (r Record) shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
+}
+
+// Clone returns a record that shares nothing that changes.
+func (r *Record) Clone() Record {
+	c := *r
+	c.Items = slices.Clone(r.Items)
+	if r.EndedAt != nil {
+		c.EndedAt = new(*r.EndedAt)
+	}
+	return c
 }
 
 // RecordError is an error as the API gives it.

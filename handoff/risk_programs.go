@@ -129,7 +129,7 @@ func (j commandJudge) named(name string, args []shellWord) Risk {
 	case fetchers[name]:
 		return j.fetcher(name, args)
 	}
-	if t, ok := tools[name]; ok {
+	if t, ok := knownTools[name]; ok {
 		return j.tool(t, args)
 	}
 	return max(RiskMedium, unknownArguments(args), j.writer(name, args))

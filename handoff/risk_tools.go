@@ -29,8 +29,8 @@ var nodeScripts = tool{
 
 const nodeToolOptions = "-g --global --prefix --script-shell --node-options"
 
-// tools are programs with subcommands that agents often use. Set once.
-var tools = map[string]tool{
+// knownTools are programs with subcommands that agents often use. Set once.
+var knownTools = map[string]tool{
 	"go": {
 		low: setOf("test vet list version doc help"), medium: setOf("build mod get install fmt work fix tool"), alone: RiskLow,
 		options: "-exec --exec -toolexec --toolexec -vettool --vettool -overlay --overlay -modfile --modfile -ldflags --ldflags -gcflags -asmflags -gccgoflags -compiler -w", writes: "-o -coverprofile -cpuprofile -memprofile -json-out -fuzz -c", words: true,

@@ -177,13 +177,6 @@ func (b *book) countOpen(states map[Status]int) (questions int) {
 	return len(b.questions)
 }
 
-// load returns how many listen now, and how many were dropped so far.
-func (f *Feed) load() (listeners int, dropped uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.listeners), f.dropped
-}
-
 func (l *lanes) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

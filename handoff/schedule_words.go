@@ -93,7 +93,7 @@ func finalsMessage(finals []Record) string {
 	for _, rec := range finals {
 		counts[rec.Outcome]++
 		lines = append(lines, fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(rec.Outcome),
-			clip(outcomeSentence(rec), maxQuote/len(finals))))
+			Clip(outcomeSentence(rec), maxQuote/len(finals))))
 	}
 	for _, o := range []Outcome{OutcomeResult, OutcomeFailed, OutcomeInterrupted, OutcomeCancelled, OutcomeUnknown} {
 		if n := counts[o]; n > 0 {
@@ -144,7 +144,7 @@ var commandWords = []struct {
 func doingWords(kind ItemKind, text string) string {
 	switch kind {
 	case ItemCommand:
-		text = clip(text, maxSpoken)
+		text = Clip(text, maxSpoken)
 		for _, w := range commandWords {
 			if w.pattern.MatchString(text) {
 				return w.words

@@ -289,7 +289,7 @@ func (s *serving) answer(id string, req Request, text string, floor Floor) {
 
 // refuse answers a request that was not accepted.
 func (s *serving) refuse(id string, req Request, e *Error) {
-	s.log.Info("request refused", zap.String("tool", clip(req.Tool, 64)), zap.String("code", string(e.Code)))
+	s.log.Info("request refused", zap.String("tool", Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
 	s.r.counts.refused.Add(e.Code)
 	s.answer(id, req, refusal(e), FloorAsk)
 }

@@ -39,9 +39,9 @@ var markdown = goldmark.New(goldmark.WithExtensions(
 // counted. The text is cut at a sentence end below limit bytes; where something is missing it says so in a
 // last sentence, which may exceed the limit.
 func Speakable(md string, limit int) string {
-	source, cut := prose(escapes.ReplaceAllString(strings.ToValidUTF8(clip(md, maxText), ""), ""))
+	source, cut := prose(escapes.ReplaceAllString(strings.ToValidUTF8(Clip(md, maxText), ""), ""))
 	cut = cut || len(md) > maxText || len(source) > maxMarkdown
-	s := speaker{source: []byte(clip(source, maxMarkdown))}
+	s := speaker{source: []byte(Clip(source, maxMarkdown))}
 	_ = ast.Walk(markdown.Parse(text.NewReader(s.source)), s.visit) // visit never fails
 	said := plainWords(s.out.String())
 	if len(said) > limit {

@@ -164,7 +164,7 @@ var (
 
 // cutSentence shortens to the last sentence end below limit; without one, to the last word.
 func cutSentence(s string, limit int) string {
-	head := strings.TrimSuffix(clip(s, limit), "…")
+	head := strings.TrimSuffix(Clip(s, limit), "…")
 	for i := len(head) - 1; i > limit/4; i-- {
 		if sentenceEnd(s, i) {
 			return head[:i+1]

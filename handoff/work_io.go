@@ -381,7 +381,7 @@ func (w *work) interrupt() func(context.Context) func() {
 func (w *work) remember() {
 	title := w.rec.Title
 	if title == "" {
-		title = clip(strings.TrimSpace(w.args.Prompt), 80)
+		title = Clip(strings.TrimSpace(w.args.Prompt), 80)
 		w.rec = w.book.change(w.id, func(r *Record) { r.Title = title })
 	}
 	s := Sticky{Target: w.target, Title: title, Named: w.rec.Why == WhyNamed, Since: time.Now()}

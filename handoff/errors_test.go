@@ -1,0 +1,39 @@
+package handoff
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestVocabulary(t *testing.T) {
+	for code, m := range Codes() {
+		if m.Spoken == "" || m.Next == "" || m.HTTP < 400 || m.HTTP > 599 {
+			t.Errorf("%s: %+v", code, m)
+		}
+		if strings.Count(m.Spoken, "%") != strings.Count(m.Spoken, "%s") || strings.Count(m.Spoken, "%s") > 1 {
+			t.Errorf("%s: %q has another verb than one %%s", code, m.Spoken)
+		}
+		for _, word := range []string{"handoff", "turn ", "principal", "ledger", "thread"} {
+			if strings.Contains(strings.ToLower(m.Spoken+m.Next), word) && !strings.Contains(m.Next, "thread_id") {
+				t.Errorf("%s says %q to people", code, word)
+			}
+		}
+		if m.Close != 0 && (m.Close < 1000 || m.Close > 4999) {
+			t.Errorf("%s: close code %d", code, m.Close)
+		}
+	}
+	e := &Error{Code: CodeUnknownServer, Subject: "bigfoot", Choices: []string{"bigpc", "laptop", "mini", "far"}}
+	if got := e.Spoken(); got != "I don't know a machine called bigfoot. There is bigpc, laptop, mini." {
+		t.Errorf("spoken: %q", got)
+	}
+	if e := AsError(fmt.Errorf("odd")); e.Code != CodeInternal || e.Detail != "odd" {
+		t.Errorf("a foreign error: %+v", e)
+	}
+	if e := AsError(fmt.Errorf("asking: %w", Fault(CodeBusy, "bigpc", ""))); e.Code != CodeBusy {
+		t.Errorf("a wrapped error: %+v", e)
+	}
+	if m := (&Error{Code: "invented"}).Meaning(); m.HTTP != 500 {
+		t.Errorf("an invented code: %+v", m)
+	}
+}
