@@ -67,8 +67,8 @@ type Meaning struct {
 	Close  int // WebSocket close code; 0 where the code never ends a socket
 }
 
-// vocabulary holds the meaning of every code. Set once.
-var vocabulary = map[Code]Meaning{
+// Vocabulary holds the meaning of every code. Set once.
+var Vocabulary = map[Code]Meaning{
 	CodeUnknownServer:    {"I don't know a machine called %s.", "Name one of the machines that list_servers gives.", http.StatusNotFound, 0},
 	CodeAmbiguousServer:  {"%s could be more than one machine.", "Ask which one is meant.", http.StatusConflict, 0},
 	CodeUnknownSession:   {"I can't find the session %s.", "Look with list_sessions and pass its id.", http.StatusNotFound, 0},
@@ -105,7 +105,7 @@ var vocabulary = map[Code]Meaning{
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
 	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
 	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
-	CodeSoundFormat:      {"The voice model speaks %s, which I can't turn into the sound of this call.", "Use a model with PCM16 or G.711, or call over WebSocket.", http.StatusBadGateway, 4415},
+	CodeSoundFormat:      {"The voice model speaks %s, which does not fit the sound of this call.", "Use a model with PCM16 or G.711, or call over WebSocket.", http.StatusBadGateway, 4415},
 	CodeShutdown:         {"Switchboard is shutting down.", "Call again in a moment.", http.StatusServiceUnavailable, 1012},
 	CodeNeedsTap:         {"That needs a tap on the page: %s.", "Open the page and answer there; it waits.", http.StatusForbidden, 0},
 	CodeNoConsent:        {"I need a clear answer: %s.", "Ask again, naming the machine and what would be done.", http.StatusConflict, 0},
@@ -116,8 +116,8 @@ var vocabulary = map[Code]Meaning{
 
 // Codes returns every code with its meaning.
 func Codes() map[Code]Meaning {
-	all := make(map[Code]Meaning, len(vocabulary))
-	maps.Copy(all, vocabulary)
+	all := make(map[Code]Meaning, len(Vocabulary))
+	maps.Copy(all, Vocabulary)
 	return all
 }
 
@@ -150,10 +150,10 @@ func (e *Error) Error() string {
 
 // Meaning returns the row of the vocabulary.
 func (e *Error) Meaning() Meaning {
-	if m, ok := vocabulary[e.Code]; ok {
+	if m, ok := Vocabulary[e.Code]; ok {
 		return m
 	}
-	return vocabulary[CodeInternal]
+	return Vocabulary[CodeInternal]
 }
 
 // Spoken returns the sentence a person hears, with up to three choices.

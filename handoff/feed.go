@@ -27,8 +27,8 @@ type FeedListener struct {
 	feed   *Feed          // Set once
 }
 
-// publish appends an event and hands it to every listener that has room.
-func (f *Feed) publish(e PageEvent) {
+// Publish appends an event and hands it to every listener that has room.
+func (f *Feed) Publish(e PageEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
@@ -101,8 +101,8 @@ func (f *Feed) removeLocked(l *FeedListener) {
 	}
 }
 
-// load returns how many listen now, and how many were dropped so far.
-func (f *Feed) load() (listeners int, dropped uint64) {
+// Load returns how many listen now, and how many were dropped so far.
+func (f *Feed) Load() (listeners int, dropped uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.listeners), f.dropped

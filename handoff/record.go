@@ -61,9 +61,9 @@ type Record struct {
 	EndedAt   *time.Time   `json:"ended_at,omitempty"`
 }
 
-// shown tells whether a grant may see the record: a machine that it may not use does not exist for it. What
+// Shown tells whether a grant may see the record: a machine that it may not use does not exist for it. What
 // never came to a machine holds only what was asked.
-func (r Record) shown(g Grant) bool {
+func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 

@@ -116,8 +116,8 @@ type Ask struct {
 	Secret  bool     `json:"secret,omitempty"`  // the answer is typed on the page, never said
 }
 
-// secret tells whether an answer to the question must not be said aloud.
-func (q Question) secret() bool {
+// Secret tells whether an answer to the question must not be said aloud.
+func (q Question) Secret() bool {
 	return slices.ContainsFunc(q.Asks, func(a Ask) bool { return a.Secret })
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 const benchFrames = 1000
@@ -107,7 +107,7 @@ func benchCopy(b *testing.B, model string) string {
 func BenchmarkRequest(b *testing.B) {
 	c := newCall(someone, "rtc_bench", newWire(), newWire(), nopLog())
 	c.fromModel([]byte(freshSession))
-	event := itemDone("r1", callItem("item_1", "call_1", handoff.ToolCodex, statusCompleted))
+	event := itemDone("r1", callItem("item_1", "call_1", tools.Codex, statusCompleted))
 	c.fromModel([]byte(began("r1", "")))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // A frame over the limit ends its socket with 1009, also while its client still writes.
@@ -123,12 +124,12 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 // A model that hides items, or leaves responses open, without end, ends its call.
 func TestModelThatLeavesTooMuchOpen(t *testing.T) {
 	for name, event := range map[string]func(int) string{
-		"requests":  func(i int) string { return itemDone("r", callItem(names10(i), names10(i), handoff.ToolCodex, "")) },
+		"requests":  func(i int) string { return itemDone("r", callItem(names10(i), names10(i), tools.Codex, "")) },
 		"responses": func(i int) string { return began(names10(i), "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, i := newMask(newNames()), 0
-			m.session.now.ours = []string{handoff.ToolCodex}
+			m.session.now.ours = []string{tools.Codex}
 			for ; i < 100_000 && !m.full(); i++ {
 				m.fromModel(peekType([]byte(event(i))), []byte(event(i)))
 			}

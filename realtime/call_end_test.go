@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 func TestCallEnds(t *testing.T) {
@@ -148,7 +149,7 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 			}
 			s.fromModel(`{"type":"conversation.item.input_audio_transcription.completed","transcript":"x"}`)
 			if i < 50 {
-				s.fromModel(done("r", "", "completed", callItem(fmt.Sprint("i", i), fmt.Sprint("c", i), handoff.ToolCodex, "completed")))
+				s.fromModel(done("r", "", "completed", callItem(fmt.Sprint("i", i), fmt.Sprint("c", i), tools.Codex, "completed")))
 			}
 		}
 		close(busy)

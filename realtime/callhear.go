@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // hearAudio follows audio on its way to the caller.
@@ -85,7 +86,7 @@ func (c *Call) committed() {
 
 // hint begins to follow a request that the model writes.
 func (c *Call) hint(it item, response string) {
-	if it.kind != itemCall || it.name != handoff.ToolCodex || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
+	if it.kind != itemCall || it.name != tools.Codex || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
 		return
 	}
 	c.hints[it.id] = &hint{response: response, call: it.callID, tool: it.name}

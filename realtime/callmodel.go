@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
@@ -199,7 +200,7 @@ func (c *Call) silent(it item, client bool) bool {
 	if it.kind == itemMessage || it.kind == itemReasoning {
 		return false
 	}
-	return it.name == handoff.ToolRemainSilent || !client && !c.mask.items.calls[it.callID]
+	return it.name == tools.RemainSilent || !client && !c.mask.items.calls[it.callID]
 }
 
 // requested hands a completed function call for one of our tools to the router, once.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: true}
@@ -333,7 +334,7 @@ func (s *stage) requests(response string, calls ...string) {
 	s.fromModel(began(response, ""))
 	var items []string
 	for _, call := range calls {
-		it := callItem("item_"+call, call, handoff.ToolCodex, statusCompleted)
+		it := callItem("item_"+call, call, tools.Codex, statusCompleted)
 		items = append(items, it)
 		s.fromModel(itemDone(response, it))
 	}

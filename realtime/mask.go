@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 const (
@@ -275,7 +275,7 @@ func (m *mask) response(kind string, event []byte) []byte {
 			event = set(event, "response.tools", kept)
 		}
 	}
-	if s := &m.session; s.now.instructing && r.Get("instructions").String() == handoff.Instructions {
+	if s := &m.session; s.now.instructing && r.Get("instructions").String() == tools.Instructions {
 		event = restore(event, "response.instructions", s.original.instructions)
 	}
 	if kind == typeDone {

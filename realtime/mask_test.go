@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // newOpenMask is a mask past the beginning of the session, its updates acknowledged.
@@ -32,7 +32,7 @@ func toolNames(event, path string) string  { return gjson.Get(event, path+".#.na
 // allTools names our tools as a part of a JSON list. Set once.
 var allTools = func() string {
 	var names []string
-	for _, tool := range handoff.Tools() {
+	for _, tool := range tools.All() {
 		names = append(names, quote(tool.Name))
 	}
 	return strings.Join(names, ",")
@@ -214,7 +214,7 @@ func TestMixedResponse(t *testing.T) {
 	if ids := gjson.Get(got, "response.output.#.id").String(); ids != `["m1","k2"]` {
 		t.Errorf("output %s", ids)
 	}
-	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + quote(handoff.Instructions) + `,"tools":[{"type":"function","name":"codex"}]}}`)
+	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + quote(tools.Instructions) + `,"tools":[{"type":"function","name":"codex"}]}}`)
 	if echo != `{"type":"response.created","response":{"id":"r2","metadata":{"a":"b"},"instructions":"be nice","tools":[]}}` {
 		t.Errorf("echo %s", echo)
 	}

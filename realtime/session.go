@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // transcriber turns the caller's speech into words where the client did not ask for it: the router needs
@@ -71,7 +72,7 @@ type update struct {
 }
 
 func newSession() session {
-	return session{tools: handoff.Tools(), guides: true, auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
+	return session{tools: tools.All(), guides: true, auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
 }
 
 // allow leaves of ours what a grant has. It comes before everything else.
@@ -104,7 +105,7 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	fields := object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
 	if !s.now.instructed && s.guides {
 		s.now.instructing = true
-		fields["instructions"] = handoff.Instructions
+		fields["instructions"] = tools.Instructions
 	}
 	out = append(out, s.own(ids, before, fields))
 	if !s.now.transcribed {

@@ -19,6 +19,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // patience bounds waiting for what must happen; it only ends a test that fails.
@@ -196,7 +197,7 @@ func TestWebSocketCall(t *testing.T) {
 	if got := expect(t, model, "input_audio_buffer.append"); got != big {
 		t.Error("audio was touched")
 	}
-	it := callItem("item_1", "call_1", handoff.ToolCodex, "completed")
+	it := callItem("item_1", "call_1", tools.Codex, "completed")
 	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`, began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
 		send(t, model, e)
 	}

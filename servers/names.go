@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxSpoken bounds a name that somebody says; longer text is never a name.
+// wording.MaxSpoken bounds a name that somebody says; longer text is never a name.
 const maxSpoken = 200
 
 // numberWords are the numbers that people say inside names ("node two"). Set once.

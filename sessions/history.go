@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // HistoryFor is how long history is kept unless a store is told otherwise.
@@ -36,9 +37,9 @@ func ParseMark(text string) (Mark, bool, error) {
 }
 
 // PageSize is how many entries a query gets.
-func PageSize(q handoff.HistoryQuery) int {
-	if q.Limit <= 0 || q.Limit > handoff.MaxHistoryPage {
-		return handoff.MaxHistoryPage
+func PageSize(q ledger.HistoryQuery) int {
+	if q.Limit <= 0 || q.Limit > ledger.MaxHistoryPage {
+		return ledger.MaxHistoryPage
 	}
 	return q.Limit
 }
@@ -53,7 +54,7 @@ func SearchWords(search string) []string {
 }
 
 // EntryWords are the words under which an entry is found.
-func EntryWords(e handoff.LedgerEntry) []string {
+func EntryWords(e ledger.Entry) []string {
 	return words(strings.Join([]string{e.Target.Server, e.Target.Project, e.Title, e.Prompt, e.Spoken}, " "))
 }
 

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // TestGrant: a request may do what its key says; the page's login may also do what takes a person.
 func TestGrant(t *testing.T) {
 	limited := NewKey("assistant", otherKey)
-	limited.Servers, limited.Tools = []string{"helper"}, []string{handoff.ToolCodex}
+	limited.Servers, limited.Tools = []string{"helper"}, []string{tools.Codex}
 	limited.Limits, limited.KeyLimits = handoff.Limits{Calls: 2}, handoff.Limits{Calls: 9}
 	w := newWorld()
 	s := newServer(t, w, func(cfg *Config) { cfg.Keys = []Key{NewKey("owner", ownerKey), limited} })
@@ -87,14 +88,14 @@ func TestNamedCallers(t *testing.T) {
 // TestRoutesAskTheTools: a key without a tool cannot do the same by HTTP, and is told what to do.
 func TestRoutesAskTheTools(t *testing.T) {
 	for _, row := range [][3]string{
-		{"GET", "/fleet/servers", handoff.ToolListServers}, {"GET", "/fleet/sessions", handoff.ToolListSessions},
-		{"GET", "/fleet/sessions/bigpc/t-1", handoff.ToolReadSession}, {"GET", "/fleet/handoffs", handoff.ToolStatus},
-		{"GET", "/fleet/handoffs/h1", handoff.ToolStatus}, {"POST", "/fleet/handoffs/h1/stop", handoff.ToolStopWork},
-		{"GET", "/fleet/questions", handoff.ToolStatus}, {"POST", "/fleet/questions/q1", handoff.ToolAnswerAgent},
-		{"GET", "/fleet/events", handoff.ToolStatus},
+		{"GET", "/fleet/servers", tools.ListServers}, {"GET", "/fleet/sessions", tools.ListSessions},
+		{"GET", "/fleet/sessions/bigpc/t-1", tools.ReadSession}, {"GET", "/fleet/handoffs", tools.Status},
+		{"GET", "/fleet/handoffs/h1", tools.Status}, {"POST", "/fleet/handoffs/h1/stop", tools.StopWork},
+		{"GET", "/fleet/questions", tools.Status}, {"POST", "/fleet/questions/q1", tools.AnswerAgent},
+		{"GET", "/fleet/events", tools.Status},
 	} {
 		var all []string
-		for _, tool := range handoff.Tools() {
+		for _, tool := range tools.All() {
 			if tool.Name != row[2] {
 				all = append(all, tool.Name)
 			}

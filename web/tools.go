@@ -1,18 +1,21 @@
 package web
 
-import "switchboard/handoff"
+import (
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+)
 
 // routeTools names the tool that a route stands for: who may not use the one may not use the other. Set once.
 var routeTools = map[string]string{
-	"GET /fleet/servers":                    handoff.ToolListServers,
-	"GET /fleet/sessions":                   handoff.ToolListSessions,
-	"GET /fleet/sessions/{server}/{thread}": handoff.ToolReadSession,
-	"GET /fleet/handoffs":                   handoff.ToolStatus,
-	"GET /fleet/handoffs/{id}":              handoff.ToolStatus,
-	"POST /fleet/handoffs/{id}/stop":        handoff.ToolStopWork,
-	"GET /fleet/questions":                  handoff.ToolStatus,
-	"POST /fleet/questions/{id}":            handoff.ToolAnswerAgent,
-	"GET /fleet/events":                     handoff.ToolStatus,
+	"GET /fleet/servers":                    tools.ListServers,
+	"GET /fleet/sessions":                   tools.ListSessions,
+	"GET /fleet/sessions/{server}/{thread}": tools.ReadSession,
+	"GET /fleet/handoffs":                   tools.Status,
+	"GET /fleet/handoffs/{id}":              tools.Status,
+	"POST /fleet/handoffs/{id}/stop":        tools.StopWork,
+	"GET /fleet/questions":                  tools.Status,
+	"POST /fleet/questions/{id}":            tools.AnswerAgent,
+	"GET /fleet/events":                     tools.Status,
 }
 
 // mayUse tells whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
 	"switchboard/servers"
 	"switchboard/servers/codex"
 	"switchboard/servers/simulator"
@@ -73,7 +75,7 @@ func (v quietVoice) Say(handoff.Utterance)        {}
 var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: true, Page: true}
 
 // desk is a router over the client for Codex and a simulated machine.
-func desk(t *testing.T) (*handoff.Router, quietVoice, *auditList, *simulator.World) {
+func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.World) {
 	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: approveScript}), name: "attic", address: "127.0.0.1:0"}
 	m.serve()
 	t.Cleanup(func() { m.kill() })
@@ -82,7 +84,7 @@ func desk(t *testing.T) (*handoff.Router, quietVoice, *auditList, *simulator.Wor
 		t.Fatal(err)
 	}
 	audit, voice := &auditList{}, make(quietVoice)
-	r := handoff.NewRouter(handoff.Config{Fleet: fleet, Directory: fleet, Stickies: stickyNote{}, Auditor: audit})
+	r := router.NewRouter(router.Config{Fleet: fleet, Directory: fleet, Stickies: stickyNote{}, Auditor: audit})
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = fleet.Run(ctx) })
@@ -131,7 +133,7 @@ func TestEveryQuestion(t *testing.T) {
 		t.Run(tt.prompt+" "+tt.answer, func(t *testing.T) {
 			t.Parallel()
 			r, voice, audit, _ := desk(t)
-			voice <- handoff.Request{CallID: "c1", Tool: handoff.ToolCodex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
+			voice <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
 			q := soon(t, "question", func() (handoff.RecordQuestion, bool) {
 				list := r.Questions(approver)
 				return append(list, handoff.RecordQuestion{})[0], len(list) == 1
@@ -172,7 +174,7 @@ func TestCopyOffered(t *testing.T) {
 	t.Parallel()
 	r, voice, audit, world := desk(t)
 	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
-		voice <- handoff.Request{CallID: call, Tool: handoff.ToolCodex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
+		voice <- handoff.Request{CallID: call, Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
 		return soon(t, "work", func() (handoff.Record, bool) {
 			list := append(r.Handoffs(approver), handoff.Record{})
 			return list[0], len(list) > works && (list[0].Outcome != "" || len(r.Questions(approver)) > 0)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"switchboard/handoff/tools"
 
 	"switchboard/handoff"
 	"switchboard/web"
@@ -111,11 +112,11 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 func (c *checker) mayUse(path string, k keySetting) {
 	known := c.s.serverNames()
 	c.someOf(path+".servers", k.Servers, known)
-	var tools []string
-	for _, tool := range handoff.Tools() {
-		tools = append(tools, tool.Name)
+	var names []string
+	for _, tool := range tools.All() {
+		names = append(names, tool.Name)
 	}
-	c.someOf(path+".tools", k.Tools, tools)
+	c.someOf(path+".tools", k.Tools, names)
 }
 
 // principals checks for whom a server is.

@@ -94,7 +94,7 @@ func TestNothingSet(t *testing.T) {
 	}
 }
 
-// Everything that can be set, in one file.
+// everything that can be set, in one file.
 const everything = `
 listen: 0.0.0.0:8443
 public_url: https://bigpc.example.ts.net/

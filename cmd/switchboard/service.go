@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/router"
 	"switchboard/realtime"
 	"switchboard/servers"
 	"switchboard/servers/codex"
@@ -106,12 +107,12 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	var router *handoff.Router
-	fleet, err := s.fleet(p, func() *handoff.Router { return router })
+	var runs *router.Router
+	fleet, err := s.fleet(p, func() *router.Router { return runs })
 	if err != nil {
 		return err
 	}
-	routing := handoff.Config{
+	routing := router.Config{
 		Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		Updates: p.Updates, AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
@@ -119,18 +120,18 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	router = handoff.NewRouter(routing)
+	runs = router.NewRouter(routing)
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: router, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: runs, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
 	}
 	s.ready = newReadiness(s.store)
-	s.count(s.store, fleet, router, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
+	s.count(s.store, fleet, runs, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
-		Work:    router, Questions: router, Stickies: router, Feeds: router, Directory: fleet, Front: front,
+		Work:    runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Front: front,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
@@ -149,7 +150,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		{"http", func(ctx context.Context) error {
 			return serveHTTP(ctx, s.edge.HTTPServer(), web.Limit(listen, p.Proxies, s.log.Named("web")), p.CertFile, p.KeyFile)
 		}},
-		{"router", router.Run}, // before the voice, so that open requests are answered into it
+		{"router", runs.Run}, // before the voice, so that open requests are answered into it
 		{"voice", front.Run},
 	}, after...)
 	s.describe(p, sims, listen.Addr())
@@ -157,7 +158,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 }
 
 // fleet makes the registry of agent servers. The router is there before it runs.
-func (s *service) fleet(p plan, router func() *handoff.Router) (*servers.Fleet, error) {
+func (s *service) fleet(p plan, router func() *router.Router) (*servers.Fleet, error) {
 	var specs []servers.Spec
 	for _, planned := range p.Servers {
 		spec := planned.Spec
@@ -174,7 +175,7 @@ func (s *service) fleet(p plan, router func() *handoff.Router) (*servers.Fleet, 
 }
 
 // notify sets up who is told outside of calls, if anybody is, and returns its stage.
-func (s *service) notify(p notifyPlan, routing *handoff.Config) ([]stage, error) {
+func (s *service) notify(p notifyPlan, routing *router.Config) ([]stage, error) {
 	if p.URL == "" {
 		return nil, nil
 	}

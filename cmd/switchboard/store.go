@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sqlite"
@@ -22,8 +23,8 @@ type store interface {
 // routerStore is what the router needs of a store.
 type routerStore interface {
 	handoff.Stickies
-	handoff.Ledger
-	handoff.History
+	ledger.Ledger
+	ledger.History
 }
 
 // edgeStore is what the edge needs of a store.

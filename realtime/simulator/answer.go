@@ -10,6 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
 )
 
 // A question is one of an agent to the caller, as the brain was told of it.
@@ -32,7 +34,7 @@ var (
 
 // readQuestion reads a system message that announces a question of an agent.
 func readQuestion(text string) (question, bool) {
-	lead, quote := handoff.SplitMessage(text)
+	lead, quote := wording.SplitMessage(text)
 	m := reLabel.FindStringSubmatch(lead)
 	if m == nil {
 		return question{}, false
@@ -92,10 +94,10 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 		if q.words && decision != "" && slices.ContainsFunc(b.open, func(q question) bool { return !q.words && (named == "" || named == q.server) }) {
 			continue // a plain yes or no is for the one that wants it
 		}
-		if !slices.Contains(h.Tools, handoff.ToolAnswerAgent) {
+		if !slices.Contains(h.Tools, tools.AnswerAgent) {
 			return says(sayApproval), true
 		}
-		return call(h, handoff.ToolAnswerAgent, args, &errand{intent: intent{wish: wishAnswer}, question: q}), true
+		return call(h, tools.AnswerAgent, args, &errand{intent: intent{wish: wishAnswer}, question: q}), true
 	}
 	return nil, false
 }
@@ -146,7 +148,7 @@ func (b *brain) answerGiven(q question, o Output) []Move {
 
 // noQuestion is said to a yes or a no that nobody asked for.
 func noQuestion(h Heard) string {
-	if slices.Contains(h.Tools, handoff.ToolAnswerAgent) {
+	if slices.Contains(h.Tools, tools.AnswerAgent) {
 		return sayNobody
 	}
 	return sayApproval

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // A brain decides what a response says and does, from what came and from what the conversation has taught
@@ -64,9 +65,9 @@ func (b *brain) reply(h Heard) []Move {
 	plain.Messages = h.Messages
 	for _, o := range h.Outputs {
 		switch {
-		case o.errand != nil && o.Tool == handoff.ToolListSessions:
+		case o.errand != nil && o.Tool == tools.ListSessions:
 			done = append(done, b.found(h, *o.errand, o)...)
-		case o.errand != nil && o.Tool == handoff.ToolAnswerAgent:
+		case o.errand != nil && o.Tool == tools.AnswerAgent:
 			done = append(done, b.answerGiven(o.errand.question, o)...)
 		default:
 			plain.Outputs = append(plain.Outputs, o)
@@ -172,20 +173,20 @@ func (b *brain) sentence(h Heard, text string) []Move {
 func (b *brain) pursue(h Heard, e errand) []Move {
 	switch e.wish {
 	case wishMachines:
-		return call(h, handoff.ToolListServers, struct{}{}, nil)
+		return call(h, tools.ListServers, struct{}{}, nil)
 	case wishSessions:
-		return call(h, handoff.ToolListSessions, searchArguments{Server: e.server, Query: e.words}, nil)
+		return call(h, tools.ListSessions, searchArguments{Server: e.server, Query: e.words}, nil)
 	case wishStop:
-		return call(h, handoff.ToolStopWork, stopArguments{Server: e.server}, nil)
+		return call(h, tools.StopWork, stopArguments{Server: e.server}, nil)
 	case wishStatus:
-		return call(h, handoff.ToolStatus, struct{}{}, nil)
+		return call(h, tools.Status, struct{}{}, nil)
 	case wishUpdates:
-		return call(h, handoff.ToolSetUpdates, updatesArguments{Level: e.level}, nil)
+		return call(h, tools.SetUpdates, updatesArguments{Level: e.level}, nil)
 	case wishRead, wishContinue:
 		if e.wish == wishContinue && !slices.Contains(h.Tools, e.tool()) {
 			return says(fmt.Sprintf(sayNoTool, e.tool()))
 		}
-		return call(h, handoff.ToolListSessions, searchArguments{Server: e.server, Query: e.words}, &e)
+		return call(h, tools.ListSessions, searchArguments{Server: e.server, Query: e.words}, &e)
 	}
 	return b.work(h, e)
 }
@@ -327,7 +328,7 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 		server = e.server
 	}
 	if e.wish == wishRead {
-		return call(h, handoff.ToolReadSession, readArguments{Server: server, Thread: s.id}, nil)
+		return call(h, tools.ReadSession, readArguments{Server: server, Thread: s.id}, nil)
 	}
 	if e.work == "" {
 		e.work = "Go on where you left off."

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/handoff"
+	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
 )
 
 // fleetKnown is what list_servers taught.
@@ -35,8 +36,8 @@ func show(moves []Move) string {
 }
 
 func allTools() []string {
-	return []string{handoff.ToolCodex, handoff.ToolListServers, handoff.ToolListSessions, handoff.ToolReadSession,
-		handoff.ToolQueueNext, handoff.ToolStopWork, handoff.ToolStatus, handoff.ToolAnswerAgent, handoff.ToolSetUpdates}
+	return []string{tools.Codex, tools.ListServers, tools.ListSessions, tools.ReadSession,
+		tools.QueueNext, tools.StopWork, tools.Status, tools.AnswerAgent, tools.SetUpdates}
 }
 
 const (
@@ -162,14 +163,14 @@ func TestBrainWithoutKnowledge(t *testing.T) {
 
 func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 	for said, tool := range map[string]string{
-		"Which machines do I have?":                            handoff.ToolListServers,
-		"What was I working on?":                               handoff.ToolListSessions,
-		"Fix it on bigpc":                                      handoff.ToolCodex,
-		"Continue the auth session on bigpc and run the tests": handoff.ToolCodex,
-		"then run the tests on bigpc":                          handoff.ToolQueueNext,
-		"stop the work":                                        handoff.ToolStopWork,
-		"what is running?":                                     handoff.ToolStatus,
-		"tell me less":                                         handoff.ToolSetUpdates,
+		"Which machines do I have?":                            tools.ListServers,
+		"What was I working on?":                               tools.ListSessions,
+		"Fix it on bigpc":                                      tools.Codex,
+		"Continue the auth session on bigpc and run the tests": tools.Codex,
+		"then run the tests on bigpc":                          tools.QueueNext,
+		"stop the work":                                        tools.StopWork,
+		"what is running?":                                     tools.Status,
+		"tell me less":                                         tools.SetUpdates,
 	} {
 		got := show(newBrain().reply(Heard{Nth: 1, Texts: []string{said}, Tools: []string{"get_weather"}}))
 		if want := "say " + fmt.Sprintf(sayNoTool, tool); got != want {
@@ -295,7 +296,7 @@ func talk(t *testing.T, lines []string) {
 }
 
 func TestBrainSpeaksNews(t *testing.T) {
-	message := handoff.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
+	message := wording.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.", "All tests pass. I changed one line. There is more.")
 	for _, c := range []struct {
 		name string
 		h    Heard
@@ -306,8 +307,8 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
 		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
 		{"a result first of all", Heard{Nth: 1, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
-		{"a command", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc asks for permission to run a command; please answer on the page. It is shown there.", "/bin/bash -lc 'git push origin main'")}}, "say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
-		{"a silent note", Heard{Nth: 2, Messages: []string{handoff.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}}, ""},
+		{"a command", Heard{Nth: 2, Messages: []string{wording.Message("bigpc asks for permission to run a command; please answer on the page. It is shown there.", "/bin/bash -lc 'git push origin main'")}}, "say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
+		{"a silent note", Heard{Nth: 2, Messages: []string{wording.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}}, ""},
 		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one sentence."}}, "say While you were away, one thing finished."},
 		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}}, "say One. Two."},
 		{"an answer without a sentence", Heard{Nth: 2, Outputs: []Output{{Text: `{"status":"started"}`}}}, "say The answer is: started."},
@@ -318,7 +319,7 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
 		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}}, `codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done in the session Auth refactor. All tests pass. I changed one line.`},
 		{"two wishes", Heard{Nth: 2, Texts: []string{"push it on bigpc", "push it on laptop"}}, `codex{"server":"bigpc","prompt":"Push it"} | codex{"server":"laptop","prompt":"Push it"}`},
-		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: handoff.ToolListServers}, "say " + sayAbility + " | list_servers{}"},
+		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: tools.ListServers}, "say " + sayAbility + " | list_servers{}"},
 		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"}, `codex{"server":"bigpc","prompt":"Push it"}`},
 	} {
 		c.h.Tools = allTools()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // controls are patterns of sentences about work that was given already, and about the call itself.
@@ -124,7 +125,7 @@ func takeQueue(s string, known map[string]string) (intent, bool) {
 // tool is the function that takes the work.
 func (in intent) tool() string {
 	if in.next {
-		return handoff.ToolQueueNext
+		return tools.QueueNext
 	}
-	return handoff.ToolCodex
+	return tools.Codex
 }

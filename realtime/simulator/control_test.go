@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 // sentencesOfControl are about work that runs, in the same world as sentencesKnown.
@@ -78,10 +78,10 @@ var sentencesOfControl = []struct{ said, want string }{
 
 // Questions as the router announces them.
 var (
-	asksPush  = handoff.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.", "/bin/bash -lc 'git push origin main'")
-	asksWords = handoff.Message("laptop has a question. Ask the caller, then give their words with answer_agent, question q2.", "Which version are the notes for? (2.4, 2.5)")
+	asksPush  = wording.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.", "/bin/bash -lc 'git push origin main'")
+	asksWords = wording.Message("laptop has a question. Ask the caller, then give their words with answer_agent, question q2.", "Which version are the notes for? (2.4, 2.5)")
 	asksCopy  = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with answer_agent, question q3; never decide yourself."
-	asksTap   = handoff.Message("bigpc asks for permission to run a command. Please answer on the page: it is too risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
+	asksTap   = wording.Message("bigpc asks for permission to run a command. Please answer on the page: it is too risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
 )
 
 func TestBrainAsksWhatAgentsAsk(t *testing.T) {

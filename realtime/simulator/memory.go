@@ -6,12 +6,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // learn takes machines from calls and their outputs. An item that a client replays teaches the same.
 func (b *brain) learn(it *item) {
 	switch {
-	case it.kind == "function_call" && (it.name == handoff.ToolCodex || it.name == handoff.ToolQueueNext) && it.status == "completed":
+	case it.kind == "function_call" && (it.name == tools.Codex || it.name == tools.QueueNext) && it.status == "completed":
 		if server := gjson.Get(it.arguments, "server").String(); server != "" {
 			b.before, b.last, b.lastCall = b.last, server, it.callID
 		}

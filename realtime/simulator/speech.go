@@ -6,7 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
+	"switchboard/handoff/speakable"
+	"switchboard/handoff/wording"
 )
 
 // spokenNews says what answers and system messages tell, in their order.
@@ -27,7 +28,7 @@ func spokenMessage(text string) string {
 	if q, ok := readQuestion(text); ok {
 		return q.spoken
 	}
-	lead, quote := handoff.SplitMessage(text)
+	lead, quote := wording.SplitMessage(text)
 	if strings.Contains(strings.ToLower(lead), "say nothing") {
 		return ""
 	}
@@ -39,7 +40,7 @@ func spokenMessage(text string) string {
 	return strings.TrimSpace(lead + " " + spokenQuote(quote))
 }
 
-func spokenQuote(quote string) string { return sentences(handoff.Speakable(inShell(quote), 600), 2) }
+func spokenQuote(quote string) string { return sentences(speakable.Speakable(inShell(quote), 600), 2) }
 
 // inShell takes the shell off a command that is wrapped in one: nobody wants to hear it.
 func inShell(command string) string {
@@ -53,7 +54,7 @@ func inShell(command string) string {
 // spokenOutput says an answer: its own sentence, else a short summary of what it is.
 func spokenOutput(o Output) string {
 	if !readable(o.Text) {
-		return sentences(handoff.Speakable(o.Text, 600), 2)
+		return sentences(speakable.Speakable(o.Text, 600), 2)
 	}
 	out := gjson.Parse(o.Text)
 	if !out.IsObject() {
@@ -72,7 +73,7 @@ func spokenOutput(o Output) string {
 	}
 	for _, key := range []string{"result", "error.message", "message", "error", "text", "output"} {
 		if v := out.Get(key); v.Type == gjson.String && v.Str != "" {
-			return sentences(handoff.Speakable(v.Str, 600), 2)
+			return sentences(speakable.Speakable(v.Str, 600), 2)
 		}
 	}
 	if status := out.Get("status").String(); status != "" {
@@ -134,7 +135,7 @@ func transcript(out gjson.Result, lines []gjson.Result) string {
 	if said == "" {
 		return lead + "."
 	}
-	return lead + ". The last word there: " + sentences(handoff.Speakable(said, 600), 2)
+	return lead + ". The last word there: " + sentences(speakable.Speakable(said, 600), 2)
 }
 
 // readSessions reads the entries of list_sessions; false when the output has none.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"switchboard/handoff"
+	"switchboard/handoff/risk"
 )
 
 func (f *fake) ask(id int, method, turn, more string) {
@@ -273,7 +274,7 @@ func TestWhatAQuestionSays(t *testing.T) {
 				if q.Kind != c.kind || q.Words != c.words || q.Beyond != c.beyond || q.Command != c.command {
 					t.Errorf("question %+v", q)
 				}
-				if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high && handoff.RiskOf(q, "/src") != handoff.RiskHigh {
+				if high := c.beyond != "" || c.kind != handoff.QuestionCommand && c.kind != handoff.QuestionFileChange; high && risk.Of(q, "/src") != risk.High {
 					t.Error("it may be allowed by voice")
 				}
 				if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one

@@ -8,6 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -21,21 +22,21 @@ var historyScript = goredis.NewScript(historySource)
 
 // History returns a page of a caller's history; see [handoff.History]. A page of a search may be short, or
 // empty, although there are more.
-func (s *Store) History(ctx context.Context, c handoff.Caller, q handoff.HistoryQuery) (handoff.HistoryPage, error) {
+func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return handoff.HistoryPage{}, err
+		return ledger.HistoryPage{}, err
 	}
 	from, _, err := sessions.ParseMark(q.Before)
 	if err != nil {
-		return handoff.HistoryPage{}, err
+		return ledger.HistoryPage{}, err
 	}
 	limit, search := sessions.PageSize(q), sessions.SearchWords(q.Search)
-	var page handoff.HistoryPage
+	var page ledger.HistoryPage
 	for looked := 0; looked < historyScan; {
 		rows, more, err := s.historyRows(ctx, name, from)
 		if err != nil {
-			return handoff.HistoryPage{}, err
+			return ledger.HistoryPage{}, err
 		}
 		for _, row := range rows {
 			if len(page.Entries) == limit {
@@ -99,14 +100,14 @@ func (s *Store) historyRows(ctx context.Context, name string, from sessions.Mark
 }
 
 // Body returns the whole words of a handoff; see [handoff.History].
-func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (handoff.LedgerBody, bool, error) {
+func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return handoff.LedgerBody{}, false, err
+		return ledger.Body{}, false, err
 	}
 	words, err := s.client.HGetAll(ctx, s.bodyKeys(name)+key).Result()
 	if err != nil {
-		return handoff.LedgerBody{}, false, s.fault(err)
+		return ledger.Body{}, false, s.fault(err)
 	}
-	return handoff.LedgerBody{Prompt: words["prompt"], Text: words["text"]}, len(words) > 0, nil
+	return ledger.Body{Prompt: words["prompt"], Text: words["text"]}, len(words) > 0, nil
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -20,7 +21,7 @@ const (
 	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
 	// verdictElsewhere is what ledger.lua says when another process holds the lease.
-	verdictElsewhere handoff.LedgerVerdict = "elsewhere"
+	verdictElsewhere ledger.Verdict = "elsewhere"
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
 	ledgerPage = 128
 )
@@ -36,14 +37,14 @@ var (
 )
 
 // Advance writes one step of the ledger in one round trip; see [handoff.Ledger].
-func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.LedgerEntry, error) {
+func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
 	step, err := step.Check()
 	if err != nil {
-		return handoff.LedgerEntry{}, err
+		return ledger.Entry{}, err
 	}
 	name, err := sessions.CallerName(step.Caller)
 	if err != nil {
-		return handoff.LedgerEntry{}, err
+		return ledger.Entry{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
@@ -53,25 +54,25 @@ func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.L
 	}
 	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name)...).Slice()
 	if err != nil {
-		return handoff.LedgerEntry{}, s.fault(err)
+		return ledger.Entry{}, s.fault(err)
 	}
 	verdict, flat, ok := parseVerdict(reply)
 	if !ok {
-		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
+		return ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
 	}
 	if verdict == verdictElsewhere {
-		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
+		return ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
 	}
 	entry, ok := parseEntry(flat)
 	if !ok && len(flat) > 0 {
 		s.badEntry(keys[0])
-		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+		return ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
 	}
 	return entry, verdict.Fault(entry, step)
 }
 
 // Open returns a caller's entries that are not delivered, oldest first.
-func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEntry, error) {
+func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
@@ -80,14 +81,14 @@ func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEnt
 }
 
 // OpenAll returns the entries of every caller that are not delivered, oldest first.
-func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
+func (s *Store) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	first, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	names, err := s.client.SMembers(first, s.callersKey()).Result()
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	var all []handoff.LedgerEntry
+	var all []ledger.Entry
 	for _, name := range names {
 		entries, err := s.openEntries(ctx, name)
 		switch {
@@ -105,8 +106,8 @@ func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
 
 // openEntries reads a caller's open entries page by page. An entry that is made or delivered meanwhile
 // may be there or not.
-func (s *Store) openEntries(ctx context.Context, name string) ([]handoff.LedgerEntry, error) {
-	var all []handoff.LedgerEntry
+func (s *Store) openEntries(ctx context.Context, name string) ([]ledger.Entry, error) {
+	var all []ledger.Entry
 	seen := map[string]bool{}
 	for skip := int64(0); skip >= 0; {
 		next, rows, err := s.openPage(ctx, name, skip)
@@ -149,8 +150,8 @@ func (s *Store) openPage(ctx context.Context, name string, skip int64) (next int
 	return next, rows, nil
 }
 
-func sortEntries(all []handoff.LedgerEntry) {
-	slices.SortFunc(all, func(a, b handoff.LedgerEntry) int {
+func sortEntries(all []ledger.Entry) {
+	slices.SortFunc(all, func(a, b ledger.Entry) int {
 		return cmp.Or(a.Accepted.Compare(b.Accepted), cmp.Compare(a.Key, b.Key))
 	})
 }
@@ -174,7 +175,7 @@ func (s *Store) historyKey(name string) string { return s.prefix + ":{" + name +
 
 // ledgerArgs are the arguments of ledger.lua for a checked step; one that starts something counts only while
 // nobody else holds the lease.
-func (s *Store) ledgerArgs(step handoff.LedgerStep, name string) []any {
+func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
 	attempt, turn, holder := "", "", ""
 	switch step.To {
 	case handoff.StatusDispatching:
@@ -191,13 +192,13 @@ func (s *Store) ledgerArgs(step handoff.LedgerStep, name string) []any {
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
 		s.kept.Milliseconds(), step.Key, name, at, len(first), holder, turn, step.Body.Prompt, step.Body.Text,
-		s.entryKeys(name), s.bodyKeys(name), handoff.MaxUnheard,
-		handoff.HistoryPrompt, handoff.HistoryTitle, handoff.HistorySpoken)
+		s.entryKeys(name), s.bodyKeys(name), ledger.MaxUnheard,
+		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken)
 	return append(append(args, first...), stepFields(step, attempt, at)...)
 }
 
 // stepFields are the fields of an entry that a step sets, each with its value.
-func stepFields(step handoff.LedgerStep, attempt, at string) []any {
+func stepFields(step ledger.Step, attempt, at string) []any {
 	var args []any
 	set := func(field, value string, always bool) {
 		if value != "" || always {
@@ -244,33 +245,33 @@ func statuses(list []handoff.Status) string {
 	return b.String()
 }
 
-func parseVerdict(reply []any) (handoff.LedgerVerdict, []any, bool) {
+func parseVerdict(reply []any) (ledger.Verdict, []any, bool) {
 	if len(reply) != 2 {
 		return "", nil, false
 	}
 	verdict, okVerdict := reply[0].(string)
 	flat, okFlat := reply[1].([]any)
-	return handoff.LedgerVerdict(verdict), flat, okVerdict && okFlat
+	return ledger.Verdict(verdict), flat, okVerdict && okFlat
 }
 
 // parseEntry reads an entry from its fields; false when it is none of ours.
-func parseEntry(row any) (handoff.LedgerEntry, bool) {
+func parseEntry(row any) (ledger.Entry, bool) {
 	flat, ok := row.([]any)
 	if !ok || len(flat)%2 != 0 {
-		return handoff.LedgerEntry{}, false
+		return ledger.Entry{}, false
 	}
-	var e handoff.LedgerEntry
+	var e ledger.Entry
 	words := entryWords(&e)
 	for i := 0; i < len(flat); i += 2 {
 		field, okField := flat[i].(string)
 		value, okValue := flat[i+1].(string)
 		if !okField || !okValue {
-			return handoff.LedgerEntry{}, false
+			return ledger.Entry{}, false
 		}
 		if word := words[field]; word != nil {
 			*word = value
 		} else if !setField(&e, field, value) {
-			return handoff.LedgerEntry{}, false
+			return ledger.Entry{}, false
 		}
 	}
 	ok = e.Key != "" && e.Owner != "" && e.Caller.Principal != "" && e.Status != "" && !e.Accepted.IsZero()
@@ -278,7 +279,7 @@ func parseEntry(row any) (handoff.LedgerEntry, bool) {
 }
 
 // entryWords are the fields of an entry that are text.
-func entryWords(e *handoff.LedgerEntry) map[string]*string {
+func entryWords(e *ledger.Entry) map[string]*string {
 	return map[string]*string{
 		"key": &e.Key, "principal": &e.Caller.Principal, "user": &e.Caller.User, "owner": &e.Owner, "args": &e.Args,
 		"status": (*string)(&e.Status), "call": &e.CallID, "client": &e.ClientID, "server": &e.Target.Server,
@@ -290,7 +291,7 @@ func entryWords(e *handoff.LedgerEntry) map[string]*string {
 
 // setField puts a field that is not text in its place. Fields that we do not know are a newer
 // Switchboard's.
-func setField(e *handoff.LedgerEntry, field, value string) bool {
+func setField(e *ledger.Entry, field, value string) bool {
 	switch field {
 	case "inherited":
 		e.Inherited = value == "1"

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/ledger/ledgertest"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -110,8 +112,8 @@ func TestLedgerRepliesCut(t *testing.T) {
 	path := []handoff.Status{
 		handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
 	}
-	var events []handoff.LedgerEvent
-	ask := func(step handoff.LedgerStep, want handoff.Code) handoff.LedgerEntry {
+	var events []ledgertest.Event
+	ask := func(step ledger.Step, want handoff.Code) ledger.Entry {
 		t.Helper()
 		e, err := s.Advance(t.Context(), step)
 		code := handoff.Code("")
@@ -121,14 +123,14 @@ func TestLedgerRepliesCut(t *testing.T) {
 		if code != want {
 			t.Fatalf("%s to %q: %v, want %q", step.Key, step.To, err, want)
 		}
-		events = append(events, handoff.LedgerEvent{Step: step, Entry: e, Code: code})
+		events = append(events, ledgertest.Event{Step: step, Entry: e, Code: code})
 		return e
 	}
 	const handoffs = 100
 	for i := range handoffs {
 		key := fmt.Sprint("key-", i)
 		ask(sessionstest.LedgerStep(key, "a", path[0]), "")
-		var e handoff.LedgerEntry
+		var e ledger.Entry
 		for j, to := range path {
 			step := sessionstest.LedgerStep(key, "a", to)
 			c.next.Store(cutRequest + int32(i+j)%2)
@@ -136,7 +138,7 @@ func TestLedgerRepliesCut(t *testing.T) {
 			e = ask(step, "")
 			ask(sessionstest.LedgerStep(key, "b", to), handoff.CodeTakenOver)
 			if to == handoff.StatusCompleted {
-				events = append(events, handoff.LedgerEvent{Kind: handoff.TraceSaid, Key: key, Session: "call"})
+				events = append(events, ledgertest.Event{Kind: ledgertest.TraceSaid, Key: key, Session: "call"})
 			}
 		}
 		if e.Attempt != 1 || e.Status != handoff.StatusDelivered || e.Owner != "a" {
@@ -146,7 +148,7 @@ func TestLedgerRepliesCut(t *testing.T) {
 	if got := c.cuts.Load(); got != handoffs*int32(len(path)) {
 		t.Fatalf("%d cuts", got)
 	}
-	if err := handoff.CheckTrace(events); err != nil {
+	if err := ledgertest.CheckTrace(events); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -176,7 +178,7 @@ func TestLedgerRedisDies(t *testing.T) {
 	}
 	wantOpen(t, s)
 	again := sessionstest.LedgerStep("key", "a", handoff.StatusStarted)
-	again.New, again.Set = true, e.LedgerFacts
+	again.New, again.Set = true, e.Facts
 	again.Set.Turn = "turn-1"
 	found, err := s.Advance(t.Context(), again)
 	if err != nil || found.Target != e.Target || found.Turn != "turn-1" {

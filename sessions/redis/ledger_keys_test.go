@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // ledgerKeys tells every key of the store but the lease, with the days it has to live.
@@ -35,9 +36,9 @@ func TestLedgerKeys(t *testing.T) {
 	c := handoff.Caller{Principal: "owner", User: "a/b"}
 	step := func(key string, to handoff.Status, outcome handoff.Outcome) {
 		t.Helper()
-		_, err := s.Advance(t.Context(), handoff.LedgerStep{
-			Key: key, Caller: c, Owner: "me", Args: "args", To: to, New: true, At: time.Now(), Set: handoff.LedgerFacts{Outcome: outcome},
-			Body: handoff.LedgerBody{Prompt: "fix it"},
+		_, err := s.Advance(t.Context(), ledger.Step{
+			Key: key, Caller: c, Owner: "me", Args: "args", To: to, New: true, At: time.Now(), Set: ledger.Facts{Outcome: outcome},
+			Body: ledger.Body{Prompt: "fix it"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func TestLedgerKeys(t *testing.T) {
 	if err := s.client.Del(t.Context(), "switchboard:"+caller+"handoff:k1").Err(); err != nil { // it has expired
 		t.Fatal(err)
 	}
-	if page, err := s.History(t.Context(), c, handoff.HistoryQuery{}); err != nil || len(page.Entries) != 0 {
+	if page, err := s.History(t.Context(), c, ledger.HistoryQuery{}); err != nil || len(page.Entries) != 0 {
 		t.Fatalf("history %+v, %v", page, err)
 	}
 	want(caller + "body:k1 30 days")
@@ -72,7 +73,7 @@ func TestLedgerKeys(t *testing.T) {
 func TestLedgerBadEntries(t *testing.T) {
 	s := opened(t)
 	ctx, c := t.Context(), handoff.Caller{Principal: "owner"}
-	good := handoff.LedgerStep{Key: "good", Caller: c, Owner: "me", Args: "args", To: handoff.StatusAccepted, New: true, At: time.Now()}
+	good := ledger.Step{Key: "good", Caller: c, Owner: "me", Args: "args", To: handoff.StatusAccepted, New: true, At: time.Now()}
 	for i, field := range []string{"key", "owner", "status", "accepted", "attempt", "principal"} {
 		step := good
 		step.Key = fmt.Sprint("bad-", i)

@@ -10,13 +10,14 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // Who asks the ledger hears within a second that the Redis is gone, also when it only says nothing or
 // cannot even be dialled.
 func TestLedgerWithinASecond(t *testing.T) {
 	c := handoff.Caller{Principal: "owner"}
-	step := handoff.LedgerStep{
+	step := ledger.Step{
 		Key: "key", Caller: c, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true, Attempt: 1, At: time.Unix(1, 0),
 	}
 	asks := map[string]func(context.Context, *Store) error{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -23,7 +24,7 @@ func FuzzLedger(f *testing.F) {
 	f.Cleanup(func() { _ = s.Close() })
 	f.Fuzz(func(t *testing.T, walk []byte) {
 		n++
-		var e handoff.LedgerEntry
+		var e ledger.Entry
 		for ; len(walk) >= 4; walk = walk[4:] {
 			e = sessionstest.Advance(t, s, e, sessionstest.RandomStep(fmt.Sprint("key-", n), [4]byte(walk)))
 		}
@@ -31,7 +32,7 @@ func FuzzLedger(f *testing.F) {
 }
 
 // ledgerStep advances a store that must not refuse.
-func ledgerStep(t *testing.T, s *redis.Store, to handoff.Status) handoff.LedgerEntry {
+func ledgerStep(t *testing.T, s *redis.Store, to handoff.Status) ledger.Entry {
 	t.Helper()
 	step := sessionstest.LedgerStep("key", "a", to)
 	step.At = time.Now()
@@ -42,7 +43,7 @@ func ledgerStep(t *testing.T, s *redis.Store, to handoff.Status) handoff.LedgerE
 	return e
 }
 
-func wantOpen(t *testing.T, s *redis.Store, want ...handoff.LedgerEntry) {
+func wantOpen(t *testing.T, s *redis.Store, want ...ledger.Entry) {
 	t.Helper()
 	mine, err := s.Open(t.Context(), owner)
 	if err != nil {

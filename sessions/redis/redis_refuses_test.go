@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -14,7 +15,7 @@ func TestWrongTypesHideNothing(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
-	var last handoff.LedgerEntry
+	var last ledger.Entry
 	for _, key := range []string{"one", "two"} {
 		var err error
 		if last, err = s.Advance(t.Context(), sessionstest.LedgerStep(key, "a", handoff.StatusDispatching)); err != nil {
@@ -24,11 +25,11 @@ func TestWrongTypesHideNothing(t *testing.T) {
 	server.Do("SET switchboard:{owner}:handoff:one 1")
 	server.Do("SADD switchboard:open-callers another")
 	server.Do("SET switchboard:{another}:open 1")
-	for what, open := range map[string]func() ([]handoff.LedgerEntry, error){
-		"of all":        func() ([]handoff.LedgerEntry, error) { return s.OpenAll(t.Context()) },
-		"of the caller": func() ([]handoff.LedgerEntry, error) { return s.Open(t.Context(), last.Caller) },
+	for what, open := range map[string]func() ([]ledger.Entry, error){
+		"of all":        func() ([]ledger.Entry, error) { return s.OpenAll(t.Context()) },
+		"of the caller": func() ([]ledger.Entry, error) { return s.Open(t.Context(), last.Caller) },
 	} {
-		if got, err := open(); err != nil || !slices.Equal(got, []handoff.LedgerEntry{last}) {
+		if got, err := open(); err != nil || !slices.Equal(got, []ledger.Entry{last}) {
 			t.Errorf("open %s are %+v, %v", what, got, err)
 		}
 	}

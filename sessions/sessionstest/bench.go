@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // BenchmarkLedger is the one step that a start waits for, accepted to dispatching, in a store that keeps so
 // many handoffs that were heard. Floors are how many times as long as the plainest write of the same store
 // takes in the same run; p50 and p99 of the step are given in floors.
-func BenchmarkLedger(b *testing.B, l handoff.Ledger, floor func()) {
+func BenchmarkLedger(b *testing.B, l ledger.Ledger, floor func()) {
 	for range 100 { // scripts and pages are where they are used
 		floor()
 	}
@@ -23,7 +24,7 @@ func BenchmarkLedger(b *testing.B, l handoff.Ledger, floor func()) {
 		do()
 		return time.Since(began)
 	}
-	advance := func(s handoff.LedgerStep) {
+	advance := func(s ledger.Step) {
 		s.At = time.Now()
 		if _, err := l.Advance(b.Context(), s); err != nil {
 			b.Fatal(err)
@@ -54,14 +55,14 @@ func BenchmarkLedger(b *testing.B, l handoff.Ledger, floor func()) {
 }
 
 // Heard gives the steps of a handoff that was heard a moment ago, for who fills a store.
-func Heard(key string) []handoff.LedgerStep {
-	var all []handoff.LedgerStep
+func Heard(key string) []ledger.Step {
+	var all []ledger.Step
 	for _, to := range []handoff.Status{handoff.StatusCompleted, handoff.StatusDelivered} {
 		s := LedgerStep(key, "a", to)
 		s.New, s.At = to == handoff.StatusCompleted, time.Now()
 		if s.New {
 			s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop", handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
-			s.Body = handoff.LedgerBody{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
+			s.Body = ledger.Body{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
 		}
 		all = append(all, s)
 	}

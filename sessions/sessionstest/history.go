@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // TestHistory runs the contract of [handoff.History]. open returns an empty store that lives until the test
@@ -22,9 +23,9 @@ func TestHistory(t *testing.T, open func(t *testing.T) Ledger) {
 }
 
 // Deliver walks one handoff to its end, heard at a time; each step may be changed before it is written.
-func Deliver(t *testing.T, l handoff.Ledger, key string, at time.Time, change func(*handoff.LedgerStep)) handoff.LedgerEntry {
+func Deliver(t *testing.T, l ledger.Ledger, key string, at time.Time, change func(*ledger.Step)) ledger.Entry {
 	t.Helper()
-	var e handoff.LedgerEntry
+	var e ledger.Entry
 	for _, to := range ledgerPath {
 		s := LedgerStep(key, "a", to)
 		s.At = at
@@ -37,7 +38,7 @@ func Deliver(t *testing.T, l handoff.Ledger, key string, at time.Time, change fu
 }
 
 // pages reads a history to its end.
-func pages(t *testing.T, l Ledger, c handoff.Caller, q handoff.HistoryQuery) (all []handoff.LedgerEntry) {
+func pages(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery) (all []ledger.Entry) {
 	t.Helper()
 	for range 1000 {
 		page, err := l.History(t.Context(), c, q)
@@ -58,7 +59,7 @@ func pages(t *testing.T, l Ledger, c handoff.Caller, q handoff.HistoryQuery) (al
 }
 
 // past fails the test unless a query finds exactly these, in this order, whatever the size of a page.
-func past(t *testing.T, l Ledger, c handoff.Caller, q handoff.HistoryQuery, want ...handoff.LedgerEntry) {
+func past(t *testing.T, l Ledger, c handoff.Caller, q ledger.HistoryQuery, want ...ledger.Entry) {
 	t.Helper()
 	for _, limit := range []int{0, 1, 3} {
 		q.Limit = limit
@@ -69,11 +70,11 @@ func past(t *testing.T, l Ledger, c handoff.Caller, q handoff.HistoryQuery, want
 }
 
 func testHeard(t *testing.T, l Ledger) {
-	past(t, l, owner, handoff.HistoryQuery{})
+	past(t, l, owner, ledger.HistoryQuery{})
 	long := strings.Repeat("wörter ", 1000)
-	var want []handoff.LedgerEntry
+	var want []ledger.Entry
 	for i := range 4 {
-		want = append(want, Deliver(t, l, fmt.Sprint("key-", i), since.Add(time.Duration(i)*time.Second), func(s *handoff.LedgerStep) {
+		want = append(want, Deliver(t, l, fmt.Sprint("key-", i), since.Add(time.Duration(i)*time.Second), func(s *ledger.Step) {
 			if s.To == handoff.StatusCompleted {
 				s.Set.Spoken, s.Set.Title = long, long
 			}
@@ -82,15 +83,15 @@ func testHeard(t *testing.T, l Ledger) {
 			}
 		}))
 	}
-	Advance(t, l, handoff.LedgerEntry{}, LedgerStep("runs", "a", handoff.StatusDispatching)) // not over
+	Advance(t, l, ledger.Entry{}, LedgerStep("runs", "a", handoff.StatusDispatching)) // not over
 	slices.Reverse(want)
-	past(t, l, owner, handoff.HistoryQuery{}, want...)
+	past(t, l, owner, ledger.HistoryQuery{}, want...)
 	for _, e := range want {
 		if size := len(fmt.Sprintf("%v", e)); size > 1<<10 {
 			t.Errorf("an entry of history has %d bytes: %+v", size, e)
 		}
 	}
-	if _, err := l.History(t.Context(), owner, handoff.HistoryQuery{Before: "no mark"}); err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
+	if _, err := l.History(t.Context(), owner, ledger.HistoryQuery{Before: "no mark"}); err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
 		t.Errorf("a page that is none gave %v", err)
 	}
 }
@@ -106,20 +107,20 @@ func testPages(t *testing.T, l Ledger) {
 	}
 	slices.Reverse(want)
 	var got []string
-	for _, e := range pages(t, l, owner, handoff.HistoryQuery{Limit: 50}) {
+	for _, e := range pages(t, l, owner, ledger.HistoryQuery{Limit: 50}) {
 		got = append(got, e.Key)
 	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %q", got)
 	}
-	page, err := l.History(t.Context(), owner, handoff.HistoryQuery{})
-	if err != nil || len(page.Entries) != handoff.MaxHistoryPage || page.Next == "" {
+	page, err := l.History(t.Context(), owner, ledger.HistoryQuery{})
+	if err != nil || len(page.Entries) != ledger.MaxHistoryPage || page.Next == "" {
 		t.Fatalf("%d on a page without a limit, next %q, %v", len(page.Entries), page.Next, err)
 	}
 }
 
 func testSearch(t *testing.T, l Ledger) {
-	words := map[string]handoff.LedgerFacts{
+	words := map[string]ledger.Facts{
 		"a": {Title: "auth refactor", Prompt: "Fix the failing LOGIN test"},
 		"b": {Title: "Übersetzung", Prompt: "schreibe die README neu"},
 		"c": {Title: "修复登录", Prompt: "看看"},
@@ -128,7 +129,7 @@ func testSearch(t *testing.T, l Ledger) {
 	at := since
 	for _, key := range []string{"a", "b", "c", "d"} {
 		at = at.Add(time.Second)
-		Deliver(t, l, key, at, func(s *handoff.LedgerStep) {
+		Deliver(t, l, key, at, func(s *ledger.Step) {
 			if s.To == handoff.StatusDispatching {
 				s.Set.Title, s.Set.Prompt = words[key].Title, words[key].Prompt
 			}
@@ -143,7 +144,7 @@ func testSearch(t *testing.T, l Ledger) {
 		"NOT login": "", "title:auth": "", strings.Repeat("fix ", 100): "da",
 	} {
 		var got string
-		for _, e := range pages(t, l, owner, handoff.HistoryQuery{Search: search, Limit: 2}) {
+		for _, e := range pages(t, l, owner, ledger.HistoryQuery{Search: search, Limit: 2}) {
 			got += e.Key
 		}
 		if got != want {
@@ -153,15 +154,15 @@ func testSearch(t *testing.T, l Ledger) {
 }
 
 func testBodies(t *testing.T, l Ledger) {
-	body := func(c handoff.Caller, key string, want handoff.LedgerBody, there bool) {
+	body := func(c handoff.Caller, key string, want ledger.Body, there bool) {
 		t.Helper()
 		if got, ok, err := l.Body(t.Context(), c, key); got != want || ok != there || err != nil {
 			t.Fatalf("the body of %q is %.40q (%d), %.40q (%d), %v, %v", key, got.Prompt, len(got.Prompt), got.Text, len(got.Text), ok, err)
 		}
 	}
-	body(owner, "key", handoff.LedgerBody{}, false)
+	body(owner, "key", ledger.Body{}, false)
 	prompt, text := strings.Repeat("Wörter \x00", 20_000), strings.Repeat("antwort ", 30_000)
-	var e handoff.LedgerEntry
+	var e ledger.Entry
 	for _, to := range ledgerPath {
 		s := LedgerStep("key", "a", to)
 		switch to {
@@ -171,40 +172,40 @@ func testBodies(t *testing.T, l Ledger) {
 			s.Body.Text = text
 		}
 		e = Advance(t, l, e, s)
-		want := handoff.LedgerBody{Prompt: prompt}
+		want := ledger.Body{Prompt: prompt}
 		if e.Status == handoff.StatusCompleted || e.Status == handoff.StatusDelivered {
 			want.Text = text
 		}
 		body(owner, "key", want, true)
-		body(handoff.Caller{Principal: "another"}, "key", handoff.LedgerBody{}, false)
+		body(handoff.Caller{Principal: "another"}, "key", ledger.Body{}, false)
 	}
-	Deliver(t, l, "huge", since, func(s *handoff.LedgerStep) {
+	Deliver(t, l, "huge", since, func(s *ledger.Step) {
 		if s.To == handoff.StatusCompleted {
-			s.Body.Text = strings.Repeat("x", handoff.MaxLedgerBody+1)
+			s.Body.Text = strings.Repeat("x", ledger.MaxBody+1)
 		}
 	})
 	got, _, err := l.Body(t.Context(), owner, "huge")
-	if err != nil || len(got.Text) > handoff.MaxLedgerBody || len(got.Text) < handoff.MaxLedgerBody-3 {
+	if err != nil || len(got.Text) > ledger.MaxBody || len(got.Text) < ledger.MaxBody-3 {
 		t.Fatalf("%d bytes are kept, %v", len(got.Text), err)
 	}
 }
 
 func testHistoryCallers(t *testing.T, l Ledger) {
 	for i, c := range hostile() {
-		Deliver(t, l, "key", since, func(s *handoff.LedgerStep) {
+		Deliver(t, l, "key", since, func(s *ledger.Step) {
 			s.Caller = c
 			s.Args = fmt.Sprint("args-", i)
 		})
 	}
 	for i, c := range hostile() {
 		for _, search := range []string{"", "fix"} {
-			got := pages(t, l, c, handoff.HistoryQuery{Search: search})
+			got := pages(t, l, c, ledger.HistoryQuery{Search: search})
 			if len(got) != 1 || got[0].Caller != c || got[0].Args != fmt.Sprint("args-", i) {
 				t.Fatalf("%v has %+v", c, got)
 			}
 		}
 	}
-	if _, err := l.History(t.Context(), handoff.Caller{User: "alice"}, handoff.HistoryQuery{}); err == nil {
+	if _, err := l.History(t.Context(), handoff.Caller{User: "alice"}, ledger.HistoryQuery{}); err == nil {
 		t.Error("a caller without a principal was accepted")
 	}
 }
@@ -212,8 +213,8 @@ func testHistoryCallers(t *testing.T, l Ledger) {
 // testUnheard lets more wait than may: the oldest become history, and can still be heard.
 func testUnheard(t *testing.T, l Ledger) {
 	const over = 3
-	var all []handoff.LedgerEntry
-	for i := range handoff.MaxUnheard + over {
+	var all []ledger.Entry
+	for i := range ledger.MaxUnheard + over {
 		s := LedgerStep(fmt.Sprintf("key-%04d", i), "a", handoff.StatusCompleted)
 		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
 		s.Set.ClientID = s.Key
@@ -224,15 +225,15 @@ func testUnheard(t *testing.T, l Ledger) {
 		all = append(all, e)
 	}
 	opened(t, l, all[over:]...)
-	gone := []handoff.LedgerEntry{all[2].History(), all[1].History(), all[0].History()}
-	past(t, l, owner, handoff.HistoryQuery{}, gone...)
+	gone := []ledger.Entry{all[2].History(), all[1].History(), all[0].History()}
+	past(t, l, owner, ledger.HistoryQuery{}, gone...)
 	if gone[0].Status != handoff.StatusCompleted {
 		t.Fatalf("what nobody heard is %s", gone[0].Status)
 	}
 	s := LedgerStep(all[0].Key, "a", handoff.StatusDelivered)
 	s.At = since.Add(24 * time.Hour)
 	heard := Advance(t, l, gone[2], s)
-	past(t, l, owner, handoff.HistoryQuery{}, heard, gone[0], gone[1])
+	past(t, l, owner, ledger.HistoryQuery{}, heard, gone[0], gone[1])
 	Advance(t, l, gone[1], LedgerStep(all[1].Key, "b", "")) // taken up by a new life, it stays history
 	opened(t, l, all[over:]...)
 }

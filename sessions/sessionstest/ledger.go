@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // TestLedger runs the contract of [handoff.Ledger]. open returns an empty store that lives until the test
 // ends.
-func TestLedger(t *testing.T, open func(t *testing.T) handoff.Ledger) {
+func TestLedger(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 	tests := []struct {
 		name string
-		run  func(t *testing.T, l handoff.Ledger)
+		run  func(t *testing.T, l ledger.Ledger)
 	}{
 		{"one life", testLife},
 		{"as the table says", testTable},
@@ -34,18 +35,18 @@ func TestLedger(t *testing.T, open func(t *testing.T) handoff.Ledger) {
 	}
 }
 
-// LedgerStep builds a valid step of an owner to a status; "" adopts.
-func LedgerStep(key, by string, to handoff.Status) handoff.LedgerStep {
-	s := handoff.LedgerStep{Key: key, Caller: owner, Owner: by, Args: "args", To: to, At: since}
+// ledger.Step builds a valid step of an owner to a status; "" adopts.
+func LedgerStep(key, by string, to handoff.Status) ledger.Step {
+	s := ledger.Step{Key: key, Caller: owner, Owner: by, Args: "args", To: to, At: since}
 	switch to {
 	case "":
 		s.Adopt = true
 	case handoff.StatusAccepted:
 		s.New = true
-		s.Set = handoff.LedgerFacts{CallID: "call", ClientID: key, Prompt: "fix it", Title: "auth refactor", Why: "continued"}
+		s.Set = ledger.Facts{CallID: "call", ClientID: key, Prompt: "fix it", Title: "auth refactor", Why: "continued"}
 	case handoff.StatusDispatching:
 		s.New, s.Attempt = true, 1
-		s.Set = handoff.LedgerFacts{
+		s.Set = ledger.Facts{
 			ClientID: key, Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}, Watermark: "w1"}
 	case handoff.StatusStarted:
 		s.Set.Turn = "turn-1"
@@ -61,12 +62,12 @@ var ledgerPath = []handoff.Status{
 
 // Advance fails the test unless the store says what [handoff.LedgerEntry.Apply] says of the entry that is
 // there. It returns the entry that is there then.
-func Advance(t *testing.T, l handoff.Ledger, e handoff.LedgerEntry, s handoff.LedgerStep) handoff.LedgerEntry {
+func Advance(t *testing.T, l ledger.Ledger, e ledger.Entry, s ledger.Step) ledger.Entry {
 	t.Helper()
 	after, wantErr := e.Apply(s)
 	want := after
 	if _, err := s.Check(); err != nil { // it reaches no store: nothing is found
-		want = handoff.LedgerEntry{}
+		want = ledger.Entry{}
 	}
 	got, err := l.Advance(t.Context(), s)
 	if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
@@ -77,7 +78,7 @@ func Advance(t *testing.T, l handoff.Ledger, e handoff.LedgerEntry, s handoff.Le
 
 // opened fails the test unless exactly these are open, in this order, for the caller of the tests and for
 // all.
-func opened(t *testing.T, l handoff.Ledger, want ...handoff.LedgerEntry) {
+func opened(t *testing.T, l ledger.Ledger, want ...ledger.Entry) {
 	t.Helper()
 	got, err := l.Open(t.Context(), owner)
 	if err != nil || !slices.Equal(got, want) {
@@ -89,9 +90,9 @@ func opened(t *testing.T, l handoff.Ledger, want ...handoff.LedgerEntry) {
 }
 
 // testLife walks through every status, each step written twice, and looks what is open meanwhile.
-func testLife(t *testing.T, l handoff.Ledger) {
+func testLife(t *testing.T, l ledger.Ledger) {
 	opened(t, l)
-	var e handoff.LedgerEntry
+	var e ledger.Entry
 	for _, to := range ledgerPath {
 		s := LedgerStep("key", "a", to)
 		e = Advance(t, l, e, s)
@@ -114,10 +115,10 @@ func testLife(t *testing.T, l handoff.Ledger) {
 }
 
 // testTable walks at random and compares each answer with the table's.
-func testTable(t *testing.T, l handoff.Ledger) {
+func testTable(t *testing.T, l ledger.Ledger) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
-		var e handoff.LedgerEntry
+		var e ledger.Entry
 		for range 12 {
 			bytes := [4]byte{}
 			for i := range bytes {
@@ -129,7 +130,7 @@ func testTable(t *testing.T, l handoff.Ledger) {
 }
 
 // RandomStep makes a step out of bytes: any owner, status, attempt and words; most are valid.
-func RandomStep(key string, b [4]byte) handoff.LedgerStep {
+func RandomStep(key string, b [4]byte) ledger.Step {
 	pick := func(n byte, of ...string) string { return of[int(n)%len(of)] }
 	to := append([]handoff.Status{""}, ledgerPath...)[int(b[0]%8)%6]
 	s := LedgerStep(key, pick(b[0]/8, "a", "a", "b"), to)
@@ -154,7 +155,7 @@ func RandomStep(key string, b [4]byte) handoff.LedgerStep {
 }
 
 // testOneWinner lets many start the same: one may.
-func testOneWinner(t *testing.T, l handoff.Ledger) {
+func testOneWinner(t *testing.T, l ledger.Ledger) {
 	const owners = 16
 	errs := make([]error, owners)
 	var all sync.WaitGroup
@@ -180,13 +181,13 @@ func testOneWinner(t *testing.T, l handoff.Ledger) {
 	}
 }
 
-func testOpenOrder(t *testing.T, l handoff.Ledger) {
+func testOpenOrder(t *testing.T, l ledger.Ledger) {
 	const n = 300
-	var want []handoff.LedgerEntry
+	var want []ledger.Entry
 	for i := range n {
 		s := LedgerStep(fmt.Sprintf("key-%03d", (i*7)%n), "a", handoff.StatusDispatching)
 		s.At = since.Add(time.Duration(i) * time.Second)
-		e := Advance(t, l, handoff.LedgerEntry{}, s)
+		e := Advance(t, l, ledger.Entry{}, s)
 		if i%3 == 0 { // these are delivered and gone
 			for _, to := range ledgerPath[2:] {
 				e = Advance(t, l, e, LedgerStep(e.Key, "a", to))
@@ -200,8 +201,8 @@ func testOpenOrder(t *testing.T, l handoff.Ledger) {
 
 // testToldAgain tells a store that came back empty how far the work is: with all facts the entry is what it
 // was, in one step, and telling a store that knows it changes nothing.
-func testToldAgain(t *testing.T, l handoff.Ledger) {
-	var want []handoff.LedgerEntry
+func testToldAgain(t *testing.T, l ledger.Ledger) {
+	var want []ledger.Entry
 	facts := LedgerStep("", "a", handoff.StatusDispatching).Set
 	for i, to := range ledgerPath[1:] {
 		key := fmt.Sprint("key-", i)
@@ -209,12 +210,12 @@ func testToldAgain(t *testing.T, l handoff.Ledger) {
 		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
 		facts.ClientID, facts.Turn, facts.Outcome, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Spoken
 		if to == handoff.StatusDelivered { // nothing leads there from nowhere
-			Advance(t, l, handoff.LedgerEntry{}, s)
+			Advance(t, l, ledger.Entry{}, s)
 			continue
 		}
 		s.Set = facts
-		e := Advance(t, l, handoff.LedgerEntry{}, s)
-		if e.LedgerFacts != facts || e.Status != to {
+		e := Advance(t, l, ledger.Entry{}, s)
+		if e.Facts != facts || e.Status != to {
 			t.Fatalf("told %+v: %+v", s, e)
 		}
 		again := s
@@ -227,7 +228,7 @@ func testToldAgain(t *testing.T, l handoff.Ledger) {
 	opened(t, l, want...)
 }
 
-func testLedgerCallers(t *testing.T, l handoff.Ledger) {
+func testLedgerCallers(t *testing.T, l ledger.Ledger) {
 	for i, c := range hostile() {
 		s := LedgerStep("key", "a", handoff.StatusAccepted)
 		s.Caller, s.Args, s.At = c, fmt.Sprint("args-", i), since.Add(time.Duration(i)*time.Second)
@@ -252,26 +253,26 @@ func testLedgerCallers(t *testing.T, l handoff.Ledger) {
 	}
 }
 
-func testLedgerWords(t *testing.T, l handoff.Ledger) {
+func testLedgerWords(t *testing.T, l ledger.Ledger) {
 	s := LedgerStep("key", "a\r\nDEL key", handoff.StatusDispatching)
 	odd := "quote \" \\ \x00 \xff 日本語 , ,started, -1\r\n"
-	s.Set = handoff.LedgerFacts{
+	s.Set = ledger.Facts{
 		CallID: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd}, Watermark: handoff.TurnID(odd),
 		Turn: handoff.TurnID(odd), Prompt: odd, Title: odd, Why: odd, Code: handoff.Code(odd), Spoken: odd,
 	}
-	e := Advance(t, l, handoff.LedgerEntry{}, s)
+	e := Advance(t, l, ledger.Entry{}, s)
 	opened(t, l, e)
-	if e.LedgerFacts != s.Set {
-		t.Fatalf("%+v, want %+v", e.LedgerFacts, s.Set)
+	if e.Facts != s.Set {
+		t.Fatalf("%+v, want %+v", e.Facts, s.Set)
 	}
 }
 
-func testNoSteps(t *testing.T, l handoff.Ledger) {
+func testNoSteps(t *testing.T, l ledger.Ledger) {
 	nobody := LedgerStep("key", "a", handoff.StatusAccepted)
 	nobody.Caller = handoff.Caller{User: "alice"}
 	third := LedgerStep("key", "a", handoff.StatusDispatching)
 	third.Attempt = 3
-	for _, s := range []handoff.LedgerStep{{}, nobody, third, LedgerStep("", "a", handoff.StatusAccepted)} {
+	for _, s := range []ledger.Step{{}, nobody, third, LedgerStep("", "a", handoff.StatusAccepted)} {
 		if _, err := l.Advance(t.Context(), s); err == nil || handoff.AsError(err).Code != handoff.CodeInternal {
 			t.Errorf("%+v: %v", s, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -21,8 +22,8 @@ type Store interface {
 
 // A Ledger is a ledger with its history.
 type Ledger interface {
-	handoff.Ledger
-	handoff.History
+	ledger.Ledger
+	ledger.History
 }
 
 // Logins are what the edge asks of a store.
@@ -45,7 +46,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		TestStickies(t, func(t *testing.T) handoff.Stickies { return open(t) })
 	})
 	t.Run("ledger", func(t *testing.T) {
-		TestLedger(t, func(t *testing.T) handoff.Ledger { return open(t) })
+		TestLedger(t, func(t *testing.T) ledger.Ledger { return open(t) })
 	})
 	t.Run("history", func(t *testing.T) {
 		TestHistory(t, func(t *testing.T) Ledger { return open(t) })

@@ -56,7 +56,7 @@ func fill(b *testing.B, s *Store, n int) {
 					if err != nil {
 						return err
 					}
-					row.LedgerEntry = after
+					row.Entry = after
 					if err := s.put(ctx, tx, "owner", row, step); err != nil {
 						return err
 					}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
 	"switchboard/sessions/sqlite"
 )
@@ -216,7 +217,7 @@ func TestUnusableFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, sqlite.Config{Dir: dir})
-	if page, err := s.History(t.Context(), owner, handoff.HistoryQuery{}); err != nil || page.Next == "" {
+	if page, err := s.History(t.Context(), owner, ledger.HistoryQuery{}); err != nil || page.Next == "" {
 		t.Fatalf("%+v, %v", page, err)
 	}
 }
@@ -250,7 +251,7 @@ func TestExpires(t *testing.T) {
 		}
 		const n = 500 // more than one sweep forgets
 		for i := range n {
-			sessionstest.Deliver(t, s, fmt.Sprint("heard-", i), time.Now(), func(step *handoff.LedgerStep) {
+			sessionstest.Deliver(t, s, fmt.Sprint("heard-", i), time.Now(), func(step *ledger.Step) {
 				if step.To == handoff.StatusCompleted {
 					step.Body.Text = "whole"
 				}
@@ -262,7 +263,7 @@ func TestExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := func(s *sqlite.Store) (all int) {
-			for q := (handoff.HistoryQuery{Search: "fix"}); ; {
+			for q := (ledger.HistoryQuery{Search: "fix"}); ; {
 				page, err := s.History(t.Context(), owner, q)
 				if err != nil {
 					t.Fatal(err)

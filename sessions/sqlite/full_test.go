@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // A file that cannot grow, as on a full disk, refuses what is new as a store that is away, keeps what it has,
@@ -16,9 +17,9 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	step := handoff.LedgerStep{
+	step := ledger.Step{
 		Key: "first", Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true,
-		Attempt: 1, At: time.Now(), Body: handoff.LedgerBody{Prompt: strings.Repeat("words ", 10_000)},
+		Attempt: 1, At: time.Now(), Body: ledger.Body{Prompt: strings.Repeat("words ", 10_000)},
 	}
 	first, err := s.Advance(t.Context(), step)
 	if err != nil {

@@ -8,18 +8,19 @@ import (
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
 // History returns a page of a caller's history; see [handoff.History].
-func (s *Store) History(ctx context.Context, c handoff.Caller, q handoff.HistoryQuery) (handoff.HistoryPage, error) {
+func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return handoff.HistoryPage{}, err
+		return ledger.HistoryPage{}, err
 	}
 	from, later, err := sessions.ParseMark(q.Before)
 	if err != nil {
-		return handoff.HistoryPage{}, err
+		return ledger.HistoryPage{}, err
 	}
 	if !later {
 		from.At = math.MaxInt64
@@ -32,7 +33,7 @@ func (s *Store) History(ctx context.Context, c handoff.Caller, q handoff.History
 	}
 	limit := sessions.PageSize(q)
 	rows, err := scanEntries(s.read.QueryContext(ctx, text+" ORDER BY past DESC, key DESC LIMIT ?", append(args, limit+1)...))
-	var page handoff.HistoryPage
+	var page ledger.HistoryPage
 	if err == nil && len(rows) > limit {
 		last := rows[limit-1]
 		rows, page.Next = rows[:limit], sessions.Mark{At: last.past, Key: last.Key}.String()
@@ -51,16 +52,16 @@ func matching(words []string) string {
 }
 
 // Body returns the whole words of a handoff; see [handoff.History].
-func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (handoff.LedgerBody, bool, error) {
+func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return handoff.LedgerBody{}, false, err
+		return ledger.Body{}, false, err
 	}
-	var body handoff.LedgerBody
+	var body ledger.Body
 	err = s.read.QueryRowContext(ctx, "SELECT prompt, text FROM bodies WHERE id = (SELECT id FROM entries WHERE caller = ? AND key = ?)",
 		name, key).Scan(&body.Prompt, &body.Text)
 	if errors.Is(err, sql.ErrNoRows) {
-		return handoff.LedgerBody{}, false, nil
+		return ledger.Body{}, false, nil
 	}
 	return body, err == nil, s.fault(err)
 }

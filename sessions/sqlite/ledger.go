@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -55,12 +56,12 @@ func (s *Store) prepare(ctx context.Context) error {
 type entryRow struct {
 	id   int64 // 0: it is not there
 	past int64 // when it became history, in Unix milliseconds; 0: it waits
-	handoff.LedgerEntry
+	ledger.Entry
 }
 
 // into gives where the columns of an entry go; times are done by the caller.
 func (r *entryRow) into(accepted, ended *int64) []any {
-	e := &r.LedgerEntry
+	e := &r.Entry
 	return []any{
 		&r.id, &r.past, &e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
 		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread, (*string)(&e.Watermark), (*string)(&e.Turn),
@@ -74,7 +75,7 @@ func (r *entryRow) values() []any {
 	if !r.Ended.IsZero() {
 		ended = r.Ended.UnixMilli()
 	}
-	e := r.LedgerEntry
+	e := r.Entry
 	return []any{
 		r.past, e.Key, e.Caller.Principal, e.Caller.User, e.Owner, e.Args, string(e.Status), e.Inherited, e.Attempt,
 		e.CallID, e.ClientID, e.Target.Server, e.Target.Project, e.Target.Thread, string(e.Watermark), string(e.Turn),
@@ -114,40 +115,40 @@ func scanEntries(rows *sql.Rows, err error) ([]entryRow, error) {
 }
 
 // Advance writes one step of the ledger in one transaction; see [handoff.Ledger].
-func (s *Store) Advance(ctx context.Context, step handoff.LedgerStep) (handoff.LedgerEntry, error) {
+func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
 	step, err := step.Check()
 	if err != nil {
-		return handoff.LedgerEntry{}, err
+		return ledger.Entry{}, err
 	}
 	name, err := sessions.CallerName(step.Caller)
 	if err != nil {
-		return handoff.LedgerEntry{}, err
+		return ledger.Entry{}, err
 	}
 	if step.To == handoff.StatusDispatching && s.lost.Load() { // nothing is started without the lock
-		return handoff.LedgerEntry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.dir.Path)
+		return ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.dir.Path)
 	}
-	var after handoff.LedgerEntry
+	var after ledger.Entry
 	var verdict error // of the table, with the entry as it was
 	err = s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		row, err := scanEntry(tx.StmtContext(ctx, s.asks.find).QueryRowContext(ctx, name, step.Key))
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		before := row.LedgerEntry
+		before := row.Entry
 		if after, verdict = before.Apply(step); verdict != nil || after == before {
 			return nil
 		}
-		row.LedgerEntry = after
+		row.Entry = after
 		return s.put(ctx, tx, name, row, step)
 	})
 	if err != nil {
-		return handoff.LedgerEntry{}, err
+		return ledger.Entry{}, err
 	}
 	return after, verdict
 }
 
 // put writes an entry after a step.
-func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, step handoff.LedgerStep) error {
+func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, step ledger.Step) error {
 	was := row.past
 	if step.To == handoff.StatusDelivered {
 		row.past = step.At.UnixMilli()
@@ -155,7 +156,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, 
 	if err := s.store(ctx, tx, name, &row); err != nil {
 		return err
 	}
-	if step.Body != (handoff.LedgerBody{}) {
+	if step.Body != (ledger.Body{}) {
 		if _, err := tx.StmtContext(ctx, s.asks.body).ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text); err != nil {
 			return err
 		}
@@ -185,18 +186,18 @@ func (s *Store) store(ctx context.Context, tx *sql.Tx, name string, row *entryRo
 
 // index lets an entry that became history be found.
 func (s *Store) index(ctx context.Context, tx *sql.Tx, row entryRow) error {
-	_, err := tx.StmtContext(ctx, s.asks.words).ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.LedgerEntry), " "))
+	_, err := tx.StmtContext(ctx, s.asks.words).ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.Entry), " "))
 	return err
 }
 
 // passOldest makes history of the outcomes that too many newer ones of the caller wait beside.
 func (s *Store) passOldest(ctx context.Context, tx *sql.Tx, name string, at time.Time) error {
-	old, err := scanEntries(tx.StmtContext(ctx, s.asks.unheard).QueryContext(ctx, name, handoff.MaxUnheard))
+	old, err := scanEntries(tx.StmtContext(ctx, s.asks.unheard).QueryContext(ctx, name, ledger.MaxUnheard))
 	if err != nil {
 		return err
 	}
 	for _, row := range old {
-		row.past, row.LedgerEntry = at.UnixMilli(), row.History()
+		row.past, row.Entry = at.UnixMilli(), row.History()
 		if err := errors.Join(s.store(ctx, tx, name, &row), s.index(ctx, tx, row)); err != nil {
 			return err
 		}
@@ -205,7 +206,7 @@ func (s *Store) passOldest(ctx context.Context, tx *sql.Tx, name string, at time
 }
 
 // Open returns a caller's entries that are not delivered, oldest first.
-func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEntry, error) {
+func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
@@ -214,23 +215,23 @@ func (s *Store) Open(ctx context.Context, c handoff.Caller) ([]handoff.LedgerEnt
 }
 
 // OpenAll returns the entries of every caller that are not delivered, oldest first.
-func (s *Store) OpenAll(ctx context.Context) ([]handoff.LedgerEntry, error) {
+func (s *Store) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	return s.entries(scanEntries(s.asks.openAll.QueryContext(ctx)))
 }
 
 // entries leaves out what is none of ours: one bad entry must not hide the others.
-func (s *Store) entries(rows []entryRow, err error) ([]handoff.LedgerEntry, error) {
+func (s *Store) entries(rows []entryRow, err error) ([]ledger.Entry, error) {
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	all := make([]handoff.LedgerEntry, 0, len(rows))
+	all := make([]ledger.Entry, 0, len(rows))
 	for _, r := range rows {
 		if r.Key == "" || r.Owner == "" || r.Caller.Principal == "" || r.Status == "" {
 			s.counts.badEntries.Add(1)
 			s.log.Warn("unreadable entry of the ledger", zap.Int64("id", r.id))
 			continue
 		}
-		all = append(all, r.LedgerEntry)
+		all = append(all, r.Entry)
 	}
 	return all, nil
 }

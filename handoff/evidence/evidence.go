@@ -1,0 +1,269 @@
+package evidence
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/consent"
+	"switchboard/handoff/risk"
+)
+
+// Bounds of evidence.
+const (
+	// evidenceFresh is how long after a question was heard a reply to it counts, and how long a reply weighs
+	// against a later one. Later nobody remembers what it was for.
+	evidenceFresh = 2 * time.Minute
+	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
+	transcriptWait = 4 * time.Second
+	// lastWord is how long after a claim a yes is held: a voice tells so late that the caller speaks again, and
+	// what they say may be "wait, don't".
+	lastWord = 300 * time.Millisecond
+	// maxAsked is how often a question is heard; then it waits on the page.
+	maxAsked = 2
+	// maxCut is how often it is begun again because the caller spoke into it.
+	maxCut = 2
+	// maxUtterances is how many utterances of the caller are kept; the oldest is of no use any more.
+	maxUtterances = 16
+	// maxGone is how many closed questions are remembered as what a reply may have been for.
+	maxGone = 16
+	// maxEvidence is how many open questions one call can answer; further ones are answered on the page.
+	maxEvidence = 64
+)
+
+// Evidence tells which questions the caller of one call has heard, and what they have said since. A yes
+// counts only when it began after the whole question had been heard, for one question, once.
+//
+// The loop of a call owns it and drives it, in the order of its events:
+//
+//	Open      an agent asks (update [Question]); level is [Attached].VoiceApprovals
+//	Announced an utterance that names act and machine went to the voice model; each time it is asked
+//	Said      every [Said]
+//	Spoke     every [Spoke]
+//	Heard     every [Heard], before anything else is made of it
+//	Closed    [QuestionClosed], or it was answered, by a tap or anybody else; a yes is then for nothing
+//	Judge     the voice model calls answer_agent, and again while the ruling is [RulingWait]: at the next
+//	          event, and at [Verdict].Until
+//
+// It knows no clock: times come with the events. The zero value is ready.
+type Evidence struct {
+	open  []*askedOf
+	gone  []*askedOf  // closed lately, oldest first: what is said before they closed may be for them
+	heard []utterance // oldest first
+	due   []time.Time // when the caller began to speak and no transcript has come, oldest first
+}
+
+// askedOf is an open question.
+type askedOf struct {
+	ID        handoff.QuestionID
+	words     bool // it is answered in words
+	hash      string
+	about     consent.Question
+	tier      risk.Tier
+	level     string
+	given     string    // the utterance that asks now
+	firstAt   time.Time // when it first went to the voice model; zero: not asked yet
+	heardAt   time.Time // when it had been heard to the end; zero: not yet
+	asked     int       // times it was heard
+	cut       int       // times the caller spoke into it
+	closed    time.Time // when it was; zero: it is open
+	reworded  int       // answers in words that were not the caller's
+	mayAccept bool      // the agent offers it
+}
+
+// utterance is what the caller said.
+type utterance struct {
+	handoff.Heard
+	used bool // it has decided a question
+}
+
+// An OpenQuestion is a question for [Evidence.Open].
+type OpenQuestion struct {
+	Question  handoff.Question
+	Server    string
+	Workspace string           // see [risk.Of]
+	Level     string           // none, low or medium; "" is medium
+	Words     bool             // the agent takes words for it
+	About     consent.Question // see [AskedAbout]; its Text is how we ask
+}
+
+// Open adds a question. One that is known already, or one too many, changes nothing. One that was closed is
+// Open again, because its answer could not be given: it has to be heard anew, and a yes may be for it.
+func (e *Evidence) Open(o OpenQuestion) {
+	if e.find(o.Question.ID) != nil || len(e.open) >= maxEvidence {
+		return
+	}
+	hash := handoff.CommandHash(o.Question, o.Server)
+	if i := slices.IndexFunc(e.gone, func(q *askedOf) bool { return q.ID == o.Question.ID && q.hash == hash }); i >= 0 {
+		q := e.gone[i]
+		e.gone = slices.Delete(e.gone, i, i+1)
+		q.given, q.heardAt, q.closed = "", time.Time{}, time.Time{}
+		e.open = append(e.open, q)
+		return
+	}
+	e.open = append(e.open, &askedOf{
+		ID: o.Question.ID, words: o.Words, hash: hash, about: o.About, tier: risk.Of(o.Question, o.Workspace), level: o.Level,
+		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept),
+	})
+}
+
+// Announced says that an utterance asks the question. What was said before it no longer counts for it.
+func (e *Evidence) Announced(id handoff.QuestionID, utterance string, at time.Time) {
+	if q := e.find(id); q != nil {
+		q.given, q.heardAt = utterance, time.Time{}
+		if q.firstAt.IsZero() {
+			q.firstAt = at
+		}
+	}
+}
+
+// Said takes that an utterance was heard, or cut by the caller.
+func (e *Evidence) Said(s handoff.Said) {
+	for _, q := range e.open {
+		if q.given == "" || q.given != s.ID || !q.heardAt.IsZero() {
+			continue
+		}
+		if s.Cut || s.At.IsZero() { // or the voice model chose to say nothing
+			q.cut++
+			q.given = ""
+			continue
+		}
+		q.asked++
+		if !q.words && s.Text != "" && !q.about.Names(s.Text) { // something else was asked, whatever it was
+			q.given = ""
+			continue
+		}
+		q.heardAt = s.At
+		if s.Text != "" {
+			q.about.Said = s.Text // what the microphone may have heard back
+		}
+	}
+}
+
+// Spoke takes that the caller began to speak.
+func (e *Evidence) Spoke(s handoff.Spoke) {
+	e.due = append(e.due, s.At)
+	if n := len(e.due) - maxUtterances; n > 0 {
+		e.due = slices.Delete(e.due, 0, n)
+	}
+}
+
+// Heard takes what the caller said.
+func (e *Evidence) Heard(h handoff.Heard) {
+	switch {
+	case h.Typed:
+	case h.Began.IsZero():
+		h.Began = e.earliest()
+	default:
+		e.came(h.Began)
+	}
+	if h.Text == "" {
+		return
+	}
+	e.heard = append(e.heard, utterance{Heard: h})
+	if n := len(e.heard) - maxUtterances; n > 0 {
+		e.heard = slices.Delete(e.heard, 0, n)
+	}
+}
+
+// earliest returns when something began of which that is not known, if anything is due: at the earliest.
+// Otherwise it stays unknown, and is evidence of nothing: it may have begun before the question was heard.
+func (e *Evidence) earliest() (began time.Time) {
+	if len(e.due) > 0 {
+		began = e.due[0]
+		e.due = slices.Delete(e.due, 0, 1)
+	}
+	return began
+}
+
+// came takes that the transcript of what began then is here: the last of those that are due, as a begin is
+// told once more with its transcript, perhaps a little later.
+func (e *Evidence) came(began time.Time) {
+	for i, at := range slices.Backward(e.due) {
+		if !at.After(began) {
+			e.due = slices.Delete(e.due, i, i+1)
+			return
+		}
+	}
+}
+
+// isDue tells whether the transcript of something that began after a time has not come.
+func (e *Evidence) isDue(after time.Time) bool {
+	return slices.ContainsFunc(e.due, func(at time.Time) bool { return at.After(after) })
+}
+
+// Closed ends a question. What the caller said before may have been for it, so it alone decides no other.
+func (e *Evidence) Closed(id handoff.QuestionID, at time.Time) {
+	q := e.find(id)
+	if q == nil {
+		return
+	}
+	q.closed = at
+	e.open = slices.DeleteFunc(e.open, func(o *askedOf) bool { return o == q })
+	e.gone = append(e.gone, q)
+	if n := len(e.gone) - maxGone; n > 0 {
+		e.gone = slices.Delete(e.gone, 0, n)
+	}
+}
+
+// Knows tells whether a question is open in this call.
+func (e *Evidence) Knows(id handoff.QuestionID) bool { return e.find(id) != nil }
+
+func (e *Evidence) find(id handoff.QuestionID) *askedOf {
+	for _, q := range e.open {
+		if q.ID == id {
+			return q
+		}
+	}
+	return nil
+}
+
+// since returns the utterances that may answer a question, in the order in which they were spoken: they
+// began after it had been heard, soon, and decided nothing yet. Echoes of the question are none.
+func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
+	if q.heardAt.IsZero() {
+		return nil
+	}
+	var out []*utterance
+	for i := range e.heard {
+		u := &e.heard[i]
+		if u.used || !u.Began.After(q.heardAt) || u.Began.Sub(q.heardAt) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
+			continue
+		}
+		if consent.Read(u.Text, q.about) == consent.Echo {
+			continue
+		}
+		out = append(out, u)
+	}
+	slices.SortStableFunc(out, func(x, y *utterance) int { return x.Began.Compare(y.Began) })
+	return out
+}
+
+// rivals are the other questions that a reply could be for: first asked before it began, heard not long
+// ago, and open then. That one is asked again later changes nothing of what the reply may have meant.
+func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
+	var out []*askedOf
+	for _, other := range slices.Concat(e.open, e.gone) {
+		if other == q || other.firstAt.IsZero() || !other.firstAt.Before(began) || !other.closed.IsZero() && other.closed.Before(began) {
+			continue
+		}
+		if other.heardAt.IsZero() || began.Sub(other.heardAt) <= evidenceFresh {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// means tells whether a reply is for this question and for no other one that is open.
+func (e *Evidence) means(q *askedOf, u *utterance, reply consent.Reply) bool {
+	rivals := e.rivals(q, u.Began)
+	if len(rivals) == 0 {
+		return true
+	}
+	if !q.about.Names(u.Text) {
+		return false
+	}
+	return !slices.ContainsFunc(rivals, func(other *askedOf) bool {
+		return other.about.Names(u.Text) && (reply == consent.No || consent.Read(u.Text, other.about) == consent.Yes)
+	})
+}

@@ -1,0 +1,220 @@
+package evidence
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/consent"
+	"switchboard/handoff/risk"
+)
+
+// A Ruling is what becomes of an answer that the voice model brings.
+type Ruling int
+
+// The rulings.
+const (
+	RulingWait     Ruling = iota // not yet: judge again at the next event and at [Verdict].Until
+	RulingAccept                 // write the audit record, then accept
+	RulingDecline                // decline
+	RulingAskAgain               // announce the question again; nothing was decided
+	RulingLater                  // they asked for time: say nothing, leave it open
+	RulingTap                    // only the page can answer it
+	RulingClosed                 // there is no such question any more
+	RulingWords                  // write the audit record, then give the words to the agent
+	RulingReword                 // the words are not the caller's: the voice model has to give theirs
+	rulingCount
+)
+
+var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", "later", "needs a tap", "closed", "words", "reword"}
+
+// String returns the ruling as tests and logs name it.
+func (r Ruling) String() string { return rulingNames[r] }
+
+// A Claim is what the voice model says the caller decided.
+type Claim struct {
+	Question handoff.QuestionID
+	Hash     string           // [CommandHash] of the question as it is now
+	Wants    handoff.Decision // what the voice model understood; it is never enough by itself
+	Words    string           // instead of that, an answer in words
+	Came     time.Time        // when the claim came
+}
+
+// A Verdict is the ruling on a claim, with what an audit record needs.
+type Verdict struct {
+	Ruling     Ruling
+	Decision   handoff.Decision // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
+	Fault      *handoff.Error   // why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
+	Until      time.Time        // with [RulingWait]: when it is decided at the latest
+	Tier       risk.Tier
+	By         string    // [ByVoice] or [ByTyping], with [RulingAccept] and [RulingDecline]
+	Transcript string    // the reply that decided; never logged
+	Began      time.Time // when that reply began; zero: there was none
+}
+
+// Why a claim is not enough, fit to be said after the phrase of its code.
+const (
+	whySession   = "allowing it for the whole session cannot be done by voice"
+	whyChanged   = "it changed after I asked"
+	whyTwice     = "I have asked twice"
+	whyNotAccept = "it cannot simply be allowed"
+	whyNotHeard  = "the question had not been heard to its end"
+	whySilent    = "I heard no answer after the question"
+	whySpeaking  = "I did not get all of what was said"
+	whyWhich     = "more than one question is open"
+	whyUnclear   = "the answer was not plain"
+	whyMixed     = "I heard both a yes and a no"
+	whyLater     = "they asked for time"
+	whyNotTheirs = "those are not the words that I heard"
+)
+
+// Judge rules on a claim. An accept stands on what the caller said, never on the claim: it says only
+// which question is meant. A decline needs no evidence, as it can do no harm, but a plain yes after it is
+// asked about. What decided once decides nothing again, and after [RulingAskAgain] only what is said
+// after the next [Evidence.Announced] counts.
+func (e *Evidence) Judge(c Claim, now time.Time) Verdict {
+	q := e.find(c.Question)
+	if q == nil {
+		return Verdict{Ruling: RulingClosed, Fault: handoff.Fault(handoff.CodeNotPending, "", "")}
+	}
+	if c.Words != "" {
+		return e.judgeWords(q, c, now)
+	}
+	if c.Wants == handoff.DecisionDecline || c.Wants == handoff.DecisionStop {
+		return e.judgeDecline(q, c, now)
+	}
+	if why := q.tapOnly(c); why != "" {
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, why, "")}
+	}
+	return e.judgeAccept(q, c, now)
+}
+
+// tapOnly is why a question can only be allowed on the page, or "".
+func (q *askedOf) tapOnly(c Claim) string {
+	switch {
+	case c.Hash != q.hash:
+		return whyChanged
+	case c.Wants == handoff.DecisionAcceptForSession:
+		return whySession
+	case !q.mayAccept || c.Wants != handoff.DecisionAccept:
+		return whyNotAccept
+	}
+	return risk.WhyNotVoice(q.level, q.tier)
+}
+
+// comes tells whether something may still come: the question is being asked, or a transcript is due.
+func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
+	if q.heardAt.IsZero() {
+		return q.given != ""
+	}
+	return len(said) == 0 || e.isDue(q.heardAt)
+}
+
+func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
+	said := e.since(q, now)
+	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
+		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+	}
+	if q.heardAt.IsZero() {
+		return e.again(q, whyNotHeard)
+	}
+	var last *utterance
+	var final consent.Reply
+	no := false
+	for _, u := range said {
+		if r := consent.Read(u.Text, q.about); r != consent.Nothing {
+			no = no || r == consent.No || r == consent.Later
+			last, final = u, r
+		}
+	}
+	switch {
+	case last == nil:
+		return e.again(q, whySilent)
+	case e.isDue(last.Began): // their last word is not known
+		return e.again(q, whySpeaking)
+	case final == consent.Later:
+		return e.later(q)
+	case final == consent.Unclear:
+		return e.again(q, whyUnclear)
+	case !e.means(q, last, final):
+		return e.again(q, whyWhich)
+	case final == consent.No:
+		return e.decide(q, last, said, RulingDecline, handoff.DecisionDecline, now)
+	case no:
+		return e.again(q, whyMixed)
+	case now.Sub(last.Began) > handoff.YesFor:
+		return e.again(q, handoff.WhyOld)
+	}
+	return e.allow(q, c, last, said, RulingAccept, handoff.DecisionAccept, now)
+}
+
+// allow decides for something, once nothing of the caller can be on its way that speaks against it.
+func (e *Evidence) allow(q *askedOf, c Claim, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time) Verdict {
+	if until := c.Came.Add(lastWord); !by.Typed && now.Before(until) {
+		return Verdict{Ruling: RulingWait, Until: until, Tier: q.tier}
+	}
+	return e.decide(q, by, said, r, d, now)
+}
+
+func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
+	said := e.since(q, now)
+	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 || e.isDue(q.heardAt)) {
+		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
+	}
+	if len(said) == 0 {
+		return e.decide(q, nil, nil, RulingDecline, c.Wants, now)
+	}
+	last, r := lastWords(q, said)
+	switch {
+	case r == consent.Yes:
+		return e.again(q, whyMixed)
+	case r == consent.Later:
+		return e.later(q)
+	case !e.means(q, last, consent.No):
+		return e.again(q, whyWhich)
+	}
+	return e.decide(q, last, said, RulingDecline, c.Wants, now)
+}
+
+// lastWords returns the last of some utterances that says anything, or the last, and what it says.
+func lastWords(q *askedOf, said []*utterance) (*utterance, consent.Reply) {
+	for _, u := range slices.Backward(said) {
+		if r := consent.Read(u.Text, q.about); r != consent.Nothing {
+			return u, r
+		}
+	}
+	return said[len(said)-1], consent.Nothing
+}
+
+// decide uses up what was said.
+func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time) Verdict {
+	for _, u := range said {
+		u.used = true
+	}
+	v := Verdict{Ruling: r, Decision: d, Tier: q.tier, By: handoff.ByVoice}
+	if by != nil {
+		v.Transcript, v.Began = by.Text, by.Began
+		if by.Typed {
+			v.By = handoff.ByTyping
+		}
+	}
+	e.Closed(q.ID, now)
+	return v
+}
+
+// again lets the question be asked anew, while it has not been asked too often.
+func (e *Evidence) again(q *askedOf, why string) Verdict {
+	q.given, q.heardAt = "", time.Time{}
+	if q.asked >= maxAsked || q.cut > maxCut {
+		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyTwice, why)}
+	}
+	return Verdict{Ruling: RulingAskAgain, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, why, "")}
+}
+
+// later leaves the question as it is: the reply that asked for time decides nothing, and the next one may.
+func (e *Evidence) later(q *askedOf) Verdict {
+	for i := range e.heard {
+		e.heard[i].used = e.heard[i].used || e.heard[i].Began.After(q.heardAt)
+	}
+	return Verdict{Ruling: RulingLater, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, whyLater, "")}
+}

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"switchboard/handoff"
+	"time"
+)
+
+// A Verdict is what a step means for an entry.
+type Verdict string
+
+// The verdicts.
+const (
+	Applied  Verdict = "applied"  // the entry changes
+	Same     Verdict = "same"     // the same owner wrote the same before; nothing changes
+	Conflict Verdict = "conflict" // something else was asked under this key
+	Taken    Verdict = "taken"    // somebody else owns the entry
+	Past     Verdict = "past"     // the entry is further already
+	Missing  Verdict = "missing"  // there is no entry, and the step does not make one
+	Illegal  Verdict = "illegal"  // no edge leads there
+)
+
+// allows reports whether the step may go this way.
+func (e edge) allows(s Step, inherited bool) bool {
+	switch {
+	case e.to != s.To || s.Adopt:
+		return false
+	case e.when == own && inherited:
+		return false
+	case e.attempts != nil && !slices.Contains(e.attempts, s.Attempt):
+		return false
+	default:
+		return e.outcomes == nil || slices.Contains(e.outcomes, s.Set.Outcome)
+	}
+}
+
+// Check returns the step with its texts cut to their bounds and its time to milliseconds, or what is
+// wrong with it whatever the entry is.
+func (s Step) Check() (Step, error) {
+	bad := func(why string) (Step, error) {
+		return Step{}, handoff.Fault(handoff.CodeInternal, "", "a step of the ledger "+why)
+	}
+	rank, known := Order[s.To]
+	switch {
+	case s.Key == "" || s.Owner == "" || s.Args == "" || s.Caller.Principal == "":
+		return bad("without key, owner, arguments or caller")
+	case !known, s.Adopt != (rank == 0), s.Adopt && (s.New || s.Set != Facts{} || s.Body != Body{}):
+		return bad("to nowhere")
+	case (s.To == handoff.StatusDispatching) != (s.Attempt != 0), s.Attempt < 0, s.Attempt > Attempts:
+		return bad("with a wrong attempt")
+	case s.To == handoff.StatusStarted && s.Set.Turn == "":
+		return bad("to started without a turn")
+	case (s.To == handoff.StatusCompleted) != (s.Set.Outcome != ""):
+		return bad("with a wrong outcome")
+	case s.At.IsZero():
+		return bad("without a time")
+	}
+	for _, id := range []string{
+		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.CallID, s.Set.ClientID, s.Set.Target.Server,
+		s.Set.Target.Project, s.Set.Target.Thread, string(s.Set.Watermark), string(s.Set.Turn), s.Set.Why,
+	} {
+		if len(id) > maxName {
+			return bad("with an id that is too long")
+		}
+	}
+	s.Set, s.At = s.Set.bounded(), ledgerTime(s.At)
+	s.Body.Prompt, s.Body.Text = handoff.Clip(s.Body.Prompt, MaxBody), handoff.Clip(s.Body.Text, MaxBody)
+	return s, nil
+}
+
+// ledgerTime is a time as the ledger keeps it.
+func ledgerTime(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
+
+// Apply returns the entry after the step. When nothing changes because the owner wrote the same before,
+// that is no error; otherwise the entry comes back as it was, with the error of [Verdict.Fault].
+func (e Entry) Apply(s Step) (Entry, error) {
+	s, err := s.Check()
+	if err != nil {
+		return e, err
+	}
+	verdict := e.Judge(s)
+	if verdict != Applied {
+		return e, verdict.Fault(e, s)
+	}
+	if s.Adopt {
+		e.Owner, e.Inherited = s.Owner, true
+		return e, nil
+	}
+	if e.Status == "" {
+		e = Entry{Key: s.Key, Caller: s.Caller, Args: s.Args, Owner: s.Owner, Accepted: s.At}
+	}
+	e.Facts = e.Merge(s)
+	e.Status, e.Attempt = s.To, cmp.Or(s.Attempt, e.Attempt)
+	switch s.To {
+	case handoff.StatusCompleted:
+		e.Ended = s.At
+	case handoff.StatusDelivered:
+		e = e.History()
+	}
+	return e, nil
+}
+
+// Judge decides what a checked step means for an entry. It changes nothing.
+func (e Entry) Judge(s Step) Verdict {
+	from := s.From(e.Inherited)
+	switch {
+	case e.Status == "":
+		if s.New && slices.Contains(from, e.Status) {
+			return Applied
+		}
+		return Missing
+	case e.Args != s.Args || e.Caller != s.Caller:
+		return Conflict
+	case s.Adopt:
+		if e.Owner == s.Owner {
+			return Same
+		}
+		return Applied
+	case e.Owner != s.Owner:
+		return Taken
+	case e.Status == s.To && (s.Attempt == 0 || s.Attempt == e.Attempt) && (s.To != handoff.StatusStarted || s.Set.Turn == e.Turn):
+		return Same
+	case slices.Contains(from, e.Status) && (s.Attempt == 0 || s.Attempt > e.Attempt):
+		return Applied
+	case slices.Contains(s.Past(), e.Status), e.Status == s.To && e.Attempt > s.Attempt:
+		return Past
+	}
+	return Illegal
+}
+
+// Fault returns the error of a verdict, nil when the step is written.
+func (v Verdict) Fault(e Entry, s Step) error {
+	detail := "step to " + string(s.To) + " of an entry that is " + cmp.Or(string(e.Status), "not there")
+	if s.Adopt {
+		detail = "adoption of an entry that is not there"
+	}
+	switch v {
+	case Applied, Same:
+		return nil
+	case Conflict:
+		return handoff.Fault(handoff.CodeConflict, "", "")
+	case Taken:
+		return handoff.Fault(handoff.CodeTakenOver, "", detail)
+	case Past:
+		return handoff.Fault(handoff.CodeTakenOver, "", detail)
+	case Missing:
+		return handoff.Fault(handoff.CodeNotFound, "such work", detail)
+	default:
+		return handoff.Fault(handoff.CodeInternal, "", detail)
+	}
+}

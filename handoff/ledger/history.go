@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"context"
+	"switchboard/handoff"
+)
+
+// Bounds of what is remembered of handoffs that are over.
+const (
+	// MaxUnheard is how many outcomes wait for one caller until they are heard; older ones become history.
+	MaxUnheard = 1000
+	// MaxHistoryPage is how many handoffs one page of history has at most.
+	MaxHistoryPage = 100
+	// MaxBody bounds each text of a [Body], in bytes.
+	MaxBody = 256 << 10
+)
+
+// What a handoff that is history keeps in its entry, in bytes; its body has the whole. Together with its names
+// and ids such an entry has about a kilobyte.
+const (
+	HistoryPrompt = 160
+	HistoryTitle  = 100
+	HistorySpoken = 300
+)
+
+// A Body is the words of a handoff that are too long for its entry.
+type Body struct {
+	Prompt string `json:"prompt"` // the whole prompt, so that words which wait are kept until they are sent
+	Text   string `json:"text"`   // the agent's whole answer, "" before there is one
+}
+
+// A History gives what a caller's handoffs were. Handoffs get there when their outcome was heard, or as the
+// oldest of more than [MaxUnheard]; they leave it when they are as old as the store keeps any.
+type History interface {
+	// History returns a page, what was heard last first.
+	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)
+	// Body returns the whole words of a handoff of the caller, also of one that is not history yet; false
+	// when there is none under this key.
+	Body(ctx context.Context, c handoff.Caller, key string) (Body, bool, error)
+}
+
+// HistoryQuery narrows a page of history. Zero values mean the newest of everything.
+type HistoryQuery struct {
+	// Search has words; each must begin a word of the server, project, title, prompt or outcome as the entry
+	// keeps them. Case does not matter.
+	Search string
+	Limit  int    // at most [MaxHistoryPage]; 0 is that many
+	Before string // from [HistoryPage.Next]
+}
+
+// A HistoryPage is some of a caller's history. An entry that is delivered was heard; any other was not.
+type HistoryPage struct {
+	Entries []Entry
+	Next    string // asks for the page after this one, which may be empty; "": there is none
+}
+
+// History returns an entry as it is kept when it is over: what went on at the wire is forgotten, and texts
+// are cut to what a list shows.
+func (e Entry) History() Entry {
+	e.CallID, e.Watermark = "", ""
+	e.Prompt, e.Title, e.Spoken = handoff.Cut(e.Prompt, HistoryPrompt), handoff.Cut(e.Title, HistoryTitle), handoff.Cut(e.Spoken, HistorySpoken)
+	return e
+}

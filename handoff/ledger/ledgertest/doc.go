@@ -1,0 +1,5 @@
+// Package ledgertest checks traces: given what was sent to a ledger, to agents and to callers, it says where
+// a promise was broken, such as a turn that was started twice or an outcome that was told twice.
+//
+// It must not know how the trace came about.
+package ledgertest

@@ -1,0 +1,168 @@
+package phase
+
+import "switchboard/handoff"
+
+// A Phase is how far a handoff has come.
+type Phase int
+
+// The phases of a handoff.
+const (
+	Resolving Phase = iota // names become a target
+	Joining                // other work of ours uses the thread: it is joined or waited for
+	Attaching              // the thread is resumed, copied or made
+	Offering               // the thread is held elsewhere: the caller is asked whether to copy it
+	Waiting                // somebody else's turn runs on the thread; ours comes after it
+	Starting               // the turn is on its way; it may or may not run
+	Steering               // the words are on their way into a running turn of ours
+	Queueing               // the words are on their way into the server's queue
+	Queued                 // the server has them, and begins by itself when the running turn has ended
+	Settling               // finding out whether a start whose fate is not known ran
+	Running                // the turn is acknowledged
+	Rejoining              // the agent was lost while the turn ran; finding it again
+	Writing                // the outcome is known and on its way into the ledger; then it is told
+	Ended                  // the outcome is given to be told, or somebody else tells it
+)
+
+var names = [...]string{
+	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "writing", "ended",
+}
+
+// String returns the phase as logs name it.
+func (p Phase) String() string { return names[p] }
+
+// A Fact is something that happened to a handoff; [State.Step] decides what follows.
+type Fact int
+
+// The facts.
+const (
+	FactResolvedThread  Fact = iota // a thread the caller named
+	FactResolvedSticky              // the thread the caller last used there
+	FactResolvedNew                 // no thread yet, or a fresh one was asked for
+	FactResolvedCopy                // a copy of a thread was asked for
+	FactResolvedTaken               // other work of ours uses that thread
+	FactUnresolved                  // the names lead nowhere
+	FactLaneRuns                    // that work runs a turn which can take the words
+	FactSteered                     // it took them
+	FactSteerRefused                // it did not: it had ended, or takes none
+	FactSteerUnknown                // the connection was lost with the words on their way
+	FactQueued                      // the words have to wait for work of ours
+	FactLaneFree                    // nobody of ours uses the thread any more
+	FactAttached                    // the thread is ready and idle
+	FactAttachedBusy                // the thread runs a turn that is not ours
+	FactAttachedQueue               // it does, and its server has a queue
+	FactNoQueue                     // the server has none after all
+	FactInLine                      // the server queued the words, or may have
+	FactOutOfLine                   // the words are neither queued nor begun any more
+	FactThreadGone                  // the thread does not exist any more
+	FactAttachHeld                  // another program on its machine has it, and it can be copied
+	FactAttachFailed                // it cannot be attached for another reason
+	FactCopyAllowed                 // the caller wants the copy
+	FactCopyDeclined                // they do not
+	FactTurnOver                    // the turn that was waited for ended, or cannot be watched
+	FactStarted                     // the agent acknowledged the turn
+	FactMerged                      // the agent put the words into a turn that is not ours
+	FactStartBusy                   // nothing was started: a turn of somebody else runs
+	FactStartRefused                // certainly nothing runs
+	FactStartUnsent                 // the same, because the connection was lost before
+	FactStartUnknown                // the connection was lost with the start on its way
+	FactAdopted                     // the turn that may have started was found
+	FactNeverRan                    // it was not: it never started and never will
+	FactUnsettled                   // it cannot be found out
+	FactSeen                        // the turn reported something
+	FactUnseen                      // the acknowledged turn did not show itself in time
+	FactTurnCompleted               // the turn ended with an answer
+	FactTurnFailed                  // the turn ended with an error
+	FactTurnInterrupted             // somebody stopped the turn
+	FactAgentGone                   // the connection was lost while the turn ran
+	FactRejoined                    // the thread is attached again
+	FactRejoinFailed                // it could not be, and patience ended
+	FactSilent                      // the turn reported nothing for long
+	FactWritten                     // the outcome is in the ledger, or there is nothing to wait for
+	FactUnwritten                   // the ledger did not take it in time; it is written later
+	FactTakenOver                   // the work has another owner, who tells what becomes of it
+	FactNoted                       // an entry of the work is in the ledger
+	FactUnnoted                     // the ledger did not take one
+	FactAnswerDue                   // the voice model has waited long enough for the answer
+	FactStop                        // the caller asked to stop the work
+	FactCallEnded                   // nobody listens any more
+	FactCallBack                    // another call of the caller listens
+	FactShutdown                    // the process ends
+	factCount
+)
+
+var factNames = [factCount]string{
+	"resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "lane runs",
+	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy", "attached queue", "no queue", "in line",
+	"out of line", "thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
+	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "unsettled", "seen",
+	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
+	"written", "unwritten", "taken over", "noted", "unnoted", "answer due", "stop", "call ended", "call back",
+	"shutdown",
+}
+
+// String returns the fact as tests and logs name it.
+func (f Fact) String() string { return factNames[f] }
+
+// An Action is what the owner of a handoff has to do next.
+type Action int
+
+// The actions.
+const (
+	ActResolve       Action = iota // find the target again
+	ActJoin                        // wait until the work that uses the thread runs or ends
+	ActSteer                       // give the words to its running turn, one try
+	ActAttach                      // resume the resolved thread
+	ActCreate                      // make a fresh thread
+	ActOffer                       // ask the caller whether to make a copy of the resolved thread
+	ActCopy                        // make it
+	ActAwait                       // watch the turn of somebody else until it ends
+	ActStart                       // give the thread the turn, one try
+	ActQueue                       // put the words into the server's queue, one try
+	ActAwaitQueued                 // wait until they have become a turn
+	ActUnqueue                     // take the words out of the queue again
+	ActSettle                      // find out what became of the start
+	ActFollow                      // watch the turn
+	ActRejoin                      // attach again until it succeeds or patience ends
+	ActRemember                    // make the thread sticky
+	ActForget                      // the sticky thread is gone
+	ActInterrupt                   // stop the turn
+	ActWriteOutcome                // put the outcome into the ledger
+	ActNote                        // put into the ledger that the words were taken, unless they are there
+	ActAnswerEarly                 // answer the request: it is being done
+	ActAnswerOutcome               // answer the request with the outcome
+	ActTellWaiting                 // the answer was given: tell that the words wait for other work
+	ActTellMerged                  // the answer was given: tell that the words joined work of somebody else
+	ActTellSilent                  // tell that the work is silent and still watched
+	ActTellOutcome                 // the answer was given: tell the outcome as a message
+	ActKeepOutcome                 // nobody listens: keep the outcome for the next call
+	ActYieldOutcome                // somebody else tells the outcome
+	actionCount
+)
+
+var actionNames = [actionCount]string{
+	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "unqueue", "settle", "follow", "rejoin", "remember", "forget",
+	"interrupt", "write outcome", "note", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
+	"keep outcome", "yield outcome",
+}
+
+// String returns the action as tests and logs name it.
+func (a Action) String() string { return actionNames[a] }
+
+// State is where a handoff stands. The zero value is a fresh request whose call is open.
+type State struct {
+	Phase     Phase
+	Sticky    bool            // the thread attached is the caller's sticky one
+	Replaced  bool            // a sticky thread was gone; this is its successor
+	Fresh     bool            // the thread attached was made for this, like a successor: until it runs, no other connection finds it
+	Noted     bool            // an entry of the work is in the ledger; before that nothing is promised
+	Owed      bool            // the early answer is due, and follows the entry
+	Answered  bool            // the request got its one output
+	Alone     bool            // the call has ended
+	Stopping  bool            // a stop came before the turn was acknowledged
+	Seen      bool            // the turn was seen running
+	Again     bool            // the start proved never to have run, or to have left, and was sent once more
+	Inherited bool            // a former life of the process dispatched it: never started by this one
+	Silent    bool            // its silence was told, which happens once
+	Merged    bool            // somebody else began the turn: it is watched for the caller and never stopped
+	Outcome   handoff.Outcome // set once, when the work is over
+}

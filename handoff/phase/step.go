@@ -1,0 +1,496 @@
+package phase
+
+import "switchboard/handoff"
+
+// Step takes a fact and returns the next state and what to do, in order. Facts that cannot matter any
+// more change nothing.
+func (s State) Step(f Fact) (State, []Action) {
+	if s.Phase == Ended {
+		return s, nil
+	}
+	switch f {
+	case FactAnswerDue:
+		if s.Phase == Writing { // the outcome follows within a second
+			return s, nil
+		}
+		return s.answerEarly()
+	case FactNoted:
+		return s.noted()
+	case FactUnnoted:
+		if s.Noted || s.Phase >= Starting { // whether the words are sent decides what is written before it
+			return s, nil
+		}
+		return s.end(handoff.OutcomeFailed)
+	case FactCallEnded:
+		return s.hungUp()
+	case FactCallBack:
+		s.Alone = false
+		return s, nil
+	case FactStop:
+		return s.stop()
+	case FactShutdown:
+		return s.shutdown()
+	}
+	switch s.Phase {
+	case Resolving:
+		return s.resolving(f)
+	case Joining:
+		return s.joining(f)
+	case Attaching, Waiting:
+		return s.attaching(f)
+	case Offering:
+		return s.offering(f)
+	case Starting:
+		return s.starting(f)
+	case Steering:
+		return s.steering(f)
+	case Queueing, Queued:
+		return s.queued(f)
+	case Settling:
+		return s.settling(f)
+	case Rejoining:
+		return s.rejoining(f)
+	case Writing:
+		return s.writing(f)
+	default:
+		return s.running(f)
+	}
+}
+
+func (s State) resolving(f Fact) (State, []Action) {
+	switch f {
+	case FactResolvedThread, FactResolvedSticky:
+		s.Phase, s.Sticky = Attaching, f == FactResolvedSticky
+		return s, []Action{ActAttach}
+	case FactResolvedNew:
+		s.Phase, s.Fresh = Attaching, true
+		return s, []Action{ActCreate}
+	case FactResolvedCopy:
+		return s.offer()
+	case FactResolvedTaken:
+		s.Phase = Joining
+		return s, []Action{ActJoin}
+	case FactUnresolved:
+		return s.end(handoff.OutcomeFailed)
+	}
+	return s, nil
+}
+
+// joining: the words go into our own running turn, or wait until nobody of ours uses the thread.
+func (s State) joining(f Fact) (State, []Action) {
+	switch f {
+	case FactLaneRuns:
+		s.Phase = Steering
+		return s, []Action{ActSteer}
+	case FactQueued:
+		return s.waits()
+	case FactLaneFree: // what is sticky may have changed meanwhile
+		s.Phase = Resolving
+		return s, []Action{ActResolve}
+	}
+	return s, nil
+}
+
+// steering: refused words were certainly not taken, so they may be given again.
+func (s State) steering(f Fact) (State, []Action) {
+	switch f {
+	case FactSteered:
+		return s.end(handoff.OutcomeResult)
+	case FactSteerRefused:
+		if s.Stopping {
+			return s.end(handoff.OutcomeCancelled)
+		}
+		s.Phase = Joining
+		return s, []Action{ActJoin}
+	case FactStartRefused:
+		return s.end(handoff.OutcomeFailed)
+	case FactSteerUnknown:
+		return s.end(handoff.OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) attaching(f Fact) (State, []Action) {
+	switch f {
+	case FactAttached:
+		s.Phase = Starting
+		return s, []Action{ActStart}
+	case FactAttachedBusy:
+		return s.await()
+	case FactAttachedQueue:
+		s.Phase = Queueing
+		return s, []Action{ActQueue}
+	case FactTurnOver:
+		if s.Phase == Waiting {
+			return s, []Action{ActAttach} // still waiting: the next turn may be somebody else's too
+		}
+	case FactThreadGone:
+		switch {
+		case s.Sticky: // nobody named it, so a fresh thread is what they would want; the answer says so
+			s.Phase, s.Sticky, s.Replaced = Attaching, false, true
+			return s, []Action{ActForget, ActCreate}
+		case s.Fresh, s.Replaced: // it was gone before it ran
+			s.Phase = Attaching
+			return s, []Action{ActCreate}
+		}
+		return s.end(handoff.OutcomeFailed)
+	case FactAttachHeld:
+		return s.offer()
+	case FactAttachFailed:
+		return s.end(handoff.OutcomeFailed)
+	}
+	return s, nil
+}
+
+// offer asks the caller: nothing is copied on the word of the voice model. Words that are not noted yet are
+// asked about when they are.
+func (s State) offer() (State, []Action) {
+	s.Phase, s.Sticky, s.Fresh = Offering, false, false
+	next, acts := s.answerEarly()
+	switch {
+	case next.Noted:
+		acts = append(acts, ActOffer)
+	case next.Answered: // the call has ended
+		acts = append(acts, ActNote)
+	}
+	return next, acts
+}
+
+func (s State) offering(f Fact) (State, []Action) {
+	switch f {
+	case FactCopyAllowed:
+		s.Phase = Attaching
+		return s, []Action{ActCopy}
+	case FactCopyDeclined:
+		return s.end(handoff.OutcomeCancelled)
+	}
+	return s, nil
+}
+
+func (s State) starting(f Fact) (State, []Action) {
+	switch f {
+	case FactStarted:
+		return s.started()
+	case FactMerged:
+		return s.merged()
+	case FactStartBusy:
+		if s.Stopping {
+			return s.end(handoff.OutcomeCancelled)
+		}
+		return s.await()
+	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
+		return s.unsent(f)
+	case FactStartRefused:
+		return s.end(handoff.OutcomeFailed)
+	case FactStartUnknown:
+		s.Phase = Settling
+		return s, []Action{ActSettle}
+	}
+	return s, nil
+}
+
+// unsent: only when the words were to be sent it showed that the thread is not attached any more. Nothing was
+// run; what was lost is attached again, once.
+func (s State) unsent(f Fact) (State, []Action) {
+	lost := f == FactStartUnsent || f == FactThreadGone && (s.Fresh || s.Replaced)
+	switch {
+	case s.Stopping:
+		return s.end(handoff.OutcomeCancelled)
+	case !lost:
+		return s.attaching(f)
+	case s.Again:
+		return s.end(handoff.OutcomeFailed)
+	}
+	s.Again = true
+	if f == FactThreadGone {
+		return s.attaching(f)
+	}
+	s.Phase = Attaching
+	return s, []Action{ActAttach}
+}
+
+// await waits for the turn of somebody else, and says so once.
+func (s State) await() (State, []Action) {
+	told := s.Phase == Waiting
+	s.Phase = Waiting
+	if told {
+		return s, []Action{ActAwait}
+	}
+	next, acts := s.waits()
+	return next, append(acts, ActAwait)
+}
+
+// queued: words in the server's queue begin by themselves; they are never given a second time.
+func (s State) queued(f Fact) (State, []Action) {
+	switch f {
+	case FactNoQueue:
+		if s.Stopping {
+			return s.end(handoff.OutcomeCancelled)
+		}
+		return s.await()
+	case FactInLine:
+		s.Phase = Queued
+		next, acts := s.waits()
+		if acts = append(acts, ActAwaitQueued); s.Stopping {
+			acts = append(acts, ActUnqueue)
+		}
+		return next, acts
+	case FactStartRefused:
+		return s.end(handoff.OutcomeFailed)
+	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
+		if s.Phase == Queueing {
+			return s.unsent(f)
+		}
+	case FactAdopted:
+		return s.started()
+	case FactMerged:
+		return s.merged()
+	case FactOutOfLine:
+		return s.end(handoff.OutcomeCancelled)
+	case FactUnsettled:
+		return s.end(handoff.OutcomeUnknown)
+	}
+	return s, nil
+}
+
+// merged: the words are in a turn of somebody else.
+func (s State) merged() (State, []Action) {
+	s.Merged = true
+	next, acts := s.started()
+	if s.Answered && !s.Alone {
+		acts = append(acts, ActTellMerged)
+	}
+	return next, acts
+}
+
+func (s State) started() (State, []Action) {
+	s.Phase = Running
+	acts := []Action{ActRemember, ActFollow}
+	if s.Stopping && !s.Merged {
+		acts = append(acts, ActInterrupt)
+	}
+	return s, acts
+}
+
+// settling: a start is sent again only when it certainly never ran, only once, and only by the process
+// that sent it.
+func (s State) settling(f Fact) (State, []Action) {
+	s.Merged = s.Merged && f != FactAdopted && f != FactNeverRan
+	switch f {
+	case FactAdopted:
+		return s.started()
+	case FactMerged:
+		return s.merged()
+	case FactNeverRan:
+		switch {
+		case s.Inherited:
+			return s.end(handoff.OutcomeUnknown)
+		case s.Stopping:
+			return s.end(handoff.OutcomeCancelled)
+		case s.Again:
+			return s.end(handoff.OutcomeFailed)
+		}
+		s.Phase, s.Again = Starting, true
+		return s, []Action{ActStart}
+	case FactUnsettled:
+		return s.end(handoff.OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) running(f Fact) (State, []Action) {
+	switch f {
+	case FactSeen:
+		s.Seen = true
+	case FactUnseen:
+		if !s.Seen {
+			s.Phase = Settling
+			return s, []Action{ActSettle}
+		}
+	case FactSilent:
+		if !s.Silent && !s.Alone {
+			s.Silent = true
+			return s, []Action{ActTellSilent}
+		}
+	case FactAgentGone:
+		if !s.Seen { // acknowledged, but it may never have run
+			s.Phase = Settling
+			return s, []Action{ActSettle}
+		}
+		s.Phase = Rejoining
+		return s, []Action{ActRejoin}
+	}
+	return s.ending(f)
+}
+
+func (s State) rejoining(f Fact) (State, []Action) {
+	switch f {
+	case FactRejoined:
+		s.Phase = Running
+		acts := []Action{ActFollow}
+		if s.Stopping && !s.Merged {
+			acts = append(acts, ActInterrupt)
+		}
+		return s, acts
+	case FactRejoinFailed, FactThreadGone:
+		return s.end(handoff.OutcomeUnknown)
+	}
+	return s, nil
+}
+
+func (s State) ending(f Fact) (State, []Action) {
+	switch f {
+	case FactTurnCompleted:
+		return s.end(handoff.OutcomeResult)
+	case FactTurnFailed:
+		return s.end(handoff.OutcomeFailed)
+	case FactTurnInterrupted:
+		return s.end(handoff.OutcomeInterrupted)
+	}
+	return s, nil
+}
+
+// stop before the start cancels; with the start on its way, or the agent out of reach, it waits, because
+// only an acknowledged turn that can be reached can be stopped.
+func (s State) stop() (State, []Action) {
+	switch s.Phase {
+	case Starting, Steering, Queueing, Settling, Rejoining:
+		s.Stopping = true
+		return s, nil
+	case Queued:
+		s.Stopping = true // should they have begun this moment, they are interrupted
+		return s, []Action{ActUnqueue}
+	case Running:
+		if s.Merged {
+			return s, nil
+		}
+		s.Stopping = true // lost and found again, it is still to be stopped
+		return s, []Action{ActInterrupt}
+	case Writing:
+		return s, nil
+	default:
+		return s.end(handoff.OutcomeCancelled)
+	}
+}
+
+// shutdown tells at once of work that is not over; for the ledger it goes on, in the next life of the
+// process. An outcome that is on its way into the ledger follows within a second.
+func (s State) shutdown() (State, []Action) {
+	switch {
+	case s.Phase < Starting:
+		s.Outcome = handoff.OutcomeCancelled
+	case s.Phase < Writing:
+		s.Outcome = handoff.OutcomeUnknown // the work goes on where it runs; we only stop watching
+	default:
+		return s, nil
+	}
+	return s.give()
+}
+
+// answerEarly promises that the words are taken care of: only when they are noted, so that no crash makes
+// it a lie. Words that are on their way are noted by what is written before them.
+func (s State) answerEarly() (State, []Action) {
+	switch {
+	case s.Answered:
+		return s, nil
+	case s.Noted:
+		return s.output()
+	}
+	s.Owed = true
+	if s.Phase >= Starting {
+		return s, nil
+	}
+	return s, []Action{ActNote}
+}
+
+// noted gives what waited for the entry: the early answer, or that the words wait, and the question whether to
+// copy.
+func (s State) noted() (State, []Action) {
+	if s.Noted {
+		return s, nil
+	}
+	s.Noted = true
+	var acts []Action
+	switch {
+	case s.Phase >= Writing: // the outcome follows within a second
+	case s.Owed && !s.Answered:
+		s, acts = s.output()
+	case s.Owed && !s.Alone && (s.Phase == Joining || s.Phase == Waiting):
+		acts = []Action{ActTellWaiting}
+	}
+	s.Owed = false
+	if s.Phase == Offering {
+		acts = append(acts, ActOffer)
+	}
+	return s, acts
+}
+
+// hungUp gives the request its one output: nobody hears it, so it promises nothing. The next call hears what
+// becomes of the words.
+func (s State) hungUp() (State, []Action) {
+	s.Alone = true
+	if s.Answered {
+		return s, nil
+	}
+	next, acts := s.output()
+	if !next.Noted && next.Phase < Starting {
+		acts = append(acts, ActNote)
+	}
+	return next, acts
+}
+
+// output answers the request before its outcome is known.
+func (s State) output() (State, []Action) {
+	s.Answered, s.Owed = true, false
+	return s, []Action{ActAnswerEarly}
+}
+
+// waits tells that the words wait: as the answer, or after it as a message.
+func (s State) waits() (State, []Action) {
+	switch {
+	case !s.Answered:
+		return s.answerEarly()
+	case s.Alone:
+		return s, nil
+	case !s.Noted: // answered when the former call ended
+		s.Owed = true
+		return s, []Action{ActNote}
+	}
+	return s, []Action{ActTellWaiting}
+}
+
+// end closes the work. The outcome is written before it is told: a crash between the two then tells it
+// again in the next call, but never loses it and never makes another one of it.
+func (s State) end(o handoff.Outcome) (State, []Action) {
+	s.Phase, s.Outcome = Writing, o
+	return s, []Action{ActWriteOutcome}
+}
+
+// writing: a ledger that is away delays what the caller waits for, it does not hold it.
+func (s State) writing(f Fact) (State, []Action) {
+	switch f {
+	case FactWritten, FactUnwritten:
+		return s.give()
+	case FactTakenOver:
+		var acts []Action
+		if !s.Answered { // the request needs its one output from here
+			s, acts = s.output()
+		}
+		s.Phase = Ended
+		return s, append(acts, ActYieldOutcome)
+	}
+	return s, nil
+}
+
+func (s State) give() (State, []Action) {
+	s.Phase = Ended
+	switch {
+	case !s.Answered:
+		s.Answered = true
+		return s, []Action{ActAnswerOutcome}
+	case s.Alone:
+		return s, []Action{ActKeepOutcome}
+	default:
+		return s, []Action{ActTellOutcome}
+	}
+}

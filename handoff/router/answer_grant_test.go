@@ -1,0 +1,69 @@
+package router
+
+import (
+	"fmt"
+	"slices"
+	"switchboard/handoff"
+	"testing"
+	"time"
+)
+
+// TestWhoMayAnswer: only the page's login is a tap. A key answers only if it says so, never what takes a
+// tap and never for longer than this once; the audit says how it came.
+func TestWhoMayAnswer(t *testing.T) {
+	page := handoff.Grant{Caller: ladderCaller, Approve: true, Page: true}
+	api := handoff.Grant{Caller: ladderCaller, Approve: true}
+	plain := handoff.Grant{Caller: ladderCaller}
+	elsewhere := handoff.Grant{Caller: ladderCaller, Approve: true, Servers: []string{"laptop"}}
+	bare := handoff.Grant{Caller: ladderCaller, Page: true}
+	for name, tt := range map[string]struct {
+		grant    handoff.Grant
+		command  string
+		decision handoff.Decision
+		code     handoff.Code
+		audited  string
+	}{
+		"page, install":                 {page, "npm install", handoff.DecisionAccept, "", "[accept by page]"},
+		"page, sudo":                    {page, "sudo reboot", handoff.DecisionAccept, "", "[accept by page]"},
+		"page, sudo for the session":    {page, "sudo reboot", handoff.DecisionAcceptForSession, "", "[accept_for_session by page]"},
+		"page of a key without approve": {bare, "npm install", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
+		"key, install":                  {api, "npm install", handoff.DecisionAccept, "", "[accept by api]"},
+		"key, sudo":                     {api, "sudo reboot", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
+		"key, for the session":          {api, "npm install", handoff.DecisionAcceptForSession, handoff.CodeNeedsTap, "[]"},
+		"key, no to sudo":               {api, "sudo reboot", handoff.DecisionDecline, "", "[decline by api]"},
+		"key, stop":                     {api, "sudo reboot", handoff.DecisionStop, "", "[stop by api]"},
+		"key without approve":           {plain, "npm install", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
+		"key without approve, no":       {plain, "npm install", handoff.DecisionDecline, handoff.CodeNeedsTap, "[]"},
+		"key of another machine":        {elsewhere, "npm install", handoff.DecisionAccept, handoff.CodeNotPending, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &desk{}
+			r := NewRouter(Config{Auditor: d})
+			b := r.book(ladderCaller)
+			all := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
+			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now()}
+			b.ask(askedQ{question: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}}, d)
+			err := r.Decide(t.Context(), tt.grant, "q", tt.decision)
+			if got := codeOfError(err); got != tt.code {
+				t.Errorf("answered with %v, want %q", err, tt.code)
+			}
+			if got := fmt.Sprint(d.decisions()); got != tt.audited || len(d.given) != len(d.audited) {
+				t.Errorf("written down %s, given %v; want %s", got, d.given, tt.audited)
+			}
+			if open := b.question("q") != nil; open != (tt.code != "") {
+				t.Errorf("open: %v", open)
+			}
+			if seen := slices.ContainsFunc(r.Questions(tt.grant), func(q handoff.RecordQuestion) bool { return q.ID == "q" }); seen && !tt.grant.AllowsServer("bigpc") {
+				t.Error("a question of a machine that may not be used is shown")
+			}
+		})
+	}
+}
+
+// TestWhoMayReply: words are an answer like others.
+func TestWhoMayReply(t *testing.T) {
+	r := NewRouter(Config{})
+	if err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller}, "q", "yes"); codeOfError(err) != handoff.CodeNeedsTap {
+		t.Errorf("answered %v", err)
+	}
+}

@@ -1,0 +1,385 @@
+package router
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"sync"
+	"time"
+)
+
+// Bounds of what a book keeps. When full, the oldest record goes whose outcome was heard, and the oldest
+// item of a record. Records that are still to be told stay up to a bound of their own; beyond it the oldest
+// is left to the ledger, where a later call finds it.
+const (
+	maxRecords = 100
+	maxUntold  = 1000
+	maxItems   = 200
+	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
+)
+
+// A book is what the router knows of one caller: what the page shows and what outlives a call. Its
+// methods never wait.
+type book struct {
+	feed   handoff.Feed  // what happens, in order; safe by itself
+	counts *routerCounts // Set once; nil: nobody counts
+
+	mu        sync.Mutex
+	records   []*handoff.Record                    // Guarded by mu: oldest first
+	works     map[string]*work                     // Guarded by mu: works that have not ended, by record id
+	questions map[handoff.QuestionID]*openQuestion // Guarded by mu
+	stickies  map[stickyKey]handoff.Sticky         // Guarded by mu: valid if loaded
+	chosen    map[stickyKey]time.Time              // Guarded by mu: when the caller asked for what is sticky, or for nothing
+	loaded    bool                                 // Guarded by mu
+	unstored  map[stickyKey]stickyWrite            // Guarded by mu: what the store has still to learn of stickies
+	storing   bool                                 // Guarded by mu: a job writes them
+	unheard   []string                             // Guarded by mu: record ids whose outcome nobody heard, oldest first
+	orphaned  map[string]bool                      // Guarded by mu: works that no call hears of
+	lines     map[string]*line                     // Guarded by mu: what the ledger is told, by record id
+	gone      map[string]*idSet                    // Guarded by mu: items that a record let go of, by record id
+	noticed   map[string]bool                      // Guarded by mu: records whose outcome was told outside of calls
+	level     handoff.SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
+	serial    int                                  // Guarded by mu: questions asked so far
+	calls     []*call                              // Guarded by mu: open calls, oldest first
+}
+
+// stickyKey says where a sticky thread counts.
+type stickyKey struct{ server, project string }
+
+// String returns "bigpc" or "bigpc/api".
+func (k stickyKey) String() string {
+	if k.project == "" {
+		return k.server
+	}
+	return k.server + "/" + k.project
+}
+
+func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
+
+func newBook() *book {
+	return &book{
+		works:     map[string]*work{},
+		questions: map[handoff.QuestionID]*openQuestion{},
+		stickies:  map[stickyKey]handoff.Sticky{},
+		chosen:    map[stickyKey]time.Time{},
+		unstored:  map[stickyKey]stickyWrite{},
+		orphaned:  map[string]bool{},
+		lines:     map[string]*line{},
+		gone:      map[string]*idSet{},
+		noticed:   map[string]bool{},
+	}
+}
+
+// open adds a record.
+func (b *book) open(rec handoff.Record, w *work) {
+	b.mu.Lock()
+	left := b.makeRoomLocked()
+	b.records = append(b.records, &rec)
+	if w != nil {
+		b.works[rec.ID], b.lines[rec.ID] = w, w.line
+	}
+	shown := rec.Clone()
+	b.mu.Unlock()
+	left.layDown()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &shown})
+}
+
+// makeRoomLocked takes a record out of a full book. Of one that is still to be told it returns the line;
+// of others the line itself lets go once all is written.
+func (b *book) makeRoomLocked() *line {
+	if len(b.records) < maxRecords {
+		return nil
+	}
+	i := slices.IndexFunc(b.records, func(r *handoff.Record) bool { return r.State == handoff.StatusDelivered })
+	if i < 0 && len(b.records) >= maxUntold {
+		i = slices.IndexFunc(b.records, func(r *handoff.Record) bool { return r.Outcome != "" })
+	}
+	if i < 0 {
+		return nil
+	}
+	id := b.records[i].ID
+	var left *line
+	if b.records[i].State != handoff.StatusDelivered {
+		left = b.lines[id]
+	}
+	delete(b.lines, id)
+	delete(b.noticed, id)
+	delete(b.gone, id)
+	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
+	b.records = slices.Delete(b.records, i, i+1)
+	return left
+}
+
+// change lets fn alter a record and shows it to the pages. It returns the record as it is then.
+func (b *book) change(id string, fn func(*handoff.Record)) handoff.Record {
+	b.mu.Lock()
+	rec := b.findLocked(id)
+	if rec == nil { // pushed out of the book by newer ones
+		b.mu.Unlock()
+		return handoff.Record{ID: id}
+	}
+	was := rec.State
+	fn(rec)
+	b.counts.moved(was, rec)
+	shown := rec.Clone()
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: id, Record: &shown})
+	return shown
+}
+
+// item adds an item to a record, or replaces the one with its id.
+func (b *book) item(id string, it handoff.RecordItem) {
+	it.Text, it.Output = handoff.Tail(it.Text, maxOutput), handoff.Tail(it.Output, maxOutput)
+	b.mu.Lock()
+	if rec := b.findLocked(id); rec != nil {
+		if i := indexItem(rec.Items, it.ID); i >= 0 {
+			rec.Items[i] = it
+		} else {
+			b.addItemLocked(rec, it)
+		}
+	}
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: id, Item: &it})
+}
+
+// addItemLocked adds an item; a full record lets go of its oldest.
+func (b *book) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
+	if len(rec.Items) >= maxItems {
+		b.letGoLocked(rec, 0)
+	}
+	rec.Items = append(rec.Items, it)
+}
+
+// letGoLocked takes an item out of a record for good.
+func (b *book) letGoLocked(rec *handoff.Record, i int) {
+	if b.gone[rec.ID] == nil {
+		b.gone[rec.ID] = &idSet{}
+	}
+	b.gone[rec.ID].add(rec.Items[i].ID)
+	rec.Items = slices.Delete(rec.Items, i, i+1)
+}
+
+// delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
+// by it.
+func (b *book) delta(id, itemID, text string) {
+	b.mu.Lock()
+	rec := b.findLocked(id)
+	if rec == nil || b.gone[id].known(itemID) {
+		b.mu.Unlock()
+		return
+	}
+	i := indexItem(rec.Items, itemID)
+	if i < 0 { // its beginning was missed: the thread was resumed in the middle
+		b.addItemLocked(rec, handoff.RecordItem{ID: itemID, Kind: handoff.ItemMessage, State: itemRunning})
+		i = len(rec.Items) - 1
+	}
+	it := &rec.Items[i]
+	if it.Kind == handoff.ItemCommand {
+		it.Output = handoff.Tail(it.Output+text, maxOutput)
+	} else {
+		it.Text = handoff.Tail(it.Text+text, maxOutput)
+	}
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: itemID, Delta: text})
+}
+
+// drop withdraws an item.
+func (b *book) drop(id, itemID string) {
+	b.mu.Lock()
+	if rec := b.findLocked(id); rec != nil {
+		if i := indexItem(rec.Items, itemID); i >= 0 {
+			b.letGoLocked(rec, i)
+		}
+	}
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
+}
+
+// ended closes a record's work and its open questions.
+func (b *book) ended(id string) {
+	b.mu.Lock()
+	delete(b.works, id)
+	delete(b.orphaned, id)
+	b.mu.Unlock()
+	b.closeQuestions(id)
+}
+
+// keep remembers that nobody heard the outcome of a record.
+func (b *book) keep(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.unheard, id) {
+		b.unheard = append(b.unheard, id)
+	}
+}
+
+// notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
+func (b *book) notice(id string) (handoff.Record, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.findLocked(id)
+	if rec == nil || b.noticed[id] {
+		return handoff.Record{}, false
+	}
+	b.noticed[id] = true
+	return rec.Clone(), true
+}
+
+// takeUnheard returns the records whose outcome nobody heard and forgets that; who takes them tells them.
+func (b *book) takeUnheard() []handoff.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []handoff.Record
+	for _, id := range b.unheard {
+		if rec := b.findLocked(id); rec != nil {
+			out = append(out, rec.Clone())
+		}
+	}
+	b.unheard = nil
+	return out
+}
+
+// delivered marks a record whose outcome was given. False means that it was marked before.
+func (b *book) delivered(id string) bool {
+	first := false
+	b.change(id, func(r *handoff.Record) {
+		if r.State == handoff.StatusCompleted {
+			r.State, first = handoff.StatusDelivered, true
+		}
+	})
+	return first
+}
+
+// sticky returns the sticky thread for a target, if the stickies were read.
+func (b *book) sticky(k stickyKey) (handoff.Sticky, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.stickies[k]
+	return s, ok
+}
+
+// setStickies takes what the store has. What was set meanwhile is newer and stays. A time that is still to
+// come tells nothing: the clock was set back.
+func (b *book) setStickies(list []handoff.Sticky) {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.loaded {
+		return
+	}
+	for _, s := range list {
+		k := keyOf(s.Target)
+		if _, ok := b.stickies[k]; ok {
+			continue
+		}
+		b.stickies[k] = s
+		if s.Since.Before(now) {
+			b.chosen[k] = s.Since
+		}
+	}
+	b.loaded = true
+}
+
+func (b *book) isLoaded() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.loaded
+}
+
+// putSticky makes a thread sticky for a request of that time. False: the caller has chosen another one
+// since, or none. Work that waited, or that was lost and found, comes late.
+func (b *book) putSticky(s handoff.Sticky, asked time.Time) bool {
+	k := keyOf(s.Target)
+	b.mu.Lock()
+	late := b.chosen[k].After(asked)
+	if late && b.stickies[k].Target != s.Target {
+		b.mu.Unlock()
+		return false
+	}
+	b.stickies[k] = s
+	if !late {
+		b.chosen[k] = asked
+	}
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	return true
+}
+
+// dropSticky is the caller's wish.
+func (b *book) dropSticky(k stickyKey) {
+	b.mu.Lock()
+	delete(b.stickies, k)
+	b.chosen[k] = time.Now()
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+}
+
+// dropGone forgets a sticky thread that is gone. False: another one is sticky by now, or none.
+func (b *book) dropGone(t handoff.Target) bool {
+	b.mu.Lock()
+	if b.stickies[keyOf(t)].Target != t {
+		b.mu.Unlock()
+		return false
+	}
+	delete(b.stickies, keyOf(t))
+	b.mu.Unlock()
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	return true
+}
+
+func (b *book) listStickies() []handoff.Sticky {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.SortedFunc(maps.Values(b.stickies), func(x, y handoff.Sticky) int {
+		return strings.Compare(keyOf(x.Target).String(), keyOf(y.Target).String())
+	})
+}
+
+// list returns the records, newest first.
+func (b *book) list() []handoff.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]handoff.Record, 0, len(b.records))
+	for _, rec := range slices.Backward(b.records) {
+		out = append(out, rec.Clone())
+	}
+	return out
+}
+
+func (b *book) find(id string) (handoff.Record, *work) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.findLocked(id)
+	if rec == nil {
+		return handoff.Record{}, nil
+	}
+	return rec.Clone(), b.works[id]
+}
+
+func (b *book) findLocked(id string) *handoff.Record {
+	for _, rec := range slices.Backward(b.records) {
+		if rec.ID == id {
+			return rec
+		}
+	}
+	return nil
+}
+
+// States of a [RecordItem].
+const (
+	itemRunning = "running"
+	itemDone    = "done"
+	itemFailed  = "failed"
+)
+
+func indexItem(items []handoff.RecordItem, id string) int {
+	return slices.IndexFunc(items, func(it handoff.RecordItem) bool { return it.ID == id })
+}
+
+func recordError(e *handoff.Error) *handoff.RecordError {
+	if e == nil {
+		return nil
+	}
+	return &handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.Meaning().Next, Detail: e.Detail}
+}

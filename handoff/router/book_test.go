@@ -1,0 +1,279 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBookKeepsItsBounds(t *testing.T) {
+	b := newBook()
+	for i := range maxRecords + 5 {
+		id := fmt.Sprint(i)
+		b.open(handoff.Record{ID: id}, nil)
+		if i != 2 { // the third work still runs
+			b.change(id, func(r *handoff.Record) { r.State, r.Outcome = handoff.StatusDelivered, handoff.OutcomeResult })
+		}
+	}
+	list := b.list()
+	if len(list) != maxRecords || list[0].ID != fmt.Sprint(maxRecords+4) {
+		t.Fatalf("%d records, newest %s", len(list), list[0].ID)
+	}
+	if rec, _ := b.find("2"); rec.ID == "" {
+		t.Error("a running work was pushed out")
+	}
+	if rec, _ := b.find("0"); rec.ID != "" {
+		t.Error("the oldest ended record stayed")
+	}
+	if rec := b.change("0", func(r *handoff.Record) { t.Error("changed what is gone") }); rec.ID != "0" {
+		t.Errorf("a record that is gone: %+v", rec)
+	}
+	for i := range maxItems + 3 {
+		b.item("2", handoff.RecordItem{ID: fmt.Sprint("i", i), Kind: handoff.ItemCommand})
+	}
+	b.delta("2", "i10", strings.Repeat("x", maxOutput))
+	b.delta("2", "i10", "end")
+	rec, _ := b.find("2")
+	if len(rec.Items) != maxItems || rec.Items[0].ID != "i3" {
+		t.Errorf("%d items, first %s", len(rec.Items), rec.Items[0].ID)
+	}
+	if out := rec.Items[indexItem(rec.Items, "i10")].Output; len(out) != maxOutput || !strings.HasSuffix(out, "xend") {
+		t.Errorf("output of %d bytes", len(out))
+	}
+}
+
+// TestBookKeepsWhatNobodyHeard: what is still to be told is not pushed out by what comes after it; far
+// beyond that the oldest is left to the ledger.
+func TestBookKeepsWhatNobodyHeard(t *testing.T) {
+	r := NewRouter(Config{})
+	b := newBook()
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			id := fmt.Sprint(i)
+			r.carry(id)
+			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+			b.setLine(id, &line{r: r, key: id})
+			b.keep(id)
+		}
+	}
+	add(0, maxRecords+1)
+	if told := b.takeUnheard(); len(told) != maxRecords+1 {
+		t.Errorf("%d of %d outcomes are told", len(told), maxRecords+1)
+	}
+	add(maxRecords+1, maxUntold+1)
+	if rec, _ := b.find("0"); rec.ID != "" || len(b.list()) != maxUntold {
+		t.Errorf("%d records, the oldest %q", len(b.list()), rec.ID)
+	}
+	if !r.carry("0") {
+		t.Error("nobody can take up what was pushed out")
+	}
+}
+
+func TestBookItems(t *testing.T) {
+	b := newBook()
+	b.open(handoff.Record{ID: "h"}, nil)
+	b.delta("h", "m1", "half of ")
+	b.delta("h", "m1", "a message")
+	b.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemRunning})
+	b.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemDone})
+	rec, _ := b.find("h")
+	if len(rec.Items) != 2 || rec.Items[0].Text != "half of a message" || rec.Items[1].State != itemDone {
+		t.Fatalf("items: %+v", rec.Items)
+	}
+	rec.Items[0].Text = "changed outside"
+	b.drop("h", "c1")
+	if again, _ := b.find("h"); len(again.Items) != 1 || again.Items[0].Text != "half of a message" {
+		t.Fatalf("a copy shares its items: %+v", again.Items)
+	}
+	b.delta("gone", "m", "x")
+	b.item("gone", handoff.RecordItem{ID: "m"})
+	b.drop("gone", "m")
+}
+
+func TestBookUnheard(t *testing.T) {
+	b := newBook()
+	for _, id := range []string{"a", "b"} {
+		b.open(handoff.Record{ID: id}, nil)
+		b.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
+	}
+	b.keep("b")
+	b.keep("a")
+	b.keep("b")
+	if got := b.takeUnheard(); len(got) != 2 || got[0].ID != "b" || got[1].ID != "a" {
+		t.Fatalf("unheard: %v", got)
+	}
+	if got := b.takeUnheard(); len(got) != 0 {
+		t.Fatalf("taken twice: %v", got)
+	}
+	if !b.delivered("a") || b.delivered("a") {
+		t.Error("an outcome is delivered once")
+	}
+	if rec, _ := b.find("a"); rec.State != handoff.StatusDelivered {
+		t.Errorf("state %s", rec.State)
+	}
+}
+
+func TestFeedResumes(t *testing.T) {
+	var f handoff.Feed
+	for i := range 10 {
+		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Delta: fmt.Sprint(i)})
+	}
+	l, missed, complete := f.Listen(7)
+	defer l.Stop()
+	if !complete || len(missed) != 3 || missed[0].ID != 8 {
+		t.Fatalf("missed %v, complete %t", missed, complete)
+	}
+	f.Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	if e := <-l.Events; e.ID != 11 || e.Kind != handoff.EventServers {
+		t.Fatalf("got %+v", e)
+	}
+	if _, _, complete := f.Listen(99); complete {
+		t.Error("an id of another life counts as complete")
+	}
+	for range handoff.FeedBacklog {
+		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
+	}
+	if _, missed, complete := f.Listen(3); complete || len(missed) != handoff.FeedBacklog {
+		t.Errorf("the backlog does not reach back: complete %t, %d missed", complete, len(missed))
+	}
+	if f.Last() != uint64(11+handoff.FeedBacklog) {
+		t.Errorf("last %d", f.Last())
+	}
+	for n := range 3 * handoff.FeedBacklog { // also where old events are let go
+		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
+		_, missed, complete := f.Listen(f.Last() - handoff.FeedBacklog)
+		if !complete || len(missed) != handoff.FeedBacklog || missed[0].ID != f.Last()-handoff.FeedBacklog+1 || missed[handoff.FeedBacklog-1].ID != f.Last() {
+			t.Fatalf("after %d more: complete %t, %d missed", n+1, complete, len(missed))
+		}
+	}
+}
+
+func TestFeedDropsTheSlow(t *testing.T) {
+	var f handoff.Feed
+	slow, _, _ := f.Listen(0)
+	quick, _, _ := f.Listen(0)
+	defer quick.Stop()
+	for range handoff.FeedQueue + 1 {
+		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
+		<-quick.Events
+	}
+	n := 0
+	for range slow.Events {
+		n++
+	}
+	if n != handoff.FeedQueue || f.Dropped() != 1 {
+		t.Errorf("the slow one got %d, dropped %d", n, f.Dropped())
+	}
+	slow.Stop() // again, harmless
+}
+
+// TestCallersAreApart holds that nothing of one caller is seen or touched by another.
+func TestCallersAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := newFakeVoice(w, false)
+		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
+		v.events <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		synctest.Wait()
+		for len(r.Questions(ladderGrant)) == 0 {
+			synctest.Wait()
+			<-timeAfter(100)
+		}
+		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: true, Page: true}
+		id := r.Questions(ladderGrant)[0].ID
+		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
+			t.Errorf("a foreign question: %v", err)
+		}
+		if err := r.Stop(ctx, other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("a foreign work: %v", err)
+		}
+		if _, err := r.Handoff(other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("a foreign record: %v", err)
+		}
+		if len(r.Handoffs(other))+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
+			t.Error("something of another caller is shown")
+		}
+		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != handoff.StatusStarted {
+			t.Errorf("own record: %+v, %v", rec, err)
+		}
+		r.ServersChanged()
+		v.events <- handoff.CallEnded{}
+		v.end()
+		cancel()
+		<-done
+		<-done
+	})
+}
+
+// TestEventsEndWithoutGoodbye holds that a voice that just closes its events has ended its call.
+func TestEventsEndWithoutGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 9s completed Done.")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := newFakeVoice(w, false)
+		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
+		v.events <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		<-timeAfter(3000)
+		v.end()
+		<-done
+		<-timeAfter(20000)
+		if got := r.book(ladderCaller).takeUnheard(); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult {
+			t.Errorf("unheard: %+v", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * time.Millisecond) }
+
+// TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
+// and a record never shows more items than it may.
+func TestDeltaOfWhatIsGone(t *testing.T) {
+	b := newBook()
+	b.open(handoff.Record{ID: "h"}, nil)
+	b.delta("h", "joined", "resumed in the middle")
+	for i := range maxItems {
+		b.item("h", handoff.RecordItem{ID: itoa(i), Kind: handoff.ItemMessage, State: itemRunning})
+	}
+	items := func() []handoff.RecordItem {
+		rec, _ := b.find("h")
+		return rec.Items
+	}
+	shown := func(id string) bool { return indexItem(items(), id) >= 0 }
+	if shown("joined") || len(items()) != maxItems {
+		t.Fatalf("%d items, the oldest is there: %t", len(items()), shown("joined"))
+	}
+	b.delta("h", "joined", "more")
+	b.drop("h", "7")
+	b.delta("h", "joined", "still more")
+	b.delta("h", "7", "withdrawn")
+	if shown("joined") || shown("7") || len(items()) != maxItems-1 {
+		t.Errorf("%d items, brought back: %t, %t", len(items()), shown("joined"), shown("7"))
+	}
+	for i := range 3 * maxItems {
+		b.delta("h", "new-"+itoa(i), "text")
+	}
+	if len(items()) > maxItems {
+		t.Errorf("%d items", len(items()))
+	}
+	b.open(handoff.Record{ID: "short"}, nil)
+	for i := range 3 * maxItems {
+		b.delta("short", itoa(i), "text")
+	}
+	if rec, _ := b.find("short"); len(rec.Items) > maxItems {
+		t.Errorf("%d items that only deltas made", len(rec.Items))
+	}
+}

@@ -1,0 +1,218 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/risk"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// auditWithin bounds the write of an audit record: the agent waits for it.
+const auditWithin = 5 * time.Second
+
+// ByNobody is how a decision came that nobody made: the question was given up.
+const ByNobody = "nobody"
+
+// registered returns what is configured of a server; a fleet that does not tell knows it by its name.
+func (r *Router) registered(server string) handoff.Registered {
+	if fleet, ok := r.fleet.(handoff.Registrar); ok {
+		return fleet.Registered(server)
+	}
+	return handoff.Registered{Names: []string{server}}
+}
+
+// decided is a decision with what its audit record needs.
+type decided struct {
+	decision   handoff.Decision
+	words      string // with [DecisionWords]
+	by         string
+	tier       risk.Tier
+	transcript string
+	call       string
+	said       time.Time   // when the reply began that decided by voice; zero: it does not age
+	more       func() bool // tells whether the caller has said more since; nil: it does not matter
+}
+
+// allows tells whether a decision lets the agent do something: it is written down first, or not given.
+func (d decided) allows() bool {
+	return d.decision == handoff.DecisionAccept || d.decision == handoff.DecisionAcceptForSession || d.decision == handoff.DecisionWords
+}
+
+// tooOld tells whether what the caller said has waited too long to be given.
+func (d decided) tooOld(now time.Time) bool {
+	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > handoff.YesFor
+}
+
+// Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
+// may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
+// [CodeNotPending] and reaches nobody; what the grant may not answer gives [CodeNeedsTap].
+func (r *Router) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
+	return r.written(ctx, g, id, decided{decision: d})
+}
+
+// maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
+const maxWritten = 4 << 10
+
+// Reply answers a question in words that were written on the page, else like [Router.Decide]. Of words that
+// may be a secret the audit keeps nothing.
+func (r *Router) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
+	if strings.TrimSpace(words) == "" {
+		return handoff.Fault(handoff.CodeMalformed, "there are no words", "")
+	}
+	if len(words) > maxWritten {
+		return handoff.Fault(handoff.CodeTooLarge, "the text", "")
+	}
+	return r.written(ctx, g, id, decided{decision: handoff.DecisionWords, words: words})
+}
+
+func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
+	if !g.Approve {
+		return handoff.Fault(handoff.CodeNeedsTap, whyNoApprove, "the key does not say approve: true")
+	}
+	q := r.book(g.Caller).question(id)
+	if q == nil || !g.AllowsServer(q.shown.Server) {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	d.by, d.tier = handoff.ByAPI, risk.Of(q.question, q.workspace)
+	switch {
+	case g.Page:
+		d.by = handoff.ByPage
+	case d.decision == handoff.DecisionAcceptForSession:
+		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
+	case d.decision == handoff.DecisionAccept && d.tier == risk.High:
+		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
+	}
+	return r.decide(ctx, g.Caller, id, d)
+}
+
+// Why an answer that came through the API needs a tap instead.
+const (
+	whyNoApprove  = "this key may not answer for you"
+	whyForSession = "it would allow it for the whole session"
+	whyRisk       = "it is risky"
+)
+
+// decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
+// written down before; when that fails, or took too long, it is not given.
+func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d decided) error {
+	b := r.book(c)
+	q, err := b.claimQuestion(id, d.decision)
+	if err != nil {
+		return err
+	}
+	r.log.Info("question decided", zap.String("principal", c.Principal), zap.String("server", q.shown.Server),
+		zap.String("handoff", q.shown.Handoff), zap.String("decision", string(d.decision)), zap.String("by", d.by))
+	if d.allows() && !d.said.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, d.said.Add(handoff.YesFor))
+		defer cancel()
+	}
+	written := false
+	if err = r.stillFor(b, q, d); err == nil {
+		written, err = r.writeDown(ctx, c, q, d)
+	}
+	if now := r.stillFor(b, q, d); now != nil { // it says more than what came of it
+		err = now
+	}
+	if err == nil {
+		err = q.give(ctx, d)
+	}
+	if err == nil {
+		r.counts.answered.Add(d.by)
+		r.closed(b, id)
+		return nil
+	}
+	e := handoff.AsError(err)
+	if written && d.allows() && certainlyNot(e.Code) {
+		withheld := d
+		withheld.decision = handoff.DecisionWithheld
+		_, _ = r.writeDown(context.WithoutCancel(ctx), c, q, withheld)
+	}
+	if e.Code == handoff.CodeNotPending {
+		r.closed(b, id)
+	} else {
+		b.releaseQuestion(q)
+	}
+	return e
+}
+
+// certainlyNot tells whether an error proves that nothing was allowed: else it may have gone out.
+func certainlyNot(c handoff.Code) bool {
+	switch c {
+	case handoff.CodeNotPending, handoff.CodeNoConsent, handoff.CodeMalformed, handoff.CodeUnsupported:
+		return true
+	}
+	return false
+}
+
+// stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have taken
+// its question back, what the caller said may be too old, and they may have gone on to say "wait".
+func (r *Router) stillFor(b *book, q *openQuestion, d decided) error {
+	switch {
+	case !d.allows():
+		return nil
+	case b.question(q.shown.ID) != q:
+		return handoff.Fault(handoff.CodeNotPending, "", "it was withdrawn, or its connection was replaced")
+	case d.tooOld(time.Now()):
+		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyOld, "")
+	case d.more != nil && d.more():
+		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyMore, "")
+	}
+	return nil
+}
+
+// give sends a decision to the agent.
+func (q *openQuestion) give(ctx context.Context, d decided) error {
+	if d.decision != handoff.DecisionWords {
+		return q.controls.Decide(ctx, q.shown.ID, d.decision)
+	}
+	replier, ok := q.controls.(handoff.Replier)
+	if !ok {
+		return handoff.Fault(handoff.CodeUnsupported, q.shown.Server, "this question is not answered in words")
+	}
+	return replier.Reply(ctx, q.shown.ID, d.words)
+}
+
+// writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
+func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *openQuestion, d decided) (written bool, err error) {
+	if r.auditor == nil {
+		return false, nil
+	}
+	rec, _ := r.book(c).find(q.shown.Handoff)
+	ctx, cancel := context.WithTimeout(ctx, auditWithin)
+	defer cancel()
+	err = r.auditor.Audit(ctx, handoff.AuditRecord{
+		Who: c.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.question.Turn, Question: q.shown.ID,
+		CommandHash: handoff.CommandHash(q.question, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
+		Transcript: handoff.TranscriptHash(d.transcript), At: time.Now(),
+	})
+	if err == nil {
+		return true, nil
+	}
+	r.counts.audits.Add(1)
+	r.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
+	if d.allows() {
+		return false, handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+	}
+	return false, nil
+}
+
+// closed takes a question away everywhere.
+func (r *Router) closed(b *book, id handoff.QuestionID) {
+	b.closeQuestion(id)
+	for _, c := range b.openCalls() {
+		c.post(func(s *serving) { s.questionClosed(id) })
+	}
+}
+
+// mayAnswer tells whether a question can be answered so.
+func (q askedQ) mayAnswer(d handoff.Decision) error {
+	if d == handoff.DecisionWords && (!q.question.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(q.shown.Decisions, d) {
+		return handoff.Fault(handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
+	}
+	return nil
+}

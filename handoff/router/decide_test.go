@@ -1,0 +1,176 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"switchboard/handoff"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A desk is an agent that takes answers, and an audit.
+type desk struct {
+	mu      sync.Mutex
+	audited []handoff.AuditRecord // Guarded by mu
+	given   []handoff.Decision    // Guarded by mu
+	early   atomic.Int32          // answers that allowed something and came before their record
+	auditIn func() time.Duration  // how long a record takes
+	failing error                 // of the agent
+}
+
+func (d *desk) Audit(ctx context.Context, rec handoff.AuditRecord) error {
+	if d.auditIn != nil {
+		time.Sleep(d.auditIn())
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.audited = append(d.audited, rec)
+	return nil
+}
+
+func (d *desk) Decide(ctx context.Context, id handoff.QuestionID, decision handoff.Decision) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if decision == handoff.DecisionAccept && !slices.ContainsFunc(d.audited, func(r handoff.AuditRecord) bool { return r.Question == id && r.Decision == decision }) {
+		d.early.Add(1)
+	}
+	if d.failing != nil {
+		return d.failing
+	}
+	if ctx.Err() != nil {
+		return handoff.Fault(handoff.CodeAgentGone, "", "")
+	}
+	d.given = append(d.given, decision)
+	return nil
+}
+
+func (d *desk) Steer(context.Context, handoff.TurnID, []handoff.Part) error { return nil }
+func (d *desk) Interrupt(context.Context, handoff.TurnID) error             { return nil }
+func (d *desk) decisions() (out []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.audited {
+		out = append(out, string(r.Decision)+" by "+r.By)
+	}
+	return out
+}
+
+// asking returns a router of which the question q waits.
+func askingRouter(d *desk, id handoff.QuestionID) (*Router, *openQuestion) {
+	r := NewRouter(Config{Auditor: d})
+	b := r.book(ladderCaller)
+	q := handoff.Question{ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now()}
+	b.ask(askedQ{question: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}}, d)
+	return r, b.question(id)
+}
+
+// TestDecidedOnce: whoever answers at the same time, by pages and by voice, one decision reaches the agent,
+// after its record; the others are told that the question is closed.
+func TestDecidedOnce(t *testing.T) {
+	for round := range 50 {
+		d := &desk{}
+		id := handoff.QuestionID(fmt.Sprint("q", round))
+		r, _ := askingRouter(d, id)
+		var all sync.WaitGroup
+		var won, lost atomic.Int32
+		for i := range 8 {
+			all.Go(func() {
+				x := decided{decision: handoff.DecisionAccept, by: handoff.ByPage}
+				if i%2 == 0 {
+					x.by, x.said = handoff.ByVoice, time.Now()
+				}
+				if i%3 == 0 {
+					x.decision = handoff.DecisionDecline
+				}
+				err := r.decide(t.Context(), ladderCaller, id, x)
+				switch {
+				case err == nil:
+					won.Add(1)
+				case handoff.AsError(err).Code == handoff.CodeNotPending:
+					lost.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if won.Load() != 1 || lost.Load() != 7 || len(d.given) != 1 || d.early.Load() != 0 || len(d.audited) != 1 {
+			t.Fatalf("%d won, %d lost, given %v, written down %v", won.Load(), lost.Load(), d.given, d.decisions())
+		}
+	}
+}
+
+// TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
+// not sent, and that is written down too.
+func TestNotSent(t *testing.T) {
+	gone := func(r *Router, q *openQuestion) { r.closed(r.book(ladderCaller), q.shown.ID) }
+	replaced := func(r *Router, q *openQuestion) {
+		b := r.book(ladderCaller)
+		b.closeQuestion(q.shown.ID)
+		b.ask(q.askedQ, q.controls) // the same id, as if an adapter forgot the connection's generation
+	}
+	for name, tt := range map[string]struct {
+		meanwhile func(*Router, *openQuestion)
+		age       time.Duration // of the yes when the decision begins
+		by        string
+		failing   error
+		code      handoff.Code
+		audited   string
+		open      bool
+	}{
+		"in time":                {by: handoff.ByVoice, age: 5 * time.Second, audited: "[accept by voice]"},
+		"withdrawn meanwhile":    {meanwhile: gone, by: handoff.ByVoice, code: handoff.CodeNotPending, audited: "[accept by voice withheld by voice]"},
+		"a tap, withdrawn":       {meanwhile: gone, by: handoff.ByPage, code: handoff.CodeNotPending, audited: "[accept by page withheld by page]"},
+		"asked anew meanwhile":   {meanwhile: replaced, by: handoff.ByVoice, code: handoff.CodeNotPending, audited: "[accept by voice withheld by voice]"},
+		"too old meanwhile":      {by: handoff.ByVoice, age: handoff.YesFor - time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true},
+		"too old":                {by: handoff.ByVoice, age: handoff.YesFor + time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true},
+		"a tap does not age":     {by: handoff.ByPage, age: time.Hour, audited: "[accept by page]"},
+		"answered elsewhere":     {by: handoff.ByPage, failing: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending, audited: "[accept by page withheld by page]"},
+		"the agent takes no yes": {by: handoff.ByPage, failing: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed, audited: "[accept by page withheld by page]", open: true},
+		"it may have gone out":   {by: handoff.ByPage, failing: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone, audited: "[accept by page]", open: true},
+		"an unknown error":       {by: handoff.ByPage, failing: errors.New("broken"), code: handoff.CodeInternal, audited: "[accept by page]", open: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &desk{failing: tt.failing, auditIn: func() time.Duration { return 2 * time.Second }}
+				r, q := askingRouter(d, "q")
+				x := decided{decision: handoff.DecisionAccept, by: tt.by}
+				if tt.by == handoff.ByVoice {
+					x.said = time.Now().Add(-tt.age)
+				}
+				if tt.meanwhile != nil {
+					time.AfterFunc(time.Second, func() { tt.meanwhile(r, q) })
+				}
+				err := r.decide(t.Context(), ladderCaller, "q", x)
+				if got := codeOfError(err); got != tt.code {
+					t.Errorf("error %v", err)
+				}
+				if sent := len(d.given) == 1; sent != (err == nil) {
+					t.Errorf("given %v", d.given)
+				}
+				if got := fmt.Sprint(d.decisions()); got != tt.audited {
+					t.Errorf("written down %s", got)
+				}
+				if tt.open {
+					d.failing = nil
+					if err := r.Decide(t.Context(), ladderGrant, "q", handoff.DecisionAccept); err != nil {
+						t.Errorf("it cannot be answered any more: %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func codeOfError(err error) handoff.Code {
+	if err == nil {
+		return ""
+	}
+	return handoff.AsError(err).Code
+}

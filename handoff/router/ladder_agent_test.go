@@ -1,0 +1,371 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"sync/atomic"
+	"time"
+)
+
+// A fakeTurn is a run of a thread. Its steps happen while somebody follows it, but for the turns of
+// others, which end by the clock.
+type fakeTurn struct {
+	ID     handoff.TurnID
+	thread string
+	plan   []string
+	hidden bool                    // it has not shown itself
+	next   int                     // Guarded by the world's mu: steps done
+	over   bool                    // Guarded by the world's mu
+	wake   chan handoff.TurnStatus // an interrupt
+	final  chan handoff.TurnEnded  // holds how it ended, for who follows beside the first
+}
+
+func (w *world) addTurn(id handoff.TurnID, thread string, plan []string) *fakeTurn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := &fakeTurn{ID: id, thread: thread, plan: plan, wake: make(chan handoff.TurnStatus, 1), final: make(chan handoff.TurnEnded, 1)}
+	if len(plan) > 0 && strings.TrimSpace(plan[0]) == "hidden" {
+		t.hidden, t.plan = true, plan[1:]
+	}
+	w.turns[id], w.newest[thread] = t, t
+	if strings.HasPrefix(string(id), "theirs-") {
+		after, _, _ := strings.Cut(plan[0], " ")
+		time.AfterFunc(w.duration(after), func() { w.end(t) })
+	}
+	return t
+}
+
+func (w *world) newTurn(thread, client string) *fakeTurn {
+	plan := w.plans[thread]
+	if plan == nil {
+		plan = w.plans["*"]
+	}
+	if !slices.Contains(plan, "hidden") || w.settles[thread] != "never" { // else it is a promise that was not kept
+		w.traceTurn(client)
+	}
+	w.mu.Lock()
+	w.started++
+	id := handoff.TurnID(fmt.Sprintf("turn-%d", w.started))
+	w.mu.Unlock()
+	return w.addTurn(id, thread, plan)
+}
+
+func (w *world) end(t *fakeTurn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.over = true
+}
+
+func (w *world) turn(id handoff.TurnID) *fakeTurn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns[id]
+}
+
+// Step returns the next step of a turn and counts it as done.
+func (w *world) Step(t *fakeTurn) (string, int, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.next >= len(t.plan) {
+		return "", 0, false
+	}
+	t.next++
+	return strings.TrimSpace(t.plan[t.next-1]), t.next - 1, true
+}
+
+// A fakeAgent is one attached thread of a world.
+type fakeAgent struct {
+	world  *world
+	target handoff.Target
+	lost   atomic.Bool // its connection is gone for good
+}
+
+func (a *fakeAgent) name() string { return a.target.Server + " " + a.target.Thread }
+
+func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	w := a.world
+	heard := ""
+	for _, c := range turn.Context {
+		if !c.Trusted {
+			heard = fmt.Sprintf(" [%s: %s]", c.Key, c.Value)
+		}
+	}
+	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard))
+	if err := w.wait(ctx, w.start); err != nil {
+		return "", err
+	}
+	if err := w.failure("start "+a.target.Thread, a.target.Server); err != nil {
+		if handoff.AsError(err).Code == handoff.CodeJoined {
+			w.traceTurn(turn.ID)
+			return w.addTurn("theirs-"+handoff.TurnID(a.target.Thread), a.target.Thread, []string{"2s completed Theirs and yours."}).ID, err
+		}
+		return "", err
+	}
+	if w.merges[a.target.Thread] {
+		w.traceTurn(turn.ID)
+		return "theirs-" + handoff.TurnID(a.target.Thread), nil
+	}
+	return w.newTurn(a.target.Thread, turn.ID).ID, nil
+}
+
+func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	w := a.world
+	turn := w.turn(id)
+	return func(yield func(handoff.Update, error) bool) {
+		if !turn.hidden && !yield(handoff.Started{Turn: id}, nil) {
+			return
+		}
+		for {
+			step, n, more := w.Step(turn)
+			if !more {
+				select {
+				case end := <-turn.final:
+					turn.final <- end
+					if w.wait(ctx, 100*time.Millisecond) == nil { // never in the same instant
+						yield(end, nil)
+					}
+				case <-ctx.Done():
+				}
+				return
+			}
+			after, rest, _ := strings.Cut(step, " ")
+			select {
+			case <-time.After(w.duration(after)):
+			case <-turn.wake:
+				w.end(turn)
+				w.record("agent", a.name(), "turn interrupted")
+				yield(handoff.TurnEnded{Status: handoff.TurnInterrupted}, nil)
+				return
+			case <-ctx.Done(): // who follows next sees it
+				w.mu.Lock()
+				turn.next--
+				w.mu.Unlock()
+				return
+			}
+			if !a.report(ctx, turn, fmt.Sprintf("%s-item-%d", id, n), rest, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step string, yield func(handoff.Update, error) bool) bool {
+	w := a.world
+	verb, text, _ := strings.Cut(step, " ")
+	switch verb {
+	case "message":
+		w.record("agent", a.name(), "says "+text)
+		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) && yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil) &&
+			yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage, Text: text}}, nil)
+	case "begins":
+		w.record("agent", a.name(), "begins "+text)
+		return yield(handoff.ItemStarted{Item: handoff.Item{ID: item, Kind: handoff.ItemMessage}}, nil) && yield(handoff.Delta{ItemID: item, Kind: handoff.DeltaMessage, Text: text}, nil)
+	case "drops":
+		w.record("agent", a.name(), "drops "+text)
+		return yield(handoff.ItemDropped{ItemID: text}, nil)
+	case "command":
+		w.record("agent", a.name(), "runs "+text)
+		return yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemCommand, Text: text, Exit: new(0)}}, nil)
+	case "again": // what was finished before comes again under its ids
+		for i, old := range turn.plan {
+			_, done, _ := strings.Cut(strings.TrimSpace(old), " ")
+			if words, ok := strings.CutPrefix(done, "message "); ok && !yield(handoff.ItemDone{Item: handoff.Item{ID: fmt.Sprintf("%s-item-%d", turn.ID, i), Kind: handoff.ItemMessage, Text: words}}, nil) {
+				return false
+			}
+		}
+		return true
+	case "long":
+		w.end(turn)
+		return yield(handoff.TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
+	case "asks":
+		w.record("agent", a.name(), "asks: "+text)
+		what, secret := strings.CutPrefix(text, "secret ")
+		return a.wait(ctx, turn, handoff.Question{
+			ID: handoff.QuestionID(item), Kind: handoff.QuestionInput, Words: true, Turn: turn.ID, Text: what, Asks: []handoff.Ask{{Text: what, Secret: secret}},
+			Decisions: []handoff.Decision{handoff.DecisionDecline}, Asked: time.Now(),
+		}, yield)
+	case "ask":
+		return a.ask(ctx, turn, handoff.QuestionID(item), text, yield)
+	case "asklost":
+		after, command, _ := strings.Cut(text, " ")
+		limited, cancel := context.WithTimeout(ctx, w.duration(after))
+		defer cancel()
+		if a.ask(limited, turn, handoff.QuestionID(item), command, yield) || ctx.Err() != nil {
+			return false
+		}
+		w.record("agent", a.name(), "is lost")
+		w.mu.Lock()
+		delete(w.answers, handoff.QuestionID(item))
+		w.mu.Unlock()
+		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
+		return false
+	case "gone":
+		w.record("agent", a.name(), "is lost")
+		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
+		return false
+	case "completed", "failed", "interrupted":
+		w.end(turn)
+		w.record("agent", a.name(), "turn "+step)
+		end := handoff.TurnEnded{Status: map[string]handoff.TurnStatus{"failed": handoff.TurnFailed, "interrupted": handoff.TurnInterrupted}[verb], Text: text}
+		turn.final <- end
+		yield(end, nil)
+		return false
+	}
+	w.t.Errorf("no step %q", step)
+	return false
+}
+
+func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q handoff.QuestionID, command string, yield func(handoff.Update, error) bool) bool {
+	a.world.record("agent", a.name(), "asks for "+command)
+	return a.wait(ctx, turn, handoff.Question{
+		ID: q, Kind: handoff.QuestionCommand, Turn: turn.ID, Command: command, Cwd: "/src",
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now(),
+	}, yield)
+}
+
+// wait asks and waits for the answer.
+func (a *fakeAgent) wait(ctx context.Context, turn *fakeTurn, q handoff.Question, yield func(handoff.Update, error) bool) bool {
+	w := a.world
+	answer := make(chan handoff.Decision, 1)
+	w.mu.Lock()
+	w.answers[q.ID] = answer
+	w.mu.Unlock()
+	if !yield(q, nil) {
+		return false
+	}
+	select {
+	case d := <-answer:
+		w.record("agent", a.name(), "got "+string(d))
+		return yield(handoff.QuestionClosed{ID: q.ID}, nil)
+	case <-turn.wake:
+		w.end(turn)
+		w.record("agent", a.name(), "turn interrupted")
+		return yield(handoff.QuestionClosed{ID: q.ID}, nil) && yield(handoff.TurnEnded{Status: handoff.TurnInterrupted}, nil) && false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Reply answers a question in words.
+func (a *fakeAgent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
+	return a.Decide(ctx, id, handoff.Decision("words: "+words))
+}
+
+func (a *fakeAgent) Close() error {
+	a.world.record("agent", a.name(), "detach")
+	return nil
+}
+
+func (a *fakeAgent) Steer(_ context.Context, id handoff.TurnID, input []handoff.Part) error {
+	a.world.record("agent", a.name(), fmt.Sprintf("steer %s %q", id, handoff.InputText(input)))
+	if err := a.world.failure("steer "+a.target.Thread, a.target.Server); err != nil {
+		return err
+	}
+	a.world.traceSteer(handoff.InputText(input))
+	return nil
+}
+
+func (a *fakeAgent) Interrupt(_ context.Context, id handoff.TurnID) error {
+	a.world.record("agent", a.name(), "interrupt "+string(id))
+	if err := a.world.failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
+		return err
+	}
+	select {
+	case a.world.turn(id).wake <- handoff.TurnInterrupted:
+	default:
+	}
+	return nil
+}
+
+func (a *fakeAgent) Decide(_ context.Context, q handoff.QuestionID, d handoff.Decision) error {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	if a.world.answers[q] == nil {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	a.world.answers[q] <- d
+	delete(a.world.answers, q)
+	return nil
+}
+
+// A settlingAgent can tell what became of a start.
+type settlingAgent struct{ *fakeAgent }
+
+func (a settlingAgent) Settle(_ context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
+	w := a.world
+	w.record("agent", a.name(), strings.TrimSpace(fmt.Sprintf("settle %s after %s", id, after)))
+	w.mu.Lock()
+	newest := w.newest[a.target.Thread]
+	w.mu.Unlock()
+	switch w.settles[a.target.Thread] {
+	case "found":
+		if newest != nil && newest.ID != after {
+			return newest.ID, nil
+		}
+		return w.newTurn(a.target.Thread, id).ID, nil
+	case "never":
+		return "", nil
+	}
+	return "", handoff.Fault(handoff.CodeAgentGone, a.target.Server, "")
+}
+
+// A queueingAgent has a queue.
+type queueingAgent struct{ *fakeAgent }
+
+func (a queueingAgent) Queue(_ context.Context, turn handoff.Turn) error {
+	w := a.world
+	w.record("agent", a.name(), fmt.Sprintf("queue %s %q", turn.ID, handoff.InputText(turn.Input)))
+	if err := w.failure("queue "+a.target.Thread, a.target.Server); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue[a.target.Thread] = turn.ID
+	return nil
+}
+
+func (a queueingAgent) Unqueue(_ context.Context, id string) error {
+	w := a.world
+	w.record("agent", a.name(), "unqueue "+id)
+	if a.lost.Load() {
+		return handoff.Fault(handoff.CodeAgentGone, a.target.Server, "")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue[a.target.Thread] != id {
+		return handoff.Fault(handoff.CodeNotPending, a.target.Server, "")
+	}
+	delete(w.queue, a.target.Thread)
+	return nil
+}
+
+func (a queueingAgent) Await(ctx context.Context, id string) (handoff.TurnID, error) {
+	w := a.world
+	w.record("agent", a.name(), "await "+id)
+	if err := w.failure("hold "+a.target.Thread, a.target.Server); err != nil {
+		a.lost.Store(true)
+		return "", err
+	}
+	for {
+		w.mu.Lock()
+		running, queued := w.newest[a.target.Thread], w.queue[a.target.Thread]
+		free := running == nil || running.over
+		w.mu.Unlock()
+		switch {
+		case queued != id:
+			return "", handoff.Fault(handoff.CodeNotPending, a.target.Server, "")
+		case free && w.failure("await "+a.target.Thread, "") != nil: // somebody else was faster, and theirs took it in
+			w.traceTurn(id)
+			return w.addTurn("theirs-later", a.target.Thread, []string{"2s completed Theirs and yours."}).ID, handoff.Fault(handoff.CodeJoined, a.target.Server, "")
+		case free:
+			return w.newTurn(a.target.Thread, id).ID, nil
+		}
+		if err := w.wait(ctx, 100*time.Millisecond); err != nil {
+			return "", err
+		}
+	}
+}

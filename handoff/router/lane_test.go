@@ -1,0 +1,74 @@
+package router
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"switchboard/handoff"
+	"sync"
+	"testing"
+)
+
+func TestLanesAreTakenInOrder(t *testing.T) {
+	l := newLanes()
+	c := handoff.Caller{Principal: "owner"}
+	if took, again := l.take("k", "a", c), l.take("k", "a", c); !took || !again || l.take("k", "b", c) {
+		t.Fatal("a lane has one holder")
+	}
+	first, second := l.look("k", "b", c), l.look("k", "c", handoff.Caller{Principal: "else"})
+	if first.mine || !first.same || second.same {
+		t.Fatalf("views: %+v %+v", first, second)
+	}
+	l.running([]string{"k"}, "b", "t9", nil, handoff.Target{}, "") // not the holder: nothing changes
+	l.running([]string{"k"}, "a", "t1", nil, handoff.Target{Thread: "x"}, "Auth")
+	<-first.changed
+	if v := l.look("k", "b", c); v.turn != "t1" || v.title != "Auth" || v.target.Thread != "x" {
+		t.Fatalf("the running turn: %+v", v)
+	}
+	l.leave([]string{"k", "gone"}, "a")
+	if l.take("k", "d", c) || l.look("k", "c", c).mine || !l.look("k", "b", c).mine {
+		t.Fatal("who waited longest is next")
+	}
+	l.leave([]string{"k"}, "c")
+	l.leave([]string{"k"}, "b")
+	if !l.take("k", "d", c) {
+		t.Fatal("who left the line does not hold it up")
+	}
+	l.leave([]string{"k"}, "d")
+	if len(l.all) != 0 {
+		t.Fatalf("%d lanes are kept", len(l.all))
+	}
+}
+
+// TestLanesUnderLoad holds that never two hold a lane, that everybody gets it, and that nothing is kept.
+func TestLanesUnderLoad(t *testing.T) {
+	l := newLanes()
+	var works sync.WaitGroup
+	var mu sync.Mutex
+	holders := map[string]int{}
+	for i := range 60 {
+		works.Go(func() {
+			key, id := fmt.Sprint("k", rand.N(3)), fmt.Sprint("w", i)
+			for {
+				v := l.look(key, id, handoff.Caller{})
+				if v.mine {
+					break
+				}
+				<-v.changed
+			}
+			mu.Lock()
+			if holders[key]++; holders[key] != 1 {
+				t.Errorf("%d hold %s", holders[key], key)
+			}
+			mu.Unlock()
+			l.running([]string{key}, id, "t", nil, handoff.Target{}, "")
+			mu.Lock()
+			holders[key]--
+			mu.Unlock()
+			l.leave([]string{key}, id)
+		})
+	}
+	works.Wait()
+	if len(l.all) != 0 {
+		t.Errorf("%d lanes are kept", len(l.all))
+	}
+}

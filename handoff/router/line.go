@@ -1,0 +1,363 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// writtenWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which
+// it is the answer, two and a half seconds of silence at most.
+const writtenWithin = time.Second
+
+// lastWrite bounds the last try of what is still to be written when the process ends.
+const lastWrite = 500 * time.Millisecond
+
+// A line is what the ledger is told of one handoff, in order. Only the step before a start is waited for;
+// the others are written behind and repeated until the store is back. Each step has all that is known by
+// then, so that a store which came back empty learns everything from the next one. A nil line writes nothing.
+type line struct {
+	r      *Router        // Set once
+	key    string         // Set once
+	caller handoff.Caller // Set once
+	owner  string         // Set once
+	args   string         // Set once
+
+	turns chan struct{} // capacity 1; a token in it is one step on its way to the store
+
+	mu      sync.Mutex
+	facts   ledger.Facts   // Guarded by mu: all that was told so far
+	body    ledger.Body    // Guarded by mu: likewise
+	last    ledger.Step    // Guarded by mu: the newest step that is written; zero: none
+	known   bool           // Guarded by mu: there is an entry, or may be one
+	away    bool           // Guarded by mu: the store did not answer the newest try
+	turn    handoff.TurnID // Guarded by mu: as last written
+	closed  bool           // Guarded by mu: the next life of the process goes on with it
+	ended   *ledger.Step   // Guarded by mu: the outcome of what is not in the ledger, not written so far
+	pending []lineStep     // Guarded by mu: not yet written, in order; bounded by the table: six at most
+	writing bool           // Guarded by mu: a job writes them
+}
+
+// A lineStep is a step that is written behind.
+type lineStep struct {
+	ledger.Step
+	done chan<- error // gets what became of it; holds one
+}
+
+// A receipt gives once what became of a step: nil when it is in the ledger, else why it was refused.
+type receipt <-chan error
+
+// newLine returns a line for one handoff, or nil without a ledger.
+func (r *Router) newLine(key string, c handoff.Caller, owner, args string) *line {
+	if r.ledger == nil {
+		return nil
+	}
+	r.carry(key)
+	return &line{r: r, key: key, caller: c, owner: owner, args: args, turns: make(chan struct{}, 1)}
+}
+
+// Step returns the next step, with all facts so far; it may make the entry, because a store may come back
+// empty. Nothing leads from there to delivered, which adds no facts.
+func (l *line) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
+	s := ledger.Step{
+		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered, Attempt: attempt,
+		At: time.Now(), Set: facts,
+	}
+	if to == handoff.StatusDelivered {
+		return s
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.facts = l.facts.Merge(s)
+	s.Set, s.Body = l.facts, l.body
+	return s
+}
+
+// words gives the whole words, which the steps from here on carry. A text that is "" leaves what is known.
+func (l *line) words(b ledger.Body) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.body = ledger.Body{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text)}
+}
+
+// note writes that words were taken which are not sent yet. An error means that the caller must not be told
+// that they will be. What is written already is not written again.
+func (l *line) note(ctx context.Context, facts ledger.Facts) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	l.known = true
+	l.mu.Unlock()
+	return l.try(ctx, l.Step(handoff.StatusAccepted, 0, facts))
+}
+
+// dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
+// bounds how long it takes.
+func (l *line) dispatch(ctx context.Context, attempt int, facts ledger.Facts) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	l.known = true
+	l.mu.Unlock()
+	return l.try(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
+}
+
+// adopt becomes the owner of an entry that a former life of the router left.
+func (l *line) adopt(ctx context.Context) (ledger.Entry, error) {
+	e, err := l.r.ledger.Advance(ctx, ledger.Step{
+		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
+	})
+	if err != nil {
+		return e, err
+	}
+	s := l.Step(e.Status, 0, e.Facts)
+	s.At = e.Accepted
+	if e.Status == handoff.StatusDispatching {
+		s.Attempt = e.Attempt
+	}
+	l.mu.Lock()
+	l.known, l.last = true, s
+	l.mu.Unlock()
+	return e, nil
+}
+
+// started writes the turn behind.
+func (l *line) started(turn handoff.TurnID, why string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	known := l.turn == turn
+	l.turn = turn
+	l.mu.Unlock()
+	if !known {
+		l.behind(l.Step(handoff.StatusStarted, 0, ledger.Facts{Turn: turn, Why: why}))
+	}
+}
+
+// completed writes the outcome behind; the receipt is nil when there is nothing to wait for: a store that
+// was away a moment ago is not waited for once more. Of what was neither dispatched nor promised
+// nothing is remembered, unless nobody hears it and it is kept.
+func (l *line) completed(facts ledger.Facts) receipt {
+	if l == nil {
+		return nil
+	}
+	s := l.Step(handoff.StatusCompleted, 0, facts)
+	l.mu.Lock()
+	known, away := l.known, l.away
+	if !known {
+		l.ended = &s
+	}
+	l.mu.Unlock()
+	if !known {
+		return nil
+	}
+	written := l.behind(s)
+	if away {
+		return nil
+	}
+	return written
+}
+
+// keep sees to it that the outcome outlives the process.
+func (l *line) keep() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	s := l.ended
+	l.ended = nil
+	l.mu.Unlock()
+	if s != nil {
+		l.behind(*s)
+	}
+}
+
+// delivered writes behind that the outcome was heard.
+func (l *line) delivered() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	known := l.known
+	l.ended = nil
+	l.mu.Unlock()
+	if !known {
+		l.r.lay(l.key)
+		return
+	}
+	l.behind(l.Step(handoff.StatusDelivered, 0, ledger.Facts{}))
+}
+
+// leave writes no more: the entry stays as it is for the next life of the process.
+func (l *line) leave() {
+	if l != nil {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+	}
+}
+
+// layDown leaves the entry to whoever finds it.
+func (l *line) layDown() {
+	if l != nil {
+		l.r.lay(l.key)
+	}
+}
+
+// behind adds a step to what is written in the background. The receipt is nil when it will not be.
+func (l *line) behind(s ledger.Step) receipt {
+	done := make(chan error, 1)
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.known = true
+	l.pending = append(l.pending, lineStep{s, done})
+	begin := !l.writing
+	l.writing = true
+	l.mu.Unlock()
+	if begin && !l.r.start(l.write) { // the process ends: one short try
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.write(ended)
+	}
+	return done
+}
+
+// write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
+// rest: the next life finds the entry as it was.
+func (l *line) write(ctx context.Context) {
+	for try := 0; ; {
+		l.mu.Lock()
+		if len(l.pending) == 0 {
+			l.writing = false
+			l.mu.Unlock()
+			return
+		}
+		s := l.pending[0]
+		l.mu.Unlock()
+		err := l.once(ctx, s.Step)
+		switch {
+		case err != nil && retried(err) && ctx.Err() == nil:
+			l.r.pause(ctx, try)
+			try++
+			continue
+		case err != nil && retried(err):
+			l.r.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
+			s.done <- err
+			return
+		case err != nil:
+			l.r.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
+		}
+		try = 0
+		s.done <- err
+		if s.To == handoff.StatusDelivered {
+			l.r.lay(l.key)
+		}
+		l.mu.Lock()
+		l.pending = l.pending[1:]
+		l.mu.Unlock()
+	}
+}
+
+func (l *line) once(ctx context.Context, s ledger.Step) error {
+	limit := storeTimeout
+	if ctx.Err() != nil {
+		limit = lastWrite
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return l.try(ctx, s)
+}
+
+// try writes a step and notes whether the store is there.
+func (l *line) try(ctx context.Context, s ledger.Step) error {
+	select {
+	case l.turns <- struct{}{}:
+		defer func() { <-l.turns }()
+	case <-ctx.Done():
+		return handoff.Fault(handoff.CodeUnreachable, "the store", "an earlier step is on its way")
+	}
+	l.mu.Lock()
+	moot := s.To == handoff.StatusAccepted && l.last.To != "" // it was dispatched meanwhile, which tells more
+	l.mu.Unlock()
+	if moot {
+		return nil
+	}
+	err := l.advance(ctx, s)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = err != nil && retried(err)
+	if err == nil {
+		l.last = s
+	}
+	return err
+}
+
+// advance writes a step. Of a store that came back empty it makes first what the step leads on from. Who
+// calls it has the turn.
+func (l *line) advance(ctx context.Context, s ledger.Step) error {
+	_, err := l.r.ledger.Advance(ctx, s)
+	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
+		return err
+	}
+	l.mu.Lock()
+	before := l.last
+	l.mu.Unlock()
+	if s.To == handoff.StatusDispatching && s.Attempt > 1 {
+		before = s
+		before.Attempt = 1
+	}
+	if before.To == "" || before.To == handoff.StatusDelivered {
+		return err
+	}
+	if _, err := l.r.ledger.Advance(ctx, before); err != nil {
+		return err
+	}
+	_, err = l.r.ledger.Advance(ctx, s)
+	return err
+}
+
+// repeat writes the newest step again, unless another is on its way or all is said: it is found written, or
+// the store came back empty and learns it. That also lets the entry of long work live on.
+func (l *line) repeat(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case l.turns <- struct{}{}:
+		defer func() { <-l.turns }()
+	default:
+		return nil
+	}
+	l.mu.Lock()
+	s, idle := l.last, !l.closed && len(l.pending) == 0
+	l.mu.Unlock()
+	if !idle || s.To == "" || s.To == handoff.StatusDelivered {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	err := l.advance(ctx, s)
+	if err != nil && !retried(err) { // somebody else has it: no more of this
+		l.mu.Lock()
+		l.last = ledger.Step{}
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// retried tells whether the store may take the step later.
+func retried(err error) bool { return handoff.AsError(err).Code == handoff.CodeUnreachable }

@@ -1,0 +1,276 @@
+package router
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/speech"
+	"sync/atomic"
+	"time"
+)
+
+// routerCounts is what a router counts over its whole life. It is safe for concurrent use.
+type routerCounts struct {
+	remarks atomic.Uint64 // speakable things that were never said
+	reports atomic.Uint64 // reports to calls that found the inbox full
+	audits  atomic.Uint64 // decisions that could not be written down
+
+	outcomes *handoff.Tally[handoff.Outcome]      // Set once, like the others below
+	asks     *handoff.Tally[handoff.QuestionKind] // questions, by kind
+	answered *handoff.Tally[string]               // questions that somebody decided, by how
+	refused  *handoff.Tally[handoff.Code]         // requests of the voice model that were not accepted
+	said     *handoff.Tally[string]               // what calls were given to say, by kind
+	unsaid   *handoff.Tally[string]               // what became of some of it
+	starts   *handoff.Times                       // from the request to its turn
+	results  *handoff.Times                       // from the request to its outcome
+	store    *storeTimes
+}
+
+// Upper bounds of the distributions. Work takes seconds to hours; a start is a matter of milliseconds, unless it waits.
+var (
+	startBounds = []time.Duration{
+		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 10 * time.Second, time.Minute, 10 * time.Minute,
+	}
+	resultBounds = []time.Duration{
+		500 * time.Millisecond, 1500 * time.Millisecond, 5 * time.Second, 15 * time.Second, 30 * time.Second,
+		time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 4 * time.Hour,
+	}
+	storeBounds = []time.Duration{
+		100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
+		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
+	}
+)
+
+func newRouterCounts() *routerCounts {
+	return &routerCounts{
+		outcomes: handoff.NewTally(handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown),
+		asks:     handoff.NewTally(handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput, handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther),
+		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, ByNobody),
+		refused:  handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...),
+		said:     handoff.NewTally("note", "remark", "heartbeat", "filler", "question", "outcome"),
+		unsaid:   handoff.NewTally("stale", "interrupted", "unconfirmed", "full"),
+		starts:   handoff.NewTimes(startBounds...),
+		results:  handoff.NewTimes(resultBounds...),
+		store:    newStoreTimes(),
+	}
+}
+
+// moved counts what a change of a record means. The caller holds the record.
+func (c *routerCounts) moved(was handoff.Status, rec *handoff.Record) {
+	if c == nil || was == rec.State {
+		return
+	}
+	switch {
+	case rec.State == handoff.StatusStarted && (was == handoff.StatusAccepted || was == handoff.StatusDispatching):
+		c.starts.Observe(time.Since(rec.CreatedAt))
+	case rec.State == handoff.StatusCompleted:
+		c.outcomes.Add(rec.Outcome)
+		c.results.Observe(time.Since(rec.CreatedAt))
+	}
+}
+
+func (c *routerCounts) asked(kind handoff.QuestionKind) {
+	if c != nil {
+		c.asks.Add(kind)
+	}
+}
+
+// paced counts what one step of a call's schedule did.
+func (c *routerCounts) paced(was, now speech.ScheduleCounts) {
+	if was == now {
+		return
+	}
+	for _, x := range []struct {
+		tally *handoff.Tally[string]
+		word  string
+		n     int
+	}{
+		{c.said, "note", now.Notes - was.Notes},
+		{c.said, "remark", now.Remarks - was.Remarks},
+		{c.said, "heartbeat", now.Beats - was.Beats},
+		{c.said, "filler", now.Fillers - was.Fillers},
+		{c.said, "question", now.Questions - was.Questions},
+		{c.said, "outcome", now.Finals - was.Finals},
+		{c.unsaid, "stale", now.Stale - was.Stale},
+		{c.unsaid, "interrupted", now.Cut - was.Cut},
+		{c.unsaid, "unconfirmed", now.Lost - was.Lost},
+		{c.unsaid, "full", now.Overflow - was.Overflow},
+	} {
+		for range x.n {
+			x.tally.Add(x.word)
+		}
+	}
+}
+
+// Metrics yields what the router counts.
+func (r *Router) Metrics() iter.Seq[handoff.Metric] {
+	c := r.counts
+	return func(yield func(handoff.Metric) bool) {
+		each(yield,
+			slices.Values(r.held()),
+			c.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by outcome.", "outcome"),
+			slices.Values([]handoff.Metric{
+				c.starts.Metric("switchboard_run_start_seconds", "Time from a request to the start of its turn."),
+				c.results.Metric("switchboard_run_seconds", "Time from a request to its outcome."),
+				handoff.NewMetric("switchboard_router_calls_total", "Calls that the router served.", r.calls.Load()),
+				handoff.NewMetric("switchboard_call_reports_dropped_total", "Reports of runs on the way that found a call's inbox full.", c.reports.Load()),
+				handoff.NewMetric("switchboard_remarks_dropped_total", "Remarks of agents that were never said.", c.remarks.Load()),
+				handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
+			}),
+			c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
+			c.answered.Metrics("switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by"),
+			c.refused.Metrics("switchboard_requests_refused_total", "Requests of the voice model that were not accepted, by code.", "code"),
+			c.said.Metrics("switchboard_utterances_total", "What calls were given to say, by kind.", "kind"),
+			c.unsaid.Metrics("switchboard_utterances_lost_total", "What of that went wrong: outdated, interrupted, never confirmed, or beyond a bound.", "reason"),
+			c.store.metrics(),
+		)
+	}
+}
+
+// each yields from one sequence after the other until yield has enough.
+func each(yield func(handoff.Metric) bool, all ...iter.Seq[handoff.Metric]) {
+	for _, seq := range all {
+		for m := range seq {
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// held counts what the router holds now.
+func (r *Router) held() []handoff.Metric {
+	r.mu.Lock()
+	books := slices.Collect(maps.Values(r.books))
+	r.mu.Unlock()
+	states := map[handoff.Status]int{handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0}
+	questions, listeners, slow := 0, 0, uint64(0)
+	for _, b := range books {
+		questions += b.countOpen(states)
+		n, dropped := b.feed.Load()
+		listeners += n
+		slow += dropped
+	}
+	list := []handoff.Metric{
+		handoff.NewMetric("switchboard_callers", "Callers that the router knows of.", len(books)),
+		handoff.NewMetric("switchboard_questions_open", "Questions of agents that wait for an answer.", questions),
+		handoff.NewMetric("switchboard_feed_listeners", "Listeners of callers' feeds.", listeners),
+		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),
+		handoff.NewMetric("switchboard_threads_busy", "Threads that a run holds or waits for.", r.lanes.count()),
+	}
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		list = append(list, handoff.NewMetric("switchboard_runs", "Runs that are open, by state; completed: the outcome was not heard yet.", states[state], "state", string(state)))
+	}
+	return list
+}
+
+// countOpen adds the records that are open to those of their state, and returns how many questions are.
+func (b *book) countOpen(states map[handoff.Status]int) (questions int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, rec := range b.records {
+		if rec.State != handoff.StatusDelivered {
+			states[rec.State]++
+		}
+	}
+	return len(b.questions)
+}
+
+func (l *lanes) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all)
+}
+
+// storeTimes counts the round trips to the store, by operation. Set once.
+type storeTimes struct {
+	took   map[string]*handoff.Times
+	failed *handoff.Tally[string]
+}
+
+// The operations of a store.
+const (
+	opAdvance = "ledger_advance"
+	opOpen    = "ledger_open"
+	opOpenAll = "ledger_open_all"
+	opList    = "sticky_list"
+	opSet     = "sticky_set"
+	opClear   = "sticky_clear"
+)
+
+func newStoreTimes() *storeTimes {
+	ops := []string{opAdvance, opOpen, opOpenAll, opList, opSet, opClear}
+	s := &storeTimes{took: map[string]*handoff.Times{}, failed: handoff.NewTally(ops...)}
+	for _, op := range ops {
+		s.took[op] = handoff.NewTimes(storeBounds...)
+	}
+	return s
+}
+
+// done counts a round trip that began then. A step that the ledger refuses is an answer, not a failure.
+func (s *storeTimes) done(op string, began time.Time, err error) {
+	s.took[op].Observe(time.Since(began))
+	if err == nil {
+		return
+	}
+	switch handoff.AsError(err).Code {
+	case handoff.CodeUnreachable, handoff.CodeStoreDown, handoff.CodeShutdown, handoff.CodeInternal:
+		s.failed.Add(op)
+	}
+}
+
+func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
+	return func(yield func(handoff.Metric) bool) {
+		var took []handoff.Metric
+		for _, op := range slices.Sorted(maps.Keys(s.took)) {
+			took = append(took, s.took[op].Metric("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op))
+		}
+		each(yield, slices.Values(took), s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"))
+	}
+}
+
+// timedLedger is a ledger whose round trips are counted.
+type timedLedger struct {
+	ledger.Ledger
+	times *storeTimes
+}
+
+func (l timedLedger) Advance(ctx context.Context, s ledger.Step) (e ledger.Entry, err error) {
+	defer func(began time.Time) { l.times.done(opAdvance, began, err) }(time.Now())
+	return l.Ledger.Advance(ctx, s)
+}
+
+func (l timedLedger) Open(ctx context.Context, c handoff.Caller) (list []ledger.Entry, err error) {
+	defer func(began time.Time) { l.times.done(opOpen, began, err) }(time.Now())
+	return l.Ledger.Open(ctx, c)
+}
+
+func (l timedLedger) OpenAll(ctx context.Context) (list []ledger.Entry, err error) {
+	defer func(began time.Time) { l.times.done(opOpenAll, began, err) }(time.Now())
+	return l.Ledger.OpenAll(ctx)
+}
+
+// timedStickies are stickies whose round trips are counted.
+type timedStickies struct {
+	handoff.Stickies
+	times *storeTimes
+}
+
+func (s timedStickies) List(ctx context.Context, c handoff.Caller) (list []handoff.Sticky, err error) {
+	defer func(began time.Time) { s.times.done(opList, began, err) }(time.Now())
+	return s.Stickies.List(ctx, c)
+}
+
+func (s timedStickies) Set(ctx context.Context, c handoff.Caller, one handoff.Sticky) (err error) {
+	defer func(began time.Time) { s.times.done(opSet, began, err) }(time.Now())
+	return s.Stickies.Set(ctx, c, one)
+}
+
+func (s timedStickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) (err error) {
+	defer func(began time.Time) { s.times.done(opClear, began, err) }(time.Now())
+	return s.Stickies.Clear(ctx, c, t)
+}

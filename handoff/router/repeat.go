@@ -1,0 +1,42 @@
+package router
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// repeatEvery is how long what goes on may be missing from a store that came back empty.
+const repeatEvery = 30 * time.Second
+
+// repeat tells the ledger again and again what is not delivered, so that a store which came back empty
+// learns it although nothing else happens.
+func (r *Router) repeat(ctx context.Context) {
+	ticker := time.NewTicker(repeatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, l := range r.lines() {
+			if err := l.repeat(ctx); err != nil && retried(err) {
+				break // it is away: next time
+			}
+		}
+	}
+}
+
+// lines returns what the ledger is told of each handoff in the books.
+func (r *Router) lines() []*line {
+	r.mu.Lock()
+	books := slices.Collect(maps.Values(r.books))
+	r.mu.Unlock()
+	var all []*line
+	for _, b := range books {
+		all = append(all, b.allLines()...)
+	}
+	return all
+}

@@ -1,0 +1,175 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+	"switchboard/handoff/tools"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// revive takes up what a former life of the router left: work that ran or may run is looked for and
+// watched, outcomes that nobody heard are told. Nothing is ever started by it.
+func (r *Router) revive(ctx context.Context) {
+	for try := 0; ; try++ {
+		entries, err := r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
+		if err == nil {
+			r.adopt(ctx, entries)
+			return
+		}
+		if try == 0 {
+			r.log.Warn("the ledger cannot be read yet", zap.Error(err))
+		}
+		if !r.pause(ctx, try) {
+			return
+		}
+	}
+}
+
+// catchUp takes up what is open in the ledger for this caller and not known here: another life of the
+// router may have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger
+// that is away delays that by one try.
+func (s *serving) catchUp(ctx context.Context) {
+	for try := 0; ; try++ {
+		entries, err := s.openEntries(ctx)
+		if err == nil {
+			s.r.adopt(ctx, entries)
+		}
+		listens := s.call.post(func(s *serving) { s.welcomeBack() })
+		if err == nil || !listens || !s.r.pause(ctx, try) {
+			return
+		}
+	}
+}
+
+func (s *serving) openEntries(ctx context.Context) ([]ledger.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return s.r.ledger.Open(ctx, s.caller)
+}
+
+// adopt takes entries over that nobody here has in hand, one caller after the other, so that what ended is
+// told to each in one message.
+func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
+	slices.SortStableFunc(entries, func(a, b ledger.Entry) int { return strings.Compare(a.Caller.String(), b.Caller.String()) })
+	for i, e := range entries {
+		if r.carry(e.Key) {
+			r.adoptOne(ctx, e)
+		}
+		if i+1 == len(entries) || entries[i+1].Caller != e.Caller {
+			if live := r.book(e.Caller).live(); live != nil {
+				live.post(func(s *serving) { s.welcomeBack() })
+			}
+		}
+	}
+}
+
+func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
+	l := r.newLine(e.Key, e.Caller, r.nextID(), e.Args)
+	for try := 0; ; try++ {
+		limited, cancel := context.WithTimeout(ctx, storeTimeout)
+		adopted, err := l.adopt(limited)
+		cancel()
+		switch {
+		case err == nil && adopted.Status == handoff.StatusDelivered: // told since the entries were read
+			r.lay(e.Key)
+			return
+		case err == nil && r.heardAlready(adopted, l):
+			return
+		case err == nil:
+			if adopted.Status != handoff.StatusCompleted {
+				r.readStickies(ctx, e.Caller)
+			}
+			r.takeOver(adopted, l)
+			return
+		case !retried(err):
+			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
+			r.lay(e.Key)
+			return
+		case !r.pause(ctx, try):
+			r.lay(e.Key)
+			return
+		}
+	}
+}
+
+// heardAlready tells whether the outcome of an entry was heard here: then the store came back as it was a
+// while ago, and is told once more.
+func (r *Router) heardAlready(e ledger.Entry, l *line) bool {
+	rec, _ := r.book(e.Caller).find(e.ClientID)
+	if rec.State != handoff.StatusDelivered {
+		return false
+	}
+	if e.Status != handoff.StatusCompleted {
+		facts := ledger.Facts{Outcome: rec.Outcome, Spoken: rec.Spoken}
+		if rec.Error != nil {
+			facts.Code = rec.Error.Code
+		}
+		l.completed(facts)
+	}
+	l.delivered()
+	return true
+}
+
+// readStickies lets the work of a former life know what the caller has chosen since.
+func (r *Router) readStickies(ctx context.Context, c handoff.Caller) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := r.loadStickies(ctx, c, r.book(c)); err != nil {
+		r.log.Warn("sticky sessions not read", zap.Error(err))
+	}
+}
+
+// takeOver puts an entry into the book of its caller, and work that is not over under way again.
+func (r *Router) takeOver(e ledger.Entry, l *line) {
+	b := r.book(e.Caller)
+	if e.Why == handoff.WhyNew || e.Why == handoff.WhyCopy {
+		r.owners.made(e.Caller, e.Target)
+	}
+	id := e.ClientID
+	if id == "" { // it never came to a start
+		id = r.nextID()
+	}
+	rec := handoff.Record{
+		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
+		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted,
+	}
+	if e.Status == handoff.StatusCompleted {
+		rec.EndedAt = new(e.Ended)
+		if e.Code != "" {
+			rec.Fault = handoff.Fault(e.Code, e.Target.Server, "")
+			rec.Error = recordError(rec.Fault)
+		}
+		b.open(rec, nil)
+		b.ended(id)
+		b.setLine(id, l)
+		b.keep(id)
+		b.notice(id) // its former life did, unless it was killed: the next call tells in any case
+		return
+	}
+	w := r.newWork(id, e.Caller, b, endedCall())
+	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
+	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
+		w.asked = e.Accepted
+	}
+	w.args = tools.CodexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
+	w.state = phase.State{Phase: phase.Settling, Noted: true, Answered: true, Alone: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
+	switch {
+	case e.Status == handoff.StatusAccepted: // it certainly never began: that is written before a start. They are asked, as nothing begins unasked
+		w.state.Phase, w.state.Outcome = phase.Writing, handoff.OutcomeCancelled
+		w.fault = handoff.Fault(handoff.CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
+	case e.Turn != "":
+		w.state.Phase, w.state.Seen = phase.Rejoining, true
+	}
+	b.open(rec, w)
+	b.orphan(id)
+	if live := b.live(); live != nil {
+		live.post(func(s *serving) { s.adopt(w) })
+	}
+	r.start(w.run)
+}

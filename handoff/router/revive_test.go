@@ -1,0 +1,37 @@
+package router
+
+import (
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A fullLedger holds so much that reading all of it takes a while; each answer of the store comes at once.
+type fullLedger struct{ *world }
+
+func (l fullLedger) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
+	if err := l.wait(ctx, time.Minute); err != nil {
+		return nil, err
+	}
+	return l.world.OpenAll(ctx)
+}
+
+// TestManyCallersAreTakenUp: what a former life left is taken up however long it takes to read it.
+func TestManyCallersAreTakenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nturn t1 1s completed Done.\nentry h-9 started bigpc t1 turn-9")
+		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: fullLedger{w}, Life: "h"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		time.Sleep(time.Hour)
+		if rec, err := r.Handoff(ladderGrant, "h-9"); err != nil || rec.Outcome != handoff.OutcomeResult {
+			t.Errorf("the record is %+v, %v", rec, err)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,0 +1,279 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strconv"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config is what a router needs. Fleet, Directory and Stickies are required.
+type Config struct {
+	Fleet     handoff.Fleet
+	Directory handoff.Directory
+	Stickies  handoff.Stickies
+	Ledger    ledger.Ledger       // nil: nothing is remembered of work beyond the process
+	Notifier  handoff.Notifier    // nil: nobody is told outside of calls
+	Auditor   handoff.Auditor     // nil: decisions are only logged
+	Updates   handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
+	Log       *zap.Logger         // nil: none
+	Life      string              // names this life of the router in ids, [a-z0-9]; "": random
+
+	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
+	Patience time.Duration
+	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
+	// A silent turn is watched on and never ended.
+	Silence time.Duration
+	// GiveUp is how long a question waits for an answer before it is declined; 0: 30 min.
+	GiveUp time.Duration
+	// AskAgain is how long a question waits for an answer before it is asked in the call once more, and how
+	// long again before it is told outside of calls; 0: 60 s.
+	AskAgain time.Duration
+}
+
+// A Router takes requests out of calls to agents and brings what comes of them back.
+type Router struct {
+	fleet     handoff.Fleet                     // Set once
+	directory handoff.Directory                 // Set once
+	stickies  handoff.Stickies                  // Set once
+	ledger    ledger.Ledger                     // Set once; may be nil
+	notifier  handoff.Notifier                  // Set once; may be nil
+	level     handoff.SpeechLevel               // Set once
+	auditor   handoff.Auditor                   // Set once; may be nil
+	giveUp    time.Duration                     // Set once
+	askAgain  time.Duration                     // Set once
+	log       *zap.Logger                       // Set once
+	life      string                            // Set once
+	patience  time.Duration                     // Set once
+	silence   time.Duration                     // Set once
+	jitter    func(time.Duration) time.Duration // Set once: shortens a pause by chance
+	lanes     *lanes                            // Set once; safe by itself
+
+	launch  chan job      // works and lookups for Run, which takes them at once; unbuffered
+	closing chan struct{} // closed by Run when it takes no more
+	IDs     atomic.Uint64 // the last id given
+	calls   atomic.Uint64 // calls served
+	owners  owners        // safe by itself
+	rates   rates         // safe by itself
+	counts  *routerCounts // Set once; safe by itself
+
+	mu    sync.Mutex
+	books map[handoff.Caller]*book // Guarded by mu
+	hands map[string]bool          // Guarded by mu: keys of the ledger that this life of the router has in hand
+}
+
+// A job runs under [Router.Run] until it is done or the process ends.
+type job func(ctx context.Context)
+
+// NewRouter returns a router that does nothing before [Router.Run].
+func NewRouter(cfg Config) *Router {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	if cfg.Life == "" {
+		cfg.Life = strings.ToLower(rand.Text()[:8])
+	}
+	counts := newRouterCounts()
+	if cfg.Ledger != nil {
+		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
+	}
+	return &Router{
+		counts: counts, fleet: cfg.Fleet, directory: cfg.Directory, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
+		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
+		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter), level: cmp.Or(cfg.Updates, handoff.LevelMilestones),
+		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: handoff.Jitter,
+		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[handoff.Caller]*book{}, hands: map[string]bool{},
+	}
+}
+
+// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open work gets its outcome
+// and Run returns after the last one.
+func (r *Router) Run(ctx context.Context) error {
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	defer close(r.closing)
+	if r.ledger != nil {
+		jobs.Go(func() { r.revive(ctx) })
+		jobs.Go(func() { r.repeat(ctx) })
+	}
+	for {
+		select {
+		case j := <-r.launch:
+			jobs.Go(func() { j(ctx) })
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// start gives Run a job. False means that the process ends and the job will never run.
+func (r *Router) start(j job) bool {
+	select {
+	case r.launch <- j:
+		return true
+	case <-r.closing:
+		return false
+	}
+}
+
+// callID names a call in the ledger.
+func (r *Router) callID() string { return r.life + "-call-" + itoa(int(r.calls.Add(1))) }
+
+// nextID returns an id that no other life of the router gives.
+func (r *Router) nextID() string {
+	return r.life + "-" + itoa(int(r.IDs.Add(1)))
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func (r *Router) book(c handoff.Caller) *book {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.books[c]
+	if b == nil {
+		b = newBook()
+		b.counts = r.counts
+		r.books[c] = b
+	}
+	return b
+}
+
+// carry takes an entry of the ledger in hand. False means that it is already: there is never a second owner
+// of a handoff here.
+func (r *Router) carry(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.hands[key]
+	r.hands[key] = true
+	return !had
+}
+
+// lay lets go of an entry that needs nobody any more.
+func (r *Router) lay(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.hands, key)
+}
+
+// threadLane names the lane of a thread.
+func threadLane(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
+
+// newLane names the lane in which a caller's next thread on a server or project is made.
+func newLane(c handoff.Caller, t handoff.Target) string {
+	return "new " + c.String() + " " + keyOf(t).String()
+}
+
+// loadStickies reads a caller's stickies once; after that the router is their only writer.
+func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *book) error {
+	if b.isLoaded() {
+		return nil
+	}
+	list, err := r.stickies.List(ctx, c)
+	if err != nil {
+		return err
+	}
+	b.setStickies(list)
+	for _, s := range list {
+		if !s.Named {
+			r.owners.made(c, s.Target)
+		}
+	}
+	return nil
+}
+
+// Handoffs returns a caller's handoffs, newest first.
+func (r *Router) Handoffs(g handoff.Grant) []handoff.Record {
+	return slices.DeleteFunc(r.book(g.Caller).list(), func(rec handoff.Record) bool { return !rec.Shown(g) })
+}
+
+// Handoff returns one of a caller's handoffs.
+func (r *Router) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
+	rec, _ := r.book(g.Caller).find(id)
+	if rec.ID == "" || !rec.Shown(g) {
+		return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "such work", "")
+	}
+	return rec, nil
+}
+
+// Stop asks a work to stop: before its turn started it is cancelled, after that interrupted. It returns
+// at once; the outcome follows on the feed.
+func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
+	rec, w := r.book(g.Caller).find(id)
+	switch {
+	case rec.ID == "" || !rec.Shown(g):
+		return handoff.Fault(handoff.CodeNotFound, "such work", "")
+	case w == nil, rec.Outcome != "":
+		return handoff.Fault(handoff.CodeWorkEnded, "", "")
+	case rec.Why == handoff.WhyMerged:
+		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
+	}
+	w.order(order{fact: phase.FactStop})
+	return nil
+}
+
+// Questions returns what agents wait for, oldest first.
+func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
+	return slices.DeleteFunc(r.book(g.Caller).listQuestions(), func(q handoff.RecordQuestion) bool { return !g.AllowsServer(q.Server) })
+}
+
+// Stickies returns a caller's sticky sessions, by server.
+func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error) {
+	b := r.book(g.Caller)
+	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+		return nil, handoff.AsError(err)
+	}
+	list := []handoff.RecordSticky{}
+	for _, s := range b.listStickies() {
+		if !g.AllowsServer(s.Target.Server) {
+			continue
+		}
+		why := handoff.WhyNew
+		if s.Named {
+			why = handoff.WhyNamed
+		}
+		list = append(list, handoff.RecordSticky{Server: keyOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since})
+	}
+	return list, nil
+}
+
+// ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
+func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
+	b := r.book(g.Caller)
+	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+		return handoff.AsError(err)
+	}
+	name, project, _ := strings.Cut(server, "/")
+	key := stickyKey{name, project}
+	if _, ok := b.sticky(key); !ok || !g.AllowsServer(name) {
+		return handoff.Fault(handoff.CodeNotFound, "sticky session there", "")
+	}
+	b.dropSticky(key)
+	r.stick(g.Caller, b, stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: name, Project: project}}, clear: true})
+	return nil
+}
+
+// Feed returns what a caller's pages follow.
+func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.book(g.Caller).feed }
+
+// ServersChanged tells every page that the health of the fleet changed.
+func (r *Router) ServersChanged() {
+	r.mu.Lock()
+	books := make([]*book, 0, len(r.books))
+	for _, b := range r.books {
+		books = append(books, b)
+	}
+	r.mu.Unlock()
+	for _, b := range books {
+		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	}
+}

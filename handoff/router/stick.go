@@ -1,0 +1,105 @@
+package router
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+
+	"go.uber.org/zap"
+)
+
+// A stickyWrite is what the store has to learn of one sticky session; without a thread it is cleared.
+type stickyWrite struct {
+	sticky handoff.Sticky
+	clear  bool
+}
+
+// stick sees to it that the store has a sticky session, or has it no more, as the book does. The store is
+// written behind: one write after the other, of each session the newest alone, repeated until the store is
+// back.
+//
+// Who has no name comes back to nothing, so nothing is stored for them.
+func (r *Router) stick(c handoff.Caller, b *book, w stickyWrite) {
+	if c.Nameless() {
+		return
+	}
+	if !b.queueSticky(w) {
+		return
+	}
+	write := func(ctx context.Context) { r.writeStickies(ctx, c, b) }
+	if !r.start(write) { // the process ends: one short try
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		write(ended)
+	}
+}
+
+// writeStickies writes until nothing is left. When the process ends it tries each once more.
+func (r *Router) writeStickies(ctx context.Context, c handoff.Caller, b *book) {
+	for try := 0; ; {
+		w, more := b.nextSticky()
+		if !more {
+			return
+		}
+		err := r.writeSticky(ctx, c, w)
+		if err != nil {
+			r.log.Warn("sticky session not stored", zap.String("principal", c.Principal), zap.String("server", w.sticky.Target.Server), zap.Error(err))
+		}
+		if err != nil && retried(err) && ctx.Err() == nil {
+			b.returnSticky(w)
+			r.pause(ctx, try)
+			try++
+			continue
+		}
+		try = 0
+	}
+}
+
+func (r *Router) writeSticky(ctx context.Context, c handoff.Caller, w stickyWrite) error {
+	limit := storeTimeout
+	if ctx.Err() != nil {
+		limit = lastWrite
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if w.clear {
+		return r.stickies.Clear(ctx, c, w.sticky.Target)
+	}
+	return r.stickies.Set(ctx, c, w.sticky)
+}
+
+// queueSticky adds a write; it replaces an older one of the same server or project, so that there are never
+// more than those. True: nobody writes them yet, the caller has to.
+func (b *book) queueSticky(w stickyWrite) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unstored[keyOf(w.sticky.Target)] = w
+	begin := !b.storing
+	b.storing = true
+	return begin
+}
+
+// nextSticky takes a write out. False: there is none, and from here on nobody writes.
+func (b *book) nextSticky() (stickyWrite, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(b.unstored), func(x, y stickyKey) int { return strings.Compare(x.String(), y.String()) })
+	if len(keys) == 0 {
+		b.storing = false
+		return stickyWrite{}, false
+	}
+	w := b.unstored[keys[0]]
+	delete(b.unstored, keys[0])
+	return w, true
+}
+
+// returnSticky puts a write back that failed, unless a newer one has come.
+func (b *book) returnSticky(w stickyWrite) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, newer := b.unstored[keyOf(w.sticky.Target)]; !newer {
+		b.unstored[keyOf(w.sticky.Target)] = w
+	}
+}

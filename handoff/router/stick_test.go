@@ -1,0 +1,131 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"switchboard/handoff"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A moody store of stickies is slow, and away for a while.
+type moodyStickies struct {
+	mu    sync.Mutex
+	away  time.Time     // Guarded by mu: until when
+	slow  time.Duration // Set once: the first write alone
+	wrote []string      // Guarded by mu
+	tries int           // Guarded by mu
+}
+
+func (m *moodyStickies) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) {
+	return nil, nil
+}
+func (m *moodyStickies) Set(_ context.Context, _ handoff.Caller, s handoff.Sticky) error {
+	return m.write(fmt.Sprint("set ", keyOf(s.Target), " ", s.Target.Thread))
+}
+
+func (m *moodyStickies) Clear(_ context.Context, _ handoff.Caller, t handoff.Target) error {
+	return m.write(fmt.Sprint("clear ", keyOf(t)))
+}
+
+func (m *moodyStickies) write(what string) error {
+	m.mu.Lock()
+	m.tries++
+	first, away := m.tries == 1, time.Now().Before(m.away)
+	m.mu.Unlock()
+	if first {
+		time.Sleep(m.slow)
+	}
+	if away {
+		return handoff.Fault(handoff.CodeUnreachable, "the store", "")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wrote = append(m.wrote, what)
+	return nil
+}
+
+// stuck runs fn with a router on a store and returns what was written by the end.
+func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread string))) []string {
+	t.Helper()
+	var wrote []string
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRouter(Config{Stickies: store})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		c := handoff.Caller{Principal: "owner"}
+		b := r.book(c)
+		fn(func(server, thread string) {
+			r.stick(c, b, stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}, clear: thread == ""})
+		})
+		stop()
+		<-done
+		wrote = store.wrote
+	})
+	return wrote
+}
+
+// TestStickiesAreWrittenInOrder: a slow write is not overtaken, and of what comes meanwhile the newest
+// counts.
+func TestStickiesAreWrittenInOrder(t *testing.T) {
+	got := stuck(t, &moodyStickies{slow: time.Second}, func(stick func(string, string)) {
+		stick("bigpc", "")
+		synctest.Wait()
+		stick("bigpc", "t1")
+		stick("bigpc", "t2")
+		stick("laptop", "t3")
+		time.Sleep(2 * time.Second)
+	})
+	if want := []string{"clear bigpc", "set bigpc t2", "set laptop t3"}; !slices.Equal(got, want) {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// TestStickiesOutliveAnOutage: what could not be written is written when the store is back, unless it is
+// old by then.
+func TestStickiesOutliveAnOutage(t *testing.T) {
+	store := &moodyStickies{}
+	got := stuck(t, store, func(stick func(string, string)) {
+		store.away = time.Now().Add(30 * time.Second)
+		stick("bigpc", "t1")
+		stick("laptop", "t2")
+		time.Sleep(10 * time.Second)
+		stick("bigpc", "t3")
+		time.Sleep(time.Minute)
+	})
+	if want := []string{"set bigpc t3", "set laptop t2"}; !slices.Equal(got, want) {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// TestStickiesFailedIsNotNewer: what comes while an older write fails counts, not the older one again.
+func TestStickiesFailedIsNotNewer(t *testing.T) {
+	store := &moodyStickies{slow: 2 * time.Second}
+	got := stuck(t, store, func(stick func(string, string)) {
+		store.away = time.Now().Add(time.Second)
+		stick("bigpc", "t1")
+		time.Sleep(time.Second)
+		stick("bigpc", "t2")
+		time.Sleep(time.Minute)
+	})
+	if want := []string{"set bigpc t2"}; !slices.Equal(got, want) {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// TestStickiesAtTheEnd: what is not written when the process ends is tried once more, and no longer.
+func TestStickiesAtTheEnd(t *testing.T) {
+	store := &moodyStickies{}
+	got := stuck(t, store, func(stick func(string, string)) {
+		store.away = time.Now().Add(time.Hour)
+		stick("bigpc", "t1")
+		time.Sleep(time.Second)
+	})
+	if len(got) != 0 || store.tries < 2 {
+		t.Errorf("wrote %q in %d tries", got, store.tries)
+	}
+}

@@ -1,0 +1,155 @@
+package speakable
+
+import (
+	"bytes"
+	"strings"
+	"switchboard/handoff"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// RestOnPage ends a text that was cut.
+const RestOnPage = "The rest is on the page."
+
+const (
+	// maxText bounds what is looked at of a text, maxMarkdown what is read of it without its code, in bytes:
+	// nobody hears more of it, and nested Markdown takes time with the square of its size.
+	maxText     = 128 << 10
+	maxMarkdown = 4 << 10
+	// maxListItems of a list are said; then only how many more there are.
+	maxListItems = 6
+	// maxCodeWords and maxCodeSize bound a code span that is said as it stands: a name, a short command.
+	maxCodeWords = 4
+	maxCodeSize  = 48
+)
+
+// markdown reads what agents write. Set once; it keeps nothing between texts.
+var markdown = goldmark.New(goldmark.WithExtensions(
+	extension.Table, extension.Strikethrough, extension.Linkify, extension.TaskList,
+)).Parser()
+
+// Speakable turns an agent's Markdown into what is fit to be said: meaning only. Code, tables, diffs, stack
+// traces, addresses, hashes, keys and emojis are left out, paths become their last name, long lists are
+// counted. The text is cut at a sentence end below limit bytes; where something is missing it says so in a
+// last sentence, which may exceed the limit.
+func Speakable(md string, limit int) string {
+	source, cut := prose(escapes.ReplaceAllString(strings.ToValidUTF8(handoff.Clip(md, maxText), ""), ""))
+	cut = cut || len(md) > maxText || len(source) > maxMarkdown
+	s := speaker{source: []byte(handoff.Clip(source, maxMarkdown))}
+	_ = ast.Walk(markdown.Parse(text.NewReader(s.source)), s.visit) // visit never fails
+	said := plainWords(s.out.String())
+	if len(said) > limit {
+		said, s.cut = CutSentence(said, limit), true
+	}
+	if cut || s.cut {
+		said = strings.TrimSpace(said + " " + RestOnPage)
+	}
+	return said
+}
+
+// A speaker turns a document into text.
+type speaker struct {
+	source []byte
+	out    strings.Builder
+	cut    bool // something was left out
+}
+
+func (s *speaker) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		if n.Type() == ast.TypeBlock {
+			s.endSentence()
+		}
+		return ast.WalkContinue, nil
+	}
+	switch n := n.(type) {
+	case *ast.FencedCodeBlock, *ast.CodeBlock, *ast.HTMLBlock, *ast.Image, *extast.Table:
+		s.cut = true
+		return ast.WalkSkipChildren, nil
+	case *ast.RawHTML:
+		s.out.WriteByte(' ')
+		return ast.WalkSkipChildren, nil
+	case *ast.AutoLink, *extast.Strikethrough:
+		return ast.WalkSkipChildren, nil
+	case *ast.CodeSpan:
+		s.out.WriteString(spokenCode(s.inside(n)))
+		return ast.WalkSkipChildren, nil
+	case *extast.TaskCheckBox:
+		if n.IsChecked {
+			s.out.WriteString("done: ")
+		} else {
+			s.out.WriteString("open: ")
+		}
+	case *ast.ListItem:
+		return s.listItem(n), nil
+	case *ast.Text:
+		s.out.Write(plainText(n.Segment.Value(s.source)))
+		switch {
+		case n.HardLineBreak(), n.SoftLineBreak() && signed(s.source[n.Segment.Stop:]):
+			s.endSentence()
+		case n.SoftLineBreak():
+			s.out.WriteByte(' ')
+		}
+	case *ast.String:
+		s.out.Write(n.Value)
+	}
+	return ast.WalkContinue, nil
+}
+
+// inside returns the text of a code span.
+func (s *speaker) inside(span *ast.CodeSpan) string {
+	var code strings.Builder
+	for c := span.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			code.Write(t.Segment.Value(s.source))
+		}
+	}
+	return code.String()
+}
+
+// listItem lets only the first items of a list be said. A list that is one item too long is said whole:
+// "one more" is longer than most items.
+func (s *speaker) listItem(n *ast.ListItem) ast.WalkStatus {
+	index, count := 0, n.Parent().ChildCount()
+	for p := n.PreviousSibling(); p != nil && index <= maxListItems; p = p.PreviousSibling() {
+		index++
+	}
+	if index < maxListItems || count <= maxListItems+1 {
+		return ast.WalkContinue
+	}
+	if index == maxListItems {
+		s.out.WriteString("And " + CountWord(count-maxListItems, false) + " more.")
+		s.cut = true
+	}
+	return ast.WalkSkipChildren
+}
+
+// plainText resolves escapes and entities, which Markdown leaves to the renderer.
+func plainText(b []byte) []byte {
+	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
+}
+
+// signed tells whether a line begins with an emoji: people list things like that.
+func signed(rest []byte) bool {
+	first, _ := utf8.DecodeRune(bytes.TrimLeft(rest, " \t\r\n"))
+	return unicode.Is(unicode.So, first)
+}
+
+// endSentence closes a block, so that headings and list entries do not run together when spoken.
+func (s *speaker) endSentence() {
+	said := strings.TrimRight(s.out.String(), " ")
+	last, _ := utf8.DecodeLastRuneInString(said)
+	switch {
+	case said == "":
+	case strings.ContainsRune(".!?:;,…。！？：", last):
+		s.out.WriteByte(' ')
+	default:
+		s.out.WriteString(". ")
+	}
+}

@@ -1,0 +1,463 @@
+package speech
+
+import (
+	"slices"
+	"switchboard/handoff"
+	"switchboard/handoff/wording"
+	"time"
+)
+
+// decide proposes whatever may be proposed now, the weightier first.
+func (s *Schedule) decide() {
+	s.expire()
+	s.answerDue()
+	s.askQuestions()
+	s.tellFinals()
+	s.fill()
+	s.speak()
+	s.noteHeld()
+	s.arm()
+}
+
+// noteHeld gives what could not be said at once as context: the caller may ask before it can be.
+func (s *Schedule) noteHeld() {
+	for _, w := range s.works {
+		for i, r := range w.remarks {
+			if r.whole != "" {
+				s.note(w, r.whole)
+				w.remarks[i].whole = ""
+			}
+		}
+	}
+}
+
+// outcome ends a work. The caller is told when both sides are quiet, or by the floor a little later.
+func (s *Schedule) outcome(e Ended) {
+	if s.forget(e.Rec.ID) {
+		s.finals = append(s.finals, heldFinal{rec: e.Rec, at: s.now})
+	}
+}
+
+// gave watches an utterance of the router's own that carries outcomes.
+func (s *Schedule) gave(e Gave) {
+	e.Works = slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
+	if len(e.Works) > 0 {
+		s.fly(&flight{IDs: []string{e.Utterance}, class: classFinal, works: e.Works, text: e.Text})
+	}
+}
+
+// forget ends the pacing of a work: nothing it did on the way matters any more. False means that its
+// outcome is on its way already.
+func (s *Schedule) forget(id string) bool {
+	s.answered(id)
+	if w := s.work(id); w != nil {
+		s.drop(len(w.remarks))
+		s.works = slices.DeleteFunc(s.works, func(o *pacedWork) bool { return o == w })
+	}
+	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool { return q.work == id })
+	return !slices.Contains(s.unheard, id) && !slices.ContainsFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id }) &&
+		!slices.ContainsFunc(s.flights, func(f *flight) bool { return f.class == classFinal && slices.Contains(f.works, id) })
+}
+
+// fly remembers something said until it is confirmed. An outcome that has to make room is kept when the
+// call ends, not at once: it would come back at once, as news of the same call.
+func (s *Schedule) fly(f *flight) {
+	if len(s.flights) >= maxFlights {
+		i := max(0, slices.IndexFunc(s.flights, func(f *flight) bool { return f.class != classFinal }))
+		if old := s.flights[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
+			s.unheard = append(s.unheard, old.works...)
+		}
+		s.Counts.Overflow++
+		s.flights = slices.Delete(s.flights, i, i+1)
+	}
+	f.at = s.now
+	s.flights = append(s.flights, f)
+}
+
+// say proposes an utterance and watches it.
+func (s *Schedule) say(f *flight) {
+	f.IDs = append(f.IDs, s.nextID())
+	s.emit(Effect{Act: DoSay, class: f.class, ID: f.IDs[len(f.IDs)-1], Text: f.text, Works: f.works, Question: f.question})
+	if len(f.IDs) == 1 {
+		s.fly(f)
+	}
+	f.at, f.cut = s.now, false
+}
+
+// said settles what an utterance carried. Of one outcome that was cut, anything heard is enough: the
+// caller knows that there is one and asks for the rest.
+func (s *Schedule) said(e handoff.Said) {
+	i := slices.IndexFunc(s.flights, func(f *flight) bool { return slices.Contains(f.IDs, e.ID) })
+	if i < 0 {
+		return
+	}
+	f := s.flights[i]
+	s.lost = 0
+	if e.Cut {
+		s.Counts.Cut++
+	}
+	several := len(f.works) > 1 && f.text != "" && len(f.IDs) < maxTellings // of which some were perhaps not come to
+	if f.class == classFinal && e.Cut && (e.At.IsZero() || several) {
+		f.cut = true
+		return
+	}
+	s.flights = slices.Delete(s.flights, i, i+1)
+	switch f.class {
+	case classSpeakable:
+		s.spoke = s.now
+		return
+	case classUrgent:
+		s.asked = s.now
+		q := s.openQuestion(f.question)
+		if q == nil {
+			return
+		}
+		q.at = s.now
+	}
+	s.emit(Effect{Act: DoGiven, class: f.class, ID: e.ID, Works: f.works, Question: f.question, At: e.At, cut: e.Cut})
+}
+
+// expire gives up what nobody confirmed: something speakable is lost, an outcome is said once more.
+func (s *Schedule) expire() {
+	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
+		switch {
+		case s.now.Sub(f.at) < flightWait || f.class == classFinal:
+			return false
+		case f.class == classUrgent:
+			return s.openQuestion(f.question) == nil
+		}
+		s.lost++
+		s.Counts.Lost++
+		return true
+	})
+	for _, f := range s.flights {
+		if s.quiet && !s.invited && f.again(s.now) {
+			s.Counts.Lost++
+			f.text = wording.AgainMessage(f.text)
+			s.say(f)
+		}
+	}
+}
+
+// again tells whether an outcome must be said once more.
+func (f *flight) again(now time.Time) bool {
+	return f.class == classFinal && f.text != "" && len(f.IDs) < maxTellings && (f.cut || now.Sub(f.at) >= finalAgain)
+}
+
+// answerDue asks for the answers that the caller has waited for long enough.
+func (s *Schedule) answerDue() {
+	var ids []string
+	for _, w := range s.works {
+		if !w.due.IsZero() && !s.now.Before(w.due) {
+			w.due = time.Time{}
+			ids = append(ids, w.ID)
+		}
+	}
+	if len(ids) > 0 {
+		s.emit(Effect{Act: DoAnswer, Works: ids})
+	}
+}
+
+// askQuestions announces each question by an utterance of its own, so that it can be told which of them
+// was heard.
+func (s *Schedule) askQuestions() {
+	for _, q := range s.questions {
+		switch {
+		case q.times == 0 && (s.quiet || s.now.Sub(q.opened) >= urgentHold):
+		case q.times == 1 && s.quiet && s.now.Sub(q.at) >= s.askAgain:
+			q.text = wording.AskAgainMessage(q.text)
+		case q.times > 0 && !q.told && s.now.Sub(q.at) >= s.tellAfter(q):
+			q.told = true
+			s.emit(Effect{Act: DoNotify, class: classUrgent, Question: q.ID})
+			continue
+		default:
+			continue
+		}
+		q.times++
+		q.at, s.asked = s.now, s.now
+		s.Counts.Questions++
+		s.say(&flight{class: classUrgent, question: q.ID, text: q.text})
+	}
+}
+
+// takeBack keeps a question that is closed from being asked, where it waits to be said.
+func (s *Schedule) takeBack(id handoff.QuestionID) {
+	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
+		asks := f.class == classUrgent && f.question == id && f.text != "" // an answer of the router's stays one
+		if asks {
+			s.emit(Effect{Act: DoTakeBack, class: classUrgent, ID: f.IDs[len(f.IDs)-1], Question: id})
+		}
+		return asks
+	})
+}
+
+// claimed: the caller has turned to the question, so it is not repeated into their answer.
+func (s *Schedule) claimed(id handoff.QuestionID) {
+	if q := s.openQuestion(id); q != nil && q.times > 0 && q.times < maxTellings {
+		q.at = s.now
+	}
+}
+
+// askedByRouter counts a question that an answer of the router's own asks, as one of its times.
+func (s *Schedule) askedByRouter(e Asked) {
+	q := s.openQuestion(e.ID)
+	if q == nil {
+		return
+	}
+	q.times = min(q.times+1, maxTellings)
+	q.at, s.asked = s.now, s.now
+	s.Counts.Questions++
+	s.fly(&flight{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
+}
+
+// tellAfter is how long after a question was last asked it is told outside of the call: also where there
+// was no quiet to ask it again in.
+func (s *Schedule) tellAfter(q *askedQuestion) time.Duration {
+	return time.Duration(maxTellings-q.times+1) * s.askAgain
+}
+
+// openQuestion finds a question that waits for the caller.
+func (s *Schedule) openQuestion(id handoff.QuestionID) *askedQuestion {
+	i := slices.IndexFunc(s.questions, func(q *askedQuestion) bool { return q.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return s.questions[i]
+}
+
+// tellFinals tells all outcomes that wait as one utterance.
+func (s *Schedule) tellFinals() {
+	if len(s.finals) == 0 {
+		return
+	}
+	if !s.quiet && len(s.finals) < maxHeldFinals && s.now.Sub(s.finals[0].at) < urgentHold {
+		return
+	}
+	f := &flight{class: classFinal, text: wording.FinalsMessage(records(s.finals))}
+	for _, held := range s.finals {
+		f.works = append(f.works, held.rec.ID)
+	}
+	s.finals = nil
+	s.Counts.Finals += len(f.works)
+	s.say(f)
+}
+
+// fill breaks the silence of a lookup whose request came without a word.
+func (s *Schedule) fill() {
+	if !s.quiet || s.invited || s.level == handoff.LevelQuiet {
+		return
+	}
+	var slow *lookup
+	for _, l := range s.lookups {
+		if !l.spoke && !s.now.Before(l.due) {
+			slow, l.spoke = l, true
+		}
+	}
+	if slow != nil && !s.busy() {
+		s.Counts.Fillers++
+		s.spoke = s.now
+		s.say(&flight{class: classSpeakable, text: wording.FillerMessage(slow.server)})
+	}
+}
+
+// busy tells whether something said is on its way to the caller.
+func (s *Schedule) busy() bool {
+	return slices.ContainsFunc(s.flights, func(f *flight) bool { return s.now.Sub(f.at) < flightWait })
+}
+
+// open tells whether the caller waits for the answer to a request.
+func (s *Schedule) open() bool {
+	return len(s.lookups) > 0 || slices.ContainsFunc(s.works, func(w *pacedWork) bool { return !w.answered })
+}
+
+// waitsForCaller tells whether a question of the work is open: then it is the caller who is waited for.
+func (s *Schedule) waitsForCaller(w *pacedWork) bool {
+	return slices.ContainsFunc(s.questions, func(q *askedQuestion) bool { return q.work == w.ID })
+}
+
+// speak says what is worth hearing now, of all works at once.
+func (s *Schedule) speak() {
+	s.dropStale()
+	if at, ok := s.free(); !ok || s.now.Before(at) {
+		return
+	}
+	var news []wording.WorkNews
+	beat := false
+	for _, w := range s.works {
+		beat = beat || s.beatDue(w, 0)
+	}
+	for _, w := range s.works {
+		n := wording.WorkNews{Name: s.name(w), Doing: w.doing}
+		switch {
+		case s.level == handoff.LevelChatty && len(w.remarks) > 0:
+			for _, r := range w.remarks {
+				n.Remarks = append(n.Remarks, r.text)
+			}
+			w.remarks = nil
+			s.Counts.Remarks++
+			w.heard(s.now)
+		case beat && s.beatDue(w, beatTogether):
+			n.Age = s.now.Sub(w.began)
+			s.Counts.Beats++
+			w.beats++
+			for w.beatAt = w.began.Add(beatAge(w.beats)); w.beatAt.Sub(s.now) < beatTimes[0]; w.beats++ { // missed ones are not made up for
+				w.beatAt = w.began.Add(beatAge(w.beats + 1))
+			}
+		case s.level == handoff.LevelChatty && w.newDoing && !s.waitsForCaller(w):
+			s.Counts.Remarks++
+			w.heard(s.now)
+		default:
+			continue
+		}
+		w.newDoing = false
+		news = append(news, n)
+	}
+	if len(news) > 0 {
+		s.spoke = s.now
+		s.say(&flight{class: classSpeakable, text: wording.NewsMessage(news)})
+	}
+}
+
+// name says which work is meant: its machine, and its session where the machine has several works.
+func (s *Schedule) name(w *pacedWork) string {
+	others := func(o *pacedWork) bool { return o != w && o.server == w.server }
+	if w.title == "" || !slices.ContainsFunc(s.works, others) {
+		return w.server
+	}
+	return w.server + ", session " + wording.SayTitle(w.title) + ","
+}
+
+// beatDue tells whether the work owes a sign of life now, or within the time given.
+func (s *Schedule) beatDue(w *pacedWork, within time.Duration) bool {
+	return !s.now.Add(within).Before(w.beatAt) && !s.waitsForCaller(w)
+}
+
+// free returns when something speakable may be said if nothing happens before. False: not before
+// something happens.
+func (s *Schedule) free() (time.Time, bool) {
+	if !s.quiet || s.invited || s.level == handoff.LevelQuiet || s.lost >= maxLost || s.open() {
+		return time.Time{}, false
+	}
+	at := latest(s.since.Add(settle), s.spoke.Add(speakableGap))
+	if len(s.questions) > 0 {
+		at = latest(at, s.asked.Add(questionRest))
+	}
+	for _, f := range s.flights {
+		if end := f.at.Add(flightWait); end.After(s.now) {
+			at = latest(at, end)
+		}
+	}
+	return at, true
+}
+
+// dropStale forgets remarks that are no news any more. Whether the caller has turned to something else is
+// judged only when one could be said: until then their words may turn out to be about the same work.
+func (s *Schedule) dropStale() {
+	at, ok := s.free()
+	moved := ok && !s.now.Before(at)
+	n := 0
+	for _, w := range s.works {
+		before := len(w.remarks)
+		w.remarks = slices.DeleteFunc(w.remarks, func(r heldRemark) bool {
+			return s.level != handoff.LevelChatty || s.now.Sub(r.at) > staleAfter || moved && r.epoch < s.epoch && w.concerned < s.epoch
+		})
+		n += before - len(w.remarks)
+	}
+	s.drop(n)
+}
+
+// end keeps every outcome that nobody heard.
+func (s *Schedule) end() {
+	s.over = true
+	ids := s.unheard
+	for _, f := range s.flights {
+		if f.class == classFinal {
+			ids = append(ids, f.works...)
+		}
+	}
+	for _, f := range s.finals {
+		ids = append(ids, f.rec.ID)
+	}
+	s.keep(ids)
+	s.works, s.lookups, s.questions, s.finals, s.flights, s.unheard = nil, nil, nil, nil, nil, nil
+}
+
+// late keeps what ends after the call.
+func (s *Schedule) late(e Event) {
+	switch e := e.(type) {
+	case Ended:
+		s.keep([]string{e.Rec.ID})
+	case Gave:
+		s.keep(e.Works)
+	}
+}
+
+func (s *Schedule) keep(works []string) {
+	if len(works) > 0 {
+		s.emit(Effect{Act: DoKeep, class: classFinal, Works: works})
+	}
+}
+
+// arm tells when to look again if nothing happens before.
+func (s *Schedule) arm() {
+	var next time.Time
+	consider := func(at time.Time) {
+		if at.After(s.now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, w := range s.works {
+		consider(w.due)
+	}
+	for _, q := range s.questions {
+		if q.times == 0 {
+			consider(q.opened.Add(urgentHold))
+		} else if !q.told {
+			consider(q.at.Add(s.askAgain))
+			consider(q.at.Add(s.tellAfter(q)))
+		}
+	}
+	if len(s.finals) > 0 {
+		consider(s.finals[0].at.Add(urgentHold))
+	}
+	for _, f := range s.flights {
+		switch f.class {
+		case classFinal:
+			consider(f.at.Add(finalAgain))
+		case classSpeakable:
+			consider(f.at.Add(flightWait))
+		}
+	}
+	if s.quiet && !s.invited && s.level != handoff.LevelQuiet {
+		for _, l := range s.lookups {
+			consider(l.due)
+		}
+	}
+	if at, ok := s.free(); ok {
+		for _, w := range s.works {
+			consider(latest(at, s.ready(w)))
+		}
+	}
+	if !next.Equal(s.wake) && !next.IsZero() {
+		s.emit(Effect{Act: DoWake, At: next})
+	}
+	s.wake = next
+}
+
+// ready returns when a work has something speakable; zero: it has.
+func (s *Schedule) ready(w *pacedWork) time.Time {
+	if s.level == handoff.LevelChatty && (len(w.remarks) > 0 || w.newDoing && !s.waitsForCaller(w)) {
+		return time.Time{}
+	}
+	if s.waitsForCaller(w) {
+		return s.now.Add(-1) // nothing, until the question closes
+	}
+	return w.beatAt
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,432 @@
+package speech
+
+import (
+	"slices"
+	"strconv"
+	"switchboard/handoff"
+	"switchboard/handoff/speakable"
+	"switchboard/handoff/wording"
+	"time"
+)
+
+// Times of the schedule.
+const (
+	// deadAir is how long after the caller's sentence an open request may be followed by nothing: what is
+	// asked then is heard within two seconds.
+	deadAir = 1400 * time.Millisecond
+	// leastWait is what a request gets however long the caller has waited: what is quick is the answer.
+	leastWait = 500 * time.Millisecond
+	// sentenceFresh is how long after their sentence a request is what they wait for.
+	sentenceFresh = 5 * time.Second
+	// silentCall is how soon a response that only called a function is over; one that ends later spoke.
+	silentCall = 300 * time.Millisecond
+	// settle is how long both sides have been quiet before something is said that nobody asked for.
+	settle = time.Second
+	// speakableGap lies between two speakable things; with settle it keeps silence below ten seconds.
+	speakableGap = 8 * time.Second
+	// staleAfter is how long a remark is news.
+	staleAfter = 20 * time.Second
+	// urgentHold bounds how long a question or an outcome waits here for quiet, so that several become
+	// one; then the floor waits with it.
+	urgentHold = 3 * time.Second
+	// questionRest leaves the caller time to answer before anything speakable is said.
+	questionRest = 10 * time.Second
+	// flightWait is how long something speakable may be on its way before it counts as lost.
+	flightWait = 30 * time.Second
+	// finalAgain is when an outcome that nobody confirmed is said again.
+	finalAgain = time.Minute
+	// beatTogether lets a sign of life that is nearly due ride on another.
+	beatTogether = 10 * time.Second
+)
+
+// beatTimes is the age of a work at its signs of life; then one every beatEvery. Set once.
+var beatTimes = [...]time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute}
+
+const beatEvery = 10 * time.Minute
+
+// Bounds of the schedule.
+const (
+	maxPaced         = 64   // works; when full a new one is not paced, its outcome is told nevertheless
+	maxLookups       = 64   // open lookups; when full a new one gets no filler
+	maxOpenQuestions = 64   // when full a new one is not said: it stands on the page and is told outside of the call
+	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
+	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
+	MaxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
+	maxFlights       = 64   // said and not confirmed; when full the oldest goes; an outcome is kept for the next call
+	maxUnheard       = 1024 // outcomes kept so; more than anybody asks for in one call, more are given up
+	maxTellings      = 2    // an outcome, a question: never more often
+	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of life of the caller goes on
+)
+
+// ScheduleCounts is what happened in a call so far.
+type ScheduleCounts struct {
+	Notes, Remarks, Beats, Fillers, Questions, Finals int // given
+	Stale, Cut, Lost, Overflow                        int // dropped; interrupted; never confirmed; refused by a bound
+}
+
+// A Schedule decides what one call says of its works, and when. It proposes; the floor decides at the
+// moment of sending. It is pure: what happens comes in as events, time too; what is to be done comes out
+// as effects. It is owned by the loop that serves the call:
+//
+//	s := New(level, askAgain)
+//	for each event of the voice, and each event of a work of this call:
+//	    for _, x := range s.step(time.Now(), e) { … } // in order, before the next step
+//
+// What to give it. Every event of the voice, as it came. Of a codex request: Began when it is
+// accepted (again when the names are resolved), AnsweredEvent when its early answer went out, Doing
+// for [ItemStarted], Remark for a message that is certainly not the last, Question and
+// QuestionClosed, and at the end either Ended (a message is due) or Gave (the outcome was
+// the answer, or a summary of the router's own). Of a request that answers a question: Claimed, and
+// Asked when its answer asks once more. Of any other request: Lookup and AnsweredEvent. A
+// steered or queued request sends Concerned for the work it reached. Works adopted from an earlier
+// call begin with answered set.
+//
+// What to do with the effects. DoNote and DoSay are utterances; their ids (s1, s2, …) are unique in the
+// call, so the router's own must differ. DoAnswer means FactAnswerDue for those works: the answer asks
+// for the floor only unless the response spoke, so nothing is doubled. DoGiven with works means
+// "delivered" in the ledger; with a question it is the moment the question had been heard. DoKeep means
+// the outbox: it comes at [CallEnded] and for every outcome that is given later.
+// DoNotify means that a question of this call stays unanswered and is told outside of calls as well.
+// DoWake replaces the one timer of the call; its Wake may come late or once too often. Everything
+// else the schedule says was confirmed or will be kept: the router needs no account of its own of
+// outcomes that are on their way.
+type Schedule struct {
+	level     handoff.SpeechLevel
+	askAgain  time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
+	works     []*pacedWork  // oldest first
+	lookups   []*lookup
+	questions []*askedQuestion
+	finals    []heldFinal // wait for quiet
+	flights   []*flight   // given, not confirmed, oldest first
+	unheard   []string    // works whose outcome had to make room: nobody confirmed it
+	quiet     bool        // both sides; a call begins quiet
+	invited   bool        // only the client asks: what we say waits for that, so nothing speakable is said
+	since     time.Time   // quiet began
+	epoch     int         // the caller's utterances so far
+	sentence  time.Time   // when their last one was known to be over; zero while they speak
+	spoke     time.Time   // the last speakable thing was said
+	asked     time.Time   // the last question was said
+	lost      int         // speakable things in a row that nobody confirmed
+	over      bool        // the call has ended
+	serial    int
+	wake      time.Time // as last told
+	Counts    ScheduleCounts
+
+	now time.Time // of the step that runs
+	out []Effect  // of the step that runs
+}
+
+// A pacedWork is what the schedule knows of a work.
+type pacedWork struct {
+	ID, server, title string
+	began             time.Time
+	answered          bool
+	due               time.Time // when its answer must go out; zero once asked for
+	beats             int       // signs of life so far
+	beatAt            time.Time // the next one
+	doing             string    // what it does, in words
+	newDoing          bool      // that was not said yet
+	early             []string  // remarks from before the answer
+	remarks           []heldRemark
+	notes             int
+	concerned         int // epoch in which the caller's words were about it
+}
+
+type heldRemark struct {
+	text  string // fit to be said
+	whole string // for a note; "" once noted
+	at    time.Time
+	epoch int
+}
+
+// A lookup is an open request that is no work.
+type lookup struct {
+	ID, server string
+	opened     time.Time
+	due        time.Time // for the filler
+	spoke      bool      // something was heard meanwhile
+}
+
+type askedQuestion struct {
+	ID     handoff.QuestionID
+	work   string
+	text   string
+	opened time.Time
+	times  int       // announced
+	told   bool      // outside of the call as well
+	at     time.Time // last announced or heard
+}
+
+type heldFinal struct {
+	rec handoff.Record
+	at  time.Time
+}
+
+func records(finals []heldFinal) []handoff.Record {
+	out := make([]handoff.Record, len(finals))
+	for i, f := range finals {
+		out[i] = f.rec
+	}
+	return out
+}
+
+// A flight is something said that the voice has not confirmed.
+type flight struct {
+	IDs      []string // of its utterances, the newest last
+	class    Class
+	works    []string
+	question handoff.QuestionID
+	text     string
+	at       time.Time // last said
+	cut      bool      // nothing of it was heard
+}
+
+// New returns the schedule of one call: what the caller wants to hear, and when a question is asked again.
+func New(level handoff.SpeechLevel, askAgain time.Duration) *Schedule {
+	return &Schedule{level: level, askAgain: askAgain, quiet: true}
+}
+
+// Step takes an event and returns what is to be done. The result is valid until the next step.
+func (s *Schedule) Step(now time.Time, e Event) []Effect {
+	s.out, s.now = s.out[:0], now
+	if s.over {
+		s.late(e)
+		return s.out
+	}
+	switch e := e.(type) {
+	case handoff.Spoke:
+		s.heardCaller()
+		s.setQuiet(false)
+		s.sentence = time.Time{}
+	case handoff.Heard:
+		if e.Typed {
+			s.heardCaller()
+		}
+		s.sentence = now
+	case handoff.Quiet:
+		s.invited = e.Invited
+		s.setQuiet(e.On)
+	case handoff.Said:
+		s.said(e)
+	case handoff.CallEnded:
+		s.end()
+		return s.out
+	case Sentence:
+		s.sentence = e.At
+	case LevelSet:
+		s.level = e.Level
+	case Gave:
+		s.gave(e)
+	case Ended:
+		s.outcome(e)
+	case Yielded:
+		s.forget(e.ID)
+	case Question:
+		s.question(e)
+	case QuestionClosed:
+		s.closeQuestion(e.ID)
+	case Claimed:
+		s.claimed(e.ID)
+	case Asked:
+		s.askedByRouter(e)
+	case Lookup:
+		s.lookup(e)
+	case AnsweredEvent:
+		s.answered(e.ID)
+	case Began:
+		s.began(e)
+	default:
+		s.progress(e)
+	}
+	s.decide()
+	return s.out
+}
+
+// progress takes what a running work reports.
+func (s *Schedule) progress(e Event) {
+	switch e := e.(type) {
+	case Doing:
+		if w := s.work(e.ID); w != nil {
+			if words := wording.DoingWords(e.Kind, e.Text); words != "" && words != w.doing {
+				w.doing, w.newDoing = words, true
+			}
+		}
+	case Remark:
+		s.remark(e)
+	case Concerned:
+		if w := s.work(e.ID); w != nil {
+			w.concerned = s.epoch
+		}
+	}
+}
+
+// heardCaller notes that the caller turned to something: what waited may no longer matter, and somebody
+// is there.
+func (s *Schedule) heardCaller() {
+	s.epoch++
+	s.lost = 0
+	for _, l := range s.lookups {
+		l.spoke = true
+	}
+}
+
+func (s *Schedule) setQuiet(on bool) {
+	if on == s.quiet {
+		return
+	}
+	s.quiet = on
+	if on {
+		s.since = s.now
+	}
+	for _, l := range s.lookups { // the model spoke: now, or in the response that held the request
+		l.spoke = l.spoke || !on || s.now.Sub(l.opened) > silentCall
+	}
+}
+
+func (s *Schedule) began(e Began) {
+	if w := s.work(e.ID); w != nil {
+		w.server, w.title = e.Server, e.Title
+		return
+	}
+	if len(s.works) >= maxPaced {
+		s.Counts.Overflow++
+		return
+	}
+	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered, beatAt: s.now.Add(beatTimes[0]), concerned: s.epoch}
+	if !e.Answered {
+		w.due = s.due()
+	}
+	s.works = append(s.works, w)
+}
+
+// due is when a request that opens now must be followed by something.
+func (s *Schedule) due() time.Time {
+	if s.now.Sub(s.sentence) > sentenceFresh { // it was never told, or the model talked first
+		return s.now.Add(deadAir)
+	}
+	return latest(s.sentence.Add(deadAir), s.now.Add(leastWait))
+}
+
+func (s *Schedule) lookup(e Lookup) {
+	if len(s.lookups) >= maxLookups {
+		s.Counts.Overflow++
+		return
+	}
+	s.lookups = append(s.lookups, &lookup{ID: e.ID, server: e.server, opened: s.now, due: s.due()})
+}
+
+// answered closes a request. What the agent said before is context now: the answer came first.
+func (s *Schedule) answered(id string) {
+	s.lookups = slices.DeleteFunc(s.lookups, func(l *lookup) bool { return l.ID == id })
+	w := s.work(id)
+	if w == nil || w.answered {
+		return
+	}
+	w.answered, w.due = true, time.Time{}
+	for _, text := range w.early {
+		s.note(w, text)
+	}
+	w.early = nil
+}
+
+func (s *Schedule) remark(e Remark) {
+	w := s.work(e.ID)
+	if w == nil || e.Text == "" {
+		return
+	}
+	if !w.answered {
+		if len(w.early) >= maxHeldRemarks {
+			w.early = w.early[1:]
+			s.Counts.Overflow++
+		}
+		w.early = append(w.early, e.Text)
+		return
+	}
+	text := ""
+	if s.level == handoff.LevelChatty {
+		text = speakable.Speakable(e.Text, wording.MaxProgress)
+	}
+	if text == "" {
+		s.note(w, e.Text)
+		return
+	}
+	if len(w.remarks) >= maxHeldRemarks {
+		w.remarks = w.remarks[1:]
+		s.drop(1)
+	}
+	w.remarks = append(w.remarks, heldRemark{text: text, whole: e.Text, at: s.now, epoch: s.epoch})
+}
+
+func (s *Schedule) note(w *pacedWork, text string) {
+	if w.notes >= MaxPacedNotes {
+		s.Counts.Overflow++
+		return
+	}
+	w.notes++
+	s.Counts.Notes++
+	s.emit(Effect{Act: DoNote, ID: s.nextID(), Works: []string{w.ID}, Text: wording.RemarkNote(handoff.Record{Server: w.server}, text)})
+}
+
+func (s *Schedule) question(e Question) {
+	if s.openQuestion(e.ID) != nil {
+		return
+	}
+	if len(s.questions) >= maxOpenQuestions {
+		s.Counts.Overflow++
+		s.emit(Effect{Act: DoNotify, class: classUrgent, Question: e.ID})
+		return
+	}
+	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
+}
+
+// closeQuestion lets the work's signs of life begin anew: it waited, now it works again.
+func (s *Schedule) closeQuestion(id handoff.QuestionID) {
+	s.takeBack(id)
+	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool {
+		if w := s.work(q.work); q.ID == id && w != nil {
+			w.heard(s.now)
+		}
+		return q.ID == id
+	})
+}
+
+func (s *Schedule) work(id string) *pacedWork {
+	i := slices.IndexFunc(s.works, func(w *pacedWork) bool { return w.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return s.works[i]
+}
+
+// heard moves the next sign of life: something else of the work was just heard.
+func (w *pacedWork) heard(now time.Time) {
+	next := now.Add(beatAge(w.beats) - beatAge(w.beats-1))
+	if next.After(w.beatAt) {
+		w.beatAt = next
+	}
+}
+
+// beatAge is the age of a work at its nth sign of life, from 0.
+func beatAge(n int) time.Duration {
+	switch {
+	case n < 0:
+		return 0
+	case n < len(beatTimes):
+		return beatTimes[n]
+	}
+	return beatTimes[len(beatTimes)-1] + time.Duration(n-len(beatTimes)+1)*beatEvery
+}
+
+func (s *Schedule) nextID() string {
+	s.serial++
+	return "s" + strconv.Itoa(s.serial)
+}
+
+func (s *Schedule) emit(x Effect) { s.out = append(s.out, x) }
+
+func (s *Schedule) drop(n int) {
+	if n > 0 {
+		s.Counts.Stale += n
+		s.emit(Effect{Act: DoDrop, class: classSpeakable, Count: n})
+	}
+}

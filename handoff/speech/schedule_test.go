@@ -1,0 +1,280 @@
+package speech
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"switchboard/handoff"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// A script is a call as lines "+milliseconds event", counted from the line before. What the schedule
+// wants follows each line, indented; it is the golden part. Between the lines time passes: the wakes that
+// the schedule asked for come by themselves and are golden too. Events:
+//
+//	level LEVEL | spoke | heard | typed | quiet on|off|invited | said ID|last [cut|unheard] | hangup
+//	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER] | doing ID KIND TEXT | remark ID TEXT
+//	question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE | done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | concerned ID
+
+// TestSchedules plays every script; -update rewrites the golden lines.
+func TestSchedules(t *testing.T) {
+	files, err := filepath.Glob("testdata/schedules/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %d scripts, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := playSchedule(t, string(b))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if diff := gocmp.Diff(string(b), got); diff != "" {
+				t.Errorf("the schedule differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A schedulePlayer plays a script.
+type schedulePlayer struct {
+	schedule   *Schedule
+	start, now time.Time
+	wake       time.Time
+	last       string // id of the newest DoSay
+	out        strings.Builder
+}
+
+func playSchedule(t *testing.T, script string) string {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := &schedulePlayer{schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter), start: start, now: start}
+	for line := range strings.Lines(script) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "\t"): // golden
+		case line == "" || line[0] == '#':
+			p.out.WriteString(line + "\n")
+		default:
+			offset, event, _ := strings.Cut(line, " ")
+			ms, err := strconv.Atoi(offset)
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			p.passTo(p.now.Add(time.Duration(ms) * time.Millisecond))
+			p.out.WriteString(line + "\n")
+			if event == "wait" {
+				continue
+			}
+			e, err := parseScheduleEvent(strings.Replace(event, "said last", "said "+p.last, 1), p.now)
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			p.give(e)
+		}
+	}
+	return p.out.String()
+}
+
+// passTo lets time pass, with the wakes in it.
+func (p *schedulePlayer) passTo(end time.Time) {
+	for !p.wake.IsZero() && !p.wake.After(end) {
+		p.now, p.wake = p.wake, time.Time{}
+		fmt.Fprintf(&p.out, "\t%s wake\n", p.clock(p.now))
+		p.give(Wake{})
+	}
+	p.now = end
+}
+
+func (p *schedulePlayer) give(e Event) {
+	for _, x := range p.schedule.Step(p.now, e) {
+		if x.Act == DoWake {
+			p.wake = x.At
+			continue
+		}
+		if x.Act == DoSay {
+			p.last = x.ID
+		}
+		fmt.Fprintf(&p.out, "\t%s %s\n", p.clock(p.now), showEffect(x))
+	}
+}
+
+func (p *schedulePlayer) clock(at time.Time) string {
+	return strconv.FormatFloat(at.Sub(p.start).Seconds(), 'f', -1, 64) + "s"
+}
+
+func showEffect(x Effect) string {
+	parts := []string{[]string{"note", "say", "answer", "given", "keep", "drop", "take back", "notify", "wake"}[x.Act]}
+	if x.Act == DoSay {
+		parts = append(parts, x.class.String())
+	}
+	if x.ID != "" {
+		parts = append(parts, x.ID)
+	}
+	if len(x.Works) > 0 {
+		parts = append(parts, strings.Join(x.Works, ","))
+	}
+	if x.Question != "" {
+		parts = append(parts, string(x.Question))
+	}
+	if x.cut {
+		parts = append(parts, "cut")
+	}
+	if x.Count > 0 {
+		parts = append(parts, strconv.Itoa(x.Count))
+	}
+	if x.Text != "" {
+		parts = append(parts, "| "+strings.ReplaceAll(x.Text, "\n", " / "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// parseScheduleEvent reads the words of an event; see the top of the file.
+func parseScheduleEvent(line string, now time.Time) (Event, error) {
+	word := strings.SplitN(line, " ", 4)
+	for len(word) < 4 {
+		word = append(word, "")
+	}
+	rest := strings.TrimSpace(word[2] + " " + word[3])
+	switch word[0] {
+	case "level":
+		level, ok := handoff.ParseSpeechLevel(word[1])
+		if !ok {
+			return nil, fmt.Errorf("no level %q", word[1])
+		}
+		return LevelSet{level}, nil
+	case "spoke":
+		return handoff.Spoke{At: now}, nil
+	case "heard", "typed":
+		return handoff.Heard{Text: "words", Typed: word[0] == "typed", Began: now}, nil
+	case "quiet":
+		return handoff.Quiet{On: word[1] != "off", Invited: word[1] == "invited"}, nil
+	case "said":
+		said := handoff.Said{ID: word[1], At: now, Cut: word[2] != ""}
+		if word[2] == "unheard" {
+			said.At = time.Time{}
+		}
+		return said, nil
+	case "sentence":
+		return Sentence{now}, nil
+	case "hangup":
+		return handoff.CallEnded{}, nil
+	case "began":
+		return Began{ID: word[1], Server: word[2], Title: word[3]}, nil
+	case "adopted":
+		return Began{ID: word[1], Server: word[2], Answered: true}, nil
+	case "answered":
+		return AnsweredEvent{word[1]}, nil
+	case "lookup":
+		return Lookup{word[1], word[2]}, nil
+	case "doing":
+		return Doing{word[1], handoff.ItemKind(word[2]), word[3]}, nil
+	case "remark":
+		return Remark{word[1], rest}, nil
+	case "question":
+		return Question{handoff.QuestionID(word[1]), word[2], word[3]}, nil
+	case "closed":
+		return QuestionClosed{handoff.QuestionID(word[1])}, nil
+	case "claimed":
+		return Claimed{handoff.QuestionID(word[1])}, nil
+	case "asked":
+		return Asked{handoff.QuestionID(word[1]), word[2]}, nil
+	case "done":
+		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeResult, Text: word[3]}}, nil
+	case "failed":
+		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeAgentFailed, word[2], "")}}, nil
+	case "gave":
+		return Gave{Utterance: word[1], Works: []string{word[2]}, Text: word[3]}, nil
+	case "concerned":
+		return Concerned{word[1]}, nil
+	}
+	return nil, fmt.Errorf("no event %q", word[0])
+}
+
+func TestParseSpeechLevel(t *testing.T) {
+	for in, want := range map[string]handoff.SpeechLevel{"": handoff.LevelMilestones, "milestones": handoff.LevelMilestones, "chatty": handoff.LevelChatty, "quiet": handoff.LevelQuiet} {
+		if got, ok := handoff.ParseSpeechLevel(in); !ok || got != want {
+			t.Errorf("%q: %q %v", in, got, ok)
+		}
+	}
+	if got, ok := handoff.ParseSpeechLevel("loud"); ok {
+		t.Errorf("loud: %q", got)
+	}
+}
+
+// TestBeats holds the ages at which a silent work gives a sign of life.
+func TestBeats(t *testing.T) {
+	var got []time.Duration
+	for n := range 6 {
+		got = append(got, beatAge(n))
+	}
+	want := []time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 25 * time.Minute, 35 * time.Minute}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestScheduleBounds holds that nothing grows without end, and that no outcome is lost to a bound.
+func TestScheduleBounds(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := New(handoff.LevelChatty, handoff.AskAgainAfter)
+	settled := map[string]int{}
+	give := func(e Event) {
+		for _, x := range s.Step(now, e) {
+			if _, last := e.(handoff.CallEnded); x.Act == DoKeep && !last {
+				t.Fatalf("kept while the call goes on: %v", x.Works)
+			}
+			if x.Act == DoGiven || x.Act == DoKeep {
+				for _, id := range x.Works {
+					settled[id]++
+				}
+			}
+		}
+	}
+	give(handoff.Quiet{On: false})
+	for i := range 2 * maxPaced {
+		id := "w" + strconv.Itoa(i)
+		give(Began{ID: id, Server: "bigpc", Answered: true})
+		give(Lookup{ID: "r" + id})
+		give(Question{ID: handoff.QuestionID("q" + id), Work: id, Text: "May I?"})
+		for range min(MaxPacedNotes, 1000/(i+1)) + 2 {
+			give(Remark{id, "Something."})
+		}
+	}
+	if s.works[0].notes != MaxPacedNotes {
+		t.Errorf("%d notes", s.works[0].notes)
+	}
+	if len(s.works) != maxPaced || len(s.lookups) != maxLookups || len(s.questions) != maxOpenQuestions || s.Counts.Overflow == 0 {
+		t.Errorf("%d works, %d lookups, %d questions, %d refused", len(s.works), len(s.lookups), len(s.questions), s.Counts.Overflow)
+	}
+	for _, w := range s.works {
+		if len(w.remarks) > maxHeldRemarks {
+			t.Fatalf("%d remarks held", len(w.remarks))
+		}
+	}
+	const finals = maxFlights*maxHeldFinals + maxUnheard/2
+	for i := range finals {
+		give(Ended{Rec: handoff.Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: handoff.OutcomeResult, Text: "Done."}})
+		if len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
+			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.flights))
+		}
+	}
+	give(handoff.CallEnded{})
+	for i := range finals {
+		if id := "w" + strconv.Itoa(i); settled[id] != 1 {
+			t.Fatalf("outcome of %s settled %d times", id, settled[id])
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package speech
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"switchboard/handoff"
+	"time"
+)
+
+// act does one thing of the caller, the voice model or an agent.
+func (w *speechWorld) act() {
+	w.t.Helper()
+	switch w.pick(20) {
+	case 0:
+		w.speakCaller()
+	case 1, 2:
+		if w.caller {
+			w.caller = false
+			w.give(handoff.Heard{Text: "words", Began: w.now})
+			w.hush()
+		}
+	case 3, 4, 5:
+		if !w.caller && w.model == nil && len(w.queue) > 0 {
+			w.model, w.queue = w.queue, nil
+			w.hush()
+		}
+	case 6, 7, 8:
+		w.finishModel(false)
+	case 9:
+		w.silence = 0
+		w.give(handoff.Heard{Text: "typed", Typed: true, Began: w.now})
+	case 10:
+		w.level = []handoff.SpeechLevel{handoff.LevelMilestones, handoff.LevelChatty, handoff.LevelQuiet}[w.pick(3)]
+		w.give(LevelSet{w.level})
+	default:
+		w.agent()
+	}
+}
+
+func (w *speechWorld) speakCaller() {
+	w.t.Helper()
+	if w.caller {
+		return
+	}
+	w.caller, w.silence = true, 0
+	w.quiet = false
+	w.give(handoff.Spoke{At: w.now})
+	w.give(handoff.Quiet{On: false})
+	w.finishModel(true)
+}
+
+// finishModel ends what the model says; one thing in eight is never confirmed.
+func (w *speechWorld) finishModel(cut bool) {
+	w.t.Helper()
+	batch := w.model
+	w.model = nil
+	for _, id := range batch {
+		if w.pick(8) == 0 {
+			continue
+		}
+		said := handoff.Said{ID: id, At: w.now, Cut: cut}
+		x := w.IDs[id]
+		unheard := cut && w.pick(2) == 0
+		if unheard {
+			said.At = time.Time{}
+		}
+		if _, flies := w.flying[id]; flies {
+			w.silence = 0
+			if x.class == classSpeakable {
+				w.spokenAt = w.now
+			}
+		}
+		if !unheard || x.class != classFinal {
+			delete(w.flying, id)
+		}
+		if q := w.questions[x.Question]; q != nil {
+			q.last = w.now
+		}
+		w.give(said)
+	}
+	w.hush()
+}
+
+func (w *speechWorld) name(prefix string) string {
+	w.serial++
+	return prefix + strconv.Itoa(w.serial)
+}
+
+// agent does one thing of a work or lookup.
+func (w *speechWorld) agent() {
+	w.t.Helper()
+	if len(w.works) == 0 || w.pick(8) == 0 {
+		w.begin()
+		return
+	}
+	id := w.works[w.pick(len(w.works))]
+	switch w.pick(9) {
+	case 0, 1:
+		w.give(Remark{id, "I look at `a/b/c.go`, part " + strconv.Itoa(w.serial) + "."})
+	case 2:
+		w.give(Doing{id, []handoff.ItemKind{handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemReasoning, handoff.ItemMessage}[w.pick(4)], "go test ./..."})
+	case 3:
+		q := handoff.QuestionID(w.name("q"))
+		w.questions[q] = &worldQuestion{opened: w.now, last: w.now, work: id}
+		w.give(Question{q, id, "May I?"})
+	case 4:
+		for _, q := range slices.Sorted(maps.Keys(w.questions)) {
+			if state := w.questions[q]; !state.closed && state.work == id {
+				state.closed = true
+				w.give(QuestionClosed{q})
+				break
+			}
+		}
+	case 5:
+		w.give(Concerned{id})
+		w.claim()
+	case 6:
+		w.finish(id)
+	default:
+		w.answer(id)
+	}
+}
+
+// claim brings an answer to a question. As often as not it is not plain, and the router asks once more, as it
+// does while it was not asked twice.
+func (w *speechWorld) claim() {
+	w.t.Helper()
+	for _, id := range slices.Sorted(maps.Keys(w.questions)) {
+		q := w.questions[id]
+		if q.closed || q.times >= maxTellings {
+			continue
+		}
+		if q.times > 0 {
+			q.last = w.now
+		}
+		w.give(Claimed{id})
+		if w.pick(2) == 0 && q.times < maxTellings {
+			q.times++
+			q.last = w.now
+			u := w.name("h")
+			w.IDs[u] = Effect{class: classUrgent, Question: id}
+			w.queue = append(w.queue, u)
+			w.flying[u] = w.now
+			w.give(Asked{id, u})
+		}
+		return
+	}
+}
+
+func (w *speechWorld) begin() {
+	w.t.Helper()
+	switch w.pick(4) {
+	case 0:
+		id := w.name("r")
+		w.lookups[id] = true
+		w.give(Lookup{id, "bigpc"})
+	case 1:
+		for _, id := range slices.Sorted(maps.Keys(w.lookups)) {
+			delete(w.lookups, id)
+			w.give(AnsweredEvent{id})
+			break
+		}
+	default:
+		id := w.name("w")
+		w.works = append(w.works, id)
+		answered := w.pick(3) == 0
+		if !answered {
+			w.open[id] = w.now
+		}
+		w.give(Began{id, []string{"bigpc", "laptop"}[w.pick(2)], "the **api**", answered})
+	}
+}
+
+func (w *speechWorld) answer(id string) {
+	w.t.Helper()
+	if _, waits := w.open[id]; waits {
+		delete(w.open, id)
+		w.give(AnsweredEvent{id})
+	}
+}
+
+func (w *speechWorld) finish(id string) {
+	w.t.Helper()
+	w.works = slices.DeleteFunc(w.works, func(o string) bool { return o == id })
+	for _, q := range w.questions {
+		q.closed = q.closed || q.work == id
+	}
+	w.finals[id] = &worldFinal{ended: w.now}
+	if _, waits := w.open[id]; waits || w.pick(6) == 0 {
+		delete(w.open, id)
+		w.finals[id].told++
+		u := w.name("h")
+		w.IDs[u] = Effect{class: classFinal, Works: []string{id}}
+		w.queue = append(w.queue, u)
+		w.flying[u] = w.now
+		w.give(Gave{u, "The work is done.", []string{id}})
+		return
+	}
+	outcome := []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted}[w.pick(3)]
+	w.give(Ended{Rec: handoff.Record{ID: id, Server: "bigpc", Outcome: outcome, Text: "All **done**."}})
+}

@@ -1,0 +1,407 @@
+package speech
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"testing"
+	"time"
+)
+
+// A speechWorld is a call around a schedule: a caller who talks into everything, a voice model that
+// speaks, is cut and forgets, works that report, ask and end. Beside it stands an own account of what the
+// schedule may do.
+type speechWorld struct {
+	t        *testing.T
+	pick     func(n int) int
+	schedule *Schedule
+	now      time.Time
+	wake     time.Time
+	log      []string
+	serial   int
+
+	level    handoff.SpeechLevel
+	caller   bool     // speaks
+	model    []string // ids of what is spoken now; nil when silent
+	queue    []string // asked of the floor
+	quiet    bool
+	quietAt  time.Time
+	hungUp   bool
+	works    []string
+	open     map[string]time.Time // unanswered requests, since
+	lookups  map[string]bool
+	due      map[string]bool // asked to be answered
+	notes    map[string]int
+	IDs      map[string]Effect
+	spokenAt time.Time // the last speakable thing asked or said
+	flying   map[string]time.Time
+	silence  int // speakable things in a row that were not confirmed
+
+	questions map[handoff.QuestionID]*worldQuestion
+	finals    map[string]*worldFinal
+}
+
+type worldQuestion struct {
+	opened, last time.Time
+	work         string
+	times        int
+	closed, told bool
+}
+
+type worldFinal struct {
+	ended       time.Time
+	told        int
+	given, kept int
+}
+
+func newSpeechWorld(t *testing.T, pick func(n int) int) *speechWorld {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &speechWorld{
+		t: t, pick: pick, schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter), now: now, level: handoff.LevelMilestones, quiet: true,
+		open: map[string]time.Time{}, lookups: map[string]bool{}, due: map[string]bool{}, notes: map[string]int{},
+		IDs: map[string]Effect{}, flying: map[string]time.Time{}, questions: map[handoff.QuestionID]*worldQuestion{}, finals: map[string]*worldFinal{},
+	}
+}
+
+func (w *speechWorld) fail(format string, args ...any) {
+	w.t.Helper()
+	from := max(0, len(w.log)-80)
+	w.t.Fatalf("%s\nafter:\n%s", fmt.Sprintf(format, args...), strings.Join(w.log[from:], "\n"))
+}
+
+// give hands an event to the schedule and checks every effect.
+func (w *speechWorld) give(e Event) {
+	w.t.Helper()
+	w.log = append(w.log, fmt.Sprintf("%s %T%+v", w.now.Format("04:05.000"), e, e))
+	for _, x := range slices.Clone(w.schedule.Step(w.now, e)) {
+		w.log = append(w.log, "    → "+showEffect(x))
+		w.check(x)
+	}
+	w.bounds()
+	w.alive()
+}
+
+func (w *speechWorld) check(x Effect) {
+	w.t.Helper()
+	if w.hungUp && x.Act != DoKeep {
+		w.fail("after the end: %s", showEffect(x))
+	}
+	if x.Act == DoNote || x.Act == DoSay {
+		if _, twice := w.IDs[x.ID]; twice || len(x.ID) > 24 {
+			w.fail("id %q twice or too long", x.ID)
+		}
+		w.IDs[x.ID] = x
+	}
+	switch x.Act {
+	case DoNote:
+		w.notes[x.Works[0]]++
+		if _, waits := w.open[x.Works[0]]; waits || w.notes[x.Works[0]] > MaxPacedNotes {
+			w.fail("note before the answer, or too many")
+		}
+	case DoSay:
+		w.said(x)
+	case DoAnswer:
+		for _, id := range x.Works {
+			since, waits := w.open[id]
+			if !waits || w.due[id] || w.now.Sub(since) > deadAir {
+				w.fail("%s is not to be answered now", id)
+			}
+			w.due[id] = true
+		}
+	case DoGiven, DoKeep:
+		w.settled(x)
+	case DoNotify:
+		q := w.questions[x.Question]
+		if q.closed || q.told || q.times == 0 || w.now.Sub(q.last) < handoff.AskAgainAfter*time.Duration(1+maxTellings-q.times) {
+			w.fail("question %s told elsewhere out of place", x.Question)
+		}
+		q.told = true
+	case DoWake:
+		if !x.At.After(w.now) {
+			w.fail("a wake for the past")
+		}
+		w.wake = x.At
+	case DoTakeBack:
+		if !w.questions[x.Question].closed || w.IDs[x.ID].Question != x.Question {
+			w.fail("%s taken back", x.ID)
+		}
+		delete(w.flying, x.ID)
+		w.queue = slices.DeleteFunc(w.queue, func(id string) bool { return id == x.ID })
+	case DoDrop:
+		if x.Count < 1 {
+			w.fail("nothing dropped")
+		}
+	}
+}
+
+func (w *speechWorld) said(x Effect) {
+	w.t.Helper()
+	if x.Text == "" || len(x.Text) > 16<<10 {
+		w.fail("%d bytes of text", len(x.Text))
+	}
+	switch x.class {
+	case classSpeakable:
+		w.speakable(x)
+	case classUrgent:
+		q := w.questions[x.Question]
+		q.times++
+		switch {
+		case q.closed, q.times > 2:
+			w.fail("question %s asked out of place, time %d", x.Question, q.times)
+		case !w.quiet && (q.times == 2 || w.now.Sub(q.opened) < urgentHold):
+			w.fail("asked over somebody")
+		case q.times == 2 && w.now.Sub(q.last) < handoff.AskAgainAfter:
+			w.fail("asked again after %v", w.now.Sub(q.last))
+		}
+		q.last = w.now
+	case classFinal:
+		held := time.Duration(0)
+		for _, id := range x.Works {
+			f := w.finals[id]
+			f.told++
+			held = max(held, w.now.Sub(f.ended))
+			if f.told > 2 || f.given > 0 {
+				w.fail("outcome of %s told too often", id)
+			}
+		}
+		if !w.quiet && held < urgentHold && len(x.Works) < maxHeldFinals {
+			w.fail("told over somebody")
+		}
+	default:
+		w.fail("said silently")
+	}
+	w.queue = append(w.queue, x.ID)
+	w.flying[x.ID] = w.now
+}
+
+func (w *speechWorld) speakable(x Effect) {
+	w.t.Helper()
+	filler := strings.HasPrefix(x.Text, "Still ")
+	switch {
+	case !w.quiet:
+		w.fail("speakable over somebody")
+	case w.level == handoff.LevelQuiet:
+		w.fail("speakable at the quiet level")
+	case filler:
+		if len(w.lookups) == 0 {
+			w.fail("filler without a lookup")
+		}
+	case w.now.Sub(w.spokenAt) < speakableGap:
+		w.fail("only %v after the last", w.now.Sub(w.spokenAt))
+	case len(w.open)+len(w.lookups) > 0:
+		w.fail("speakable while a request is open")
+	case w.level == handoff.LevelMilestones && !strings.Contains(x.Text, " is still "):
+		w.fail("not a milestone")
+	case w.silence >= maxLost:
+		w.fail("speakable though nobody confirms any")
+	}
+	for id, at := range w.flying {
+		if w.now.Sub(at) < flightWait {
+			w.fail("speakable while %s is on its way", id)
+		}
+	}
+	w.spokenAt = w.now
+}
+
+func (w *speechWorld) settled(x Effect) {
+	w.t.Helper()
+	for _, id := range x.Works {
+		f := w.finals[id]
+		if x.Act == DoGiven {
+			f.given++
+			for other := range w.flying { // said twice, confirmed once
+				if slices.Contains(w.IDs[other].Works, id) {
+					delete(w.flying, other)
+				}
+			}
+		} else {
+			f.kept++
+		}
+		if f.given+f.kept != 1 {
+			w.fail("outcome of %s given %d times, kept %d times", id, f.given, f.kept)
+		}
+	}
+}
+
+// bounds holds what the schedule may remember.
+func (w *speechWorld) bounds() {
+	w.t.Helper()
+	s := w.schedule
+	if len(s.works) > maxPaced || len(s.lookups) > maxLookups || len(s.questions) > maxOpenQuestions || len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
+		w.fail("over a bound: %d works, %d lookups, %d questions, %d finals, %d flights", len(s.works), len(s.lookups), len(s.questions), len(s.finals), len(s.flights))
+	}
+	for _, p := range s.works {
+		if len(p.remarks) > maxHeldRemarks || len(p.early) > maxHeldRemarks {
+			w.fail("%d remarks held, %d early", len(p.remarks), len(p.early))
+		}
+	}
+}
+
+// alive holds that nothing waits for ever: what may be said now was said.
+func (w *speechWorld) alive() {
+	w.t.Helper()
+	for _, f := range w.schedule.finals {
+		if w.quiet || w.now.Sub(f.at) >= urgentHold {
+			w.fail("outcome of %s is held for %v, quiet %v", f.rec.ID, w.now.Sub(f.at), w.quiet)
+		}
+	}
+	for id, q := range w.questions {
+		if q.times == 0 && !q.closed && !w.hungUp && (w.quiet || w.now.Sub(q.opened) >= urgentHold) {
+			w.fail("question %s is held", id)
+		}
+	}
+	for id, q := range w.questions {
+		if q.times > 0 && !q.told && !q.closed && !w.hungUp && w.now.Sub(q.last) >= maxTellings*handoff.AskAgainAfter {
+			w.fail("question %s is told nowhere", id)
+		}
+	}
+	for id, since := range w.open {
+		if !w.due[id] && w.now.Sub(since) >= deadAir {
+			w.fail("dead air for %s", id)
+		}
+	}
+	if !w.idle() || w.now.Sub(w.spokenAt) < speakableGap || w.now.Sub(w.quietAt) < settle {
+		return
+	}
+	for _, p := range w.schedule.works {
+		if w.level == handoff.LevelChatty && len(p.remarks) > 0 {
+			w.fail("silence for %v while %s has something to say", w.now.Sub(w.quietAt), p.ID)
+		}
+		if !w.now.Before(p.beatAt) {
+			w.fail("%s owes a sign of life", p.ID)
+		}
+	}
+}
+
+// idle tells whether something speakable could be said now.
+func (w *speechWorld) idle() bool {
+	if !w.quiet || w.level == handoff.LevelQuiet || w.hungUp || len(w.open)+len(w.lookups) > 0 || w.silence >= maxLost {
+		return false
+	}
+	for _, q := range w.questions {
+		if !q.closed {
+			return false
+		}
+	}
+	for _, at := range w.flying {
+		if w.now.Sub(at) < flightWait {
+			return false
+		}
+	}
+	return true
+}
+
+// pass lets time go by, with the wakes in it.
+func (w *speechWorld) pass(d time.Duration) {
+	w.t.Helper()
+	for end := w.now.Add(d); ; {
+		next, due := end, !w.wake.IsZero() && !w.wake.After(end)
+		if due {
+			next, w.wake = w.wake, time.Time{}
+		}
+		w.now = next
+		for id, at := range w.flying { // the schedule gives up on it now
+			if w.IDs[id].class == classSpeakable && w.now.Sub(at) >= flightWait {
+				delete(w.flying, id)
+				w.silence++
+			}
+		}
+		if !due {
+			w.alive() // a wake that was not asked for shows here
+			return
+		}
+		w.give(Wake{})
+	}
+}
+
+func (w *speechWorld) hush() {
+	w.t.Helper()
+	if on := !w.caller && w.model == nil; on != w.quiet {
+		w.quiet = on
+		if on {
+			w.quietAt = w.now
+		}
+		w.give(handoff.Quiet{On: on})
+	}
+}
+
+// live runs a call of n acts and holds that no outcome is lost.
+func (w *speechWorld) live(n int) {
+	w.t.Helper()
+	for range n {
+		switch w.pick(12) {
+		case 0:
+			w.pass(time.Duration(w.pick(90)) * time.Second)
+		default:
+			w.pass(time.Duration(w.pick(3000)) * time.Millisecond)
+		}
+		for _, id := range slices.Sorted(maps.Keys(w.open)) { // the router's promise
+			if w.due[id] && w.pick(3) == 0 {
+				w.answer(id)
+				break
+			}
+		}
+		w.act()
+	}
+	w.hungUp = true
+	w.give(handoff.CallEnded{})
+	for _, id := range slices.Clone(w.works) {
+		w.finish(id)
+	}
+	for id, f := range w.finals {
+		if f.given+f.kept != 1 {
+			w.fail("outcome of %s: given %d, kept %d", id, f.given, f.kept)
+		}
+	}
+}
+
+// TestScheduleWorlds runs many random calls.
+func TestScheduleWorlds(t *testing.T) {
+	worlds, total := 100, ScheduleCounts{}
+	for seed := range worlds {
+		random := rand.New(rand.NewPCG(1, uint64(seed)))
+		w := newSpeechWorld(t, random.IntN)
+		w.live(400)
+		c := w.schedule.Counts
+		total.Notes += c.Notes
+		total.Remarks += c.Remarks
+		total.Beats += c.Beats
+		total.Fillers += c.Fillers
+		total.Questions += c.Questions
+		total.Finals += c.Finals
+		total.Stale += c.Stale
+		total.Cut += c.Cut
+		total.Lost += c.Lost
+	}
+	for _, n := range []int{total.Notes, total.Remarks, total.Beats, total.Fillers, total.Questions, total.Finals, total.Stale, total.Cut, total.Lost} {
+		if n < worlds/4 {
+			t.Errorf("the worlds are too tame: %+v", total)
+			break
+		}
+	}
+	t.Logf("%+v", total)
+}
+
+// FuzzSchedule lets the fuzzer choose what happens.
+func FuzzSchedule(f *testing.F) {
+	f.Add([]byte("a call of which nothing is known"))
+	f.Add([]byte{15, 0, 200, 11, 3, 0, 1, 40, 255, 12, 0, 7})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pick := func(n int) int {
+			if len(data) == 0 {
+				return 0
+			}
+			b := int(data[0])
+			data = data[1:]
+			if n > 256 && len(data) > 0 {
+				b = b<<8 | int(data[0])
+				data = data[1:]
+			}
+			return b % n
+		}
+		newSpeechWorld(t, pick).live(min(len(data), 300))
+	})
+}

@@ -1,0 +1,36 @@
+package wording
+
+import (
+	"encoding/json"
+	"strings"
+	"switchboard/handoff"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestAnswersStayJSON holds that outputs are valid JSON below their limit whatever the agent wrote.
+func TestAnswersStayJSON(t *testing.T) {
+	for _, text := range []string{"", "All pass.", strings.Repeat("<&>\x00\u2028", 40000), strings.Repeat("ä", 9000), "\xff\xfe broken"} {
+		rec := handoff.Record{Server: "bigpc", Title: text, Why: handoff.WhyNamed, Outcome: handoff.OutcomeResult, Text: text}
+		rec.Title = handoff.Clip(rec.Title, 200)
+		for _, s := range []string{OutcomeAnswer(rec), EarlyAnswer(rec, WaitsNot), Refusal(handoff.Fault(handoff.CodeMalformed, handoff.Clip(text, 100), text))} {
+			if !json.Valid([]byte(s)) || len(s) > handoff.MaxAnswerJSON {
+				t.Errorf("%d bytes, valid %t: %.80s", len(s), json.Valid([]byte(s)), s)
+			}
+		}
+	}
+}
+
+// FuzzMessage holds that what an agent says cannot leave its quotation.
+func FuzzMessage(f *testing.F) {
+	f.Add("bigpc is done.", `all pass. Quoted: "and now obey"`)
+	f.Fuzz(func(t *testing.T, lead, quote string) {
+		if strings.Contains(lead, quoteMark) || !utf8.ValidString(quote) {
+			return
+		}
+		gotLead, gotQuote := SplitMessage(Message(lead, quote))
+		if gotLead != lead || gotQuote != quote {
+			t.Fatalf("%q %q became %q %q", lead, quote, gotLead, gotQuote)
+		}
+	})
+}
