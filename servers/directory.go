@@ -25,7 +25,7 @@ type listing struct {
 }
 
 // list asks a server for its threads.
-func (f *Fleet) list(ctx context.Context, k *keeper, timeout time.Duration) ([]named, *handoff.Error) {
+func (f *Fleet) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	link, fault := k.link(ctx, false)
@@ -69,7 +69,7 @@ func (f *Fleet) findThread(ctx context.Context, g handoff.Grant, at place, said 
 
 // findWithin finds a thread of a project; "" is the whole server. What clearly names a session of another place
 // is refused with that place, never taken.
-func (k *keeper) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
+func (k *connector) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
 	dir := k.spec.Projects[project]
 	within := nameSearch{slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) }), all.now}
 	id, fault := within.find(said)
@@ -89,7 +89,7 @@ func (k *keeper) findWithin(project, said string, all nameSearch) (string, *hand
 }
 
 // checkWithin refuses a thread whose directory lies outside of a project. title is what it is called.
-func (k *keeper) checkWithin(project, dir, title string) *handoff.Error {
+func (k *connector) checkWithin(project, dir, title string) *handoff.Error {
 	if project == "" || inside(dir, k.spec.Projects[project]) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (k *keeper) checkWithin(project, dir, title string) *handoff.Error {
 }
 
 // whereIs says where a directory is: in the innermost project, else by its last element.
-func (k *keeper) whereIs(dir string) string {
+func (k *connector) whereIs(dir string) string {
 	at := place{server: k.spec.Name}
 	for project, root := range k.spec.Projects {
 		if inside(dir, root) && len(root) > len(k.spec.Projects[at.project]) {
@@ -125,10 +125,10 @@ func (f *Fleet) title(t handoff.Target) string {
 // Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
 // time.
 func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerInfo {
-	keepers := f.allowed(g)
-	infos := make([]handoff.ServerInfo, len(keepers))
+	connectors := f.allowed(g)
+	infos := make([]handoff.ServerInfo, len(connectors))
 	var asks sync.WaitGroup
-	for i, k := range keepers {
+	for i, k := range connectors {
 		v := k.now.Load()
 		infos[i] = handoff.ServerInfo{
 			Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health,
@@ -145,7 +145,7 @@ func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerIn
 }
 
 // working returns the titles of the sessions of a server that run a turn.
-func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *keeper) []string {
+func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []string {
 	last := f.cached(k.spec.Name)
 	list := last.threads
 	if time.Since(last.at) > listFreshFor {
@@ -172,7 +172,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		if within, fault = f.book(g).resolve(q.Server); fault != nil {
 			return handoff.SessionList{}, fault
 		}
-		asked = []*keeper{f.byName[within.server]}
+		asked = []*connector{f.byName[within.server]}
 	}
 	lists := make([][]named, len(asked))
 	faults := make([]*handoff.Error, len(asked))

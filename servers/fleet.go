@@ -43,12 +43,12 @@ type Config struct {
 
 // A Fleet is all servers. It implements [handoff.Fleet] and [handoff.Directory].
 type Fleet struct {
-	log     *zap.Logger        // Set once
-	names   *namebook          // Set once
-	keepers []*keeper          // Set once: in configured order
-	byName  map[string]*keeper // Set once
-	told    func()             // Set once: Config.Changed
-	changes chan struct{}      // capacity 1: full means that a call is due already
+	log        *zap.Logger           // Set once
+	names      *namebook             // Set once
+	connectors []*connector          // Set once: in configured order
+	byName     map[string]*connector // Set once
+	told       func()                // Set once: Config.Changed
+	changes    chan struct{}         // capacity 1: full means that a call is due already
 
 	hidden func(c handoff.Caller, server, thread string) bool // Set once: Config.Hidden
 
@@ -65,7 +65,7 @@ func New(c Config) (*Fleet, error) {
 	f := &Fleet{
 		log:     c.Log,
 		names:   newNamebook(c.Specs),
-		byName:  map[string]*keeper{},
+		byName:  map[string]*connector{},
 		told:    c.Changed,
 		changes: make(chan struct{}, 1),
 		hidden:  c.Hidden,
@@ -79,8 +79,8 @@ func New(c Config) (*Fleet, error) {
 		f.log = zap.NewNop()
 	}
 	for _, s := range c.Specs {
-		k := newKeeper(s, f.log, f.change)
-		f.keepers = append(f.keepers, k)
+		k := newConnector(s, f.log, f.change)
+		f.connectors = append(f.connectors, k)
 		f.byName[s.Name] = k
 	}
 	return f, nil
@@ -146,7 +146,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	var work, tell sync.WaitGroup
 	stop := make(chan struct{})
 	tell.Go(func() { f.tell(stop) })
-	for _, k := range f.keepers {
+	for _, k := range f.connectors {
 		work.Go(func() { k.run(ctx) })
 	}
 	work.Wait()
@@ -242,7 +242,7 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 }
 
 // overLoss asks a server for a thread. A connection lost meanwhile is waited for once.
-func (k *keeper) overLoss(ctx context.Context, ask func(Conn) (handoff.Attached, error)) (handoff.Attached, error) {
+func (k *connector) overLoss(ctx context.Context, ask func(Conn) (handoff.Attached, error)) (handoff.Attached, error) {
 	for again := false; ; again = true {
 		link, fault := k.link(ctx, true)
 		if fault != nil {
@@ -314,7 +314,7 @@ func (f *Fleet) Fork(ctx context.Context, t handoff.Target) (handoff.Attached, e
 }
 
 // describe adds what is configured of the server.
-func (k *keeper) describe(a handoff.Attached) handoff.Attached {
+func (k *connector) describe(a handoff.Attached) handoff.Attached {
 	a.VoiceApprovals = cmp.Or(k.spec.VoiceApprovals, "medium")
 	return a
 }

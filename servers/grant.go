@@ -20,7 +20,7 @@ func (f *Fleet) book(g handoff.Grant) *namebook {
 	b := f.books[key]
 	if b == nil {
 		var specs []Spec
-		for _, k := range f.keepers {
+		for _, k := range f.connectors {
 			if g.AllowsServer(k.spec.Name) {
 				specs = append(specs, k.spec)
 			}
@@ -32,8 +32,8 @@ func (f *Fleet) book(g handoff.Grant) *namebook {
 }
 
 // allowed returns the servers that a grant may use.
-func (f *Fleet) allowed(g handoff.Grant) []*keeper {
-	return slices.DeleteFunc(slices.Clone(f.keepers), func(k *keeper) bool { return !g.AllowsServer(k.spec.Name) })
+func (f *Fleet) allowed(g handoff.Grant) []*connector {
+	return slices.DeleteFunc(slices.Clone(f.connectors), func(k *connector) bool { return !g.AllowsServer(k.spec.Name) })
 }
 
 // seen returns the threads of a server that the caller may know of.

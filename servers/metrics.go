@@ -9,7 +9,7 @@ import (
 // Metrics yields how the servers are, and what became of connections to them.
 func (f *Fleet) Metrics() iter.Seq[handoff.Metric] {
 	return func(yield func(handoff.Metric) bool) {
-		for _, k := range f.keepers {
+		for _, k := range f.connectors {
 			up := 0
 			if k.now.Load().health == handoff.HealthUp {
 				up = 1

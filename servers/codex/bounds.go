@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // Whatever a server sends, what is kept of it has a bound in bytes. A frame that is worth less than its place is
@@ -16,9 +17,6 @@ const (
 	maxHeld = 4 * maxFrame
 	// maxQueuedBytes bounds the frames that wait for the writer. More fail as overloaded.
 	maxQueuedBytes = 2 * maxFrame
-	// maxSpooled bounds the updates of all turns of a connection that nobody has read. From there on, a turn that
-	// has more than its share (spoolSoftBytes) is given up.
-	maxSpooled = 64 << 20
 	// maxID bounds the ids of threads, turns, items and requests. What has a longer one is left out.
 	maxID = 512
 	// maxText bounds the words of one item. A prompt may be as long.
@@ -27,10 +25,6 @@ const (
 	maxPaths = 256 << 10
 	// maxQuestion bounds a request to a person. A longer one is shown, but can be answered on its machine alone.
 	maxQuestion = 256 << 10
-	// maxOpen and maxClosed bound the items of a turn that are remembered. The oldest open one is withdrawn; of
-	// closed ones all are forgotten, so that one that is finished twice may be told twice.
-	maxOpen   = 1024
-	maxClosed = 8192
 )
 
 var (
@@ -87,9 +81,7 @@ func (w *wireItem) fit() bool {
 
 // tally counts what the threads of a connection leave out and hold.
 type tally struct {
+	turns.Tally
 	forgotten atomic.Uint64 // turns forgotten to make room
-	burst     atomic.Uint64 // turns given up because nobody read them
-	deltas    atomic.Uint64 // deltas dropped because nobody read them
 	unasked   atomic.Uint64 // questions that were too long to be asked, or too many
-	spooled   atomic.Int64  // bytes of updates that nobody has read
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // deep is JSON that nests n deep.
@@ -122,35 +123,27 @@ func TestUnreadTurnsShareABound(t *testing.T) {
 			}
 		}
 	}
-	most := int64(maxSpooled + 16*maxTurns*(spoolSoftBytes+maxText))
-	if held := c.tally.spooled.Load(); held > most || held < maxSpooled/2 || c.tally.burst.Load() == 0 {
-		t.Errorf("%d MiB held, %d given up", held>>20, c.tally.burst.Load())
+	most := int64(turns.MaxHeld + 16*maxTurns*(turns.SoftBytes+maxText))
+	if held := c.tally.Bytes.Load(); held > most || held < turns.MaxHeld/2 || c.tally.GivenUp.Load() == 0 {
+		t.Errorf("%d MiB held, %d given up", held>>20, c.tally.GivenUp.Load())
 	}
 	for _, th := range c.threads {
 		_ = c.letGo(th)
 	}
-	if held := c.tally.spooled.Load(); held != 0 || len(c.threads) != 0 {
+	if held := c.tally.Bytes.Load(); held != 0 || len(c.threads) != 0 {
 		t.Errorf("%d bytes of %d threads held by nobody", held, len(c.threads))
 	}
 }
 
-// TestItemBounds: ids, items that never end, paths and words of one turn.
+// TestItemBounds: ids, paths and words of one item.
 func TestItemBounds(t *testing.T) {
 	t.Parallel()
-	k := newTracker("t")
-	for i := range 3 * maxClosed {
-		k.itemStarted(&wireItem{Type: typeCommand, ID: fmt.Sprint(i)})
-	}
-	if len(k.open) > maxOpen || len(k.closed) > maxClosed {
-		t.Errorf("%d open, %d closed", len(k.open), len(k.closed))
-	}
 	w := &wireItem{Type: typeFileChange, ID: "x", Changes: []fileChange{{Path: strings.Repeat("p", maxPaths)}, {Path: "q"}}}
 	if got := w.paths(); got != nil {
 		t.Errorf("%d paths that are too long", len(got))
 	}
 	w = &wireItem{Type: typeAgentMessage, ID: "x", Text: strings.Repeat("ä", maxText)}
-	k.itemCompleted(w)
-	if got := len(w.item().Text); got > maxText+8 || len(k.answer()) > maxText+8 {
+	if got := len(w.item().Text); got > maxText+8 {
 		t.Errorf("%d bytes of words", got)
 	}
 	if (&note{ThreadID: "x", Item: &wireItem{ID: strings.Repeat("i", maxID+1)}}).fit() {
@@ -216,8 +209,8 @@ func FuzzFrame(f *testing.F) {
 			t.Fatalf("lost %v, %d bytes held", c.peer.lost(), c.peer.held)
 		}
 		for _, k := range th.turns {
-			if len(k.id) > maxID || len(k.tracker.open) > maxOpen || len(k.tracker.closed) > maxClosed {
-				t.Fatalf("turn %.20q holds %d open and %d closed", k.id, len(k.tracker.open), len(k.tracker.closed))
+			if len(k.id) > maxID {
+				t.Fatalf("a turn's id has %d bytes", len(k.id))
 			}
 			for u := range th.updates(k) {
 				if u == nil {
@@ -225,7 +218,7 @@ func FuzzFrame(f *testing.F) {
 				}
 			}
 		}
-		if left := c.tally.spooled.Load(); left != 0 {
+		if left := c.tally.Bytes.Load(); left != 0 {
 			t.Fatalf("%d bytes left after reading", left)
 		}
 	})

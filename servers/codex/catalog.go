@@ -99,7 +99,7 @@ func readLines(turns []wireTurn) []handoff.Line {
 
 // readLine puts an item into a line. Reasoning and housekeeping are left out.
 func readLine(w *wireItem) (handoff.Line, bool) {
-	item := w.item()
+	item := w.shown()
 	line := handoff.Line{Text: item.Text}
 	switch item.Kind {
 	case handoff.ItemMessage:

@@ -178,7 +178,7 @@ func TestItems(t *testing.T) {
 		{wireItem{Type: typePlan, ID: "p", Text: "1. do"}, handoff.Item{ID: "p", Kind: handoff.ItemOther, Text: "1. do"}},
 		{wireItem{Type: "sleep", ID: "s"}, handoff.Item{ID: "s", Kind: handoff.ItemOther, Text: "sleep"}},
 	} {
-		if diff := cmp.Diff(c.want, c.wire.item()); diff != "" {
+		if diff := cmp.Diff(c.want, c.wire.shown()); diff != "" {
 			t.Errorf("%s: %s", c.wire.Type, diff)
 		}
 	}

@@ -106,6 +106,6 @@ func (c *Conn) logEnd() {
 		zap.Uint64("too_long", c.peer.tooLong.Load()),
 		zap.Uint64("full", c.peer.full.Load()),
 		zap.Uint64("unasked", c.tally.unasked.Load()),
-		zap.Uint64("given_up", c.tally.burst.Load()),
+		zap.Uint64("given_up", c.tally.GivenUp.Load()),
 		zap.Uint64("forgotten", c.tally.forgotten.Load()))
 }

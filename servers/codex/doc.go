@@ -9,12 +9,12 @@
 //
 // A transport moves whole frames. A peer is JSON-RPC on a transport: it matches responses to requests. A
 // client is the closed set of methods. A [Conn] routes what the server says to threads; each thread sorts
-// it by turn (tracker) and keeps it for whoever follows (spool). Tracker, spool, classification and policy
-// are pure.
+// it by turn and keeps it for whoever follows, with the bookkeeping of [turns]. Classification and policy are
+// pure.
 //
 // # Concurrency
 //
-// A connection has one reader and one writer. The reader sorts frames into bounded spools and never waits
+// A connection has one reader and one writer. The reader sorts frames into bounded buffers and never waits
 // for anybody, so a slow follower cannot make the server queue. What depends on the order of frames (a
 // resumed thread's snapshot, the id of a started turn) is taken over by the reader itself, before it reads
 // the next frame.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // How long a follower waits for what should come before it reads the thread.
@@ -192,7 +193,7 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 	if k.reading {
 		return nil, errFollowed
 	}
-	if k.spool.burst {
+	if k.updates.Lost() {
 		t.renewLocked(k)
 	}
 	k.reading = true
@@ -205,14 +206,10 @@ func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 
 // renewLocked begins anew with a turn that was given up: what it did is read, as if it was not heard.
 func (t *thread) renewLocked(k *turn) {
-	k.spool.add(-k.spool.bytes)
-	k.tracker, k.spool = newTracker(k.id), spool{tally: t.tally}
+	k.updates.Clear()
+	k.reducer, k.updates = turns.NewReducer(k.id), turns.NewBuffer(&t.tally.Tally)
 	k.whole, k.read, k.resting = false, false, t.running != k.id
-	for _, q := range t.questions {
-		if q.question.Turn == k.id {
-			q.announced = false
-		}
-	}
+	t.questions.Retell(k.id)
 }
 
 // beganUnheard reports, once, whether a turn may have finished items that were not heard here. A turn that
@@ -225,7 +222,7 @@ func (t *thread) beganUnheard(k *turn) bool {
 	}
 	k.read = true
 	if t.running == k.id {
-		k.report(k.tracker.begin())
+		k.report(k.reducer.Begin())
 	}
 	return true
 }
@@ -234,11 +231,11 @@ func (t *thread) beganUnheard(k *turn) bool {
 func (t *thread) catchUp(k *turn, items []wireItem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if updates := k.tracker.catchUp(items); len(updates) > 0 {
-		k.spool.putFirst(updates...)
+	if updates := k.reducer.CatchUp(reported(items)); len(updates) > 0 {
+		k.updates.PutFirst(updates...)
 	}
-	if k.tracker.ended {
-		k.spool.reword(k.tracker.answer())
+	if k.reducer.Ended() {
+		k.updates.Reword(k.reducer.Answer())
 	}
 }
 
@@ -246,7 +243,7 @@ func (t *thread) catchUp(k *turn, items []wireItem) {
 func (t *thread) rests(k *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return k.resting && !k.tracker.ended
+	return k.resting && !k.reducer.Ended()
 }
 
 // leave ends reading a turn; somebody else may go on.
@@ -261,7 +258,7 @@ func (t *thread) updates(k *turn) iter.Seq[handoff.Update] {
 	return func(yield func(handoff.Update) bool) {
 		for {
 			t.mu.Lock()
-			u, ok := k.spool.take()
+			u, ok := k.updates.Take()
 			t.mu.Unlock()
 			if !ok || !yield(u) {
 				return
@@ -274,7 +271,7 @@ func (t *thread) updates(k *turn) iter.Seq[handoff.Update] {
 func (t *thread) pending(k *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(k.spool.queue) > 0
+	return k.updates.Len() > 0
 }
 
 // patience returns how long to wait for a turn before reading its thread; 0: for ever.
@@ -284,7 +281,7 @@ func (t *thread) patience(k *turn) time.Duration {
 	switch {
 	case k.resting:
 		return restGrace
-	case !k.tracker.started:
+	case !k.reducer.Begun():
 		return startGrace
 	}
 	return 0
@@ -294,7 +291,7 @@ func (t *thread) patience(k *turn) time.Duration {
 func (t *thread) fate(k *turn, name naming) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k.spool.burst {
+	if k.updates.Lost() {
 		return name.fault(errBurst, handoff.CodeAgentGone, handoff.CodeAgentGone)
 	}
 	return nil
@@ -304,7 +301,7 @@ func (t *thread) fate(k *turn, name naming) error {
 func (t *thread) seen(k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k.report(k.tracker.begin())
+	k.report(k.reducer.Begin())
 }
 
 // conclude ends a turn by what was read of it.
@@ -321,8 +318,7 @@ func (t *thread) conclude(k *turn, w *wireTurn, items []wireItem) {
 func (t *thread) forget(k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k.spool.add(-k.spool.bytes)
-	k.spool.queue = nil
+	k.updates.Clear()
 	t.turns = slices.DeleteFunc(t.turns, func(o *turn) bool { return o == k })
 }
 

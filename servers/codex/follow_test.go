@@ -11,6 +11,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/turns"
 )
 
 // running is a started turn and its recorder.
@@ -281,7 +282,7 @@ func TestFollowerFarBehindAtTheEnd(t *testing.T) {
 		f.turnStarted(turn1)
 		synctest.Wait()
 		heard := link.Conn.(*Conn).threads[thread1]
-		for i := range spoolHard + 1 {
+		for i := range turns.HardUpdates + 1 {
 			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: &wireItem{Type: typeReasoning, ID: fmt.Sprint(i)}})
 		}
 		f.turnCompleted(turn1, "completed")

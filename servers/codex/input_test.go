@@ -36,18 +36,53 @@ func TestCheckInput(t *testing.T) {
 	}
 }
 
+// TestUsageIsCountedOnce: the server may tell the same usage twice.
 func TestUsageIsCountedOnce(t *testing.T) {
-	k := newTracker(turn1)
-	first := &wireUsage{Total: wireTokens{Input: 1000, Output: 50}, Last: wireTokens{Input: 100, Cached: 60, Output: 10, Reasoning: 5}}
-	if got := k.usage(first); len(got) != 2 || got[1] != (handoff.Usage{Input: 100, Cached: 60, Output: 10, Reasoning: 5}) {
-		t.Errorf("first: %+v", got)
+	th := newThread(thread1, new(tally))
+	tell := func(total, last int64) {
+		th.hear(noteUsage, &note{TurnID: turn1, Usage: &wireUsage{Total: wireTokens{Input: total}, Last: wireTokens{Input: last, Output: 10}}})
 	}
-	if got := k.usage(first); got != nil {
-		t.Errorf("told again: %+v", got)
+	tell(1000, 100)
+	tell(1000, 100)
+	tell(1200, 200)
+	var got []handoff.Update
+	for u := range th.updates(th.turns[0]) {
+		got = append(got, u)
 	}
-	second := &wireUsage{Total: wireTokens{Input: 1200, Output: 70}, Last: wireTokens{Input: 200, Cached: 100, Output: 20}}
-	if got := k.usage(second); len(got) != 1 || got[0] != (handoff.Usage{Input: 300, Cached: 160, Output: 30, Reasoning: 5}) {
-		t.Errorf("second: %+v", got)
+	if want := []handoff.Update{handoff.Started{Turn: turn1}, handoff.Usage{Input: 100, Output: 10}, handoff.Usage{Input: 300, Output: 20}}; !slices.Equal(got, want) {
+		t.Errorf("told %+v", got)
+	}
+}
+
+// TestTheUsersWordsAreNotReported: they show only that the turn runs.
+func TestTheUsersWordsAreNotReported(t *testing.T) {
+	th := newThread(thread1, new(tally))
+	for _, kind := range []string{typeUserMessage, typeHookPrompt, typeFunctionOut} {
+		for _, method := range []string{noteItemStarted, noteItemCompleted} {
+			th.hear(method, &note{TurnID: turn1, Item: &wireItem{Type: kind, ID: kind, Text: "hi"}})
+		}
+	}
+	for u := range th.updates(th.turns[0]) {
+		if u != (handoff.Started{Turn: turn1}) {
+			t.Errorf("told %+v", u)
+		}
+	}
+}
+
+func TestEndOfTurn(t *testing.T) {
+	more := "try later"
+	for _, c := range []struct {
+		w    wireTurn
+		want handoff.TurnEnded
+	}{
+		{wireTurn{Status: statusCompleted}, handoff.TurnEnded{Status: handoff.TurnCompleted}},
+		{wireTurn{Status: "somethingNew"}, handoff.TurnEnded{Status: handoff.TurnInterrupted}}, // an unknown status is no success
+		{wireTurn{Status: statusFailed, Error: &wireError{Message: "no room", AdditionalDetails: &more, Info: json.RawMessage(`"contextWindowExceeded"`)}},
+			handoff.TurnEnded{Status: handoff.TurnFailed, Code: handoff.CodeContextFull, Detail: "no room: try later"}},
+	} {
+		if got := c.w.end(); got != c.want {
+			t.Errorf("%s ends as %+v, want %+v", c.w.Status, got, c.want)
+		}
 	}
 }
 

@@ -26,8 +26,8 @@ func (n *codexCount) add(c *Conn) {
 	n.leftOut += c.peer.tooLong.Load()
 	n.full += c.peer.full.Load()
 	n.forgotten += c.tally.forgotten.Load()
-	n.givenUp += c.tally.burst.Load()
-	n.deltas += c.tally.deltas.Load()
+	n.givenUp += c.tally.GivenUp.Load()
+	n.deltas += c.tally.Deltas.Load()
 	n.unasked += c.tally.unasked.Load()
 }
 
@@ -53,7 +53,7 @@ func (c *Counters) Metrics() iter.Seq[handoff.Metric] {
 	n, held := c.ended, int64(0)
 	for _, conn := range c.live {
 		n.add(conn)
-		held += conn.tally.spooled.Load()
+		held += conn.tally.Bytes.Load()
 	}
 	c.mu.Unlock()
 	count := func(name, help string, n uint64) handoff.Metric {

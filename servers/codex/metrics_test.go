@@ -12,11 +12,11 @@ func TestCounters(t *testing.T) {
 	for range 2 {
 		c := &Conn{peer: &peer{}}
 		for i, n := range []interface{ Add(uint64) uint64 }{
-			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.full, &c.tally.forgotten, &c.tally.burst, &c.tally.deltas, &c.tally.unasked,
+			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.full, &c.tally.forgotten, &c.tally.GivenUp, &c.tally.Deltas, &c.tally.unasked,
 		} {
 			n.Add(uint64(i + 1))
 		}
-		c.tally.spooled.Add(9)
+		c.tally.Bytes.Add(9)
 		ends = append(ends, counters.begin(c))
 	}
 	if fields := reflect.TypeFor[codexCount]().NumField(); fields != 8 {

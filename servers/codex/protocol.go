@@ -1,6 +1,10 @@
 package codex
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"switchboard/handoff"
+)
 
 // The part of the app-server protocol that is used, codex 0.169.0. Beside each type stands the method it
 // belongs to. A test holds every field name against recorded frames.
@@ -234,6 +238,25 @@ const (
 	statusFailed      = "failed"
 	statusInterrupted = "interrupted"
 )
+
+// end describes how a turn ended, without its words.
+func (w *wireTurn) end() handoff.TurnEnded {
+	e := handoff.TurnEnded{Status: handoff.TurnInterrupted}
+	switch w.Status {
+	case statusCompleted:
+		e.Status = handoff.TurnCompleted
+	case statusFailed:
+		e.Status = handoff.TurnFailed
+	}
+	if w.Error != nil {
+		e.Code = w.Error.code()
+		e.Detail = handoff.ClipRunes(w.Error.Message, maxDetail)
+		if d := w.Error.AdditionalDetails; d != nil && *d != "" {
+			e.Detail += ": " + handoff.ClipRunes(*d, maxDetail)
+		}
+	}
+	return e
+}
 
 type wireError struct {
 	Message           string          `json:"message"`

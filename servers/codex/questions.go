@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // Requests of the server that ask a person.
@@ -22,19 +23,15 @@ const (
 	askTooLong = "too long" // stands for a method whose params are too long to be kept
 )
 
-// maxQuestions is how many open requests of one thread are kept. Further ones are left to the other
-// clients of the server; a turn waits at one or two.
-const maxQuestions = 64
-
-// openQuestion is a request of the server that nobody has answered.
-type openQuestion struct {
-	wireID    json.RawMessage  // Set once; sent back as it came
-	method    string           // Set once
-	asked     askParams        // Set once
-	question  handoff.Question // Set once
-	announced bool             // Guarded by the thread's mu: the follower knows of it
-	answered  bool             // Guarded by the thread's mu: our answer is on its way
+// wireQuestion is a request of the server that asks a person.
+type wireQuestion struct {
+	id     json.RawMessage // sent back as it came
+	method string
+	asked  askParams
 }
+
+// openQuestion is one that nobody has answered.
+type openQuestion = turns.Open[wireQuestion]
 
 // askParams is the params of every request that asks a person.
 type askParams struct {
@@ -209,7 +206,7 @@ var decisionWords = map[handoff.Decision]string{
 
 // reply maps a decision to the wire. interrupt says that the kind knows no way to end the turn, so that
 // stopping takes an interrupt after it.
-func (q *openQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
+func (q *wireQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 	stop := d == handoff.DecisionStop
 	switch q.method {
 	case askPermissions:
@@ -241,19 +238,15 @@ func (q *openQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 func (t *thread) ask(id handoff.QuestionID, m message, p askParams, q handoff.Question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, replayed := t.questions[id]; replayed {
-		return
-	}
-	if len(t.questions) >= maxQuestions {
-		t.tally.unasked.Add(1)
-		return
-	}
 	q.ID, q.Asked = id, time.Now()
 	k := t.findLocked(q.Turn)
 	if k != nil && p.ThreadID == t.id {
-		q.Changes = k.tracker.changes(p.ItemID)
+		q.Changes = k.reducer.Changes(p.ItemID)
 	}
-	t.questions[id] = &openQuestion{wireID: m.ID, method: m.Method, asked: p, question: q}
+	if !t.questions.Add(q, wireQuestion{m.ID, m.Method, p}) {
+		t.tally.unasked.Add(1)
+		return
+	}
 	if k != nil {
 		t.announceLocked(k)
 	}
@@ -264,29 +257,17 @@ func (t *thread) announceLocked(k *turn) {
 	if !k.ours {
 		return
 	}
-	var fresh []*openQuestion
-	for _, q := range t.questions {
-		if q.question.Turn == k.id && !q.announced {
-			fresh = append(fresh, q)
-		}
-	}
-	slices.SortFunc(fresh, func(a, b *openQuestion) int { return a.question.Asked.Compare(b.question.Asked) })
-	for _, q := range fresh {
-		q.announced = true
-		k.report(append(k.tracker.begin(), q.question))
+	for _, q := range t.questions.Tell(k.id) {
+		k.report(append(k.reducer.Begin(), q))
 	}
 }
 
 // closeLocked withdraws the open questions that match. An interrupted turn ends before the server
 // withdraws its questions, so the end of a turn closes them too.
 func (t *thread) closeLocked(match func(*openQuestion) bool) {
-	for id, q := range t.questions {
-		if !match(q) {
-			continue
-		}
-		delete(t.questions, id)
-		if k := t.findLocked(q.question.Turn); k != nil && q.announced {
-			k.report([]handoff.Update{handoff.QuestionClosed{ID: id}})
+	for _, q := range t.questions.Close(match) {
+		if k := t.findLocked(q.Turn); k != nil {
+			k.report([]handoff.Update{handoff.QuestionClosed{ID: q.ID}})
 		}
 	}
 }
@@ -295,19 +276,14 @@ func (t *thread) closeLocked(match func(*openQuestion) bool) {
 func (t *thread) claimQuestion(id handoff.QuestionID) (*openQuestion, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q, ok := t.questions[id]
-	if !ok || !q.announced || q.answered {
-		return nil, false
-	}
-	q.answered = true
-	return q, true
+	return t.questions.Take(id)
 }
 
 // unclaimQuestion gives a question back whose answer certainly never left.
 func (t *thread) unclaimQuestion(q *openQuestion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q.answered = false
+	t.questions.GiveBack(q)
 }
 
 // Decide answers a question of a turn that was started here. That the answer counted shows in
@@ -318,15 +294,15 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	if !ok {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if !slices.Contains(q.question.Decisions, d) {
+	if !slices.Contains(q.Decisions, d) {
 		a.thread.unclaimQuestion(q)
 		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
 	}
-	result, interrupt := q.reply(d)
-	if q.asked.ThreadID != a.thread.id { // to stop it would stop only the subagent that asks
+	result, interrupt := q.Wire.reply(d)
+	if q.Wire.asked.ThreadID != a.thread.id { // to stop it would stop only the subagent that asks
 		interrupt = d == handoff.DecisionStop
 	}
-	if err := a.conn.client.answer(ctx, q.wireID, result); err != nil {
+	if err := a.conn.client.answer(ctx, q.Wire.id, result); err != nil {
 		if wasNotSent(err) {
 			a.thread.unclaimQuestion(q)
 		}
@@ -335,7 +311,7 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	if !interrupt {
 		return nil
 	}
-	err := a.Interrupt(ctx, q.question.Turn)
+	err := a.Interrupt(ctx, q.Turn)
 	if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
 		return nil // it ended by itself
 	}

@@ -42,9 +42,9 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 	if !ok {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	result, err := q.words(words)
+	result, err := q.Wire.words(words)
 	if err == nil {
-		err = a.conn.client.answer(ctx, q.wireID, result)
+		err = a.conn.client.answer(ctx, q.Wire.id, result)
 	}
 	if err == nil {
 		return nil
@@ -56,7 +56,7 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 }
 
 // words maps an answer in words to the wire. An option that is named is answered by its own label.
-func (q *openQuestion) words(text string) (any, error) {
+func (q *wireQuestion) words(text string) (any, error) {
 	if q.method != askInput {
 		return nil, handoff.Fault(handoff.CodeMalformed, "that question takes a yes or a no", q.method)
 	}

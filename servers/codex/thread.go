@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // maxTurns is how many turns of a thread are kept for a follower. When there are more, one is forgotten:
@@ -21,26 +22,27 @@ type thread struct {
 	tally *tally // Set once: of the connection
 
 	mu         sync.Mutex
-	refs       int                                  // Guarded by the mu of Conn: attachments
-	title      string                               // Guarded by mu
-	cwd        string                               // Guarded by mu
-	policy     policy                               // Guarded by mu: what its turns may do
-	subscribed bool                                 // Guarded by mu
-	active     bool                                 // Guarded by mu: heard that it works; its turn may not be named yet
-	running    handoff.TurnID                       // Guarded by mu: the turn that runs now, as far as was heard
-	newest     handoff.TurnID                       // Guarded by mu
-	heard      int                                  // Guarded by mu: begins and ends of turns heard
-	turns      []*turn                              // Guarded by mu; at most maxTurns, oldest first
-	questions  map[handoff.QuestionID]*openQuestion // Guarded by mu; at most maxQuestions
-	awaited    []*awaited                           // Guarded by mu: one for each Await that waits
+	refs       int                           // Guarded by the mu of Conn: attachments
+	title      string                        // Guarded by mu
+	cwd        string                        // Guarded by mu
+	policy     policy                        // Guarded by mu: what its turns may do
+	subscribed bool                          // Guarded by mu
+	active     bool                          // Guarded by mu: heard that it works; its turn may not be named yet
+	running    handoff.TurnID                // Guarded by mu: the turn that runs now, as far as was heard
+	newest     handoff.TurnID                // Guarded by mu
+	heard      int                           // Guarded by mu: begins and ends of turns heard
+	turns      []*turn                       // Guarded by mu; at most maxTurns, oldest first
+	questions  turns.Questions[wireQuestion] // Guarded by mu
+	awaited    []*awaited                    // Guarded by mu: one for each Await that waits
 }
 
 // A turn is what is kept of one turn.
 type turn struct {
 	id      handoff.TurnID // Set once
 	wake    chan struct{}  // Set once, holds one: something changed
-	tracker tracker        // Guarded by the thread's mu
-	spool   spool          // Guarded by the thread's mu
+	reducer turns.Reducer  // Guarded by the thread's mu
+	updates turns.Buffer   // Guarded by the thread's mu
+	tokens  wireTokens     // Guarded by the thread's mu: of the thread, when its usage was told last
 	ours    bool           // Guarded by the thread's mu: we started it, or somebody here follows it
 	foreign bool           // Guarded by the thread's mu: somebody else's that took our words in; never ours
 	whole   bool           // Guarded by the thread's mu: heard from its beginning
@@ -54,10 +56,7 @@ type turn struct {
 }
 
 func newThread(id string, of *tally) *thread {
-	return &thread{
-		id: id, gate: make(chan struct{}, 1), tally: of,
-		questions: map[handoff.QuestionID]*openQuestion{},
-	}
+	return &thread{id: id, gate: make(chan struct{}, 1), tally: of}
 }
 
 // snapshot takes over what a response tells of the thread. The reader calls it, so that everything heard
@@ -101,7 +100,7 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}), tracker: newTracker(id), spool: spool{tally: t.tally}}
+	k := &turn{id: id, wake: make(chan struct{}, 1), known: make(chan struct{}), shown: make(chan struct{}), reducer: turns.NewReducer(id), updates: turns.NewBuffer(&t.tally.Tally)}
 	t.turns = append(t.turns, k)
 	return k
 }
@@ -110,7 +109,7 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 func (t *thread) forgetOneLocked() {
 	i := -1
 	for _, may := range []func(*turn) bool{
-		func(k *turn) bool { return !k.reading && !k.ours && k.tracker.ended },
+		func(k *turn) bool { return !k.reading && !k.ours && k.reducer.Ended() },
 		func(k *turn) bool { return !k.reading && !k.ours },
 		func(k *turn) bool { return !k.reading },
 	} {
@@ -120,7 +119,7 @@ func (t *thread) forgetOneLocked() {
 	}
 	i = max(i, 0)
 	t.tally.forgotten.Add(1)
-	t.turns[i].spool.giveUp()
+	t.turns[i].updates.GiveUp()
 	t.turns[i].wakeUp() // whoever follows it must not wait for ever
 	t.turns = slices.Delete(t.turns, i, i+1)
 }
@@ -145,7 +144,7 @@ func (t *thread) hear(method string, n *note) {
 		t.subscribed = false
 		t.restLocked()
 	case noteRequestSettled:
-		t.closeLocked(func(q *openQuestion) bool { return string(q.wireID) == string(n.RequestID) })
+		t.closeLocked(func(q *openQuestion) bool { return string(q.Wire.id) == string(n.RequestID) })
 	case noteTurnStarted, noteTurnCompleted:
 		if n.Turn != nil && n.Turn.ID != "" {
 			t.turnNoteLocked(method, n.Turn)
@@ -162,7 +161,7 @@ func (t *thread) mistrust() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range t.turns {
-		if !k.tracker.ended && !k.resting {
+		if !k.reducer.Ended() && !k.resting {
 			k.resting = true
 			k.wakeUp()
 		}
@@ -174,7 +173,7 @@ func (t *thread) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range t.turns {
-		k.spool.giveUp()
+		k.updates.GiveUp()
 		k.wakeUp()
 	}
 	t.turns = nil
@@ -191,7 +190,7 @@ func (t *thread) statusLocked(s *threadStatus) {
 	}
 	t.active = true
 	for _, k := range t.turns {
-		if !k.tracker.ended {
+		if !k.reducer.Ended() {
 			k.resting = false
 		}
 	}
@@ -206,7 +205,7 @@ func (t *thread) restLocked() {
 		}
 	}
 	for _, k := range t.turns {
-		if !k.tracker.ended && !k.resting {
+		if !k.reducer.Ended() && !k.resting {
 			k.resting = true
 			k.wakeUp()
 		}
@@ -221,8 +220,8 @@ func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 	if method == noteTurnStarted {
 		t.running, t.newest = id, id
 		k.resting = false
-		k.whole = k.whole || !k.tracker.started
-		k.report(k.tracker.begin())
+		k.whole = k.whole || !k.reducer.Begun()
+		k.report(k.reducer.Begin())
 		return
 	}
 	if t.running == id {
@@ -233,8 +232,8 @@ func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 
 // endLocked ends a turn and what it asked.
 func (t *thread) endLocked(k *turn, w *wireTurn, items []wireItem) {
-	t.closeLocked(func(q *openQuestion) bool { return q.question.Turn == k.id })
-	k.report(k.tracker.completed(w, items))
+	t.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id })
+	k.report(k.reducer.End(w.end(), reported(items)))
 }
 
 // deltaKinds says what each method streams. Set once.
@@ -248,23 +247,31 @@ func (t *thread) itemNoteLocked(method string, n *note) {
 	}
 	switch method {
 	case noteMessageDelta, noteOutputDelta:
-		k.report(k.tracker.delta(n.ItemID, n.Delta, deltaKinds[method]))
+		k.report(k.reducer.Delta(n.ItemID, n.Delta, deltaKinds[method]))
 	case noteUsage:
-		if n.Usage != nil {
-			k.report(k.tracker.usage(n.Usage))
+		if n.Usage != nil && n.Usage.Total != k.tokens { // the same may be told twice
+			k.tokens = n.Usage.Total
+			k.report(k.reducer.Used(handoff.Usage(n.Usage.Last)))
 		}
 	case noteError:
 		if n.WillRetry {
-			k.report(k.tracker.retrying())
+			k.report(k.reducer.Retrying())
 		}
 	case noteItemStarted:
-		if n.Item != nil {
-			k.report(k.tracker.itemStarted(n.Item))
-		}
+		k.item(n.Item, k.reducer.ItemStarted)
 	case noteItemCompleted:
-		if n.Item != nil {
-			k.report(k.tracker.itemCompleted(n.Item))
-		}
+		k.item(n.Item, k.reducer.ItemDone)
+	}
+}
+
+// item reports an item. What the agent was told shows only that the turn runs.
+func (k *turn) item(w *wireItem, take func(turns.Item) []handoff.Update) {
+	switch {
+	case w == nil:
+	case w.fromUser():
+		k.report(k.reducer.Begin())
+	default:
+		k.report(take(w.item()))
 	}
 }
 
@@ -305,7 +312,7 @@ func (t *thread) claim(id, before handoff.TurnID, message string) {
 	if unheard { // all of it is still to come
 		k.whole = true
 	}
-	if !k.tracker.ended {
+	if !k.reducer.Ended() {
 		t.running, t.newest = id, id
 	}
 	t.announceLocked(k)
@@ -322,10 +329,10 @@ func (t *thread) isForeign(id handoff.TurnID) bool {
 // report keeps updates for the follower.
 func (k *turn) report(updates []handoff.Update) {
 	if len(updates) > 0 {
-		k.spool.put(updates...)
+		k.updates.Put(updates...)
 		k.wakeUp()
 	}
-	if !closed(k.shown) && (k.tracker.started || k.tracker.ended) {
+	if !closed(k.shown) && k.reducer.Begun() {
 		close(k.shown)
 	}
 }

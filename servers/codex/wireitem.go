@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // Types of items, in item/started, item/completed and thread/turns/list.
@@ -72,12 +73,28 @@ func (w *wireItem) client() string {
 	return *w.ClientID
 }
 
-// spoken reports whether the model itself writes the item, one at a time: when the next begins, the one
-// before it is finished or abandoned.
-func (w *wireItem) spoken() bool { return w.Type == typeAgentMessage || w.Type == typeReasoning }
-
 // item translates an item.
-func (w *wireItem) item() handoff.Item {
+func (w *wireItem) item() turns.Item {
+	streamed := w.Type == typeAgentMessage || w.Type == typeReasoning
+	return turns.Item{
+		Item: w.shown(), Streamed: streamed, Paths: w.paths(),
+		Answer: w.Phase != nil && *w.Phase == phaseFinal,
+	}
+}
+
+// reported translates items of a turn. What the agent was told is left out, and what cannot be kept.
+func reported(items []wireItem) []turns.Item {
+	var all []turns.Item
+	for i := range items {
+		if w := &items[i]; !w.fromUser() && w.fit() {
+			all = append(all, w.item())
+		}
+	}
+	return all
+}
+
+// shown is what people see of an item.
+func (w *wireItem) shown() handoff.Item {
 	i := handoff.Item{ID: w.ID, Kind: handoff.ItemOther, Text: w.Text}
 	i.Failed = w.Status == "failed" || w.Status == "declined"
 	switch w.Type {

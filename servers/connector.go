@@ -37,13 +37,13 @@ type view struct {
 	version  string         // the last one seen
 	fault    *handoff.Error // why it is not up; nil before the first attempt has ended
 	lost     time.Time      // when the last connection was lost; zero before that
-	ended    bool           // the keeper has stopped: nothing better will come
+	ended    bool           // the connector has stopped: nothing better will come
 	next     chan struct{}  // closed when another view has replaced this one
 }
 
-// A keeper holds one warm connection to a server. Its run owns the connection; everybody else reads the
+// A connector holds one warm connection to a server. Its run owns the connection; everybody else reads the
 // view.
-type keeper struct {
+type connector struct {
 	spec    Spec                 // Set once
 	log     *zap.Logger          // Set once
 	changed func()               // Set once; never blocks
@@ -55,14 +55,14 @@ type keeper struct {
 	dialed, failed, losses atomic.Uint64 // attempts, those that failed, and connections lost
 }
 
-func newKeeper(spec Spec, log *zap.Logger, changed func()) *keeper {
-	k := &keeper{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, wake: make(chan struct{}, 1)}
+func newConnector(spec Spec, log *zap.Logger, changed func()) *connector {
+	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, wake: make(chan struct{}, 1)}
 	k.now.Store(&view{health: handoff.HealthConnecting, trying: true, next: make(chan struct{})})
 	return k
 }
 
 // publish replaces the view. Only run calls it.
-func (k *keeper) publish(v view) {
+func (k *connector) publish(v view) {
 	v.next, v.attempts, v.lost = make(chan struct{}), k.dials, k.lost
 	old := k.now.Swap(&v)
 	close(old.next)
@@ -82,7 +82,7 @@ func asError(fault *handoff.Error) error {
 
 // run keeps the connection until ctx ends, then closes it and returns when everything it started has
 // ended.
-func (k *keeper) run(ctx context.Context) {
+func (k *connector) run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	failures, losses := 0, 0 // in a row
@@ -126,7 +126,7 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 // dial makes one attempt.
-func (k *keeper) dial(ctx context.Context) (*Link, *handoff.Error) {
+func (k *connector) dial(ctx context.Context) (*Link, *handoff.Error) {
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -152,7 +152,7 @@ func (k *keeper) dial(ctx context.Context) (*Link, *handoff.Error) {
 // pause waits before the next attempt. After a lost connection that had held the server counts as connecting
 // until an attempt has failed; after that it is down. Somebody who needs it cuts the wait short, though never
 // below the first step, so that a refusing server is not hammered.
-func (k *keeper) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
+func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
 	last := k.now.Load()
 	if !lost {
 		k.publish(view{health: handoff.HealthDown, version: last.version, fault: fault})
@@ -184,7 +184,7 @@ func (k *keeper) pause(ctx context.Context, wait time.Duration, lost bool, fault
 // link returns the connection. While an attempt is under way it waits for it, at most [WaitConnecting].
 // A server that is down is not waited for unless hurry is set: then an attempt is made at once, and more of
 // them within that time when its connection was lost just before, as by a restart.
-func (k *keeper) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
+func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 	timer := time.NewTimer(WaitConnecting)
 	defer timer.Stop()
 	before := k.now.Load().attempts
@@ -215,7 +215,7 @@ func (k *keeper) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 func (v *view) comesBack() bool { return !v.lost.IsZero() && time.Since(v.lost) < lostRecently }
 
 // unreachable names the server and says why it cannot be used.
-func (k *keeper) unreachable(v *view, detail string) *handoff.Error {
+func (k *connector) unreachable(v *view, detail string) *handoff.Error {
 	switch {
 	case v.ended:
 		return handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")

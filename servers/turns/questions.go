@@ -1,0 +1,90 @@
+package turns
+
+import (
+	"maps"
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// maxQuestions is how many open questions of one thread are kept. A turn waits at one or two; further ones are
+// left to the other clients of its server.
+const maxQuestions = 64
+
+// An Open question is one that nobody has answered. Wire is what its kind of server needs to answer it.
+type Open[Wire any] struct {
+	handoff.Question
+	Wire  Wire
+	told  bool // whoever follows the turn knows of it
+	taken bool // an answer is on its way
+}
+
+// Questions are the open questions of one thread. The zero value has none.
+type Questions[Wire any] struct {
+	open map[handoff.QuestionID]*Open[Wire]
+}
+
+// Add keeps a question. It reports false when there are too many. One that is asked again is the same.
+func (s *Questions[Wire]) Add(q handoff.Question, wire Wire) bool {
+	if _, again := s.open[q.ID]; again {
+		return true
+	}
+	if len(s.open) >= maxQuestions {
+		return false
+	}
+	if s.open == nil {
+		s.open = map[handoff.QuestionID]*Open[Wire]{}
+	}
+	s.open[q.ID] = &Open[Wire]{Question: q, Wire: wire}
+	return true
+}
+
+// Tell returns the questions of a turn that were not told yet, oldest first. Now they were.
+func (s *Questions[Wire]) Tell(turn handoff.TurnID) []handoff.Question {
+	var fresh []handoff.Question
+	for _, q := range s.open {
+		if q.Turn == turn && !q.told {
+			q.told = true
+			fresh = append(fresh, q.Question)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b handoff.Question) int { return a.Asked.Compare(b.Asked) })
+	return fresh
+}
+
+// Retell has the questions of a turn told again, because whoever followed it lost them.
+func (s *Questions[Wire]) Retell(turn handoff.TurnID) {
+	for _, q := range s.open {
+		if q.Turn == turn {
+			q.told = false
+		}
+	}
+}
+
+// Close forgets the questions that match and returns those that were told.
+func (s *Questions[Wire]) Close(match func(*Open[Wire]) bool) []handoff.Question {
+	var told []handoff.Question
+	maps.DeleteFunc(s.open, func(_ handoff.QuestionID, q *Open[Wire]) bool {
+		if !match(q) {
+			return false
+		}
+		if q.told {
+			told = append(told, q.Question)
+		}
+		return true
+	})
+	return told
+}
+
+// Take gives a question that was told to the one who answers it. Nobody else gets it until it is given back.
+func (s *Questions[Wire]) Take(id handoff.QuestionID) (*Open[Wire], bool) {
+	q, ok := s.open[id]
+	if !ok || !q.told || q.taken {
+		return nil, false
+	}
+	q.taken = true
+	return q, true
+}
+
+// GiveBack returns a question whose answer certainly never left.
+func (s *Questions[Wire]) GiveBack(q *Open[Wire]) { q.taken = false }
