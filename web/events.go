@@ -155,8 +155,19 @@ type eventWriter struct {
 	patience time.Duration // for one write
 }
 
+// written is an event as it goes out: its record without items, for each of them comes as an event of its own.
+func written(e handoff.PageEvent) any {
+	if e.Record == nil {
+		return e
+	}
+	return struct {
+		handoff.PageEvent
+		Record brief `json:"record"`
+	}{e, briefOf(*e.Record)}
+}
+
 func (o eventWriter) event(e handoff.PageEvent) bool {
-	data, err := json.Marshal(e)
+	data, err := json.Marshal(written(e))
 	if err != nil {
 		return false
 	}

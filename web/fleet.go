@@ -99,20 +99,6 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return nil
 }
 
-func (s *Server) handoffs(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	writeJSON(w, http.StatusOK, listOf(s.cfg.Work.Handoffs(g)))
-	return nil
-}
-
-func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, record)
-	return nil
-}
-
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	if err := s.cfg.Work.Stop(r.Context(), g, r.PathValue("id")); err != nil {
 		return err

@@ -44,6 +44,10 @@ var routeCases = []struct {
 	{"ready", "GET", "/readyz", "", "", 200, `{"status":"ready"}`},
 	{"head", "HEAD", "/healthz", "", "", 200, ""},
 	// Bad input.
+	{"before what is not there", "GET", "/fleet/handoffs?before=h9", "", "handoffs owner", 400, "before is the id of work in this list"},
+	{"before nothing", "GET", "/fleet/handoffs?before=", "", "handoffs owner", 400, "malformed"},
+	{"work without a limit", "GET", "/fleet/handoffs?limit=0", "", "", 400, "limit is a number from 1 to 100"},
+	{"too much work", "GET", "/fleet/handoffs?limit=101", "", "", 400, "malformed"},
 	{"limit of words", "GET", "/fleet/sessions?limit=ten", "", "", 400, "malformed"},
 	{"limit too small", "GET", "/fleet/sessions?limit=0", "", "", 400, "malformed"},
 	{"limit too large", "GET", "/fleet/sessions?limit=41", "", "", 400, "malformed"},
@@ -74,7 +78,7 @@ var routeCases = []struct {
 	{"slash at the end", "GET", "/fleet/servers/", "", "", 404, "not_found"},
 	{"steer comes later", "POST", "/fleet/handoffs/h1/steer", "{}", "", 404, "not_found"},
 	{"secrets come later", "POST", "/v1/realtime/client_secrets", "{}", "", 404, "not_found"},
-	{"metrics come later", "GET", "/metrics", "", "", 404, "not_found"},
+	{"metrics without the grant", "GET", "/metrics", "", "", 403, "not_granted"},
 	{"unknown file", "GET", "/page/secret.js", "", "", 404, "not_found"},
 	{"source of the page", "GET", "/page/index.go", "", "", 404, "not_found"},
 }

@@ -12,7 +12,7 @@ import (
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	switch {
 	case !g.Metrics:
-		return handoff.Fault(handoff.CodeForbidden, "reading metrics with this key", "the key has no metrics: true")
+		return handoff.Fault(handoff.CodeNotGranted, "it has no metrics: true", "")
 	case s.cfg.Metrics == nil:
 		return handoff.Fault(handoff.CodeNotFound, "metrics", "")
 	}

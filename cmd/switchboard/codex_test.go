@@ -213,7 +213,7 @@ func TestRealCodexApproval(t *testing.T) {
 		works := r.handoffs()
 		last := works[len(works)-1]
 		id = last.ID
-		return last.Prompt == "slow 60" && last.State == handoff.StatusStarted && len(last.Items) > 0
+		return last.Prompt == "slow 60" && last.State == handoff.StatusStarted && len(r.whole(id).Items) > 0
 	})
 	if status, body := r.ask("POST", "/fleet/handoffs/"+id+"/stop", ""); status >= 300 {
 		t.Fatalf("stop: %d %s", status, body)

@@ -103,15 +103,30 @@ func (r *running) ask(method, path, body string) (int, []byte) {
 	return resp.StatusCode, got
 }
 
-// handoffs returns the pieces of work, oldest first.
-func (r *running) handoffs() []handoff.Record {
+// handoffs returns the pieces of work without what they did, oldest first.
+func (r *running) handoffs() (all []handoff.Record) {
 	r.t.Helper()
-	var list struct{ Items []handoff.Record }
-	r.get("/fleet/handoffs", &list)
-	for i, j := 0, len(list.Items)-1; i < j; i, j = i+1, j-1 {
-		list.Items[i], list.Items[j] = list.Items[j], list.Items[i]
+	query := ""
+	for {
+		var page struct {
+			Items []handoff.Record
+			More  int
+		}
+		r.get("/fleet/handoffs?limit=100"+query, &page)
+		all = append(all, page.Items...)
+		if page.More == 0 {
+			slices.Reverse(all)
+			return all
+		}
+		query = "&before=" + all[len(all)-1].ID
 	}
-	return list.Items
+}
+
+// whole returns a piece of work with what it did.
+func (r *running) whole(id string) (rec handoff.Record) {
+	r.t.Helper()
+	r.get("/fleet/handoffs/"+id, &rec)
+	return rec
 }
 
 // allHeard waits until every piece of work has ended and its outcome was heard to the end, and returns them.

@@ -72,11 +72,11 @@ func (r *running) last(t *testing.T, prompt string, as func(handoff.Record) bool
 		works := r.handoffs()
 		slices.Reverse(works)
 		i := slices.IndexFunc(works, func(w handoff.Record) bool { return w.Prompt == prompt })
-		if i < 0 || as != nil && !as(works[i]) {
+		if i < 0 {
 			return false
 		}
-		found = works[i]
-		return true
+		found = r.whole(works[i].ID)
+		return as == nil || as(found)
 	})
 	return found
 }

@@ -33,7 +33,7 @@ func (r *running) newestOf(prompt string) handoff.Record {
 	works := r.handoffs()
 	for _, w := range slices.Backward(works) {
 		if strings.Contains(strings.ToLower(w.Prompt), strings.ToLower(prompt)) {
-			return w
+			return r.whole(w.ID)
 		}
 	}
 	return handoff.Record{}

@@ -74,6 +74,7 @@ const post = (path, value) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value ?? {}) });
 
 const part = encodeURIComponent;
+const mostWork = 2000; // more than Switchboard keeps at hand
 
 /** Logs in with { key } or { code }, and keeps the login. */
 export async function login(by) {
@@ -89,7 +90,22 @@ export async function logout() {
 export const logins = () => json("/login");
 export const endLogin = (id) => request(`/login/${part(id)}`, { method: "DELETE" });
 export const servers = () => json("/fleet/servers");
-export const handoffs = () => json("/fleet/handoffs");
+/** All work, newest first, without what it did. Reading ends where the list has moved on meanwhile. */
+export async function handoffs() {
+  const items = [];
+  for (let more = 1; more && items.length < mostWork;) {
+    const before = items.length ? `&before=${part(items.at(-1).id)}` : "";
+    const page = await json(`/fleet/handoffs?limit=100${before}`).catch((error) => {
+      if (before && error.code === "malformed") return { items: [] };
+      throw error;
+    });
+    items.push(...page.items);
+    more = page.more;
+  }
+  return items;
+}
+/** One piece of work with what it did. */
+export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);
 export const questions = () => json("/fleet/questions");
 export const stickies = () => json("/fleet/sticky");
 export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);

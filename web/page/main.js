@@ -107,6 +107,24 @@ async function stopWork(id) {
 
 const stopAll = () => running(get().work).forEach((r) => stopWork(r.id));
 
+// What a piece of work did is read when its card shows it. Events of it wait meanwhile, as for everything.
+const wholes = new Map();
+async function readWork(id) {
+  if (["reading", "whole"].includes(get().work.read[id])) return;
+  const late = [];
+  wholes.set(id, late);
+  dispatch({ type: "reading", id, state: "reading" });
+  try {
+    const record = await api.handoff(id);
+    if (wholes.get(id) === late) dispatch({ type: "whole", record });
+  } catch (error) {
+    if (wholes.get(id) === late) dispatch({ type: "reading", id, state: "failed" });
+  }
+  if (wholes.get(id) !== late) return;
+  wholes.delete(id);
+  for (const event of late) if (event.kind !== "delta") pageEvent(event);
+}
+
 async function readStickies() {
   dispatch({ type: "stickies", items: (await api.stickies()).items });
 }
@@ -144,6 +162,8 @@ function go(area) {
   for (const b of document.querySelectorAll("[data-go]")) setAttr(b, "aria-current", b.dataset.go === area ? "true" : null);
 }
 
+const ofItems = new Set(["item", "delta", "dropped"]);
+
 // What arrives while everything is read anew waits; pieces of text among it are in what is read.
 let waiting = null;
 async function snapshot() {
@@ -151,7 +171,8 @@ async function snapshot() {
   try {
     const [work, questions, stickies] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), readServers()]);
     if (mine !== waiting) return;
-    dispatch({ type: "snapshot", records: work.items, questions: questions.items, stickies: stickies.items });
+    wholes.clear();
+    dispatch({ type: "snapshot", records: work, questions: questions.items, stickies: stickies.items });
   } catch (error) {
     if (mine !== waiting) return;
     if (error.status === 401) return signedOut();
@@ -165,6 +186,10 @@ async function snapshot() {
 function pageEvent(event) {
   if (waiting) {
     waiting.push(event);
+    return;
+  }
+  if (ofItems.has(event.kind) && wholes.has(event.handoff)) {
+    wholes.get(event.handoff).push(event);
     return;
   }
   if (event.kind === "sticky") readStickies().catch(() => {}); // the next event or reset reads them again
@@ -243,7 +268,7 @@ function wire() {
     },
     useMic: () => call.useMicrophone(),
   }));
-  onChange(workView({ stop: stopWork, stopAll, decide }, hue));
+  onChange(workView({ stop: stopWork, stopAll, decide, read: readWork }, hue));
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   loginsView(signedOut);
   onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }) }));

@@ -9,6 +9,7 @@ export const workStart = {
   questions: {}, // by id, with `sending`: the decision that is on its way
   stickies: [],
   stopping: {}, // ids of work that was told to stop
+  read: {}, // by id: reading, whole or failed; stale: read before the last snapshot; else what came as events is here
 };
 
 export const ended = (record) => record.state === "completed" || record.state === "delivered";
@@ -19,11 +20,17 @@ export function reduceWork(work, action) {
     case "snapshot":
       return {
         ...work, stickies: action.stickies,
-        records: Object.fromEntries(action.records.map((r) => [r.id, r])),
+        // What was shown stays until it is read anew.
+        records: Object.fromEntries(action.records.map((r) => [r.id, { ...r, items: r.item_count ? work.records[r.id]?.items : undefined }])),
+        read: Object.fromEntries(action.records.filter((r) => work.records[r.id]?.items).map((r) => [r.id, "stale"])),
         questions: Object.fromEntries(action.questions.map((q) => [q.id, { ...q, sending: work.questions[q.id]?.sending }])),
       };
     case "stickies":
       return { ...work, stickies: action.items };
+    case "reading":
+      return { ...work, read: { ...work.read, [action.id]: action.state } };
+    case "whole":
+      return whole(work, action.record);
     case "event":
       return (handlers[action.event.kind] ?? unchanged)(work, action.event);
     case "deciding":
@@ -51,10 +58,30 @@ function closed(work, { closed: id }) {
 
 const withRecord = (work, record) => ({ ...work, records: { ...work.records, [record.id]: record } });
 
-// A record without items says nothing about them: those that are here stay.
+// A record on the feed says nothing about its items: those that are here stay.
 function record(work, { record: r }) {
   if (!r) return work;
-  return withRecord(work, r.items ? r : { ...r, items: work.records[r.id]?.items });
+  return withRecord(work, { ...r, items: r.items ?? work.records[r.id]?.items });
+}
+
+// What was read of one piece. Where it stands is what the feed said last.
+function whole(work, r) {
+  const known = work.records[r.id];
+  if (!known) return work;
+  const next = { ...known, items: r.items ?? [], prompt: r.prompt };
+  if (known.clipped) Object.assign(next, { clipped: false, text: r.text, spoken: r.spoken, error: r.error });
+  next.item_count = steps(next).length;
+  return { ...withRecord(work, next), read: { ...work.read, [r.id]: "whole" } };
+}
+
+/** What a piece of work did, but for the message that is its answer. */
+export const steps = (r) => (r.items ?? []).filter((i) => !(r.text && i.kind === "message" && i.text.trim() === r.text.trim()));
+
+/** Whether there is more of a piece than what is here. */
+export function unread(work, r) {
+  const count = r.item_count ?? 0;
+  if (work.read[r.id] === "stale") return Boolean(r.clipped) || count > 0;
+  return !work.read[r.id] && (Boolean(r.clipped) || count > steps(r).length);
 }
 
 function changeItems(work, id, change) {

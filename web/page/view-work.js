@@ -1,11 +1,11 @@
 // The work: approvals on top, then one card for each piece, newest first.
 
 import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
-import { ended, newestFirst, openQuestions, running } from "./state-work.js";
+import { ended, newestFirst, openQuestions, running, steps as stepsOf, unread } from "./state-work.js";
 import { questionCard } from "./view-question.js";
 import { ago, placeWords, took, workWords } from "./words.js";
 
-/** Wires the work. `acts`: stop(id), stopAll(), decide(id, decision); hue(server) gives a machine's colour. */
+/** Wires the work. `acts`: stop(id), stopAll(), decide(id, decision), read(id); hue(server) gives a machine's colour. */
 export function workView(acts, hue) {
   const questions = byId("questions");
   const cards = byId("cards");
@@ -21,7 +21,7 @@ export function workView(acts, hue) {
     keyed(questions, open, (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
     if (answering && !questions.contains(document.activeElement)) byId("work-title").focus(); // the card is gone, the keyboard stays here
     const asked = new Set(open.map((q) => q.handoff));
-    keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], voice: state.voice })),
+    keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], read: state.work.read[record.id], unread: unread(state.work, record) })),
       (v) => v.record.id, (v) => card(v, hue, acts));
     // What comes on top is what was asked for just now: it is shown, unless somebody is at work in the list.
     const first = open[0]?.id ?? all[0]?.id ?? "";
@@ -44,9 +44,11 @@ function card({ record }, hue, acts) {
     title: h("span", { class: "card-title" }),
     state: h("span", { class: "pill" }),
     meta: h("p", { class: "card-meta" }),
-    prompt: h("p", { class: "card-prompt", text: record.prompt }),
+    prompt: h("p", { class: "card-prompt" }),
     stepsTitle: h("span", {}),
     steps: h("div", { class: "steps" }),
+    reading: h("p", { class: "quiet-text", hidden: true }),
+    whole: h("button", { class: "button small", type: "button", text: "Show all of it", hidden: true, on: { click: () => acts.read(record.id) } }),
     answer: h("div", { class: "answer" }),
     problem: h("div", { class: "problem", hidden: true }),
     stop: h("button", { class: "button small danger-quiet", type: "button", on: { click: () => acts.stop(record.id) } }),
@@ -55,20 +57,26 @@ function card({ record }, hue, acts) {
   let touched = false;
   let wasEnded = ended(record);
   const details = h("details", { class: "did", open: !wasEnded },
-    h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.steps);
+    h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.reading, part.steps);
+  let has = false; // what its details show; else they are read when they are opened
+  details.addEventListener("toggle", () => { if (details.open && !has) acts.read(record.id); });
   const head = h("header", { class: "card-head" },
     h("h3", { class: "card-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, " ", part.title), part.state);
   const el = h("article", { class: `card ${hue(record.server)}`, "aria-labelledby": `m-${record.id}` },
-    head, part.meta, part.prompt, details, part.answer, part.problem, h("footer", { class: "card-foot" }, part.stop));
+    head, part.meta, part.prompt, details, part.answer, part.problem, part.whole, h("footer", { class: "card-foot" }, part.stop));
   return {
     el,
-    update({ record: r, waiting, stopping }) {
+    update({ record: r, waiting, stopping, read, unread: more }) {
       if (ended(r) && !wasEnded && !touched) details.open = false;
       wasEnded = ended(r);
       fillCard(part, r, workWords(r, waiting, stopping), stopping);
-      const steps = (r.items ?? []).filter((i) => !(r.text && i.kind === "message" && i.text.trim() === r.text.trim()));
-      show(details, steps.length > 0);
-      setText(part.stepsTitle, ended(r) ? `What it did (${steps.length})` : `What it does (${steps.length})`);
+      const steps = stepsOf(r);
+      const count = Math.max(steps.length, read === "whole" ? 0 : r.item_count ?? 0);
+      show(details, count > 0);
+      setText(part.stepsTitle, ended(r) ? `What it did (${count})` : `What it does (${count})`);
+      has = !more && read !== "failed";
+      if (more && details.open) acts.read(r.id);
+      fillReading(part, r, read, count > steps.length);
       // What runs while something is asked does not run: it waits for the answer.
       const shown = waiting ? steps.map((i) => (i.state === "running" ? { ...i, asks: true } : i)) : steps;
       keepAtEnd(part.steps, () => keyed(part.steps, shown, (i) => i.id, step));
@@ -77,7 +85,16 @@ function card({ record }, hue, acts) {
   };
 }
 
+// What of a card is still to be read.
+function fillReading(part, r, read, lacks) {
+  show(part.reading, lacks && Boolean(read));
+  setText(part.reading, read === "failed" ? "This could not be read. Close it and open it again to try once more." : "Reading…");
+  show(part.whole, Boolean(r.clipped));
+  setAttr(part.whole, "aria-disabled", read === "reading" ? "true" : null);
+}
+
 function fillCard(part, r, words, stopping) {
+  setText(part.prompt, r.prompt);
   setText(part.title, r.title && !same(r.title, r.prompt) ? r.title : "");
   setText(part.state, words.text);
   setAttr(part.state, "data-tone", words.tone);

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// The page reads what work did when a card shows it: at once where work runs, else when it is opened. An answer
+// that the list cuts is there whole on demand.
+func TestPageReadsWhatWorkDid(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	tail := "and that is the end of it."
+	w.records[2].Text = strings.Repeat("word ", maxListText) + tail
+	_, base := serve(t, w, nil)
+	feed := w.feed("owner")
+	feed.keep, feed.room = 512, 256
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.shows("--- PASS: TestTokenExpiry")
+	p.shows("I need your permission to push.")
+	read := func() (ids []string) {
+		for _, line := range w.log() {
+			if id, ok := strings.CutPrefix(line, "handoff owner "); ok {
+				ids = append(ids, id)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if got := read(); !slices.Equal(got, []string{"h1", "h2"}) {
+		t.Errorf("read %q, want what runs", got)
+	}
+	card := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Run the tests."))`
+	p.until(card + `.querySelector("summary").textContent === "What it did (1)"`)
+	if eval[bool](p, `document.body.innerText.includes("`+tail+`")`) {
+		t.Error("the list has the whole answer")
+	}
+	p.click("Show all of it")
+	p.shows(tail)
+	p.until(card + `.querySelector(".card > .button").hidden`)
+	p.click("What it did (1)")
+	p.shows("token_test.go:88: expired token accepted")
+	item := handoff.RecordItem{ID: "i4", Kind: handoff.ItemCommand, Text: "go vet ./...", State: "running"}
+	feed.publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h1", Item: &item})
+	p.shows("go vet ./...")
+	if got := read(); !slices.Equal(got, []string{"h1", "h2", "h3"}) {
+		t.Errorf("read %q, want each once", got)
+	}
+	p.quiet()
+}

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// Bounds of what is given of work, in bytes where nothing else stands.
+const (
+	maxPage     = 100 // pieces of work in one answer
+	defaultPage = 50
+
+	maxListPrompt = 1 << 10 // of each in a list; the whole is under its id
+	maxListText   = 2 << 10 // so is this, of the answer and of what went wrong
+
+	maxItems    = 2 << 20 // of one piece's items as JSON: the newest are whole, the others are cut
+	maxCutItem  = 1 << 10 // of a cut item's text, and of its output
+	itemCutMark = "…"
+)
+
+// brief is a piece of work without what it did: as lists and the feed give it.
+type brief struct {
+	handoff.Record
+	ItemCount int  `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
+	Clipped   bool `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
+}
+
+// briefOf leaves the items out.
+func briefOf(r handoff.Record) brief {
+	b := brief{Record: r}
+	b.Items = nil
+	answer := strings.TrimSpace(r.Text)
+	for _, it := range r.Items {
+		if answer == "" || it.Kind != handoff.ItemMessage || strings.TrimSpace(it.Text) != answer {
+			b.ItemCount++
+		}
+	}
+	return b
+}
+
+// listed is a brief whose texts are cut too.
+func listed(r handoff.Record) brief {
+	b := briefOf(r)
+	clip := func(text string, limit int) string {
+		b.Clipped = b.Clipped || len(text) > limit
+		return handoff.Clip(text, limit)
+	}
+	b.Prompt, b.Text, b.Spoken = clip(r.Prompt, maxListPrompt), clip(r.Text, maxListText), clip(r.Spoken, maxListText)
+	if r.Error != nil {
+		b.Error = new(*r.Error)
+		b.Error.Detail = clip(r.Error.Detail, maxListText)
+	}
+	return b
+}
+
+// workPage is one page of work, newest first.
+type workPage struct {
+	list[brief]
+	More int `json:"more,omitempty"` // how many older ones there are; the next page is ?before= the last id
+}
+
+func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	limit, err := number(r, "limit", maxPage)
+	if err != nil {
+		return err
+	}
+	if limit == 0 {
+		limit = defaultPage
+	}
+	all := s.cfg.Work.Handoffs(g)
+	if query := r.URL.Query(); query.Has("before") {
+		before := query.Get("before")
+		at := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == before })
+		if at < 0 {
+			return handoff.Fault(handoff.CodeMalformed, "before is the id of work in this list; read it from its beginning", "")
+		}
+		all = all[at+1:]
+	}
+	n := min(limit, len(all))
+	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n}
+	for _, rec := range all[:n] {
+		page.Items = append(page.Items, listed(rec))
+	}
+	writeJSON(w, http.StatusOK, page)
+	return nil
+}
+
+// whole is a piece of work with its items, within [maxItems].
+type whole struct {
+	handoff.Record
+	Items []json.RawMessage `json:"items,omitempty"`
+}
+
+func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	items, err := boundedItems(record.Items)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, whole{record, items})
+	return nil
+}
+
+// boundedItems writes the items, oldest first. The newest are whole as long as there is room for them.
+func boundedItems(items []handoff.RecordItem) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, len(items))
+	left := maxItems
+	for i, it := range slices.Backward(items) {
+		if left >= 0 {
+			text, err := json.Marshal(it)
+			if err != nil {
+				return nil, err
+			}
+			if left -= len(text); left >= 0 {
+				out[i] = text
+				continue
+			}
+		}
+		it.Text = handoff.Clip(it.Text, maxCutItem)
+		if len(it.Output) > maxCutItem {
+			it.Output = itemCutMark + handoff.Tail(it.Output, maxCutItem)
+		}
+		text, err := json.Marshal(it)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = text
+	}
+	return out, nil
+}
