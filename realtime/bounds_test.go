@@ -160,3 +160,47 @@ func TestPlayerIsBoundedInItems(t *testing.T) {
 		}
 	}
 }
+
+// Ids that are longer than anybody's are not kept: an event with one cannot be read.
+func TestLongIDs(t *testing.T) {
+	long := strings.Repeat("i", maxID+1)
+	play(t, func(s *stage) {
+		s.fromModel(began("r1", ""))
+		s.wantSent(s.client, "response.created")
+		for _, event := range []string{
+			began(long, ""), done(long, "", statusCompleted),
+			itemDone("r1", callItem(long, "c1", tools.Codex, statusCompleted)), itemDone("r1", callItem("k1", long, tools.Codex, statusCompleted)),
+			itemAdded(callItem(long, "c1", tools.Codex, "")), itemDone(long, callItem("k1", "c1", "weather", "")),
+			`{"type":"conversation.item.added","previous_item_id":"` + long + `","item":{"id":"k1","type":"message"}}`,
+			done("r1", "", statusCompleted, callItem("k1", long, tools.Codex, statusCompleted)),
+			`{"type":"response.output_text.delta","response_id":"r1","item_id":"` + long + `","delta":"a"}`,
+		} {
+			s.fromModel(event)
+			if s.wantSent(s.client, ""); len(s.call.mask.items.hidden)+len(s.call.requests) > 0 {
+				t.Fatalf("kept of %s", event)
+			}
+		}
+		if s.call.counts.unreadable != 9 {
+			t.Errorf("%d were counted", s.call.counts.unreadable)
+		}
+		s.fromModel(done("r1", "", statusCompleted, callItem("k1", "c1", "weather", statusCompleted)))
+		s.wantSent(s.client, "response.done")
+	})
+}
+
+// Responses that are being made without end are bounded in number and name.
+func TestPlayerIsBoundedInResponses(t *testing.T) {
+	p := newPlayer()
+	p.fromModel([]byte(began(strings.Repeat("r", maxID+1), "")))
+	if len(p.live) != 0 {
+		t.Error("a long id is kept")
+	}
+	for i := range 2 * maxShows {
+		p.fromModel([]byte(began(names10(i), "")))
+		p.fromModel([]byte(sounds(names10(i), "i", 20, 1)))
+		p.fromModel([]byte(`{"type":"input_audio_buffer.speech_started"}`))
+	}
+	if len(p.live) != maxShows || len(p.muted) > 2*maxShows || len(p.shows) > maxShows {
+		t.Errorf("%d are made, %d muted, %d shown", len(p.live), len(p.muted), len(p.shows))
+	}
+}

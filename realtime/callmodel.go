@@ -40,7 +40,7 @@ func (c *Call) fromModel(event []byte) {
 		}
 		return
 	}
-	if kind == typeCreated && len(gjson.GetBytes(event, "response.id").String()) > maxID {
+	if longID(event) {
 		c.unreadable("has an id that is too long", event)
 		return
 	}

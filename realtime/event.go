@@ -91,6 +91,26 @@ func peekType(event []byte) string {
 // maxID bounds an id that is kept, in bytes; those of the API are shorter.
 const maxID = 256
 
+// longID tells whether an event of the model names a response, an item or a call with an id longer than maxID.
+// Nobody keeps such an id, so nobody could say later whose it is.
+func longID(event []byte) bool {
+	if len(event) <= maxID {
+		return false
+	}
+	long := func(r gjson.Result) bool { return len(r.Str) > maxID }
+	for _, path := range []string{"response_id", "item_id", "previous_item_id", "call_id", "item.id", "item.call_id", "response.id"} {
+		if long(gjson.GetBytes(event, path)) {
+			return true
+		}
+	}
+	for _, raw := range gjson.GetBytes(event, "response.output").Array() {
+		if long(raw.Get("id")) || long(raw.Get("call_id")) {
+			return true
+		}
+	}
+	return false
+}
+
 // peekBytes is how far into an event [peekField] looks: peers write ids before what is long.
 const peekBytes = 512
 

@@ -48,6 +48,7 @@ type Front struct {
 	starts  chan func(context.Context) // taken by Run
 	stopped chan struct{}              // closed by Run when no call may start any more
 	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
+	patient time.Duration              // Set once: bounds one write to a client; tests need less
 
 	reach time.Duration // Set once: bounds a dial of the model; tests need less
 
@@ -75,7 +76,7 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}},
-		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, reach: dialLimit, calls: map[string]*Call{},
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{},
 	}, nil
 }
 

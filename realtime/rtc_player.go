@@ -25,8 +25,8 @@ const (
 	// maxPlayback bounds what waits to be heard, in bytes: ten minutes. When full the newest is dropped and
 	// counted: the caller waits for the oldest, and the transcript still comes whole.
 	maxPlayback = 10 * 60 * 1000 * bytesPerMS
-	// maxShows bounds the responses that are to be heard, maxClips the items of each. Sound of a response beyond
-	// them is dropped and counted; sound of an item beyond them counts to the one before.
+	// maxShows bounds the responses that are being made and those that are to be heard, maxClips the items of each.
+	// One being made beyond them cannot be cut off; sound of a response beyond them is dropped and counted; sound of an item beyond them counts to the one before.
 	maxShows = 256
 	maxClips = 256
 )
@@ -120,7 +120,9 @@ func (p *player) fromModel(event []byte) told {
 			for id := range p.live { // the model does not say its end
 				pass.add(p.exhaust(id))
 			}
-			p.live[r.Get("id").String()] = true
+			if id := r.Get("id").String(); len(id) <= maxID && len(p.live) < maxShows {
+				p.live[id] = true
+			}
 		}
 	case typeDone:
 		pass.add(p.finish(gjson.GetBytes(event, "response.id").String()))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +40,7 @@ type socket struct {
 	conn     *websocket.Conn // Set once; read by read, written by write
 	log      *zap.Logger     // Set once
 	bound    int64           // Set once: bytes that may wait to be written
+	patience time.Duration   // Set once: bounds one write
 	received chan []byte     // closed by read
 	queue    chan []byte     // never closed
 	queued   atomic.Int64    // bytes in queue
@@ -57,7 +57,7 @@ type socket struct {
 // newSocket makes a socket of a connection; it lives while run runs.
 func newSocket(conn *websocket.Conn, log *zap.Logger) *socket {
 	return &socket{
-		conn: conn, log: log, bound: sendBytes, born: time.Now(), probe: make(chan struct{}, 1),
+		conn: conn, log: log, bound: sendBytes, patience: writeLimit, born: time.Now(), probe: make(chan struct{}, 1),
 		received: make(chan []byte),
 		queue:    make(chan []byte, sendQueue),
 		closing:  make(chan struct{}),
@@ -199,7 +199,7 @@ func (s *socket) write() {
 		var err error
 		select {
 		case event := <-s.queue:
-			err = s.put(event, writeLimit)
+			err = s.put(event, s.patience)
 		case <-ping.C:
 			err = s.ping()
 		case <-s.probe:
@@ -219,9 +219,9 @@ func (s *socket) ping() error {
 	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
 }
 
-// stuck tells why a write failed: the far end took nothing for writeLimit, or it is gone (nil).
+// stuck tells why a write failed: the far end took too long for it, or it is gone (nil).
 func (s *socket) stuck(err error) *handoff.Error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() { // gorilla hides os.ErrDeadlineExceeded
 		return handoff.Fault(handoff.CodeSlowClient, "", "a write")
 	}
 	if !errors.Is(err, net.ErrClosed) {

@@ -74,7 +74,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		return
 	}
 	client := newSocket(conn, f.log)
-	client.bound = f.bound
+	client.bound, client.patience = f.bound, f.patient
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(client.run)

@@ -346,6 +346,21 @@ func TestSlowClientOnTheWire(t *testing.T) {
 	}
 }
 
+// A client that never reads: fewer bytes wait for it than may, but a write to it never ends, which ends the call.
+func TestClientThatNeverReads(t *testing.T) {
+	h := newHouse(t)
+	h.front.patient = 50 * time.Millisecond
+	_, model := h.call("")
+	ended := h.endOf()
+	event := `{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", 1<<20) + `"}`
+	for range sendBytes >> 21 { // more than the sockets of a machine hold, less than the bound
+		send(t, model, event)
+	}
+	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSlowClient {
+		t.Errorf("ended with %v", cause)
+	}
+}
+
 // A socket whose far end went away takes nothing more, and does not call that slow.
 func TestSocketOfAClientThatWent(t *testing.T) {
 	h := newHouse(t)

@@ -2,6 +2,8 @@ package simulator
 
 import (
 	"context"
+	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +14,7 @@ import (
 
 // Bounds of a connection.
 const (
-	maxFrame  = 16 << 20         // bytes a client may send at once; OpenAI takes 15 MiB of audio
-	inbox     = 8                // frames read ahead; when full the socket is not read, so that TCP slows the client
+	maxFrame  = 16 << 20         // bytes a client may send at once; OpenAI takes 15 MiB of audio. One frame is read ahead, then TCP slows the client
 	outbox    = 4096             // frames to send; when full the client is too slow and is disconnected, since every event counts
 	maxUnsent = 64 << 20         // bytes of them, with the same end
 	writeWait = 10 * time.Second // for one frame
@@ -33,6 +34,7 @@ type conn struct {
 	received atomic.Int64  // frames
 	sent     atomic.Int64
 	end      ending // written before out is closed, then read by the writer
+	broken   error  // of reading; written before in is closed
 }
 
 // converse runs a connection until it ends, by either side or by the context.
@@ -40,7 +42,7 @@ func (m *Model) converse(ctx context.Context, ws *websocket.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ws.SetReadLimit(maxFrame)
-	c := &conn{ws: ws, now: m.now, in: make(chan []byte, inbox), out: make(chan []byte, outbox), done: make(chan struct{})}
+	c := &conn{ws: ws, now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{})}
 	m.log.Debug("voice simulator connected")
 	var wg sync.WaitGroup
 	wg.Go(c.read)
@@ -74,6 +76,9 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 		case <-ctx.Done():
 			return ending{code: closeGoingAway, text: "going away"}
 		case frame, ok := <-c.in:
+			if !ok && errors.Is(c.broken, websocket.ErrReadLimit) {
+				return ending{code: websocket.CloseMessageTooBig, text: "too large"}
+			}
 			if !ok {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
@@ -104,17 +109,22 @@ func (c *conn) flush(s *session) bool {
 
 // read moves frames to the run loop until the socket ends.
 func (c *conn) read() {
-	defer close(c.in)
-	for {
-		_, frame, err := c.ws.ReadMessage()
-		if err != nil {
-			return
+	for c.broken == nil {
+		var frame []byte
+		if _, frame, c.broken = c.ws.ReadMessage(); c.broken != nil {
+			break
 		}
 		c.received.Add(1)
 		select {
 		case c.in <- frame:
 		case <-c.done:
 		}
+	}
+	close(c.in)
+	if errors.Is(c.broken, websocket.ErrReadLimit) {
+		// What the client still sends is read, or a reset would overtake the close frame.
+		_ = c.ws.SetReadDeadline(time.Now().Add(2 * endWait))
+		_, _ = io.Copy(io.Discard, c.ws.NetConn())
 	}
 }
 

@@ -1,0 +1,149 @@
+package realtime
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+)
+
+// The doors of a call, whole: what comes need not even be JSON. Wires are without a bound here, so that only
+// the door decides.
+
+// doorSeeds are frames that matter at either door, one a line.
+var doorSeeds = []string{
+	freshSession + "\n" + `{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"}],"instructions":"x"}}`,
+	began("r1", "c1") + "\n" + itemDone("r1", callItem("k1", "c1", tools.Codex, "completed")) + "\n" + done("r1", "c1", "completed", callItem("k1", "c1", tools.Codex, "completed")),
+	itemAdded(callItem("k1", "c1", tools.Codex, "")) + "\n" + `{"type":"conversation.item.done","previous_item_id":"k1","item":{"id":"k1"}}`,
+	`{"type":"session.update","session":{"tools":[{"name":"codex"}],"tool_choice":"required","audio":{"input":null}}}`,
+	`{"type":"response.create"}` + "\n" + `{"type":"response.create","response":{"conversation":"none","tools":[],"input":[]}}` + "\n" + `{"type":"response.cancel"}`,
+	`{"type":"input_audio_buffer.append","audio":"AAAA"}` + "\n" + `{"type":"input_audio_buffer.commit"}`,
+	`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}`,
+	`{"type":"error","error":{"code":"conversation_already_has_active_response","event_id":"e1"}}`,
+	`{"type":"response.output_audio.delta","response_id":"r1","item_id":"i","delta":"AAAA"}`,
+	`{"type":"input_audio_buffer.speech_started","audio_start_ms":-1,"item_id":"` + strings.Repeat("i", 300) + `"}`,
+	`{"type":"conversation.item.truncate","item_id":"i","audio_end_ms":1e99}` + "\n" + `{"type":"` + typePlayed + `","response_id":"r1"}`,
+	`{"type":"x","a":` + strings.Repeat("[", 200) + "\n{]\n\x00\n[]\n",
+}
+
+// throughDoor gives a call frames, one a line, at one of its doors, and returns what left it for either side.
+// The other side lives on between them.
+func throughDoor(frames string, door func(*Call, []byte)) (toClient, toModel []string) {
+	client, model := newWire(), newWire()
+	c := newCall(someone, "rtc_fuzz", client, model, nopLog())
+	c.fromModel([]byte(freshSession))
+	c.fromModel([]byte(began("r0", "")))
+	c.fromModel([]byte(itemDone("r0", callItem("k0", "c0", tools.Codex, "completed"))))
+	for i, frame := range strings.SplitN(frames, "\n", 40) {
+		door(c, []byte(frame))
+		if i == 2 {
+			c.say(handoff.Utterance{ID: "u", CallID: "c0", Text: "done", Floor: handoff.FloorAsk})
+		}
+	}
+	c.farewell()
+	return client.sent(), model.sent()
+}
+
+// readable fails for anything of ours that cannot be read; what passed may be anything.
+func readable(t *testing.T, sent []string, given string) {
+	t.Helper()
+	for _, e := range sent {
+		if !gjson.Valid(e) && !strings.Contains(given, e) {
+			t.Fatalf("made %q", e)
+		}
+	}
+}
+
+// FuzzClientDoor holds that whatever a client sends, the model gets JSON alone, and our request one output.
+func FuzzClientDoor(f *testing.F) {
+	for _, seed := range doorSeeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, frames string) {
+		toClient, toModel := throughDoor(frames, (*Call).fromClient)
+		readable(t, toClient, "")
+		readable(t, toModel, "")
+		outputs := 0
+		for _, e := range toModel {
+			if gjson.Get(e, "item.type").Str == itemOutput && gjson.Get(e, "item.call_id").Str == "c0" {
+				outputs++
+			}
+		}
+		if outputs != 1 {
+			t.Fatalf("the request has %d outputs", outputs)
+		}
+	})
+}
+
+// FuzzModelDoor holds that whatever a model sends, it is answered in JSON, and what we make for the client is.
+func FuzzModelDoor(f *testing.F) {
+	for _, seed := range doorSeeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, frames string) {
+		toClient, toModel := throughDoor(frames, (*Call).fromModel)
+		readable(t, toClient, frames) // sound passes unread
+		readable(t, toModel, "")
+	})
+}
+
+// FuzzDataChannel gives a player events of its client and of the model in turn, and plays on between them.
+// A client never passes sound, or what only a leg says.
+func FuzzDataChannel(f *testing.F) {
+	for _, seed := range doorSeeds {
+		f.Add(seed, seed)
+	}
+	f.Add(`{"type":"output_audio_buffer.clear"}`+"\n"+`{"type":"session.update","session":{"audio":{}}}`, doorSeeds[8])
+	f.Fuzz(func(t *testing.T, client, model string) {
+		p := newPlayer()
+		ours := strings.SplitN(model, "\n", 20)
+		for i, frame := range strings.SplitN(client, "\n", 20) {
+			for _, e := range p.fromClient([]byte(frame)).up {
+				kind := peekType(e)
+				if !handoff.TooDeep(e) && (kind == typeAppend || kind == typePlayed && string(e) == frame) {
+					t.Fatalf("passed %s", e)
+				}
+			}
+			if i < len(ours) && !handoff.TooDeep([]byte(ours[i])) {
+				p.fromModel([]byte(ours[i]))
+			}
+			p.next()
+		}
+		if p.queued < 0 || p.queued > maxPlayback || len(p.live) > maxShows {
+			t.Fatalf("%d bytes wait, %d responses are made", p.queued, len(p.live))
+		}
+	})
+}
+
+// FuzzOfferForm posts any body as an offer, raw or in a form. One that passes is within its bounds, and its session
+// is an event.
+func FuzzOfferForm(f *testing.F) {
+	const sdp = "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=max-message-size:1\r\n"
+	f.Add("application/sdp", sdp)
+	f.Add("", sdp+"m=application 9\r\n")
+	f.Add("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"sdp\"\r\n\r\n"+sdp+
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"session\"\r\n\r\n{\"model\":\"m\",\"audio\":{}}\r\n--b--\r\n")
+	f.Add("multipart/form-data", "--\r\n")
+	f.Fuzz(func(t *testing.T, kind, body string) {
+		r := httptest.NewRequest(http.MethodPost, "/v1/realtime/calls", strings.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		offer, fault := readOffer(httptest.NewRecorder(), r)
+		if fault != nil {
+			if fault.Code != handoff.CodeMalformed && fault.Code != handoff.CodeTooLarge {
+				t.Fatalf("refused with %v", fault)
+			}
+			return
+		}
+		if len(offer.sdp) > maxSDP || offer.session != nil && !isObject(offer.session) {
+			t.Fatalf("let pass %d bytes with %q", len(offer.sdp), offer.session)
+		}
+		if n := maxMessageOf(offer.sdp); n < smallestMessage || n > largestMessage {
+			t.Fatalf("messages of %d bytes", n)
+		}
+	})
+}
