@@ -75,7 +75,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeAmbiguousSession: {"%s could be more than one session.", "Ask which one is meant, or pass its id.", http.StatusConflict, 0},
 	CodeSessionGone:      {"The session %s no longer exists.", "Ask whether to start a new one; nothing was run.", http.StatusGone, 0},
 	CodeSessionArchived:  {"The session %s is archived.", "Unarchive it on its machine first; nothing was run.", http.StatusConflict, 0},
-	CodeSessionInUse:     {"The session %s is open in another Codex on that machine.", "Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0},
+	CodeSessionInUse:     {"The session %s is open in another program on that machine.", "Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0},
 	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look with list_sessions and try again.", http.StatusBadGateway, 0},
 	CodeSessionElsewhere: {"The session %s is not in that project.", "Name the place it is in, if that is meant; nothing was run.", http.StatusConflict, 0},
 	CodeTokenRefused:     {"%s did not accept Switchboard's token.", "Correct token_file or token_env of that machine in Switchboard's configuration; nothing was run.", http.StatusBadGateway, 0},

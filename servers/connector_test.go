@@ -22,6 +22,9 @@ func run(t *testing.T, specs ...Spec) *Fleet {
 
 func runChanged(t *testing.T, changed func(), specs ...Spec) *Fleet {
 	t.Helper()
+	for i := range specs {
+		specs[i].IsThread = isThread
+	}
 	f, err := New(Config{Specs: specs, Changed: changed})
 	if err != nil {
 		t.Fatal(err)

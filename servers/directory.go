@@ -14,7 +14,7 @@ import (
 const (
 	listTimeout  = 2 * time.Second        // a server that needs longer is named in Errors
 	workTimeout  = 700 * time.Millisecond // for who works on what, which is only nice to know
-	listWindow   = 100                    // threads asked of each server: the most that Codex gives at once
+	listWindow   = 100                    // threads asked of each server: more than anybody looks through
 	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
 )
 

@@ -34,7 +34,7 @@ func TestSessionsOfAWholeFleet(t *testing.T) {
 		slow, dead := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}
 		broken := &fakeServer{onList: func(context.Context) error { return errors.New("boom") }}
 		f := run(t,
-			Spec{Name: "bigpc", Kind: "codex", Projects: map[string]string{"shop": "/src/shop"}, Dial: big.dial},
+			Spec{Name: "bigpc", Kind: "helper", Projects: map[string]string{"shop": "/src/shop"}, Dial: big.dial},
 			Spec{Name: "laptop", Dial: lap.dial}, Spec{Name: "slow", Dial: slow.dial},
 			Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "broken", Dial: broken.dial})
 		synctest.Wait()
@@ -117,7 +117,7 @@ func TestServers(t *testing.T) {
 		}}
 		slow, dead, coming := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}, &fakeServer{delay: time.Hour}
 		f := run(t,
-			Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "codex", Simulated: true, Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
+			Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "helper", Simulated: true, Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
 			Spec{Name: "slow", Dial: slow.dial}, Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "coming", Dial: coming.dial})
 		synctest.Wait()
 		start := time.Now()
@@ -126,7 +126,7 @@ func TestServers(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		want := []string{
-			"{bigpc [big pc] codex up  [api shop] true 0.169.0 [Auth refactor Push]}",
+			"{bigpc [big pc] helper up  [api shop] true 0.169.0 [Auth refactor Push]}",
 			"{slow []  up  [] false 0.169.0 []}",
 			"{attic []  down nothing is listening there [] false  []}",
 			"{coming []  connecting  [] false  []}",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"regexp"
 	"sync"
 	"time"
 
@@ -149,3 +150,6 @@ func (a *fakeAgent) Follow(context.Context, handoff.TurnID) iter.Seq2[handoff.Up
 }
 
 func (a *fakeAgent) Close() error { a.closed++; return nil }
+
+// isThread is the form of the ids in these tests.
+var isThread = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`).MatchString

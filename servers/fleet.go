@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -20,13 +21,15 @@ type Spec struct {
 	Name     string            // canonical and unique; no "/"
 	Aliases  []string          // other names people say; unique over the fleet
 	Host     string            // where it runs, as people may name it; "" when that says nothing
-	Kind     string            // "codex", shown to people
+	Kind     string            // the name of its [Kind], shown to people
 	Dir      string            // directory of new threads, "" for the server's own default
 	Projects map[string]string // named directories
 	// VoiceApprovals is the highest risk that may be approved by voice: none, low or medium; "" is medium.
 	VoiceApprovals string
 	Simulated      bool
 	Dial           Dial
+	Metrics        iter.Seq[handoff.Metric] // what its kind counts of it; nil: nothing
+	IsThread       func(name string) bool   // see [Kind]
 }
 
 // Config of a [Fleet].
@@ -185,7 +188,7 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 		return handoff.Target{}, fault
 	}
 	resolved := handoff.Target{Server: at.server, Project: at.project}
-	thread, done := settled(t.Thread)
+	thread, done := f.byName[at.server].spec.settled(t.Thread)
 	if done && f.hidden(g.Caller, at.server, thread) {
 		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
 	}

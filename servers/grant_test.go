@@ -80,7 +80,7 @@ func TestHiddenThreads(t *testing.T) {
 			{ID: other, Title: "Divorce papers", Updated: time.Now(), Status: handoff.SessionRunning},
 		}}
 		alice, bob := handoff.Grant{Caller: handoff.Caller{Principal: "many", User: "alice"}}, handoff.Grant{Caller: handoff.Caller{Principal: "many", User: "bob"}}
-		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial}}, Hidden: func(c handoff.Caller, server, id string) bool {
+		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial, IsThread: isThread}}, Hidden: func(c handoff.Caller, server, id string) bool {
 			return server == "bigpc" && id == other && c != alice.Caller
 		}})
 		if err != nil {

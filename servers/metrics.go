@@ -24,6 +24,14 @@ func (f *Fleet) Metrics() iter.Seq[handoff.Metric] {
 					return
 				}
 			}
+			if k.spec.Metrics == nil {
+				continue
+			}
+			for m := range k.spec.Metrics {
+				if !yield(m) {
+					return
+				}
+			}
 		}
 	}
 }

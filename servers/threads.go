@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +16,6 @@ const minStem = 4
 
 // maxSessionChoices is how many sessions an unknown name is answered with.
 const maxSessionChoices = 10
-
-// uuid is the form of a Codex thread id.
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // A named thread is one that the resolver can find. Its label is made of its title alone, so that it stays the
 // same whatever else is on the server. Two threads may have the same one.
@@ -38,12 +34,12 @@ func name(threads []Thread) []named {
 
 // settled tells whether a thread name needs no list: nothing, [handoff.NewThread] or a full id. The
 // second result is the name in canonical form.
-func settled(said string) (string, bool) {
+func (s Spec) settled(said string) (string, bool) {
 	said = strings.TrimSpace(said)
 	switch {
 	case said == "":
 		return "", true
-	case uuid.MatchString(said):
+	case s.IsThread != nil && s.IsThread(said):
 		return said, true
 	case strings.Join(words(said), "") == handoff.NewThread:
 		return handoff.NewThread, true
@@ -54,11 +50,14 @@ func settled(said string) (string, bool) {
 // byID finds a thread by its full id, which alone is unique whatever else is on the server.
 func byID(said string, list []named) (named, bool) {
 	said = strings.TrimSpace(said)
-	i := slices.IndexFunc(list, func(t named) bool { return strings.EqualFold(t.ID, said) })
-	if i < 0 {
+	if i := slices.IndexFunc(list, func(t named) bool { return t.ID == said }); i >= 0 {
+		return list[i], true
+	}
+	found := slices.DeleteFunc(slices.Clone(list), func(t named) bool { return !strings.EqualFold(t.ID, said) })
+	if len(found) != 1 { // ids of some kind may differ in case alone
 		return named{}, false
 	}
-	return list[i], true
+	return found[0], true
 }
 
 // A nameSearch looks for what a session is called in a list, at one time.

@@ -155,18 +155,37 @@ func TestFindAmongTwins(t *testing.T) {
 
 func TestSettled(t *testing.T) {
 	t.Parallel()
+	spec := Spec{IsThread: isThread}
 	for said, want := range map[string]string{
 		"": "", "  ": "", "new": "new", "New": "new", " NEW. ": "new", idAuth: idAuth,
 		strings.ToUpper(idAuth): strings.ToUpper(idAuth), " " + idAuth: idAuth,
 	} {
-		if got, ok := settled(said); !ok || got != want {
+		if got, ok := spec.settled(said); !ok || got != want {
 			t.Errorf("%q: %q, %v", said, got, ok)
 		}
 	}
 	for _, said := range []string{"auth", "new thread of mine", idAuth[:20], idAuth + "0"} {
-		if _, ok := settled(said); ok {
+		if _, ok := spec.settled(said); ok {
 			t.Errorf("%q was settled", said)
 		}
+	}
+	if _, ok := (Spec{}).settled(idAuth); ok {
+		t.Error("an id without a form was settled")
+	}
+}
+
+// TestIDsAreOpaque: ids of another kind are found as they are, also when they differ in case alone.
+func TestIDsAreOpaque(t *testing.T) {
+	t.Parallel()
+	list := name([]Thread{{ID: "resp_Ab1", Title: "Auth refactor"}, {ID: "resp_ab1", Title: "Release notes"}, {ID: "7", Title: "Seven dwarfs"}})
+	for said, want := range map[string]string{"resp_Ab1": "resp_Ab1", "resp_ab1": "resp_ab1", " 7 ": "7", "RESP_AB1": ""} {
+		if got, _ := byID(said, list); got.ID != want {
+			t.Errorf("%q is %q, want %q", said, got.ID, want)
+		}
+	}
+	spec := Spec{IsThread: func(name string) bool { return strings.HasPrefix(name, "resp_") }}
+	if got, ok := spec.settled(" resp_Xy9 "); !ok || got != "resp_Xy9" {
+		t.Errorf("settled as %q, %v", got, ok)
 	}
 }
 

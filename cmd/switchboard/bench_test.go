@@ -14,7 +14,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/codex"
 	machines "switchboard/servers/simulator"
 )
 
@@ -101,7 +100,7 @@ func newLab(b *testing.B, redis string) *lab {
 	l.r = start(b, func(p *plan) {
 		p.Model = modelPlan{URL: voice.URL, Name: "scripted"}
 		p.Redis = redis
-		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex", Dir: b.TempDir()}, Codex: codex.Config{URL: at}}}
+		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex", Dir: b.TempDir()}, Settings: servers.Settings{URL: at}}}
 	})
 	until(b, "the machine", func() bool { return strings.Contains(l.r.logs.String(), `"server":"bigpc","health":"up"`) })
 	l.startEcho(b)

@@ -102,8 +102,8 @@ func (c *realCodex) thread(prompt string) string {
 // plan points a service at the codex, under the name bigpc.
 func (c *realCodex) plan(p *plan, approval, sandbox string) {
 	p.Servers = []serverPlan{{
-		Spec:  servers.Spec{Name: "bigpc", Kind: "codex", Dir: c.work},
-		Codex: codex.Config{URL: c.url, Approval: approval, Sandbox: sandbox},
+		Spec:     servers.Spec{Name: "bigpc", Kind: "codex", Dir: c.work},
+		Settings: servers.Settings{URL: c.url, Approval: approval, Sandbox: sandbox},
 	}}
 }
 
@@ -251,8 +251,8 @@ func TestRealCodexChild(t *testing.T) {
 	r := start(t, func(p *plan) {
 		p.Model = voice
 		p.Servers = []serverPlan{{
-			Spec:  servers.Spec{Name: "local", Kind: "codex", Dir: c.work},
-			Codex: codex.Config{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), "CODEX_HOME="+other)},
+			Spec:     servers.Spec{Name: "local", Kind: "codex", Dir: c.work},
+			Settings: servers.Settings{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), "CODEX_HOME="+other)},
 		}}
 	})
 	p := r.call()

@@ -4,12 +4,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"switchboard/servers"
 )
 
 // A checker looks at settings as a whole, after they were put together, and fills in what they lead to.
@@ -65,7 +66,7 @@ func (c *checker) redis() {
 	if err != nil {
 		return
 	}
-	if u.Scheme == "redis" && u.Hostname() != "" && !loopback(u.Hostname()) && !c.s.RedisPlaintext {
+	if u.Scheme == "redis" && u.Hostname() != "" && !servers.Loopback(u.Hostname()) && !c.s.RedisPlaintext {
 		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true")
 	}
 	if u.Scheme != "redis" && c.s.RedisPlaintext {
@@ -81,23 +82,13 @@ func (c *checker) path(p string) string {
 	return filepath.Join(c.dir, p)
 }
 
-// loopback reports whether a host is this machine alone. A wildcard is not; neither is a name that
-// somebody's resolver decides.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
-}
-
 func (c *checker) listen() {
 	host, port, err := net.SplitHostPort(c.s.Listen)
 	if n, numErr := strconv.ParseUint(port, 10, 16); err != nil || numErr != nil || n > 65535 {
 		c.bad("listen", "%q is not host:port, such as 127.0.0.1:8080", c.s.Listen)
 		return
 	}
-	if loopback(host) {
+	if servers.Loopback(host) {
 		return
 	}
 	if len(c.s.Keys) == 0 && c.env(ownerKey) == "" {
@@ -117,7 +108,7 @@ func (c *checker) publicURL() {
 	switch {
 	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		c.bad("public_url", "must be scheme and host alone, such as https://bigpc.example.ts.net")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !servers.Loopback(u.Hostname())):
 		c.bad("public_url", "must be https: browsers give no microphone to other pages")
 	}
 }
@@ -200,7 +191,7 @@ func (c *checker) model() {
 		c.bad("model.url", "must be the address of a Realtime server, such as %s", openAIURL)
 		return
 	}
-	here := loopback(u.Hostname())
+	here := servers.Loopback(u.Hostname())
 	isOpenAI := u.Hostname() == "api.openai.com"
 	switch {
 	case u.Scheme == "ws" && !here:

@@ -33,7 +33,7 @@ func loadSettings(o *options, env func(string) string) (*settings, error) {
 	}
 	if o.Codex {
 		d.places[elem("servers", len(s.Servers))] = place{name: "--codex"}
-		s.Servers = append(s.Servers, serverSetting{Name: localName, Kind: "codex", Command: []string{"codex", "app-server"}})
+		s.Servers = append(s.Servers, localServer())
 	}
 	c := &checker{s: &s, places: d.places, env: env, dir: dir}
 	c.all()

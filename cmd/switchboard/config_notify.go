@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"switchboard/servers"
 )
 
 // speechSettings are what callers hear.
@@ -105,7 +107,7 @@ func (c *checker) notify() {
 	if u.User != nil {
 		c.bad("notify.webhook", "has a user name in it; a token belongs into token_file or token_env")
 	}
-	if u.Scheme == "http" && !loopback(u.Hostname()) && !n.AllowPlaintext {
+	if u.Scheme == "http" && !servers.Loopback(u.Hostname()) && !n.AllowPlaintext {
 		c.bad("notify.webhook", "http:// to another machine goes in the clear: use https://, or set allow_plaintext: true")
 	}
 	if u.Scheme == "https" && n.AllowPlaintext {

@@ -233,7 +233,6 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:3:12: servers[1].name: must be a name of …",
 			"switchboard.yaml:3:27: servers[1].aliases[0]: has a slash, which stands between a machine and a project",
 			"switchboard.yaml:4:6: servers[2].kind: is missing; there is codex",
-			"switchboard.yaml:5:6: servers[3]: needs either url or command",
 			`switchboard.yaml:5:21: servers[3].kind: "codec" is unknown; did you mean "codex"?`,
 			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
 			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,44 +20,31 @@ func (c *checker) server(path string, s *serverSetting) {
 			c.bad(elem(path+".aliases", i), "has a slash, which stands between a machine and a project")
 		}
 	}
-	c.oneOf(path+".kind", s.Kind, "codex")
-	c.policy(path, s)
-	c.principals(path+".for", s.For)
-	switch {
-	case (s.URL == "") == (len(s.Command) == 0):
-		c.bad(path, "needs either url or command")
-	case s.URL != "":
-		c.serverURL(path, s)
-	default:
-		c.command(path, s)
+	if s.VoiceApprovals != "" {
+		c.oneOf(path+".voice_approvals", s.VoiceApprovals, "none", "low", "medium")
 	}
-	c.childEnv(path+".env", s)
+	c.principals(path+".for", s.For)
+	if len(s.Command) > 0 && strings.ContainsRune(s.Command[0], filepath.Separator) { // else it is looked up in PATH
+		s.Command[0] = c.path(s.Command[0])
+	}
+	if c.oneOf(path+".kind", s.Kind, kindNames()...); kindOfServer(s.Kind).Check != nil {
+		kindOfServer(s.Kind).Check(s.settings(), report{c, path})
+	}
 	s.Token = c.token(path, s.TokenFile, s.TokenEnv, s.URL != "", "url")
 	c.directories(path, s)
 }
 
-// sandboxes are the words for sandboxes, from strict to loose. Set once.
-var sandboxes = []string{"read-only", "workspace-write", "danger-full-access"}
-
-// policy checks what may be done on a server.
-func (c *checker) policy(path string, s *serverSetting) {
-	for _, word := range []struct {
-		key, value string
-		known      []string
-	}{
-		{"sandbox", s.Sandbox, sandboxes},
-		{"approval", s.Approval, []string{"untrusted", "on-request", "never"}},
-		{"ceiling", s.Ceiling, sandboxes},
-		{"voice_approvals", s.VoiceApprovals, []string{"none", "low", "medium"}},
-	} {
-		if word.value != "" {
-			c.oneOf(path+"."+word.key, word.value, word.known...)
-		}
-	}
-	if i := slices.Index(sandboxes, s.Ceiling); i >= 0 && slices.Index(sandboxes, s.Sandbox) > i {
-		c.bad(path+".sandbox", "%s is looser than the ceiling %s, so no new session could run", s.Sandbox, s.Ceiling)
-	}
+// A report takes what a kind of servers says of one.
+type report struct {
+	c    *checker
+	path string // of the server
 }
+
+func (r report) Bad(row, format string, args ...any) { r.c.bad(r.at(row), format, args...) }
+
+func (r report) OneOf(row, word string, known ...string) { r.c.oneOf(r.at(row), word, known...) }
+
+func (r report) at(row string) string { return strings.TrimSuffix(r.path+"."+row, ".") }
 
 // oneOf checks a word against those there are.
 func (c *checker) oneOf(path, word string, known ...string) {
@@ -67,50 +53,6 @@ func (c *checker) oneOf(path, word string, known ...string) {
 		c.bad(path, "is missing; there is %s", strings.Join(known, ", "))
 	case !slices.Contains(known, word):
 		c.bad(path, "%q is unknown%s", word, suggest(word, known))
-	}
-}
-
-func (c *checker) serverURL(path string, s *serverSetting) {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		c.bad(path+".url", "must be the address of an app-server, such as ws://127.0.0.1:4500")
-		return
-	}
-	if u.User != nil {
-		c.bad(path+".url", "has a user name in it; a token belongs into token_file or token_env")
-	}
-	if u.Scheme == "ws" && !loopback(u.Hostname()) && !s.AllowPlaintext {
-		c.bad(path+".url", "ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true")
-	}
-	if u.Scheme == "wss" && s.AllowPlaintext {
-		c.bad(path+".allow_plaintext", "goes with a ws:// address only")
-	}
-}
-
-func (c *checker) command(path string, s *serverSetting) {
-	if s.AllowPlaintext {
-		c.bad(path+".allow_plaintext", "goes with a ws:// address only")
-	}
-	if strings.ContainsRune(s.Command[0], filepath.Separator) { // else it is looked up in PATH
-		s.Command[0] = c.path(s.Command[0])
-	}
-}
-
-// variableName matches what a variable may be called.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// childEnv checks what a child gets of our environment.
-func (c *checker) childEnv(path string, s *serverSetting) {
-	for i, entry := range s.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		switch at := elem(path, i); {
-		case len(s.Command) == 0:
-			c.bad(at, "goes with a command only")
-		case !variableName.MatchString(name):
-			c.bad(at, "must be NAME, which passes a variable on, or NAME=value")
-		case strings.HasPrefix(name, "SWITCHBOARD_"):
-			c.bad(at, "%s is Switchboard's own, and what an agent runs could read it", name)
-		}
 	}
 }
 

@@ -160,7 +160,7 @@ func TestEverythingSet(t *testing.T) {
 		big.Approval != "on-request" || big.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" {
 		t.Errorf("bigpc %+v", big)
 	}
-	if p := big.plan(); p.Codex.Ceiling != "danger-full-access" || p.VoiceApprovals != "low" || p.Codex.Sandbox != "workspace-write" {
+	if p := big.plan(); p.Settings.Ceiling != "danger-full-access" || p.VoiceApprovals != "low" || p.Settings.Sandbox != "workspace-write" {
 		t.Errorf("plan of bigpc %+v", p)
 	}
 	if laptop.Command[0] != filepath.Join(dir, "etc/bin/codex") || laptop.Cwd != filepath.Join(dir, "etc/src") ||

@@ -26,7 +26,7 @@ func newWiredFleet(t *testing.T) *wiredFleet {
 	ended, running := make(chan error, 10), 1
 	var specs []servers.Spec
 	for _, m := range f.world.Machines() {
-		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: "codex", Dir: m.Dir, Projects: m.Projects}
+		spec := servers.Spec{IsThread: codex.Kind().IsThread, Name: m.Name, Aliases: m.Aliases, Kind: "codex", Dir: m.Dir, Projects: m.Projects}
 		at := nobodyThere
 		if !m.Down {
 			l, err := net.Listen("tcp", "127.0.0.1:0")

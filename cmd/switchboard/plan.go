@@ -11,7 +11,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime"
 	"switchboard/servers"
-	"switchboard/servers/codex"
 	"switchboard/web"
 )
 
@@ -66,22 +65,27 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 	case err != nil:
 		return fmt.Errorf("find codex: %w", err)
 	}
-	s.Servers = append(s.Servers, serverSetting{Name: localName, Kind: "codex", Command: []string{"codex", "app-server"}})
+	s.Servers = append(s.Servers, localServer())
 	return nil
 }
 
 func (s serverSetting) plan() serverPlan {
 	p := serverPlan{
-		Spec: servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
-		Codex: codex.Config{
-			URL: s.URL, Command: s.Command, Env: s.Env, Token: s.Token, Dir: s.Cwd, Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox,
-			Ceiling: s.Ceiling,
-		},
+		Spec:     servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
+		Settings: s.settings(),
 	}
-	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !loopback(u.Hostname()) {
+	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !servers.Loopback(u.Hostname()) {
 		p.Spec.Host = u.Hostname()
 	}
 	return p
+}
+
+// settings is what the kind of a server gets to know of its configuration.
+func (s serverSetting) settings() servers.Settings {
+	return servers.Settings{
+		Name: s.Name, URL: s.URL, Command: s.Command, Env: s.Env, AllowPlaintext: s.AllowPlaintext, Token: s.Token,
+		Dir: s.Cwd, Model: s.Model, Sandbox: s.Sandbox, Approval: s.Approval, Ceiling: s.Ceiling,
+	}
 }
 
 // media is where WebRTC listens: unless it is set, where the page can be reached, on any free port.
@@ -95,7 +99,7 @@ func (s *settings) media() realtime.MediaConfig {
 	switch {
 	case s.Media.UDP.IsValid():
 		m.UDP = s.Media.UDP.String()
-	case err == nil && s.PublicURL != "" && !loopback(public.Hostname()), !loopback(host):
+	case err == nil && s.PublicURL != "" && !servers.Loopback(public.Hostname()), !servers.Loopback(host):
 		m.UDP = "0.0.0.0:0"
 	}
 	return m

@@ -15,7 +15,6 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/servers"
-	"switchboard/servers/codex"
 	machines "switchboard/servers/simulator"
 )
 
@@ -56,8 +55,8 @@ func TestPolicyIsOurs(t *testing.T) {
 	r := start(t, func(p *plan) {
 		p.Model = modelPlan{URL: voice.URL, Name: "scripted"}
 		p.Servers = []serverPlan{{
-			Spec:  servers.Spec{Name: "bigpc", Kind: "codex", Dir: dir, Projects: map[string]string{"shop": dir}},
-			Codex: codex.Config{URL: tap.url, Sandbox: "read-only", Approval: "on-request"},
+			Spec:     servers.Spec{Name: "bigpc", Kind: "codex", Dir: dir, Projects: map[string]string{"shop": dir}},
+			Settings: servers.Settings{URL: tap.url, Sandbox: "read-only", Approval: "on-request"},
 		}}
 	})
 	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })

@@ -17,7 +17,6 @@ import (
 	"switchboard/handoff/router"
 	"switchboard/realtime"
 	"switchboard/servers"
-	"switchboard/servers/codex"
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/metrics"
@@ -61,7 +60,7 @@ type notifyPlan struct {
 // serverPlan is one agent server.
 type serverPlan struct {
 	servers.Spec
-	Codex codex.Config
+	Settings servers.Settings // its Name is that of Spec
 }
 
 // A service is everything wired together, listening, and not yet running.
@@ -162,10 +161,13 @@ func (s *service) fleet(p plan, router func() *router.Router) (*servers.Fleet, e
 	var specs []servers.Spec
 	for _, planned := range p.Servers {
 		spec := planned.Spec
-		planned.Codex.Name, planned.Codex.Log = spec.Name, s.log.Named("codex")
-		planned.Codex.Counters = &codex.Counters{Server: spec.Name}
-		s.count(planned.Codex.Counters)
-		spec.Dial = codex.Dialer(planned.Codex)
+		planned.Settings.Name = spec.Name
+		kind := kindOfServer(spec.Kind)
+		if kind.Dial == nil {
+			return nil, fmt.Errorf("server %q: there is no kind %q", spec.Name, spec.Kind)
+		}
+		spec.Dial, spec.Metrics = kind.Dial(planned.Settings, s.log)
+		spec.IsThread = kind.IsThread
 		specs = append(specs, spec)
 	}
 	return servers.New(servers.Config{

@@ -52,8 +52,8 @@ func (s *simulators) fill(p *plan) error {
 			at = "ws://" + address
 		}
 		p.Servers = append(p.Servers, serverPlan{
-			Spec:  servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: "codex", Dir: m.Dir, Projects: m.Projects, Simulated: true},
-			Codex: codex.Config{URL: at},
+			Spec:     servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects, Simulated: true},
+			Settings: servers.Settings{URL: at},
 		})
 	}
 	return nil

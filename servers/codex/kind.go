@@ -1,0 +1,104 @@
+package codex
+
+import (
+	"fmt"
+	"iter"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// Name is what the configuration calls servers of this kind.
+const Name = "codex"
+
+// Kind returns the kind of Codex app-servers.
+func Kind() servers.Kind {
+	return servers.Kind{Name: Name, Check: checkSettings, Dial: dial, IsThread: threadID.MatchString}
+}
+
+// threadID is the form of a thread's id.
+var threadID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+func dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
+	counters := &Counters{Server: s.Name}
+	return Dialer(Config{
+		Name: s.Name, URL: s.URL, Token: s.Token, Command: s.Command, Dir: s.Dir, Env: s.Env,
+		Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox, Ceiling: s.Ceiling, Log: log.Named(Name), Counters: counters,
+	}), counters.Metrics()
+}
+
+func checkSettings(s servers.Settings, to servers.Report) {
+	checkPolicy(s, to)
+	switch {
+	case (s.URL == "") == (len(s.Command) == 0):
+		to.Bad("", "needs either url or command")
+	case s.URL != "":
+		checkURL(s, to)
+	case s.AllowPlaintext:
+		to.Bad("allow_plaintext", "goes with a ws:// address only")
+	}
+	checkEnv(s, to)
+}
+
+// strictFirst are the words for sandboxes, from strict to loose. Set once.
+var strictFirst = []string{"read-only", "workspace-write", "danger-full-access"}
+
+// checkPolicy checks what may be done on a server.
+func checkPolicy(s servers.Settings, to servers.Report) {
+	for _, word := range []struct {
+		row, value string
+		known      []string
+	}{
+		{"sandbox", s.Sandbox, strictFirst},
+		{"approval", s.Approval, []string{"untrusted", "on-request", "never"}},
+		{"ceiling", s.Ceiling, strictFirst},
+	} {
+		if word.value != "" {
+			to.OneOf(word.row, word.value, word.known...)
+		}
+	}
+	if i := slices.Index(strictFirst, s.Ceiling); i >= 0 && slices.Index(strictFirst, s.Sandbox) > i {
+		to.Bad("sandbox", "%s is looser than the ceiling %s, so no new session could run", s.Sandbox, s.Ceiling)
+	}
+}
+
+func checkURL(s servers.Settings, to servers.Report) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != "ws" && u.Scheme != "wss" {
+		to.Bad("url", "must be the address of an app-server, such as ws://127.0.0.1:4500")
+		return
+	}
+	if u.User != nil {
+		to.Bad("url", "has a user name in it; a token belongs into token_file or token_env")
+	}
+	if u.Scheme == "ws" && !servers.Loopback(u.Hostname()) && !s.AllowPlaintext {
+		to.Bad("url", "ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true")
+	}
+	if u.Scheme == "wss" && s.AllowPlaintext {
+		to.Bad("allow_plaintext", "goes with a ws:// address only")
+	}
+}
+
+// variableName matches what a variable may be called.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkEnv checks what a child gets of our environment.
+func checkEnv(s servers.Settings, to servers.Report) {
+	for i, entry := range s.Env {
+		name, _, _ := strings.Cut(entry, "=")
+		switch at := fmt.Sprintf("env[%d]", i); {
+		case len(s.Command) == 0:
+			to.Bad(at, "goes with a command only")
+		case !variableName.MatchString(name):
+			to.Bad(at, "must be NAME, which passes a variable on, or NAME=value")
+		case own(name):
+			to.Bad(at, "%s is Switchboard's own, and what an agent runs could read it", name)
+		}
+	}
+}

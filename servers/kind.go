@@ -1,0 +1,57 @@
+package servers
+
+import (
+	"iter"
+	"net/netip"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// A Kind is a way to run agents. Each is a package of its own; whoever wires the program registers it.
+type Kind struct {
+	Name string // as the configuration has it and people read it
+	// Check reports what is wrong in what is configured of a server. What all kinds have (names, directories, who
+	// may use it, voice approvals, the token's file) is checked elsewhere.
+	Check func(s Settings, to Report)
+	// Dial makes the dial function of a server and what is counted of it; the second may be nil.
+	Dial func(s Settings, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
+	// IsThread reports whether a name has the form of a full thread id. Such a name is passed on as it is, also while
+	// its server is down. nil: none has, and a thread is found only in the list of its server.
+	IsThread func(name string) bool
+}
+
+// Settings is what is configured of one server, of whatever kind. Empty fields leave the server's own setting.
+type Settings struct {
+	Name           string
+	URL            string
+	Command        []string               // a child process
+	Env            []string               // of the child, beside what every program needs: NAME or NAME=value
+	AllowPlaintext bool                   // to another machine
+	Token          func() (string, error) // reads it anew each time; nil: none
+	Dir            string                 // of new threads
+	Model          string                 // of new threads
+	Sandbox        string                 // of new threads
+	Approval       string                 // of new threads
+	Ceiling        string                 // the loosest sandbox that may run
+}
+
+// A Report takes what is wrong in the configuration. A row is named as in the file, such as "url" or "env[0]"; ""
+// is the server as a whole.
+type Report interface {
+	Bad(row, format string, args ...any)
+	// OneOf reports a word that is not one of the known ones, with the one that was probably meant.
+	OneOf(row, word string, known ...string)
+}
+
+// Loopback reports whether a host is this machine alone. A wildcard is not; neither is a name that somebody's
+// resolver decides.
+func Loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
