@@ -77,8 +77,8 @@ func (s *site) start() *child {
 	began := false
 	until(s.t, "Switchboard to start", func() bool {
 		lines := strings.Split(strings.TrimSpace(c.out.String()), "\n")
-		link, _, _ := strings.Cut(lines[len(lines)-1], "#")
-		c.base = strings.TrimSuffix(link, "/")
+		address, _, _ := strings.Cut(lines[len(lines)-1], " ")
+		c.base = strings.TrimSuffix(address, "/")
 		began = len(lines) >= 2
 		return began || c.ended()
 	})

@@ -132,7 +132,11 @@ func terminal(w io.Writer) bool {
 		return false
 	}
 	about, err := f.Stat()
-	return err == nil && about.Mode()&os.ModeCharDevice != 0
+	if err != nil || about.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // a device too, and nobody sits before it
+	return err != nil || !os.SameFile(about, null)
 }
 
 // newLog writes JSON lines, from info on; a person at a terminal gets warnings only.

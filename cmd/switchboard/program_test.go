@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,12 +24,21 @@ type programRun struct {
 
 func runProgram(t *testing.T, env map[string]string, args ...string) *programRun {
 	t.Helper()
+	return startProgram(t, env, nil, args...)
+}
+
+// startProgram runs the program with this standard output; nil: its own buffer.
+func startProgram(t *testing.T, env map[string]string, out io.Writer, args ...string) *programRun {
+	t.Helper()
 	if env["XDG_STATE_HOME"] == "" {
 		env["XDG_STATE_HOME"] = t.TempDir()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &programRun{end: cancel, code: make(chan int, 1)}
-	go func() { r.code <- run(ctx, args, func(name string) string { return env[name] }, &r.out, &r.err) }()
+	if out == nil {
+		out = &r.out
+	}
+	go func() { r.code <- run(ctx, args, func(name string) string { return env[name] }, out, &r.err) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
