@@ -67,6 +67,10 @@ func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
+// NotBegun tells whether the record is work that waited when the process was restarted: the caller is asked
+// whether to begin it.
+func (r Record) NotBegun() bool { return r.Fault != nil && r.Fault.Code == CodeNotBegun }
+
 // Clone returns a record that shares nothing that changes.
 func (r *Record) Clone() Record {
 	c := *r

@@ -39,6 +39,7 @@ type book struct {
 	lines     map[string]*line                     // Guarded by mu: what the ledger is told, by record id
 	gone      map[string]*idSet                    // Guarded by mu: items that a record let go of, by record id
 	noticed   map[string]bool                      // Guarded by mu: records whose outcome was told outside of calls
+	begun     map[string]string                    // Guarded by mu: what was begun of records that had not been, by record id
 	level     handoff.SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
 	serial    int                                  // Guarded by mu: questions asked so far
 	calls     []*call                              // Guarded by mu: open calls, oldest first
@@ -68,6 +69,7 @@ func newBook() *book {
 		lines:     map[string]*line{},
 		gone:      map[string]*idSet{},
 		noticed:   map[string]bool{},
+		begun:     map[string]string{},
 	}
 }
 
@@ -105,6 +107,7 @@ func (b *book) makeRoomLocked() *line {
 	}
 	delete(b.lines, id)
 	delete(b.noticed, id)
+	delete(b.begun, id)
 	delete(b.gone, id)
 	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
 	b.records = slices.Delete(b.records, i, i+1)
@@ -238,6 +241,27 @@ func (b *book) takeUnheard() []handoff.Record {
 	}
 	b.unheard = nil
 	return out
+}
+
+// unbegun returns a record that was not begun, and the id of what has been begun instead of it; a record
+// without an id when there is none.
+func (b *book) unbegun(id string) (handoff.Record, string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.findLocked(id)
+	if rec == nil || !rec.NotBegun() {
+		return handoff.Record{}, ""
+	}
+	return rec.Clone(), b.begun[id]
+}
+
+// began notes what was begun instead of a record; "" is none.
+func (b *book) began(id, instead string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.findLocked(id) != nil {
+		b.begun[id] = instead
+	}
 }
 
 // delivered marks a record whose outcome was given. False means that it was marked before.

@@ -64,6 +64,9 @@ func (w *world) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 	event := ledgertest.Event{Step: s, Entry: e}
 	if err == nil {
 		w.ledger[s.Key], w.written[s.Key] = e, s
+		if s.Body.Prompt != "" {
+			w.bodies[s.Key] = s.Body
+		}
 	} else {
 		event.Code = handoff.AsError(err).Code
 	}
@@ -109,6 +112,14 @@ func (w *world) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error
 	}
 	w.record("store", "ledger "+id, what)
 	return e, err
+}
+
+// Body returns the whole words of the newest step that had some.
+func (w *world) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	body, ok := w.bodies[key]
+	return body, ok, nil
 }
 
 // OpenAll returns every entry that is not delivered.

@@ -80,6 +80,7 @@ type world struct {
 	queue     map[string]string                            // Guarded by mu: queued work, by thread
 	ledger    map[string]ledger.Entry                      // Guarded by mu
 	written   map[string]ledger.Step                       // Guarded by mu: the newest of each entry
+	bodies    map[string]ledger.Body                       // Guarded by mu: whole words, by key
 	trace     []ledgertest.Event                           // Guarded by mu
 	closing   atomic.Bool                                  // the process ends
 	crowded   atomic.Bool                                  // several calls were open at once
@@ -99,7 +100,7 @@ func newWorld(t *testing.T, text string) *world {
 		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
 		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, merges: map[string]bool{}, queue: map[string]string{},
 		returns: map[string]string{}, slow: map[handoff.Status]time.Duration{}, plans: map[string][]string{}, stickies: map[string]handoff.Sticky{},
-		turns: map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{}, ledger: map[string]ledger.Entry{}, written: map[string]ledger.Step{},
+		turns: map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{}, ledger: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
 	}
 	for _, line := range lines(text) {

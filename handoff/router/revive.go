@@ -85,7 +85,7 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 			if adopted.Status != handoff.StatusCompleted {
 				r.readStickies(ctx, e.Caller)
 			}
-			r.takeOver(adopted, l)
+			r.takeOver(r.withWords(ctx, adopted), l)
 			return
 		case !retried(err):
 			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
@@ -123,6 +123,29 @@ func (r *Router) readStickies(ctx context.Context, c handoff.Caller) {
 	if err := r.loadStickies(ctx, c, r.book(c)); err != nil {
 		r.log.Warn("sticky sessions not read", zap.Error(err))
 	}
+}
+
+// bodies gives the whole words of an entry; see [ledger.History].
+type bodies interface {
+	Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error)
+}
+
+// withWords gives an entry that was not begun its whole prompt, with which it can be begun. When they cannot be
+// read it keeps what it has.
+func (r *Router) withWords(ctx context.Context, e ledger.Entry) ledger.Entry {
+	if r.bodies == nil || e.Status != handoff.StatusAccepted && e.Code != handoff.CodeNotBegun {
+		return e
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	body, ok, err := r.bodies.Body(ctx, e.Caller, e.Key)
+	if err != nil {
+		r.log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
+	}
+	if ok && body.Prompt != "" {
+		e.Prompt = body.Prompt
+	}
+	return e
 }
 
 // takeOver puts an entry into the book of its caller, and work that is not over under way again.
@@ -167,6 +190,10 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		w.state.Phase, w.state.Seen = phase.Rejoining, true
 	}
 	b.open(rec, w)
+	if e.Status == handoff.StatusAccepted { // its end is told with a question, in the summary
+		r.start(w.run)
+		return
+	}
 	b.orphan(id)
 	if live := b.live(); live != nil {
 		live.post(func(s *serving) { s.adopt(w) })

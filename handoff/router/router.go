@@ -22,7 +22,7 @@ type Config struct {
 	Fleet     handoff.Fleet
 	Directory handoff.Directory
 	Stickies  handoff.Stickies
-	Ledger    ledger.Ledger       // nil: nothing is remembered of work beyond the process
+	Ledger    ledger.Ledger       // nil: nothing is remembered of work beyond the process. It may keep whole words ([ledger.History])
 	Notifier  handoff.Notifier    // nil: nobody is told outside of calls
 	Auditor   handoff.Auditor     // nil: decisions are only logged
 	Updates   handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
@@ -47,6 +47,7 @@ type Router struct {
 	directory handoff.Directory                 // Set once
 	stickies  handoff.Stickies                  // Set once
 	ledger    ledger.Ledger                     // Set once; may be nil
+	bodies    bodies                            // Set once; may be nil
 	notifier  handoff.Notifier                  // Set once; may be nil
 	level     handoff.SpeechLevel               // Set once
 	auditor   handoff.Auditor                   // Set once; may be nil
@@ -84,12 +85,13 @@ func NewRouter(cfg Config) *Router {
 		cfg.Life = strings.ToLower(rand.Text()[:8])
 	}
 	counts := newRouterCounts()
+	kept, _ := cfg.Ledger.(bodies)
 	if cfg.Ledger != nil {
 		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
 	}
 	return &Router{
 		counts: counts, fleet: cfg.Fleet, directory: cfg.Directory, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
-		ledger: cfg.Ledger, notifier: cfg.Notifier, auditor: cfg.Auditor,
+		ledger: cfg.Ledger, bodies: kept, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter), level: cmp.Or(cfg.Updates, handoff.LevelMilestones),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: handoff.Jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[handoff.Caller]*book{}, hands: map[string]bool{},

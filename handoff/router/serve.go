@@ -207,6 +207,18 @@ func (s *serving) codex(id string, req handoff.Request) {
 		return
 	}
 	args.Next = req.Tool == tools.QueueNext
+	earlier := args.Begin
+	if earlier != "" {
+		var running *work
+		if args, running, err = s.unbegun(args); err != nil {
+			s.refuse(id, req, handoff.AsError(err))
+			return
+		}
+		if running != nil {
+			s.again(id, req, running)
+			return
+		}
+	}
 	if w := s.repeated(args); w != nil {
 		s.again(id, req, w)
 		return
@@ -216,6 +228,29 @@ func (s *serving) codex(id string, req handoff.Request) {
 		return
 	}
 	s.begin(id, req, args)
+	s.book.began(earlier, id)
+}
+
+// unbegun returns what the caller asked for in a request that was not begun, or the work that it has become.
+func (s *serving) unbegun(args tools.CodexArguments) (tools.CodexArguments, *work, error) {
+	rec, begun := s.book.unbegun(args.Begin)
+	switch {
+	case rec.ID == "" || !rec.Shown(s.grant):
+		return args, nil, handoff.Fault(handoff.CodeNotFound, "such work", "")
+	case begun != "":
+		if _, w := s.book.find(begun); w != nil {
+			return args, w, nil
+		}
+		return args, nil, handoff.Fault(handoff.CodeWorkEnded, "", "")
+	}
+	args.Server, args.Thread, args.Prompt = keyOf(handoff.Target{Server: rec.Server, Project: rec.Project}).String(), rec.ThreadID, rec.Prompt
+	switch rec.Why {
+	case handoff.WhyContinued: // what they use there now
+		args.Thread = ""
+	case handoff.WhyCopy:
+		args.Thread = copyOf + rec.ThreadID
+	}
+	return args, nil, nil
 }
 
 // again answers a request that was made twice: what is said of the work is promised as by its own early answer,

@@ -17,7 +17,8 @@ type CodexArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id"`
 	Prompt string `json:"prompt"`
-	Next   bool   `json:"-"` // queue_next: after the running work, never into it
+	Begin  string `json:"begin"` // an earlier request that was not begun: its words and its place count instead
+	Next   bool   `json:"-"`     // queue_next: after the running work, never into it
 }
 
 // sessionsArguments are the arguments of [ListSessions].
@@ -37,17 +38,17 @@ type readArguments struct {
 // ParseCodex reads the arguments of [Codex] and [QueueNext].
 func ParseCodex(raw string) (CodexArguments, error) {
 	var a CodexArguments
-	if err := Parse(raw, &a, "server", "thread_id", "prompt"); err != nil {
+	if err := Parse(raw, &a, "server", "thread_id", "prompt", "begin"); err != nil {
 		return a, err
 	}
-	a.Server, a.Thread = strings.TrimSpace(a.Server), strings.TrimSpace(a.Thread)
+	a.Server, a.Thread, a.Begin = strings.TrimSpace(a.Server), strings.TrimSpace(a.Thread), strings.TrimSpace(a.Begin)
 	if strings.TrimSpace(a.Prompt) == "" {
 		return a, handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
 	}
 	if len(a.Prompt) > handoff.MaxPrompt {
 		return a, handoff.Fault(handoff.CodeTooLarge, "the prompt", fmt.Sprintf("%d bytes, at most %d", len(a.Prompt), handoff.MaxPrompt))
 	}
-	if len(a.Server) > maxName || len(a.Thread) > maxName {
+	if max(len(a.Server), len(a.Thread), len(a.Begin)) > maxName {
 		return a, handoff.Fault(handoff.CodeTooLarge, "a name", fmt.Sprintf("at most %d bytes", maxName))
 	}
 	return a, nil

@@ -37,7 +37,8 @@ func workTools() []handoff.Tool {
 			Parameters: schema(`{"type":"object","properties":{` +
 				`"server":{"type":"string","description":"Machine name as the caller said it, or machine/project."},` +
 				`"thread_id":{"type":"string","description":"Session to continue: id, label or title from list_sessions; or \"new\" for a fresh one. Leave out to go on in the current one."},` +
-				`"prompt":{"type":"string","description":"What the caller wants done, in their words."}},` +
+				`"prompt":{"type":"string","description":"What the caller wants done, in their words."},` +
+				`"begin":{"type":"string","description":"Only when the caller wants work now that you were told was not begun: the name that you were told for it. Its own words are used, whole."}},` +
 				`"required":["server","prompt"],"additionalProperties":false}`),
 		},
 		{

@@ -224,9 +224,15 @@ func RemarkNote(rec handoff.Record, words string) string {
 func AwaySummary(records []handoff.Record) string {
 	counts := map[handoff.Outcome]int{}
 	var details []string
+	unbegun := 0
 	for _, rec := range records {
 		counts[rec.Outcome]++
-		details = append(details, fmt.Sprintf("%s, %s: %s", rec.Server, StatusWord(rec.Outcome), handoff.Clip(rec.Spoken, maxQuote/max(len(records), 1))))
+		detail := fmt.Sprintf("%s, %s: %s", rec.Server, StatusWord(rec.Outcome), handoff.Clip(rec.Spoken, maxQuote/max(len(records), 1)))
+		if rec.NotBegun() {
+			unbegun++
+			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/max(2*len(records), 1)))
+		}
+		details = append(details, detail)
 	}
 	var parts []string
 	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown} {
@@ -235,6 +241,9 @@ func AwaySummary(records []handoff.Record) string {
 		}
 	}
 	lead := fmt.Sprintf("While you were away, %s. Tell the caller this as one sentence; give details when asked.", strings.Join(parts, ", "))
+	if unbegun > 0 {
+		lead += " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that stands with it; else leave it."
+	}
 	return Message(lead, strings.Join(details, "\n"))
 }
 
