@@ -76,16 +76,16 @@ func FuzzFit(f *testing.F) {
 		if !json.Valid([]byte(event)) {
 			return
 		}
-		got := ""
+		var got strings.Builder
 		all := fit([]byte(event), limit)
 		for _, m := range all {
 			if len(m) > limit || !json.Valid(m) || !utf8.Valid(m) {
 				t.Fatalf("%d bytes of %d: %.80s", len(m), limit, m)
 			}
-			got += gjson.GetBytes(m, "delta").String()
+			got.WriteString(gjson.GetBytes(m, "delta").String())
 		}
-		if deltas && got != want {
-			t.Fatalf("%d bytes of text became %d", len(want), len(got))
+		if deltas && got.String() != want {
+			t.Fatalf("%d bytes of text became %d", len(want), len(got.String()))
 		}
 		if !deltas && (len(all) != 1 || gjson.GetBytes(all[0], "response.id").String() != "r1") {
 			t.Fatalf("%d messages for the end", len(all))

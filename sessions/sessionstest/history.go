@@ -143,12 +143,12 @@ func testSearch(t *testing.T, l Ledger) {
 		"bigpc": "dcba", "api bb": "b", `"`: "dcba", "* OR -": "d", "near(": "d", "fix*": "da", "don't": "da", "": "dcba",
 		"NOT login": "", "title:auth": "", strings.Repeat("fix ", 100): "da",
 	} {
-		var got string
+		var got strings.Builder
 		for _, e := range pages(t, l, owner, ledger.HistoryQuery{Search: search, Limit: 2}) {
-			got += e.Key
+			got.WriteString(e.Key)
 		}
-		if got != want {
-			t.Errorf("%q found %q, want %q", search, got, want)
+		if got.String() != want {
+			t.Errorf("%q found %q, want %q", search, got.String(), want)
 		}
 	}
 }

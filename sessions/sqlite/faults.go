@@ -19,9 +19,6 @@ var passing = []int{
 	lib.SQLITE_CANTOPEN, lib.SQLITE_NOMEM,
 }
 
-// broken are the errors of a file that is not what we wrote.
-var broken = []int{lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB}
-
 // isOne tells whether an error of SQLite is one of these, whatever its details.
 func isOne(err error, codes []int) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)

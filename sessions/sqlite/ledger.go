@@ -20,8 +20,8 @@ const entryColumns = "id, past, key, principal, user, owner, args, status, inher
 
 // statements are prepared once. Those that change something are the writer's.
 type statements struct {
-	find, insert, update, body, pass, words, unheard *sql.Stmt
-	open, openAll                                    *sql.Stmt
+	find, insert, update, body, words, unheard *sql.Stmt
+	open, openAll                              *sql.Stmt
 }
 
 func (s *Store) prepare(ctx context.Context) error {
