@@ -96,7 +96,7 @@ const (
 	ownerName     = "owner"
 	localName     = "local" // the server of --codex
 	defaultFile   = "switchboard.yaml"
-	maxConfigSize = 256 << 10
+	maxConfigSize = 64 << 10
 )
 
 // variables are the environment variables that are no setting of the file.

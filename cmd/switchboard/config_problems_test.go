@@ -344,8 +344,12 @@ func TestOffLoopback(t *testing.T) {
 // The loader takes any bytes and answers with settings or problems that have places.
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte(everything))
-	for _, seed := range []string{"a: &a [*a]", "? [a]: b\n", "<<: *x", "servers: [{projects: {a: }}]", "!!binary a", "--- |\n a\n...\n---\n", "{a: b, ? }"} {
+	for _, seed := range []string{"a: &a [*a]", "? [a]: b\n", "<<: *x", "servers: [{projects: {a: }}]", "!!binary a", "--- |\n a\n...\n---\n", "{a: b, ? }", stairs(100), bomb()} {
 		f.Add([]byte(seed))
+	}
+	for _, unit := range nested {
+		f.Add([]byte(strings.Repeat(unit, 200)))
+		f.Add([]byte("listen: a\n" + strings.Repeat(unit, maxNesting/2)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := defaults()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -99,7 +100,11 @@ func parse(data []byte) (file *ast.File, err error) {
 			err = errors.New("the reader of YAML gave up on it")
 		}
 	}()
-	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(data))
+	if t := tooDeep(tokens); t != nil {
+		return nil, &yaml.SyntaxError{Message: fmt.Sprintf("nested deeper than %d", maxNesting), Token: t}
+	}
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
 func (d *decoder) add(at place, format string, args ...any) {
