@@ -78,7 +78,14 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 
 // decode reads one JSON object with no field that v lacks.
 func decode(r io.Reader, v any) error {
-	d := json.NewDecoder(r)
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return handoff.Fault(handoff.CodeMalformed, "the body did not arrive", err.Error())
+	}
+	if handoff.TooDeep(body) { // first: parsers recurse
+		return handoff.Fault(handoff.CodeMalformed, "the body nests deeper than "+strconv.Itoa(handoff.MaxDepth), "")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return handoff.Fault(handoff.CodeMalformed, "the body is not the JSON that belongs here", err.Error())

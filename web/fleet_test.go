@@ -160,6 +160,24 @@ func TestCallersAreApart(t *testing.T) {
 	}
 }
 
+// TestDeepBodies holds that no parser sees a body that nests without end.
+func TestDeepBodies(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	cfg := config(nil, "127.0.0.1:8080")
+	cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range []string{"[", `{"decision":`} {
+		rec := ask(s, "POST", "/fleet/questions/q1", strings.Repeat(unit, handoff.MaxDepth+1), nil)
+		if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "nests deeper than 128") {
+			t.Errorf("%s: %d %s", unit, rec.Code, rec.Body)
+		}
+	}
+}
+
 // FuzzBodies: whatever a client sends, it gets an answer of ours, and nothing is decided by accident.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{`{"decision":"accept"}`, `{}`, ``, `{"decision":`, `[1]`, "\x00", `{"decision":"accept","decision":"stop"}`, `{"DECISION":"decline"}`, `{"key":"` + ownerKey + `"}`, strings.Repeat("[", 5000)} {

@@ -3,8 +3,10 @@ package speakable
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -117,6 +119,9 @@ func FuzzSpeakableMeaning(f *testing.F) {
 			f.Add(string(part.Data), 300)
 		}
 	}
+	for _, unit := range nested {
+		f.Add(strings.Repeat(unit, 2*maxMarkdown/len(unit)), 300)
+	}
 	f.Fuzz(func(t *testing.T, in string, limit int) {
 		limit = 20 + abs(limit)%1000
 		got := Speakable(in, limit)
@@ -135,16 +140,49 @@ func FuzzSpeakableMeaning(f *testing.F) {
 	})
 }
 
+// nested is what Markdown nests with, or looks far ahead for.
+var nested = []string{
+	"> ", ">", "- ", "- - ", "\n-", "1. ", "[", "[]", "[a](", "[a][", "![](", "**a", "*_", "a*", "*a**", "__a_", "~~a", "`", "``a`",
+	"<a ", "<", "<!--", "|a|b\n|-|-\n", "[a]: b\n", "/a", "(see ", "\t", "&#", "a@b", "www.a.", "http://", "\\`",
+}
+
+// stairs are lists in lists, each two columns further right.
+func stairs(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		b.WriteString(strings.Repeat("  ", i) + "- a\n")
+	}
+	return b.String()
+}
+
 // TestSpeakableIsBounded holds that a huge or nested text is cut, and may be read by several at once.
 func TestSpeakableIsBounded(t *testing.T) {
 	var all sync.WaitGroup
-	for _, unit := range []string{"> ", "- ", "[", "![](", "**a", "`", "<a ", "a_", "|a|b\n|-|-\n", "/a", "(see ", "1. ", "\t", "&#", "*_"} {
+	for _, unit := range append(nested, stairs(1<<17)) {
 		all.Go(func() {
-			got := Speakable(strings.Repeat(unit, 1<<20/len(unit)), 200)
+			got := Speakable(strings.Repeat(unit, max(1<<20/len(unit), 1)), 200)
 			if len(got) > 200+len(RestOnPage)+1 || !strings.HasSuffix(got, RestOnPage) {
-				t.Errorf("%q: %d bytes: %q", unit, len(got), got)
+				t.Errorf("%.20q: %d bytes: %q", unit, len(got), got)
 			}
 		})
 	}
 	all.Wait()
+}
+
+// TestSpeakableDoesNotNest reads what nests on a small stack, in a process of its own: a stack that overflows
+// ends one.
+func TestSpeakableDoesNotNest(t *testing.T) {
+	const child = "SWITCHBOARD_TEST_DEEP"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSpeakableDoesNotNest$")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%.2000s", err, out)
+		}
+		return
+	}
+	debug.SetMaxStack(1 << 20)
+	for _, unit := range append(nested, stairs(1<<17)) {
+		Speakable(strings.Repeat(unit, max(100_000/len(unit), 1)), 200)
+	}
 }

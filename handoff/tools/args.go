@@ -96,6 +96,9 @@ func Parse(raw string, into any, known ...string) error {
 	if strings.TrimSpace(raw) == "" {
 		raw = "{}"
 	}
+	if handoff.TooDeep([]byte(raw)) { // first: parsers recurse
+		return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the arguments nest deeper than %d", handoff.MaxDepth), "")
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
 		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())

@@ -30,6 +30,7 @@ func TestCodexArguments(t *testing.T) {
 		{"other case", `{"SERVER":"b","prompt":"x"}`, handoff.CodeMalformed, `no argument "SERVER"`},
 		{"too long", `{"server":"b","prompt":"` + long + `a"}`, handoff.CodeTooLarge, "prompt"},
 		{"long name", `{"server":"` + strings.Repeat("b", 300) + `","prompt":"x"}`, handoff.CodeTooLarge, "name"},
+		{"too deep", `{"server":` + strings.Repeat("[", handoff.MaxDepth) + strings.Repeat("]", handoff.MaxDepth) + `,"prompt":"x"}`, handoff.CodeMalformed, "nest deeper than 128"},
 		{"not UTF-8", "{\"server\":\"b\",\"prompt\":\"\xff\"}", handoff.CodeMalformed, "UTF-8"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
