@@ -79,6 +79,21 @@ type counts struct {
 	requests, asks, leaked, hints, unheard, unsure, unanswerable, swallowed int
 
 	unreadable int // events of the model that nest too deep or are no JSON
+	refused    int // events of the client that found too much waiting
+}
+
+// add adds those of another call.
+func (n *counts) add(o counts) {
+	n.requests += o.requests
+	n.asks += o.asks
+	n.leaked += o.leaked
+	n.hints += o.hints
+	n.unheard += o.unheard
+	n.unsure += o.unsure
+	n.unanswerable += o.unanswerable
+	n.swallowed += o.swallowed
+	n.unreadable += o.unreadable
+	n.refused += o.refused
 }
 
 // An alarm is a timer of the floor, or (the last ones) of the call itself.
@@ -168,7 +183,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable), zap.Int("refused", c.counts.refused))
 
 	c.farewell()
 	var closing sync.WaitGroup

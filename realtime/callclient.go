@@ -49,6 +49,9 @@ func (c *Call) fromClient(event []byte) {
 	if v.leaked {
 		c.counts.leaked++
 	}
+	if v.crowded {
+		c.counts.refused++
+	}
 	if v.reply != nil {
 		c.toClient(v.reply)
 	}
@@ -95,6 +98,7 @@ func (c *Call) clientAsks(event []byte) {
 		return
 	}
 	if c.floor.full() || len(c.asks) > 0 && c.heldBytes()+len(patched) > maxAskBytes {
+		c.counts.refused++
 		c.toClient(errorEvent(c.ids.next(), clientFault{
 			kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many responses are waiting.", eventID: id,
 		}))

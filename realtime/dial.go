@@ -45,6 +45,7 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	}
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers}
 	conn, response, err := dialer.DialContext(ctx, target.String(), header)
+	f.counts.dialled(err == nil)
 	if err != nil {
 		return nil, f.unreachable(response, err)
 	}

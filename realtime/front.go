@@ -45,6 +45,7 @@ type Front struct {
 	log     *zap.Logger                // Set once
 	media   *media                     // Set once
 	quota   *quota                     // Set once; safe by itself
+	counts  *frontCounts               // Set once; safe by itself
 	starts  chan func(context.Context) // taken by Run
 	stopped chan struct{}              // closed by Run when no call may start any more
 	bound   int64                      // Set once: bytes that may wait for a client; tests need fewer
@@ -75,7 +76,7 @@ func NewFront(c Config) (*Front, error) {
 		return nil, err
 	}
 	return &Front{
-		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}},
+		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}}, counts: newFrontCounts(),
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{},
 	}, nil
 }
@@ -132,6 +133,12 @@ func (f *Front) serve(ctx context.Context, c *Call, model *socket, p *admission)
 	metering, over := context.WithCancel(ctx)
 	running.Go(func() { p.meter(metering, c) })
 	defer over()
+	kind := overSocket
+	if c.ears.told {
+		kind = overWebRTC
+	}
+	f.counts.begin(kind)
+	defer func() { f.counts.end(kind, c.counts, c.cause) }()
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -56,6 +56,7 @@ func (m *mask) full() bool {
 type verdict struct {
 	forward []byte // to the model, or nil
 	reply   []byte // to the client instead, or nil
+	crowded bool   // it was refused because too much waits
 	leaked  bool   // an output for a request of ours was dropped
 }
 
@@ -65,7 +66,7 @@ func (m *mask) fromClient(kind string, event []byte) verdict {
 	case typeSessionUpdate:
 		id := gjson.GetBytes(event, "event_id").String()
 		if m.session.full(len(event)) {
-			return verdict{reply: errorEvent(m.ids.next(), clientFault{
+			return verdict{crowded: true, reply: errorEvent(m.ids.next(), clientFault{
 				kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many session updates are waiting.", eventID: id,
 			})}
 		}

@@ -36,6 +36,7 @@ type rtcLeg struct {
 	peer    *webrtc.PeerConnection      // Set once
 	track   *webrtc.TrackLocalStaticRTP // Set once: what the client hears
 	log     *zap.Logger                 // Set once
+	counts  *mediaCounts                // Set once: of all legs
 	connect time.Duration               // Set once: how long connecting may take
 	settle  time.Duration               // Set once: how long the model may take to say what it does with our formats
 	channel bool                        // Set once: the client offered a data channel
@@ -68,7 +69,7 @@ func (m *media) newRTCLeg(offer string, channel bool, log *zap.Logger) (*rtcLeg,
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
 	l := &rtcLeg{
-		peer: peer, log: log, connect: m.config.Connect, settle: formatLimit, channel: channel, fits: maxMessageOf(offer),
+		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, settle: formatLimit, channel: channel, fits: maxMessageOf(offer),
 		received: make(chan []byte), queue: make(chan []byte, sendQueue), born: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
@@ -235,8 +236,11 @@ func (l *rtcLeg) run(session []byte) {
 	close(l.received)
 	r.farewell()
 	l.closePeer(r.readers.Wait)
-	l.log.Debug("webrtc leg ended", zap.String("code", code(l.reason)), zap.Int("packets", r.heard), zap.Int("late", r.hearing.late), zap.Int("lost", r.hearing.lost),
-		zap.Int("frames", r.played), zap.Int("unheard_bytes", r.player.dropped), zap.Int("shortened", r.shortened), zap.Int("undelivered", r.undelivered))
+	n := r.counts
+	n.late, n.lost, n.unheard = r.hearing.late, r.hearing.lost, r.player.dropped
+	l.counts.add(n)
+	l.log.Debug("webrtc leg ended", zap.String("code", code(l.reason)), zap.Int("packets", n.heard), zap.Int("late", n.late), zap.Int("lost", n.lost),
+		zap.Int("frames", n.played), zap.Int("unheard_bytes", n.unheard), zap.Int("shortened", n.shortened), zap.Int("undelivered", n.undelivered))
 }
 
 // closePeer ends pion's goroutines and then calls wait, all for peerGrace at most: where pion hangs it is

@@ -44,6 +44,7 @@ type media struct {
 	log    *zap.Logger    // Set once
 	mux    ice.UDPMux     // Set once, by start
 	api    *webrtc.API    // Set once, by start
+	counts mediaCounts    // safe by itself
 }
 
 // newMedia checks the configuration and binds the port. Errors are [*handoff.Error].

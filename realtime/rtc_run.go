@@ -31,7 +31,7 @@ type rtcRun struct {
 
 	session []byte // of the client's offer, until the formats are settled; or nil
 
-	heard, played, shortened, undelivered int
+	counts legCounts // but those of the player and of what was heard
 }
 
 func (r *rtcRun) loop() {
@@ -143,7 +143,7 @@ func (r *rtcRun) listen(t *webrtc.TrackRemote) {
 
 // hear takes a packet of the client's sound.
 func (r *rtcRun) hear(p *rtp.Packet) {
-	r.heard++
+	r.counts.heard++
 	r.sign()
 	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
 	r.passSound(appendBytes)
@@ -202,15 +202,15 @@ func (r *rtcRun) deliver(event []byte) {
 	}
 	messages := fit(event, r.fits)
 	if len(messages) != 1 || len(messages[0]) != len(event) {
-		r.shortened++
+		r.counts.shortened++
 	}
 	if len(messages) == 0 {
-		r.undelivered++
+		r.counts.undelivered++
 		r.log.Warn("event not delivered", zap.Int("bytes", len(event)))
 	}
 	for _, m := range messages {
 		if err := r.events.SendText(string(m)); err != nil {
-			r.undelivered++
+			r.counts.undelivered++
 			r.log.Warn("event not delivered", zap.Int("bytes", len(m)), zap.Error(err))
 		}
 	}
@@ -243,12 +243,13 @@ func (r *rtcRun) play(now time.Time) {
 			return
 		}
 		s := r.stream.take()
-		r.played++
+		r.counts.played++
 		packet := rtp.Packet{
 			Header:  rtp.Header{Version: 2, Marker: s.marker, SequenceNumber: s.sequence, Timestamp: s.timestamp},
 			Payload: frame,
 		}
 		if err := r.track.WriteRTP(&packet); err != nil {
+			r.counts.unsent++
 			r.log.Debug("frame not sent", zap.Error(err))
 		}
 	}

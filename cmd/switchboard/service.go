@@ -127,7 +127,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	s.ready = newReadiness(s.store)
-	s.count(s.store, fleet, runs, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
+	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
+	s.count(s.store, fleet, runs, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
 		Work:    runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Front: front,
@@ -147,7 +148,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	s.stages = append([]stage{
 		{"control", func(ctx context.Context) error { return serveHTTP(ctx, s.control(p).server(), verbs, "", "") }},
 		{"http", func(ctx context.Context) error {
-			return serveHTTP(ctx, s.edge.HTTPServer(), web.Limit(listen, p.Proxies, s.log.Named("web")), p.CertFile, p.KeyFile)
+			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.CertFile, p.KeyFile)
 		}},
 		{"router", runs.Run}, // before the voice, so that open requests are answered into it
 		{"voice", front.Run},

@@ -1,0 +1,103 @@
+package realtime
+
+import (
+	"iter"
+	"slices"
+	"sync"
+
+	"switchboard/handoff"
+)
+
+// Kinds of legs, as operators see them.
+const (
+	overSocket = "websocket"
+	overWebRTC = "webrtc"
+)
+
+// frontCounts are what all calls of a front counted. Its methods may be used from any goroutine.
+type frontCounts struct {
+	ends *handoff.Tally[handoff.Code] // Set once; safe by itself: why calls ended that nobody hung up
+
+	mu     sync.Mutex
+	open   map[string]int    // Guarded by mu: calls, by kind of leg
+	began  map[string]uint64 // Guarded by mu: the same of all
+	ended  counts            // Guarded by mu: of calls that ended
+	dials  uint64            // Guarded by mu: of the model
+	failed uint64            // Guarded by mu: dials that reached nothing
+}
+
+func newFrontCounts() *frontCounts {
+	return &frontCounts{
+		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone, handoff.CodeOverloaded,
+			handoff.CodeSoundFormat, handoff.CodeLimited, handoff.CodeShutdown, handoff.CodeInternal),
+		open: map[string]int{}, began: map[string]uint64{},
+	}
+}
+
+func (n *frontCounts) begin(kind string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[kind]++
+	n.began[kind]++
+}
+
+// end counts a call out, with what it counted.
+func (n *frontCounts) end(kind string, c counts, cause *handoff.Error) {
+	if cause != nil {
+		n.ends.Add(cause.Code)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[kind]--
+	n.ended.add(c)
+}
+
+func (n *frontCounts) dialled(reached bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dials++
+	if !reached {
+		n.failed++
+	}
+}
+
+// Metrics yields what the calls and the model's connections counted, and the media engine's.
+func (f *Front) Metrics() iter.Seq[handoff.Metric] {
+	return func(yield func(handoff.Metric) bool) {
+		n := f.counts
+		for _, part := range []iter.Seq[handoff.Metric]{
+			n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total", "Calls that ended although nobody hung up, by reason.", "code"), f.media.Metrics(),
+		} {
+			for m := range part {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var all []handoff.Metric
+	for _, kind := range []string{overSocket, overWebRTC} {
+		all = append(all,
+			handoff.NewMetric("switchboard_calls_open", "Calls that are open.", n.open[kind], "leg", kind),
+			handoff.NewMetric("switchboard_calls_total", "Calls that began.", n.began[kind], "leg", kind))
+	}
+	ended := func(name, help string, n int) {
+		all = append(all, handoff.NewMetric("switchboard_"+name, help+" Of calls that ended.", n))
+	}
+	ended("call_hints_dropped_total", "Beginnings of requests that the router had no room for.", n.ended.hints)
+	ended("call_words_dropped_total", "What a caller said that the router had no room for.", n.ended.unheard)
+	ended("call_utterances_unsure_total", "Utterances given to a client that showed no sign of hearing them.", n.ended.unsure)
+	ended("call_answers_late_total", "Answers to requests that were not open any more.", n.ended.unanswerable)
+	ended("call_outputs_refused_total", "Outputs of a client for a function call of ours, which are dropped.", n.ended.leaked)
+	ended("call_events_refused_total", "Events of a client that were refused because too much waited.", n.ended.refused)
+	ended("model_events_unreadable_total", "Events of the voice model that could not be read.", n.ended.unreadable)
+	all = append(all,
+		handoff.NewMetric("switchboard_model_dials_total", "Connections to the voice model that were tried.", n.dials),
+		handoff.NewMetric("switchboard_model_dials_failed_total", "Connections to the voice model that were not had.", n.failed))
+	return slices.Values(all)
+}

@@ -1,0 +1,72 @@
+package realtime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+)
+
+// numbers are what a front shows, by name and label.
+func (h *house) numbers() map[string]float64 {
+	all := map[string]float64{}
+	for m := range h.front.Metrics() {
+		name := strings.TrimPrefix(m.Name, "switchboard_")
+		for _, l := range m.Labels {
+			name += " " + l.Value
+		}
+		all[name] = m.Value
+	}
+	return all
+}
+
+func (h *house) wantNumbers(t *testing.T, want map[string]float64) {
+	t.Helper()
+	got := h.numbers()
+	for name, n := range want {
+		if v, ok := got[name]; !ok || v != n {
+			t.Errorf("%s is %v, want %v", name, v, n)
+		}
+	}
+}
+
+// TestFrontMetrics holds that a call is counted while it is open, and what it counted once it has ended.
+func TestFrontMetrics(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	ended := h.endOf()
+	h.wantNumbers(t, map[string]float64{"calls_open websocket": 1, "calls_total websocket": 1, "calls_open webrtc": 0, "model_dials_total": 1, "model_dials_failed_total": 0})
+	send(t, model, `{"type":"response.created","response":{"id":"`+strings.Repeat("r", maxID+1)+`"}}`)
+	send(t, model, `{"type":"rate_limits.updated"}`)
+	expect(t, client, "rate_limits.updated")
+	update := `{"type":"session.update","session":{"type":"realtime"}}`
+	for range maxUpdates + 1 {
+		send(t, client, update)
+	}
+	expect(t, client, "error")
+	_ = model.Close()
+	expectClose(t, client, handoff.Codes()[handoff.CodeVoiceGone].Close)
+	take(t, ended, "end")
+	eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
+	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1, "call_events_refused_total": 1,
+		"calls_ended_early_total " + string(handoff.CodeVoiceGone): 1, "calls_ended_early_total other": 0})
+	h.model.server.Close()
+	if _, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil); err == nil {
+		t.Error("a call without a model")
+	}
+	h.wantNumbers(t, map[string]float64{"model_dials_total": 2, "model_dials_failed_total": 1, "calls_total websocket": 1})
+}
+
+// TestLegMetrics holds that what WebRTC legs counted is shown once they have ended.
+func TestLegMetrics(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	gone(t, l.open, "the channel")
+	l.leg.Send([]byte(`{"type":"x","a":"` + strings.Repeat("a", 1<<20) + `"}`))
+	take(t, l.messages, "event")
+	l.leg.Close(nil)
+	if n := l.leg.counts.sum; n.shortened != 1 || n.undelivered != 0 {
+		t.Errorf("%d shortened, %d undelivered", n.shortened, n.undelivered)
+	}
+}

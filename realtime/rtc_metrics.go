@@ -1,0 +1,57 @@
+package realtime
+
+import (
+	"iter"
+	"slices"
+	"sync"
+
+	"switchboard/handoff"
+)
+
+// mediaCounts are what all WebRTC legs counted that ended. Its methods may be used from any goroutine.
+type mediaCounts struct {
+	mu  sync.Mutex
+	sum legCounts // Guarded by mu
+}
+
+// legCounts are what one leg counted.
+type legCounts struct {
+	heard, late, lost      int // packets of the client
+	played, unsent         int // packets to the client
+	shortened, undelivered int // events to the client
+	unheard                int // bytes of the model's sound that found no room
+}
+
+func (n *mediaCounts) add(c legCounts) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := &n.sum
+	s.heard += c.heard
+	s.late += c.late
+	s.lost += c.lost
+	s.played += c.played
+	s.unsent += c.unsent
+	s.shortened += c.shortened
+	s.undelivered += c.undelivered
+	s.unheard += c.unheard
+}
+
+// Metrics yields what the legs counted that ended.
+func (m *media) Metrics() iter.Seq[handoff.Metric] {
+	m.counts.mu.Lock()
+	n := m.counts.sum
+	m.counts.mu.Unlock()
+	count := func(name, help string, n int) handoff.Metric {
+		return handoff.NewMetric("switchboard_webrtc_"+name, help+" Of calls that ended.", n)
+	}
+	return slices.Values([]handoff.Metric{
+		count("packets_received_total", "Packets of sound from browsers.", n.heard),
+		count("packets_late_total", "Packets that came twice, or after others stood for them.", n.late),
+		count("packets_lost_total", "Packets that did not come in time, so that fading sound stood for them.", n.lost),
+		count("packets_sent_total", "Packets of sound to browsers.", n.played),
+		count("packets_unsent_total", "Packets of sound to browsers that could not be sent.", n.unsent),
+		count("events_shortened_total", "Events that were cut to fit the browser's largest message.", n.shortened),
+		count("events_undelivered_total", "Events that a data channel did not take.", n.undelivered),
+		count("sound_dropped_bytes_total", "Sound of the voice model that found the queue to the browser full.", n.unheard),
+	})
+}
