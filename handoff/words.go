@@ -73,4 +73,6 @@ type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON schema
+	Early       bool            // its arguments are worth knowing while the model still writes them
+	Silence     bool            // calling it is choosing to say nothing
 }

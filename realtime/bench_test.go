@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
-
-	"switchboard/handoff/tools"
 )
 
 const benchFrames = 1000
@@ -105,9 +103,9 @@ func benchCopy(b *testing.B, model string) string {
 
 // BenchmarkRequest measures from the model's event to the router's request, without sockets.
 func BenchmarkRequest(b *testing.B) {
-	c := newCall(someone, "rtc_bench", newWire(), newWire(), nopLog())
+	c := newCall(someone, ours, "rtc_bench", newWire(), newWire(), nopLog())
 	c.fromModel([]byte(freshSession))
-	event := itemDone("r1", callItem("item_1", "call_1", tools.Codex, statusCompleted))
+	event := itemDone("r1", callItem("item_1", "call_1", "codex", statusCompleted))
 	c.fromModel([]byte(began("r1", "")))
 	b.ReportAllocs()
 	for b.Loop() {

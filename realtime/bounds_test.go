@@ -13,7 +13,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // A frame over the limit ends its socket with 1009, also while its client still writes.
@@ -101,7 +100,7 @@ func TestWaitingBytes(t *testing.T) {
 
 // Words that the router does not take are dropped before the call ends for the sake of its requests.
 func TestReportsAreBoundedInBytes(t *testing.T) {
-	c := newCall(someone, "rtc_test", newWire(), newWire(), nopLog())
+	c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
 	large := strings.Repeat("A", 1<<20)
 	for range 20 {
 		c.report(handoff.Heard{Text: large})
@@ -124,12 +123,12 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 // A model that hides items, or leaves responses open, without end, ends its call.
 func TestModelThatLeavesTooMuchOpen(t *testing.T) {
 	for name, event := range map[string]func(int) string{
-		"requests":  func(i int) string { return itemDone("r", callItem(names10(i), names10(i), tools.Codex, "")) },
+		"requests":  func(i int) string { return itemDone("r", callItem(names10(i), names10(i), "codex", "")) },
 		"responses": func(i int) string { return began(names10(i), "") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, i := newMask(newNames()), 0
-			m.session.now.ours = []string{tools.Codex}
+			m, i := newTestMask(), 0
+			m.session.now.ours = []string{"codex"}
 			for ; i < 100_000 && !m.full(); i++ {
 				m.fromModel(peekType([]byte(event(i))), []byte(event(i)))
 			}
@@ -169,10 +168,10 @@ func TestLongIDs(t *testing.T) {
 		s.wantSent(s.client, "response.created")
 		for _, event := range []string{
 			began(long, ""), done(long, "", statusCompleted),
-			itemDone("r1", callItem(long, "c1", tools.Codex, statusCompleted)), itemDone("r1", callItem("k1", long, tools.Codex, statusCompleted)),
-			itemAdded(callItem(long, "c1", tools.Codex, "")), itemDone(long, callItem("k1", "c1", "weather", "")),
+			itemDone("r1", callItem(long, "c1", "codex", statusCompleted)), itemDone("r1", callItem("k1", long, "codex", statusCompleted)),
+			itemAdded(callItem(long, "c1", "codex", "")), itemDone(long, callItem("k1", "c1", "weather", "")),
 			`{"type":"conversation.item.added","previous_item_id":"` + long + `","item":{"id":"k1","type":"message"}}`,
-			done("r1", "", statusCompleted, callItem("k1", long, tools.Codex, statusCompleted)),
+			done("r1", "", statusCompleted, callItem("k1", long, "codex", statusCompleted)),
 			`{"type":"response.output_text.delta","response_id":"r1","item_id":"` + long + `","delta":"a"}`,
 		} {
 			s.fromModel(event)

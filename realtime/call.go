@@ -122,7 +122,7 @@ type clientAsk struct {
 	adopted bool   // the client gave none
 }
 
-func newCall(grant handoff.Grant, id string, client, model leg, log *zap.Logger) *Call {
+func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, string), id string, client, model leg, log *zap.Logger) *Call {
 	ids := newNames()
 	_, performs := client.(performer)
 	knows, _ := client.(witness)
@@ -133,7 +133,7 @@ func newCall(grant handoff.Grant, id string, client, model leg, log *zap.Logger)
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
-	c.mask.session.allow(grant)
+	c.mask.session.tools, c.mask.session.guide = tools(grant)
 	return c
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 func TestCallEnds(t *testing.T) {
@@ -111,7 +110,7 @@ func TestCallEndsAsItsLegSays(t *testing.T) {
 func TestShutdownEndsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-		s.call = newCall(someone, "rtc_test", s.client, s.model, nopLog())
+		s.call = newCall(someone, ours, "rtc_test", s.client, s.model, nopLog())
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { s.ended <- s.call.run(ctx, s.router) }()
 		s.open(freshSession)
@@ -128,7 +127,7 @@ func (deserter) Serve(context.Context, handoff.Grant, handoff.Voice) error { ret
 func TestRouterThatLeavesEndsTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, model := newWire(), newWire()
-		err := newCall(someone, "rtc_test", client, model, nopLog()).run(t.Context(), deserter{})
+		err := newCall(someone, ours, "rtc_test", client, model, nopLog()).run(t.Context(), deserter{})
 		if handoff.AsError(err).Code != handoff.CodeInternal {
 			t.Errorf("ended with %v", err)
 		}
@@ -149,7 +148,7 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 			}
 			s.fromModel(`{"type":"conversation.item.input_audio_transcription.completed","transcript":"x"}`)
 			if i < 50 {
-				s.fromModel(done("r", "", "completed", callItem(fmt.Sprint("i", i), fmt.Sprint("c", i), tools.Codex, "completed")))
+				s.fromModel(done("r", "", "completed", callItem(fmt.Sprint("i", i), fmt.Sprint("c", i), "codex", "completed")))
 			}
 		}
 		close(busy)

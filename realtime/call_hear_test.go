@@ -118,7 +118,7 @@ func TestSaidWhenItWasHeard(t *testing.T) {
 // The caller speaks in the moment in which all was heard: the alarm has not rung yet.
 func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCall(someone, "rtc_test", newWire(), newWire(), nopLog())
+		c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
 		for _, e := range []string{freshSession, began("r1", ""), audio("r1", time.Second), done("r1", "", "completed")} {
 			c.fromModel([]byte(e))
 		}

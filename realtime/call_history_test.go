@@ -6,7 +6,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // TestRestoredHistoryIsNotRun gives a call what LiveKit gives on every reconnect: the function calls of an
@@ -16,7 +15,7 @@ func TestRestoredHistoryIsNotRun(t *testing.T) {
 	event := func(kind, it string) string {
 		return `{"type":"conversation.item.` + kind + `","previous_item_id":null,"item":` + it + `}`
 	}
-	old := callItem("item_old", "call_old", tools.Codex, statusCompleted)
+	old := callItem("item_old", "call_old", "codex", statusCompleted)
 	nameless := `{"type":"function_call","call_id":"call_old","name":"codex","arguments":"{\"server\":\"bigpc\"}"}`
 	output := `{"id":"item_out","type":"function_call_output","call_id":"call_old","output":"done"}`
 	for name, put := range map[string]string{"as it was": old, "without its id": nameless} {
@@ -53,7 +52,7 @@ func TestRestoredHistoryIsNotRun(t *testing.T) {
 // in a client's history: servers count anew in every session.
 func TestOwnRequestBesideHistory(t *testing.T) {
 	play(t, func(s *stage) {
-		old := callItem("item_old", "call_1", tools.Codex, statusCompleted)
+		old := callItem("item_old", "call_1", "codex", statusCompleted)
 		s.fromClient(`{"type":"conversation.item.create","item":` + old + `}`)
 		s.fromModel(itemAdded(old))
 		s.client.sent()
@@ -63,6 +62,6 @@ func TestOwnRequestBesideHistory(t *testing.T) {
 				t.Errorf("the client saw %s", e)
 			}
 		}
-		s.wantHeard(handoff.Request{CallID: "call_1", Tool: tools.Codex, Arguments: `{"server":"bigpc"}`})
+		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
 	})
 }

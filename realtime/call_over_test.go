@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // The caller begins to speak while our response.create is on the wire: the response is cancelled, nothing
@@ -49,7 +48,7 @@ func TestEmptyResponseSaysNothing(t *testing.T) {
 func TestChosenSilenceIsNotHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		it := callItem("item_1", "call_1", tools.RemainSilent, statusCompleted)
+		it := callItem("item_1", "call_1", "remain_silent", statusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
 		s.wantStory("loud; request call_1; said n@?; quiet")
 	})
@@ -70,7 +69,7 @@ func TestClientsFunctionIsNotAskedForAgain(t *testing.T) {
 func TestOutcomeWaitsForTheAnswerOfACall(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		it := callItem("item_1", "call_1", tools.Status, statusCompleted)
+		it := callItem("item_1", "call_1", "status", statusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
 		s.wantSent(s.model, "")
 		s.wantStory("loud; request call_1; quiet")

@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 func TestSessionBeginsWithOurTools(t *testing.T) {
@@ -20,7 +19,7 @@ func TestSessionBeginsWithOurTools(t *testing.T) {
 		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != "["+allTools+"]" {
 			t.Errorf("tools %s", got)
 		}
-		if gjson.Get(up[0], "session.instructions").String() != tools.Instructions {
+		if gjson.Get(up[0], "session.instructions").String() != guide {
 			t.Error("no instructions")
 		}
 		if gjson.Get(up[1], "session.audio.input.transcription.model").String() == "" {
@@ -50,8 +49,8 @@ func TestStockClient(t *testing.T) {
 		if got := gjson.Get(up[1], "session.audio.input.turn_detection").Raw; got != "null" {
 			t.Errorf("explicit null became %q", got)
 		}
-		echo := `{"type":"session.updated","session":{"instructions":` + quote(tools.Instructions) + `,"tools":` + gjson.Get(up[1], "session.tools").Raw + `}}`
-		s.fromModel(echo, strings.Replace(echo, quote(tools.Instructions), `"mine"`, 1))
+		echo := `{"type":"session.updated","session":{"instructions":` + quote(guide) + `,"tools":` + gjson.Get(up[1], "session.tools").Raw + `}}`
+		s.fromModel(echo, strings.Replace(echo, quote(guide), `"mine"`, 1))
 		down := s.wantSent(s.client, "session.updated session.updated")
 		if gjson.Get(down[0], "session.instructions").String() != "be nice" {
 			t.Errorf("first echo %s", down[0])
@@ -64,10 +63,10 @@ func TestStockClient(t *testing.T) {
 
 func TestRequestIsHiddenAndAnsweredOnce(t *testing.T) {
 	play(t, func(s *stage) {
-		it := callItem("item_1", "call_1", tools.Codex, "completed")
+		it := callItem("item_1", "call_1", "codex", "completed")
 		s.fromModel(began("r1", ""),
-			`{"type":"response.output_item.added","response_id":"r1","item":`+callItem("item_1", "call_1", tools.Codex, "in_progress")+`}`,
-			itemAdded(callItem("item_1", "call_1", tools.Codex, "in_progress")),
+			`{"type":"response.output_item.added","response_id":"r1","item":`+callItem("item_1", "call_1", "codex", "in_progress")+`}`,
+			itemAdded(callItem("item_1", "call_1", "codex", "in_progress")),
 			`{"type":"response.function_call_arguments.delta","response_id":"r1","item_id":"item_1","call_id":"call_1","delta":"{"}`,
 			`{"type":"response.function_call_arguments.done","response_id":"r1","item_id":"item_1","call_id":"call_1","arguments":"{}"}`)
 		s.wantHeard() // never on arguments.done
@@ -106,7 +105,7 @@ func TestNoRequest(t *testing.T) {
 	for name, status := range map[string]string{"cancelled": "cancelled", "incomplete": "incomplete", "running": "in_progress"} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *stage) {
-				it := callItem("item_1", "call_1", tools.Codex, status)
+				it := callItem("item_1", "call_1", "codex", status)
 				s.fromModel(began("r1", ""), itemDone("r1", it), `{"type":"conversation.item.done","item":`+it+`}`, done("r1", "", "cancelled", it))
 				s.wantHeard()
 				s.wantSent(s.client, "response.created response.done")
@@ -125,7 +124,7 @@ func TestNoRequest(t *testing.T) {
 
 func TestRequestFromTheEndOfAResponse(t *testing.T) {
 	play(t, func(s *stage) {
-		s.fromModel(began("r1", ""), done("r1", "", "completed", callItem("item_1", "call_1", tools.ListServers, "")))
+		s.fromModel(began("r1", ""), done("r1", "", "completed", callItem("item_1", "call_1", "list_servers", "")))
 		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "list_servers", Arguments: `{"server":"bigpc"}`})
 	})
 }
@@ -160,7 +159,7 @@ func TestUnlessSpoke(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			play(t, func(s *stage) {
-				it := callItem("item_1", "call_1", tools.Codex, "completed")
+				it := callItem("item_1", "call_1", "codex", "completed")
 				s.fromModel(began("r1", ""), c.says, itemDone("r1", it))
 				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorUnlessSpoke})
 				s.fromModel(itemAdded(`{"id":"sb_a","type":"function_call_output","call_id":"call_1"}`), done("r1", "", "completed", it))

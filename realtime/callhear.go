@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // hearAudio follows audio on its way to the caller.
@@ -86,10 +85,11 @@ func (c *Call) committed() {
 
 // hint begins to follow a request that the model writes.
 func (c *Call) hint(it item, response string) {
-	if it.kind != itemCall || it.name != tools.Codex || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
+	tool := c.mask.session.tool(it.name)
+	if it.kind != itemCall || !tool.Early || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
 		return
 	}
-	c.hints[it.id] = &hint{response: response, call: it.callID, tool: it.name}
+	c.hints[it.id] = &hint{response: response, call: it.callID, tool: tool.Name}
 	c.suggest(it.id, it.arguments)
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
@@ -200,7 +199,10 @@ func (c *Call) silent(it item, client bool) bool {
 	if it.kind == itemMessage || it.kind == itemReasoning {
 		return false
 	}
-	return it.name == tools.RemainSilent || !client && !c.mask.items.calls[it.callID]
+	if c.mask.items.calls[it.callID] {
+		return c.mask.session.tool(it.name).Silence
+	}
+	return !client
 }
 
 // requested hands a completed function call for one of our tools to the router, once.
@@ -211,7 +213,7 @@ func (c *Call) requested(it item, response string, completed bool) {
 	c.requests[it.callID] = &request{response: response}
 	c.counts.requests++
 	c.tell(called{response, it.callID})
-	c.report(handoff.Request{CallID: it.callID, Tool: it.name, Arguments: it.arguments, Asked: c.asked})
+	c.report(handoff.Request{CallID: it.callID, Tool: c.mask.session.tool(it.name).Name, Arguments: it.arguments, Asked: c.asked})
 }
 
 // failed handles an error of the model and returns what the client sees of it.

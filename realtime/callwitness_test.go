@@ -85,7 +85,7 @@ func TestSignsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &attesting{wire: newWire()}
 		a.sign()
-		c := newCall(someone, "rtc_test", a, newWire(), nopLog())
+		c := newCall(someone, ours, "rtc_test", a, newWire(), nopLog())
 		time.Sleep(time.Minute)
 		for range maxUnsure + 3 {
 			c.attest(handoff.Said{ID: "n", At: time.Now()})

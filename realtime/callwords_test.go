@@ -29,7 +29,7 @@ func TestSaidInWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				call := newCall(someone, "rtc_test", newWire(), newWire(), nopLog())
+				call := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
 				for _, e := range []string{freshSession, began("r0", ""), done("r0", "", "completed")} {
 					call.fromModel([]byte(e))
 				}

@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // The doors of a call, whole: what comes need not even be JSON. Wires are without a bound here, so that only
@@ -18,8 +17,8 @@ import (
 // doorSeeds are frames that matter at either door, one a line.
 var doorSeeds = []string{
 	freshSession + "\n" + `{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"}],"instructions":"x"}}`,
-	began("r1", "c1") + "\n" + itemDone("r1", callItem("k1", "c1", tools.Codex, "completed")) + "\n" + done("r1", "c1", "completed", callItem("k1", "c1", tools.Codex, "completed")),
-	itemAdded(callItem("k1", "c1", tools.Codex, "")) + "\n" + `{"type":"conversation.item.done","previous_item_id":"k1","item":{"id":"k1"}}`,
+	began("r1", "c1") + "\n" + itemDone("r1", callItem("k1", "c1", "codex", "completed")) + "\n" + done("r1", "c1", "completed", callItem("k1", "c1", "codex", "completed")),
+	itemAdded(callItem("k1", "c1", "codex", "")) + "\n" + `{"type":"conversation.item.done","previous_item_id":"k1","item":{"id":"k1"}}`,
 	`{"type":"session.update","session":{"tools":[{"name":"codex"}],"tool_choice":"required","audio":{"input":null}}}`,
 	`{"type":"response.create"}` + "\n" + `{"type":"response.create","response":{"conversation":"none","tools":[],"input":[]}}` + "\n" + `{"type":"response.cancel"}`,
 	`{"type":"input_audio_buffer.append","audio":"AAAA"}` + "\n" + `{"type":"input_audio_buffer.commit"}`,
@@ -35,10 +34,10 @@ var doorSeeds = []string{
 // The other side lives on between them.
 func throughDoor(frames string, door func(*Call, []byte)) (toClient, toModel []string) {
 	client, model := newWire(), newWire()
-	c := newCall(someone, "rtc_fuzz", client, model, nopLog())
+	c := newCall(someone, ours, "rtc_fuzz", client, model, nopLog())
 	c.fromModel([]byte(freshSession))
 	c.fromModel([]byte(began("r0", "")))
-	c.fromModel([]byte(itemDone("r0", callItem("k0", "c0", tools.Codex, "completed"))))
+	c.fromModel([]byte(itemDone("r0", callItem("k0", "c0", "codex", "completed"))))
 	for i, frame := range strings.SplitN(frames, "\n", 40) {
 		door(c, []byte(frame))
 		if i == 2 {

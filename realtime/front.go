@@ -29,6 +29,9 @@ type Config struct {
 	Key string
 	// Router serves every call. Required.
 	Router Router
+	// Tools returns what the voice model gets in the calls of a grant beside the client's own tools, and
+	// instructions for clients that bring none, or "". Nil: nothing.
+	Tools func(handoff.Grant) (tools []handoff.Tool, instructions string)
 	// Media says where WebRTC clients are served.
 	Media MediaConfig
 	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
@@ -67,6 +70,9 @@ func NewFront(c Config) (*Front, error) {
 	}
 	if c.Router == nil {
 		return nil, handoff.Fault(handoff.CodeMalformed, "the front", "it has no router")
+	}
+	if c.Tools == nil {
+		c.Tools = func(handoff.Grant) ([]handoff.Tool, string) { return nil, "" }
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
@@ -116,7 +122,7 @@ func (f *Front) launch(ctx context.Context, fn func(context.Context)) *handoff.E
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
 // be hung up; whoever has it lets serve run.
 func (f *Front) admit(grant handoff.Grant, id string, client leg, model *socket) *Call {
-	c := newCall(grant, id, client, model, f.log)
+	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c

@@ -7,14 +7,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // TestGrantedTools: the voice model gets the tools that the grant has, and our instructions only where it
 // says so.
 func TestGrantedTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStageOf(t, handoff.Grant{Caller: someone.Caller, Tools: []string{tools.Status, tools.Codex}})
+		s := newStageOf(t, handoff.Grant{Caller: someone.Caller, Tools: []string{"status", "codex"}})
 		s.fromModel(freshSession)
 		up := s.wantSent(s.model, "session.update session.update")
 		if got := gjson.Get(up[0], "session.tools.#.name").String(); got != `["codex","status"]` {

@@ -10,7 +10,7 @@ const (
 	hintEvery = 20
 	// lateHints is how often a request is hinted at once its prompt has begun: nothing else will follow.
 	lateHints = 2
-	// keyPrompt is the last property that a request of the tool codex has.
+	// keyPrompt is the last property of a request: what is worth knowing early stands before it.
 	keyPrompt = "prompt"
 )
 

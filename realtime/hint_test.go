@@ -118,7 +118,7 @@ func TestNoHintOfAnothersTools(t *testing.T) {
 
 // A router that does not listen loses hints first, then words, and never learns a wrong quiet.
 func TestWhatABusyRouterMisses(t *testing.T) {
-	c := newCall(someone, "rtc_test", newWire(), newWire(), nopLog())
+	c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
 	c.report(handoff.Hint{CallID: "a", Partial: "{"})
 	c.report(handoff.Hint{CallID: "a", Partial: `{"`})
 	if len(c.pending) != 1 || c.pending[0] != (handoff.Hint{CallID: "a", Partial: `{"`}) {

@@ -2,7 +2,9 @@ package realtime
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,10 +15,35 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: true}
+
+// Our part of a session, as tests give it.
+const guide = "You are the voice of a test."
+
+var ourTools = []handoff.Tool{
+	{Name: "codex", Description: "Works.", Parameters: json.RawMessage(`{"type":"object"}`), Early: true},
+	{Name: "list_servers", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "read_session", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "status", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true},
+}
+
+func ours(g handoff.Grant) ([]handoff.Tool, string) {
+	instructions := ""
+	if g.Instructions {
+		instructions = guide
+	}
+	return slices.DeleteFunc(slices.Clone(ourTools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }), instructions
+}
+
+// newTestMask is a mask with all of ours.
+func newTestMask() *mask {
+	m := newMask(newNames())
+	m.session.tools, m.session.guide = ours(someone)
+	return m
+}
 
 // wire is a leg of channels: a far end without a socket.
 type wire struct {
@@ -134,7 +161,7 @@ func newStageOf(t *testing.T, grant handoff.Grant) *stage {
 
 func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage {
 	s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
-	s.call = newCall(grant, "rtc_test", on, s.model, nopLog())
+	s.call = newCall(grant, ours, "rtc_test", on, s.model, nopLog())
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
 	return s
 }
@@ -334,7 +361,7 @@ func (s *stage) requests(response string, calls ...string) {
 	s.fromModel(began(response, ""))
 	var items []string
 	for _, call := range calls {
-		it := callItem("item_"+call, call, tools.Codex, statusCompleted)
+		it := callItem("item_"+call, call, "codex", statusCompleted)
 		items = append(items, it)
 		s.fromModel(itemDone(response, it))
 	}

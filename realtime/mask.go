@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-
-	"switchboard/handoff/tools"
 )
 
 const (
@@ -276,7 +274,7 @@ func (m *mask) response(kind string, event []byte) []byte {
 			event = set(event, "response.tools", kept)
 		}
 	}
-	if s := &m.session; s.now.instructing && r.Get("instructions").String() == tools.Instructions {
+	if s := &m.session; s.now.instructing && s.guide != "" && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
 		event = restore(event, "response.instructions", s.original.instructions)
 	}
 	if kind == typeDone {

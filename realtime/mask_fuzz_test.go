@@ -66,7 +66,7 @@ func pass(t *testing.T, m *mask, event string) {
 func TestMaskAtRandom(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		m := newMask(newNames())
+		m := newTestMask()
 		for range 40 {
 			pass(t, m, randomEvent(random))
 		}

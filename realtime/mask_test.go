@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
-
-	"switchboard/handoff/tools"
 )
 
 // newOpenMask is a mask past the beginning of the session, its updates acknowledged.
 func newOpenMask() *mask {
-	m := newMask(newNames())
+	m := newTestMask()
 	for range m.session.begin([]byte(freshSession), m.ids) {
 		m.session.show([]byte(`{"type":"session.updated"}`))
 	}
@@ -32,7 +30,7 @@ func toolNames(event, path string) string  { return gjson.Get(event, path+".#.na
 // allTools names our tools as a part of a JSON list. Set once.
 var allTools = func() string {
 	var names []string
-	for _, tool := range tools.All() {
+	for _, tool := range ourTools {
 		names = append(names, quote(tool.Name))
 	}
 	return strings.Join(names, ",")
@@ -44,7 +42,7 @@ func TestToolsOfTheSession(t *testing.T) {
 		{"empty", `{"type":"realtime","tools":[]}`, "[" + allTools + "]"},
 		{"null", `{"type":"realtime","tools":null}`, "[" + allTools + "]"},
 		{"theirs first", `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`, `["weather",` + allTools + "]"},
-		{"theirs wins", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, "[" + allTools + "]"},
+		{"theirs stays", `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`, `["codex","switchboard_` + allTools[1:] + "]"},
 		{"required", `{"type":"realtime","tools":[{"type":"function","name":"weather"}],"tool_choice":"required"}`, `["weather"]`},
 		{"one forced", `{"type":"realtime","tools":[],"tool_choice":{"type":"function","name":"weather"}}`, `[]`},
 		{"forced later", `{"type":"realtime","tool_choice":"required"}`, `[]`},
@@ -87,8 +85,40 @@ func TestClientsOwnToolIsTheirs(t *testing.T) {
 	if m.model(theirs) != theirs {
 		t.Error("the client's own call is hidden")
 	}
-	if m.model(itemDone("r1", callItem("i2", "c2", "list_servers", "completed"))) != "" {
-		t.Error("our call shows")
+	for i, name := range []string{"list_servers", "switchboard_codex"} {
+		if m.model(itemDone("r1", callItem(fmt.Sprint("o", i), fmt.Sprint("d", i), name, "completed"))) != "" {
+			t.Errorf("our call of %s shows", name)
+		}
+	}
+}
+
+// TestRenamedTools holds what the model reads of a tool of ours whose name the client uses: its other name, in the
+// tools and in our instructions, for as long as the client's stands.
+func TestRenamedTools(t *testing.T) {
+	m := newTestMask()
+	m.client(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"},{"type":"function","name":"status"},{"type":"function","name":"switchboard_status"}]}}`)
+	first := string(m.session.begin([]byte(freshSession), m.ids)[0])
+	if names := toolNames(first, "session.tools"); names != `["codex","status","switchboard_status","switchboard_codex","list_servers","read_session","remain_silent"]` {
+		t.Errorf("tools %s", names)
+	}
+	renamed := renamed("codex", "switchboard_codex")
+	if got := gjson.Get(first, "session.instructions").String(); got != guide+renamed {
+		t.Errorf("instructions %q", got)
+	}
+	if got := gjson.Get(first, `session.tools.#(name=="switchboard_codex").description`).String(); got != "Works."+renamed {
+		t.Errorf("described as %q", got)
+	}
+	echo := `{"type":"response.created","response":{"id":"r1","instructions":` + quote(guide+renamed) + `}}`
+	if got := m.model(echo); gjson.Get(got, "response.instructions").String() != "be nice" {
+		t.Errorf("the client sees %s", got)
+	}
+	again := string(m.client(`{"type":"session.update","session":{"type":"realtime","tools":[]}}`).forward)
+	if toolNames(again, "session.tools") != "["+allTools+"]" || gjson.Get(again, "session.instructions").String() != guide {
+		t.Errorf("afterwards %s", again)
+	}
+	own := string(m.client(`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"codex"}]}}`).forward)
+	if gjson.Get(own, "session.instructions").String() != "mine" {
+		t.Errorf("the client's instructions became %s", own)
 	}
 }
 
@@ -214,14 +244,14 @@ func TestMixedResponse(t *testing.T) {
 	if ids := gjson.Get(got, "response.output.#.id").String(); ids != `["m1","k2"]` {
 		t.Errorf("output %s", ids)
 	}
-	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + quote(tools.Instructions) + `,"tools":[{"type":"function","name":"codex"}]}}`)
+	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + quote(guide) + `,"tools":[{"type":"function","name":"codex"}]}}`)
 	if echo != `{"type":"response.created","response":{"id":"r2","metadata":{"a":"b"},"instructions":"be nice","tools":[]}}` {
 		t.Errorf("echo %s", echo)
 	}
 }
 
 func TestTranscriptionGoesWithTheClients(t *testing.T) {
-	m := newMask(newNames())
+	m := newTestMask()
 	own := strings.Replace(freshSession, `"transcription":null`, `"transcription":{"model":"whisper-1"}`, 1)
 	if got := len(m.session.begin([]byte(own), m.ids)); got != 1 {
 		t.Errorf("%d updates", got)
@@ -261,7 +291,7 @@ func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
 }
 
 func TestModelThatCannotTranscribe(t *testing.T) {
-	m := newMask(newNames())
+	m := newTestMask()
 	m.session.begin([]byte(freshSession), m.ids)
 	early := `{"type":"session.update","event_id":"early","session":{"type":"realtime","audio":{"input":{}}}}`
 	if got := m.client(early).forward; string(got) == early {

@@ -8,7 +8,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // transcriber turns the caller's speech into words where the client did not ask for it: the router needs
@@ -31,8 +30,8 @@ const (
 // A session is one session in two views: as the client set it, and as the model has it with our tools,
 // instructions and transcription.
 type session struct {
-	tools    []handoff.Tool // Set once
-	guides   bool           // Set once: our instructions may stand where the client has none
+	tools    []handoff.Tool // Set once: ours
+	guide    string         // Set once: our instructions, which stand where the client has none; "" for none
 	now      view
 	updates  []update // on the wire, oldest first
 	original view     // as the model made it; raw fields only
@@ -51,7 +50,7 @@ type session struct {
 // A view is what differs between the two views.
 type view struct {
 	tools         string   // the client's, a raw array; "" for none given
-	ours          []string // names of our tools that stand beside them
+	ours          []string // names of our tools that stand beside them, as the model has them
 	forced        bool     // the client forces a tool choice: ours are left out
 	instructions  string   // raw; only in the original
 	instructed    bool     // the client gave instructions
@@ -72,13 +71,7 @@ type update struct {
 }
 
 func newSession() session {
-	return session{tools: tools.All(), guides: true, auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
-}
-
-// allow leaves of ours what a grant has. It comes before everything else.
-func (s *session) allow(g handoff.Grant) {
-	s.tools = slices.DeleteFunc(slices.Clone(s.tools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) })
-	s.guides = g.Instructions
+	return session{auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
 }
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
@@ -103,9 +96,9 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	before := s.now
 	s.now.ours = s.allowed(s.now.tools, s.now.forced)
 	fields := object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
-	if !s.now.instructed && s.guides {
+	if !s.now.instructed && s.guide != "" {
 		s.now.instructing = true
-		fields["instructions"] = tools.Instructions
+		fields["instructions"] = s.instructions(s.now.ours)
 	}
 	out = append(out, s.own(ids, before, fields))
 	if !s.now.transcribed {
@@ -178,6 +171,9 @@ func (s *session) changeTools(event []byte, r gjson.Result) []byte {
 	ours := s.allowed(s.now.tools, s.now.forced)
 	if tools.Exists() || (s.created && !slices.Equal(ours, s.now.ours)) {
 		event = set(event, pathTools, s.join(s.now.tools, ours))
+		if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && now != s.instructions(s.now.ours) {
+			event = set(event, pathInstructions, quote(now))
+		}
 		s.now.ours = ours
 	}
 	return event
@@ -286,22 +282,41 @@ func (s *session) reject(id string) (refused *update, again []byte) {
 	return &u, nil
 }
 
-// allowed names our tools that may stand beside the client's: none while it forces a choice, and never
-// under a name that the client uses itself.
+// ourPrefix begins the name of a tool of ours whose own name the client uses itself.
+const ourPrefix = "switchboard_"
+
+// allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
+// a choice, and under another name where the client uses ours. One whose other name is the client's, too, is
+// left out.
 func (s *session) allowed(tools string, forced bool) []string {
 	if forced {
 		return nil
 	}
+	theirs := map[string]bool{}
+	for _, r := range gjson.Parse(tools).Array() {
+		theirs[r.Get("name").String()] = true
+	}
 	var ours []string
 	for _, tool := range s.tools {
-		taken := slices.ContainsFunc(gjson.Parse(tools).Array(), func(r gjson.Result) bool {
-			return r.Get("name").String() == tool.Name
-		})
-		if !taken {
-			ours = append(ours, tool.Name)
+		name := tool.Name
+		if theirs[name] {
+			name = ourPrefix + name
+		}
+		if !theirs[name] {
+			ours = append(ours, name)
 		}
 	}
 	return ours
+}
+
+// tool returns the tool of ours that the model has under a name. Zero: it is none.
+func (s *session) tool(name string) handoff.Tool {
+	for _, tool := range s.tools {
+		if name == tool.Name || name == ourPrefix+tool.Name {
+			return tool
+		}
+	}
+	return handoff.Tool{}
 }
 
 // join appends our tools to the client's raw list.
@@ -310,13 +325,31 @@ func (s *session) join(tools string, ours []string) string {
 	for _, r := range gjson.Parse(tools).Array() {
 		all = append(all, r.Raw)
 	}
-	for _, tool := range s.tools {
-		if slices.Contains(ours, tool.Name) {
-			all = append(all, string(encode(object{"type": "function", "name": tool.Name,
-				"description": tool.Description, "parameters": tool.Parameters})))
+	for _, name := range ours {
+		tool := s.tool(name)
+		if name != tool.Name {
+			tool.Description += renamed(tool.Name, name)
 		}
+		all = append(all, string(encode(object{"type": "function", "name": name,
+			"description": tool.Description, "parameters": tool.Parameters})))
 	}
 	return "[" + strings.Join(all, ",") + "]"
+}
+
+// instructions are ours for a model that has our tools under these names.
+func (s *session) instructions(ours []string) string {
+	text := s.guide
+	for _, name := range ours {
+		if tool := s.tool(name); name != tool.Name {
+			text += renamed(tool.Name, name)
+		}
+	}
+	return text
+}
+
+// renamed tells the model that what it reads of a tool's own name means another.
+func renamed(own, name string) string {
+	return " What is said here and in other tools of " + own + " is about " + name + "; " + own + " itself is another tool."
 }
 
 // without drops our tools from a list.

@@ -23,7 +23,7 @@ func simulated(t *testing.T, script *simulator.Script, router *listener) *websoc
 	if err != nil {
 		t.Fatal(err)
 	}
-	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router})
+	front, err := NewFront(Config{ModelURL: "ws://" + l.Addr().String() + "/v1/realtime", Model: "simulator", Router: router, Tools: ours})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // patience bounds waiting for what must happen; it only ends a test that fails.
@@ -74,7 +73,7 @@ func newHouse(t *testing.T) *house {
 	noLeaks(t)
 	h := &house{t: t, grant: someone, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
 	var err error
-	h.front, err = NewFront(Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router})
+	h.front, err = NewFront(Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router, Tools: ours})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +196,7 @@ func TestWebSocketCall(t *testing.T) {
 	if got := expect(t, model, "input_audio_buffer.append"); got != big {
 		t.Error("audio was touched")
 	}
-	it := callItem("item_1", "call_1", tools.Codex, "completed")
+	it := callItem("item_1", "call_1", "codex", "completed")
 	for _, e := range []string{`{"type":"session.updated","session":{}}`, `{"type":"session.updated","session":{}}`, began("r1", ""), itemDone("r1", it), done("r1", "", "completed", it)} {
 		send(t, model, e)
 	}
@@ -403,5 +402,44 @@ func TestNewFrontChecksItsConfig(t *testing.T) {
 		if _, err := NewFront(c); err == nil {
 			t.Errorf("%+v passes", c)
 		}
+	}
+}
+
+// TestToolsOfTheSameName holds, over sockets, that a client keeps a tool with a name of ours, and that the router
+// gets requests for ours under its own name.
+func TestToolsOfTheSameName(t *testing.T) {
+	h := newHouse(t)
+	asked := make(chan handoff.Request, 4)
+	h.router.on = func(_ handoff.Voice, e handoff.Event) {
+		if r, ok := e.(handoff.Request); ok {
+			asked <- r
+		}
+	}
+	client, model := h.call("")
+	send(t, client, `{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"}]}}`)
+	up := expect(t, model, "session.update")
+	if names := toolNames(up, "session.tools"); names != `["codex","switchboard_codex","list_servers","read_session","status","remain_silent"]` ||
+		gjson.Get(up, "session.instructions").String() != guide+renamed("codex", "switchboard_codex") {
+		t.Fatalf("the model has %s", up)
+	}
+	for range 3 {
+		send(t, model, `{"type":"session.updated","session":`+gjson.Get(up, "session").Raw+`}`)
+	}
+	if seen := expect(t, client, "session.updated"); toolNames(seen, "session.tools") != `["codex"]` || gjson.Get(seen, "session.instructions").String() != "be nice" {
+		t.Errorf("the client sees %s", seen)
+	}
+	theirs, ours := callItem("i1", "c1", "codex", "completed"), callItem("i2", "c2", "switchboard_codex", "completed")
+	for _, event := range []string{began("r1", ""), itemDone("r1", theirs), itemDone("r1", ours), done("r1", "", "completed", theirs, ours)} {
+		send(t, model, event)
+	}
+	if r := take(t, asked, "request"); r.CallID != "c2" || r.Tool != "codex" {
+		t.Errorf("asked for %+v", r)
+	}
+	expect(t, client, "response.created")
+	if seen := expect(t, client, "response.output_item.done"); gjson.Get(seen, "item.call_id").String() != "c1" {
+		t.Errorf("the client sees %s", seen)
+	}
+	if seen := expect(t, client, "response.done"); gjson.Get(seen, "response.output.#.call_id").String() != `["c1"]` {
+		t.Errorf("the client sees %s", seen)
 	}
 }

@@ -29,7 +29,7 @@ func ourImports() []importRule {
 		{"handoff/tools", []string{"handoff", "handoff/speakable", "handoff/wording"}, nil, "it declares what it needs of a router; the router never imports it for that"},
 		{"handoff/router", []string{"handoff", "handoff/consent", "handoff/evidence", "handoff/ledger", "handoff/phase", "handoff/risk", "handoff/speakable", "handoff/speech", "handoff/tools", "handoff/wording"},
 			[]string{"handoff/ledger/ledgertest"}, "runs and calls need decisions; no decision needs the router"},
-		{"realtime", []string{"handoff", "handoff/tools"}, []string{"realtime/simulator"},
+		{"realtime", []string{"handoff"}, []string{"realtime/simulator"},
 			"it must not know servers: the same router serves Realtime now, others later"},
 		{"realtime/simulator", []string{"handoff", "handoff/speakable", "handoff/tools", "handoff/wording", "realtime"}, nil, "it is a voice model's far end, and knows the wire alone"},
 		{"servers", []string{"handoff"}, []string{"servers/serverstest", "servers/simulator"},

@@ -15,6 +15,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
 	"switchboard/realtime"
 	"switchboard/servers"
 	"switchboard/sessions"
@@ -121,7 +122,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	runs = router.NewRouter(routing)
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: runs, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: runs, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err

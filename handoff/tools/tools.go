@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
+
 	"switchboard/handoff"
 )
 
@@ -23,11 +25,19 @@ const (
 // server, thread_id, prompt, so that the target is readable before the prompt has been written.
 func All() []handoff.Tool { return append(workTools(), controlTools()...) }
 
+// For returns the tools that a grant has, and the instructions that go with them, "" where it gives none.
+func For(g handoff.Grant) (granted []handoff.Tool, instructions string) {
+	if g.Instructions {
+		instructions = Instructions
+	}
+	return slices.DeleteFunc(All(), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }), instructions
+}
+
 // workTools give work and look around.
 func workTools() []handoff.Tool {
 	return []handoff.Tool{
 		{
-			Name: Codex,
+			Name: Codex, Early: true,
 			Description: "Give work to the coding agent on one of the caller's machines, or continue work there. " +
 				"Use it for anything about code, files, tests or shells. Put the caller's own words into prompt; do not rephrase them. " +
 				"Without thread_id the work goes to the session the caller last used on that machine. " +
@@ -106,7 +116,7 @@ func controlTools() []handoff.Tool {
 				`"level":{"type":"string","enum":["quiet","milestones","chatty"]}},"required":["level"],"additionalProperties":false}`),
 		},
 		{
-			Name:        RemainSilent,
+			Name: RemainSilent, Silence: true,
 			Description: "Call this when the best answer is to say nothing: the caller talks to somebody else, thinks aloud, or only makes a sound.",
 			Parameters:  schema(`{"type":"object","properties":{},"additionalProperties":false}`),
 		},
