@@ -14,8 +14,6 @@ const (
 	Waiting                // somebody else's turn runs on the thread; ours comes after it
 	Starting               // the turn is on its way; it may or may not run
 	Steering               // the words are on their way into a running turn of ours
-	Queueing               // the words are on their way into the server's queue
-	Queued                 // the server has them, and begins by itself when the running turn has ended
 	Settling               // finding out whether a start whose fate is not known ran
 	Running                // the turn is acknowledged
 	Rejoining              // the agent was lost while the turn ran; finding it again
@@ -24,7 +22,7 @@ const (
 )
 
 var names = [...]string{
-	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "queueing", "queued", "settling", "running", "rejoining", "writing", "ended",
+	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "settling", "running", "rejoining", "writing", "ended",
 }
 
 // String returns the phase as logs name it.
@@ -49,10 +47,6 @@ const (
 	FactLaneFree                    // nobody of ours uses the thread any more
 	FactAttached                    // the thread is ready and idle
 	FactAttachedBusy                // the thread runs a turn that is not ours
-	FactAttachedQueue               // it does, and its server has a queue
-	FactNoQueue                     // the server has none after all
-	FactInLine                      // the server queued the words, or may have
-	FactOutOfLine                   // the words are neither queued nor begun any more
 	FactThreadGone                  // the thread does not exist any more
 	FactAttachHeld                  // another program on its machine has it, and it can be copied
 	FactAttachFailed                // it cannot be attached for another reason
@@ -92,8 +86,8 @@ const (
 
 var factNames = [factCount]string{
 	"resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "lane runs",
-	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy", "attached queue", "no queue", "in line",
-	"out of line", "thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
+	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy",
+	"thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
 	"written", "unwritten", "taken over", "noted", "unnoted", "answer due", "stop", "call ended", "call back",
@@ -117,9 +111,6 @@ const (
 	ActCopy                        // make it
 	ActAwait                       // watch the turn of somebody else until it ends
 	ActStart                       // give the thread the turn, one try
-	ActQueue                       // put the words into the server's queue, one try
-	ActAwaitQueued                 // wait until they have become a turn
-	ActUnqueue                     // take the words out of the queue again
 	ActSettle                      // find out what became of the start
 	ActFollow                      // watch the turn
 	ActRejoin                      // attach again until it succeeds or patience ends
@@ -140,7 +131,7 @@ const (
 )
 
 var actionNames = [actionCount]string{
-	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "queue", "await queued", "unqueue", "settle", "follow", "rejoin", "remember", "forget",
+	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "settle", "follow", "rejoin", "remember", "forget",
 	"interrupt", "write outcome", "note", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
 	"keep outcome", "yield outcome",
 }

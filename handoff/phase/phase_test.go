@@ -65,7 +65,7 @@ func TestEveryPhaseAndFact(t *testing.T) {
 	for _, s := range reachable() {
 		plain := s
 		plain.Noted = false
-		if len(strings.Fields(describe(plain))) > 2 || !s.Noted && s.Phase >= Queued && s.Phase < Writing {
+		if len(strings.Fields(describe(plain))) > 2 || !s.Noted && s.Phase >= Settling && s.Phase < Writing {
 			continue
 		}
 		for f := range factCount {
@@ -115,10 +115,10 @@ func (n walk) take(f Fact) walk {
 	switch f {
 	case FactTakenOver:
 		n.taken = true
-	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused, FactNoQueue, FactOutOfLine:
+	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused:
 		n.alive = 0
 	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
-		if n.s.Phase == Starting || n.s.Phase == Queueing {
+		if n.s.Phase == Starting {
 			n.alive = 0
 		}
 	}
@@ -133,7 +133,7 @@ func (n walk) take(f Fact) walk {
 			n.outcomes++
 		case ActTellOutcome, ActKeepOutcome:
 			n.outcomes++
-		case ActStart, ActSteer, ActQueue:
+		case ActStart, ActSteer:
 			n.alive++
 		case ActInterrupt:
 			n.touched = n.touched || next.Merged

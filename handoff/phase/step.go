@@ -44,8 +44,6 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.starting(f)
 	case Steering:
 		return s.steering(f)
-	case Queueing, Queued:
-		return s.queued(f)
 	case Settling:
 		return s.settling(f)
 	case Rejoining:
@@ -117,9 +115,6 @@ func (s State) attaching(f Fact) (State, []Action) {
 		return s, []Action{ActStart}
 	case FactAttachedBusy:
 		return s.await()
-	case FactAttachedQueue:
-		s.Phase = Queueing
-		return s, []Action{ActQueue}
 	case FactTurnOver:
 		if s.Phase == Waiting {
 			return s, []Action{ActAttach} // still waiting: the next turn may be somebody else's too
@@ -218,39 +213,6 @@ func (s State) await() (State, []Action) {
 	}
 	next, acts := s.waits()
 	return next, append(acts, ActAwait)
-}
-
-// queued: words in the server's queue begin by themselves; they are never given a second time.
-func (s State) queued(f Fact) (State, []Action) {
-	switch f {
-	case FactNoQueue:
-		if s.Stopping {
-			return s.end(handoff.OutcomeCancelled)
-		}
-		return s.await()
-	case FactInLine:
-		s.Phase = Queued
-		next, acts := s.waits()
-		if acts = append(acts, ActAwaitQueued); s.Stopping {
-			acts = append(acts, ActUnqueue)
-		}
-		return next, acts
-	case FactStartRefused:
-		return s.end(handoff.OutcomeFailed)
-	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
-		if s.Phase == Queueing {
-			return s.unsent(f)
-		}
-	case FactAdopted:
-		return s.started()
-	case FactMerged:
-		return s.merged()
-	case FactOutOfLine:
-		return s.end(handoff.OutcomeCancelled)
-	case FactUnsettled:
-		return s.end(handoff.OutcomeUnknown)
-	}
-	return s, nil
 }
 
 // merged: the words are in a turn of somebody else.
@@ -354,12 +316,9 @@ func (s State) ending(f Fact) (State, []Action) {
 // only an acknowledged turn that can be reached can be stopped.
 func (s State) stop() (State, []Action) {
 	switch s.Phase {
-	case Starting, Steering, Queueing, Settling, Rejoining:
+	case Starting, Steering, Settling, Rejoining:
 		s.Stopping = true
 		return s, nil
-	case Queued:
-		s.Stopping = true // should they have begun this moment, they are interrupted
-		return s, []Action{ActUnqueue}
 	case Running:
 		if s.Merged {
 			return s, nil

@@ -22,8 +22,8 @@ import (
 //	attach DURATION                   how long a resume or a creation takes
 //	patience DURATION                 how long a lost agent is looked for
 //	start DURATION                    how long an acknowledgement takes
-//	fail WHAT CODE                    attach THREAD | create SERVER | start THREAD | steer THREAD | interrupt THREAD | queue THREAD |
-//	                                  resolve SERVER | hold THREAD (in line, the connection is gone) | store X
+//	fail WHAT CODE                    attach THREAD | create SERVER | start THREAD | steer THREAD | interrupt THREAD |
+//	                                  resolve SERVER | store X
 //	once WHAT CODE                    the same, the first time only
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	down SERVER FROM TO               a resume there is unreachable then
@@ -40,7 +40,6 @@ import (
 //	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
-//	queues THREAD                     its server has a queue
 //	merges THREAD                     a turn of others is taken for over; a start gives its id back
 //	returns THREAD OTHER              a resume gives back another thread
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. STEP is
@@ -65,7 +64,6 @@ type world struct {
 	fails     map[string]handoff.Code                      // Set once
 	downs     map[string][2]time.Duration                  // Set once
 	settles   map[string]string                            // Set once
-	queues    map[string]bool                              // Set once
 	merges    map[string]bool                              // Set once
 	returns   map[string]string                            // Set once
 	plans     map[string][]string                          // Set once
@@ -77,7 +75,6 @@ type world struct {
 	turns     map[handoff.TurnID]*fakeTurn                 // Guarded by mu
 	newest    map[string]*fakeTurn                         // Guarded by mu: by thread
 	started   int                                          // Guarded by mu
-	queue     map[string]string                            // Guarded by mu: queued work, by thread
 	ledger    map[string]ledger.Entry                      // Guarded by mu
 	written   map[string]ledger.Step                       // Guarded by mu: the newest of each entry
 	bodies    map[string]ledger.Body                       // Guarded by mu: whole words, by key
@@ -98,7 +95,7 @@ type world struct {
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
 		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
-		downs: map[string][2]time.Duration{}, settles: map[string]string{}, queues: map[string]bool{}, merges: map[string]bool{}, queue: map[string]string{},
+		downs: map[string][2]time.Duration{}, settles: map[string]string{}, merges: map[string]bool{},
 		returns: map[string]string{}, slow: map[handoff.Status]time.Duration{}, plans: map[string][]string{}, stickies: map[string]handoff.Sticky{},
 		turns: map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{}, ledger: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
@@ -165,8 +162,6 @@ func (w *world) word(line string) {
 	case "merges":
 		w.merges[first] = true
 		w.end(w.addTurn("theirs-"+handoff.TurnID(first), first, []string{"5s completed Theirs and yours."}))
-	case "queues":
-		w.queues[first] = true
 	case "returns":
 		w.returns[first] = more
 	case "turn":
@@ -326,8 +321,6 @@ func (w *world) attached(t handoff.Target) handoff.Attached {
 	switch {
 	case w.settles[t.Thread] != "":
 		at.Agent = settlingAgent{a}
-	case w.queues[t.Thread]:
-		at.Agent = queueingAgent{a}
 	default:
 		at.Agent = a
 	}

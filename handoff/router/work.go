@@ -61,7 +61,6 @@ type work struct {
 	joined    laneView         // Owned by run: the running turn that takes its words
 	waits     wording.WaitKind // Owned by run: what it has to wait for
 	elsewhere bool             // Owned by run: another program has the thread
-	doubted   bool             // Owned by run: whether the server's queue took the words was not told
 	unseen    timer            // Owned by run: runs until the acknowledged turn shows itself
 	silent    timer            // Owned by run: runs while the turn reports nothing
 	watch     watch            // Owned by run: the present following of the turn
@@ -254,13 +253,6 @@ func (w *work) do(a phase.Action) {
 	case phase.ActStart:
 		w.advance(handoff.StatusDispatching)
 		w.background(ioTimeout, w.start())
-	case phase.ActQueue:
-		w.advance(handoff.StatusDispatching)
-		w.background(ioTimeout, w.queue())
-	case phase.ActAwaitQueued:
-		w.background(0, w.awaitQueued())
-	case phase.ActUnqueue:
-		w.background(ioTimeout, w.unqueue())
 	case phase.ActSettle:
 		w.unfollow()
 		w.background(0, w.settle())

@@ -184,7 +184,7 @@ func (w *work) attach(ctx context.Context) func() {
 		}
 		if at.Running != "" {
 			w.waits = wording.WaitsTheirs
-			w.Step(busyFact(at.Agent))
+			w.Step(phase.FactAttachedBusy)
 			return
 		}
 		w.Step(phase.FactAttached)
@@ -203,16 +203,6 @@ func (w *work) unattached(e *handoff.Error) {
 	}
 	w.attached.Running = "" // what runs there shows when the thread is attached again
 	w.do(phase.ActAwait)
-}
-
-// busyFact: a queue of the server is better than waiting here, it outlives us.
-func busyFact(a handoff.Agent) phase.Fact {
-	_, queues := a.(handoff.Queuer)
-	_, awaits := a.(handoff.Awaiter)
-	if queues && awaits {
-		return phase.FactAttachedQueue
-	}
-	return phase.FactAttachedBusy
 }
 
 func (w *work) create(ctx context.Context) func() {
