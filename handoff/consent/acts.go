@@ -25,17 +25,16 @@ var actNames = map[string]map[string]bool{
 	"migrate": setOf("migrate migration migrations"),
 }
 
-// acts returns the names of the acts that the question is about.
-func (a asking) actsIn() []string {
-	var out []string
+// does adds the acts that a word of the question means.
+func (a *asking) does(word string) {
 	for name, words := range actNames {
-		for t := range a.acts {
-			if words[t] && !slices.Contains(out, name) {
-				out = append(out, name)
-			}
+		if words[word] && !slices.Contains(a.about, name) {
+			a.about = append(a.about, name)
 		}
 	}
-	return out
+	if slices.Contains(a.about, "install") && !slices.Contains(a.about, "fetch") { // what is installed is fetched first
+		a.about = append(a.about, "fetch")
+	}
 }
 
 // inflected are the other forms of a word of the question that mean the same: "tests" for "test".

@@ -3,6 +3,7 @@ package consent
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -10,6 +11,7 @@ import (
 const (
 	maxActWords    = 8 // words of the acts
 	maxNameTokens  = 4 // tokens of a machine's name
+	maxHeardTokens = 8 // tokens in which it may be heard; a character of Chinese or Japanese is one
 	maxActPhrases  = 16
 	maxMachineName = 16
 )
@@ -19,11 +21,38 @@ type asking struct {
 	machines []string   // written together
 	book     phrasebook // what a yes may repeat, in any language
 	acts     map[string]bool
-	about    []string // names of acts
-	digits   []string // numbers in the question
+	about    []string   // names of acts
+	digits   []string   // numbers in the question
+	files    [][]string // the words of each file
 }
 
+// askedWords returns what the words of a question add. It keeps what it made for the questions of late: a reply
+// is read for each that is open.
 func askedWords(q Question) asking {
+	key := strings.Join(slices.Concat(q.Acts, []string{"\x00"}, q.Machines, []string{"\x00", q.Text, q.Said}), "\x00")
+	lately.Lock()
+	defer lately.Unlock()
+	if a, ok := lately.asked[key]; ok {
+		return a
+	}
+	if lately.asked == nil || len(lately.asked) >= maxLately {
+		lately.asked = map[string]asking{}
+	}
+	a := newAsking(q)
+	lately.asked[key] = a
+	return a
+}
+
+// maxLately is of how many questions the words are kept.
+const maxLately = 64
+
+// lately are words of questions, each set once.
+var lately struct {
+	sync.Mutex
+	asked map[string]asking // Guarded by Mutex
+}
+
+func newAsking(q Question) asking {
 	a := asking{book: phrasebook{}, acts: map[string]bool{}}
 	for _, name := range q.Machines[:min(len(q.Machines), maxMachineName)] {
 		tokens := hear(name).tokens
@@ -33,21 +62,28 @@ func askedWords(q Question) asking {
 		}
 	}
 	for _, act := range q.Acts[:min(len(q.Acts), maxActPhrases)] {
-		for _, t := range hear(act).tokens {
+		tokens := hear(act).tokens
+		isFile := strings.Contains(strings.Trim(act, "./"), ".") && len(tokens) > 1
+		if isFile {
+			a.files = append(a.files, tokens)
+		}
+		for _, t := range tokens {
 			if len(a.acts) < maxActWords && harmlessAct(t) {
 				a.acts[t] = true
+				if !isFile {
+					a.does(t)
+				}
 			}
 		}
 	}
 	for t := range a.acts {
-		a.book.add([]string{t}, kindTopic)
+		a.book.add(words(t), kindTopic)
 		for _, form := range inflected(t) {
 			if harmlessAct(form) {
-				a.book.add([]string{form}, kindTopic)
+				a.book.add(words(form), kindTopic)
 			}
 		}
 	}
-	a.about = a.actsIn()
 	a.numbers(append(hear(q.Text).tokens, hear(head(q.Said)).tokens...))
 	return a
 }
@@ -59,18 +95,27 @@ func (a *asking) numbers(ours []string) {
 		if slices.Contains(ours, digits) || slices.Contains(ours, spelled) {
 			a.digits = append(a.digits, digits)
 			for _, form := range []string{digits, spelled} {
-				a.book.add([]string{form}, kindTopic)
-				a.book.add([]string{"all", form}, kindTopic)
-				a.book.add([]string{"all", "of", "the", form}, kindTopic)
+				a.book.add(words(form), kindTopic)
+				a.book.add(words("all", form), kindTopic)
+				a.book.add(words("all", "of", "the", form), kindTopic)
 			}
 		}
 	}
 }
 
+// words are a phrase.
+func words(tokens ...string) phrase {
+	return phrase{tokens: tokens, joined: strings.Join(tokens, "")}
+}
+
+// topical tells whether a word is one for the act of the question.
+func (a asking) topical(word string) bool { return a.named([]string{word}) }
+
 // called lets a reply say the machine's name, in whatever pieces it is heard.
 func (a *asking) called(name []string) {
-	if len(name) > 0 && len(name) <= maxNameTokens && (len(name) > 1 || harmlessAct(name[0])) {
+	if len(name) > 0 && len(name) <= maxNameTokens && (len(name) > 1 || harmlessAct(name[0]) && !pronouns[name[0]]) {
 		a.machines = append(a.machines, strings.Join(name, ""))
+		a.machines = append(a.machines, translated[strings.Join(name, "")]...)
 	}
 }
 
@@ -84,7 +129,15 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 	}
 	for _, of := range a.languages(l) {
 		for _, name := range a.about {
-			of.acts[name].at(tokens, take)
+			of.acts[name].at(tokens, func(length int, kind phraseKind) {
+				switch {
+				case kind == kindDo && !of.nouns && !english.orders(tokens[:length]): // an imperative by its form
+					kind = kindOrder
+				case kind == kindDo:
+					kind = kindAct
+				}
+				take(length, kind)
+			})
 		}
 		for _, digits := range a.digits {
 			for _, number := range of.numbers[digits] {
@@ -94,10 +147,18 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 			}
 		}
 	}
-	if n := a.machine(tokens); n > 0 {
+	named := func(n int) {
 		take(n, kindTopic)
-		a.after(tokens, n, l, kindMay, func(length int) { take(length, kindYes) })
+		a.after(tokens, n, l, kindMay, func(length int) { take(length, kindOrder) })
 	}
+	if n := a.machine(tokens); n > 0 {
+		named(n)
+	}
+	a.after(tokens, 0, l, kindLink, func(end int) { // "the laptop"
+		if n := a.machine(tokens[end:]); n > 0 {
+			named(end + n)
+		}
+	})
 	a.after(tokens, 0, l, kindIn, func(n int) {
 		if m := a.place(tokens[n:], l); m > 0 {
 			take(n+m, kindTopic)
@@ -147,11 +208,14 @@ func (a asking) place(tokens []string, l *language) int {
 	return longest
 }
 
+// pronouns name no machine, though somebody may call it so. Set once.
+var pronouns = setOf("it that this them those these one")
+
 // machine is the length of the machine's name at the front, however its parts are spaced and its letters
 // spelled ("big pea sea"), or 0.
 func (a asking) machine(tokens []string) int {
 	var joined strings.Builder
-	for n, t := range tokens[:min(len(tokens), maxNameTokens)] {
+	for n, t := range tokens[:min(len(tokens), maxHeardTokens)] {
 		if letter, ok := letterNames[t]; ok && n > 0 {
 			t = letter
 		}
@@ -163,14 +227,12 @@ func (a asking) machine(tokens []string) int {
 	return 0
 }
 
-// caseEndings are what Turkish writes to a name for "on" it. Set once.
-var caseEndings = []string{"", "de", "da", "te", "ta"}
-
-// calls tells whether a word is one of the machine's names.
+// calls tells whether a word is one of the machine's names, with an ending as languages write them for "on
+// it" or "to it".
 func (a asking) calls(word string) bool {
-	return slices.ContainsFunc(caseEndings, func(end string) bool {
-		name, ok := strings.CutSuffix(word, end)
-		return ok && slices.Contains(a.machines, name)
+	return slices.ContainsFunc(a.machines, func(name string) bool {
+		end, ok := strings.CutPrefix(word, name)
+		return ok && (end == "" || caseEndings[end] && (len(name) > 3 || shortEndings[end]))
 	})
 }
 

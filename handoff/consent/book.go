@@ -1,26 +1,36 @@
 package consent
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A phraseKind says what a phrase does in a reply.
 type phraseKind int
 
 const (
-	kindYes   phraseKind = iota // says yes
-	kindEnd                     // says yes, as the last words of a reply: "darfst du"
-	kindFill                    // says nothing: "please", "then"
-	kindHum                     // hesitates: "um"; not at the end
-	kindLead                    // may stand before the yes, and is none: "well", "right"
-	kindTail                    // may follow a yes: its object, thanks
-	kindLink                    // may follow a yes, but not at the end: "on", "the"
-	kindNod                     // contains a word that denies, and goes with a yes: "no problem"
-	kindShrug                   // likewise, but weakens it: "why not"
-	kindDo                      // an order to do it; a yes with its object: "run"
-	kindTopic                   // the machine or the act by name, which may also come first: "bigpc, yes"
-	kindCount
-	kindMay   // after the machine's name it is a yes: "may"
-	kindIn    // before the machine or a place: "on"
-	kindPlace // means the machine: "that computer"
+	kindYes    phraseKind = iota // orders or permits
+	kindWeak                     // says yes, perhaps absently: "yeah"
+	kindOrder                    // orders the act of the question by name: "install it"
+	kindEnd                      // says yes, as the last words of a reply: "darfst du"
+	kindFill                     // says nothing: "please", "then"
+	kindHum                      // hesitates: "um"; not at the end
+	kindLead                     // may stand before the yes, and is none: "well", "right"
+	kindTail                     // may follow a yes: its object, thanks
+	kindLink                     // may follow a yes, but not at the end: "on"; or stand before what is named: "the"
+	kindPost                     // may follow what is named: the particles of Japanese
+	kindNod                      // contains a word that denies, and goes with a yes: "no problem"
+	kindShrug                    // likewise, but weakens it: "why not"
+	kindNeed                     // likewise, and goes only with an order that names the act: "no need to ask"
+	kindDo                       // an order to do it; a yes with its object: "run"
+	kindAct                      // the same, of the act of the question: "install"
+	kindCan                      // says that it can; a yes must stand beside it
+	kindTopic                    // the machine or the act by name, which may also come first: "bigpc, yes"
+	kindSo                       // draws a conclusion: "so"
+	kindMay                      // after the machine's name it is a yes: "may"
+	kindIn                       // before the machine or a place: "on"
+	kindPlace                    // means the machine: "that computer"
+	kindFollow                   // begins what is to be told afterwards: "and tell me"
 	kindNone
 )
 
@@ -29,26 +39,58 @@ type phrase struct {
 	tokens []string
 	joined string // written together
 	kind   phraseKind
+	stem   bool // a word may go on after it
+	last   bool // it counts only where the sentence does not go on with the act
 }
 
 // A phrasebook finds phrases by their first token. Set once.
 type phrasebook map[string][]phrase
 
-func (b phrasebook) add(tokens []string, kind phraseKind) {
-	b[tokens[0]] = append(b[tokens[0]], phrase{tokens, strings.Join(tokens, ""), kind})
+func (b phrasebook) add(p phrase, kind phraseKind) {
+	p.kind = kind
+	key := p.tokens[0]
+	if p.stem {
+		key = stemKey(key)
+	}
+	b[key] = append(b[key], p)
 }
+
+// stemKey is the key of the stems that a word can begin with.
+func stemKey(word string) string { return string(appendStemKey(nil, word)) }
+
+func appendStemKey(to []byte, word string) []byte {
+	n := 0
+	for range minStem {
+		_, size := utf8.DecodeRuneInString(word[n:])
+		n += size
+	}
+	return append(append(to, word[:n]...), '*')
+}
+
+// Bounds of a stem, in letters.
+const (
+	minStem   = 2
+	maxEnding = 9
+)
 
 // at calls take for every phrase that the tokens begin with, however its letters are spaced.
 func (b phrasebook) at(tokens []string, take func(length int, kind phraseKind)) {
-	keys := []string{tokens[0]}
-	if len(tokens) > 1 {
-		keys = append(keys, tokens[0]+tokens[1])
+	var key [64]byte // a key made here is looked up without being kept
+	for _, p := range b[tokens[0]] {
+		if n := spans(tokens, p.joined); n > 0 {
+			take(n, p.kind)
+		}
 	}
-	for _, key := range keys {
-		for _, p := range b[key] {
+	if len(tokens) > 1 {
+		for _, p := range b[string(append(append(key[:0], tokens[0]...), tokens[1]...))] {
 			if n := spans(tokens, p.joined); n > 0 {
 				take(n, p.kind)
 			}
+		}
+	}
+	for _, p := range b[string(appendStemKey(key[:0], tokens[0]))] {
+		if rest, ok := strings.CutPrefix(tokens[0], p.joined); ok && utf8.RuneCountInString(rest) <= maxEnding {
+			take(1, p.kind)
 		}
 	}
 }
@@ -68,11 +110,13 @@ func spans(tokens []string, joined string) int {
 }
 
 // phraseList cuts a list at its commas and folds each phrase as replies are folded.
-func phraseList(list string) [][]string {
-	var out [][]string
+func phraseList(list string) []phrase {
+	var out []phrase
 	for entry := range strings.SplitSeq(list, ",") {
+		entry = strings.TrimSpace(entry)
 		if tokens := hear(entry).tokens; len(tokens) > 0 {
-			out = append(out, tokens)
+			stem := strings.HasSuffix(entry, "*") && len(tokens) == 1
+			out = append(out, phrase{tokens: tokens, joined: strings.Join(tokens, ""), stem: stem, last: strings.HasSuffix(entry, "$")})
 		}
 	}
 	return out

@@ -37,7 +37,7 @@ type Question struct {
 // Bounds of a reply that can be a yes. Longer ones say more than yes.
 const (
 	maxReplyRunes  = 240
-	maxReplyTokens = 18 // words; a character of Chinese, Japanese or Korean counts a third
+	maxReplyTokens = 28 // words; a character of Chinese, Japanese or Korean counts a third
 	maxHeadBytes   = 4 * maxReplyRunes
 )
 
@@ -64,13 +64,16 @@ func Read(reply string, asked Question) Reply {
 	case said.isNoise():
 		return Nothing
 	case deny == contested, hold == contested, said.find(signalUnsure, ask) != absent, said.find(signalAsk, ask) != absent,
-		said.odd, said.asks, said.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, said.weight() > maxReplyTokens:
+		said.odd, said.asksBack(), said.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, said.weight() > maxReplyTokens:
 		return Unclear
 	}
-	switch moods := moodsOf(fluent(said.tokens), ask); {
-	case moods[moodYes]:
+	verdict := said.verdictOf(ask)
+	switch {
+	case verdict >= verdictYes && (said.isLimited(ask) || said.isPart(ask)):
+		return Unclear
+	case verdict == verdictFirm, verdict == verdictYes && said.find(signalGrumble, ask) == absent:
 		return Yes
-	case moods[moodOpen]:
+	case verdict == verdictOpen:
 		return Nothing
 	}
 	return Unclear
@@ -79,7 +82,7 @@ func Read(reply string, asked Question) Reply {
 // Names tells whether a reply names the machine or the act of the question, so that it can be told apart
 // from other open questions.
 func (q Question) Names(reply string) bool {
-	return askedWords(q).named(fluent(hear(head(reply)).tokens))
+	return askedWords(q).named(hear(head(reply)).fluent().tokens)
 }
 
 // Quotes tells whether words are what was said: each of them was, in this order, and no word that denies

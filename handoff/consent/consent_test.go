@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -36,9 +38,26 @@ var halves = []struct {
 	{"b.tsv", "", []Question{
 		about("npm install", bigpc, "Bigpc wants to run npm install in the project api. May it?"),
 	}},
+	{"d.tsv", "", sixQuestions},
+	{"e.tsv", "", sixQuestions},
 }
 
-var bigpc = []string{"bigpc", "big pc"}
+// sixQuestions are numbered in the files. Set once.
+var sixQuestions = []Question{
+	about("git push origin main", bigDesktop, "Bigpc asks: may I run git push origin main? Yes or no?"),
+	about("npm install", []string{"laptop", "api"}, "Laptop wants to run npm install in the project api. Shall I allow it?"),
+	about("go test", bigDesktop, "Bigpc asks whether it may run the tests with go test ./... . Is that okay?"),
+	about("edit files cart.go cart_test.go", []string{"laptop", "shop"},
+		"Laptop asks for permission to edit two files in the project shop: cart.go and cart_test.go. May it?"),
+	about("copy session", bigDesktop, "The session checkout flow is open in another program on bigpc. Shall I continue in a copy of it?"),
+	about("pip install requests", []string{"mini", "the mac mini"},
+		"Mini wants to download a package from the internet with pip install requests. Allow it?"),
+}
+
+var (
+	bigpc      = []string{"bigpc", "big pc"}
+	bigDesktop = []string{"bigpc", "big pc", "the desktop"}
+)
 
 // about is what is asked by a command.
 func about(command string, machines []string, text string) Question {
@@ -46,9 +65,12 @@ func about(command string, machines []string, text string) Question {
 }
 
 // A corpusLine is a reply and what it may count as.
-type corpusLine struct{ verdict, lang, kind, text string }
+type corpusLine struct {
+	verdict, lang, kind, text string
+	asked                     []Question
+}
 
-func readCorpus(t testing.TB, file string) []corpusLine {
+func readCorpus(t testing.TB, file string, asked []Question) []corpusLine {
 	t.Helper()
 	f, err := os.Open("testdata/replies/" + file)
 	if err != nil {
@@ -61,13 +83,20 @@ func readCorpus(t testing.TB, file string) []corpusLine {
 			continue
 		}
 		p := strings.Split(s.Text(), "\t")
-		if len(p) != 4 {
-			t.Fatalf("%s: a line has four parts: %q", file, s.Text())
+		those := asked
+		if n := len(p); n == 5 { // with the number of its question
+			at, err := strconv.Atoi(strings.TrimPrefix(p[2], "Q"))
+			if err != nil || at < 1 || at > len(asked) {
+				t.Fatalf("%s: no such question: %q", file, s.Text())
+			}
+			those, p = asked[at-1:at], slices.Delete(p, 2, 3)
+		} else if n != 4 {
+			t.Fatalf("%s: a line has four parts, or five: %q", file, s.Text())
 		}
 		if p[1] == "uk" && p[0] == "unclear" && p[2] == "other-language" {
 			continue // it has been learned since
 		}
-		out = append(out, corpusLine{p[0], p[1], p[2], p[3]})
+		out = append(out, corpusLine{p[0], p[1], p[2], p[3], those})
 	}
 	return out
 }
@@ -77,9 +106,9 @@ func readCorpus(t testing.TB, file string) []corpusLine {
 func TestCorpus(t *testing.T) {
 	replies, accepts, missed := 0, 0, 0
 	for _, half := range halves {
-		for _, l := range readCorpus(t, half.file) {
+		for _, l := range readCorpus(t, half.file, half.asked) {
 			replies++
-			got := readAny(l.text, half.asked)
+			got := readAny(l.text, l.asked)
 			switch {
 			case l.verdict == "accept":
 				accepts++
@@ -107,13 +136,14 @@ var aliasesOfAll = []string{"the desktop", "big pc", "my workstation", "the big 
 // that a person may give is known as a name of the machine that asks.
 func TestCorpusWithAliases(t *testing.T) {
 	for _, half := range halves {
-		asked := slices.Clone(half.asked)
-		for i := range asked {
-			asked[i].Machines = slices.Concat(asked[i].Machines, aliasesOfAll)
-		}
-		for _, l := range readCorpus(t, half.file) {
-			got, before := readAny(l.text, asked), readAny(l.text, half.asked)
+		for _, l := range readCorpus(t, half.file, half.asked) {
+			asked := slices.Clone(l.asked)
+			for i := range asked {
+				asked[i].Machines = slices.Concat(asked[i].Machines, aliasesOfAll)
+			}
+			got, before := readAny(l.text, asked), readAny(l.text, l.asked)
 			switch {
+			case l.kind == "other-machine": // it may be an alias now
 			case l.verdict != "accept" && got == Yes:
 				t.Errorf("%s: false accept: %s %s %s %q", half.file, l.verdict, l.lang, l.kind, l.text)
 			case before == Yes && got != Yes:
@@ -195,6 +225,9 @@ func TestConsentWords(t *testing.T) {
 					continue
 				}
 				for _, s := range []signal{signalDeny, signalHold, signalUnsure, signalAsk} {
+					if slices.ContainsFunc(marks[s][p.tokens[0]], func(m mark) bool { return m.last && slices.Equal(m.tokens, p.tokens) }) {
+						continue // it depends on what comes after it
+					}
 					if h.find(s, asking{}) == present {
 						t.Errorf("%s: %q (%d) is a signal (%d)", l.code, p.tokens, p.kind, s)
 					}
@@ -255,7 +288,7 @@ func TestHomographs(t *testing.T) {
 		for _, s := range []signal{signalDeny, signalHold} {
 			for _, first := range slices.Sorted(maps.Keys(l.signals[s])) {
 				for _, p := range l.signals[s][first] {
-					if in := homograph(p.tokens); len(in) > 0 {
+					if in := homograph(p.tokens); len(in) > 0 && !p.last {
 						got = append(got, fmt.Sprintf("%s in %s, not in %v", written(p.tokens), l.code, in))
 					}
 				}
@@ -270,9 +303,21 @@ func TestHomographs(t *testing.T) {
 
 // acceptances are the replies of the corpus that are read as a yes, with their question.
 func acceptances(t testing.TB) (texts []string, asked []Question) {
+	accepted.Do(func() { accepted.texts, accepted.asked = findAcceptances(t) })
+	return accepted.texts, accepted.asked
+}
+
+// accepted is what acceptances found.
+var accepted struct {
+	sync.Once
+	texts []string
+	asked []Question
+}
+
+func findAcceptances(t testing.TB) (texts []string, asked []Question) {
 	for _, half := range halves {
-		for _, l := range readCorpus(t, half.file) {
-			for _, q := range half.asked {
+		for _, l := range readCorpus(t, half.file, half.asked) {
+			for _, q := range l.asked {
 				if Read(l.text, q) == Yes {
 					texts, asked = append(texts, l.text), append(asked, q)
 					break
@@ -292,13 +337,11 @@ func TestDenialAnywhere(t *testing.T) {
 	for i, text := range texts {
 		fields := strings.Fields(text)
 		for at := range len(fields) + 1 {
-			for range 2 {
-				word := words[turn%len(words)]
-				turn++
-				reply := strings.Join(slices.Concat(fields[:at], []string{word}, fields[at:]), " ")
-				if Read(reply, asked[i]) == Yes {
-					t.Errorf("%q is a yes", reply)
-				}
+			word := words[turn%len(words)]
+			turn++
+			reply := strings.Join(slices.Concat(fields[:at], []string{word}, fields[at:]), " ")
+			if Read(reply, asked[i]) == Yes {
+				t.Errorf("%q is a yes", reply)
 			}
 		}
 	}
@@ -330,7 +373,7 @@ func magnitude(n int) int { return max(n, -(n + 1)) }
 // unknown word leaves no yes, and that a yes is short.
 func FuzzRead(f *testing.F) {
 	for _, half := range halves {
-		for _, l := range readCorpus(f, half.file) {
+		for _, l := range readCorpus(f, half.file, half.asked) {
 			f.Add(l.text)
 		}
 	}
@@ -339,7 +382,7 @@ func FuzzRead(f *testing.F) {
 		if Read(text, q) == Yes && utf8.RuneCountInString(text) > maxReplyRunes {
 			t.Errorf("a long yes: %q", text)
 		}
-		if Read(text+" zqxjv", q) == Yes {
+		if Read(text+" zqxjv", q) == Yes && hear(text+" zqxjv").fluent().bestOf(askedWords(q), nil) >= verdictYes {
 			t.Errorf("an unknown word at the end of a yes: %q", text)
 		}
 	})

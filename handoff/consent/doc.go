@@ -10,7 +10,8 @@
 //
 // What can be part of a yes:
 //
-//	yes     says yes by itself
+//	yes     orders or permits; says yes by itself
+//	weak    says yes, but perhaps absently: "yeah". It makes no yes of a longer reply
 //	end     says yes, as the last words: "darfst du"
 //	do      orders it; a yes with its object: "run"
 //	fill    says nothing: "please", "then"
@@ -20,6 +21,11 @@
 //	link    may follow a yes, but not at the end: "the"
 //	nod     goes with a yes although it contains a no: "no problem"
 //	shrug   likewise, but makes a yes before it weak: "why not"
+//	need    likewise, and goes only with an order that names the act: "no need to ask"
+//	can     orders only after what it is about: "die Dateien darf er ändern"
+//	so      draws a conclusion
+//	post    may follow what is named: a particle
+//	follow  begins what is to be told afterwards: "and read me"
 //	may     makes a yes of the machine's name before it: "bigpc may"
 //	in      stands before the machine or a place: "on"
 //	place   means the machine: "that computer"
@@ -33,5 +39,17 @@
 //	hold    asks for time
 //	unsure  does not know, or grumbles
 //	ask     asks back
+//	grumble grumbles, unless an order or a permission stands beside it: "yeah, yeah"
 //	noise   is what a recogniser makes of silence; a reply that begins with it says nothing
+//
+// A word of an act that ends in * is the beginning of others. A phrase that denies and ends in $ does so only
+// where the sentence does not go on with the act: "laat maar", never mind, but "laat maar installeren".
+//
+// A clause with unknown words may stand beside a yes that orders the act by name ("I looked at the diff, so go
+// ahead and push"), when it tells something and has no word of doubt:
+//
+//	clause  makes a statement: "is"
+//	opens   likewise, and may begin one that stands after the yes: "because"
+//	doubt   a condition, a contrast, somebody else, what they said; no unknown word may stand beside it
+//	mend    corrects what was said before it: "no, sorry, I mean"; such a reply is no denial, and unclear
 package consent

@@ -12,12 +12,13 @@ type heard struct {
 	tokens []string
 	apart  []bool // a mark or a space stands before the token
 	marked []bool // a mark stands before the token
+	doubts []bool // no unknown word may stand beside the token; see doubtful
 
-	asks       bool // a question mark
-	endsAsking bool // at the end
-	odd        bool // a mark that plain speech has not: quotes, brackets, a colon
-	cutOff     bool // it ends in the middle
-	bracketed  bool // all of it stands in brackets or between notes: no speech
+	questions  []int // where question marks stand: after so many tokens
+	endsAsking bool  // one stands at the end
+	odd        bool  // a mark that plain speech has not: quotes, brackets, a colon
+	cutOff     bool  // it ends in the middle
+	bracketed  bool  // all of it stands in brackets or between notes: no speech
 }
 
 // hear folds case, width, accents and the usual variants of letters, drops what is invisible, and
@@ -83,7 +84,7 @@ func (h *heard) add(word string, apart, marked bool) {
 }
 
 // harmlessMarks stand between words and say nothing.
-const harmlessMarks = ".,!;~¡-‐‑–—…。、!・،؛।"
+const harmlessMarks = "_.,!;~¡-‐‑–—…。、!・،؛।"
 
 const questionMarks = "?？؟⁇‽¿՞"
 
@@ -91,7 +92,7 @@ const questionMarks = "?？؟⁇‽¿՞"
 func (h *heard) mark(r rune) {
 	switch {
 	case strings.ContainsRune(questionMarks, r):
-		h.asks = true
+		h.questions = append(h.questions, len(h.tokens))
 	case unicode.IsSpace(r), strings.ContainsRune(harmlessMarks, r):
 	default:
 		h.odd = true
@@ -111,12 +112,19 @@ func (h heard) weight() int {
 
 // append adds what was said next.
 func (h *heard) append(next heard) {
+	for _, at := range next.questions {
+		h.questions = append(h.questions, len(h.tokens)+at)
+	}
 	h.tokens, h.apart, h.marked = append(h.tokens, next.tokens...), append(h.apart, next.apart...), append(h.marked, next.marked...)
 }
 
 // from is what was said from a token on.
 func (h heard) from(at int) heard {
-	h.tokens, h.apart, h.marked = h.tokens[at:], h.apart[at:], h.marked[at:]
+	var questions []int
+	for _, q := range h.questions {
+		questions = append(questions, max(0, q-at))
+	}
+	h.tokens, h.apart, h.marked, h.questions = h.tokens[at:], h.apart[at:], h.marked[at:], questions
 	return h
 }
 

@@ -2,80 +2,211 @@ package consent
 
 import "slices"
 
-// A mood is how far a reply has come in being a yes.
-type mood int
+// A state is how far a reply has come in being a yes: a set of what was said and of what is missing.
+type state uint16
 
 const (
-	moodOpen      mood = iota // nothing but fillers so far
-	moodYes                   // a yes; the reply may end here
-	moodWeak                  // after the yes came a word that weakens it ("yeah, right"): a yes must follow
-	moodHesitates             // after the yes came an "um" or a "the": something must follow
-	moodNod                   // "no problem": a yes must follow
-	moodDo                    // "run": what to run must follow
-	moodCount
-	moodNone mood = -1
+	stateYes   state = 1 << iota // a yes was said
+	stateFirm                    // it orders or permits: more than a "yeah"
+	stateNamed                   // the act or the machine was named
+	stateDo                      // "run": what to run is missing
+	stateOpen                    // "um", "the": something must follow
+	stateWeak                    // after the yes came a word that weakens it ("yeah, right"): a yes must follow
+	stateNod                     // "no problem": a yes must follow
+	stateNeed                    // "no need to ask": a firm yes that names the act must follow
+	stateStory                   // a clause with unknown words: likewise
+	stateTold                    // that clause named the act itself
 )
 
-// moodAfter is the mood after a phrase of a kind, or moodNone where that phrase must not stand.
-var moodAfter = [kindCount][moodCount]mood{
-	kindYes:   {moodYes, moodYes, moodYes, moodYes, moodYes, moodYes},
-	kindEnd:   {moodYes, moodYes, moodYes, moodYes, moodYes, moodNone},
-	kindFill:  {moodOpen, moodYes, moodWeak, moodYes, moodNod, moodYes},
-	kindHum:   {moodOpen, moodHesitates, moodWeak, moodHesitates, moodNod, moodDo},
-	kindLead:  {moodOpen, moodWeak, moodWeak, moodWeak, moodNod, moodNone},
-	kindTail:  {moodNone, moodYes, moodWeak, moodYes, moodNod, moodYes},
-	kindLink:  {moodNone, moodHesitates, moodWeak, moodHesitates, moodNod, moodDo},
-	kindNod:   {moodNod, moodYes, moodWeak, moodYes, moodNod, moodNone},
-	kindShrug: {moodNod, moodWeak, moodWeak, moodWeak, moodNod, moodNone},
-	kindDo:    {moodDo, moodYes, moodWeak, moodYes, moodDo, moodDo},
-	kindTopic: {moodOpen, moodYes, moodWeak, moodYes, moodNod, moodYes},
+// A verdict is what a state says where a reply ends.
+type verdict int
+
+const (
+	verdictNone verdict = iota // something is missing or left over
+	verdictOpen                // nothing but fillers
+	verdictYes
+	verdictFirm // an order or a permission
+)
+
+func (s state) has(what state) bool { return s&what != 0 }
+
+// verdict is what a reply says that ends in this state.
+func (s state) verdict() verdict {
+	switch {
+	case s&^stateNamed == 0:
+		return verdictOpen
+	case !s.has(stateYes), s.has(stateOpen | stateWeak), s.has(stateStory|stateNeed) && !(s.has(stateFirm) && s.has(stateNamed)):
+		return verdictNone
+	case s.has(stateFirm):
+		return verdictFirm
+	}
+	return verdictYes
 }
 
-// moodsOf tells in which moods a reply can end, when it is made of harmless phrases of one language,
-// English and the question alone.
-func moodsOf(tokens []string, ask asking) [moodCount]bool {
-	var out [moodCount]bool
-	if len(tokens) == 0 {
-		return out
+// says is a state after a yes.
+func (s state) says(more state) state {
+	return s&^(stateDo|stateOpen|stateWeak|stateNod) | stateYes | more
+}
+
+// after is the state after a phrase of a kind, and whether that phrase may stand there.
+func (s state) after(kind phraseKind) (state, bool) {
+	yes, begun := s.has(stateYes), s.has(stateDo) && !s.has(stateYes)
+	article := s.has(stateOpen) && !yes
+	if article && kind != kindTopic && kind != kindLink && kind != kindHum {
+		return s, false
+	}
+	switch kind {
+	case kindYes:
+		return s.says(stateFirm), true
+	case kindWeak:
+		return s.says(0), true
+	case kindOrder:
+		return s.says(stateFirm | stateNamed), true
+	case kindEnd:
+		return s.says(stateFirm), !begun
+	case kindFill:
+		return s &^ stateOpen, true
+	case kindSo:
+		return s.so(), !begun
+	case kindPost:
+		return s, s.has(stateNamed)
+	}
+	return s.afterPart(kind, yes, begun)
+}
+
+// afterPart is after for the kinds that are part of a yes only.
+func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
+	switch kind {
+	case kindHum:
+		if yes {
+			s |= stateOpen
+		}
+		return s, true
+	case kindLead:
+		if yes {
+			s = s&^stateOpen | stateWeak
+		}
+		return s, !begun
+	case kindTail:
+		if s.has(stateDo) {
+			return s.says(stateFirm), true
+		}
+		return s &^ stateOpen, yes || s.has(stateNod)
+	case kindLink:
+		if !begun && !s.has(stateWeak|stateNod) {
+			s |= stateOpen
+		}
+		return s, true
+	case kindNod, kindNeed:
+		if kind == kindNeed {
+			s |= stateNeed
+		}
+		if !yes {
+			s |= stateNod
+		}
+		return s &^ stateOpen, !begun
+	case kindShrug:
+		if yes {
+			return s&^stateOpen | stateWeak, true
+		}
+		return s | stateNod, !begun
+	case kindDo:
+		return s&^(stateNod|stateOpen) | stateDo, true
+	case kindAct:
+		return s&^(stateNod|stateOpen) | stateDo | stateNamed, true
+	case kindCan:
+		if !yes {
+			s |= stateDo
+		}
+		return s &^ stateOpen, yes || s.has(stateNamed)
+	case kindTopic:
+		if s.has(stateDo) {
+			return s.says(stateFirm | stateNamed), true
+		}
+		return s&^stateOpen | stateNamed, true
+	}
+	return s, false
+}
+
+// so is the state after a word that draws a conclusion.
+func (s state) so() state {
+	if s.has(stateYes) {
+		s |= stateOpen
+	}
+	if s.has(stateTold) {
+		s |= stateNamed
+	}
+	return s
+}
+
+// verdictOf is the best that a reply can say that is made of harmless phrases of one language, English and the
+// question, and else of clauses that give a reason.
+func (h heard) verdictOf(ask asking) verdict {
+	fluent := h.fluent()
+	plain := fluent.bestOf(ask, nil)
+	if plain >= verdictYes || len(fluent.tokens) <= minClause {
+		return plain
+	}
+	spoken := fluent.likely(nil, ask)
+	fluent.doubts = fluent.doubtful(spoken, ask)
+	return max(plain, fluent.bestOf(ask, spoken))
+}
+
+// bestOf is the best that a reply can say, with clauses that give a reason in some languages.
+func (h heard) bestOf(ask asking, clauses []*language) verdict {
+	best := verdictNone
+	if len(h.tokens) == 0 {
+		return best
 	}
 	for _, l := range languages {
-		for m, ok := range covered(tokens, l, ask) {
-			out[m] = out[m] || ok
+		for s := range h.covered(l, ask, !slices.Contains(clauses, l)) {
+			best = max(best, s.verdict())
 		}
 	}
-	return out
+	return best
 }
 
-// covered walks all ways to cut the tokens into phrases.
-func covered(tokens []string, l *language, ask asking) [moodCount]bool {
-	spelled := respelled(tokens)
-	reached := make([][moodCount]bool, len(tokens)+1)
-	reached[0][moodOpen] = true
-	for at := range tokens {
+// covered walks all ways to cut the tokens into phrases, and returns the states in which they can end.
+func (h heard) covered(l *language, ask asking, plain bool) map[state]bool {
+	spelled := respelled(h.tokens)
+	reached := make([]map[state]bool, len(h.tokens)+1)
+	for i := range reached {
+		reached[i] = map[state]bool{}
+	}
+	reached[0][0] = true
+	begins := make([]bool, len(h.tokens)+1) // after a word that draws a conclusion
+	for at := range h.tokens {
+		if len(reached[at]) == 0 {
+			continue
+		}
 		step := func(length int, kind phraseKind) {
-			if kind >= kindCount || kind == kindEnd && at+length < len(tokens) {
+			if kind == kindEnd && at+length < len(h.tokens) {
 				return
 			}
-			for m := range moodCount {
-				if to := moodAfter[kind][m]; reached[at][m] && to != moodNone {
+			begins[at+length] = begins[at+length] || kind == kindSo
+			for s := range reached[at] {
+				if to, ok := s.after(kind); ok {
 					reached[at+length][to] = true
 				}
 			}
 		}
-		english.book.at(tokens[at:], step)
+		english.book.at(h.tokens[at:], step)
 		english.book.at(spelled[at:], func(length int, kind phraseKind) {
-			if slices.Equal(spelled[at:at+length], tokens[at:at+length]) {
+			if slices.Equal(spelled[at:at+length], h.tokens[at:at+length]) {
 				return
 			}
-			if kind == kindYes || kind == kindDo { // a word that only sounds like a yes may stand beside one
+			if kind == kindYes || kind == kindWeak || kind == kindDo { // a word that only sounds like a yes may stand beside one
 				kind = kindFill
 			}
 			step(length, kind)
 		})
 		if l != english {
-			l.book.at(tokens[at:], step)
+			l.book.at(h.tokens[at:], step)
 		}
-		ask.at(tokens[at:], l, step)
+		ask.at(h.tokens[at:], l, step)
+		if !plain {
+			h.clauses(at, begins[at], l, ask, reached)
+		}
 	}
-	return reached[len(tokens)]
+	return reached[len(h.tokens)]
 }

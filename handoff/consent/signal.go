@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ const (
 type mark struct {
 	in     *language
 	tokens []string
+	last   bool // it counts only where the sentence does not go on with the act
 }
 
 // The phrases of each signal, and the longer ones that can contain one and say something else, by their
@@ -40,7 +42,7 @@ func marksOf(s signal) map[string][]mark {
 	for _, l := range languages {
 		for first, phrases := range l.signals[s] {
 			for _, p := range phrases {
-				out[first] = append(out[first], mark{l, p.tokens})
+				out[first] = append(out[first], mark{l, p.tokens, p.last})
 			}
 		}
 	}
@@ -50,11 +52,15 @@ func marksOf(s signal) map[string][]mark {
 func masksOf(s signal) map[string][]mark {
 	out := map[string][]mark{}
 	for _, l := range languages {
-		for _, b := range append([]phrasebook{l.book}, l.signals[min(s+1, signalNoise):]...) {
+		books := append([]phrasebook{l.book}, l.signals[min(s+1, signalNoise):]...)
+		if s != signalDeny {
+			books = slices.AppendSeq(books, maps.Values(l.acts))
+		}
+		for _, b := range books {
 			for first, phrases := range b {
 				for _, p := range phrases {
 					if slices.ContainsFunc(p.tokens, func(t string) bool { return len(marks[s][t]) > 0 }) {
-						out[first] = append(out[first], mark{l, p.tokens})
+						out[first] = append(out[first], mark{l, p.tokens, p.last})
 					}
 				}
 			}
@@ -74,11 +80,14 @@ func (h heard) find(s signal, ask asking) finding {
 		var in []*language
 		length := 0
 		for _, m := range marks[s][h.tokens[at]] {
-			if h.hasAt(at, m.tokens) && !h.masked(at, len(m.tokens), s) {
+			if h.hasAt(at, m.tokens) && !h.masked(at, len(m.tokens), s) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
 		}
 		if len(in) > 0 {
+			if s == signalGrumble {
+				return present
+			}
 			out = max(out, h.contest(at, length, in, ask))
 		}
 	}
@@ -86,6 +95,21 @@ func (h heard) find(s signal, ask asking) finding {
 		out = present
 	}
 	return out
+}
+
+// goesOn tells whether a sentence goes on with the act, or with an order: "laat maar" ("never mind") before
+// "installeren".
+func (h heard) goesOn(at int, l *language, ask asking) bool {
+	if at >= len(h.tokens) || h.marked[at] {
+		return false
+	}
+	on := false
+	take := func(_ int, kind phraseKind) {
+		on = on || kind == kindYes || kind == kindOrder || kind == kindDo || kind == kindTopic || kind == kindLink
+	}
+	ask.at(h.tokens[at:], l, take)
+	l.book.at(h.tokens[at:], take)
+	return on
 }
 
 // indexes are the positions of the tokens.
@@ -153,14 +177,15 @@ func (h heard) speaks(these, those []*language, doubt []string, ask asking) bool
 // harmless tells whether a phrase of a language begins at a token, and goes on with a word of that language
 // or, after a preposition, with the machine.
 func (h heard) harmless(at int, l *language, ask asking) bool {
-	found := false
+	found := l.clause[h.tokens[at]] && at+1 < len(h.tokens)
 	l.book.at(h.tokens[at:], func(length int, kind phraseKind) {
 		next := at + length
 		switch {
+		case !h.unbroken(at, length):
 		case next == len(h.tokens):
-			found = found || kind == kindYes || kind == kindFill || kind == kindTail || kind == kindTopic
+			found = found || kind == kindYes || kind == kindWeak || kind == kindFill || kind == kindTail || kind == kindTopic
 		case kind == kindIn:
-			found = found || !h.marked[next] && ask.place(h.tokens[next:], l) > 0
+			found = found || !h.marked[next] && (ask.place(h.tokens[next:], l) > 0 || h.score(l, nil, ask) >= surelySpoken)
 		default:
 			found = found || !h.marked[next] && l.known[h.tokens[next]] && h.tokens[next] != h.tokens[at]
 		}
@@ -174,12 +199,7 @@ func (h heard) likely(doubt []string, ask asking) []*language {
 	var out []*language
 	most := 1
 	for _, l := range languages {
-		score := 0
-		for _, t := range h.tokens {
-			if l.known[t] && !slices.Contains(doubt, t) && !ask.acts[t] {
-				score++
-			}
-		}
+		score := h.score(l, doubt, ask)
 		switch {
 		case score > most:
 			out, most = []*language{l}, score
@@ -188,6 +208,20 @@ func (h heard) likely(doubt []string, ask asking) []*language {
 		}
 	}
 	return out
+}
+
+// surelySpoken is how many words of a language in a reply show that it is in that language.
+const surelySpoken = 5
+
+// score is how many words of a reply a language knows, without those that are in doubt and those of the question.
+func (h heard) score(l *language, doubt []string, ask asking) int {
+	score := 0
+	for _, t := range h.tokens {
+		if (l.known[t] || l.vocab[t]) && !slices.Contains(doubt, t) && !ask.acts[t] {
+			score++
+		}
+	}
+	return score
 }
 
 // asksItself tells whether a reply with a word that denies is a question and no denial: it does not begin
@@ -208,12 +242,39 @@ func (h heard) turnsToYes(ask asking) bool {
 	for n < len(h.tokens) && h.tokens[n] == h.tokens[0] && h.denies(n) {
 		n++
 	}
-	if n == 0 || n == len(h.tokens) || n == 1 && !h.marked[n] {
+	if n == 0 || n == len(h.tokens) || n == 1 && !h.marked[n] && !h.corrects(n) {
 		return false
 	}
 	rest := h.from(n)
-	return rest.find(signalDeny, ask) == absent && rest.find(signalHold, ask) == absent && !rest.odd && !rest.asks &&
-		moodsOf(fluent(rest.tokens), ask)[moodYes]
+	return rest.find(signalDeny, ask) == absent && rest.find(signalHold, ask) == absent && !rest.odd && !rest.asksBack() &&
+		rest.verdictOf(ask) >= verdictYes
+}
+
+// corrects tells whether a speaker corrects what they said before a position: "no sorry I mean".
+func (h heard) corrects(at int) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		l.mends.at(h.tokens[at:], func(int, phraseKind) { found = true })
+		return found
+	})
+}
+
+// asksBack tells whether a reply has a question, other than one that is an idiom of consent: "why not?"
+func (h heard) asksBack() bool {
+	return slices.ContainsFunc(h.questions, func(end int) bool {
+		return end == len(h.tokens) || !slices.ContainsFunc(languages, func(l *language) bool {
+			for at := max(0, end-6); at < end; at++ {
+				idiom := false
+				l.book.at(h.tokens[at:end], func(n int, kind phraseKind) {
+					idiom = idiom || n == end-at && (kind == kindShrug || kind == kindNod || kind == kindNeed)
+				})
+				if idiom {
+					return true
+				}
+			}
+			return false
+		})
+	})
 }
 
 // isNoise tells whether a reply is what a recogniser makes of silence: a credit, or nothing but what stands

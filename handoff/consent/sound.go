@@ -25,15 +25,17 @@ func respelled(tokens []string) []string {
 	return out
 }
 
-// fluent drops what a speaker began and said again: "ye yes", "go a go ahead", "the the".
-func fluent(tokens []string) []string {
-	out := make([]string, 0, len(tokens))
-	for i := 0; i < len(tokens); i++ {
-		if n := restarted(tokens[i:]); n > 0 {
-			i += n - 1
+// fluent is a reply without what a speaker began and said again: "ye yes", "go a go ahead", "the the".
+func (h heard) fluent() heard {
+	out := h
+	out.tokens, out.apart, out.marked = nil, nil, nil
+	for i := 0; i < len(h.tokens); {
+		if n := restarted(h.tokens[i:]); n > 0 {
+			i += n
 			continue
 		}
-		out = append(out, tokens[i])
+		out.tokens, out.apart, out.marked = append(out.tokens, h.tokens[i]), append(out.apart, h.apart[i]), append(out.marked, h.marked[i])
+		i++
 	}
 	return out
 }

@@ -18,31 +18,42 @@ var wordFiles embed.FS
 // sections are the headings of a word file whose phrases may be part of a yes. Set once.
 var sections = map[string]phraseKind{
 	"yes": kindYes, "end": kindEnd, "fill": kindFill, "hum": kindHum, "lead": kindLead, "tail": kindTail, "link": kindLink,
-	"nod": kindNod, "shrug": kindShrug, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
+	"nod": kindNod, "shrug": kindShrug, "need": kindNeed, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
+	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan,
 }
 
 // A signal is a phrase that ends the search for a yes, wherever it stands.
 type signal int
 
 const (
-	signalDeny   signal = iota // denies
-	signalHold                 // asks for time
-	signalUnsure               // does not know, or grumbles: no answer
-	signalAsk                  // asks back
-	signalNoise                // what a recogniser makes of silence, at the front of what it writes
+	signalDeny    signal = iota // denies
+	signalHold                  // asks for time
+	signalUnsure                // does not know, or grumbles: no answer
+	signalAsk                   // asks back
+	signalGrumble               // grumbles, unless an order or a permission stands beside it
+	signalNoise                 // what a recogniser makes of silence, at the front of what it writes
 	signalCount
 )
 
 // signals are the headings of a word file whose phrases are signals. Set once.
-var signals = map[string]signal{"deny": signalDeny, "hold": signalHold, "unsure": signalUnsure, "ask": signalAsk, "noise": signalNoise}
+var signals = map[string]signal{
+	"deny": signalDeny, "hold": signalHold, "unsure": signalUnsure, "ask": signalAsk, "grumble": signalGrumble,
+	"noise": signalNoise,
+}
 
 // A language is what one file of words says. Set once.
 type language struct {
 	code    string // "de"
+	nouns   bool   // its orders begin with a noun, which alone is none
 	book    phrasebook
 	signals [signalCount]phrasebook
 	acts    map[string]phrasebook // the words of an act by its name; see acts
 	numbers map[string][][]string // the words for a number by its digits
+	doubt   phrasebook            // no unknown words may stand beside it
+	mends   phrasebook            // corrects what was said before it
+	clause  map[string]bool       // words that make a statement
+	opens   map[string]bool       // those that may begin one that gives a reason
+	vocab   map[string]bool       // words of doubt and of clauses
 	known   map[string]bool       // every word of the file that can stand in a reply
 }
 
@@ -75,7 +86,8 @@ func readLanguages(files fs.FS) []*language {
 
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
-	l := &language{code: code, book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{}, known: map[string]bool{}}
+	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
+		doubt: phrasebook{}, mends: phrasebook{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -94,34 +106,82 @@ func parseLanguage(code, text string) (*language, error) {
 			return l, fmt.Errorf("line %d begins a section %q, which does not exist", number, name)
 		}
 	}
+	l.weaken()
 	return l, nil
 }
 
+// weaken makes a yes weak that consists of weak ones: "yes yes".
+func (l *language) weaken() {
+	for first, phrases := range l.book {
+		for i, p := range phrases {
+			if p.kind == kindYes && l.isWeak(p.tokens) {
+				l.book[first][i].kind = kindWeak
+			}
+		}
+	}
+}
+
+func (l *language) isWeak(tokens []string) bool {
+	if len(tokens) == 0 {
+		return true
+	}
+	weak := false
+	for _, p := range l.book[tokens[0]] {
+		weak = weak || (p.kind == kindWeak || p.kind == kindFill || p.kind == kindLead) && startsWith(tokens, p.tokens) && l.isWeak(tokens[len(p.tokens):])
+	}
+	return weak
+}
+
 // section takes the phrases of a section, if there is such a section.
-func (l *language) section(name string, phrases [][]string) bool {
+func (l *language) section(name string, phrases []phrase) bool {
 	what, of, _ := strings.Cut(name, " ")
 	kind, isKind := sections[name]
 	sign, isSignal := signals[name]
 	_, isAct := actNames[of]
-	for _, tokens := range phrases {
+	for _, p := range phrases {
 		switch {
 		case isKind:
-			l.book.add(tokens, kind)
+			l.book.add(p, kind)
 		case isSignal:
-			l.signals[sign].add(tokens, kindNone)
-		case isAct && (what == "act" || what == "do" || what == "yes"):
+			l.signals[sign].add(p, kindNone)
+		case name == "doubt":
+			l.doubt.add(p, kindNone)
+			l.vocab[p.joined] = true
+			continue
+		case name == "mend":
+			l.mends.add(p, kindNone)
+		case name == "clause", name == "opens":
+			l.clause[p.joined], l.opens[p.joined] = true, l.opens[p.joined] || name == "opens"
+			l.vocab[p.joined] = true
+			continue
+		case isAct && actKinds[what] != kindYes:
 			if l.acts[of] == nil {
 				l.acts[of] = phrasebook{}
 			}
-			l.acts[of].add(tokens, map[string]phraseKind{"act": kindTopic, "do": kindDo, "yes": kindYes}[what])
+			l.acts[of].add(p, actKinds[what])
 		case what == "number" && of != "":
-			l.numbers[of] = append(l.numbers[of], tokens)
+			l.numbers[of] = append(l.numbers[of], p.tokens)
 		default:
 			return false
 		}
-		for _, t := range tokens {
+		for _, t := range p.tokens {
 			l.known[t] = l.known[t] || sign != signalNoise
 		}
 	}
 	return true
+}
+
+// actKinds are what the sections of an act hold. Set once.
+var actKinds = map[string]phraseKind{"act": kindTopic, "do": kindDo, "yes": kindOrder}
+
+// orders tells whether words are an order of some act.
+func (l *language) orders(tokens []string) bool {
+	for _, book := range l.acts {
+		found := false
+		book.at(tokens, func(n int, kind phraseKind) { found = found || kind == kindDo && n == len(tokens) })
+		if found {
+			return true
+		}
+	}
+	return false
 }

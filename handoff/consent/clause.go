@@ -1,0 +1,128 @@
+package consent
+
+import (
+	"slices"
+	"strings"
+)
+
+// Bounds of a clause with unknown words beside a yes.
+const (
+	minClause = 3  // words; fewer name somebody, or what is meant
+	maxClause = 14 // words
+	maxFollow = 8  // words of what is to be told afterwards
+)
+
+// clauses adds to the states what a clause leads to that begins at a position: one that gives a reason, with a
+// firm yes that names the act after it or before it, or one that asks to be told how it went, after a yes.
+func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []map[state]bool) {
+	if n := h.follows(at, l); n > 0 {
+		for s := range reached[at] {
+			if s.has(stateYes) && !s.has(stateWeak) {
+				reached[at+n][s&^stateOpen] = true
+			}
+		}
+	}
+	opens := l.opens[h.tokens[at]] || english.opens[h.tokens[at]]
+	if !(at == 0 || h.marked[at] || begins || opens) {
+		return
+	}
+	end := h.clauseEnd(at, l)
+	if !h.isReason(at, end, l) {
+		return
+	}
+	told := state(0)
+	if ask.named(h.tokens[at:end]) {
+		told = stateTold
+	}
+	for s := range reached[at] {
+		if end < len(h.tokens) && !(s.has(stateDo) && !s.has(stateYes)) {
+			reached[end][s&stateNeed|stateStory|told] = true
+		}
+		if opens && s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
+			reached[end][s] = true
+		}
+	}
+}
+
+// clauseEnd is where the clause ends that begins at a position: at a mark or a word that draws a conclusion.
+func (h heard) clauseEnd(at int, l *language) int {
+	for end := at + 1; end < len(h.tokens); end++ {
+		concludes := h.marked[end]
+		for _, book := range []phrasebook{l.book, english.book} {
+			book.at(h.tokens[end:], func(_ int, kind phraseKind) { concludes = concludes || kind == kindSo })
+		}
+		if concludes {
+			return end
+		}
+	}
+	return len(h.tokens)
+}
+
+// isReason tells whether a clause only tells something: it has a word that makes it a statement, and none of
+// a condition, a limit, somebody else's words, another act or another machine.
+func (h heard) isReason(at, end int, l *language) bool {
+	if end-at < minClause || end-at > maxClause {
+		return false
+	}
+	tokens := h.tokens[at:end]
+	states := slices.ContainsFunc(tokens, func(t string) bool { return l.clause[t] || english.clause[t] })
+	return states && !slices.Contains(h.doubts[at:end], true)
+}
+
+// follows is the length of a request to be told how it went that begins at a position and goes to the end, or 0.
+func (h heard) follows(at int, l *language) int {
+	rest, longest := len(h.tokens)-at, 0
+	for _, book := range []phrasebook{l.book, english.book} {
+		book.at(h.tokens[at:], func(n int, kind phraseKind) {
+			if kind == kindFollow && n < rest && rest-n <= maxFollow && !slices.Contains(h.doubts[at+n:at+rest], true) {
+				longest = rest
+			}
+		})
+	}
+	return longest
+}
+
+// doubtful tells beside which tokens of a reply no unknown word may stand.
+// The reply is in one of the languages, and in English.
+func (h heard) doubtful(spoken []*language, ask asking) []bool {
+	out := make([]bool, len(h.tokens))
+	for i, t := range h.tokens {
+		rest := h.tokens[i:]
+		other := devices[t] && ask.machine(rest) == 0 && (i == 0 || ask.machine(h.tokens[i-1:]) < 2)
+		out[i] = other || strings.Trim(t, "0123456789") == "" || isDense([]rune(t)[0]) ||
+			english.doubts(rest) || slices.ContainsFunc(spoken, func(l *language) bool { return l.doubts(rest) }) || ask.isOtherAct(rest)
+	}
+	return out
+}
+
+// doubts tells whether tokens begin with a phrase of doubt.
+func (l *language) doubts(tokens []string) bool {
+	found := false
+	l.doubt.at(tokens, func(int, phraseKind) { found = true })
+	return found
+}
+
+// isOtherAct tells whether tokens begin with an order of an act that the question is not about.
+func (a asking) isOtherAct(tokens []string) bool {
+	if softVerbs[tokens[0]] || len(tokens[0]) < 4 || a.topical(tokens[0]) {
+		return false
+	}
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		other := false
+		for name, book := range l.acts {
+			if !slices.Contains(a.about, name) {
+				book.at(tokens, func(_ int, kind phraseKind) { other = other || kind == kindDo || kind == kindOrder })
+			}
+		}
+		return other
+	})
+}
+
+// softVerbs order many acts, and are said of much else. Set once.
+var softVerbs = setOf("make take work works add start save write change launch bring made build create code " +
+	"mach mache nimm fais prends haz usa usar fai crea prueba prova trabaja faz cria maak werk neem zrób gör skapa")
+
+// devices are words for machines: one that the question is not about ends a yes. Set once.
+var devices = setOf("laptop desktop workstation macbook mac imac notebook tablet phone server servers cluster cloud vm nas pc computer raspberry " +
+	"rechner handy portable ordinateur serveur ordenador portatil servidor computador computadora telefono serwer komputer ноутбук сервер компьютер " +
+	"телефон комп'ютер dator servern datorn mobil telefon bilgisayar sunucu")
