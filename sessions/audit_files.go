@@ -191,32 +191,48 @@ func (f *firstLine) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// VerifyAuditDir reads all files of a state directory's audit. It returns the number of the first line that
-// is kept and of the last, both 0 if there is none, or which line of which file is wrong.
+// VerifyAuditDir reads all files of a state directory's audit, also while another process appends to it. It
+// returns the number of the first line that is kept and of the last, both 0 if there is none, or which line
+// of which file is wrong. That lines are missing at the end cannot be seen from the files.
 func VerifyAuditDir(path string) (first, last uint64, err error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = root.Close() }() // only read from
-	names, err := (&auditDir{root: root}).full()
-	if err != nil {
-		return 0, 0, err
+	d := &auditDir{root: root}
+	for {
+		names, err := d.full()
+		if err != nil {
+			return 0, 0, err
+		}
+		end, wrong := d.verify(names)
+		if wrong == nil {
+			return end.first, end.n, nil
+		}
+		now, err := d.full()
+		if err != nil || slices.Equal(now, names) {
+			return 0, 0, errors.Join(wrong, err)
+		} // a file was laid aside meanwhile, so that what was read was no chain
 	}
-	end := auditEnd{any: len(names) > 0} // older files than the oldest may be gone
-	for _, name := range append(names, auditName) {
-		file, err := root.Open(name)
+}
+
+// verify reads full files, oldest first, and the newest.
+func (d *auditDir) verify(names []string) (end auditEnd, err error) {
+	end.any = len(names) > 0 // older files than the oldest may be gone
+	for _, name := range append(slices.Clip(names), auditName) {
+		file, err := d.root.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && name == auditName {
 			continue
 		}
 		if err != nil {
-			return 0, 0, err
+			return end, err
 		}
 		end, err = readAudit(file, end)
 		_ = file.Close() // only read from
 		if err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", name, err)
+			return end, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return end.first, end.n, nil
+	return end, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"switchboard/handoff"
@@ -208,5 +209,32 @@ func TestAuditStartReadsTheEnd(t *testing.T) {
 		if _, _, err := VerifyAuditDir(filepath.Dir(name)); err == nil {
 			t.Errorf("byte %d changed: the full check overlooks it", at)
 		}
+	}
+}
+
+// TestVerifyBesideAWriter verifies while files are laid aside and removed: nothing that was only moved counts as
+// changed.
+func TestVerifyBesideAWriter(t *testing.T) {
+	dir := t.TempDir()
+	fillAudit(t, dir, 9)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	reader.Go(func() {
+		for {
+			if _, _, err := VerifyAuditDir(dir); err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	for range 30 {
+		fillAudit(t, dir, 3)
 	}
 }

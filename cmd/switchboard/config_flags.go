@@ -28,6 +28,7 @@ type options struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
+	Audit struct{} `cmd:"" help:"Read the whole audit of the state directory and say whether it is as it was written."`
 
 	verb  string
 	given map[string]bool // names of the flags on the command line

@@ -300,7 +300,7 @@ func TestCodexFlag(t *testing.T) {
 }
 
 func TestVerbs(t *testing.T) {
-	for args, verb := range map[string]string{"": "serve", "serve --codex": "serve", "health": "health", "--listen 127.0.0.1:1 health": "health"} {
+	for args, verb := range map[string]string{"": "serve", "serve --codex": "serve", "health": "health", "audit": "audit", "--listen 127.0.0.1:1 health": "health"} {
 		o, done, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
 		if err != nil || done || o.verb != verb {
 			t.Errorf("%q: %+v, %v, %v", args, o, done, err)
@@ -316,7 +316,7 @@ func TestVerbs(t *testing.T) {
 	if _, done, err := parseOptions([]string{"--help"}, &out, &out); !done || err != nil {
 		t.Fatal(done, err)
 	}
-	for _, want := range []string{"--listen", "SWITCHBOARD_LISTEN", "off loopback", "REDIS_URL", "--codex", "health"} {
+	for _, want := range []string{"--listen", "SWITCHBOARD_LISTEN", "off loopback", "REDIS_URL", "--codex", "health", "audit"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("help has no %q:\n%s", want, out.String())
 		}

@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	switch o.verb {
 	case "health":
 		err = health(ctx, s)
-	case "login", "key":
+	case "login", "key", "audit":
 		err = verb(ctx, o, env, stdout)
 	default:
 		err = serve(ctx, s, env, stdout, stderr)
@@ -83,10 +83,29 @@ func verb(ctx context.Context, o *options, env func(string) string, stdout io.Wr
 	if err != nil {
 		return err
 	}
-	if o.verb == "key" {
+	switch o.verb {
+	case "key":
 		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
+	case "audit":
+		return auditVerb(state, stdout)
+	default:
+		return loginVerb(ctx, state, o.Login.Name, stdout)
 	}
-	return loginVerb(ctx, state, o.Login.Name, stdout)
+}
+
+// auditVerb reads the whole audit, also beside a Switchboard that runs, and prints what is kept of it. Its
+// error says which line of which file was changed.
+func auditVerb(state string, stdout io.Writer) error {
+	first, last, err := sessions.VerifyAuditDir(state)
+	if err != nil {
+		return fmt.Errorf("the audit in %s is not as it was written: %w", state, err)
+	}
+	if last == 0 {
+		_, err = fmt.Fprintln(stdout, "no decisions yet")
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "decisions %d to %d are as they were written\n", first, last)
+	return err
 }
 
 // serve runs the service until ctx ends. What it prints are two lines: what is real, and where to go.

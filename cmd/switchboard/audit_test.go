@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// TestAuditVerb reads the audit with the verb: before there is one, beside what appends to it, and after a line
+// was changed.
+func TestAuditVerb(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	env := func(name string) string { return map[string]string{"XDG_STATE_HOME": base}[name] }
+	verify := func(wantCode int, want string) {
+		t.Helper()
+		var out, wrong strings.Builder
+		if code := run(t.Context(), []string{"audit"}, env, &out, &wrong); code != wantCode || !strings.Contains(out.String()+wrong.String(), want) {
+			t.Errorf("%d, %q, %q; want %d, %q", code, out.String(), wrong.String(), wantCode, want)
+		}
+	}
+	verify(0, "no decisions yet")
+	dir := filepath.Join(base, "switchboard")
+	a, err := sessions.OpenAudit(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"owner", "guest", "owner"} {
+		if err := a.Audit(t.Context(), handoff.AuditRecord{Who: who, Decision: "accept"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verify(0, "decisions 1 to 3 are as they were written")
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "audit.jsonl")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(data, []byte("guest"), []byte("owner"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verify(exitFailed, "audit.jsonl: line 2 was changed")
+}
