@@ -20,7 +20,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"GET", "/nothing", "", 404, "not_found"},
 		{"GET", "/v1/responses", "", 404, "not_found"},
-		{"GET", "/metrics", "", 404, "not_found"},
+		{"GET", "/nothing", "", 404, "not_found"},
 		{"POST", "/fleet/questions/x", "{", 400, "malformed"},
 		{"POST", "/fleet/questions/x", `{"decision":"accept"}`, 409, "not_pending"},
 		{"POST", "/fleet/handoffs/x/stop", "", 404, "not_found"},

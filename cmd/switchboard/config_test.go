@@ -104,7 +104,7 @@ redis: redis://u:s3cret@127.0.0.1:6379/0
 keys:
   - {principal: owner, key_file: keys/owner.key}
   - {principal: assistant, key_env: ASSISTANT_KEY, names_callers: true, servers: [bigpc, far], tools: [codex, status],
-     approve: true, instructions: true, limits: {calls: 50, handoffs_per_minute: 0}}
+     approve: true, metrics: true, instructions: true, limits: {calls: 50, handoffs_per_minute: 0}}
   - {principal: guest, key_sha256: ABCDEF11f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e5641769299}
 model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
 limits: {calls: 2, minutes_per_day: 60, handoffs_per_minute: 9}

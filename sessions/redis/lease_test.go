@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +13,12 @@ import (
 
 // A leaseBoard is where leases are taken: what the scripts do in a Redis, with the clock of the bubble.
 type leaseBoard struct {
-	value   string
-	expires time.Time // zero: never
+	mu      sync.Mutex // two processes use it
+	value   string     // Guarded by mu
+	expires time.Time  // Guarded by mu; zero: never
 }
 
+// holder is called with the board locked.
 func (b *leaseBoard) holder() string {
 	if !b.expires.IsZero() && !time.Now().Before(b.expires) {
 		return ""
@@ -28,6 +31,8 @@ func (b *leaseBoard) lease(counts *counters, value string) *lease {
 	return &lease{
 		key: "switchboard:lease", value: value, where: "Redis", counts: counts, log: zap.NewNop(),
 		take: func(context.Context) (holding, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			if held := b.holder(); held != "" && held != value {
 				name, _, _ := strings.Cut(held, " ")
 				if b.expires.IsZero() {
@@ -39,6 +44,8 @@ func (b *leaseBoard) lease(counts *counters, value string) *lease {
 			return holding{}, nil
 		},
 		give: func(context.Context) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			if b.holder() == value {
 				b.value = ""
 			}
