@@ -79,29 +79,6 @@ type Settler interface {
 	Settle(ctx context.Context, after TurnID, id string) (TurnID, error)
 }
 
-// A Queuer can take work that begins by itself when the running turn has ended. Like a start it is one
-// try, and its errors mean what they mean there. [CodeUnsupported] means that this
-// server has no queue: then the router waits for the end of the running turn itself.
-type Queuer interface {
-	Queue(ctx context.Context, turn Turn) error
-}
-
-// An Awaiter waits until queued work with our id has become a turn, and returns that turn. It may be asked
-// on another connection than the one that queued it. Where the server holds its queue back although the
-// thread rests (as after an interrupt), Await begins the work, which is no second start: it leaves the
-// queue with that. [CodeNotPending] means that it is neither queued nor begun: somebody took it out;
-// [CodeSessionGone] and [CodeSessionArchived] that there is nothing to wait for any more.
-type Awaiter interface {
-	Await(ctx context.Context, id string) (TurnID, error)
-}
-
-// An Unqueuer takes queued work with our id back. [CodeNotPending] means that it is not queued any more:
-// it has begun, or somebody took it out. Work that is not taken back begins some day, also when nobody
-// awaits it.
-type Unqueuer interface {
-	Unqueue(ctx context.Context, id string) error
-}
-
 // A Replier can answer a question of kind [QuestionInput] in words. Several questions in one are answered
 // by as many lines. [CodeMalformed] means that the words do not fit. Whoever calls it sees to it that what
 // asks for a secret ([Ask]) gets words that were typed, never such that were said.

@@ -258,35 +258,6 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 	}
 }
 
-// TestRealCodexQueuesAfterARunningTurn: queued work begins by itself, also while nobody is connected, and
-// is found by our id.
-func TestRealCodexQueuesAfterARunningTurn(t *testing.T) {
-	for name, away := range map[string]bool{"listening": false, "from another connection": true} {
-		t.Run(name, func(t *testing.T) {
-			c := startCodex(t)
-			w := startWire(t, c.url)
-			a := c.create(codex.Config{URL: w.url})
-			a.speaks(a.begin("ours-1", "slow 1"))
-			if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: "ours-2", Input: handoff.TextInput("then this")}); err != nil {
-				t.Fatal(err)
-			}
-			if away {
-				w.cut()
-				<-a.link.Done
-				a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
-			}
-			turn, err := a.Agent.(handoff.Awaiter).Await(t.Context(), "ours-2")
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.answered(turn, "answer to: then this")
-			if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "slow 1", "then this"}) {
-				t.Errorf("the model was asked %q", got)
-			}
-		})
-	}
-}
-
 // TestRealCodexCopiesWhatAnotherProcessHolds: a thread that another codex has open is refused, and its
 // copy runs, also while the thread itself does.
 func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
@@ -333,41 +304,6 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 		t.Errorf("a new session: %v", err)
 	}
 	if got := c.provider.prompts(); !slices.Equal(got, []string{"first"}) {
-		t.Errorf("the model was asked %q", got)
-	}
-}
-
-// TestRealCodexBeginsWhatAnInterruptHeldBack: after an interrupt the server keeps its queue back; awaited
-// work begins nevertheless, once, and what was taken back never does.
-func TestRealCodexBeginsWhatAnInterruptHeldBack(t *testing.T) {
-	c := startCodex(t)
-	a := c.create(codex.Config{URL: c.url})
-	turn := a.begin("ours-1", "slow 60")
-	a.speaks(turn)
-	for _, id := range []string{"ours-2", "ours-3"} {
-		if err := a.Agent.(handoff.Queuer).Queue(t.Context(), handoff.Turn{ID: id, Input: handoff.TextInput("then " + id)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	back := a.Agent.(handoff.Unqueuer)
-	if err := back.Unqueue(t.Context(), "ours-2"); err != nil {
-		t.Fatal(err)
-	}
-	if err := back.Unqueue(t.Context(), "ours-2"); err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
-		t.Errorf("taken back twice: %v", err)
-	}
-	if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), turn); err != nil {
-		t.Fatal(err)
-	}
-	if _, end := a.ended(turn); end.Status != handoff.TurnInterrupted {
-		t.Errorf("it ended with %+v", end)
-	}
-	turn, err := a.Agent.(handoff.Awaiter).Await(t.Context(), "ours-3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.answered(turn, "answer to: then ours-3")
-	if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "slow 60", "then ours-3"}) {
 		t.Errorf("the model was asked %q", got)
 	}
 }

@@ -205,8 +205,5 @@ var (
 	_ handoff.Controls = (*agent)(nil)
 	_ handoff.Watcher  = (*agent)(nil)
 	_ handoff.Settler  = (*agent)(nil)
-	_ handoff.Queuer   = (*agent)(nil)
-	_ handoff.Awaiter  = (*agent)(nil)
-	_ handoff.Unqueuer = (*agent)(nil)
 	_ handoff.Replier  = (*agent)(nil)
 )

@@ -17,13 +17,13 @@ const (
 	handshakeTimeout = 10 * time.Second
 	readTimeout      = 10 * time.Second // lists and thread/read
 	attachTimeout    = 20 * time.Second // thread/start, thread/resume, thread/fork: a cold server loads plugins
-	startTimeout     = 30 * time.Second // turn/start, thread/queue/add, thread/queue/start
+	startTimeout     = 30 * time.Second // turn/start
 	controlTimeout   = 10 * time.Second // turn/steer, turn/interrupt, answers to questions
 	detachTimeout    = 2 * time.Second  // thread/unsubscribe
 )
 
 // An overloaded server refuses at once, as does one that is just unloading the thread. Everything but
-// turn/start and thread/queue/add is then asked again.
+// turn/start is then asked again.
 const (
 	overloadTries = 5
 	closingTries  = 7 // three seconds
@@ -147,39 +147,6 @@ func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsL
 		return c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
 	})
 	return result, err
-}
-
-// queueAdd queues a message: one try, never repeated, because the same id twice is queued twice.
-func (c client) queueAdd(ctx context.Context, p queueAddParams) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
-	defer cancel()
-	raw, err := c.peer.call(ctx, "thread/queue/add", p, nil)
-	if err != nil {
-		return err
-	}
-	defer c.peer.letGo(raw)
-	var result queueAddResult
-	if json.Unmarshal(raw, &result) != nil || result.QueuedSubmission.ID == "" {
-		return &unansweredError{errUnreadable}
-	}
-	return nil
-}
-
-// queueList returns what is queued, next first.
-func (c client) queueList(ctx context.Context, thread string) ([]queuedSubmission, error) {
-	var result queueListResult
-	err := c.ask(ctx, "thread/queue/list", threadParams{thread}, readTimeout, &result, nil)
-	return result.Data, err
-}
-
-// queueStart begins what is queued: one try. It is refused when it has left the queue.
-func (c client) queueStart(ctx context.Context, thread, entry string, land func(*turnResult)) (*turnResult, error) {
-	return c.startOnce(ctx, "thread/queue/start", queueEntryParams{thread, entry}, land)
-}
-
-// queueDelete takes something out of the queue.
-func (c client) queueDelete(ctx context.Context, thread, entry string) error {
-	return c.ask(ctx, "thread/queue/delete", queueEntryParams{thread, entry}, controlTimeout, nil, nil)
 }
 
 // turnStart starts a turn: one try, never repeated, not even when the server is overloaded.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,7 +29,6 @@ type Conn struct {
 
 	errands chan errand // Set once, never closed; bound maxErrands, beyond which they are left out
 	tally   tally       // of all threads
-	noQueue atomic.Bool // the server refused thread/queue/add as unknown
 }
 
 // Attach resumes a thread and subscribes to it, once for all who attach it.

@@ -67,7 +67,6 @@ func TestCeiling(t *testing.T) {
 		turn := handoff.Turn{ID: "m1", Input: handoff.TextInput("x")}
 		_, err := at.Agent.Start(t.Context(), turn)
 		refused(err)
-		refused(at.Agent.(handoff.Queuer).Queue(t.Context(), turn))
 		refused(at.Agent.(handoff.Controls).Steer(t.Context(), turn1, handoff.TextInput("x")))
 		stop := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
 		f.reply(f.expect("turn/interrupt"), `{}`)
@@ -109,12 +108,12 @@ func TestPolicyAboveCeiling(t *testing.T) {
 	}
 }
 
-// TestNothingOverrides: what is sent to attach, run, steer, queue or copy has no field of a policy.
+// TestNothingOverrides: what is sent to attach, run, steer or copy has no field of a policy.
 func TestNothingOverrides(t *testing.T) {
 	for name, params := range map[string]any{
 		"resume": threadResumeParams{ThreadID: "t"}, "fork": threadForkParams{ThreadID: "t"},
 		"start": turnStartParams{ThreadID: "t", ClientUserMessageID: "c", AdditionalContext: map[string]contextEntry{"k": {"v", "untrusted"}}},
-		"steer": turnSteerParams{ThreadID: "t"}, "queue": queueAddParams{ThreadID: "t"},
+		"steer": turnSteerParams{ThreadID: "t"},
 	} {
 		b, err := json.Marshal(params)
 		if err != nil {

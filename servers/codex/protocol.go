@@ -71,7 +71,7 @@ type turnsRequest struct {
 	ItemsView string `json:"itemsView"` // notLoaded, summary or full
 }
 
-// threadParams: thread/unsubscribe, thread/read, thread/queue/list.
+// threadParams: thread/unsubscribe, thread/read.
 type threadParams struct {
 	ThreadID string `json:"threadId"`
 }
@@ -127,34 +127,6 @@ type itemEntry struct {
 	Item   wireItem `json:"item"`
 }
 
-// queueAddParams: thread/queue/add. It takes no context beside the input.
-type queueAddParams struct {
-	ThreadID            string      `json:"threadId"`
-	Input               []userInput `json:"input"`
-	ClientUserMessageID string      `json:"clientUserMessageId"`
-}
-
-// queueAddResult: thread/queue/add.
-type queueAddResult struct {
-	QueuedSubmission queuedSubmission `json:"queuedSubmission"`
-}
-
-// queueListResult: thread/queue/list.
-type queueListResult struct {
-	Data []queuedSubmission `json:"data"`
-}
-
-// queueEntryParams: thread/queue/start, thread/queue/delete.
-type queueEntryParams struct {
-	ThreadID           string `json:"threadId"`
-	QueuedSubmissionID string `json:"queuedSubmissionId"`
-}
-
-type queuedSubmission struct {
-	ID                  string `json:"id"`
-	ClientUserMessageID string `json:"clientUserMessageId"`
-}
-
 // turnStartParams: turn/start. The client message id is stored with the message and comes back as
 // clientId of its userMessage item; it is no idempotency key.
 type turnStartParams struct {
@@ -177,7 +149,7 @@ type contextEntry struct {
 	Kind  string `json:"kind"`
 }
 
-// turnResult: turn/start, thread/queue/start. When a turn runs already its id comes back and the input joins it.
+// turnResult: turn/start. When a turn runs already its id comes back and the input joins it.
 type turnResult struct {
 	Turn wireTurn `json:"turn"`
 }

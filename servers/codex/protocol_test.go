@@ -24,9 +24,6 @@ var (
 		"thread/start":       threadStartParams{},
 		"thread/resume":      threadResumeParams{},
 		"thread/fork":        threadForkParams{},
-		"thread/queue/add":   queueAddParams{},
-		"thread/queue/list":  threadParams{},
-		"thread/queue/start": queueEntryParams{},
 		"thread/unsubscribe": threadParams{},
 		"thread/read":        threadParams{},
 		"thread/list":        threadListParams{},
@@ -57,24 +54,21 @@ var (
 		askElicitation:       askParams{},
 	}
 	resultOf = map[string]any{
-		"initialize":         initializeResult{},
-		"thread/start":       threadResult{},
-		"thread/resume":      threadResult{},
-		"thread/fork":        threadResult{},
-		"thread/queue/add":   queueAddResult{},
-		"thread/queue/list":  queueListResult{},
-		"thread/queue/start": turnResult{},
-		"thread/read":        threadReadResult{},
-		"thread/list":        threadListResult{},
-		"thread/turns/list":  turnsPage{},
-		"thread/items/list":  itemsListResult{},
-		"turn/start":         turnResult{},
-		"turn/steer":         turnSteerResult{},
-		askCommand:           wireDecision{},
-		askFileChange:        wireDecision{},
-		askPermissions:       wirePermissions{},
-		askInput:             wireAnswers{},
-		askElicitation:       wireElicitation{},
+		"initialize":        initializeResult{},
+		"thread/start":      threadResult{},
+		"thread/resume":     threadResult{},
+		"thread/fork":       threadResult{},
+		"thread/read":       threadReadResult{},
+		"thread/list":       threadListResult{},
+		"thread/turns/list": turnsPage{},
+		"thread/items/list": itemsListResult{},
+		"turn/start":        turnResult{},
+		"turn/steer":        turnSteerResult{},
+		askCommand:          wireDecision{},
+		askFileChange:       wireDecision{},
+		askPermissions:      wirePermissions{},
+		askInput:            wireAnswers{},
+		askElicitation:      wireElicitation{},
 	}
 )
 
@@ -82,7 +76,7 @@ var (
 var unrecorded = []string{
 	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
-	"threadStartParams.model", "queueEntryParams.threadId", "queueEntryParams.queuedSubmissionId",
+	"threadStartParams.model",
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions",
 }
 

@@ -275,10 +275,6 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 			p.follow(agent, id)
 			return "start " + string(id)
 		}
-	case m.Method == "thread/queue/add":
-		return func() string {
-			return p.queue(agent, handoff.Turn{ID: params.ClientUserMessageID, Input: handoff.TextInput(text)})
-		}
 	case m.Method == "turn/steer":
 		return func() string {
 			return outcome("steer", agent.(handoff.Controls).Steer(ctx, handoff.TurnID(params.ExpectedTurnID), handoff.TextInput(text)))
@@ -294,18 +290,6 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 		return func() string { return outcome("close", agent.Close()) }
 	}
 	return nil
-}
-
-func (p *player) queue(agent handoff.Agent, turn handoff.Turn) string {
-	if err := agent.(handoff.Queuer).Queue(p.t.Context(), turn); err != nil {
-		return outcome("queue", err)
-	}
-	id, err := agent.(handoff.Awaiter).Await(p.t.Context(), turn.ID)
-	if err != nil {
-		return outcome("await", err)
-	}
-	p.follow(agent, id)
-	return "queued " + string(id)
 }
 
 func (p *player) attached(what string, at handoff.Attached, err error) string {
@@ -414,8 +398,6 @@ func (p *player) serve() {
 		case frame.Method == "thread/turns/list" && p.lastPage != nil:
 			p.logRest("(" + frame.Method + ")")
 			p.fake.reply(frame, string(p.lastPage))
-		case frame.Method == "thread/queue/list": // it is always still there
-			p.fake.reply(frame, `{"data":[{"id":"x","clientUserMessageId":"q1"},{"id":"y","clientUserMessageId":"q2"}]}`)
 		case frame.Method == "thread/unsubscribe":
 			p.fake.reply(frame, `{"status":"unsubscribed"}`)
 		default:

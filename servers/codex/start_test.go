@@ -299,7 +299,7 @@ func TestSteerNotSent(t *testing.T) {
 }
 
 // TestInterruptBeforeItShows: what was just acknowledged cannot be interrupted for a moment. It is once it
-// shows itself, also when the server began it out of its queue.
+// shows itself.
 func TestInterruptBeforeItShows(t *testing.T) {
 	const none = "no active turn to interrupt"
 	for name, c := range map[string]struct {
@@ -317,38 +317,27 @@ func TestInterruptBeforeItShows(t *testing.T) {
 		"it never does": {func(*fake) { sleep(startGrace) }, handoff.CodeNotPending},
 		"it is lost":    {func(f *fake) { f.close() }, handoff.CodeNotPending},
 	} {
-		for _, queued := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f, link := startFake(t, Config{})
-					at := attach(t, f, link, watermark)
-					if queued {
-						w := tryAwait(t.Context(), at)
-						f.queueHas("m1")
-						sleep(restGrace)
-						f.queueHas("m1")
-						f.reply(f.expect("thread/queue/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
-						w.get(t)
-					} else {
-						start(t, f, at)
-					}
-					r := record(t.Context(), at.Agent, turn1)
-					i := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, link := startFake(t, Config{})
+				at := attach(t, f, link, watermark)
+				start(t, f, at)
+				r := record(t.Context(), at.Agent, turn1)
+				i := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
+				f.refuse(f.expect("turn/interrupt"), -32600, none)
+				f.quiet()
+				c.play(f)
+				if c.code != "" {
+					i.wantCode(t, c.code)
+				} else {
+					i.get(t)
+					f.turnCompleted(turn1, "interrupted")
+					want(t, r.lines(), "started", `ended interrupted "" ""`)
+					tryInterrupt := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
 					f.refuse(f.expect("turn/interrupt"), -32600, none)
-					f.quiet()
-					c.play(f)
-					if c.code != "" {
-						i.wantCode(t, c.code)
-					} else {
-						i.get(t)
-						f.turnCompleted(turn1, "interrupted")
-						want(t, r.lines(), "started", `ended interrupted "" ""`)
-						tryInterrupt := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
-						f.refuse(f.expect("turn/interrupt"), -32600, none)
-						tryInterrupt.wantCode(t, handoff.CodeNotPending)
-					}
-				})
+					tryInterrupt.wantCode(t, handoff.CodeNotPending)
+				}
 			})
-		}
+		})
 	}
 }

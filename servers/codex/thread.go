@@ -33,7 +33,6 @@ type thread struct {
 	heard      int                           // Guarded by mu: begins and ends of turns heard
 	turns      []*turn                       // Guarded by mu; at most maxTurns, oldest first
 	questions  turns.Questions[wireQuestion] // Guarded by mu
-	awaited    []*awaited                    // Guarded by mu: one for each Await that waits
 }
 
 // A turn is what is kept of one turn.
@@ -198,12 +197,6 @@ func (t *thread) statusLocked(s *threadStatus) {
 
 func (t *thread) restLocked() {
 	t.running, t.active = "", false
-	for _, a := range t.awaited {
-		select {
-		case a.rested <- struct{}{}:
-		default: // it will see this rest too
-		}
-	}
 	for _, k := range t.turns {
 		if !k.reducer.Ended() && !k.resting {
 			k.resting = true
@@ -285,14 +278,6 @@ func (t *thread) messageLocked(k *turn, w *wireItem) {
 			k.ours, k.foreign = false, true
 		}
 	}
-	t.awaited = slices.DeleteFunc(t.awaited, func(a *awaited) bool {
-		if id == "" || a.id != id {
-			return false
-		}
-		k.foreign = k.foreign || k.first != nil && *k.first != id
-		a.began <- begun{k.id, k.foreign} // holds one, and each is told once
-		return true
-	})
 }
 
 // claim takes the response to a start of ours. before is the newest turn when the start was sent: if that

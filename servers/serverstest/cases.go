@@ -293,9 +293,6 @@ func (s *suite) outlives() {
 	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Input: handoff.TextInput(PromptHello)})
 	s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
 	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)), handoff.CodeUnreachable)
-	if queuer, ok := idle.Agent.(handoff.Queuer); ok {
-		s.coded("a message for the queue over a lost connection", queuer.Queue(s.Context(), s.next(PromptHello)), handoff.CodeUnreachable)
-	}
 
 	s.link = s.dial()
 	b := s.attachTo(s.link, a.Target.Thread)

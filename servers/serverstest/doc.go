@@ -68,8 +68,8 @@ type Harness struct {
 	Starts func() int
 	// Restart kills the server and runs it again: what ran is interrupted. nil when this kind has none.
 	Restart func()
-	// LoseStart makes the server lose the next start, or message for its queue, together with the
-	// connection, before it acknowledges it. runs says whether it takes effect. nil when that cannot be.
+	// LoseStart makes the server lose the next start together with the connection,
+	// before it acknowledges it. runs says whether it takes effect. nil when that cannot be.
 	LoseStart func(runs bool)
 	// SlowStart makes the server acknowledge turns a moment before they begin. nil when that cannot be.
 	SlowStart func()

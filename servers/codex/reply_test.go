@@ -1,0 +1,103 @@
+package codex
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// TestFork: the copy is attached under its own id; nothing runs in it, whatever its source does.
+func TestFork(t *testing.T) {
+	const copyID = turn2
+	fork := func(t *testing.T, link *servers.Link) async[handoff.Attached] {
+		return call(func() (handoff.Attached, error) { return link.Conn.(servers.Forker).Fork(t.Context(), thread1) })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{Sandbox: "workspace-write"}) // of new threads, not of copies
+		a := fork(t, link)
+		frame := f.expect("thread/fork")
+		if string(frame.Params) != `{"threadId":"`+thread1+`","excludeTurns":true}` {
+			t.Errorf("thread/fork %s", frame.Params)
+		}
+		f.reply(frame, threadJSON(copyID, idle, "none"))
+		f.turns(turnJSON(turn1, "interrupted", false))
+		at := a.get(t)
+		if at.Target.Thread != copyID || at.Running != "" || at.Newest != turn1 || at.Workspace != "/src" || at.Title == "" {
+			t.Errorf("%+v", at)
+		}
+		f.quiet()
+		s := tryStart(t, at)
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON("t3", "inProgress", false)+`}`)
+		s.get(t)
+	})
+	for _, c := range []struct {
+		refusal string
+		code    handoff.Code
+	}{
+		{"no rollout found for thread id " + thread1, handoff.CodeSessionGone},
+		{"Invalid request: unknown variant `thread/fork`, expected one of `initialize`", handoff.CodeUnsupported},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, Config{})
+			a := fork(t, link)
+			f.refuse(f.expect("thread/fork"), -32600, c.refusal)
+			a.wantCode(t, c.code)
+			if n := len(link.Conn.(*Conn).threads); n != 0 {
+				t.Errorf("%d threads kept", n)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := fork(t, link)
+		f.reply(f.expect("thread/fork"), threadJSON(thread1, idle, "none"))
+		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
+		a.wantCode(t, handoff.CodeSessionMismatch)
+	})
+}
+
+const inputMore = `,"questions":[{"id":"q1","question":"Which env?","isSecret":false,"options":[{"label":"Staging"},{"label":"prod"}]}%s]`
+
+// TestReply answers in words what asks for words.
+func TestReply(t *testing.T) {
+	second := `,{"id":"q2","question":"Why?","options":null}`
+	for name, c := range map[string]struct {
+		more, words, answer string
+		code                handoff.Code
+	}{
+		"an option":          {"", "staging", `{"answers":{"q1":{"answers":["Staging"]}}}`, ""},
+		"own words":          {"", " the third one ", `{"answers":{"q1":{"answers":["the third one"]}}}`, ""},
+		"two":                {second, "prod\nbecause", `{"answers":{"q1":{"answers":["prod"]},"q2":{"answers":["because"]}}}`, ""},
+		"one is missing":     {second, "prod", "", handoff.CodeMalformed},
+		"nothing":            {"", "", "", handoff.CodeMalformed},
+		"a secret":           {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb", `{"answers":{"q1":{"answers":["a"]},"q2":{"answers":["b"]}}}`, ""},
+		"what is no command": {"command", "yes", "", handoff.CodeMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, _, at, r := running(t)
+				f.turnStarted(turn1)
+				if c.more == "command" {
+					f.ask(0, askCommand, turn1, commandMore)
+				} else {
+					f.ask(0, askInput, turn1, fmt.Sprintf(inputMore, c.more))
+				}
+				q := questionsOf(r)[0]
+				reply := callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) })
+				if c.code != "" {
+					reply.wantCode(t, c.code)
+					f.quiet()
+					return
+				}
+				if got := f.expect(""); string(got.Result) != c.answer {
+					t.Errorf("answered %s", got.Result)
+				}
+				reply.get(t)
+				callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) }).wantCode(t, handoff.CodeNotPending)
+			})
+		})
+	}
+}

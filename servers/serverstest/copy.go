@@ -1,0 +1,67 @@
+package serverstest
+
+import (
+	"switchboard/handoff"
+	"switchboard/servers"
+)
+
+// fork copies a thread; false when this kind cannot.
+func (s *suite) fork(link *servers.Link, thread string) (handoff.Attached, bool) {
+	s.Helper()
+	forker, ok := link.Conn.(servers.Forker)
+	if !ok {
+		return handoff.Attached{}, false
+	}
+	b, err := forker.Fork(s.Context(), thread)
+	if err != nil {
+		s.Fatalf("fork: %v", err)
+	}
+	if b.Target.Thread == "" || b.Target.Thread == thread || b.Running != "" || b.Agent == nil {
+		s.Fatalf("the copy is %+v", b)
+	}
+	s.Cleanup(func() { _ = b.Agent.Close() })
+	return b, true
+}
+
+func (s *suite) copies() {
+	a := s.create()
+	s.run(a, PromptCommand)
+	id := s.wait(a)
+	b, ok := s.fork(s.link, a.Target.Thread)
+	if !ok {
+		return
+	}
+	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
+	text, err := s.link.Catalog.Read(s.Context(), b.Target.Thread, 40)
+	if err != nil {
+		s.Fatalf("read: %v", err)
+	}
+	s.reads(text.Lines, handoff.Line{Role: "agent", Text: TextCommand}, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello})
+	s.back(a, id)
+	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	text, err = s.link.Catalog.Read(s.Context(), a.Target.Thread, 40)
+	if err != nil {
+		s.Fatalf("read: %v", err)
+	}
+	for _, line := range text.Lines {
+		if line.Text == TextHello {
+			s.Error("what the copy did is in its source")
+		}
+	}
+	_, err = s.link.Conn.(servers.Forker).Fork(s.Context(), s.h.Gone)
+	s.coded("a copy of nothing", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
+}
+
+func (s *suite) copiesHeld() {
+	a := s.create()
+	s.run(a, PromptCommand)
+	if _, ok := s.link.Conn.(servers.Forker); !ok || s.h.Hold == nil {
+		return
+	}
+	s.h.Hold()
+	s.link = s.dial()
+	_, err := s.link.Conn.Attach(s.Context(), a.Target.Thread)
+	s.coded("what is held elsewhere", err, handoff.CodeSessionInUse)
+	b, _ := s.fork(s.link, a.Target.Thread)
+	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
+}
