@@ -94,7 +94,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeOverloaded:       {"%s has too much to do right now.", "Try again in a moment; nothing was started.", http.StatusServiceUnavailable, 0},
 	CodeMalformed:        {"I didn't understand that request: %s.", "Correct it and try again.", http.StatusBadRequest, 4400},
 	CodeTooLarge:         {"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009},
-	CodeUnauthorized:     {"That key is not valid.", "Use the key that Switchboard printed, or the one in its configuration.", http.StatusUnauthorized, 4401},
+	CodeUnauthorized:     {"That key is not valid.", "`switchboard login` prints a link that logs in; `switchboard key NAME` makes a key for a program.", http.StatusUnauthorized, 4401},
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -44,7 +44,7 @@ type auth struct {
 // minutes. Only who has a key, or is let in without one, has a link.
 func (s *Server) NewCode(principal string) (string, error) {
 	if _, ok := s.auth.of(principal); !ok {
-		return "", errors.New("nobody is called " + principal + " in keys")
+		return "", fmt.Errorf("nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal)
 	}
 	return s.auth.codes.make(principal, time.Now()), nil
 }

@@ -37,6 +37,23 @@ const tooSmall = `[...document.querySelectorAll("button, summary, input, select,
   .map((e) => [e, e.getBoundingClientRect()]).filter(([e, r]) => (r.width < 24 || r.height < 24) && !["radio", "checkbox"].includes(e.type))
   .map(([e, r]) => (e.getAttribute("aria-label") || e.textContent) + " " + r.width + "x" + r.height)`
 
+// torn lists words of headings and buttons that are broken in two.
+const torn = `(() => {
+  const bad = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const el = walk.currentNode.parentElement.closest("h1, h2, h3, button, summary, .pill");
+    if (!el?.checkVisibility() || el.offsetWidth < 2) continue; // for the ear alone
+    for (const { 0: word, index } of walk.currentNode.data.matchAll(/[\p{L}\p{N}]+/gu)) {
+      const range = new Range();
+      range.setStart(walk.currentNode, index);
+      range.setEnd(walk.currentNode, index + word.length);
+      if (new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) bad.push(word);
+    }
+  }
+  return bad;
+})()`
+
 // talk plays a conversation into the page's state, as if a call were live.
 func (p *tab) talk(events string) {
 	p.t.Helper()
@@ -67,7 +84,7 @@ func TestPageLooks(t *testing.T) {
 		schemes       []string
 	}{
 		{"desktop", 1280, 800, []string{"light", "dark"}}, {"phone", 390, 844, []string{"light", "dark"}},
-		{"tablet", 900, 1100, []string{"dark"}}, {"narrow", 320, 640, []string{"light"}},
+		{"tablet", 900, 1100, []string{"light"}}, {"narrow", 320, 640, []string{"dark"}},
 	} {
 		for _, scheme := range size.schemes {
 			t.Run(size.name+" "+scheme, func(t *testing.T) {
@@ -130,6 +147,9 @@ func (p *tab) look(name string) {
 	}
 	if bad := eval[[]string](p, contrast); len(bad) > 0 {
 		p.t.Errorf("%s: too little contrast: %q", name, bad)
+	}
+	if bad := eval[[]string](p, torn); len(bad) > 0 {
+		p.t.Errorf("%s: torn words: %q", name, bad)
 	}
 	if bad := eval[[]string](p, tooSmall); len(bad) > 0 {
 		p.t.Errorf("%s: too small to press: %q", name, bad)

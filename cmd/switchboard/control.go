@@ -132,7 +132,14 @@ func keyVerb(ctx context.Context, dir, principal string, revoke bool, stdout io.
 		if err != nil {
 			return err
 		}
-		line = fmt.Sprintf("%d made keys of %s are revoked", n, principal)
+		switch n {
+		case 0:
+			line = fmt.Sprintf("%s has no made key", principal)
+		case 1:
+			line = fmt.Sprintf("the made key of %s is revoked", principal)
+		default:
+			line = fmt.Sprintf("%d made keys of %s are revoked", n, principal)
+		}
 	} else {
 		text, err := makeKey(dir, principal)
 		if err != nil {

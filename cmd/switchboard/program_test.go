@@ -173,8 +173,11 @@ func programKeys(t *testing.T, env map[string]string, base string) string {
 	if len(owner) != 32 || use(owner) != http.StatusOK || use(robot) != http.StatusOK {
 		t.Errorf("made keys: %d %d", use(owner), use(robot))
 	}
-	if said := do("key", "robot", "--revoke"); !strings.Contains(said, "1 made keys of robot are revoked") {
+	if said := do("key", "robot", "--revoke"); !strings.Contains(said, "the made key of robot is revoked") {
 		t.Errorf("revoked: %s", said)
+	}
+	if said := do("key", "robot", "--revoke"); said != "robot has no made key" {
+		t.Errorf("revoked again: %s", said)
 	}
 	if use(owner) != http.StatusOK || use(robot) != http.StatusUnauthorized {
 		t.Errorf("after the revocation: %d %d", use(owner), use(robot))

@@ -87,7 +87,9 @@ func away(t *testing.T, r *running, p *phone) *phone {
 	p.hangUp()
 	until(t, "the benchmarks to end", func() bool {
 		works = r.handoffs()
-		return works[len(works)-1].State == handoff.StatusCompleted
+		last := works[len(works)-1]
+		// Until it is written down, whoever calls hears it as news of the moment.
+		return last.State == handoff.StatusCompleted && strings.Contains(r.logs.String(), `"msg":"handoff ended","principal":"owner","handoff":"`+last.ID+`"`)
 	})
 	p = r.call()
 	p.hear("While you were away, one thing finished")
