@@ -82,3 +82,9 @@ type Utterance struct {
 	Floor  Floor
 	Tells  []string // the work whose outcome it tells; for who watches what is said, not for who says it
 }
+
+// CallInfo is a live call as lists give it.
+type CallInfo struct {
+	ID    string    `json:"id"`
+	Began time.Time `json:"began"` // when it was taken
+}

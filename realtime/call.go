@@ -35,6 +35,7 @@ const (
 // A Call is one live voice call. It implements [handoff.Voice].
 type Call struct {
 	id      string             // Set once
+	made    time.Time          // Set once
 	grant   handoff.Grant      // Set once
 	client  leg                // Set once
 	witness witness            // Set once: the client's leg; nil: it does not know
@@ -127,7 +128,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 	_, performs := client.(performer)
 	knows, _ := client.(witness)
 	c := &Call{
-		id: id, grant: grant, client: client, witness: knows, model: model,
+		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},

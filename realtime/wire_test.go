@@ -270,7 +270,13 @@ func TestHangup(t *testing.T) {
 	if !strings.HasPrefix(id, "rtc_") {
 		t.Errorf("id %q", id)
 	}
-	for _, caller := range []handoff.Caller{{Principal: "other"}, {Principal: "owner", User: "bob"}} {
+	if list := h.front.Calls(someone); len(list) != 1 || list[0].ID != id || list[0].Began.IsZero() {
+		t.Errorf("its caller sees %+v", list)
+	}
+	for _, caller := range []handoff.Caller{{Principal: "other"}, {Principal: "owner", User: "bob"}, handoff.NamelessCaller("owner", "x")} {
+		if list := h.front.Calls(handoff.Grant{Caller: caller}); list == nil || len(list) != 0 {
+			t.Errorf("%v sees another's call: %+v", caller, list)
+		}
 		if err := h.front.Hangup(handoff.Grant{Caller: caller}, id); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
 			t.Errorf("%v hung up another's call: %v", caller, err)
 		}
@@ -280,6 +286,7 @@ func TestHangup(t *testing.T) {
 	}
 	expectClose(t, client, 1000)
 	expectClose(t, model, 1000)
+	eventually(t, "the call to leave the list", func() bool { return len(h.front.Calls(someone)) == 0 })
 }
 
 func TestModelGoneOnTheWire(t *testing.T) {

@@ -49,6 +49,11 @@ type Front interface {
 	Hangup(g handoff.Grant, id string) error
 }
 
+// Calls lists the calls of a caller that live, oldest first.
+type Calls interface {
+	Calls(g handoff.Grant) []handoff.CallInfo
+}
+
 // A Chip is a sentence that the page offers to a newcomer.
 type Chip struct {
 	Text string `json:"text"`           // what is sent when it is pressed
@@ -70,6 +75,7 @@ type Config struct {
 	Feeds     Feeds
 	Directory handoff.Directory
 	Front     Front
+	Calls     Calls
 
 	// Keys has at least one entry. One without a sum is nobody's text: its principal logs in by link.
 	Keys      []Key
@@ -92,7 +98,7 @@ type Config struct {
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
 	if cfg.Work == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
-		cfg.Logins == nil || cfg.LoginList == nil {
+		cfg.Calls == nil || cfg.Logins == nil || cfg.LoginList == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}
 	if len(cfg.Keys) == 0 {

@@ -219,6 +219,13 @@ func (w *world) ServeCalls(rw http.ResponseWriter, r *http.Request, c handoff.Gr
 	writeError(rw, handoff.Fault(handoff.CodeVoiceUnreachable, "127.0.0.1:9", ""))
 }
 
+func (w *world) Calls(c handoff.Grant) []handoff.CallInfo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("live calls", c.Caller.String())
+	return nil
+}
+
 func (w *world) Hangup(c handoff.Grant, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -314,7 +321,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Logins: w, LoginList: w, Listen: listen,
+		Work: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Calls: w, Logins: w, LoginList: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

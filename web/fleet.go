@@ -45,6 +45,11 @@ func (s *Server) calls(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return nil
 }
 
+func (s *Server) liveCalls(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+	writeJSON(w, http.StatusOK, listOf(s.cfg.Calls.Calls(g)))
+	return nil
+}
+
 func (s *Server) hangup(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	if err := s.cfg.Front.Hangup(g, r.PathValue("id")); err != nil {
 		return err

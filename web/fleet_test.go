@@ -40,6 +40,8 @@ var routeCases = []struct {
 	{"socket", "GET", "/v1/realtime?model=m", "", "socket owner", 204, ""},
 	{"call", "POST", "/v1/realtime/calls", "v=0", "calls owner v=0", 502, "voice_unreachable"},
 	{"hang up", "POST", "/v1/realtime/calls/rtc_1/hangup", "", "hangup owner rtc_1", 204, ""},
+	{"live calls", "GET", "/fleet/calls", "", "live calls owner", 200, `{"items":[]}`},
+	{"end a call", "DELETE", "/fleet/calls/rtc_1", "", "hangup owner rtc_1", 204, ""},
 	{"health", "GET", "/healthz", "", "", 200, `{"status":"ok"}`},
 	{"ready", "GET", "/readyz", "", "", 200, `{"status":"ready"}`},
 	{"head", "HEAD", "/healthz", "", "", 200, ""},
@@ -165,7 +167,7 @@ func TestDeepBodies(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	cfg := config(nil, "127.0.0.1:8080")
-	cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w
+	cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +188,7 @@ func FuzzBodies(f *testing.F) {
 	cfg := config(nil, "127.0.0.1:8080")
 	f.Fuzz(func(t *testing.T, body string) {
 		w := newWorld()
-		cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w
+		cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w
 		s, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)

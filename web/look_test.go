@@ -43,7 +43,7 @@ const torn = `(() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const el = walk.currentNode.parentElement.closest("h1, h2, h3, button, summary, .pill");
-    if (!el?.checkVisibility() || el.offsetWidth < 2) continue; // for the ear alone
+    if (!el?.checkVisibility() || getComputedStyle(el).clipPath !== "none") continue; // for the ear alone
     for (const { 0: word, index } of walk.currentNode.data.matchAll(/[\p{L}\p{N}]+/gu)) {
       const range = new Range();
       range.setStart(walk.currentNode, index);

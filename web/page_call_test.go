@@ -17,6 +17,7 @@ const otherSide = `(() => {
   const far = window.far = { events: [], tracks: 0, calls: 0 };
   const real = window.fetch;
   window.fetch = async (url, init) => {
+    if (url === "/fleet/calls") return new Response(JSON.stringify({ items: far.gone ? [] : [{ id: "rtc_" + far.calls }] }));
     if (url !== "/v1/realtime/calls") return real(url, init);
     if (far.broken) return new Response(JSON.stringify({ error: { code: "voice_unreachable", message: "The voice model is away.", next: "Wait." } }), { status: 502 });
     far.calls++;
@@ -44,7 +45,9 @@ const otherSide = `(() => {
     section.setCodecPreferences(RTCRtpReceiver.getCapabilities("audio").codecs.filter((c) => c.mimeType === "audio/PCMU"));
     await pc.setLocalDescription(await pc.createAnswer());
     if (pc.iceGatheringState !== "complete") await new Promise((done) => { pc.onicegatheringstatechange = () => pc.iceGatheringState === "complete" && done(); });
-    return new Response(pc.localDescription.sdp, { status: 201, headers: { "Content-Type": "application/sdp", Location: "/v1/realtime/calls/rtc_" + far.calls } });
+    const { sdp } = pc.localDescription;
+    if (far.gone) pc.close(); // before anything came up
+    return new Response(sdp, { status: 201, headers: { "Content-Type": "application/sdp", Location: "/v1/realtime/calls/rtc_" + far.calls } });
   };
   far.say = (event) => far.channel.send(JSON.stringify(event));
   far.types = () => far.events.map((e) => e.type).join(" ");

@@ -1,6 +1,9 @@
 package web
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // ownPeer keeps the page's own end of the next call as window.mine; the other side keeps the real class.
 const ownPeer = `(() => {
@@ -52,6 +55,22 @@ func TestPageCallEndsWhileConnecting(t *testing.T) {
 		t.Error("a firewall is blamed")
 	}
 	eval[bool](p, `(far.ends = false, true)`)
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	p.quiet()
+}
+
+// A call that is gone before its sound came up is told so as soon as Switchboard knows, not as a firewall's doing.
+func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
+	_, p := openCall(t, true)
+	eval[bool](p, `(far.gone = true)`)
+	p.click("Call")
+	p.until(`document.querySelector(".toast") && !document.querySelector("#status-text").textContent.includes("Connecting")`)
+	if text := eval[string](p, `document.querySelector(".toast").innerText`); !strings.Contains(text, "The call was ended by the other side.") {
+		t.Errorf("it says %q", text)
+	}
+	p.status("Not in a call")
+	eval[bool](p, `(far.gone = false, true)`)
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)
 	p.quiet()

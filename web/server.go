@@ -72,6 +72,8 @@ func (s *Server) routes() {
 		{"POST /fleet/questions/{id}", accessCaller, maxJSON, s.decide},
 		{"GET /fleet/sticky", accessCaller, 0, s.stickies},
 		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, s.clearSticky},
+		{"GET /fleet/calls", accessCaller, 0, s.liveCalls},
+		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, s.hangup},
 		{"GET /fleet/events", accessCaller, 0, s.events},
 		{"GET /metrics", accessCaller, 0, s.metrics},
 	} {

@@ -122,6 +122,9 @@ export async function offer(sdp, signal) {
   return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1) };
 }
 
+/** Whether a call lives there. Who cannot be asked says nothing against it. */
+export const lives = (id) => json("/fleet/calls").then(({ items }) => items.some((c) => c.id === id), () => true);
+
 /** Hangs up. It also works while the page is being closed. */
 export const hangup = (id) =>
   request(`/v1/realtime/calls/${part(id)}/hangup`, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", keepalive: true });

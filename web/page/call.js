@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { openMicrophone } from "./audio.js";
 
 const patience = 15_000; // for sound and events to come up
+const asking = 1000; // how often it is asked meanwhile whether the call still lives
 const interrupted = 6000; // how long a broken connection may mend itself
 const retries = [500, 2000, 4000, 8000];
 const endedThere = "The call was ended by the other side.";
@@ -167,7 +168,8 @@ export class Call {
     this.#id = answer.id;
     this.patch({ id: answer.id, telephone: !/opus\/48000/i.test(answer.sdp) });
     await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
-    await within(opening.promise, patience);
+    const watch = setInterval(async () => { if (!(await api.lives(answer.id))) over(); }, asking);
+    await within(opening.promise, patience).finally(() => clearInterval(watch));
     if (life !== this.#life) return;
     this.patch({ phase: "live" });
     this.#greet();

@@ -1,0 +1,26 @@
+package realtime
+
+import (
+	"cmp"
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// Calls lists the calls of this caller that live, oldest first. Who has no name is told of none: the next one
+// without a name is somebody else.
+func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
+	list := []handoff.CallInfo{}
+	if grant.Caller.Nameless() {
+		return list
+	}
+	f.mu.Lock()
+	for id, c := range f.calls {
+		if c.grant.MayEnd(grant) {
+			list = append(list, handoff.CallInfo{ID: id, Began: c.made})
+		}
+	}
+	f.mu.Unlock()
+	slices.SortFunc(list, func(a, b handoff.CallInfo) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	return list
+}
