@@ -13,11 +13,12 @@ import (
 func (h *house) numbers() map[string]float64 {
 	all := map[string]float64{}
 	for m := range h.front.Metrics() {
-		name := strings.TrimPrefix(m.Name, "switchboard_")
+		var name strings.Builder
+		name.WriteString(strings.TrimPrefix(m.Name, "switchboard_"))
 		for _, l := range m.Labels {
-			name += " " + l.Value
+			name.WriteString(" " + l.Value)
 		}
-		all[name] = m.Value
+		all[name.String()] = m.Value
 	}
 	return all
 }

@@ -338,13 +338,14 @@ func (s *session) join(tools string, ours []string) string {
 
 // instructions are ours for a model that has our tools under these names.
 func (s *session) instructions(ours []string) string {
-	text := s.guide
+	var text strings.Builder
+	text.WriteString(s.guide)
 	for _, name := range ours {
 		if tool := s.tool(name); name != tool.Name {
-			text += renamed(tool.Name, name)
+			text.WriteString(renamed(tool.Name, name))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // renamed tells the model that what it reads of a tool's own name means another.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"switchboard/handoff"
-	"sync/atomic"
 	"time"
 )
 
@@ -81,7 +80,6 @@ func (w *world) Step(t *fakeTurn) (string, int, bool) {
 type fakeAgent struct {
 	world  *world
 	target handoff.Target
-	lost   atomic.Bool // its connection is gone for good
 }
 
 func (a *fakeAgent) name() string { return a.target.Server + " " + a.target.Thread }
