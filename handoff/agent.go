@@ -44,7 +44,7 @@ type Agent interface {
 	//
 	// A turn may also have begun before the thread was attached here, on an earlier connection of ours.
 	// Then the items that it has finished come first, under the ids they had (who heard one already skips
-	// it), and questions that are open come again under new ids. Whoever follows a turn says with it that
+	// it), and questions that are open come again under the ids they had. Whoever follows a turn says with it that
 	// the turn is ours: its questions are asked through Follow and answered by [Controls]. Those of turns
 	// that nobody follows are left alone.
 	Follow(ctx context.Context, id TurnID) iter.Seq2[Update, error]

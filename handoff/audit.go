@@ -30,7 +30,7 @@ type AuditRecord struct {
 	Server      string     `json:"server"`
 	Thread      string     `json:"thread"`
 	Turn        TurnID     `json:"turn"`
-	Question    QuestionID `json:"question"` // names server, connection and wire request
+	Question    QuestionID `json:"question"` // names server, thread, turn and wire request
 	CommandHash string     `json:"command_hash"`
 	Decision    Decision   `json:"decision"`
 	Tier        string     `json:"tier"`
@@ -39,10 +39,11 @@ type AuditRecord struct {
 	At          time.Time  `json:"at"`
 }
 
-// CommandHash binds a decision to what was asked: the server and turn, and all that describes the act.
+// CommandHash binds a decision to what was asked: the server, the connection over which it was
+// asked, the turn, and all that describes the act.
 // Two questions that differ in any of it have different hashes.
 func CommandHash(q Question, server string) string {
-	return hash(fmt.Sprintf("%q", []any{server, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}))
+	return hash(fmt.Sprintf("%q", []any{server, q.Connection, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}))
 }
 
 // TranscriptHash is what an audit record keeps of a reply.

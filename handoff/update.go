@@ -94,19 +94,22 @@ type Item struct {
 
 // A Question is an approval request or another question of the agent. The turn waits for it.
 type Question struct {
-	ID        QuestionID
-	Kind      QuestionKind
-	Turn      TurnID
-	Text      string   // what is asked, in words
-	Command   string   // the exact command line, for approvals of commands
-	Cwd       string   // where it would run
-	Reason    string   // why the agent wants it, in its own words: untrusted
-	Changes   []string // paths that an edit touches
-	Decisions []Decision
-	Words     bool   // it is answered in words, by a [Replier]
-	Asks      []Ask  // what is asked, one by one, where words answer it
-	Beyond    string // what a yes would allow beyond this one act, in words; it is then never given by voice
-	Asked     time.Time
+	ID QuestionID
+	// Connection tells the connection over which it was asked from every other. The same question, asked again over
+	// another one, keeps its ID; what was heard and decided before does not count for it.
+	Connection string
+	Kind       QuestionKind
+	Turn       TurnID
+	Text       string   // what is asked, in words
+	Command    string   // the exact command line, for approvals of commands
+	Cwd        string   // where it would run
+	Reason     string   // why the agent wants it, in its own words: untrusted
+	Changes    []string // paths that an edit touches
+	Decisions  []Decision
+	Words      bool   // it is answered in words, by a [Replier]
+	Asks       []Ask  // what is asked, one by one, where words answer it
+	Beyond     string // what a yes would allow beyond this one act, in words; it is then never given by voice
+	Asked      time.Time
 }
 
 // An Ask is one of the things that a question asks in words.

@@ -34,8 +34,8 @@ type Target struct {
 // A TurnID names one run of a thread. It is unique only together with its thread: forks reuse turn ids.
 type TurnID string
 
-// A QuestionID names one question of an agent, unique in this process. It is bound to one server, one
-// connection generation and one wire request, so that it can never answer another question.
+// A QuestionID names one question of an agent. It is made of server, thread, turn and wire request, so that it is
+// the same when the question is asked again after a reconnect or a restart of Switchboard, and never another's.
 type QuestionID string
 
 // A Turn is what an agent is asked to do.

@@ -323,7 +323,7 @@ func TestCommandHash(t *testing.T) {
 	q := handoff.Question{Turn: "t", Kind: handoff.QuestionCommand, Text: "May this run?", Command: "ls", Cwd: "/src", Changes: []string{"a", "b"}}
 	seen := map[string]string{}
 	for name, change := range map[string]func(*handoff.Question){
-		"same": func(*handoff.Question) {}, "turn": func(q *handoff.Question) { q.Turn = "u" }, "kind": func(q *handoff.Question) { q.Kind = handoff.QuestionInput },
+		"same": func(*handoff.Question) {}, "turn": func(q *handoff.Question) { q.Turn = "u" }, "connection": func(q *handoff.Question) { q.Connection = "b" }, "kind": func(q *handoff.Question) { q.Kind = handoff.QuestionInput },
 		"text": func(q *handoff.Question) { q.Text = "" }, "command": func(q *handoff.Question) { q.Command = "ls " }, "cwd": func(q *handoff.Question) { q.Cwd = "/" },
 		"changes": func(q *handoff.Question) { q.Changes = []string{"a b"} }, "bytes": func(q *handoff.Question) { q.Command = "ls\xff" }, "other bytes": func(q *handoff.Question) { q.Command = "ls\xfe" },
 	} {

@@ -16,11 +16,12 @@ type fakeTurn struct {
 	ID     handoff.TurnID
 	thread string
 	plan   []string
-	hidden bool                    // it has not shown itself
-	next   int                     // Guarded by the world's mu: steps done
-	over   bool                    // Guarded by the world's mu
-	wake   chan handoff.TurnStatus // an interrupt
-	final  chan handoff.TurnEnded  // holds how it ended, for who follows beside the first
+	hidden bool                          // it has not shown itself
+	next   int                           // Guarded by the world's mu: steps done
+	over   bool                          // Guarded by the world's mu
+	lost   map[string]handoff.QuestionID // Owned by who follows: what was asked over a lost connection, by command
+	wake   chan handoff.TurnStatus       // an interrupt
+	final  chan handoff.TurnEnded        // holds how it ended, for who follows beside the first
 }
 
 func (w *world) addTurn(id handoff.TurnID, thread string, plan []string) *fakeTurn {
@@ -187,14 +188,20 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 			Decisions: []handoff.Decision{handoff.DecisionDecline}, Asked: time.Now(),
 		}, yield)
 	case "ask":
-		return a.ask(ctx, turn, handoff.QuestionID(item), text, yield)
+		id := handoff.QuestionID(item)
+		if again, ok := turn.lost[text]; ok { // the same question over another connection
+			id = again
+			delete(turn.lost, text)
+		}
+		return a.ask(ctx, turn, id, item, text, yield)
 	case "asklost":
 		after, command, _ := strings.Cut(text, " ")
 		limited, cancel := context.WithTimeout(ctx, w.duration(after))
 		defer cancel()
-		if a.ask(limited, turn, handoff.QuestionID(item), command, yield) || ctx.Err() != nil {
+		if a.ask(limited, turn, handoff.QuestionID(item), item, command, yield) || ctx.Err() != nil {
 			return false
 		}
+		turn.lost = map[string]handoff.QuestionID{command: handoff.QuestionID(item)}
 		w.record("agent", a.name(), "is lost")
 		w.mu.Lock()
 		delete(w.answers, handoff.QuestionID(item))
@@ -217,10 +224,10 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	return false
 }
 
-func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q handoff.QuestionID, command string, yield func(handoff.Update, error) bool) bool {
+func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string, yield func(handoff.Update, error) bool) bool {
 	a.world.record("agent", a.name(), "asks for "+command)
 	return a.wait(ctx, turn, handoff.Question{
-		ID: q, Kind: handoff.QuestionCommand, Turn: turn.ID, Command: command, Cwd: "/src",
+		ID: q, Connection: connection, Kind: handoff.QuestionCommand, Turn: turn.ID, Command: command, Cwd: "/src",
 		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now(),
 	}, yield)
 }

@@ -72,7 +72,7 @@ func (w *work) watchTurn(ctx context.Context, number int, agent handoff.Agent, t
 	hand(func() { w.gone(handoff.Fault(handoff.CodeAgentGone, server, "the updates ended before the turn")) })
 }
 
-// gone: the questions that were open come again when the agent is back, under other ids.
+// gone: the questions that were open come again when the agent is back, and are asked anew.
 func (w *work) gone(err error) {
 	for _, q := range w.book.questionsOf(w.ID) {
 		w.questionClosed(q.shown.ID)
@@ -180,7 +180,7 @@ func (w *work) giveUpOn(ctx context.Context, q askedQ) func() {
 		case <-ctx.Done():
 			return nil
 		}
-		if w.book.question(q.shown.ID) == nil {
+		if now := w.book.question(q.shown.ID); now == nil || now.shown.Label != q.shown.Label { // asked anew, it has its own time
 			return nil
 		}
 		err := w.declineFor(ctx, q)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -345,13 +346,14 @@ func (c *Conn) asks(t *thread, m message, about func(*askParams, *handoff.Questi
 	if about != nil {
 		about(&p, &q)
 	}
-	t.ask(c.questionID(m.ID), m, p, q)
+	q.ID, q.Connection, q.Asked = c.questionID(&p, m.ID), c.generation, time.Now()
+	t.ask(m, p, q)
 }
 
-// questionID binds a request of the server to this connection: its numbers begin again at 0 when the
-// server is restarted.
-func (c *Conn) questionID(wireID json.RawMessage) handoff.QuestionID {
-	return handoff.QuestionID(c.cfg.Name + ":" + c.generation + ":" + string(wireID))
+// questionID names a request of the server. After a reconnect it comes again under its number. Numbers begin again at
+// 0 when the server is restarted, which ends every turn that had asked.
+func (c *Conn) questionID(p *askParams, wireID json.RawMessage) handoff.QuestionID {
+	return handoff.QuestionID(strings.Join([]string{c.cfg.Name, p.ThreadID, p.TurnID, string(wireID)}, ":"))
 }
 
 // name returns what errors call this server and a session.

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/servers/turns"
@@ -235,10 +234,9 @@ func (q *wireQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 // ask takes a request of the server. Only requests of turns that we started are announced; until the
 // response to a start says which those are, a request waits. All others are left alone: answering them,
 // even with an error, would decide them for the person at the desk.
-func (t *thread) ask(id handoff.QuestionID, m message, p askParams, q handoff.Question) {
+func (t *thread) ask(m message, p askParams, q handoff.Question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q.ID, q.Asked = id, time.Now()
 	k := t.findLocked(q.Turn)
 	if k != nil && p.ThreadID == t.id {
 		q.Changes = k.reducer.Changes(p.ItemID)

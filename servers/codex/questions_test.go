@@ -84,7 +84,7 @@ func TestForeignQuestions(t *testing.T) {
 		f.say(`{"id":11,"method":"attestation/generate"}`)
 		f.say(`{"id":12,"method":%q,"params":{"threadId":"another","turnId":"t"}}`, askCommand)
 		f.quiet()
-		id := handoff.QuestionID("bigpc:" + link.Conn.(*Conn).generation + ":7")
+		id := handoff.QuestionID("bigpc:" + thread1 + ":" + turn2 + ":7")
 		callErr(func() error { return at.Agent.(handoff.Controls).Decide(t.Context(), id, handoff.DecisionAccept) }).
 			wantCode(t, handoff.CodeNotPending)
 		f.turnCompleted(turn2, "completed")
@@ -121,18 +121,26 @@ func TestMergedStartIsNotOurs(t *testing.T) {
 	})
 }
 
-// TestQuestionsOfAnotherConnection: request numbers begin again with every server.
+// TestQuestionsOfAnotherConnection: the same request over another connection is the same question, and nothing that
+// was decided before is for it. Request numbers begin again with every server, but not in the same turn.
 func TestQuestionsOfAnotherConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f1, _, _, r1 := running(t)
 		f1.ask(0, askCommand, turn1, commandMore)
-		f2, _, at2, r2 := running(t)
+		f2, link2, at2, r2 := running(t)
 		f2.ask(0, askCommand, turn1, commandMore)
-		old, current := questionsOf(r1)[0].ID, questionsOf(r2)[0].ID
-		if old == current {
-			t.Fatalf("both are %s", old)
+		old, current := questionsOf(r1)[0], questionsOf(r2)[0]
+		if old.ID != current.ID || old.Connection == current.Connection || current.Connection == "" {
+			t.Fatalf("%s over %q, then %s over %q", old.ID, old.Connection, current.ID, current.Connection)
 		}
-		callErr(func() error { return at2.Agent.(handoff.Controls).Decide(t.Context(), old, handoff.DecisionAccept) }).
+		if handoff.CommandHash(old, "bigpc") == handoff.CommandHash(current, "bigpc") {
+			t.Error("what was heard over one connection would count for the other")
+		}
+		other := link2.Conn.(*Conn).questionID(&askParams{ThreadID: thread1, TurnID: turn2}, []byte("0"))
+		if other == current.ID {
+			t.Fatalf("both turns ask %s", other)
+		}
+		callErr(func() error { return at2.Agent.(handoff.Controls).Decide(t.Context(), other, handoff.DecisionAccept) }).
 			wantCode(t, handoff.CodeNotPending)
 		f2.quiet()
 	})

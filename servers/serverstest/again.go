@@ -82,7 +82,7 @@ func (s *suite) missed() {
 	s.ended(rest, handoff.TurnCompleted, TextBack)
 }
 
-// askedAgain: an open question comes again under another id; the old id answers nothing.
+// askedAgain: an open question comes again under its id, over another connection.
 func (s *suite) askedAgain() {
 	a, id, old := s.asked()
 	s.lost()
@@ -92,10 +92,10 @@ func (s *suite) askedAgain() {
 	if !ok {
 		s.Fatalf("no question: %#v", updates)
 	}
-	if q.ID == old.ID || q.Turn != id || q.Command != old.Command || q.Kind != old.Kind {
+	if q.ID != old.ID || q.Connection == old.Connection || q.Turn != id || q.Command != old.Command || q.Kind != old.Kind {
 		s.Errorf("asked again: %+v, before: %+v", q, old)
 	}
-	s.coded("the old id", s.controls(b).Decide(s.Context(), old.ID, handoff.DecisionAccept), handoff.CodeNotPending)
+	s.coded("over the lost connection", s.controls(a).Decide(s.Context(), old.ID, handoff.DecisionAccept), handoff.CodeAgentGone, handoff.CodeUnreachable, handoff.CodeNotPending)
 	if err := s.controls(b).Decide(s.Context(), q.ID, handoff.DecisionAccept); err != nil {
 		s.Fatalf("accept: %v", err)
 	}
