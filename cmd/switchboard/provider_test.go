@@ -20,6 +20,7 @@ import (
 //	anything else     says "answer N to: ..." at once
 type fakeProvider struct {
 	*httptest.Server
+	script func(*providerStream, []providerItem) bool // Set once before it is asked; nil: the verbs above
 
 	mu     sync.Mutex
 	asked  []string // Guarded by mu: the last user message of each request, oldest first
@@ -63,6 +64,12 @@ func (p *fakeProvider) serve(w http.ResponseWriter, r *http.Request) {
 	s := &providerStream{w: w, r: r, n: n}
 	w.Header().Set("Content-Type", "text/event-stream")
 	s.event("response.created", map[string]any{"response": map[string]any{"id": s.id(), "status": "in_progress"}})
+	if p.script != nil {
+		if p.script(s, req.Input) {
+			s.completed()
+		}
+		return
+	}
 	verb, rest, _ := strings.Cut(user, " ")
 	switch {
 	case verb == "run" && !done:
@@ -76,6 +83,11 @@ func (p *fakeProvider) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.say("answer to: "+user, 0)
 	}
+	s.completed()
+}
+
+// completed ends an answer.
+func (s *providerStream) completed() {
 	s.event("response.completed", map[string]any{"response": map[string]any{
 		"id": s.id(), "status": "completed", "output": []any{},
 		"usage": map[string]any{"input_tokens": 100, "output_tokens": 10, "total_tokens": 110,

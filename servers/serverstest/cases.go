@@ -1,6 +1,7 @@
 package serverstest
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -97,7 +98,7 @@ func (s *suite) command() {
 		s.Fatalf("commands: %+v", done)
 	}
 	c := done[0]
-	if c.Text != Command || c.Output != CommandOutput || c.Exit == nil || *c.Exit != CommandExit || !c.Failed {
+	if c.Text != cmp.Or(s.h.Command, Command) || c.Output != CommandOutput || c.Exit == nil || *c.Exit != CommandExit || !c.Failed {
 		s.Errorf("%+v", c)
 	}
 	var streamed strings.Builder

@@ -82,6 +82,12 @@ type Harness struct {
 	Lie func(time.Duration)
 	// Permits says that agents of this kind ask for rights.
 	Permits bool
+	// Pictures counts the pictures that the model was shown; nil when that cannot be told.
+	Pictures func() int
+	// Command is what [PromptCommand] runs where it is not [Command].
+	Command string
+	// Lacks names the cases that this kind cannot do, each with the reason.
+	Lacks map[string]string
 	// Gone is a full thread id that the server does not have.
 	Gone string
 	// Dir is a directory of the server where threads may be made.

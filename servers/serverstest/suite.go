@@ -29,6 +29,9 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a running turn is interrupted", (*suite).interrupt},
 		{"a turn that has just been started is interrupted", (*suite).interruptAtOnce},
 		{"a running turn is steered", (*suite).steer},
+		{"steers are heard in their order", (*suite).steersInOrder},
+		{"pictures are shown", (*suite).pictures},
+		{"what a turn used is told", (*suite).usage},
 		{"a question is accepted once", (*suite).accepts},
 		{"a question is declined", (*suite).declines},
 		{"a question stops the turn", (*suite).stops},
@@ -53,6 +56,9 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := &suite{T: t, h: harness(t)}
+			if why := s.h.Lacks[c.name]; why != "" {
+				t.Skip(why)
+			}
 			s.link = s.dial()
 			c.run(s)
 		})

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/servers/codex"
+	"switchboard/servers/serverstest"
+)
+
+// TestRealConformance runs the suite against the real codex, with a model behind it that does what the prompts of
+// the suite say.
+func TestRealConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the real codex, a process for each case")
+	}
+	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
+		c := startCodex(t)
+		c.provider.script = suiteModel
+		w := startWire(t, c.url)
+		approval := "on-request" // which asks for nothing in this sandbox
+		if strings.Contains(t.Name(), "question") {
+			approval = "untrusted"
+		}
+		return serverstest.Harness{
+			Dial: codex.Dialer(codex.Config{
+				Name: "bigpc", URL: w.url, Sandbox: "danger-full-access", Approval: approval, Settle: 100 * time.Millisecond,
+			}),
+			Drop:     w.cut,
+			Restart:  func() { c.kill(); w.cut(); c.begin() },
+			Starts:   func() int { return len(c.provider.begun()) },
+			Pictures: c.provider.pictures,
+			Command:  suiteCommand,
+			Gone:     "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
+			Dir:      c.work,
+			Lacks: map[string]string{
+				"a question is answered in words": "the model that asks in words has a mode of its own",
+			},
+		}
+	})
+}
+
+// suiteCommand really runs, and does what the suite says of its command.
+const suiteCommand = "echo first line; echo second line; exit 3"
+
+// suiteModel is the model behind a codex under the suite. It reports whether the answer is complete.
+func suiteModel(s *providerStream, items []providerItem) bool {
+	user, output := newest(items)
+	prompt, _, _ := strings.Cut(user, " ü")
+	switch prompt {
+	case serverstest.PromptHello:
+		s.say(serverstest.TextHello, 0)
+	case serverstest.PromptCommand:
+		s.callOnce(output, suiteCommand, serverstest.TextCommand)
+	case serverstest.PromptEdit:
+		s.callOnce(output, "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: "+serverstest.EditPath+"\n+b\n*** End Patch\nEOF", serverstest.TextEdit)
+	case serverstest.PromptAsk:
+		after := serverstest.TextAccepted
+		if strings.Contains(output, "rejected") {
+			after = serverstest.TextDeclined
+		}
+		s.callOnce(output, serverstest.AskCommand, after)
+	case serverstest.PromptWait:
+		s.say(serverstest.TextWaiting, 0)
+		<-s.r.Context().Done()
+		return false
+	case serverstest.PromptBack:
+		s.say(serverstest.TextBack, 0)
+	case serverstest.PromptFail:
+		s.event("response.failed", map[string]any{"response": map[string]any{
+			"id": s.id(), "status": "failed", "error": map[string]any{"code": "invalid_prompt", "message": serverstest.DetailFail},
+		}})
+		return false
+	default:
+		s.say("I know nothing of "+prompt, 0)
+	}
+	return true
+}
+
+// callOnce calls the shell, and says something once it gave its output.
+func (s *providerStream) callOnce(output, command, after string) {
+	if output == "" {
+		s.shell(command)
+		return
+	}
+	s.say(after, 0)
+}
+
+// newest returns the last message of the user and the output that follows it, if any.
+func newest(items []providerItem) (user, output string) {
+	for _, it := range items {
+		if strings.HasSuffix(it.Type, "call_output") {
+			output = string(it.Output)
+			continue
+		}
+		var parts []struct{ Text string }
+		if it.Role == "user" && json.Unmarshal(it.Content, &parts) == nil && len(parts) > 0 && !strings.HasPrefix(parts[0].Text, "<") {
+			user, output = parts[0].Text, ""
+		}
+	}
+	return user, output
+}
+
+// pictures counts those in the newest request.
+func (p *fakeProvider) pictures() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Count(p.bodies[len(p.bodies)-1], `"input_image"`)
+}
+
+// begun returns the words that began a turn: what was told to a waiting one is none.
+func (p *fakeProvider) begun() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for _, body := range p.bodies {
+		var req struct{ Input []providerItem }
+		if json.Unmarshal([]byte(body), &req) != nil {
+			continue
+		}
+		if user, output := newest(req.Input); output == "" && user != serverstest.PromptBack {
+			all = append(all, user)
+		}
+	}
+	return all
+}
