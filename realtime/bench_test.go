@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -105,7 +106,7 @@ func benchCopy(b *testing.B, model string) string {
 func BenchmarkRequest(b *testing.B) {
 	c := newCall(someone, ours, "rtc_bench", newWire(), newWire(), nopLog())
 	c.fromModel([]byte(freshSession))
-	event := itemDone("r1", callItem("item_1", "call_1", "codex", statusCompleted))
+	event := itemDone("r1", callItem("item_1", "call_1", "codex", events.StatusCompleted))
 	c.fromModel([]byte(began("r1", "")))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -123,7 +124,7 @@ func BenchmarkPeek(b *testing.B) {
 	event := []byte(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 1280) + `"}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if peekType(event) != typeAppend {
+		if events.PeekType(event) != events.TypeAppend {
 			b.Fatal("wrong type")
 		}
 	}

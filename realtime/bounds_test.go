@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // A frame over the limit ends its socket with 1009, also while its client still writes.
@@ -130,7 +131,7 @@ func TestModelThatLeavesTooMuchOpen(t *testing.T) {
 			m, i := newTestMask(), 0
 			m.session.now.ours = []string{"codex"}
 			for ; i < 100_000 && !m.full(); i++ {
-				m.fromModel(peekType([]byte(event(i))), []byte(event(i)))
+				m.fromModel(events.PeekType([]byte(event(i))), []byte(event(i)))
 			}
 			if i < 1000 || i == 100_000 {
 				t.Errorf("full after %d", i)
@@ -162,16 +163,16 @@ func TestPlayerIsBoundedInItems(t *testing.T) {
 
 // Ids that are longer than anybody's are not kept: an event with one cannot be read.
 func TestLongIDs(t *testing.T) {
-	long := strings.Repeat("i", maxID+1)
+	long := strings.Repeat("i", events.MaxID+1)
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
 		s.wantSent(s.client, "response.created")
 		for _, event := range []string{
-			began(long, ""), done(long, "", statusCompleted),
-			itemDone("r1", callItem(long, "c1", "codex", statusCompleted)), itemDone("r1", callItem("k1", long, "codex", statusCompleted)),
+			began(long, ""), done(long, "", events.StatusCompleted),
+			itemDone("r1", callItem(long, "c1", "codex", events.StatusCompleted)), itemDone("r1", callItem("k1", long, "codex", events.StatusCompleted)),
 			itemAdded(callItem(long, "c1", "codex", "")), itemDone(long, callItem("k1", "c1", "weather", "")),
 			`{"type":"conversation.item.added","previous_item_id":"` + long + `","item":{"id":"k1","type":"message"}}`,
-			done("r1", "", statusCompleted, callItem("k1", long, "codex", statusCompleted)),
+			done("r1", "", events.StatusCompleted, callItem("k1", long, "codex", events.StatusCompleted)),
 			`{"type":"response.output_text.delta","response_id":"r1","item_id":"` + long + `","delta":"a"}`,
 		} {
 			s.fromModel(event)
@@ -182,7 +183,7 @@ func TestLongIDs(t *testing.T) {
 		if s.call.counts.unreadable != 9 {
 			t.Errorf("%d were counted", s.call.counts.unreadable)
 		}
-		s.fromModel(done("r1", "", statusCompleted, callItem("k1", "c1", "weather", statusCompleted)))
+		s.fromModel(done("r1", "", events.StatusCompleted, callItem("k1", "c1", "weather", events.StatusCompleted)))
 		s.wantSent(s.client, "response.done")
 	})
 }
@@ -190,7 +191,7 @@ func TestLongIDs(t *testing.T) {
 // Responses that are being made without end are bounded in number and name.
 func TestPlayerIsBoundedInResponses(t *testing.T) {
 	p := newPlayer()
-	p.fromModel([]byte(began(strings.Repeat("r", maxID+1), "")))
+	p.fromModel([]byte(began(strings.Repeat("r", events.MaxID+1), "")))
 	if len(p.live) != 0 {
 		t.Error("a long id is kept")
 	}

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 const (
@@ -47,9 +49,9 @@ type Call struct {
 	over    atomic.Bool         // nothing is said any more
 
 	// Owned by run.
-	floor      *floor
+	floor      *floor.Floor
 	mask       *mask
-	ids        *names
+	ids        *events.Names
 	ears       ears
 	speeches   speeches
 	hints      hints
@@ -104,7 +106,7 @@ type alarm struct {
 }
 
 const (
-	alarmPlayback = int(timerKinds) + iota
+	alarmPlayback = int(floor.TimerKinds) + iota
 	alarmSign     // something given waits for a sign of the client
 	alarmBegin    // the model's session has not begun
 	alarmKinds
@@ -124,14 +126,14 @@ type clientAsk struct {
 }
 
 func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, string), id string, client, model leg, log *zap.Logger) *Call {
-	ids := newNames()
+	ids := events.NewNames()
 	_, performs := client.(performer)
 	knows, _ := client.(witness)
 	c := &Call{
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
-		floor: newFloor(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
+		floor: floor.New(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
 	c.mask.session.tools, c.mask.session.guide = tools(grant)
@@ -271,11 +273,11 @@ func (c *Call) end(cause *handoff.Error) {
 func (c *Call) farewell() {
 	for callID, r := range c.requests {
 		if !r.answered {
-			c.model.Send(outputEvent(c.ids.next(), c.ids.next(), callID, `{"status":"the call has ended"}`))
+			c.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, `{"status":"the call has ended"}`))
 		}
 	}
 	if c.cause != nil && c.cause.Code != handoff.CodeSlowClient {
-		c.client.Send(errorEvent(c.ids.next(), clientFault{kind: "server_error", code: string(c.cause.Code), message: c.cause.Spoken()}))
+		c.client.Send(events.Error(c.ids.Next(), events.Fault{Kind: "server_error", Code: string(c.cause.Code), Message: c.cause.Spoken()}))
 	}
 }
 
@@ -348,24 +350,24 @@ func (c *Call) ring(now time.Time) {
 			}
 			continue
 		}
-		timer := floorTimer(i)
-		if again := c.sign(timer).Add(floorDelay[timer]); again.After(now) {
+		timer := floor.Timer(i)
+		if again := c.sign(timer).Add(floor.Delay[timer]); again.After(now) {
 			c.alarms[i].at = again
 			continue
 		}
-		if timer == timerRun {
-			c.overhear(now, c.ears.abandon(now, c.floor.active))
+		if timer == floor.TimerRun {
+			c.overhear(now, c.ears.abandon(now, c.floor.Active()))
 		}
-		c.tell(elapsed{timer, a.gen})
+		c.tell(floor.Elapsed{Timer: timer, Gen: a.gen})
 	}
 }
 
 // sign returns when what a timer watches last gave a sign of life.
-func (c *Call) sign(t floorTimer) time.Time {
+func (c *Call) sign(t floor.Timer) time.Time {
 	switch {
-	case t == timerSpeech && c.floor.speaking:
+	case t == floor.TimerSpeech && c.floor.Speaking():
 		return c.clock.at
-	case t == timerRun && c.floor.active != "":
+	case t == floor.TimerRun && c.floor.Active() != "":
 		return c.stirred
 	}
 	return time.Time{}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/floor"
 )
 
 func refusal(eventID string) string {
@@ -93,7 +94,7 @@ func TestClientErrorsPassWithTheirOwnID(t *testing.T) {
 		if got := s.wantSent(s.client, "error")[0]; gjson.Get(got, "error.event_id").Raw != "null" {
 			t.Errorf("client saw %s", got)
 		}
-		s.fromModel(fault("unheard of"), fault(s.call.ids.prefix+"77"))
+		s.fromModel(fault("unheard of"), fault(s.call.ids.Next()))
 		s.wantSent(s.client, "error")
 	})
 }
@@ -141,7 +142,7 @@ func TestTooManyAsks(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
 		s.client.sent()
-		for range maxHeld {
+		for range floor.MaxHeld {
 			s.fromClient(`{"type":"response.create"}`)
 		}
 		s.wantSent(s.client, "")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/realtime/floor"
 )
 
 func speechStarted(item string) string {
@@ -123,7 +124,7 @@ func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
 			c.fromModel([]byte(e))
 		}
 		c.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		c.tell(configured{})
+		c.tell(floor.Configured{})
 		time.Sleep(time.Second)
 		c.overhear(time.Now(), c.ears.drain(time.Now()))
 		c.fromModel([]byte(began("r2", "a1")))
@@ -154,11 +155,11 @@ func TestWhatOneResponseSaidIsSaidTogether(t *testing.T) {
 func TestNothingHeardIsNotSaid(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		for i := range maxCuts {
+		for i := range floor.MaxCuts {
 			r, u := fmt.Sprint("r", i), fmt.Sprint("u", i)
 			s.fromModel(began(r, tag), audio(r, time.Second), speechStarted(u), done(r, tag, "cancelled"), speechStopped(u))
-			s.wait(floorDelay[timerVAD])
-			if up := s.model.sent(); i < maxCuts-1 {
+			s.wait(floor.Delay[floor.TimerVAD])
+			if up := s.model.sent(); i < floor.MaxCuts-1 {
 				tag = tagIn(up[0])
 			} else if len(up) > 0 {
 				t.Errorf("asked again: %s", up)
@@ -265,7 +266,7 @@ func TestQuietBeginsWithTheSession(t *testing.T) {
 		s.began = time.Now()
 		s.fromModel(freshSession)
 		s.wantStory("")
-		s.wait(floorDelay[timerOpen])
+		s.wait(floor.Delay[floor.TimerOpen])
 		s.wantStory("quiet")
 		s.close()
 	})

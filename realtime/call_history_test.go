@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // TestRestoredHistoryIsNotRun gives a call what LiveKit gives on every reconnect: the function calls of an
@@ -15,7 +16,7 @@ func TestRestoredHistoryIsNotRun(t *testing.T) {
 	event := func(kind, it string) string {
 		return `{"type":"conversation.item.` + kind + `","previous_item_id":null,"item":` + it + `}`
 	}
-	old := callItem("item_old", "call_old", "codex", statusCompleted)
+	old := callItem("item_old", "call_old", "codex", events.StatusCompleted)
 	nameless := `{"type":"function_call","call_id":"call_old","name":"codex","arguments":"{\"server\":\"bigpc\"}"}`
 	output := `{"id":"item_out","type":"function_call_output","call_id":"call_old","output":"done"}`
 	for name, put := range map[string]string{"as it was": old, "without its id": nameless} {
@@ -52,13 +53,13 @@ func TestRestoredHistoryIsNotRun(t *testing.T) {
 // in a client's history: servers count anew in every session.
 func TestOwnRequestBesideHistory(t *testing.T) {
 	play(t, func(s *stage) {
-		old := callItem("item_old", "call_1", "codex", statusCompleted)
+		old := callItem("item_old", "call_1", "codex", events.StatusCompleted)
 		s.fromClient(`{"type":"conversation.item.create","item":` + old + `}`)
 		s.fromModel(itemAdded(old))
 		s.client.sent()
 		s.requests("r1", "call_1")
 		for _, e := range s.client.sent() {
-			if gjson.Get(e, "item.type").String() == itemCall || len(gjson.Get(e, "response.output").Array()) > 0 {
+			if gjson.Get(e, "item.type").String() == events.ItemCall || len(gjson.Get(e, "response.output").Array()) > 0 {
 				t.Errorf("the client saw %s", e)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // The caller begins to speak while our response.create is on the wire: the response is cancelled, nothing
@@ -22,7 +24,7 @@ func TestOurResponseIsNotHeardOverTheCaller(t *testing.T) {
 		}
 		s.client.sent()
 		s.fromModel(audio("r1", time.Second), done("r1", tag, "cancelled"),
-			`{"type":"error","error":{"code":"response_cancel_not_active","event_id":`+quote(s.call.ids.prefix+"9")+`}}`)
+			`{"type":"error","error":{"code":"response_cancel_not_active","event_id":`+quote(s.call.ids.Next())+`}}`)
 		s.wantSent(s.client, "response.done")
 		s.fromModel(speechStopped("u1"), began("r2", ""), done("r2", "", "completed"))
 		s.wantSent(s.model, "response.create")
@@ -36,7 +38,7 @@ func TestEmptyResponseSaysNothing(t *testing.T) {
 		play(t, func(s *stage) {
 			tag := s.asks("n")
 			s.fromModel(began("r1", tag), done("r1", tag, status))
-			s.wait(floorDelay[timerRest])
+			s.wait(floor.Delay[floor.TimerRest])
 			s.wantSent(s.model, "response.create")
 			s.wantStory("loud; quiet; loud")
 		})
@@ -48,7 +50,7 @@ func TestEmptyResponseSaysNothing(t *testing.T) {
 func TestChosenSilenceIsNotHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		it := callItem("item_1", "call_1", "remain_silent", statusCompleted)
+		it := callItem("item_1", "call_1", "remain_silent", events.StatusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
 		s.wantStory("loud; request call_1; said n@?; quiet")
 	})
@@ -58,7 +60,7 @@ func TestChosenSilenceIsNotHeard(t *testing.T) {
 func TestClientsFunctionIsNotAskedForAgain(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		it := callItem("item_1", "call_1", "open_door", statusCompleted)
+		it := callItem("item_1", "call_1", "open_door", events.StatusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
 		s.wantStory("loud; said n@?; quiet")
 	})
@@ -69,7 +71,7 @@ func TestClientsFunctionIsNotAskedForAgain(t *testing.T) {
 func TestOutcomeWaitsForTheAnswerOfACall(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
-		it := callItem("item_1", "call_1", "status", statusCompleted)
+		it := callItem("item_1", "call_1", "status", events.StatusCompleted)
 		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
 		s.wantSent(s.model, "")
 		s.wantStory("loud; request call_1; quiet")
@@ -129,7 +131,7 @@ func TestCutBeforeTheEndOfAWord(t *testing.T) {
 		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
 		s.wait(aWord - time.Millisecond)
 		s.fromModel(speechStarted("u1"), speechStopped("u1"))
-		s.wait(floorDelay[timerVAD])
+		s.wait(floor.Delay[floor.TimerVAD])
 		s.wantSent(s.model, "response.create")
 		s.wantStory("loud; spoke@499")
 	})
@@ -140,7 +142,7 @@ func TestSpeechWithoutAnEnd(t *testing.T) {
 	const appended = `{"type":"input_audio_buffer.append","audio":"AAAA"}`
 	play(t, func(s *stage) {
 		s.fromModel(speechStarted("u1"), `{"type":"input_audio_buffer.committed","item_id":"u1"}`)
-		s.wait(floorDelay[timerVAD])
+		s.wait(floor.Delay[floor.TimerVAD])
 		s.wantStory("spoke@0; loud; quiet")
 		s.fromModel(speechStarted("u2"))
 		for range 8 {
@@ -148,7 +150,7 @@ func TestSpeechWithoutAnEnd(t *testing.T) {
 			s.wait(time.Second)
 		}
 		s.wantStory("spoke@1000; loud")
-		s.wait(floorDelay[timerSpeech])
+		s.wait(floor.Delay[floor.TimerSpeech])
 		s.wantStory("quiet")
 	})
 }
@@ -157,9 +159,9 @@ func TestSpeechWithoutAnEnd(t *testing.T) {
 func TestResponseWithoutAnEnd(t *testing.T) {
 	stuck := func(s *stage) {
 		s.fromModel(began("r1", ""), audio("r1", time.Second))
-		s.wait(floorDelay[timerRun] - time.Second)
+		s.wait(floor.Delay[floor.TimerRun] - time.Second)
 		s.fromModel(spoken("r1"))
-		s.wait(floorDelay[timerRun] - time.Second)
+		s.wait(floor.Delay[floor.TimerRun] - time.Second)
 		s.wantStory("loud")
 		s.wait(time.Second)
 		s.wantStory("quiet")
@@ -218,7 +220,7 @@ func TestTakenBack(t *testing.T) {
 		s.say(handoff.Utterance{ID: "n", Text: "may it?", Floor: handoff.FloorAsk})
 		s.say(handoff.Utterance{ID: "n"})
 		s.fromModel(speechStopped("u1"))
-		s.wait(floorDelay[timerVAD])
+		s.wait(floor.Delay[floor.TimerVAD])
 		s.wantSent(s.model, "")
 		tag := s.asks("m")
 		s.say(handoff.Utterance{ID: "m"})

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 func TestSessionBeginsWithOurTools(t *testing.T) {
@@ -309,7 +310,7 @@ func TestRidingAlongNeedsTheConversation(t *testing.T) {
 		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "completed"))
 		s.fromClient(`{"type":"response.create","response":{"tool_choice":{"type":"function","name":"weather"}}}`)
 		tag = tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
-		it := callItem("item_1", "call_1", "weather", statusCompleted)
+		it := callItem("item_1", "call_1", "weather", events.StatusCompleted)
 		s.fromModel(began("r2", tag), itemDone("r2", it), done("r2", tag, "completed", it))
 		s.wantHeard()
 		s.fromClient(`{"type":"response.create"}`)

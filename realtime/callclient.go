@@ -7,6 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // fromClient handles one event of the client.
@@ -15,33 +17,33 @@ func (c *Call) fromClient(event []byte) {
 		c.signs(time.Now())
 	}
 	if handoff.TooDeep(event) { // first: parsers recurse
-		c.toClient(errorEvent(c.ids.next(), clientFault{
-			kind: "invalid_request_error", code: "invalid_json", eventID: string(peekHead(event, "event_id")),
-			message: "The event nests deeper than " + strconv.Itoa(handoff.MaxDepth) + " levels.",
+		c.toClient(events.Error(c.ids.Next(), events.Fault{
+			Kind: "invalid_request_error", Code: "invalid_json", EventID: string(events.PeekHead(event, "event_id")),
+			Message: "The event nests deeper than " + strconv.Itoa(handoff.MaxDepth) + " levels.",
 		}))
 		return
 	}
-	if !isObject(event) {
-		c.toClient(errorEvent(c.ids.next(), clientFault{
-			kind: "invalid_request_error", code: "invalid_json", message: "The event is not a JSON object.",
+	if !events.IsObject(event) {
+		c.toClient(events.Error(c.ids.Next(), events.Fault{
+			Kind: "invalid_request_error", Code: "invalid_json", Message: "The event is not a JSON object.",
 		}))
 		return
 	}
-	kind := peekType(event)
+	kind := events.PeekType(event)
 	switch kind {
-	case typeAppend:
-		c.clock.add(time.Now(), soundBytes(event, keyAppend), c.mask.session.inRate)
+	case events.TypeAppend:
+		c.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), c.mask.session.inRate)
 		if c.mask.session.manual && c.speeches.appended.IsZero() {
 			c.speeches.appended = c.clock.at
 		}
 		c.toModel(event)
 		return
-	case typePlayed:
+	case events.TypePlayed:
 		if c.ears.told {
 			c.performed(event)
 			return
 		}
-	case typeCreate:
+	case events.TypeCreate:
 		c.clientAsks(event)
 		return
 	}
@@ -60,24 +62,24 @@ func (c *Call) fromClient(event []byte) {
 	}
 	c.toModel(v.forward)
 	switch kind {
-	case typeSessionUpdate:
-		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
-	case typeItemTruncate, typeCancel, typeOutputClear:
+	case events.TypeSessionUpdate:
+		c.tell(floor.Listening{Manual: c.mask.session.manual, Auto: c.mask.session.auto})
+	case events.TypeItemTruncate, events.TypeCancel, events.TypeOutputClear:
 		c.hush(kind, event)
-	case typeCommit:
+	case events.TypeCommit:
 		c.committed()
-	case typeInputClear:
+	case events.TypeInputClear:
 		c.speeches.appended = time.Time{}
-	case typeItemCreate:
-		c.typed(readItem(gjson.GetBytes(event, "item")))
+	case events.TypeItemCreate:
+		c.typed(events.ReadItem(gjson.GetBytes(event, "item")))
 	}
 }
 
 // typed reports what the caller wrote instead of saying it.
-func (c *Call) typed(it item) {
-	if it.kind == itemMessage && it.role == "user" && it.text != "" {
+func (c *Call) typed(it events.Item) {
+	if it.Kind == events.ItemMessage && it.Role == "user" && it.Text != "" {
 		c.asked = time.Now()
-		c.report(handoff.Heard{Text: it.text, Typed: true, Began: c.asked})
+		c.report(handoff.Heard{Text: it.Text, Typed: true, Began: c.asked})
 	}
 }
 
@@ -97,18 +99,18 @@ func (c *Call) clientAsks(event []byte) {
 		c.toModel(patched)
 		return
 	}
-	if c.floor.full() || len(c.asks) > 0 && c.heldBytes()+len(patched) > maxAskBytes {
+	if c.floor.Full() || len(c.asks) > 0 && c.heldBytes()+len(patched) > maxAskBytes {
 		c.counts.refused++
-		c.toClient(errorEvent(c.ids.next(), clientFault{
-			kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many responses are waiting.", eventID: id,
+		c.toClient(events.Error(c.ids.Next(), events.Fault{
+			Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id,
 		}))
 		return
 	}
 	a := clientAsk{event: patched, eventID: id}
 	if id == "" {
-		a.eventID, a.adopted = c.ids.next(), true
+		a.eventID, a.adopted = c.ids.Next(), true
 		a.event = set(patched, "event_id", quote(a.eventID))
 	}
 	c.asks[tag] = a
-	c.tell(clientAsked{ask: tag, apart: gjson.GetBytes(event, "response.input").IsArray()})
+	c.tell(floor.ClientAsked{Ask: tag, Apart: gjson.GetBytes(event, "response.input").IsArray()})
 }

@@ -7,32 +7,34 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // hearAudio follows audio on its way to the caller.
 func (c *Call) hearAudio(event []byte) {
-	now, response := time.Now(), peekField(event, "response_id")
-	heard, first := c.ears.add(now, response, peekField(event, "item_id"), soundBytes(event, keyDelta), c.rate)
+	now, response := time.Now(), events.PeekField(event, "response_id")
+	heard, first := c.ears.add(now, response, events.PeekField(event, "item_id"), events.SoundBytes(event, events.KeyDelta), c.rate)
 	if !heard {
 		return
 	}
 	if first && !c.mask.out[string(response)] {
-		c.tell(sounded{string(response)})
+		c.tell(floor.Sounded{Response: string(response)})
 	}
 	c.overhear(now, nil)
 	c.voice(event, false)
 }
 
 // overhear tells the floor what became of responses that sounded, and whether the model can be heard now.
-func (c *Call) overhear(now time.Time, fates []played) {
+func (c *Call) overhear(now time.Time, fates []floor.Played) {
 	for _, p := range fates {
 		c.tell(p)
-		c.ears.forget(p.response)
+		c.ears.forget(p.Response)
 	}
 	c.alarms[alarmPlayback].at = c.ears.next(now)
 	if on := c.ears.on(now); on != c.sounding {
 		c.sounding = on
-		c.tell(sounding{on})
+		c.tell(floor.Sounding{On: on})
 	}
 }
 
@@ -47,12 +49,12 @@ func (c *Call) hush(kind string, event []byte) {
 	item, response := gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "response_id").String()
 	c.cut(func(id string, v *voicing) bool {
 		switch {
-		case kind == typeItemTruncate:
+		case kind == events.TypeItemTruncate:
 			return slices.Contains(v.items, item)
 		case response != "":
 			return id == response
 		}
-		return kind == typeOutputClear || !v.aside
+		return kind == events.TypeOutputClear || !v.aside
 	})
 }
 
@@ -68,7 +70,7 @@ func (c *Call) callerSpeaks(event []byte) {
 	began := c.clock.began(time.Now(), gjson.GetBytes(event, "audio_start_ms"), c.mask.session.padding)
 	c.speeches.start(began, gjson.GetBytes(event, "item_id").String())
 	c.report(handoff.Spoke{At: began})
-	c.tell(speech{true}) // first: silence alone would let us speak
+	c.tell(floor.Speech{On: true}) // first: silence alone would let us speak
 	if !c.mask.session.patient {
 		c.cut(func(string, *voicing) bool { return true })
 	}
@@ -84,13 +86,13 @@ func (c *Call) committed() {
 }
 
 // hint begins to follow a request that the model writes.
-func (c *Call) hint(it item, response string) {
-	tool := c.mask.session.tool(it.name)
-	if it.kind != itemCall || !tool.Early || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
+func (c *Call) hint(it events.Item, response string) {
+	tool := c.mask.session.tool(it.Name)
+	if it.Kind != events.ItemCall || !tool.Early || !c.mask.items.calls[it.CallID] || c.requests[it.CallID] != nil {
 		return
 	}
-	c.hints[it.id] = &hint{response: response, call: it.callID, tool: tool.Name}
-	c.suggest(it.id, it.arguments)
+	c.hints[it.ID] = &hint{response: response, call: it.CallID, tool: tool.Name}
+	c.suggest(it.ID, it.Arguments)
 }
 
 // hintMore takes a piece of its arguments.

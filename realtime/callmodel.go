@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
@@ -17,12 +19,12 @@ func (c *Call) fromModel(event []byte) {
 		c.unreadable("nests too deep", event)
 		return
 	}
-	kind := peekType(event)
-	if strings.HasPrefix(kind, typeResponse) {
+	kind := events.PeekType(event)
+	if strings.HasPrefix(kind, events.TypeResponse) {
 		c.stirred = time.Now()
 	}
-	if kind == typeAudioDelta {
-		if len(c.muted) > 0 && c.muted[string(peekField(event, "response_id"))] {
+	if kind == events.TypeAudioDelta {
+		if len(c.muted) > 0 && c.muted[string(events.PeekField(event, "response_id"))] {
 			return
 		}
 		c.toClient(event)
@@ -33,13 +35,13 @@ func (c *Call) fromModel(event []byte) {
 		c.unreadable("is not JSON", event)
 		return
 	}
-	if kind == typeError {
+	if kind == events.TypeError {
 		if shown := c.failed(event); shown != nil {
 			c.toClient(shown)
 		}
 		return
 	}
-	if longID(event) {
+	if events.LongID(event) {
 		c.unreadable("has an id that is too long", event)
 		return
 	}
@@ -65,57 +67,57 @@ func (c *Call) unreadable(why string, event []byte) {
 // observe acts on what the model reports. shown tells whether the client saw it.
 func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
-	case typeSessionCreated:
+	case events.TypeSessionCreated:
 		for _, own := range c.mask.session.begin(event, c.ids) {
 			c.toModel(own)
 		}
-		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
-		c.tell(opened{})
-	case typeSessionUpdated:
-		c.tell(listening{c.mask.session.manual, c.mask.session.auto})
+		c.tell(floor.Listening{Manual: c.mask.session.manual, Auto: c.mask.session.auto})
+		c.tell(floor.Opened{})
+	case events.TypeSessionUpdated:
+		c.tell(floor.Listening{Manual: c.mask.session.manual, Auto: c.mask.session.auto})
 		if shown && len(c.mask.session.updates) == 0 {
-			c.tell(configured{})
+			c.tell(floor.Configured{})
 		}
-	case typeCreated:
+	case events.TypeCreated:
 		c.began(gjson.GetBytes(event, "response"))
-	case typeDone:
+	case events.TypeDone:
 		c.finished(gjson.GetBytes(event, "response"))
-	case typeOutputAdded:
-		c.hint(readItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String())
-	case typeArguments:
+	case events.TypeOutputAdded:
+		c.hint(events.ReadItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String())
+	case events.TypeArguments:
 		c.hintMore(event)
-	case typeOutputDone:
-		it := readItem(gjson.GetBytes(event, "item"))
-		if it.kind == itemMessage && it.content {
-			c.voice(event, it.written)
+	case events.TypeOutputDone:
+		it := events.ReadItem(gjson.GetBytes(event, "item"))
+		if it.Kind == events.ItemMessage && it.Content {
+			c.voice(event, it.Written)
 		}
-		delete(c.hints, it.id)
-		c.requested(it, gjson.GetBytes(event, "response_id").String(), it.status == statusCompleted)
-	case typeItemAdded, typeItemCreated, typeItemDone:
-		it := readItem(gjson.GetBytes(event, "item"))
-		c.acknowledged(it.id)
-		if kind == typeItemDone {
-			c.requested(it, c.mask.current, it.status == statusCompleted)
+		delete(c.hints, it.ID)
+		c.requested(it, gjson.GetBytes(event, "response_id").String(), it.Status == events.StatusCompleted)
+	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone:
+		it := events.ReadItem(gjson.GetBytes(event, "item"))
+		c.acknowledged(it.ID)
+		if kind == events.TypeItemDone {
+			c.requested(it, c.mask.current, it.Status == events.StatusCompleted)
 		}
-	case typeTextDelta, typeSpokenDelta:
-		c.voice(event, kind == typeTextDelta)
-	case typeTranscribed:
+	case events.TypeTextDelta, events.TypeSpokenDelta:
+		c.voice(event, kind == events.TypeTextDelta)
+	case events.TypeTranscribed:
 		c.report(handoff.Heard{ // also where it was no word: then no more is to come of it
 			Text:  strings.TrimSpace(gjson.GetBytes(event, "transcript").String()),
 			Began: c.speeches.of(gjson.GetBytes(event, "item_id").String()),
 		})
-	case typeCommitted:
+	case events.TypeCommitted:
 		c.speeches.commit(gjson.GetBytes(event, "item_id").String())
-		if c.floor.speaking { // the client committed in the middle of it: no stop will come
-			c.tell(speech{false})
+		if c.floor.Speaking() { // the client committed in the middle of it: no stop will come
+			c.tell(floor.Speech{On: false})
 		}
-	case typeSpeechStarted:
+	case events.TypeSpeechStarted:
 		c.callerSpeaks(event)
-	case typeSpeechStopped:
+	case events.TypeSpeechStopped:
 		c.asked = time.Now()
-		c.tell(speech{false})
-	case typeInputCleared:
-		c.tell(hushed{})
+		c.tell(floor.Speech{On: false})
+	case events.TypeInputCleared:
+		c.tell(floor.Hushed{})
 	}
 }
 
@@ -128,7 +130,7 @@ func (c *Call) voice(event []byte, written bool) {
 		c.wrote = c.wrote || written
 		if !c.voiced {
 			c.voiced = true
-			c.tell(spoke{id})
+			c.tell(floor.Spoke{Response: id})
 		}
 	}
 }
@@ -145,7 +147,7 @@ func (c *Call) began(r gjson.Result) {
 		c.rate = audioRate(format)
 	}
 	c.settled(tag)
-	c.tell(created{r.Get("id").String(), tag})
+	c.tell(floor.Created{Response: r.Get("id").String(), Tag: tag})
 }
 
 // settled forgets an ask that can no longer be refused.
@@ -173,54 +175,54 @@ func (c *Call) finished(r gjson.Result) {
 	output, acted, chosen := id == c.mask.current && c.voiced, false, false
 	wrote := id == c.mask.current && c.wrote
 	for _, raw := range r.Get("output").Array() {
-		it := readItem(raw)
-		output, wrote, acted = output || it.content, wrote || it.written, acted || it.kind != itemMessage
+		it := events.ReadItem(raw)
+		output, wrote, acted = output || it.Content, wrote || it.Written, acted || it.Kind != events.ItemMessage
 		chosen = chosen || c.silent(it, strings.HasPrefix(tag, askOfClient))
 		// Servers that give items no status mean the response's.
-		c.requested(it, id, it.status == statusCompleted || (it.status == "" && status == statusCompleted))
+		c.requested(it, id, it.Status == events.StatusCompleted || (it.Status == "" && status == events.StatusCompleted))
 	}
 	c.settled(tag)
-	status = cmp.Or(status, statusCompleted) // so do servers that give none
+	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
 	switch {
-	case status == statusCompleted && !output && chosen:
+	case status == events.StatusCompleted && !output && chosen:
 		output, c.unsaid = true, id
-	case status == statusCompleted && !output && !acted:
-		status = statusIncomplete // there is nothing in it
-	case status == statusCancelled, status == statusIncomplete:
+	case status == events.StatusCompleted && !output && !acted:
+		status = events.StatusIncomplete // there is nothing in it
+	case status == events.StatusCancelled, status == events.StatusIncomplete:
 		output = wrote // what was to be spoken is heard or not, the ears know
 	}
-	c.tell(ended{id, tag, status, output})
+	c.tell(floor.Ended{Response: id, Tag: tag, Status: status, Output: output})
 	c.unsaid = ""
 }
 
 // silent tells whether an item ends a response without a word for good: the model chose to say nothing, or calls
 // what is not ours, and asking once more might call it twice. For its own ask the client is the one who asks again.
-func (c *Call) silent(it item, client bool) bool {
-	if it.kind == itemMessage || it.kind == itemReasoning {
+func (c *Call) silent(it events.Item, client bool) bool {
+	if it.Kind == events.ItemMessage || it.Kind == events.ItemReasoning {
 		return false
 	}
-	if c.mask.items.calls[it.callID] {
-		return c.mask.session.tool(it.name).Silence
+	if c.mask.items.calls[it.CallID] {
+		return c.mask.session.tool(it.Name).Silence
 	}
 	return !client
 }
 
 // requested hands a completed function call for one of our tools to the router, once.
-func (c *Call) requested(it item, response string, completed bool) {
-	if it.kind != itemCall || !completed || it.callID == "" || !c.mask.items.calls[it.callID] || c.requests[it.callID] != nil {
+func (c *Call) requested(it events.Item, response string, completed bool) {
+	if it.Kind != events.ItemCall || !completed || it.CallID == "" || !c.mask.items.calls[it.CallID] || c.requests[it.CallID] != nil {
 		return
 	}
-	c.requests[it.callID] = &request{response: response}
+	c.requests[it.CallID] = &request{response: response}
 	c.counts.requests++
-	c.tell(called{response, it.callID})
-	c.report(handoff.Request{CallID: it.callID, Tool: c.mask.session.tool(it.name).Name, Arguments: it.arguments, Asked: c.asked})
+	c.tell(floor.Called{Response: response, Call: it.CallID})
+	c.report(handoff.Request{CallID: it.CallID, Tool: c.mask.session.tool(it.Name).Name, Arguments: it.Arguments, Asked: c.asked})
 }
 
 // failed handles an error of the model and returns what the client sees of it.
 func (c *Call) failed(event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
 	id, code := fault.Get("event_id").String(), fault.Get("code").String()
-	if code == codeCommitEmpty {
+	if code == events.CodeCommitEmpty {
 		c.speeches.refuse()
 	}
 	if u, again := c.mask.session.reject(id); u != nil {
@@ -239,8 +241,8 @@ func (c *Call) failed(event []byte) []byte {
 		return c.stray(event, id, code)
 	}
 	delete(c.sent, id)
-	if code == codeActive && s.kind != sentItem {
-		c.tell(refused{s.what})
+	if code == events.CodeActive && s.kind != sentItem {
+		c.tell(floor.Refused{Ask: s.what})
 		return nil
 	}
 	switch s.kind {
@@ -250,12 +252,12 @@ func (c *Call) failed(event []byte) []byte {
 		return nil
 	case sentAsk:
 		c.swallow("response refused by the voice model", fault)
-		c.tell(rejected{s.what})
+		c.tell(floor.Rejected{Ask: s.what})
 		return nil
 	}
 	delete(c.asks, s.what)
 	delete(c.mask.special, s.what)
-	c.tell(rejected{s.what})
+	c.tell(floor.Rejected{Ask: s.what})
 	if s.adopted {
 		return set(event, "error.event_id", "null")
 	}
@@ -265,11 +267,11 @@ func (c *Call) failed(event []byte) []byte {
 // stray handles an error whose event we do not know. The model that does not say which ask was refused
 // can only mean the one on the wire.
 func (c *Call) stray(event []byte, id, code string) []byte {
-	if a := c.floor.asked; code == codeActive && id == "" && a != nil {
-		c.tell(refused{a.id})
+	if ask := c.floor.Asked(); code == events.CodeActive && id == "" && ask != "" {
+		c.tell(floor.Refused{Ask: ask})
 		return nil
 	}
-	if c.ids.own(id) {
+	if c.ids.Own(id) {
 		c.swallow("error of the voice model", gjson.GetBytes(event, "error"))
 		return nil
 	}
@@ -283,7 +285,7 @@ func (c *Call) swallow(message string, fault gjson.Result) {
 
 // disown takes our event id out of an error of the client's event.
 func (c *Call) disown(event []byte, id string) []byte {
-	if c.ids.own(id) {
+	if c.ids.Own(id) {
 		return set(event, "error.event_id", "null")
 	}
 	return event

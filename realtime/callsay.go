@@ -6,6 +6,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // itemPrefix makes an item's id of an utterance's; together they fit the 32 characters that the API allows.
@@ -44,7 +46,7 @@ func (c *Call) say(u handoff.Utterance) {
 		return
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
-			c.tell(withdrawn{u.ID})
+			c.tell(floor.Withdrawn{ID: u.ID})
 		}
 		return // delivered already
 	case u.CallID == "" && u.Text == "": // there is nothing to take back
@@ -59,7 +61,7 @@ func (c *Call) say(u handoff.Utterance) {
 		}
 		r.answered = true
 		if u.Text == "" { // the model chose to say nothing: that is what its response said
-			c.tell(spoke{r.response})
+			c.tell(floor.Spoke{Response: r.response})
 		}
 	}
 	said := &utterance{Utterance: u, settled: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
@@ -67,18 +69,18 @@ func (c *Call) say(u handoff.Utterance) {
 	if said.waits = u.CallID == "" && !said.settled; !said.waits {
 		c.sendItem(said, itemPrefix+u.ID)
 	}
-	c.tell(uttered{u.ID, u.CallID, u.Floor})
+	c.tell(floor.Uttered{ID: u.ID, Call: u.CallID, Need: u.Floor})
 }
 
 func (c *Call) sendItem(u *utterance, itemID string) {
-	id := c.ids.next()
+	id := c.ids.Next()
 	c.sent[id] = sent{kind: sentItem, what: u.ID}
 	c.mask.items.hide(itemID)
 	if u.CallID != "" && !u.reworded {
-		c.toModel(outputEvent(id, itemID, u.CallID, u.Text))
+		c.toModel(events.Output(id, itemID, u.CallID, u.Text))
 		return
 	}
-	c.toModel(messageEvent(id, itemID, u.Text))
+	c.toModel(events.Message(id, itemID, u.Text))
 }
 
 // deliver gives the model what it is about to be asked for.
@@ -122,54 +124,54 @@ func (c *Call) itemRefused(id string) {
 	if u.CallID != "" && !u.reworded {
 		u.reworded = true
 		c.sendItem(u, itemPrefix+u.ID+"m")
-		c.tell(missed{id})
+		c.tell(floor.Missed{ID: id})
 		return
 	}
 	u.told = true
 	c.log.Warn("utterance refused by the voice model", zap.String("utterance", id))
-	c.tell(withdrawn{id})
+	c.tell(floor.Withdrawn{ID: id})
 }
 
 // tell gives the floor an event and does what it decides.
-func (c *Call) tell(e floorEvent) {
-	for _, x := range c.floor.step(e) {
-		switch x.kind {
-		case effectAsk:
-			c.deliver(x.wants)
-			id := c.ids.next()
-			c.sent[id] = sent{kind: sentAsk, what: x.ask}
+func (c *Call) tell(e floor.Event) {
+	for _, x := range c.floor.Step(e) {
+		switch x.Kind {
+		case floor.EffectAsk:
+			c.deliver(x.Wants)
+			id := c.ids.Next()
+			c.sent[id] = sent{kind: sentAsk, what: x.Ask}
 			c.counts.asks++
-			c.toModel(askEvent(id, x.ask, c.mask.session.now.forced))
-		case effectForward:
-			c.deliver(x.wants)
-			a := c.asks[x.ask]
-			c.sent[a.eventID] = sent{kind: sentClientAsk, what: x.ask, adopted: a.adopted}
+			c.toModel(events.Ask(id, x.Ask, c.mask.session.now.forced))
+		case floor.EffectForward:
+			c.deliver(x.Wants)
+			a := c.asks[x.Ask]
+			c.sent[a.eventID] = sent{kind: sentClientAsk, what: x.Ask, adopted: a.adopted}
 			c.toModel(a.event)
-		case effectGiven:
-			at := c.ears.at(time.Now(), x.response)
-			if x.cut && len(x.wants) > 1 || x.response != "" && x.response == c.unsaid { // which of them it came to is not known, or none
+		case floor.EffectGiven:
+			at := c.ears.at(time.Now(), x.Response)
+			if x.Cut && len(x.Wants) > 1 || x.Response != "" && x.Response == c.unsaid { // which of them it came to is not known, or none
 				at = time.Time{}
 			}
-			for _, id := range x.wants {
+			for _, id := range x.Wants {
 				if u := c.utterances[id]; !u.told {
 					u.told = true
-					c.attest(handoff.Said{ID: id, At: at, Cut: x.cut, Text: c.wordsOf(x.response)})
+					c.attest(handoff.Said{ID: id, At: at, Cut: x.Cut, Text: c.wordsOf(x.Response)})
 				}
 			}
-		case effectSilent:
-			for _, id := range x.wants {
+		case floor.EffectSilent:
+			for _, id := range x.Wants {
 				c.utterances[id].settled = true
 				c.confirm(c.utterances[id])
 			}
-		case effectLost:
-			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.wants)))
-		case effectTimer:
-			c.alarms[x.timer] = alarm{at: time.Now().Add(floorDelay[x.timer]), gen: x.gen}
-		case effectCancel:
-			c.muted[x.response] = true
-			c.toModel(cancelEvent(c.ids.next(), x.response))
-		case effectQuiet:
-			c.report(handoff.Quiet{On: x.on, Invited: x.invited})
+		case floor.EffectLost:
+			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.Wants)))
+		case floor.EffectTimer:
+			c.alarms[x.Timer] = alarm{at: time.Now().Add(floor.Delay[x.Timer]), gen: x.Gen}
+		case floor.EffectCancel:
+			c.muted[x.Response] = true
+			c.toModel(events.Cancel(c.ids.Next(), x.Response))
+		case floor.EffectQuiet:
+			c.report(handoff.Quiet{On: x.On, Invited: x.Invited})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/realtime/floor"
 )
 
 // TestSaidInWords: what was said comes with the words that the model wrote down, also after many others;
@@ -33,7 +34,7 @@ func TestSaidInWords(t *testing.T) {
 				for _, e := range []string{freshSession, began("r0", ""), done("r0", "", "completed")} {
 					call.fromModel([]byte(e))
 				}
-				call.tell(configured{})
+				call.tell(floor.Configured{})
 				call.say(handoff.Utterance{ID: "n", Text: "ask", Floor: handoff.FloorAsk})
 				call.fromModel([]byte(began("r1", "a1")))
 				call.fromModel([]byte(audio("r1", time.Second)))

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // deepChild marks the process that reads what may end it.
@@ -35,7 +36,7 @@ func TestDeepFrames(t *testing.T) {
 	t.Run("model", testDeepModel)
 	t.Run("channel", func(t *testing.T) {
 		p := newPlayer()
-		for _, kind := range []string{typeSessionUpdate, typeCreate, typeAppend, "x"} {
+		for _, kind := range []string{events.TypeSessionUpdate, events.TypeCreate, events.TypeAppend, "x"} {
 			frame := []byte(deep(`{"type":"` + kind + `","event_id":"e7","session":{"audio":{}},`))
 			if got := p.fromClient(frame); len(got.up) != 1 || !bytes.Equal(got.up[0], frame) || len(got.down) != 0 {
 				t.Errorf("%s was not left to the call", kind)
@@ -75,7 +76,7 @@ func testDeepClient(t *testing.T) {
 
 func testDeepModel(t *testing.T) {
 	play(t, func(s *stage) {
-		for _, kind := range []string{"x", typeSessionUpdated, typeDone, typeAudioDelta, typeError, typeItemDone} {
+		for _, kind := range []string{"x", events.TypeSessionUpdated, events.TypeDone, events.TypeAudioDelta, events.TypeError, events.TypeItemDone} {
 			s.fromModel(deep(`{"type":"` + kind + `",`))
 		}
 		s.wantSent(s.client, "")

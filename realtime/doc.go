@@ -10,7 +10,7 @@
 //
 // One loop a call ([Call]) owns its floor, mask and items and never waits: it decides and enqueues. Each
 // socket has one reader and one writer. [Front.Run] owns the goroutines of all calls and returns after the
-// last has ended. Floor, mask and playback are pure: time enters as events.
+// last has ended. The floor (a room of its own), mask and playback are pure: time enters as events.
 //
 // # Failure
 //

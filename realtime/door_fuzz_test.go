@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // The doors of a call, whole: what comes need not even be JSON. Wires are without a bound here, so that only
@@ -26,7 +27,7 @@ var doorSeeds = []string{
 	`{"type":"error","error":{"code":"conversation_already_has_active_response","event_id":"e1"}}`,
 	`{"type":"response.output_audio.delta","response_id":"r1","item_id":"i","delta":"AAAA"}`,
 	`{"type":"input_audio_buffer.speech_started","audio_start_ms":-1,"item_id":"` + strings.Repeat("i", 300) + `"}`,
-	`{"type":"conversation.item.truncate","item_id":"i","audio_end_ms":1e99}` + "\n" + `{"type":"` + typePlayed + `","response_id":"r1"}`,
+	`{"type":"conversation.item.truncate","item_id":"i","audio_end_ms":1e99}` + "\n" + `{"type":"` + events.TypePlayed + `","response_id":"r1"}`,
 	`{"type":"x","a":` + strings.Repeat("[", 200) + "\n{]\n\x00\n[]\n",
 }
 
@@ -69,7 +70,7 @@ func FuzzClientDoor(f *testing.F) {
 		readable(t, toModel, "")
 		outputs := 0
 		for _, e := range toModel {
-			if gjson.Get(e, "item.type").Str == itemOutput && gjson.Get(e, "item.call_id").Str == "c0" {
+			if gjson.Get(e, "item.type").Str == events.ItemOutput && gjson.Get(e, "item.call_id").Str == "c0" {
 				outputs++
 			}
 		}
@@ -103,8 +104,8 @@ func FuzzDataChannel(f *testing.F) {
 		ours := strings.SplitN(model, "\n", 20)
 		for i, frame := range strings.SplitN(client, "\n", 20) {
 			for _, e := range p.fromClient([]byte(frame)).up {
-				kind := peekType(e)
-				if !handoff.TooDeep(e) && (kind == typeAppend || kind == typePlayed && string(e) == frame) {
+				kind := events.PeekType(e)
+				if !handoff.TooDeep(e) && (kind == events.TypeAppend || kind == events.TypePlayed && string(e) == frame) {
 					t.Fatalf("passed %s", e)
 				}
 			}
@@ -138,7 +139,7 @@ func FuzzOfferForm(f *testing.F) {
 			}
 			return
 		}
-		if len(offer.sdp) > maxSDP || offer.session != nil && !isObject(offer.session) {
+		if len(offer.sdp) > maxSDP || offer.session != nil && !events.IsObject(offer.session) {
 			t.Fatalf("let pass %d bytes with %q", len(offer.sdp), offer.session)
 		}
 		if n := maxMessageOf(offer.sdp); n < smallestMessage || n > largestMessage {

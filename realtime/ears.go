@@ -2,6 +2,8 @@ package realtime
 
 import (
 	"slices"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 	"time"
 )
 
@@ -10,15 +12,6 @@ const aWord = 500 * time.Millisecond
 
 // maxVoiced bounds the items of a response that are known to sound; those beyond it end with the response.
 const maxVoiced = 256
-
-// A fate is what the caller got of the sound of a response.
-type fate int
-
-const (
-	heardNothing fate = iota // it was cut before the end of a word
-	heardPart                // it was cut
-	heardWhole
-)
 
 // ears follow what the caller hears of the model's voice, response by response. A [performer] tells; of
 // other clients it is estimated: sound comes faster than it is heard, one response after the other, and
@@ -31,15 +24,15 @@ type ears struct {
 
 // A voicing is the sound of one response.
 type voicing struct {
-	aside       bool      // out of band: barge-in does not cancel it
-	items       []string  // that it sounds for
-	sounds      bool      // some was sent
-	from, until time.Time // estimates, once it sounds
-	made        bool      // no more sound will come
-	done        bool      // the floor knows that it is
-	over        bool      // nothing more of it will be heard
-	fate        fate      // once over
-	at          time.Time // when it was over
+	aside       bool       // out of band: barge-in does not cancel it
+	items       []string   // that it sounds for
+	sounds      bool       // some was sent
+	from, until time.Time  // estimates, once it sounds
+	made        bool       // no more sound will come
+	done        bool       // the floor knows that it is
+	over        bool       // nothing more of it will be heard
+	fate        floor.Fate // once over
+	at          time.Time  // when it was over
 }
 
 func newEars(told bool) ears { return ears{told: told, voices: map[string]*voicing{}} }
@@ -74,7 +67,7 @@ func (e *ears) add(now time.Time, response, item []byte, bytes, rate int) (heard
 		v.sounds, v.from = true, from
 	}
 	v.until = e.sound.until
-	if n := len(v.items); len(item) <= maxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
+	if n := len(v.items); len(item) <= events.MaxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
 		v.items = append(v.items, string(item))
 	}
 	return true, first
@@ -88,14 +81,14 @@ func (e *ears) complete(response string) {
 }
 
 // abandon gives up a response of which nothing more comes, and returns what was over with that.
-func (e *ears) abandon(now time.Time, response string) []played {
+func (e *ears) abandon(now time.Time, response string) []floor.Played {
 	e.complete(response)
 	if !e.told {
 		return e.drain(now)
 	}
 	return e.collect(func(id string, v *voicing) {
 		if id == response && v.sounds {
-			v.end(heardPart, now)
+			v.end(floor.HeardPart, now)
 		}
 	})
 }
@@ -116,40 +109,40 @@ func (e *ears) forget(response string) {
 }
 
 // end gives a voicing its fate.
-func (v *voicing) end(f fate, at time.Time) { v.over, v.fate, v.at = true, f, at }
+func (v *voicing) end(f floor.Fate, at time.Time) { v.over, v.fate, v.at = true, f, at }
 
 // drain returns what was heard to its end by now, in order, as far as it is estimated.
-func (e *ears) drain(now time.Time) []played {
+func (e *ears) drain(now time.Time) []floor.Played {
 	if e.told {
 		return nil
 	}
 	return e.collect(func(_ string, v *voicing) {
 		if v.sounds && v.made && !v.until.After(now) {
-			v.end(heardWhole, v.until)
+			v.end(floor.HeardWhole, v.until)
 		}
 	})
 }
 
 // collect lets judge end voicings and returns those that had sound, in the order of their ends.
-func (e *ears) collect(judge func(string, *voicing)) []played {
-	var all []played
+func (e *ears) collect(judge func(string, *voicing)) []floor.Played {
+	var all []floor.Played
 	for id, v := range e.voices {
 		if v.over {
 			continue
 		}
 		if judge(id, v); v.over && v.sounds {
-			all = append(all, played{id, v.fate})
+			all = append(all, floor.Played{Response: id, Fate: v.fate})
 		}
 	}
-	slices.SortFunc(all, func(a, b played) int {
-		return e.voices[a.response].until.Compare(e.voices[b.response].until)
+	slices.SortFunc(all, func(a, b floor.Played) int {
+		return e.voices[a.Response].until.Compare(e.voices[b.Response].until)
 	})
 	return all
 }
 
 // cut ends, of what still sounds or is being made, what which picks: the client stopped playing it. A
 // performer tells by itself.
-func (e *ears) cut(now time.Time, which func(id string, v *voicing) bool) []played {
+func (e *ears) cut(now time.Time, which func(id string, v *voicing) bool) []floor.Played {
 	if e.told {
 		return nil
 	}
@@ -157,9 +150,9 @@ func (e *ears) cut(now time.Time, which func(id string, v *voicing) bool) []play
 		switch {
 		case !which(id, v) || (v.aside && !v.sounds):
 		case v.sounds && now.Sub(v.from) >= aWord:
-			v.end(heardPart, now)
+			v.end(floor.HeardPart, now)
 		default:
-			v.end(heardNothing, now)
+			v.end(floor.HeardNothing, now)
 		}
 	})
 	e.sound.clear()
@@ -172,16 +165,16 @@ func (e *ears) cut(now time.Time, which func(id string, v *voicing) bool) []play
 }
 
 // hear takes what a performer tells of a response.
-func (e *ears) hear(now time.Time, response string, ms int64, cut bool) []played {
+func (e *ears) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
 	return e.collect(func(id string, v *voicing) {
 		switch {
 		case id != response:
 		case ms <= 0, cut && ms < aWord.Milliseconds():
-			v.end(heardNothing, now)
+			v.end(floor.HeardNothing, now)
 		case cut:
-			v.end(heardPart, now)
+			v.end(floor.HeardPart, now)
 		default:
-			v.end(heardWhole, now)
+			v.end(floor.HeardWhole, now)
 		}
 	})
 }

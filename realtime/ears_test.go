@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // performing is a wire whose far end plays the sound itself.
@@ -69,7 +71,7 @@ func TestPerformerTellsWhatWasHeard(t *testing.T) {
 				c.run(s, s.asks("n"))
 				s.wantStory(c.want)
 				for _, e := range s.model.sent() {
-					if strings.Contains(e, typePlayed) {
+					if strings.Contains(e, events.TypePlayed) {
 						t.Errorf("the model was sent %s", e)
 					}
 				}
@@ -110,7 +112,7 @@ func TestOtherClientsTellNothing(t *testing.T) {
 		tag := s.asks("n")
 		s.fromModel(began("r1", tag), audio("r1", time.Second), done("r1", tag, "completed"))
 		s.fromClient(heardOf("r1", 1000, false))
-		s.wantSent(s.model, typePlayed)
+		s.wantSent(s.model, events.TypePlayed)
 		s.wantStory("loud")
 	})
 }
@@ -119,7 +121,7 @@ func TestOtherClientsTellNothing(t *testing.T) {
 func TestVoiceOutOfBand(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(`{"type":"response.created","response":{"id":"o1","metadata":{"sb":"out"}}}`, speechStarted("u1"), speechStopped("u1"))
-		s.wait(floorDelay[timerVAD])
+		s.wait(floor.Delay[floor.TimerVAD])
 		s.wantStory("spoke@0; loud; quiet")
 		s.fromModel(audio("o1", time.Second), `{"type":"response.done","response":{"id":"o1","status":"completed","metadata":{"sb":"out"}}}`)
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
@@ -127,7 +129,7 @@ func TestVoiceOutOfBand(t *testing.T) {
 		s.wait(time.Second)
 		s.wantSent(s.model, "conversation.item.create:message response.create")
 		s.wantStory("loud")
-		if n := len(s.call.ears.voices) + len(s.call.floor.carriers); n != 0 {
+		if n := len(s.call.ears.voices) + s.call.floor.Open(); n != 0 {
 			t.Errorf("%d responses are kept", n)
 		}
 	})
@@ -152,27 +154,27 @@ func TestEars(t *testing.T) {
 	all := func(string, *voicing) bool { return true }
 	for _, c := range []struct {
 		name string
-		got  func(*ears) []played
+		got  func(*ears) []floor.Played
 		want string
 	}{
-		{"nothing is over", func(e *ears) []played { return e.drain(at(999)) }, "[]"},
-		{"the first is over", func(e *ears) []played { return e.drain(at(1000)) }, "[{r1 2}]"},
-		{"the second is not made", func(e *ears) []played { return e.drain(at(9000)) }, "[{r1 2}]"},
-		{"both are over, in order", func(e *ears) []played { e.complete("r2"); return e.drain(at(1500)) }, "[{r1 2} {r2 2}]"},
-		{"cut in the first", func(e *ears) []played { return e.cut(at(500), all) }, "[{r1 1} {r2 0}]"},
-		{"cut before the end of a word", func(e *ears) []played { return e.cut(at(499), all) }, "[{r1 0} {r2 0}]"},
-		{"cut in the second", func(e *ears) []played {
+		{"nothing is over", func(e *ears) []floor.Played { return e.drain(at(999)) }, "[]"},
+		{"the first is over", func(e *ears) []floor.Played { return e.drain(at(1000)) }, "[{r1 2}]"},
+		{"the second is not made", func(e *ears) []floor.Played { return e.drain(at(9000)) }, "[{r1 2}]"},
+		{"both are over, in order", func(e *ears) []floor.Played { e.complete("r2"); return e.drain(at(1500)) }, "[{r1 2} {r2 2}]"},
+		{"cut in the first", func(e *ears) []floor.Played { return e.cut(at(500), all) }, "[{r1 1} {r2 0}]"},
+		{"cut before the end of a word", func(e *ears) []floor.Played { return e.cut(at(499), all) }, "[{r1 0} {r2 0}]"},
+		{"cut in the second", func(e *ears) []floor.Played {
 			add(e, 200, "r2", 500)
 			e.drain(at(1500))
 			return e.cut(at(1500), all)
 		}, "[{r2 1}]"},
-		{"cut at once", func(e *ears) []played { return e.cut(at(0), all) }, "[{r1 0} {r2 0}]"},
-		{"one of them", func(e *ears) []played {
+		{"cut at once", func(e *ears) []floor.Played { return e.cut(at(0), all) }, "[{r1 0} {r2 0}]"},
+		{"one of them", func(e *ears) []floor.Played {
 			return e.cut(at(500), func(_ string, v *voicing) bool { return v.items[0] == "i-r2" })
 		}, "[{r2 0}]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := fmt.Sprint(append([]played{}, c.got(two())...)); got != c.want {
+			if got := fmt.Sprint(append([]floor.Played{}, c.got(two())...)); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})

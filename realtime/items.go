@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"strings"
+	"switchboard/realtime/events"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -44,24 +45,24 @@ func (x *items) hide(id string) {
 func (x *items) full() bool { return x.bytes > maxHidden }
 
 // request notes a request of ours, whose outputs are hidden, too.
-func (x *items) request(it item) {
-	if it.callID != "" {
-		x.calls[it.callID] = true
-		x.bytes += len(it.callID)
+func (x *items) request(it events.Item) {
+	if it.CallID != "" {
+		x.calls[it.CallID] = true
+		x.bytes += len(it.CallID)
 	}
 }
 
 // restore notes a request that the client gives as history: whatever its name, it is the client's own.
-func (x *items) restore(it item) {
-	for _, id := range []string{it.callID, it.id} {
-		if id != "" && len(id) <= maxID {
+func (x *items) restore(it events.Item) {
+	for _, id := range []string{it.CallID, it.ID} {
+		if id != "" && len(id) <= events.MaxID {
 			x.theirs.add(id)
 		}
 	}
 }
 
 // restored tells whether an item stands for one that the client gave.
-func (x *items) restored(it item) bool { return x.theirs.has(it.callID) || x.theirs.has(it.id) }
+func (x *items) restored(it events.Item) bool { return x.theirs.has(it.CallID) || x.theirs.has(it.ID) }
 
 // A recent is a set of ids that forgets the oldest.
 type recent struct {
@@ -155,4 +156,4 @@ func remove(event []byte, path string) []byte {
 	return out
 }
 
-func quote(s string) string { return string(encode(s)) }
+func quote(s string) string { return string(events.Encode(s)) }

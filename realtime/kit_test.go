@@ -15,6 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: true}
@@ -40,7 +42,7 @@ func ours(g handoff.Grant) ([]handoff.Tool, string) {
 
 // newTestMask is a mask with all of ours.
 func newTestMask() *mask {
-	m := newMask(newNames())
+	m := newMask(events.NewNames())
 	m.session.tools, m.session.guide = ours(someone)
 	return m
 }
@@ -172,7 +174,7 @@ func (s *stage) open(created string) {
 	for range s.model.sent() {
 		s.fromModel(`{"type":"session.updated","session":{"type":"realtime"}}`)
 	}
-	time.Sleep(floorDelay[timerOpen])
+	time.Sleep(floor.Delay[floor.TimerOpen])
 	synctest.Wait()
 	s.client.sent()
 	s.router.heard()
@@ -361,11 +363,11 @@ func (s *stage) requests(response string, calls ...string) {
 	s.fromModel(began(response, ""))
 	var items []string
 	for _, call := range calls {
-		it := callItem("item_"+call, call, "codex", statusCompleted)
+		it := callItem("item_"+call, call, "codex", events.StatusCompleted)
 		items = append(items, it)
 		s.fromModel(itemDone(response, it))
 	}
-	s.fromModel(done(response, "", statusCompleted, items...))
+	s.fromModel(done(response, "", events.StatusCompleted, items...))
 }
 
 func nopLog() *zap.Logger { return zap.NewNop() }

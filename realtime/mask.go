@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"switchboard/realtime/events"
 
 	"github.com/tidwall/gjson"
 )
 
 const (
-	// tagKey is our key in the metadata of every response.create that passes; its value names the ask.
-	// Clients never see it.
-	tagKey = "sb"
 	// tagOut marks the client's out-of-band responses, which need no floor.
 	tagOut = "out"
 	// askOfClient begins the tags of the client's other asks.
@@ -28,7 +26,7 @@ type rawJSON = json.RawMessage
 // A mask keeps our part of a session out of the client's sight and puts it before the model. It is pure:
 // events come in and go out as raw JSON, patched where needed and otherwise the same bytes.
 type mask struct {
-	ids     *names
+	ids     *events.Names
 	items   items
 	session session
 	asks    int                 // of the client
@@ -38,7 +36,7 @@ type mask struct {
 	current string              // newest response of the default conversation
 }
 
-func newMask(ids *names) *mask {
+func newMask(ids *events.Names) *mask {
 	return &mask{
 		ids: ids, items: newItems(), session: newSession(),
 		special: map[string][]string{}, owned: map[string][]string{}, out: map[string]bool{},
@@ -61,30 +59,30 @@ type verdict struct {
 // fromClient judges any event but response.create.
 func (m *mask) fromClient(kind string, event []byte) verdict {
 	switch kind {
-	case typeSessionUpdate:
+	case events.TypeSessionUpdate:
 		id := gjson.GetBytes(event, "event_id").String()
 		if m.session.full(len(event)) {
-			return verdict{crowded: true, reply: errorEvent(m.ids.next(), clientFault{
-				kind: "invalid_request_error", code: "rate_limit_exceeded", message: "Too many session updates are waiting.", eventID: id,
+			return verdict{crowded: true, reply: events.Error(m.ids.Next(), events.Fault{
+				Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many session updates are waiting.", EventID: id,
 			})}
 		}
 		if id == "" {
-			id = m.ids.next()
+			id = m.ids.Next()
 			event = set(event, "event_id", quote(id))
 		}
 		return verdict{forward: m.session.change(event, id)}
-	case typeItemCreate:
-		switch it := readItem(gjson.GetBytes(event, "item")); {
-		case it.kind == itemOutput && m.items.calls[it.callID]:
+	case events.TypeItemCreate:
+		switch it := events.ReadItem(gjson.GetBytes(event, "item")); {
+		case it.Kind == events.ItemOutput && m.items.calls[it.CallID]:
 			return verdict{leaked: true}
-		case it.kind == itemCall:
+		case it.Kind == events.ItemCall:
 			m.items.restore(it)
 		}
-	case typeItemRetrieve, typeItemDelete, typeItemTruncate:
+	case events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate:
 		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
-			return verdict{reply: errorEvent(m.ids.next(), clientFault{
-				kind: "invalid_request_error", code: "item_not_found", param: "item_id",
-				message: "Item with item_id '" + id + "' does not exist.", eventID: gjson.GetBytes(event, "event_id").String(),
+			return verdict{reply: events.Error(m.ids.Next(), events.Fault{
+				Kind: "invalid_request_error", Code: "item_not_found", Param: "item_id",
+				Message: "Item with item_id '" + id + "' does not exist.", EventID: gjson.GetBytes(event, "event_id").String(),
 			})}
 		}
 	}
@@ -107,9 +105,9 @@ func (m *mask) ask(event []byte) (patched []byte, tag string) {
 	metadata := r.Get("metadata")
 	switch {
 	case metadata.IsObject() && len(metadata.Map()) < maxMetadata:
-		event = set(event, "response.metadata."+tagKey, quote(tag))
+		event = set(event, "response.metadata."+events.TagKey, quote(tag))
 	case !metadata.Exists() || metadata.Type == gjson.Null:
-		event = set(event, "response.metadata", `{"`+tagKey+`":"`+tag+`"}`)
+		event = set(event, "response.metadata", `{"`+events.TagKey+`":"`+tag+`"}`)
 	}
 	return event, tag
 }
@@ -144,33 +142,33 @@ func (m *mask) askTools(event []byte, r gjson.Result, tag string) []byte {
 // but audio deltas.
 func (m *mask) fromModel(kind string, event []byte) []byte {
 	switch kind {
-	case typeSessionCreated:
+	case events.TypeSessionCreated:
 		return event // before anything of ours
-	case typeSessionUpdated:
+	case events.TypeSessionUpdated:
 		m.session.learn(gjson.GetBytes(event, "session"))
 		return m.session.show(event)
-	case typeCreated, typeDone:
+	case events.TypeCreated, events.TypeDone:
 		return m.response(kind, event)
-	case typeOutputAdded, typeOutputDone:
-		if m.claim(readItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String()) {
+	case events.TypeOutputAdded, events.TypeOutputDone:
+		if m.claim(events.ReadItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String()) {
 			return nil
 		}
 		return event
-	case typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved":
-		it := readItem(gjson.GetBytes(event, "item"))
+	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone, "conversation.item.retrieved":
+		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		hidden := m.inConversation(it)
 		event = m.unheard(event)
 		if kind != "conversation.item.retrieved" {
-			m.items.place(it.id, gjson.GetBytes(event, "previous_item_id"))
+			m.items.place(it.ID, gjson.GetBytes(event, "previous_item_id"))
 		}
 		if hidden {
 			return nil
 		}
 		return m.items.repoint(event)
-	case typeError:
+	case events.TypeError:
 		return event
 	}
-	if strings.HasPrefix(kind, typeTranscription) && m.session.now.transcribing {
+	if strings.HasPrefix(kind, events.TypeTranscription) && m.session.now.transcribing {
 		return nil
 	}
 	if id := gjson.GetBytes(event, "item_id"); id.Exists() && m.items.hidden[id.String()] {
@@ -194,9 +192,9 @@ func (m *mask) unheard(event []byte) []byte {
 
 // claim tells whether an item that a response put out is ours, and remembers it. Only these are requests: what
 // else stands in the conversation may be a client's history.
-func (m *mask) claim(it item, response string) bool {
-	ours := m.items.hidden[it.id]
-	if it.kind == itemCall && (ours || slices.Contains(m.tools(response), it.name)) {
+func (m *mask) claim(it events.Item, response string) bool {
+	ours := m.items.hidden[it.ID]
+	if it.Kind == events.ItemCall && (ours || slices.Contains(m.tools(response), it.Name)) {
 		ours = true
 		m.items.request(it)
 	}
@@ -205,21 +203,21 @@ func (m *mask) claim(it item, response string) bool {
 
 // inConversation tells whether an item that is told without its response is to be hidden. Some servers tell
 // of a request here first, while its response runs.
-func (m *mask) inConversation(it item) bool {
-	ours := m.items.hidden[it.id]
-	switch it.kind {
-	case itemCall:
+func (m *mask) inConversation(it events.Item) bool {
+	ours := m.items.hidden[it.ID]
+	switch it.Kind {
+	case events.ItemCall:
 		_, runs := m.owned[m.current]
-		ours = ours || runs && !m.items.restored(it) && slices.Contains(m.tools(m.current), it.name)
-	case itemOutput:
-		ours = ours || m.items.calls[it.callID]
+		ours = ours || runs && !m.items.restored(it) && slices.Contains(m.tools(m.current), it.Name)
+	case events.ItemOutput:
+		ours = ours || m.items.calls[it.CallID]
 	}
 	return m.hide(it, ours)
 }
 
-func (m *mask) hide(it item, ours bool) bool {
+func (m *mask) hide(it events.Item, ours bool) bool {
 	if ours {
-		m.items.hide(it.id)
+		m.items.hide(it.ID)
 	}
 	return ours
 }
@@ -246,18 +244,18 @@ func (s *session) standing() []string {
 
 // tag returns the tag of a response.
 func tagOf(response gjson.Result) string {
-	return response.Get("metadata." + tagKey).String()
+	return response.Get("metadata." + events.TagKey).String()
 }
 
 // response shows response.created and response.done without our tag, tools, instructions and items.
 func (m *mask) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), tagOf(r)
-	if kind == typeCreated {
+	if kind == events.TypeCreated {
 		m.begin(id, tag)
 	}
 	for _, raw := range r.Get("output").Array() {
-		m.claim(readItem(raw), id)
+		m.claim(events.ReadItem(raw), id)
 	}
 	if output, dropped := m.items.filter(r.Get("output")); dropped {
 		event = set(event, "response.output", output)
@@ -266,7 +264,7 @@ func (m *mask) response(kind string, event []byte) []byte {
 		if len(r.Get("metadata").Map()) == 1 {
 			event = set(event, "response.metadata", "null")
 		} else {
-			event = remove(event, "response.metadata."+tagKey)
+			event = remove(event, "response.metadata."+events.TagKey)
 		}
 	}
 	if tools := r.Get("tools"); tools.IsArray() {
@@ -277,7 +275,7 @@ func (m *mask) response(kind string, event []byte) []byte {
 	if s := &m.session; s.now.instructing && s.guide != "" && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
 		event = restore(event, "response.instructions", s.original.instructions)
 	}
-	if kind == typeDone {
+	if kind == events.TypeDone {
 		delete(m.owned, id)
 		delete(m.out, id)
 	}

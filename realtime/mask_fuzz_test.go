@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -45,14 +46,14 @@ func FuzzMask(f *testing.F) {
 // pass puts an event through the mask both ways.
 func pass(t *testing.T, m *mask, event string) {
 	t.Helper()
-	kind := peekType([]byte(event))
-	if kind == typeSessionCreated {
+	kind := events.PeekType([]byte(event))
+	if kind == events.TypeSessionCreated {
 		for _, own := range m.session.begin([]byte(event), m.ids) {
 			check(t, m, "", string(own))
 		}
 	}
 	check(t, m, event, m.model(event))
-	if kind == typeCreate {
+	if kind == events.TypeCreate {
 		check(t, m, "", m.create(event))
 		return
 	}
@@ -124,7 +125,7 @@ func check(t *testing.T, m *mask, before, after string) {
 	if before == "" || before == after {
 		return
 	}
-	for _, mark := range []string{"codex", "list_", "read_session", tagKey, "session", "previous_item_id", "k1", "input_audio", `\u`} {
+	for _, mark := range []string{"codex", "list_", "read_session", events.TagKey, "session", "previous_item_id", "k1", "input_audio", `\u`} {
 		if strings.Contains(before, mark) {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -19,10 +20,10 @@ func newOpenMask() *mask {
 }
 
 func (m *mask) client(event string) verdict {
-	return m.fromClient(peekType([]byte(event)), []byte(event))
+	return m.fromClient(events.PeekType([]byte(event)), []byte(event))
 }
 func (m *mask) model(event string) string {
-	return string(m.fromModel(peekType([]byte(event)), []byte(event)))
+	return string(m.fromModel(events.PeekType([]byte(event)), []byte(event)))
 }
 func (m *mask) create(event string) string { e, _ := m.ask([]byte(event)); return string(e) }
 func toolNames(event, path string) string  { return gjson.Get(event, path+".#.name").String() }
@@ -220,7 +221,7 @@ func TestPreviousItemIsVisible(t *testing.T) {
 func TestHiddenItemsAreNotThere(t *testing.T) {
 	m := newOpenMask()
 	m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
-	for _, kind := range []string{typeItemRetrieve, typeItemDelete, typeItemTruncate} {
+	for _, kind := range []string{events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate} {
 		v := m.client(`{"type":"` + kind + `","event_id":"mine","item_id":"k1"}`)
 		if v.forward != nil || gjson.GetBytes(v.reply, "error.event_id").String() != "mine" || gjson.GetBytes(v.reply, "error.code").String() != "item_not_found" {
 			t.Errorf("%s: %s, %s", kind, v.forward, v.reply)
@@ -271,7 +272,7 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
 	const said = `{"id":"u1","type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_audio","transcript":"hi"}]}`
 	m := newOpenMask()
-	for _, kind := range []string{typeItemAdded, typeItemCreated, typeItemDone, "conversation.item.retrieved"} {
+	for _, kind := range []string{events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone, "conversation.item.retrieved"} {
 		event := `{"type":"` + kind + `","item":` + said + `}`
 		if got := m.model(event); got != strings.Replace(event, `"hi"`, "null", 1) {
 			t.Errorf("client saw %s", got)

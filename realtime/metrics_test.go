@@ -7,6 +7,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // numbers are what a front shows, by name and label.
@@ -39,7 +40,7 @@ func TestFrontMetrics(t *testing.T) {
 	client, model := h.call("")
 	ended := h.endOf()
 	h.wantNumbers(t, map[string]float64{"calls_open websocket": 1, "calls_total websocket": 1, "calls_open webrtc": 0, "model_dials_total": 1, "model_dials_failed_total": 0})
-	send(t, model, `{"type":"response.created","response":{"id":"`+strings.Repeat("r", maxID+1)+`"}}`)
+	send(t, model, `{"type":"response.created","response":{"id":"`+strings.Repeat("r", events.MaxID+1)+`"}}`)
 	send(t, model, `{"type":"rate_limits.updated"}`)
 	expect(t, client, "rate_limits.updated")
 	update := `{"type":"session.update","session":{"type":"realtime"}}`

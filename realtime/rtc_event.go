@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // pcmuFormat is what a model is made to hear and speak while its caller is on WebRTC.
@@ -20,39 +21,37 @@ const (
 
 // newRTCNames hands out ids for a leg's events. Its truncations get ids of their own: the model refuses
 // one when the item is gone, which is nobody's concern.
-func newRTCNames() (events, cuts *names) {
-	events = newNames()
-	suffix := events.prefix[len("sb_"):]
-	events.prefix = "sb_rtc_" + suffix
-	return events, &names{prefix: "sb_rtc_cut_" + suffix}
+func newRTCNames() (ids, cuts *events.Names) {
+	all := events.NewNames()
+	return all.Of("rtc_"), all.Of("rtc_cut_")
 }
 
 // formatsEvent makes the model hear and speak µ-law.
 func formatsEvent(id string) []byte {
-	format := object{"format": rawJSON(pcmuFormat)}
-	return encode(object{"type": typeSessionUpdate, "event_id": id, "session": object{
-		"type": "realtime", "audio": object{"input": format, "output": format}}})
+	format := events.Object{"format": rawJSON(pcmuFormat)}
+	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": events.Object{
+		"type": "realtime", "audio": events.Object{"input": format, "output": format}}})
 }
 
 // bufferEvent tells the client of its output audio buffer.
 func bufferEvent(id, kind, response string) []byte {
-	return encode(object{"type": kind, "event_id": id, "response_id": response})
+	return events.Encode(events.Object{"type": kind, "event_id": id, "response_id": response})
 }
 
 // playedEvent tells the call what was heard of a response.
 func playedEvent(response string, ms int, cut bool) []byte {
-	return encode(object{"type": typePlayed, "response_id": response, "audio_ms": ms, "cut": cut})
+	return events.Encode(events.Object{"type": events.TypePlayed, "response_id": response, "audio_ms": ms, "cut": cut})
 }
 
 // truncateEvent tells the model how much of an item was heard.
 func truncateEvent(id string, c clip) []byte {
-	return encode(object{"type": typeItemTruncate, "event_id": id,
+	return events.Encode(events.Object{"type": events.TypeItemTruncate, "event_id": id,
 		"item_id": c.item, "content_index": c.content, "audio_end_ms": c.heard / bytesPerMS})
 }
 
 // appendEvent is sound of the caller for the model.
 func appendEvent(audio []byte) []byte {
-	const head, tail = `{"type":"` + typeAppend + `","audio":"`, `"}`
+	const head, tail = `{"type":"` + events.TypeAppend + `","audio":"`, `"}`
 	b := make([]byte, 0, len(head)+base64.StdEncoding.EncodedLen(len(audio))+len(tail))
 	b = append(b, head...)
 	b = base64.StdEncoding.AppendEncode(b, audio)
@@ -65,16 +64,16 @@ func (p *player) fromClient(event []byte) told {
 	if handoff.TooDeep(event) {
 		return told{up: [][]byte{event}}
 	}
-	switch peekType(event) {
-	case typeAppend:
-		return p.refuse(event, typeAppend+" is not available on WebRTC: sound comes from the audio track.")
-	case typePlayed: // it would be taken for ours
-		return p.refuse(event, typePlayed+" is not an event of clients.")
-	case typeOutputClear:
+	switch events.PeekType(event) {
+	case events.TypeAppend:
+		return p.refuse(event, events.TypeAppend+" is not available on WebRTC: sound comes from the audio track.")
+	case events.TypePlayed: // it would be taken for ours
+		return p.refuse(event, events.TypePlayed+" is not an event of clients.")
+	case events.TypeOutputClear:
 		return p.clear()
-	case typeSessionUpdate:
+	case events.TypeSessionUpdate:
 		event = p.sessionAsIs(event)
-	case typeCreate:
+	case events.TypeCreate:
 		if gjson.GetBytes(event, "response.audio.output.format").Exists() {
 			event = p.formats.keep(event, "response.audio.output.format", p.formats.out)
 		}
@@ -83,8 +82,8 @@ func (p *player) fromClient(event []byte) told {
 }
 
 func (p *player) refuse(event []byte, why string) told {
-	return told{down: [][]byte{errorEvent(p.ids.next(), clientFault{
-		kind: "invalid_request_error", code: "invalid_event", message: why, eventID: gjson.GetBytes(event, "event_id").String(),
+	return told{down: [][]byte{events.Error(p.ids.Next(), events.Fault{
+		Kind: "invalid_request_error", Code: "invalid_event", Message: why, EventID: gjson.GetBytes(event, "event_id").String(),
 	})}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"switchboard/realtime/events"
 	"unicode/utf8"
 )
 
@@ -34,12 +35,12 @@ func fit(event []byte, limit int) [][]byte {
 	}
 	for most := limit / 4; most >= 64; most /= 4 {
 		shorten(fields, most)
-		if b := encode(fields); len(b) <= limit {
+		if b := events.Encode(fields); len(b) <= limit {
 			return [][]byte{b}
 		}
 	}
 	empty(fields)
-	if b := encode(fields); len(b) <= limit {
+	if b := events.Encode(fields); len(b) <= limit {
 		return [][]byte{b}
 	}
 	return nil
@@ -49,14 +50,14 @@ func fit(event []byte, limit int) [][]byte {
 func split(fields map[string]any, delta string, limit int) (all [][]byte) {
 	fields["delta"] = ""
 	// A byte of text takes six in JSON at most.
-	room := (limit - len(encode(fields))) / 6
+	room := (limit - len(events.Encode(fields))) / 6
 	if room < utf8.UTFMax {
 		return nil
 	}
 	for delta != "" {
 		n := runeEnd(delta, room)
 		fields["delta"] = delta[:n]
-		all, delta = append(all, encode(fields)), delta[n:]
+		all, delta = append(all, events.Encode(fields)), delta[n:]
 	}
 	return all
 }
@@ -88,7 +89,7 @@ func shorten(v any, most int) any {
 		}
 	case map[string]any:
 		if arguments, ok := v["arguments"].(string); ok && len(arguments) > most {
-			v["arguments"], v["status"] = "", statusIncomplete
+			v["arguments"], v["status"] = "", events.StatusIncomplete
 		}
 		for key, field := range v {
 			text, ok := field.(string)

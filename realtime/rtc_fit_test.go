@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 func TestFit(t *testing.T) {
@@ -32,7 +33,7 @@ func TestFit(t *testing.T) {
 			map[string]string{"session.expires_at": "12345678901234567890"}},
 	} {
 		got := fit([]byte(tc.event), standardMessage)
-		if len(got) != 1 || len(got[0]) > standardMessage || !gjson.ValidBytes(got[0]) || peekTypeOf(got[0]) != peekType([]byte(tc.event)) {
+		if len(got) != 1 || len(got[0]) > standardMessage || !gjson.ValidBytes(got[0]) || peekTypeOf(got[0]) != events.PeekType([]byte(tc.event)) {
 			t.Errorf("%s: %d messages", name, len(got))
 			continue
 		}
@@ -69,9 +70,9 @@ func FuzzFit(f *testing.F) {
 			return
 		}
 		text := strings.ToValidUTF8(strings.Repeat(value, 1+5000/(1+len(value))), "")
-		event, want := string(encode(object{"type": "response.done", "response": object{"id": "r1", "status": "completed", "output": []any{rawJSON(value), text}}})), ""
+		event, want := string(events.Encode(events.Object{"type": "response.done", "response": events.Object{"id": "r1", "status": "completed", "output": []any{rawJSON(value), text}}})), ""
 		if deltas {
-			event, want = string(encode(object{"type": "response.output_text.delta", "item_id": "i", "delta": text})), text
+			event, want = string(events.Encode(events.Object{"type": "response.output_text.delta", "item_id": "i", "delta": text})), text
 		}
 		if !json.Valid([]byte(event)) {
 			return

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // formatLimit is how long the model may take to say what it made of the formats that the leg asked for. Until
@@ -172,7 +173,7 @@ func (p *player) settle(fault *handoff.Error) told {
 	if fault == nil {
 		return told{}
 	}
-	return told{end: fault, down: [][]byte{errorEvent(p.ids.next(), clientFault{
-		kind: "server_error", code: string(fault.Code), message: fault.Spoken(),
+	return told{end: fault, down: [][]byte{events.Error(p.ids.Next(), events.Fault{
+		Kind: "server_error", Code: string(fault.Code), Message: fault.Spoken(),
 	})}}
 }

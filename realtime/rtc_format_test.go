@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 const (
@@ -54,7 +55,7 @@ func TestModelFormats(t *testing.T) {
 				down = append(down, p.fromModel([]byte(line)).down...)
 			}
 			for _, e := range down {
-				if peekType(e) == typeError {
+				if events.PeekType(e) == events.TypeError {
 					t.Errorf("the client was told %s", e)
 				}
 			}
@@ -106,7 +107,7 @@ func TestModelWithoutCommonSound(t *testing.T) {
 	for range 3 {
 		send(t, model, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`)
 	}
-	if e := event(t, b.messages, typeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
+	if e := event(t, b.messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
 		t.Errorf("told %s", e)
 	}
 	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSoundFormat {
@@ -124,7 +125,7 @@ func TestModelThatRefusesOurFormat(t *testing.T) {
 	model := take(t, h.model.conns, "model")
 	defer model.Close()
 	for range 3 {
-		update := gjson.Parse(expect(t, model, typeSessionUpdate))
+		update := gjson.Parse(expect(t, model, events.TypeSessionUpdate))
 		if update.Get("session.audio.output.format").Exists() {
 			send(t, model, `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":`+update.Get("event_id").Raw+`}}`)
 			continue
@@ -141,7 +142,7 @@ func TestModelThatRefusesOurFormat(t *testing.T) {
 	isTone(t, "the browser hears", unMulaw(heard), 8000)
 	send(t, model, `{"type":"the.end"}`)
 	for kind := ""; kind != "the.end"; {
-		if kind = peekType(take(t, b.messages, "the end")); kind == typeError {
+		if kind = events.PeekType(take(t, b.messages, "the end")); kind == events.TypeError {
 			t.Error("the refusal reached the client")
 		}
 	}

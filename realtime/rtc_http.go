@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // maxOfferSession bounds the session in a multipart offer, in bytes; maxOfferParts its parts.
@@ -166,7 +167,7 @@ func (o *rtcOffer) setSession(session []byte) *handoff.Error {
 	if !gjson.GetBytes(session, "type").Exists() {
 		session = set(session, "type", `"realtime"`)
 	}
-	o.session = encode(object{"type": typeSessionUpdate, "session": rawJSON(session)})
+	o.session = events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": rawJSON(session)})
 	return nil
 }
 

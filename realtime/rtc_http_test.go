@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // desk is the address at which a house takes offers.
@@ -82,7 +83,7 @@ func TestWebRTCCall(t *testing.T) {
 	// The formats and our own two updates come in any order: the call takes from both sides at once.
 	formats := 0
 	for range 3 {
-		if gjson.Get(expect(t, model, typeSessionUpdate), "session.audio.output.format.type").String() == pcmuName {
+		if gjson.Get(expect(t, model, events.TypeSessionUpdate), "session.audio.output.format.type").String() == pcmuName {
 			formats++
 		}
 	}
@@ -90,10 +91,10 @@ func TestWebRTCCall(t *testing.T) {
 	if formats != 1 {
 		t.Errorf("formats were set %d times", formats)
 	}
-	event(t, b.messages, typeSessionCreated)
+	event(t, b.messages, events.TypeSessionCreated)
 
 	b.speak(1, 2)
-	heard, _ := base64.StdEncoding.DecodeString(gjson.Get(expect(t, model, typeAppend), "audio").String())
+	heard, _ := base64.StdEncoding.DecodeString(gjson.Get(expect(t, model, events.TypeAppend), "audio").String())
 	if want := append(bytes.Repeat([]byte{1}, frameBytes), bytes.Repeat([]byte{2}, frameBytes)...); !bytes.Equal(heard, want) {
 		t.Errorf("the model heard %d bytes", len(heard))
 	}
@@ -104,7 +105,7 @@ func TestWebRTCCall(t *testing.T) {
 		t.Errorf("the browser heard %d bytes", len(p.Payload))
 	}
 	send(t, model, spokenTo)
-	expect(t, model, typeItemTruncate)
+	expect(t, model, events.TypeItemTruncate)
 	event(t, b.messages, typeBufferCleared)
 
 	if err := h.front.Hangup(handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, id); handoff.AsError(err).Code != handoff.CodeNotFound {
@@ -168,7 +169,7 @@ func TestSaidOverWebRTC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if peekType(e) == typeSessionUpdate {
+			if events.PeekType(e) == events.TypeSessionUpdate {
 				send(t, model, asPCMU)
 			}
 			if tag := tagIn(string(e)); tag != "" {
@@ -215,16 +216,16 @@ func TestWebRTCCallWithASession(t *testing.T) {
 	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
 		t.Errorf("model was asked for %q", q)
 	}
-	event(t, b.messages, typeSessionCreated)
+	event(t, b.messages, events.TypeSessionCreated)
 	settle(t, model)
 	for range 4 {
-		s := gjson.Get(expect(t, model, typeSessionUpdate), "session")
+		s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
 		if s.Get("audio.output.voice").Exists() {
 			if s.Get("type").String() != "realtime" || s.Get("model").Exists() || s.Get("audio.input.format.type").String() != pcmuName || s.Get("audio.output.voice").String() != "cedar" {
 				t.Errorf("session %s", s)
 			}
 			h.stop() // Switchboard shuts down: the page is told why
-			if e := event(t, b.messages, typeError); e.Get("error.code").String() != string(handoff.CodeShutdown) {
+			if e := event(t, b.messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeShutdown) {
 				t.Errorf("got %s", e)
 			}
 			return

@@ -229,7 +229,7 @@ func (l *rtcLeg) end(reason *handoff.Error) {
 func (l *rtcLeg) run(session []byte) {
 	defer close(l.done)
 	r := rtcRun{rtcLeg: l, player: newPlayer(), session: session}
-	r.player.formats.asked = r.player.ids.next()
+	r.player.formats.asked = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.asked))
 	r.loop()
 	l.end(nil)

@@ -12,12 +12,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 func TestLegCarriesEvents(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
 	first := gjson.ParseBytes(take(t, l.leg.Received(), "the first event"))
-	if first.Get("type").String() != typeSessionUpdate || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
+	if first.Get("type").String() != events.TypeSessionUpdate || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
 		first.Get("session.audio.input.format.type").String() != pcmuName || first.Get("session.audio.output.format.type").String() != pcmuName {
 		t.Errorf("first event %s", first)
 	}
@@ -33,7 +34,7 @@ func TestLegCarriesEvents(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	l.must(l.channel.SendText(`{"type":"input_audio_buffer.append","event_id":"mine","audio":"AAAA"}`))
-	if e := event(t, l.messages, typeError); e.Get("error.event_id").String() != "mine" {
+	if e := event(t, l.messages, events.TypeError); e.Get("error.event_id").String() != "mine" {
 		t.Errorf("got %s", e)
 	}
 }
@@ -48,7 +49,7 @@ func TestLegHears(t *testing.T) {
 	for len(heard) < packets*frameBytes {
 		e := gjson.ParseBytes(take(t, l.leg.Received(), "sound"))
 		audio, err := base64.StdEncoding.DecodeString(e.Get("audio").String())
-		if err != nil || e.Get("type").String() != typeAppend || len(audio)%frameBytes != 0 {
+		if err != nil || e.Get("type").String() != events.TypeAppend || len(audio)%frameBytes != 0 {
 			t.Fatalf("got %s", e)
 		}
 		heard = append(heard, audio...)
@@ -93,7 +94,7 @@ func TestLegSpeaks(t *testing.T) {
 			t.Fatalf("frame %d has %+v", i, p.Header)
 		}
 	}
-	for _, want := range []string{typeDone, typeBufferStarted, typeBufferStopped} {
+	for _, want := range []string{events.TypeDone, typeBufferStarted, typeBufferStopped} {
 		if e := gjson.ParseBytes(take(t, l.messages, want)); e.Get("type").String() != want {
 			t.Errorf("got %s, want %s", e, want)
 		}
@@ -111,11 +112,11 @@ func TestLegIsInterrupted(t *testing.T) {
 		take(t, l.packets, "a frame")
 	}
 	l.leg.Send([]byte(spokenTo))
-	cut := event(t, l.leg.Received(), typeItemTruncate)
+	cut := event(t, l.leg.Received(), events.TypeItemTruncate)
 	if cut.Get("item_id").String() != "i" || cut.Get("content_index").Int() != 0 {
 		t.Errorf("got %s", cut)
 	}
-	event(t, l.messages, typeSpeechStarted)
+	event(t, l.messages, events.TypeSpeechStarted)
 	if e := event(t, l.messages, typeBufferCleared); e.Get("response_id").String() != "r" {
 		t.Errorf("got %s", e)
 	}
@@ -226,7 +227,7 @@ func TestLegRefusesOtherChannels(t *testing.T) {
 		gone(t, closed, "the other channel")
 	}
 	l.must(l.channel.SendText(`{"type":"response.create"}`))
-	if e := gjson.ParseBytes(take(t, l.leg.Received(), "the event")); e.Get("type").String() != typeCreate {
+	if e := gjson.ParseBytes(take(t, l.leg.Received(), "the event")); e.Get("type").String() != events.TypeCreate {
 		t.Errorf("heard %s", e)
 	}
 }
@@ -238,7 +239,7 @@ func TestLegFitsWhatABrowserTakes(t *testing.T) {
 	<-l.open
 	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
 	l.leg.Send([]byte(`{"type":"small"}`))
-	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("response.id").String() != "r1" || e.Get("response.status").String() != statusCompleted {
+	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("response.id").String() != "r1" || e.Get("response.status").String() != events.StatusCompleted {
 		t.Errorf("got %.80s", e)
 	}
 	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("type").String() != "small" {

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // Sound of a WebRTC leg: G.711 µ-law (RFC 3551), one byte a sample, 8 samples a millisecond.
@@ -38,8 +39,8 @@ const pcmuName = "audio/pcmu"
 // WebRTC would tell: output_audio_buffer.started, stopped and cleared. It is pure: run asks it for a frame
 // when one is due.
 type player struct {
-	ids     *names           // of events
-	cuts    *names           // of truncations
+	ids     *events.Names    // of events
+	cuts    *events.Names    // of truncations
 	queue   []*sound         // still to be heard, oldest first
 	queued  int              // bytes in it
 	live    map[string]bool  // responses that the model is making
@@ -103,38 +104,38 @@ func (p *player) idle() bool { return len(p.queue) == 0 && p.tail == 0 }
 // does not belong on a data channel.
 func (p *player) fromModel(event []byte) told {
 	pass := told{down: [][]byte{event}}
-	switch peekType(event) {
-	case typeAudioDelta:
+	switch events.PeekType(event) {
+	case events.TypeAudioDelta:
 		p.enqueue(event)
 		return told{}
-	case typeSessionCreated:
+	case events.TypeSessionCreated:
 		p.learn(gjson.GetBytes(event, "session"))
 		p.formats.begin(gjson.GetBytes(event, "session"))
-	case typeSessionUpdated: // our own update went first, so it has been applied
+	case events.TypeSessionUpdated: // our own update went first, so it has been applied
 		session := gjson.GetBytes(event, "session")
 		p.learn(session)
 		pass.add(p.settle(p.formats.update(session)))
-	case typeCreated:
+	case events.TypeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.
 		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {
 			for id := range p.live { // the model does not say its end
 				pass.add(p.exhaust(id))
 			}
-			if id := r.Get("id").String(); len(id) <= maxID && len(p.live) < maxShows {
+			if id := r.Get("id").String(); len(id) <= events.MaxID && len(p.live) < maxShows {
 				p.live[id] = true
 			}
 		}
-	case typeDone:
+	case events.TypeDone:
 		pass.add(p.finish(gjson.GetBytes(event, "response.id").String()))
-	case typeSpeechStarted:
+	case events.TypeSpeechStarted:
 		if !p.patient {
 			pass.add(p.cut())
 		}
-	case typeError:
+	case events.TypeError:
 		if p.formats.ofFormats(gjson.GetBytes(event, "error")) {
 			return p.settle(p.formats.refuse())
 		}
-		if p.cuts.own(gjson.GetBytes(event, "error.event_id").String()) {
+		if p.cuts.Own(gjson.GetBytes(event, "error.event_id").String()) {
 			return told{}
 		}
 	}
@@ -153,7 +154,7 @@ func (p *player) learn(session gjson.Result) {
 func (p *player) enqueue(event []byte) {
 	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
 	response, item := fields[0].String(), fields[1].String()
-	if len(response) > maxID || len(item) > maxID || p.shows[response] == nil && len(p.shows) >= maxShows {
+	if len(response) > events.MaxID || len(item) > events.MaxID || p.shows[response] == nil && len(p.shows) >= maxShows {
 		p.dropped += len(fields[3].String())
 		return
 	}
@@ -342,7 +343,7 @@ func (p *player) cut() (t told) {
 		for i, c := range s.clips {
 			// A clip without sound left may still be longer at the model, if it is the last one.
 			if len(c.audio) > 0 || (i == len(s.clips)-1 && !s.ended) {
-				t.up = append(t.up, truncateEvent(p.cuts.next(), c))
+				t.up = append(t.up, truncateEvent(p.cuts.Next(), c))
 			}
 		}
 		if s.started {
@@ -356,5 +357,5 @@ func (p *player) cut() (t told) {
 }
 
 func (p *player) buffer(kind, response string) []byte {
-	return bufferEvent(p.ids.next(), kind, response)
+	return bufferEvent(p.ids.Next(), kind, response)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,10 +30,10 @@ func newDeck() *deck {
 	return d
 }
 
-func (d *deck) note(to string, events [][]byte) {
-	for _, e := range events {
+func (d *deck) note(to string, all [][]byte) {
+	for _, e := range all {
 		r := gjson.ParseBytes(e)
-		if r.Get("type").String() == typePlayed {
+		if r.Get("type").String() == events.TypePlayed {
 			d.heard = append(d.heard, fmt.Sprintf("%s %d %t", r.Get("response_id"), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
 			continue
 		}
@@ -314,7 +315,7 @@ func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
 	d := newDeck()
 	d.do(sounds("r", "i", 40, 1))
 	up := d.p.cut().up
-	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.next()), "event_id").String()
+	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.Next()), "event_id").String()
 	if !strings.HasPrefix(cut, "sb_rtc_") || !strings.HasPrefix(format, "sb_rtc_") || cut == format {
 		t.Errorf("ids %q %q", cut, format)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // transcriber turns the caller's speech into words where the client did not ask for it: the router needs
@@ -76,7 +77,7 @@ func newSession() session {
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
 // transcription by itself, so that a model without it still takes the tools.
-func (s *session) begin(event []byte, ids *names) [][]byte {
+func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	r := gjson.GetBytes(event, "session")
 	s.learn(r)
 	again := s.created
@@ -95,7 +96,7 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	var out [][]byte
 	before := s.now
 	s.now.ours = s.allowed(s.now.tools, s.now.forced)
-	fields := object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
+	fields := events.Object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
 	if !s.now.instructed && s.guide != "" {
 		s.now.instructing = true
 		fields["instructions"] = s.instructions(s.now.ours)
@@ -104,8 +105,8 @@ func (s *session) begin(event []byte, ids *names) [][]byte {
 	if !s.now.transcribed {
 		before = s.now
 		s.now.transcribing = true
-		out = append(out, s.own(ids, before, object{"type": "realtime",
-			"audio": object{"input": object{"transcription": rawJSON(transcriber)}}}))
+		out = append(out, s.own(ids, before, events.Object{"type": "realtime",
+			"audio": events.Object{"input": events.Object{"transcription": rawJSON(transcriber)}}}))
 	}
 	return out
 }
@@ -121,10 +122,10 @@ func (s *session) full(size int) bool {
 	return n >= maxUpdates || n > 0 && size > maxUpdateBytes
 }
 
-func (s *session) own(ids *names, before view, fields object) []byte {
-	id := ids.next()
+func (s *session) own(ids *events.Names, before view, fields events.Object) []byte {
+	id := ids.Next()
 	s.updates = append(s.updates, update{id: id, ours: true, before: before, after: s.now})
-	return encode(object{"type": typeSessionUpdate, "event_id": id, "session": fields})
+	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": fields})
 }
 
 // change patches the client's session.update and follows it. id is its event id.
@@ -330,7 +331,7 @@ func (s *session) join(tools string, ours []string) string {
 		if name != tool.Name {
 			tool.Description += renamed(tool.Name, name)
 		}
-		all = append(all, string(encode(object{"type": "function", "name": name,
+		all = append(all, string(events.Encode(events.Object{"type": "function", "name": name,
 			"description": tool.Description, "parameters": tool.Parameters})))
 	}
 	return "[" + strings.Join(all, ",") + "]"

@@ -1,6 +1,9 @@
 package realtime
 
-import "time"
+import (
+	"switchboard/realtime/events"
+	"time"
+)
 
 // maxSpeeches bounds the utterances of the caller whose beginnings are remembered; a transcript comes
 // seconds after it, so the oldest are forgotten.
@@ -59,7 +62,7 @@ func (s *speeches) refuse() {
 }
 
 func (s *speeches) keep(item string, began time.Time) {
-	if len(item) > maxID {
+	if len(item) > events.MaxID {
 		return
 	}
 	if _, known := s.began[item]; !known {

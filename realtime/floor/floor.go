@@ -1,19 +1,20 @@
-package realtime
+package floor
 
 import (
 	"slices"
 	"strconv"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
-// A floor decides who may make the voice model speak in the default conversation, so that never two asks
+// A Floor decides who may make the voice model speak in the default conversation, so that never two asks
 // (response.create) are on the wire and nothing wanted is left unsaid. Asks of the client and ours share
 // it. It is pure: what happens comes in as events, time too; what is to be done comes out as effects.
 //
 // Responses are told apart by the tag that every ask carries in its metadata, never by their order: a
 // response without a tag was started by voice detection and satisfies nobody's ask.
-type floor struct {
+type Floor struct {
 	active    string          // the response that runs, unknownResponse, or ""
 	asked     *ask            // on the wire, neither created nor refused
 	runs      map[string]*ask // created from an ask, by response id, until done
@@ -36,10 +37,10 @@ type floor struct {
 	playing  bool   // the model's voice is still being heard
 	waiting  bool   // requests of ours have their time to be answered together
 	resting  bool   // after a failure; the model may be at a limit
-	told     effect // of quiet, as last told
+	told     Effect // of quiet, as last told
 
-	armed [timerKinds]int // generation of each timer
-	out   []effect        // of the step that runs
+	armed [TimerKinds]int // generation of each timer
+	out   []Effect        // of the step that runs
 }
 
 // A want is one utterance that needs the model to speak.
@@ -61,14 +62,14 @@ type carrier struct {
 
 	sounds bool // its sound is on its way to the caller
 	over   bool // nothing more of its sound will be heard
-	fate   fate // of its sound, once over
+	fate   Fate // of its sound, once over
 	ask    *ask // that it answered, ended and not heard to the end
 	cut    bool // ended before it was whole
 }
 
 // An ask is one response.create.
 type ask struct {
-	id     string
+	ID     string
 	client bool
 	apart  bool // it reads nothing of the conversation: our wants cannot ride on it
 	wants  []*want
@@ -79,69 +80,70 @@ type ask struct {
 const (
 	// unknownResponse stands for a response that the model says is running and whose id we never saw.
 	unknownResponse = "?"
-	// maxHeld bounds the client's waiting asks. When full the client is told so: it has more questions
+	// MaxHeld bounds the client's waiting asks. When full the client is told so: it has more questions
 	// than answers.
-	maxHeld = 64
+	MaxHeld = 64
 	// maxFails is how often our ask may fail before its wants are given up: asked again after timerRest
 	// and after timerLongRest.
 	maxFails = 3
-	// maxCuts is how often it may be cut before a word was heard; a client that cancels whatever it did
+	// MaxCuts is how often it may be cut before a word was heard; a client that cancels whatever it did
 	// not ask for must not be asked for ever.
-	maxCuts = 3
+	MaxCuts = 3
 )
 
-func newFloor() *floor {
-	return &floor{
+// New returns the floor of a call whose session does not exist yet.
+func New() *Floor {
+	return &Floor{
 		runs: map[string]*ask{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{}, autoVAD: true,
 	}
 }
 
 // step takes an event and returns what is to be done. The result is valid until the next step.
-func (f *floor) step(e floorEvent) []effect {
+func (f *Floor) Step(e Event) []Effect {
 	f.out = f.out[:0]
 	switch e := e.(type) {
-	case uttered:
+	case Uttered:
 		f.uttered(e)
-	case clientAsked:
-		f.held = append(f.held, &ask{id: e.ask, client: true, apart: e.apart})
-	case created:
+	case ClientAsked:
+		f.held = append(f.held, &ask{ID: e.Ask, client: true, apart: e.Apart})
+	case Created:
 		f.created(e)
-	case ended:
+	case Ended:
 		f.ended(e)
-	case refused:
-		f.refused(e.ask)
-	case rejected:
-		f.rejected(e.ask)
-	case withdrawn:
-		f.wants = slices.DeleteFunc(f.wants, func(w *want) bool { return w.id == e.id })
-	case missed:
-		f.missed(e.id)
-	case called:
+	case Refused:
+		f.refused(e.Ask)
+	case Rejected:
+		f.rejected(e.Ask)
+	case Withdrawn:
+		f.wants = slices.DeleteFunc(f.wants, func(w *want) bool { return w.id == e.ID })
+	case Missed:
+		f.missed(e.ID)
+	case Called:
 		f.called(e)
-	case spoke:
-		if c := f.carriers[e.response]; c != nil {
+	case Spoke:
+		if c := f.carriers[e.Response]; c != nil {
 			c.spoke = true
 		}
-	case sounded:
-		f.carrier(e.response).sounds = true
-	case played:
+	case Sounded:
+		f.carrier(e.Response).sounds = true
+	case Played:
 		f.played(e)
-	case speech:
-		f.speech(e.on)
-	case hushed:
+	case Speech:
+		f.speech(e.On)
+	case Hushed:
 		f.speaking, f.pending = false, false
-	case sounding:
-		f.playing = e.on
-	case listening:
-		f.manual, f.autoVAD = e.manual, e.auto
-		if e.manual {
+	case Sounding:
+		f.playing = e.On
+	case Listening:
+		f.manual, f.autoVAD = e.Manual, e.Auto
+		if e.Manual {
 			f.speaking, f.pending = false, false
 		}
-	case opened:
-		f.arm(timerOpen)
-	case configured:
+	case Opened:
+		f.arm(TimerOpen)
+	case Configured:
 		f.ready = true
-	case elapsed:
+	case Elapsed:
 		f.elapsed(e)
 	}
 	f.decide()
@@ -150,72 +152,72 @@ func (f *floor) step(e floorEvent) []effect {
 }
 
 // calm tells when both sides became quiet, and when they no longer are.
-func (f *floor) calm() {
+func (f *Floor) calm() {
 	quiet := f.ready && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.pending))
-	if x := (effect{kind: effectQuiet, on: quiet, invited: quiet && f.manual}); x.on != f.told.on || x.invited != f.told.invited {
+	if x := (Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}); x.On != f.told.On || x.Invited != f.told.Invited {
 		f.told = x
 		f.out = append(f.out, x)
 	}
 }
 
 // full tells whether the client must not ask more now.
-func (f *floor) full() bool { return len(f.held) >= maxHeld }
+func (f *Floor) Full() bool { return len(f.held) >= MaxHeld }
 
-func (f *floor) uttered(e uttered) {
-	from := f.calls[e.call]
+func (f *Floor) uttered(e Uttered) {
+	from := f.calls[e.Call]
 	if from != nil {
-		delete(f.calls, e.call)
+		delete(f.calls, e.Call)
 		from.open--
 		f.forget(from)
 	}
-	if e.need == handoff.FloorUnlessSpoke || e.need == handoff.FloorAsk {
-		f.wants = append(f.wants, &want{id: e.id, from: from, unless: from != nil && e.need == handoff.FloorUnlessSpoke})
+	if e.Need == handoff.FloorUnlessSpoke || e.Need == handoff.FloorAsk {
+		f.wants = append(f.wants, &want{id: e.ID, from: from, unless: from != nil && e.Need == handoff.FloorUnlessSpoke})
 	}
 }
 
-func (f *floor) created(e created) {
-	f.active = e.response
-	f.carrier(e.response)
-	f.blind = f.blind && e.tag == ""
-	f.echoes = f.echoes || e.tag != ""
-	f.belated(e.response, e.tag)
-	f.arm(timerRun)
-	if e.tag == "" && !(f.blind && f.asked != nil) {
+func (f *Floor) created(e Created) {
+	f.active = e.Response
+	f.carrier(e.Response)
+	f.blind = f.blind && e.Tag == ""
+	f.echoes = f.echoes || e.Tag != ""
+	f.belated(e.Response, e.Tag)
+	f.arm(TimerRun)
+	if e.Tag == "" && !(f.blind && f.asked != nil) {
 		f.speaking, f.pending = false, false
 		return
 	}
-	if f.asked != nil && (f.asked.id == e.tag || f.blind) {
-		f.runs[e.response] = f.asked
+	if f.asked != nil && (f.asked.ID == e.Tag || f.blind) {
+		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
-	if a := f.runs[e.response]; a != nil && !a.client && (f.speaking || a.moot) { // the caller began while it was on its way
+	if a := f.runs[e.Response]; a != nil && !a.client && (f.speaking || a.moot) { // the caller began while it was on its way
 		a.pulled = true
-		f.out = append(f.out, effect{kind: effectCancel, response: e.response})
+		f.out = append(f.out, Effect{Kind: EffectCancel, Response: e.Response})
 	}
 }
 
-func (f *floor) ended(e ended) {
-	f.echoes = f.echoes || e.tag != ""
-	f.belated(e.response, e.tag)
-	if f.asked != nil && e.tag != "" && f.asked.id == e.tag { // done without created happens when interrupted
-		f.runs[e.response] = f.asked
+func (f *Floor) ended(e Ended) {
+	f.echoes = f.echoes || e.Tag != ""
+	f.belated(e.Response, e.Tag)
+	if f.asked != nil && e.Tag != "" && f.asked.ID == e.Tag { // done without created happens when interrupted
+		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
-	c := f.carriers[e.response]
-	if e.tag == "" && f.asked != nil {
+	c := f.carriers[e.Response]
+	if e.Tag == "" && f.asked != nil {
 		f.strangers++
 		f.stranger = c
 		f.arm(timerEcho)
 	}
-	if f.active == e.response || f.active == unknownResponse {
+	if f.active == e.Response || f.active == unknownResponse {
 		f.active = ""
 	}
 	if c != nil {
-		c.ended, c.cut = true, e.status != statusCompleted
-		c.spoke = c.spoke || e.output
+		c.ended, c.cut = true, e.Status != events.StatusCompleted
+		c.spoke = c.spoke || e.Output
 	}
-	a := f.runs[e.response]
-	delete(f.runs, e.response)
+	a := f.runs[e.Response]
+	delete(f.runs, e.Response)
 	f.answered(a, c, e)
 	if c != nil {
 		f.forget(c)
@@ -223,7 +225,7 @@ func (f *floor) ended(e ended) {
 }
 
 // refused queues the ask again: the other response is done some time.
-func (f *floor) refused(id string) {
+func (f *Floor) refused(id string) {
 	a := f.take(id)
 	if a == nil {
 		return
@@ -240,13 +242,13 @@ func (f *floor) refused(id string) {
 }
 
 // take removes the ask from the wire, or from the response that was mistaken for its own.
-func (f *floor) take(id string) *ask {
-	if a := f.asked; a != nil && a.id == id {
+func (f *Floor) take(id string) *ask {
+	if a := f.asked; a != nil && a.ID == id {
 		f.asked = nil
 		return a
 	}
 	for response, a := range f.runs {
-		if f.blind && a.id == id {
+		if f.blind && a.ID == id {
 			delete(f.runs, response)
 			return a
 		}
@@ -254,49 +256,49 @@ func (f *floor) take(id string) *ask {
 	return nil
 }
 
-func (f *floor) called(e called) {
-	if f.calls[e.call] != nil {
+func (f *Floor) called(e Called) {
+	if f.calls[e.Call] != nil {
 		return
 	}
-	c := f.carrier(e.response)
+	c := f.carrier(e.Response)
 	c.open++
-	f.calls[e.call] = c
+	f.calls[e.Call] = c
 	if !f.waiting {
 		f.waiting = true
 		f.arm(timerSiblings)
 	}
 }
 
-func (f *floor) speech(on bool) {
+func (f *Floor) speech(on bool) {
 	f.speaking = on
 	f.pending = !on && f.autoVAD && !f.manual
 	switch {
 	case on:
-		f.arm(timerSpeech)
+		f.arm(TimerSpeech)
 	case f.pending:
-		f.arm(timerVAD)
+		f.arm(TimerVAD)
 	}
 }
 
-func (f *floor) elapsed(e elapsed) {
-	if f.armed[e.timer] != e.gen {
+func (f *Floor) elapsed(e Elapsed) {
+	if f.armed[e.Timer] != e.Gen {
 		return
 	}
-	switch e.timer {
-	case timerVAD:
+	switch e.Timer {
+	case TimerVAD:
 		f.pending = false
 	case timerSiblings:
 		f.waiting = false
 		for _, c := range f.carriers {
 			c.waited = c.open > 0
 		}
-	case timerSpeech:
+	case TimerSpeech:
 		f.speaking = false
-	case timerRun:
+	case TimerRun:
 		f.lost()
-	case timerOpen:
+	case TimerOpen:
 		f.ready = true
-	case timerRest, timerLongRest:
+	case TimerRest, timerLongRest:
 		f.resting = false
 	case timerUnknown:
 		if f.active == unknownResponse {
@@ -308,7 +310,7 @@ func (f *floor) elapsed(e elapsed) {
 }
 
 // decide sends the next ask if it may be sent now.
-func (f *floor) decide() {
+func (f *Floor) decide() {
 	if f.active != "" || f.asked != nil {
 		return
 	}
@@ -318,7 +320,7 @@ func (f *floor) decide() {
 		if f.manual && !a.apart {
 			a.wants = f.resolve()
 		}
-		f.send(effectForward, a)
+		f.send(EffectForward, a)
 		return
 	}
 	if !f.ready || f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing || f.resting {
@@ -329,7 +331,7 @@ func (f *floor) decide() {
 	}
 	if wants := f.resolve(); len(wants) > 0 {
 		f.asks++
-		f.send(effectAsk, &ask{id: "a" + strconv.Itoa(f.asks), wants: wants})
+		f.send(EffectAsk, &ask{ID: "a" + strconv.Itoa(f.asks), wants: wants})
 	}
 }
 
@@ -337,7 +339,7 @@ func (f *floor) decide() {
 func (w *want) due() bool { return w.from == nil || w.from.open == 0 || w.from.waited }
 
 // resolve takes all wants and drops those whose request came with words for the caller.
-func (f *floor) resolve() []*want {
+func (f *Floor) resolve() []*want {
 	var need, silent []*want
 	for _, w := range f.wants {
 		if w.unless && w.from.spoke {
@@ -347,26 +349,26 @@ func (f *floor) resolve() []*want {
 		}
 	}
 	f.wants = nil
-	f.emit(effect{kind: effectSilent}, silent)
+	f.emit(Effect{Kind: EffectSilent}, silent)
 	return need
 }
 
-func (f *floor) send(kind effectKind, a *ask) {
+func (f *Floor) send(kind EffectKind, a *ask) {
 	f.asked, f.strangers, f.stranger = a, 0, nil
-	x := effect{kind: kind, ask: a.id}
+	x := Effect{Kind: kind, Ask: a.ID}
 	for _, w := range a.wants {
-		x.wants = append(x.wants, w.id)
+		x.Wants = append(x.Wants, w.id)
 	}
 	f.out = append(f.out, x)
 	f.arm(timerAsk)
 }
 
-func (f *floor) arm(t floorTimer) {
+func (f *Floor) arm(t Timer) {
 	f.armed[t]++
-	f.out = append(f.out, effect{kind: effectTimer, timer: t, gen: f.armed[t]})
+	f.out = append(f.out, Effect{Kind: EffectTimer, Timer: t, Gen: f.armed[t]})
 }
 
-func (f *floor) carrier(response string) *carrier {
+func (f *Floor) carrier(response string) *carrier {
 	c := f.carriers[response]
 	if c == nil {
 		c = &carrier{id: response}
@@ -376,8 +378,25 @@ func (f *floor) carrier(response string) *carrier {
 }
 
 // forget drops what is no longer asked about; wants keep their own pointer.
-func (f *floor) forget(c *carrier) {
+func (f *Floor) forget(c *carrier) {
 	if c.ended && c.open == 0 && (!c.sounds || c.over) {
 		delete(f.carriers, c.id)
 	}
 }
+
+// Active returns the response that runs, or "".
+func (f *Floor) Active() string { return f.active }
+
+// Asked returns the ask that is on the wire, neither created nor refused, or "".
+func (f *Floor) Asked() string {
+	if f.asked == nil {
+		return ""
+	}
+	return f.asked.ID
+}
+
+// Speaking tells whether the caller speaks.
+func (f *Floor) Speaking() bool { return f.speaking }
+
+// Open returns how many responses are remembered.
+func (f *Floor) Open() int { return len(f.carriers) }

@@ -1,73 +1,74 @@
-package realtime
+package floor
 
 import (
 	"cmp"
 	"maps"
 	"slices"
+	"switchboard/realtime/events"
 )
 
 // answered decides what becomes of an ask whose response ended. What sounds is given once it was heard.
-func (f *floor) answered(a *ask, c *carrier, e ended) {
+func (f *Floor) answered(a *ask, c *carrier, e Ended) {
 	switch {
 	case a == nil:
-	case a.pulled && e.status != statusFailed:
+	case a.pulled && e.Status != events.StatusFailed:
 		f.unheard(a)
-	case e.status == statusFailed, e.status == statusIncomplete && !e.output && (c == nil || !c.sounds):
+	case e.Status == events.StatusFailed, e.Status == events.StatusIncomplete && !e.Output && (c == nil || !c.sounds):
 		f.failed(a)
 	case c != nil && c.sounds:
 		c.ask = a
 		f.heard(c)
-	case e.status == statusCompleted && !e.output: // it only called a function of ours: said with its answer
+	case e.Status == events.StatusCompleted && !e.Output: // it only called a function of ours: said with its answer
 		for _, w := range a.wants {
 			w.from = cmp.Or(c, w.from)
 		}
 		f.unheard(a)
-	case !e.output:
+	case !e.Output:
 		f.unheard(a)
 	default:
-		f.emit(effect{kind: effectGiven, response: e.response, cut: e.status != statusCompleted}, a.wants)
+		f.emit(Effect{Kind: EffectGiven, Response: e.Response, Cut: e.Status != events.StatusCompleted}, a.wants)
 	}
 }
 
 // played notes what was heard of a response. It may still be being made.
-func (f *floor) played(e played) {
-	c := f.carriers[e.response]
+func (f *Floor) played(e Played) {
+	c := f.carriers[e.Response]
 	if c == nil || !c.sounds || c.over {
 		return
 	}
-	c.over, c.fate = true, e.fate
+	c.over, c.fate = true, e.Fate
 	f.heard(c)
 	f.forget(c)
 }
 
 // heard gives the wants of a response that ended and was heard.
-func (f *floor) heard(c *carrier) {
+func (f *Floor) heard(c *carrier) {
 	a := c.ask
 	if a == nil || !c.over {
 		return
 	}
 	c.ask = nil
-	if c.fate == heardNothing {
+	if c.fate == HeardNothing {
 		f.unheard(a)
 		return
 	}
-	f.emit(effect{kind: effectGiven, response: c.id, cut: c.cut || c.fate == heardPart}, a.wants)
+	f.emit(Effect{Kind: EffectGiven, Response: c.id, Cut: c.cut || c.fate == HeardPart}, a.wants)
 }
 
 // unheard puts back the wants of an ask of which the caller heard nothing.
-func (f *floor) unheard(a *ask) {
+func (f *Floor) unheard(a *ask) {
 	f.again(a, func(w *want) bool {
 		if !a.pulled {
 			w.cuts++
 		}
-		return a.client || w.cuts < maxCuts
+		return a.client || w.cuts < MaxCuts
 	})
 }
 
 // failed puts back the wants of an ask that the model could not answer, for later: what failed now would
 // fail again at once.
-func (f *floor) failed(a *ask) {
-	rest := timerRest
+func (f *Floor) failed(a *ask) {
+	rest := TimerRest
 	f.again(a, func(w *want) bool {
 		if w.fails++; w.fails > 1 {
 			rest = timerLongRest
@@ -81,7 +82,7 @@ func (f *floor) failed(a *ask) {
 }
 
 // rejected: the ask on the wire failed.
-func (f *floor) rejected(id string) {
+func (f *Floor) rejected(id string) {
 	if a := f.take(id); a != nil {
 		f.failed(a)
 	}
@@ -89,20 +90,20 @@ func (f *floor) rejected(id string) {
 
 // overdue ends an ask that nobody answered: the model never echoes tags (then an untagged response was
 // the one asked for), or it lost the ask.
-func (f *floor) overdue() {
+func (f *Floor) overdue() {
 	a, c := f.asked, f.stranger
 	switch {
 	case a == nil:
 	case f.active != "":
 		f.arm(timerAsk)
 	case f.strangers == 0 || f.echoes:
-		f.late = &ask{id: a.id, client: a.client, wants: slices.Clone(a.wants)}
-		f.rejected(a.id)
+		f.late = &ask{ID: a.ID, client: a.client, wants: slices.Clone(a.wants)}
+		f.rejected(a.ID)
 	default:
 		f.asked, f.blind = nil, true
-		e := ended{status: statusCompleted, output: true}
+		e := Ended{Status: events.StatusCompleted, Output: true}
 		if c != nil {
-			e.response = c.id
+			e.Response = c.id
 		}
 		f.answered(a, c, e)
 	}
@@ -110,9 +111,9 @@ func (f *floor) overdue() {
 
 // belated takes the response to an ask that seemed lost: what of its wants waits to be asked for again, or is
 // asked for again already, is said by it.
-func (f *floor) belated(response, tag string) {
+func (f *Floor) belated(response, tag string) {
 	a := f.late
-	if a == nil || a.id != tag {
+	if a == nil || a.ID != tag {
 		return
 	}
 	f.late = nil
@@ -134,7 +135,7 @@ func (f *floor) belated(response, tag string) {
 }
 
 // missed puts back a want of which the model had nothing when it was asked for it.
-func (f *floor) missed(id string) {
+func (f *Floor) missed(id string) {
 	asks := slices.Collect(maps.Values(f.runs))
 	if f.asked != nil {
 		asks = append(asks, f.asked)
@@ -154,22 +155,22 @@ func (f *floor) missed(id string) {
 }
 
 // lost ends a response that the model says nothing more of.
-func (f *floor) lost() {
+func (f *Floor) lost() {
 	if f.active == "" || f.active == unknownResponse {
 		return
 	}
-	e := ended{response: f.active, status: statusIncomplete}
+	e := Ended{Response: f.active, Status: events.StatusIncomplete}
 	if a := f.runs[f.active]; a != nil {
-		e.tag = a.id
+		e.Tag = a.ID
 	}
 	if c := f.carriers[f.active]; c != nil {
-		e.output = c.spoke
+		e.Output = c.spoke
 	}
 	f.ended(e)
 }
 
 // again puts back the wants of an ask that keep allows, in front, and gives up the others.
-func (f *floor) again(a *ask, keep func(*want) bool) {
+func (f *Floor) again(a *ask, keep func(*want) bool) {
 	var back, lost []*want
 	for _, w := range a.wants {
 		if keep(w) {
@@ -179,16 +180,16 @@ func (f *floor) again(a *ask, keep func(*want) bool) {
 		}
 	}
 	f.wants = append(back, f.wants...)
-	f.emit(effect{kind: effectLost}, lost)
+	f.emit(Effect{Kind: EffectLost}, lost)
 }
 
-// emit adds an effect for wants, unless there are none.
-func (f *floor) emit(x effect, wants []*want) {
+// emit adds an Effect for wants, unless there are none.
+func (f *Floor) emit(x Effect, wants []*want) {
 	if len(wants) == 0 {
 		return
 	}
 	for _, w := range wants {
-		x.wants = append(x.wants, w.id)
+		x.Wants = append(x.Wants, w.id)
 	}
 	f.out = append(f.out, x)
 }

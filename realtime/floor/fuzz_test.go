@@ -1,4 +1,4 @@
-package realtime
+package floor
 
 import (
 	"math/rand/v2"
@@ -19,7 +19,7 @@ func FuzzFloor(f *testing.F) {
 		for i, b := range script {
 			if i == 0 && b >= 200 {
 				m.manual = true
-				m.tell(listening{true, false})
+				m.tell(Listening{true, false})
 				continue
 			}
 			m.play(b)
@@ -36,7 +36,7 @@ func TestFloorAtRandom(t *testing.T) {
 		m := newVoiceModel(t)
 		if seed%5 == 0 {
 			m.manual = true
-			m.tell(listening{true, false})
+			m.tell(Listening{true, false})
 		}
 		for range 60 + random.IntN(200) {
 			m.play(byte(random.IntN(256)))

@@ -1,4 +1,4 @@
-package realtime
+package floor
 
 import (
 	"fmt"
@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // voiceModel plays the far end of the floor: two ordered wires, one response at a time, voice detection,
 // refusals, cancels and failures. Beside it stands an own account of what the floor may know.
 type voiceModel struct {
 	t     *testing.T
-	floor *floor
+	floor *Floor
 	log   []any // events and effects, written out when something is wrong
 
-	up   []string     // tags of asks on their way to the model, and "!" with a response to cancel
-	down []floorEvent // on their way to the floor
+	up   []string // tags of asks on their way to the model, and "!" with a response to cancel
+	down []Event  // on their way to the floor
 
 	active, tag string // of the model's running response
 	hasOutput   bool
@@ -32,15 +33,15 @@ type voiceModel struct {
 	seenSpeaking bool
 	seenPending  bool
 	seenPlaying  bool
-	seenQuiet    effect
-	resting      effect // the timer that our asks wait for; zero: none
+	seenQuiet    Effect
+	resting      Effect // the timer that our asks wait for; zero: none
 	manual       bool
 	outstanding  string // ask on the wires
 	cancelled    string // response, newest
 	clientAsks   []string
-	forwarded    []string     // those that began, in order
-	late         []floorEvent // ends that come only after the next response began
-	timers       [timerKinds]int
+	forwarded    []string // those that began, in order
+	late         []Event  // ends that come only after the next response began
+	timers       [TimerKinds]int
 
 	wants    map[string]string // id → open, given, silent, lost
 	bad      map[string]int    // wants' failed or cut-short asks
@@ -61,10 +62,10 @@ type voiceOf struct {
 
 func newVoiceModel(t *testing.T) *voiceModel {
 	m := &voiceModel{
-		t: t, floor: newFloor(), wants: map[string]string{}, bad: map[string]int{}, riding: map[string][]string{},
+		t: t, floor: New(), wants: map[string]string{}, bad: map[string]int{}, riding: map[string][]string{},
 		callOf: map[string]string{}, tagOf: map[string]string{}, spokeIn: map[string]bool{}, unlessOf: map[string]string{},
 	}
-	m.tell(configured{})
+	m.tell(Configured{})
 	return m
 }
 
@@ -77,91 +78,91 @@ func (m *voiceModel) fail(format string, args ...any) {
 	m.t.Fatalf("%s\nafter:\n%s", fmt.Sprintf(format, args...), log.String())
 }
 
-// tell hands an event to the floor and checks every effect against the invariants.
-func (m *voiceModel) tell(e floorEvent) {
+// tell hands an event to the floor and checks every Effect against the invariants.
+func (m *voiceModel) tell(e Event) {
 	m.t.Helper()
 	m.log = append(m.log, e)
 	m.account(e)
-	for _, x := range slices.Clone(m.floor.step(e)) {
+	for _, x := range slices.Clone(m.floor.Step(e)) {
 		m.log = append(m.log, x)
-		switch x.kind {
-		case effectAsk, effectForward:
+		switch x.Kind {
+		case EffectAsk, EffectForward:
 			m.sent(x)
-		case effectCancel:
+		case EffectCancel:
 			m.cancels(x, e)
-		case effectTimer:
-			m.timers[x.timer] = x.gen
-			if x.timer == timerRest || x.timer == timerLongRest {
+		case EffectTimer:
+			m.timers[x.Timer] = x.Gen
+			if x.Timer == TimerRest || x.Timer == timerLongRest {
 				m.resting = x
 			}
-		case effectQuiet:
-			if x.on == m.seenQuiet.on && x.invited == m.seenQuiet.invited {
-				m.fail("told twice that quiet is %v", x.on)
+		case EffectQuiet:
+			if x.On == m.seenQuiet.On && x.Invited == m.seenQuiet.Invited {
+				m.fail("told twice that quiet is %v", x.On)
 			}
 			m.seenQuiet = x
-		case effectGiven, effectSilent, effectLost:
+		case EffectGiven, EffectSilent, EffectLost:
 			m.resolved(x, e)
 		}
 	}
-	if c, ok := e.(created); ok && strings.HasPrefix(c.tag, "a") && m.seenSpeaking && m.cancelled != c.response {
-		m.fail("%s begins over the caller", c.response)
+	if c, ok := e.(Created); ok && strings.HasPrefix(c.Tag, "a") && m.seenSpeaking && m.cancelled != c.Response {
+		m.fail("%s begins over the caller", c.Response)
 	}
 	quiet := m.seenActive == "" && m.outstanding == "" && !m.seenPlaying && (m.manual || (!m.seenSpeaking && !m.seenPending))
-	if quiet != m.seenQuiet.on || m.seenQuiet.invited != (quiet && m.manual) {
+	if quiet != m.seenQuiet.On || m.seenQuiet.Invited != (quiet && m.manual) {
 		m.fail("quiet is %v, told %+v", quiet, m.seenQuiet)
 	}
 }
 
 // cancels takes a response.cancel of ours: only our own, and only where it would be over the caller.
-func (m *voiceModel) cancels(x effect, cause floorEvent) {
-	if c, ok := cause.(created); !ok || c.response != x.response || !strings.HasPrefix(c.tag, "a") || !m.seenSpeaking {
-		m.fail("%s cancelled by %+v", x.response, cause)
+func (m *voiceModel) cancels(x Effect, cause Event) {
+	if c, ok := cause.(Created); !ok || c.Response != x.Response || !strings.HasPrefix(c.Tag, "a") || !m.seenSpeaking {
+		m.fail("%s cancelled by %+v", x.Response, cause)
 	}
-	m.cancelled = x.response
-	m.up = append(m.up, "!"+x.response)
+	m.cancelled = x.Response
+	m.up = append(m.up, "!"+x.Response)
 }
 
 // account follows what the floor was told, apart from its own books.
-func (m *voiceModel) account(e floorEvent) {
+func (m *voiceModel) account(e Event) {
 	switch e := e.(type) {
-	case created:
-		m.seenActive = e.response
-		m.tagOf[e.response] = e.tag
-		if e.tag == "" {
+	case Created:
+		m.seenActive = e.Response
+		m.tagOf[e.Response] = e.Tag
+		if e.Tag == "" {
 			m.seenPending = false
 		}
-		if e.tag == m.outstanding {
+		if e.Tag == m.outstanding {
 			m.outstanding = ""
 		}
-		if strings.HasPrefix(e.tag, "c") {
-			m.began(e.tag)
+		if strings.HasPrefix(e.Tag, "c") {
+			m.began(e.Tag)
 		}
-	case ended:
-		if m.seenActive == e.response {
+	case Ended:
+		if m.seenActive == e.Response {
 			m.seenActive = ""
 		}
 		for i := range m.voice {
-			m.voice[i].ended = m.voice[i].ended || m.voice[i].response == e.response
+			m.voice[i].ended = m.voice[i].ended || m.voice[i].response == e.Response
 		}
-	case sounded:
-		m.voice = append(m.voice, voiceOf{response: e.response})
-	case refused:
+	case Sounded:
+		m.voice = append(m.voice, voiceOf{response: e.Response})
+	case Refused:
 		m.outstanding = ""
-	case rejected:
+	case Rejected:
 		m.outstanding = ""
-		if strings.HasPrefix(e.ask, "c") {
-			m.began(e.ask)
+		if strings.HasPrefix(e.Ask, "c") {
+			m.began(e.Ask)
 		}
-	case speech:
-		m.seenSpeaking, m.seenPending = e.on, !e.on && !m.manual
-	case sounding:
-		m.seenPlaying = e.on
-	case elapsed:
-		if e.timer == timerVAD {
+	case Speech:
+		m.seenSpeaking, m.seenPending = e.On, !e.On && !m.manual
+	case Sounding:
+		m.seenPlaying = e.On
+	case Elapsed:
+		if e.Timer == TimerVAD {
 			m.seenPending = false
 		}
-		if m.resting.kind == effectTimer && m.resting.timer == e.timer {
-			m.resting = effect{}
+		if m.resting.Kind == EffectTimer && m.resting.Timer == e.Timer {
+			m.resting = Effect{}
 		}
 	}
 }
@@ -174,43 +175,43 @@ func (m *voiceModel) began(tag string) {
 	}
 }
 
-func (m *voiceModel) sent(x effect) {
+func (m *voiceModel) sent(x Effect) {
 	if m.outstanding != "" {
-		m.fail("two asks on the wire: %s and %s", m.outstanding, x.ask)
+		m.fail("two asks on the wire: %s and %s", m.outstanding, x.Ask)
 	}
 	if m.seenActive != "" {
-		m.fail("%s asked while %s runs", x.ask, m.seenActive)
+		m.fail("%s asked while %s runs", x.Ask, m.seenActive)
 	}
-	m.outstanding = x.ask
-	m.up = append(m.up, x.ask)
-	if x.kind == effectForward {
+	m.outstanding = x.Ask
+	m.up = append(m.up, x.Ask)
+	if x.Kind == EffectForward {
 		return
 	}
-	if m.resting.kind == effectTimer {
-		m.fail("%s asked without a rest", x.ask)
+	if m.resting.Kind == EffectTimer {
+		m.fail("%s asked without a rest", x.Ask)
 	}
 	if m.manual || m.seenSpeaking || m.seenPending || m.seenPlaying {
 		m.fail("asked out of place: manual %v, speaking %v, due %v, playing %v", m.manual, m.seenSpeaking, m.seenPending, m.seenPlaying)
 	}
 }
 
-func (m *voiceModel) resolved(x effect, cause floorEvent) {
-	for _, id := range x.wants {
+func (m *voiceModel) resolved(x Effect, cause Event) {
+	for _, id := range x.Wants {
 		if m.wants[id] != "open" {
 			m.fail("want %s is %s already", id, m.wants[id])
 		}
-		switch x.kind {
-		case effectGiven:
+		switch x.Kind {
+		case EffectGiven:
 			m.wants[id] = "given"
 			if !m.gives(x, cause) {
 				m.fail("want %s given by %+v", id, cause)
 			}
-		case effectSilent:
+		case EffectSilent:
 			m.wants[id] = "silent"
 			if r := m.unlessOf[id]; r == "" || !m.spokeIn[r] {
 				m.fail("want %s dropped, but %q said nothing", id, r)
 			}
-		case effectLost:
+		case EffectLost:
 			m.wants[id] = "lost"
 			if m.bad[m.askTag(cause)] == 0 {
 				m.fail("want %s lost without a failure", id)
@@ -221,26 +222,26 @@ func (m *voiceModel) resolved(x effect, cause floorEvent) {
 
 // gives tells whether an event may give wants: the end of a response that does not sound, or the end of
 // the sound of one that ended.
-func (m *voiceModel) gives(x effect, cause floorEvent) bool {
-	sounding := slices.ContainsFunc(m.voice, func(v voiceOf) bool { return v.response == x.response })
+func (m *voiceModel) gives(x Effect, cause Event) bool {
+	sounding := slices.ContainsFunc(m.voice, func(v voiceOf) bool { return v.response == x.Response })
 	switch e := cause.(type) {
-	case ended:
-		return e.response == x.response && e.tag != "" && e.status != statusFailed && e.output && !sounding
-	case played:
-		return e.response == x.response && m.tagOf[e.response] != "" && e.fate != heardNothing && m.seenActive != e.response &&
-			(x.cut || e.fate == heardWhole)
+	case Ended:
+		return e.Response == x.Response && e.Tag != "" && e.Status != events.StatusFailed && e.Output && !sounding
+	case Played:
+		return e.Response == x.Response && m.tagOf[e.Response] != "" && e.Fate != HeardNothing && m.seenActive != e.Response &&
+			(x.Cut || e.Fate == HeardWhole)
 	}
 	return false
 }
 
-func (m *voiceModel) askTag(e floorEvent) string {
+func (m *voiceModel) askTag(e Event) string {
 	switch e := e.(type) {
-	case played:
-		return m.tagOf[e.response]
-	case ended:
-		return e.tag
-	case rejected:
-		return e.ask
+	case Played:
+		return m.tagOf[e.Response]
+	case Ended:
+		return e.Tag
+	case Rejected:
+		return e.Ask
 	}
 	return ""
 }
@@ -255,13 +256,13 @@ func (m *voiceModel) hear(reject bool) {
 	switch {
 	case tag[0] == '!':
 		if m.active == tag[1:] {
-			m.end(statusCancelled)
+			m.end(events.StatusCancelled)
 		}
 	case reject:
 		m.bad[tag]++
-		m.down = append(m.down, rejected{tag})
+		m.down = append(m.down, Rejected{tag})
 	case m.active != "":
-		m.down = append(m.down, refused{tag})
+		m.down = append(m.down, Refused{tag})
 	default:
 		m.begin(tag)
 	}
@@ -270,7 +271,7 @@ func (m *voiceModel) hear(reject bool) {
 func (m *voiceModel) begin(tag string) {
 	m.responses++
 	m.active, m.tag, m.hasOutput, m.hasSound, m.vadDue, m.activeCalls = fmt.Sprintf("r%d", m.responses), tag, false, false, false, 0
-	m.down = append(m.down, created{m.active, tag})
+	m.down = append(m.down, Created{m.active, tag})
 	m.down = append(m.down, m.late...)
 	m.late = nil
 }
@@ -280,18 +281,18 @@ func (m *voiceModel) end(status string) {
 		return
 	}
 	empty := !m.hasOutput && !m.hasSound
-	if status == statusFailed || status == statusCancelled || empty && (status == statusIncomplete || m.activeCalls > 0) {
+	if status == events.StatusFailed || status == events.StatusCancelled || empty && (status == events.StatusIncomplete || m.activeCalls > 0) {
 		m.bad[m.tag]++
 	}
-	if status == statusCompleted && m.activeCalls == 0 {
+	if status == events.StatusCompleted && m.activeCalls == 0 {
 		m.hasOutput = true
 	}
 	m.spokeIn[m.active] = m.spokeIn[m.active] || m.hasOutput
 	if m.hasSound {
 		m.hasOutput = true
 	}
-	done := ended{m.active, m.tag, status, m.hasOutput}
-	if status == statusCancelled && m.responses%3 == 0 {
+	done := Ended{m.active, m.tag, status, m.hasOutput}
+	if status == events.StatusCancelled && m.responses%3 == 0 {
 		m.late = append(m.late, done)
 	} else {
 		m.down = append(m.down, done)
@@ -305,8 +306,8 @@ func (m *voiceModel) deliver() {
 	}
 	e := m.down[0]
 	m.down = m.down[1:]
-	if c, ok := e.(called); ok {
-		m.calls = append(m.calls, c.call)
+	if c, ok := e.(Called); ok {
+		m.calls = append(m.calls, c.Call)
 	}
 	m.tell(e)
 }
@@ -317,9 +318,9 @@ func (m *voiceModel) speech(on bool) {
 	}
 	m.speaking, m.vadDue = on, !on && !m.manual
 	if on {
-		m.end(statusCancelled)
+		m.end(events.StatusCancelled)
 	}
-	m.down = append(m.down, speech{on})
+	m.down = append(m.down, Speech{on})
 }
 
 func (m *voiceModel) want(need handoff.Floor, call string) {
@@ -332,7 +333,7 @@ func (m *voiceModel) want(need handoff.Floor, call string) {
 	if need == handoff.FloorUnlessSpoke {
 		m.unlessOf[id] = m.callOf[call]
 	}
-	m.tell(uttered{id, call, need})
+	m.tell(Uttered{id, call, need})
 }
 
 func (m *voiceModel) answer(need handoff.Floor) {
@@ -352,7 +353,7 @@ func (m *voiceModel) call() {
 	m.activeCalls++
 	id := fmt.Sprintf("k%d", m.n)
 	m.callOf[id] = m.active
-	m.down = append(m.down, called{m.active, id})
+	m.down = append(m.down, Called{m.active, id})
 }
 
 // sound lets the caller hear the running response.
@@ -360,34 +361,34 @@ func (m *voiceModel) sound() {
 	if m.active != "" && !m.hasSound {
 		m.hasSound = true
 		m.spokeIn[m.active] = true
-		m.down = append(m.down, sounded{m.active}, spoke{m.active})
+		m.down = append(m.down, Sounded{m.active}, Spoke{m.active})
 	}
 }
 
 // hears lets sound end: the oldest that is made was heard whole, or whatever there is is cut.
-func (m *voiceModel) hears(f fate) {
+func (m *voiceModel) hears(f Fate) {
 	for i, v := range m.voice {
-		if f == heardWhole && !v.ended {
+		if f == HeardWhole && !v.ended {
 			continue
 		}
 		m.voice = slices.Delete(m.voice, i, i+1)
-		if f == heardNothing {
+		if f == HeardNothing {
 			m.bad[m.tagOf[v.response]]++
 		}
-		m.tell(played{v.response, f})
+		m.tell(Played{v.response, f})
 		return
 	}
 }
 
 // elapse lets a timer run out that was ever armed.
-func (m *voiceModel) elapse(t floorTimer) {
+func (m *voiceModel) elapse(t Timer) {
 	if m.timers[t] > 0 {
-		m.tell(elapsed{t, m.timers[t]})
+		m.tell(Elapsed{t, m.timers[t]})
 	}
 }
 
 // patientTimers are those that the world lets run out at any time; it answers every ask itself.
-var patientTimers = []floorTimer{timerVAD, timerSiblings, timerRest, timerLongRest}
+var patientTimers = []Timer{TimerVAD, timerSiblings, TimerRest, timerLongRest}
 
 // worldMoves is how many things play can do.
 const worldMoves = 22
@@ -406,7 +407,7 @@ func (m *voiceModel) play(b byte) {
 	case 4:
 		id := fmt.Sprintf("c%d", len(m.clientAsks)+1)
 		m.clientAsks = append(m.clientAsks, id)
-		m.tell(clientAsked{ask: id})
+		m.tell(ClientAsked{Ask: id})
 	case 5, 6:
 		m.hear(b >= 0xf0)
 	case 7, 8, 9:
@@ -416,15 +417,15 @@ func (m *voiceModel) play(b byte) {
 			m.begin("")
 		}
 	case 11:
-		m.end(statusCompleted)
+		m.end(events.StatusCompleted)
 	case 12:
-		m.end([]string{statusCancelled, statusFailed, statusIncomplete}[int(b)/worldMoves%3])
+		m.end([]string{events.StatusCancelled, events.StatusFailed, events.StatusIncomplete}[int(b)/worldMoves%3])
 	case 13:
 		m.speech(true)
 	case 14:
 		m.speech(false)
 	case 15:
-		m.tell(sounding{!m.seenPlaying})
+		m.tell(Sounding{!m.seenPlaying})
 	case 16:
 		m.elapse(patientTimers[int(b)/worldMoves%len(patientTimers)])
 	case 17:
@@ -433,14 +434,14 @@ func (m *voiceModel) play(b byte) {
 		if m.active != "" {
 			m.hasOutput = true
 			m.spokeIn[m.active] = true
-			m.down = append(m.down, spoke{m.active})
+			m.down = append(m.down, Spoke{m.active})
 		}
 	case 19:
 		m.sound()
 	case 20:
-		m.hears(heardWhole)
+		m.hears(HeardWhole)
 	case 21:
-		m.hears([]fate{heardNothing, heardPart}[int(b)/worldMoves%2])
+		m.hears([]Fate{HeardNothing, HeardPart}[int(b)/worldMoves%2])
 	}
 }
 
@@ -448,7 +449,7 @@ func (m *voiceModel) play(b byte) {
 func (m *voiceModel) settle() {
 	if m.manual {
 		m.manual = false
-		m.tell(listening{false, true})
+		m.tell(Listening{false, true})
 	}
 	for range 200 + 8*len(m.clientAsks) { // more than enough
 		m.speech(false)
@@ -460,15 +461,15 @@ func (m *voiceModel) settle() {
 		for len(m.calls) > 0 {
 			m.answer(handoff.FloorNone)
 		}
-		m.tell(sounding{false})
+		m.tell(Sounding{false})
 		for range len(m.voice) {
-			m.hears(heardWhole)
+			m.hears(HeardWhole)
 		}
 		for _, t := range patientTimers {
 			m.elapse(t)
 		}
 		m.hear(false)
-		m.end(statusCompleted)
+		m.end(events.StatusCompleted)
 		if m.rests() {
 			break
 		}

@@ -1,0 +1,305 @@
+package events
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// How a response or item ends, from OpenAI's Realtime API reference (response.status, item.status).
+const (
+	StatusCompleted  = "completed"
+	StatusCancelled  = "cancelled"
+	StatusFailed     = "failed"
+	StatusIncomplete = "incomplete"
+)
+
+// Events we act on, from the same reference. Others pass.
+const (
+	TypeAppend         = "input_audio_buffer.append"
+	TypeCommit         = "input_audio_buffer.commit"
+	TypeInputClear     = "input_audio_buffer.clear"
+	TypeCommitted      = "input_audio_buffer.committed"
+	TypeInputCleared   = "input_audio_buffer.cleared"
+	TypeSpeechStarted  = "input_audio_buffer.speech_started"
+	TypeSpeechStopped  = "input_audio_buffer.speech_stopped"
+	TypeOutputClear    = "output_audio_buffer.clear"
+	TypeSessionUpdate  = "session.update"
+	TypeSessionCreated = "session.created"
+	TypeSessionUpdated = "session.updated"
+	TypeItemCreate     = "conversation.item.create"
+	TypeItemRetrieve   = "conversation.item.retrieve"
+	TypeItemDelete     = "conversation.item.delete"
+	TypeItemTruncate   = "conversation.item.truncate"
+	TypeItemAdded      = "conversation.item.added"
+	TypeItemCreated    = "conversation.item.created" // the name of older servers for added
+	TypeItemDone       = "conversation.item.done"
+	TypeTranscribed    = "conversation.item.input_audio_transcription.completed"
+	TypeTranscription  = "conversation.item.input_audio_transcription." // prefix of all about it
+	TypeCreate         = "response.create"
+	TypeCancel         = "response.cancel"
+	TypeCreated        = "response.created"
+	TypeDone           = "response.done"
+	TypeOutputAdded    = "response.output_item.added"
+	TypeOutputDone     = "response.output_item.done"
+	TypeArguments      = "response.function_call_arguments.delta"
+	TypeAudioDelta     = "response.output_audio.delta"
+	TypeTextDelta      = "response.output_text.delta"
+	TypeSpokenDelta    = "response.output_audio_transcript.delta"
+	TypeError          = "error"
+	TypeResponse       = "response." // prefix of all about one
+)
+
+// TypePlayed is ours, from a leg that plays the sound to its call: response_id, audio_ms that were heard, and cut.
+const TypePlayed = "switchboard.played"
+
+// Error codes of the same reference: an ask that met a running response, and a commit without sound.
+const (
+	CodeActive      = "conversation_already_has_active_response"
+	CodeCommitEmpty = "input_audio_buffer_commit_empty"
+)
+
+// TagKey is our key in the metadata of every response.create that passes; its value names the ask. Clients
+// never see it.
+const TagKey = "sb"
+
+// Kinds of items.
+const (
+	ItemMessage   = "message"
+	ItemCall      = "function_call"
+	ItemOutput    = "function_call_output"
+	ItemReasoning = "reasoning"
+)
+
+// PeekType returns the type of an event without decoding it: nearly all peers write it first. An event
+// without a type gives "".
+func PeekType(event []byte) string {
+	rest, ok := bytes.CutPrefix(event, []byte(`{"type":`))
+	if ok {
+		rest = bytes.TrimPrefix(rest, []byte(" "))
+		if len(rest) > 0 && rest[0] == '"' {
+			rest = rest[1:]
+			if end := bytes.IndexByte(rest[:min(len(rest), 96)], '"'); end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
+				return intern(rest[:end])
+			}
+		}
+	}
+	return gjson.GetBytes(event, "type").String()
+}
+
+// MaxID bounds an id that is kept, in bytes; those of the API are shorter.
+const MaxID = 256
+
+// LongID tells whether an event of the model names a response, an item or a call with an id longer than MaxID.
+// Nobody keeps such an id, so nobody could say later whose it is.
+func LongID(event []byte) bool {
+	if len(event) <= MaxID {
+		return false
+	}
+	long := func(r gjson.Result) bool { return len(r.Str) > MaxID }
+	for _, path := range []string{"response_id", "item_id", "previous_item_id", "call_id", "item.id", "item.call_id", "response.id"} {
+		if long(gjson.GetBytes(event, path)) {
+			return true
+		}
+	}
+	for _, raw := range gjson.GetBytes(event, "response.output").Array() {
+		if long(raw.Get("id")) || long(raw.Get("call_id")) {
+			return true
+		}
+	}
+	return false
+}
+
+// peekBytes is how far into an event [PeekField] looks: peers write ids before what is long.
+const peekBytes = 512
+
+// PeekField returns a string field of an event without decoding it where it stands near the beginning.
+func PeekField(event []byte, name string) []byte {
+	if value := PeekHead(event, name); value != nil {
+		return value
+	}
+	return []byte(gjson.GetBytes(event, name).String())
+}
+
+// PeekHead returns a string field that stands near the beginning of an event, or nil.
+func PeekHead(event []byte, name string) []byte {
+	head := event[:min(len(event), peekBytes)]
+	for {
+		at := bytes.IndexByte(head, '"')
+		if at < 0 {
+			return nil
+		}
+		head = head[at+1:]
+		if len(head) < len(name)+3 || string(head[:len(name)]) != name || string(head[len(name):len(name)+3]) != `":"` {
+			continue
+		}
+		value := head[len(name)+3:]
+		if end := bytes.IndexByte(value, '"'); end >= 0 && bytes.IndexByte(value[:end], '\\') < 0 {
+			return value[:end]
+		}
+	}
+}
+
+// IsObject tells whether an event is a JSON object.
+func IsObject(event []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(event, " \t\r\n"), []byte("{")) && gjson.ValidBytes(event)
+}
+
+// intern spares the allocation for the two types that make up nearly all traffic.
+func intern(kind []byte) string {
+	switch string(kind) {
+	case TypeAppend:
+		return TypeAppend
+	case TypeAudioDelta:
+		return TypeAudioDelta
+	}
+	return string(kind)
+}
+
+// Where the sound of an event stands.
+const (
+	KeyDelta  = `"delta":`
+	KeyAppend = `"audio":`
+)
+
+// SoundBytes returns how many bytes of audio an event carries as base64 behind a key.
+func SoundBytes(event []byte, key string) int {
+	_, rest, ok := bytes.Cut(event, []byte(key))
+	if !ok {
+		return 0
+	}
+	rest = bytes.TrimPrefix(rest, []byte(" "))
+	if len(rest) == 0 || rest[0] != '"' {
+		return 0
+	}
+	end := bytes.IndexByte(rest[1:], '"')
+	if end < 0 {
+		return 0
+	}
+	return len(bytes.TrimRight(rest[1:1+end], "=")) * 3 / 4
+}
+
+// An Item is what we read of a conversation item.
+type Item struct {
+	ID, Kind, Role, Status  string
+	CallID, Name, Arguments string
+	Text                    string // input_text parts, joined
+	Content                 bool   // an assistant's message that holds anything
+	Written                 bool   // it holds something to read
+}
+
+// ReadItem reads a conversation item; what is not there is zero.
+func ReadItem(r gjson.Result) Item {
+	it := Item{
+		ID: r.Get("id").String(), Kind: r.Get("type").String(), Role: r.Get("role").String(),
+		Status: r.Get("status").String(), CallID: r.Get("call_id").String(), Name: r.Get("name").String(),
+	}
+	switch it.Kind {
+	case ItemCall:
+		it.Arguments = r.Get("arguments").String()
+	case ItemMessage:
+		for _, part := range r.Get("content").Array() {
+			if part.Get("type").String() == "input_text" {
+				if it.Text != "" {
+					it.Text += " "
+				}
+				it.Text += part.Get("text").String()
+			}
+			it.Written = it.Written || part.Get("text").String() != ""
+			it.Content = it.Content || it.Written || part.Get("transcript").String() != ""
+		}
+	}
+	return it
+}
+
+// Encode marshals an event of ours; they hold only strings and maps of them, which always marshal.
+func Encode(event any) []byte {
+	b, err := json.Marshal(event)
+	if err != nil {
+		panic("realtime: event cannot be marshalled: " + err.Error())
+	}
+	return b
+}
+
+// An Object is a JSON object of an event that we make.
+type Object = map[string]any
+
+// Output gives the model the output of a call.
+func Output(eventID, itemID, callID, output string) []byte {
+	return Encode(Object{"type": TypeItemCreate, "event_id": eventID,
+		"item": Object{"type": ItemOutput, "id": itemID, "call_id": callID, "output": output}})
+}
+
+// Message gives the model a message of ours.
+func Message(eventID, itemID, text string) []byte {
+	return Encode(Object{"type": TypeItemCreate, "event_id": eventID, "item": Object{
+		"type": ItemMessage, "id": itemID, "role": "system",
+		"content": []Object{{"type": "input_text", "text": text}}}})
+}
+
+// Ask asks the model to speak. mute keeps it from calling tools, where the client forces one.
+func Ask(eventID, tag string, mute bool) []byte {
+	response := Object{"metadata": Object{TagKey: tag}}
+	if mute {
+		response["tool_choice"] = "none"
+	}
+	return Encode(Object{"type": TypeCreate, "event_id": eventID, "response": response})
+}
+
+// Cancel ends a response.
+func Cancel(eventID, response string) []byte {
+	return Encode(Object{"type": TypeCancel, "event_id": eventID, "response_id": response})
+}
+
+// Fault is an error that the client caused.
+type Fault struct {
+	Kind, Code, Message, Param, EventID string
+}
+
+// Error is an error in the form of OpenAI's; empty parts are null.
+func Error(eventID string, f Fault) []byte {
+	null := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	return Encode(Object{"type": TypeError, "event_id": eventID, "error": Object{
+		"type": f.Kind, "code": null(f.Code), "message": f.Message, "param": null(f.Param), "event_id": null(f.EventID)}})
+}
+
+// oursPrefix begins every id of ours.
+const oursPrefix = "sb_"
+
+// Names hands out ids of our events, unique in a call and unlike those of another Switchboard that may
+// stand in front of this one.
+type Names struct {
+	prefix string // Set once
+	n      int
+}
+
+// NewNames returns ids that no other call has.
+func NewNames() *Names {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return &Names{prefix: oursPrefix + hex.EncodeToString(b[:]) + "_"}
+}
+
+// Next returns a new id.
+func (x *Names) Next() string {
+	x.n++
+	return x.prefix + strconv.Itoa(x.n)
+}
+
+// Own tells whether an id is one of ours.
+func (x *Names) Own(id string) bool { return strings.HasPrefix(id, x.prefix) }
+
+// Of hands out ids like these that are told apart from them by a word behind their beginning.
+func (x *Names) Of(kind string) *Names {
+	return &Names{prefix: oursPrefix + kind + strings.TrimPrefix(x.prefix, oursPrefix)}
+}

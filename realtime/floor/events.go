@@ -1,0 +1,147 @@
+package floor
+
+import (
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Timer names a timer that the floor needs.
+type Timer int
+
+const (
+	TimerVAD      Timer = iota // the response of voice detection is overdue
+	timerSiblings              // requests had their time to be answered together
+	timerAsk                   // an ask got neither a response nor an error
+	timerUnknown               // a response we never saw still blocks
+	timerEcho                  // a response without a tag ended and ours did not follow
+	TimerOpen                  // the client has not set its session up
+	TimerRest                  // after an ask failed
+	timerLongRest              // after it failed again
+	TimerSpeech                // the caller speaks, but no sound comes from them
+	TimerRun                   // a response runs, but nothing comes of it
+	TimerKinds                 // how many there are
+)
+
+// Delay holds how long each timer runs. Set once.
+var Delay = [TimerKinds]time.Duration{
+	TimerVAD: time.Second, timerSiblings: time.Second, timerAsk: 15 * time.Second, timerUnknown: 15 * time.Second,
+	timerEcho: 3 * time.Second, TimerOpen: time.Second, TimerRest: time.Second, timerLongRest: 3 * time.Second,
+	TimerSpeech: 5 * time.Second, TimerRun: time.Minute,
+}
+
+// An Event is something the floor has to know.
+type Event interface{ floorEvent() }
+
+type (
+	// Uttered: an utterance of ours went to the model. call is the request it answers, or "".
+	Uttered struct {
+		ID, Call string
+		Need     handoff.Floor
+	}
+	// ClientAsked: the client sent a response.create for the default conversation, which it may be apart from:
+	// then the response reads nothing of it.
+	ClientAsked struct {
+		Ask   string
+		Apart bool
+	}
+	// Created: a response began; tag is its ask, "" for voice detection.
+	Created struct{ Response, Tag string }
+	// Ended: a response is done. output tells whether the caller got any of it.
+	Ended struct {
+		Response, Tag, Status string
+		Output                bool
+	}
+	// Refused: another response runs already.
+	Refused struct{ Ask string }
+	// Rejected: an ask failed for any other reason.
+	Rejected struct{ Ask string }
+	// Withdrawn: the model did not take the utterance.
+	Withdrawn struct{ ID string }
+	// Missed: the model has the utterance only now, not yet when it was asked for it.
+	Missed struct{ ID string }
+	// Called: a response holds a request of ours.
+	Called struct{ Response, Call string }
+	// Spoke: a response gave the caller something to hear or read.
+	Spoke struct{ Response string }
+	// Sounded: sound of a response is on its way to the caller.
+	Sounded struct{ Response string }
+	// Played: nothing more of its sound will be heard.
+	Played struct {
+		Response string
+		Fate     Fate
+	}
+	// Speech: the caller began or stopped speaking.
+	Speech struct{ On bool }
+	// Hushed: what the caller was saying was thrown away; no response follows.
+	Hushed struct{}
+	// Sounding: the model's voice began or ended for the caller.
+	Sounding struct{ On bool }
+	// Listening: how the session detects turns.
+	Listening struct{ Manual, Auto bool }
+	// Opened: the model's session exists.
+	Opened struct{}
+	// Configured: the model has the client's settings.
+	Configured struct{}
+	// Elapsed: a timer ran out.
+	Elapsed struct {
+		Timer Timer
+		Gen   int
+	}
+)
+
+func (Uttered) floorEvent()     {}
+func (ClientAsked) floorEvent() {}
+func (Created) floorEvent()     {}
+func (Ended) floorEvent()       {}
+func (Refused) floorEvent()     {}
+func (Rejected) floorEvent()    {}
+func (Withdrawn) floorEvent()   {}
+func (Missed) floorEvent()      {}
+func (Called) floorEvent()      {}
+func (Spoke) floorEvent()       {}
+func (Sounded) floorEvent()     {}
+func (Played) floorEvent()      {}
+func (Speech) floorEvent()      {}
+func (Hushed) floorEvent()      {}
+func (Sounding) floorEvent()    {}
+func (Listening) floorEvent()   {}
+func (Opened) floorEvent()      {}
+func (Configured) floorEvent()  {}
+func (Elapsed) floorEvent()     {}
+
+// EffectKind is what is to be done.
+type EffectKind int
+
+const (
+	EffectAsk     EffectKind = iota // send our response.create, tagged with ask, for these wants
+	EffectForward                   // send the client's response.create, tagged with ask; these wants ride along
+	EffectGiven                     // the caller got these wants
+	EffectSilent                    // these wants need no response after all
+	EffectLost                      // these wants are given up
+	EffectTimer                     // start the timer; an older one of its kind is void
+	EffectCancel                    // cancel our response, and let nothing of it be heard
+	EffectQuiet                     // both sides became quiet (on), or no longer are
+)
+
+// An Effect is one thing to be done, in order.
+type Effect struct {
+	Kind     EffectKind
+	Ask      string
+	Wants    []string
+	Response string // that gave them, or ""; or to be cancelled
+	Cut      bool   // the caller got only a part
+	Timer    Timer
+	Gen      int
+	On       bool
+	Invited  bool // EffectQuiet: only the client asks
+}
+
+// A Fate is what the caller got of the sound of a response.
+type Fate int
+
+const (
+	HeardNothing Fate = iota // it was cut before the end of a word
+	HeardPart                // it was cut
+	HeardWhole               // to its end
+)
