@@ -18,7 +18,7 @@ lint: ## format, vet, modernize, staticcheck, go.mod
 	.ci/lint
 
 test: tools lint ## everything that a change has to pass
-	go test -race -shuffle=on -timeout 15m ./...
+	go test -race -shuffle=on -timeout 20m ./...
 	.ci/fuzz 2s
 
 stress: tools ## everything again and again beside busy CPUs; hours, ends with what was not always green
@@ -26,4 +26,4 @@ stress: tools ## everything again and again beside busy CPUs; hours, ends with w
 
 soak: tools ## the long form of the proofs, with their figures, and of the fuzz targets; about an hour and a half
 	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' ./cmd/switchboard
-	.ci/fuzz 2m
+	FUZZ_GUIDED=1 .ci/fuzz 2m
