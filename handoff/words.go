@@ -76,3 +76,10 @@ type Tool struct {
 	Early       bool            // its arguments are worth knowing while the model still writes them
 	Silence     bool            // calling it is choosing to say nothing
 }
+
+// A RunRequest is work that is given without a call.
+type RunRequest struct {
+	Key    string // the asker's own name for the request: given again with the same words it is the same work; "": none
+	Target Target // as the asker names it; Project "" and a Server "bigpc/api" are the same as both apart
+	Prompt string
+}

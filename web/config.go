@@ -70,6 +70,7 @@ type VoiceInfo struct {
 // Config is what a [Server] is made of.
 type Config struct {
 	Work      Work
+	Runs      Runs
 	Questions Questions
 	Stickies  Stickies
 	Feeds     Feeds
@@ -97,7 +98,7 @@ type Config struct {
 
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
-	if cfg.Work == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
+	if cfg.Work == nil || cfg.Runs == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
 		cfg.Calls == nil || cfg.Logins == nil || cfg.LoginList == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}

@@ -1,7 +1,7 @@
 // Package web is the HTTP edge of Switchboard and its page: who may come in, the login, the fleet's API,
 // the feed of events, and the embedded page that people look at while they talk.
 //
-// It sees the fleet through small interfaces of its own ([Work], [Questions], [Stickies], [Feeds]) and
+// It sees the fleet through small interfaces of its own ([Work], [Runs], [Questions], [Stickies], [Feeds]) and
 // handoff.Directory, and the voice through [Front]. It must not know a server's protocol, the voice
 // model's, or Redis; it decides nothing about work, it only shows it and passes on what a person pressed.
 //

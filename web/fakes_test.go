@@ -61,6 +61,18 @@ func (w *world) Handoffs(c handoff.Grant) []handoff.Record {
 	return append([]handoff.Record(nil), w.records...)
 }
 
+func (w *world) Start(_ context.Context, c handoff.Grant, req handoff.RunRequest) (handoff.Record, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return handoff.Record{ID: "h1"}, w.note("start", c.Caller.String(), req.Key+req.Target.Server, req.Target.Thread, req.Prompt)
+}
+
+func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.RunRequest) (handoff.Record, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return handoff.Record{ID: "h1"}, w.note("steer", c.Caller.String(), req.Key+id, req.Prompt)
+}
+
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -321,7 +333,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Calls: w, Logins: w, LoginList: w, Listen: listen,
+		Work: w, Runs: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Calls: w, Logins: w, LoginList: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

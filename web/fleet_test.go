@@ -68,7 +68,12 @@ var routeCases = []struct {
 	{"POST servers", "POST", "/fleet/servers", "{}", "", 404, "not_found"},
 	{"GET stop", "GET", "/fleet/handoffs/h1/stop", "", "", 404, "not_found"},
 	{"DELETE handoff", "DELETE", "/fleet/handoffs/h1", "", "", 404, "not_found"},
-	{"POST handoffs", "POST", "/fleet/handoffs", "{}", "", 404, "not_found"},
+	{"give work", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`, "start owner bigpc  run the tests", 202, `{"id":"h1"`},
+	{"give work to a session", "POST", "/fleet/handoffs", `{"server":"bigpc/api","thread_id":"t-1","prompt":"x"}`, "start owner bigpc/api t-1 x", 202, `{"id":"h1"`},
+	{"give work with more", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","sandbox":"none"}`, "", 400, "malformed"},
+	{"give too much", "POST", "/fleet/handoffs", `{"prompt":"` + strings.Repeat("a", maxRun) + `"}`, "", 413, "too_large"},
+	{"steer", "POST", "/fleet/handoffs/h1/steer", `{"prompt":"and the linter"}`, "steer owner h1 and the linter", 202, `{"id":"h1"`},
+	{"PUT handoffs", "PUT", "/fleet/handoffs", "{}", "", 404, "not_found"},
 	{"logins", "GET", "/login", "", "", 200, `{"items":[]}`},
 	{"log out nobody", "DELETE", "/login/none", "", "", 404, "not_found"},
 	{"PUT login", "PUT", "/login", "", "", 404, "not_found"},
@@ -78,7 +83,6 @@ var routeCases = []struct {
 	{"POST realtime", "POST", "/v1/realtime", "{}", "", 404, "not_found"},
 	{"OPTIONS", "OPTIONS", "/v1/realtime/calls", "", "", 404, "not_found"},
 	{"slash at the end", "GET", "/fleet/servers/", "", "", 404, "not_found"},
-	{"steer comes later", "POST", "/fleet/handoffs/h1/steer", "{}", "", 404, "not_found"},
 	{"secrets come later", "POST", "/v1/realtime/client_secrets", "{}", "", 404, "not_found"},
 	{"metrics without the grant", "GET", "/metrics", "", "", 403, "not_granted"},
 	{"unknown file", "GET", "/page/secret.js", "", "", 404, "not_found"},
@@ -167,7 +171,7 @@ func TestDeepBodies(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	cfg := config(nil, "127.0.0.1:8080")
-	cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w
+	cfg.Work, cfg.Runs, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w, w
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +192,7 @@ func FuzzBodies(f *testing.F) {
 	cfg := config(nil, "127.0.0.1:8080")
 	f.Fuzz(func(t *testing.T, body string) {
 		w := newWorld()
-		cfg.Work, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w
+		cfg.Work, cfg.Runs, cfg.Questions, cfg.Stickies, cfg.Feeds, cfg.Directory, cfg.Front, cfg.Calls, cfg.Logins, cfg.LoginList = w, w, w, w, w, w, w, w, w, w
 		s, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)

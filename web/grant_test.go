@@ -91,6 +91,7 @@ func TestRoutesAskTheTools(t *testing.T) {
 		{"GET", "/fleet/servers", tools.ListServers}, {"GET", "/fleet/sessions", tools.ListSessions},
 		{"GET", "/fleet/sessions/bigpc/t-1", tools.ReadSession}, {"GET", "/fleet/handoffs", tools.Status},
 		{"GET", "/fleet/handoffs/h1", tools.Status}, {"POST", "/fleet/handoffs/h1/stop", tools.StopWork},
+		{"POST", "/fleet/handoffs", tools.Codex}, {"POST", "/fleet/handoffs/h1/steer", tools.Codex},
 		{"GET", "/fleet/questions", tools.Status}, {"POST", "/fleet/questions/q1", tools.AnswerAgent},
 		{"GET", "/fleet/events", tools.Status},
 	} {

@@ -12,6 +12,8 @@ var routeTools = map[string]string{
 	"GET /fleet/sessions/{server}/{thread}": tools.ReadSession,
 	"GET /fleet/handoffs":                   tools.Status,
 	"GET /fleet/handoffs/{id}":              tools.Status,
+	"POST /fleet/handoffs":                  tools.Codex,
+	"POST /fleet/handoffs/{id}/steer":       tools.Codex,
 	"POST /fleet/handoffs/{id}/stop":        tools.StopWork,
 	"GET /fleet/questions":                  tools.Status,
 	"POST /fleet/questions/{id}":            tools.AnswerAgent,

@@ -25,6 +25,8 @@ type book struct {
 	feed   handoff.Feed  // what happens, in order; safe by itself
 	counts *routerCounts // Set once; nil: nobody counts
 
+	opening sync.Mutex // held while work without a call is added, so that its key is looked for and taken in one; before mu
+
 	mu        sync.Mutex
 	records   []*handoff.Record                    // Guarded by mu: oldest first
 	works     map[string]*work                     // Guarded by mu: works that have not ended, by record id
@@ -40,6 +42,7 @@ type book struct {
 	gone      map[string]*idSet                    // Guarded by mu: items that a record let go of, by record id
 	noticed   map[string]bool                      // Guarded by mu: records whose outcome was told outside of calls
 	begun     map[string]string                    // Guarded by mu: what was begun of records that had not been, by record id
+	keys      map[string]keyed                     // Guarded by mu: of requests that were made without a call, by record id
 	level     handoff.SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
 	serial    int                                  // Guarded by mu: questions asked so far
 	calls     []*call                              // Guarded by mu: open calls, oldest first
@@ -70,6 +73,7 @@ func newBook() *book {
 		gone:      map[string]*idSet{},
 		noticed:   map[string]bool{},
 		begun:     map[string]string{},
+		keys:      map[string]keyed{},
 	}
 }
 
@@ -108,6 +112,7 @@ func (b *book) makeRoomLocked() *line {
 	delete(b.lines, id)
 	delete(b.noticed, id)
 	delete(b.begun, id)
+	delete(b.keys, id)
 	delete(b.gone, id)
 	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
 	b.records = slices.Delete(b.records, i, i+1)

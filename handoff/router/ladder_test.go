@@ -223,6 +223,22 @@ func (p *player) onPage(verb, rest string) {
 	switch verb {
 	case "stop":
 		p.world.record("page", "stop", fmt.Sprint(r.Stop(ctx, ladderGrant, rest)))
+	case "post", "steer": // KEY SERVER THREAD PROMPT..., KEY WORK PROMPT...
+		key, rest, _ := strings.Cut(rest, " ")
+		where, rest, _ := strings.Cut(rest, " ")
+		req := handoff.RunRequest{Key: key, Prompt: rest}
+		p.running.Go(func() {
+			var rec handoff.Record
+			var err error
+			if verb == "post" {
+				thread, prompt, _ := strings.Cut(rest, " ")
+				req.Target, req.Prompt = handoff.Target{Server: where, Thread: strings.Trim(thread, "-")}, prompt
+				rec, err = r.Start(ctx, ladderGrant, req)
+			} else {
+				rec, err = r.Steer(ctx, ladderGrant, where, req)
+			}
+			p.world.record("page", verb+" "+key, strings.TrimSpace(fmt.Sprint(rec.ID, " ", err)))
+		})
 	case "page":
 		for _, rec := range slices.Backward(r.Handoffs(ladderGrant)) {
 			if rec.Waits != "" {

@@ -162,6 +162,7 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted,
 	}
+	defer b.setKey(id, keyed{e.Key, e.Args})
 	if e.Status == handoff.StatusCompleted {
 		rec.EndedAt = new(e.Ended)
 		if e.Code != "" {

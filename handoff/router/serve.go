@@ -316,10 +316,7 @@ func (s *serving) begin(id string, req handoff.Request, args tools.CodexArgument
 	s.pace(speech.Began{ID: id, Server: args.Server})
 	if !s.r.start(w.run) {
 		s.refuse(id, req, handoff.Fault(handoff.CodeShutdown, "", ""))
-		s.book.change(id, func(r *handoff.Record) {
-			r.State, r.Outcome, r.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
-		})
-		s.book.ended(id)
+		s.r.cancelUnrun(s.book, id)
 	}
 }
 

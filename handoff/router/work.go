@@ -44,6 +44,7 @@ type work struct {
 	orders *orders              // Set once; safe by itself: what it is told from outside
 	entry  chan struct{}        // Set once; closed by run when the ledger has an entry
 	over   chan struct{}        // Set once; closed by run when its outcome was given
+	alone  bool                 // Set once: no call asked for it; whoever did waits for its entry, in [Router.Start]
 	guess  *guess               // Set once: what was attached ahead; nil: nothing
 	line   *line                // Set once: what the ledger is told; may be nil
 	began  time.Time            // Set once
@@ -283,6 +284,10 @@ func (w *work) speak(a phase.Action) {
 		w.note()
 	case phase.ActAnswerEarly:
 		w.showWaits()
+		if w.alone {
+			w.offerToCalls()
+			return
+		}
 		u := handoff.Utterance{ID: w.ID + "-a", CallID: w.req.CallID, Text: wording.EarlyAnswer(w.rec, w.waits), Floor: handoff.FloorUnlessSpoke}
 		if w.waits == wording.WaitsYes { // the question follows at once, and is what shall be heard
 			u.Floor = handoff.FloorNone
@@ -319,6 +324,12 @@ func (w *work) showWaits() {
 
 // answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
 func (w *work) answerOutcome() {
+	if w.alone {
+		if w.state.Noted { // else it was never promised, and whoever asked is told
+			w.r.keep(w.caller, w.book, w.ID)
+		}
+		return
+	}
 	u := handoff.Utterance{ID: w.ID + "-a", CallID: w.req.CallID, Text: wording.OutcomeAnswer(w.rec), Floor: handoff.FloorAsk, Tells: []string{w.ID}}
 	gave := speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(w.rec), Works: []string{w.ID}}
 	if !w.call.tell(gave) {

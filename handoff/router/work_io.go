@@ -136,6 +136,9 @@ func (w *work) resolved(fact phase.Fact, t handoff.Target, why, title string) {
 	}
 	w.call.tell(speech.Began{ID: w.ID, Server: t.Server, Title: title, Answered: w.state.Answered})
 	w.Step(fact)
+	if w.alone && free { // whoever asked needs the promise at once; what leads nowhere was refused before
+		w.Step(phase.FactAnswerDue)
+	}
 }
 
 func (w *work) take(lane string) bool {

@@ -17,8 +17,8 @@ type CodexArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id"`
 	Prompt string `json:"prompt"`
-	Begin  string `json:"begin"` // an earlier request that was not begun: its words and its place count instead
-	Next   bool   `json:"-"`     // queue_next: after the running work, never into it
+	Begin  string `json:"begin,omitempty"` // an earlier request that was not begun: its words and its place count instead
+	Next   bool   `json:"-"`               // queue_next: after the running work, never into it
 }
 
 // sessionsArguments are the arguments of [ListSessions].

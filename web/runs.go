@@ -1,0 +1,57 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"switchboard/handoff"
+)
+
+// maxRun bounds the body of a request for work: the prompt, escaped, and its names.
+const maxRun = 2*handoff.MaxPrompt + maxJSON
+
+// Runs takes work that is given without a call. It returns once the work is promised: then it has exactly one
+// outcome. A request with the key of an earlier one gives that one's record, or [handoff.CodeConflict].
+type Runs interface {
+	Start(ctx context.Context, g handoff.Grant, req handoff.RunRequest) (handoff.Record, error)
+	// Steer gives more words to work that runs; they are a record of their own.
+	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.RunRequest) (handoff.Record, error)
+}
+
+// run gives work to an agent.
+func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Server string `json:"server"`
+		Thread string `json:"thread_id"`
+		Prompt string `json:"prompt"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	record, err := s.cfg.Runs.Start(r.Context(), g, handoff.RunRequest{
+		Key: r.Header.Get("Idempotency-Key"), Target: handoff.Target{Server: body.Server, Thread: body.Thread}, Prompt: body.Prompt,
+	})
+	return accepted(w, record, err)
+}
+
+// steer gives more words to work that runs.
+func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Prompt string `json:"prompt"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	record, err := s.cfg.Runs.Steer(r.Context(), g, r.PathValue("id"), handoff.RunRequest{Key: r.Header.Get("Idempotency-Key"), Prompt: body.Prompt})
+	return accepted(w, record, err)
+}
+
+// accepted answers with the record of work that is promised, and where to read what becomes of it.
+func accepted(w http.ResponseWriter, record handoff.Record, err error) error {
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/fleet/handoffs/"+record.ID)
+	writeJSON(w, http.StatusAccepted, listed(record))
+	return nil
+}
