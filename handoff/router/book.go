@@ -24,6 +24,7 @@ const (
 type book struct {
 	feed   handoff.Feed  // what happens, in order; safe by itself
 	counts *routerCounts // Set once; nil: nobody counts
+	asked  time.Time     // Guarded by the router's mu: when the router was last asked for it
 
 	opening sync.Mutex // held while work without a call is added, so that its key is looked for and taken in one; before mu
 

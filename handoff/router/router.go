@@ -141,12 +141,15 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func (r *Router) book(c handoff.Caller) *book {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now()
 	b := r.books[c]
 	if b == nil {
+		r.letGoLocked(now)
 		b = newBook()
 		b.counts = r.counts
 		r.books[c] = b
 	}
+	b.asked = now
 	return b
 }
 

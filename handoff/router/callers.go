@@ -1,0 +1,47 @@
+package router
+
+import (
+	"slices"
+	"switchboard/handoff"
+	"time"
+)
+
+// maxCallers is how many callers are known at a time, not counting those with something open. When there are
+// more, those who have been away longest are let go of: their sticky sessions and what they have not heard are
+// read from the store when they come back.
+const maxCallers = 1000
+
+// awayFor is how long a caller must not have been asked about to be let go of: whoever holds their state without a
+// trace of it there is done with it by then.
+const awayFor = 10 * time.Minute
+
+// letGoLocked lets go of callers who have been away longest, until there is room.
+func (r *Router) letGoLocked(now time.Time) {
+	if len(r.books) < maxCallers {
+		return
+	}
+	var away []handoff.Caller
+	for c, b := range r.books {
+		if now.Sub(b.asked) >= awayFor && b.idle() {
+			away = append(away, c)
+		}
+	}
+	slices.SortFunc(away, func(x, y handoff.Caller) int { return r.books[x].asked.Compare(r.books[y].asked) })
+	for _, c := range away[:min(len(away), maxCallers/4)] { // some at once: looking costs
+		delete(r.books, c)
+	}
+}
+
+// idle tells whether everything about the caller is in the store: no call, work or question is open, no page
+// listens, and there is nothing to be told or written.
+func (b *book) idle() bool {
+	if listeners, _ := b.feed.Load(); listeners > 0 {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.calls)+len(b.works)+len(b.questions)+len(b.unheard)+len(b.unstored) > 0 || b.storing {
+		return false
+	}
+	return !slices.ContainsFunc(b.records, func(rec *handoff.Record) bool { return rec.State != handoff.StatusDelivered })
+}
