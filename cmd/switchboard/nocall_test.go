@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestWorkWithoutACall: work that is given over HTTP is begun once, read while it runs, and heard in the next call.
+func TestWorkWithoutACall(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(p *plan) { p.Hurry = 5 })
+	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	post := func(path, key, body string) (int, handoff.Record) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+testKey)
+		req.Header.Set("Idempotency-Key", key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var rec handoff.Record
+		if err := json.NewDecoder(resp.Body).Decode(&rec); err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode, rec
+	}
+	const work = `{"server":"bigpc","prompt":"run the tests"}`
+	status, first := post("/fleet/handoffs", "k1", work)
+	if status != http.StatusAccepted || first.ID == "" {
+		t.Fatalf("%d %+v", status, first)
+	}
+	if status, again := post("/fleet/handoffs", "k1", work); status != http.StatusAccepted || again.ID != first.ID {
+		t.Errorf("the same again: %d %+v", status, again)
+	}
+	if status, _ := post("/fleet/handoffs", "k1", `{"server":"laptop","prompt":"something else"}`); status != http.StatusConflict {
+		t.Errorf("something else under the same key: %d", status)
+	}
+	if status, _ := post("/fleet/handoffs", "k2", `{"server":"nowhere","prompt":"x"}`); status != http.StatusNotFound {
+		t.Errorf("a machine that there is not: %d", status)
+	}
+	until(t, "the outcome", func() bool { return r.whole(first.ID).Outcome == handoff.OutcomeResult })
+	if status, _ := post("/fleet/handoffs/"+first.ID+"/steer", "k3", `{"prompt":"more"}`); status != http.StatusConflict {
+		t.Errorf("more words for what has ended: %d", status)
+	}
+	r.call().hear("While you were away")
+	r.allHeard()
+}
