@@ -188,12 +188,7 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 			Decisions: []handoff.Decision{handoff.DecisionDecline}, Asked: time.Now(),
 		}, yield)
 	case "ask":
-		id := handoff.QuestionID(item)
-		if again, ok := turn.lost[text]; ok { // the same question over another connection
-			id = again
-			delete(turn.lost, text)
-		}
-		return a.ask(ctx, turn, id, item, text, yield)
+		return a.ask(ctx, turn, turn.question(item, text), item, text, yield)
 	case "asklost":
 		after, command, _ := strings.Cut(text, " ")
 		limited, cancel := context.WithTimeout(ctx, w.duration(after))
@@ -222,6 +217,15 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	}
 	w.t.Errorf("no step %q", step)
 	return false
+}
+
+// question names what an item asks: over another connection, the same is asked again.
+func (t *fakeTurn) question(item, command string) handoff.QuestionID {
+	if id, again := t.lost[command]; again {
+		delete(t.lost, command)
+		return id
+	}
+	return handoff.QuestionID(item)
 }
 
 func (a *fakeAgent) ask(ctx context.Context, turn *fakeTurn, q handoff.QuestionID, connection, command string, yield func(handoff.Update, error) bool) bool {
