@@ -30,6 +30,7 @@ const (
 	kindMay                      // after the machine's name it is a yes: "may"
 	kindIn                       // before the machine or a place: "on"
 	kindPlace                    // means the machine: "that computer"
+	kindAll                      // right after an order of the act: "all of them"
 	kindFollow                   // begins what is to be told afterwards: "and tell me"
 	kindNone
 )

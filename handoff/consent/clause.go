@@ -37,6 +37,9 @@ func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []m
 	for s := range reached[at] {
 		if end < len(h.tokens) && !(s.has(stateDo) && !s.has(stateYes)) {
 			reached[end][s&stateNeed|stateStory|told] = true
+			if told != 0 && s.has(stateYes) && h.marked[at] && h.marked[end] { // "yes, it's a package we know, go ahead"
+				reached[end][s&stateNeed|stateStory|stateNamed] = true
+			}
 		}
 		if opens && s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
 			reached[end][s] = true

@@ -40,6 +40,7 @@ var halves = []struct {
 	}},
 	{"d.tsv", "", sixQuestions},
 	{"e.tsv", "", sixQuestions},
+	{"f.tsv", "", sixQuestions},
 }
 
 // sixQuestions are numbered in the files. Set once.

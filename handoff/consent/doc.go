@@ -14,6 +14,8 @@
 //	weak    says yes, but perhaps absently: "yeah". It makes no yes of a longer reply
 //	end     says yes, as the last words: "darfst du"
 //	do      orders it; a yes with its object: "run"
+//	very    strengthens the yes before or in which it stands: "perfectly"
+//	all     may stand right after an order of the act: "all of them"
 //	fill    says nothing: "please", "then"
 //	hum     hesitates, so it cannot stand at the end: "um"
 //	lead    may stand before a yes, and is none: "well", "right"
@@ -46,7 +48,8 @@
 // where the sentence does not go on with the act: "laat maar", never mind, but "laat maar installeren".
 //
 // A clause with unknown words may stand beside a yes that orders the act by name ("I looked at the diff, so go
-// ahead and push"), when it tells something and has no word of doubt:
+// ahead and push"), or, when it names the act itself, between a yes and an order ("yes, it's a package we know, go
+// ahead"). It must tell something and have no word of doubt:
 //
 //	clause  makes a statement: "is"
 //	opens   likewise, and may begin one that stands after the yes: "because"

@@ -16,6 +16,7 @@ const (
 	stateNeed                    // "no need to ask": a firm yes that names the act must follow
 	stateStory                   // a clause with unknown words: likewise
 	stateTold                    // that clause named the act itself
+	stateAct                     // just now the act was ordered by name: "all of them" may follow
 )
 
 // A verdict is what a state says where a reply ends.
@@ -52,6 +53,8 @@ func (s state) says(more state) state {
 func (s state) after(kind phraseKind) (state, bool) {
 	yes, begun := s.has(stateYes), s.has(stateDo) && !s.has(stateYes)
 	article := s.has(stateOpen) && !yes
+	act := s.has(stateAct)
+	s &^= stateAct
 	if article && kind != kindTopic && kind != kindLink && kind != kindHum {
 		return s, false
 	}
@@ -61,7 +64,9 @@ func (s state) after(kind phraseKind) (state, bool) {
 	case kindWeak:
 		return s.says(0), true
 	case kindOrder:
-		return s.says(stateFirm | stateNamed), true
+		return s.says(stateFirm | stateNamed | stateAct), true
+	case kindAll:
+		return s.says(stateFirm), act
 	case kindEnd:
 		return s.says(stateFirm), !begun
 	case kindFill:
@@ -70,6 +75,10 @@ func (s state) after(kind phraseKind) (state, bool) {
 		return s.so(), !begun
 	case kindPost:
 		return s, s.has(stateNamed)
+	case kindTopic:
+		if act {
+			s |= stateAct
+		}
 	}
 	return s.afterPart(kind, yes, begun)
 }
@@ -113,7 +122,7 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 	case kindDo:
 		return s&^(stateNod|stateOpen) | stateDo, true
 	case kindAct:
-		return s&^(stateNod|stateOpen) | stateDo | stateNamed, true
+		return s&^(stateNod|stateOpen) | stateDo | stateNamed | stateAct, true
 	case kindCan:
 		if !yes {
 			s |= stateDo
@@ -203,10 +212,46 @@ func (h heard) covered(l *language, ask asking, plain bool) map[state]bool {
 		if l != english {
 			l.book.at(h.tokens[at:], step)
 		}
+		h.strengthened(at, l, step)
 		ask.at(h.tokens[at:], l, step)
 		if !plain {
 			h.clauses(at, begins[at], l, ask, reached)
 		}
 	}
 	return reached[len(h.tokens)]
+}
+
+// strengthened calls take for the phrases at a position that say yes with a word of degree before or in them:
+// "perfectly fine", "that's totally okay". The word of degree alone says nothing.
+func (h heard) strengthened(at int, l *language, take func(length int, kind phraseKind)) {
+	for _, of := range []*language{l, english} {
+		plain, from := make([]string, 0, len(h.tokens)-at), make([]int, 0, len(h.tokens)-at)
+		for i := at; i < len(h.tokens); {
+			if n := of.degree(h.tokens[i:]); n > 0 {
+				i += n
+				continue
+			}
+			plain, from = append(plain, h.tokens[i]), append(from, i)
+			i++
+		}
+		if len(plain) == 0 || len(plain) == len(h.tokens)-at {
+			continue
+		}
+		of.book.at(plain, func(n int, kind phraseKind) {
+			length := from[n-1] + 1 - at
+			switch kind {
+			case kindYes, kindWeak, kindNod, kindTail:
+				if length > n && h.unbroken(at, length) {
+					take(length, kind)
+				}
+			}
+		})
+	}
+}
+
+// degree is the length of the words of degree with which tokens begin, or 0.
+func (l *language) degree(tokens []string) int {
+	longest := 0
+	l.very.at(tokens, func(n int, _ phraseKind) { longest = max(longest, n) })
+	return longest
 }

@@ -19,7 +19,7 @@ var wordFiles embed.FS
 var sections = map[string]phraseKind{
 	"yes": kindYes, "end": kindEnd, "fill": kindFill, "hum": kindHum, "lead": kindLead, "tail": kindTail, "link": kindLink,
 	"nod": kindNod, "shrug": kindShrug, "need": kindNeed, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
-	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan,
+	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll,
 }
 
 // A signal is a phrase that ends the search for a yes, wherever it stands.
@@ -51,6 +51,7 @@ type language struct {
 	numbers map[string][][]string // the words for a number by its digits
 	doubt   phrasebook            // no unknown words may stand beside it
 	mends   phrasebook            // corrects what was said before it
+	very    phrasebook            // strengthens the yes before which it stands
 	clause  map[string]bool       // words that make a statement
 	opens   map[string]bool       // those that may begin one that gives a reason
 	vocab   map[string]bool       // words of doubt and of clauses
@@ -87,7 +88,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -150,6 +151,8 @@ func (l *language) section(name string, phrases []phrase) bool {
 			continue
 		case name == "mend":
 			l.mends.add(p, kindNone)
+		case name == "very":
+			l.very.add(p, kindNone)
 		case name == "clause", name == "opens":
 			l.clause[p.joined], l.opens[p.joined] = true, l.opens[p.joined] || name == "opens"
 			l.vocab[p.joined] = true
