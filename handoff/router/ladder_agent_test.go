@@ -170,13 +170,7 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		w.record("agent", a.name(), "runs "+text)
 		return yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemCommand, Text: text, Exit: new(0)}}, nil)
 	case "again": // what was finished before comes again under its ids
-		for i, old := range turn.plan {
-			_, done, _ := strings.Cut(strings.TrimSpace(old), " ")
-			if words, ok := strings.CutPrefix(done, "message "); ok && !yield(handoff.ItemDone{Item: handoff.Item{ID: fmt.Sprintf("%s-item-%d", turn.ID, i), Kind: handoff.ItemMessage, Text: words}}, nil) {
-				return false
-			}
-		}
-		return true
+		return turn.tellAgain(yield)
 	case "long":
 		w.end(turn)
 		return yield(handoff.TurnEnded{Text: strings.Repeat("It <went> \"well\". ", len(text)*500)}, nil) && false
@@ -217,6 +211,17 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 	}
 	w.t.Errorf("no step %q", step)
 	return false
+}
+
+// tellAgain reports the messages of a turn once more.
+func (t *fakeTurn) tellAgain(yield func(handoff.Update, error) bool) bool {
+	for i, old := range t.plan {
+		_, done, _ := strings.Cut(strings.TrimSpace(old), " ")
+		if words, ok := strings.CutPrefix(done, "message "); ok && !yield(handoff.ItemDone{Item: handoff.Item{ID: fmt.Sprintf("%s-item-%d", t.ID, i), Kind: handoff.ItemMessage, Text: words}}, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // question names what an item asks: over another connection, the same is asked again.
