@@ -50,7 +50,7 @@ type site struct {
 func newSite(t *testing.T, voice, redis string, servers map[string]string) *site {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nservers:\n", voice))
+	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nlimits: {calls: 0, minutes_per_day: 0, handoffs_per_minute: 0}\nservers:\n", voice))
 	for name, at := range servers {
 		if strings.HasPrefix(at, "ws://") {
 			text.WriteString(fmt.Sprintf("  - {name: %s, kind: codex, url: %q}\n", name, at))
