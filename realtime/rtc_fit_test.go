@@ -74,7 +74,7 @@ func FuzzFit(f *testing.F) {
 		if deltas {
 			event, want = string(events.Encode(events.Object{"type": "response.output_text.delta", "item_id": "i", "delta": text})), text
 		}
-		if !json.Valid([]byte(event)) {
+		if !json.Valid([]byte(event)) || !utf8.ValidString(event) { // events are text
 			return
 		}
 		var got strings.Builder

@@ -253,7 +253,7 @@ func naysayers() []string {
 		for _, s := range []signal{signalDeny, signalHold} {
 			for _, first := range slices.Sorted(maps.Keys(l.signals[s])) {
 				for _, p := range l.signals[s][first] {
-					if len(homograph(p.tokens)) == 0 {
+					if len(homograph(p.tokens)) == 0 && !p.last { // the others deny only where nothing of the act follows
 						words = append(words, written(p.tokens))
 					}
 				}
