@@ -12,8 +12,8 @@ import (
 	"switchboard/handoff"
 )
 
-// passing are the errors that may go away by themselves: somebody has locked the file, the disk is full, gone
-// or read-only for now.
+// passing are the errors that may go away by themselves: somebody has locked the file, or the disk is full, gone
+// or read-only.
 var passing = []int{
 	lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_INTERRUPT, lib.SQLITE_IOERR, lib.SQLITE_FULL,
 	lib.SQLITE_CANTOPEN, lib.SQLITE_NOMEM,
