@@ -26,7 +26,7 @@ func (m *machine) threadFork(r asked) *refusal {
 	clone := *t
 	clone.id, clone.created, clone.updated = newID(now), now, now
 	clone.forkedFrom, clone.ephemeral, clone.archived, clone.loaded = t.id, p.Ephemeral, false, true
-	clone.status, clone.flags, clone.turn, clone.unload, clone.queue = statusIdle, nil, nil, nil, nil
+	clone.status, clone.flags, clone.turn, clone.unload = statusIdle, nil, nil, nil
 	clone.subscribers, clone.turns = []*conn{r.conn}, nil
 	for _, u := range t.turns {
 		v := &turn{id: u.id, thread: &clone, status: u.status, fault: u.fault, items: u.items, started: u.started, completed: u.completed}

@@ -23,12 +23,11 @@ type Faults struct {
 	ResumeDelay time.Duration // before thread/resume is answered; not made faster by the world's speed
 	ResumeError string        // the text that thread/resume is refused with
 	ResumeID    string        // the id that thread/resume gives back instead of the right one
-	Start       StartFault    // of turn/start; StartCut and StartLost also of thread/queue/add
+	Start       StartFault    // of turn/start
 	StartOnce   bool          // Start goes wrong once, then it is fine again
 	StartError  string        // the text that turn/start is refused with
 	Overloaded  bool          // every request is refused as too many
 	InUse       bool          // threads that are not loaded are held by another process
-	NoQueue     bool          // it is an older one without thread/queue/*
 
 	// FalseInterrupt is for how long after its beginning and its end a turn is shown as interrupted
 	// without an end, in thread/resume and thread/turns/list.
@@ -52,7 +51,6 @@ type Thread struct {
 	Running       string // id of the running turn, or ""
 	Subscribers   int    // connections
 	Asking        bool   // a request to the clients is open
-	Queued        int    // messages that wait for the running turn
 }
 
 // SetFaults makes a machine misbehave from now on. Unknown machines are ignored.
@@ -65,8 +63,7 @@ func (w *World) Drop(name string) {
 	w.do(name, func(m *machine) { m.dropAll() })
 }
 
-// Starts lists every turn/start and turn/steer that a machine received and did not refuse, and every
-// queued message that began, oldest first.
+// Starts lists every turn/start and turn/steer that a machine received and did not refuse, oldest first.
 func (w *World) Starts(name string) []Start {
 	var all []Start
 	w.do(name, func(m *machine) { all = slices.Clone(m.starts) })
@@ -85,7 +82,7 @@ func (w *World) Threads(name string) []Thread {
 	var all []Thread
 	w.do(name, func(m *machine) {
 		for _, t := range m.threads {
-			about := Thread{ID: t.id, Name: t.name, Dir: t.cwd, Turns: len(t.turns), Loaded: t.loaded, Subscribers: len(t.subscribers), Queued: len(t.queue)}
+			about := Thread{ID: t.id, Name: t.name, Dir: t.cwd, Turns: len(t.turns), Loaded: t.loaded, Subscribers: len(t.subscribers)}
 			if t.turn != nil {
 				about.Running, about.Asking = t.turn.id, t.turn.ask != nil
 			}

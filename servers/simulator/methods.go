@@ -48,25 +48,21 @@ type method func(*machine, asked) *refusal
 
 // methods are those that the simulator knows. Set once.
 var methods = map[string]method{
-	"thread/start":        (*machine).threadStart,
-	"thread/resume":       (*machine).threadResume,
-	"thread/fork":         (*machine).threadFork,
-	"thread/queue/add":    (*machine).queueAdd,
-	"thread/queue/list":   (*machine).queueList,
-	"thread/queue/start":  (*machine).queueStart,
-	"thread/queue/delete": (*machine).queueDelete,
-	"thread/unsubscribe":  (*machine).threadUnsubscribe,
-	"thread/list":         (*machine).threadList,
-	"thread/loaded/list":  (*machine).threadLoadedList,
-	"thread/read":         (*machine).threadRead,
-	"thread/turns/list":   (*machine).turnsList,
-	"thread/items/list":   (*machine).itemsList,
-	"thread/name/set":     (*machine).threadNameSet,
-	"thread/archive":      (*machine).threadArchive,
-	"thread/unarchive":    (*machine).threadUnarchive,
-	"turn/start":          (*machine).turnStart,
-	"turn/steer":          (*machine).turnSteer,
-	"turn/interrupt":      (*machine).turnInterrupt,
+	"thread/start":       (*machine).threadStart,
+	"thread/resume":      (*machine).threadResume,
+	"thread/fork":        (*machine).threadFork,
+	"thread/unsubscribe": (*machine).threadUnsubscribe,
+	"thread/list":        (*machine).threadList,
+	"thread/loaded/list": (*machine).threadLoadedList,
+	"thread/read":        (*machine).threadRead,
+	"thread/turns/list":  (*machine).turnsList,
+	"thread/items/list":  (*machine).itemsList,
+	"thread/name/set":    (*machine).threadNameSet,
+	"thread/archive":     (*machine).threadArchive,
+	"thread/unarchive":   (*machine).threadUnarchive,
+	"turn/start":         (*machine).turnStart,
+	"turn/steer":         (*machine).turnSteer,
+	"turn/interrupt":     (*machine).turnInterrupt,
 }
 
 // handle answers a request of a connection that is still there.
@@ -79,9 +75,6 @@ func (m *machine) handle(r asked) {
 		return
 	}
 	answer, known := methods[r.call]
-	if m.faults.NoQueue && strings.HasPrefix(r.call, "thread/queue/") {
-		known = false
-	}
 	var no *refusal
 	switch {
 	case r.call == "initialize":
@@ -259,8 +252,7 @@ func (m *machine) threadResume(r asked) *refusal {
 }
 
 func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
-	fresh := !t.loaded
-	if fresh {
+	if !t.loaded {
 		t.loaded = true
 		m.setStatus(t, statusIdle)
 	}
@@ -291,9 +283,6 @@ func (m *machine) resume(r asked, t *thread, excludeTurns bool, pg *page) {
 	r.conn.reply(r.id, t.settings(with))
 	m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
 	m.replay(t, r.conn)
-	if fresh {
-		m.dequeue(t)
-	}
 }
 
 func (m *machine) threadUnsubscribe(r asked) *refusal {

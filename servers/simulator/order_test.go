@@ -45,7 +45,7 @@ func recorded(t *testing.T, file string, noise ...string) []string {
 			if m.Method == "" {
 				line = "> answer"
 			}
-			begun = begun || m.Method == "turn/start" || m.Method == "thread/queue/add"
+			begun = begun || m.Method == "turn/start"
 		}
 		if begun && m.Error == nil {
 			lines = append(lines, line)
@@ -120,7 +120,7 @@ func recordings() []recording {
 	}...)
 }
 
-// wordRecordings are those of questions, queues and words into a running turn.
+// wordRecordings are those of questions and words into a running turn.
 func wordRecordings() []recording {
 	return []recording{
 		{
@@ -135,19 +135,6 @@ func wordRecordings() []recording {
 			drive: func(c *client, thread string) {
 				c.request("turn/start", c.turn(thread, "go"))
 				c.result(*c.until("item/permissions/requestApproval").ID, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`)
-			},
-		},
-		{
-			file: "queue-idle.jsonl", script: []Step{Say{Text: "queued "}}, last: "turn/completed",
-			drive: func(c *client, thread string) { c.request("thread/queue/add", c.turn(thread, "go")) },
-		},
-		{
-			file: "queue-busy.jsonl", script: []Step{Say{Text: "w w w w w w ", Every: 100 * time.Millisecond}},
-			drive: func(c *client, thread string) {
-				c.request("turn/start", c.turn(thread, "go"))
-				c.until("item/agentMessage/delta")
-				c.request("thread/queue/add", c.turn(thread, "then"))
-				c.until("turn/completed")
 			},
 		},
 		{

@@ -38,7 +38,6 @@ type thread struct {
 	turns                          []*turn
 	turn                           *turn // the one that runs, or nil
 	subscribers                    []*conn
-	queue                          []queued
 	forkedFrom                     string // id of its source, or ""
 	unload                         *timer
 	approval, sandbox              string   // of thread/start, as it is answered

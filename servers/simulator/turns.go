@@ -10,14 +10,13 @@ import (
 // maxInput is how many characters a turn's input may have.
 const maxInput = 1 << 20
 
-// A Start is a turn/start or turn/steer that the machine received, or a queued message that began.
+// A Start is a turn/start or turn/steer that the machine received.
 type Start struct {
 	Thread   string
 	Turn     string // the turn it began or was added to; "" when a fault swallowed it
 	Prompt   string
 	ClientID string // clientUserMessageId
 	Steered  bool   // added to a running turn
-	Queued   bool   // it waited in the queue until now
 	At       time.Time
 }
 
@@ -311,9 +310,6 @@ func (m *machine) finish(u *turn, status, fault string) {
 	m.publish(t, "turn/completed", map[string]any{"turn": about})
 	if u.ask != nil {
 		m.resolved(u.ask)
-	}
-	if status == turnCompleted {
-		m.dequeue(t)
 	}
 	m.unloadLater(t)
 }
