@@ -86,11 +86,13 @@ type Replier interface {
 	Reply(ctx context.Context, id QuestionID, words string) error
 }
 
-// A Forker makes a copy of a thread that is held elsewhere. A [Fleet] may be one; [CodeUnsupported] means
-// that the server cannot copy. The copy is attached and nothing runs in it; its turns keep their ids, so a
-// turn is known by thread and turn together.
+// A Forker copies a thread, also one that is held elsewhere, up to and with the turn last; "" copies all of
+// it, with what runs as interrupted. A [Fleet] may be one; [CodeUnsupported] means that the server cannot
+// copy, [CodeNotFound] that the thread has no such turn, [CodeBusy] that last still runs. The copy is
+// attached and nothing runs in it. Its turns may keep their ids, so a turn is known by thread and turn
+// together.
 type Forker interface {
-	Fork(ctx context.Context, t Target) (Attached, error)
+	Fork(ctx context.Context, t Target, last TurnID) (Attached, error)
 }
 
 // A Registrar knows what is configured of a server, by its canonical name. A [Fleet] may be one.

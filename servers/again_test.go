@@ -62,7 +62,7 @@ type forkingLink struct {
 	agent *fakeAgent
 }
 
-func (l *forkingLink) Fork(_ context.Context, thread string) (handoff.Attached, error) {
+func (l *forkingLink) Fork(_ context.Context, thread string, _ handoff.TurnID) (handoff.Attached, error) {
 	if thread == idAuth2 {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionGone, "", "no rollout")
 	}
@@ -82,7 +82,7 @@ func TestFork(t *testing.T) {
 			Spec{Name: "laptop", Dial: s.dial})
 		synctest.Wait()
 		source := handoff.Target{Server: "bigpc", Project: "shop", Thread: idAuth}
-		a, err := f.Fork(t.Context(), source)
+		a, err := f.Fork(t.Context(), source, "")
 		if want := (handoff.Target{Server: "bigpc", Project: "shop", Thread: "copy"}); err != nil || a.Target != want || a.VoiceApprovals != "medium" {
 			t.Errorf("%+v, %v", a, err)
 		}
@@ -97,7 +97,7 @@ func TestFork(t *testing.T) {
 			{handoff.Target{Server: "nope", Thread: idAuth}, handoff.CodeUnknownServer},
 			{handoff.Target{Server: "bigpc", Thread: "copy"}, handoff.CodeSessionMismatch},
 		} {
-			if _, err := f.Fork(t.Context(), c.target); err == nil || handoff.AsError(err).Code != c.code {
+			if _, err := f.Fork(t.Context(), c.target, ""); err == nil || handoff.AsError(err).Code != c.code {
 				t.Errorf("%+v: %v, want %s", c.target, err, c.code)
 			}
 		}

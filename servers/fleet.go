@@ -283,7 +283,7 @@ func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached,
 }
 
 // Fork implements [handoff.Forker]: it copies the thread of a resolved target. The copy is one try.
-func (f *Fleet) Fork(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+func (f *Fleet) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
 	k := f.byName[t.Server]
 	switch {
 	case k == nil:
@@ -304,7 +304,7 @@ func (f *Fleet) Fork(ctx context.Context, t handoff.Target) (handoff.Attached, e
 	if !ok {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "it cannot copy sessions")
 	}
-	a, err := forker.Fork(ctx, t.Thread)
+	a, err := forker.Fork(ctx, t.Thread, last)
 	if err != nil {
 		return handoff.Attached{}, f.name(err, t)
 	}

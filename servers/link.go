@@ -32,10 +32,10 @@ type Conn interface {
 	Close() error
 }
 
-// A Forker is a [Conn] that can copy a thread, also one that another process holds. What it returns is
-// the copy, attached.
+// A Forker is a [Conn] that can copy a thread, as [handoff.Forker] says. What it returns is the copy,
+// attached.
 type Forker interface {
-	Fork(ctx context.Context, thread string) (handoff.Attached, error)
+	Fork(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error)
 }
 
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.

@@ -270,7 +270,7 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 	if err == nil || handoff.AsError(err).Code != handoff.CodeSessionInUse {
 		t.Errorf("attaching what is held elsewhere: %v", err)
 	}
-	at, err := second.Conn.(servers.Forker).Fork(t.Context(), holder.Target.Thread)
+	at, err := second.Conn.(servers.Forker).Fork(t.Context(), holder.Target.Thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -303,7 +303,7 @@ func (w *world) lose(thread string) {
 }
 
 // Fork makes a copy; it is recorded as one.
-func (w *world) Fork(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+func (w *world) Fork(ctx context.Context, t handoff.Target, _ handoff.TurnID) (handoff.Attached, error) {
 	w.record("agent", t.Server, "copy "+t.Thread)
 	if err := w.wait(ctx, w.attach); err != nil {
 		return handoff.Attached{}, err

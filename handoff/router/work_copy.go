@@ -75,7 +75,7 @@ func (w *work) copyThread(ctx context.Context) func() {
 		err := handoff.Fault(handoff.CodeUnsupported, w.target.Server, "this fleet makes no copies")
 		return func() { w.fail(phase.FactAttachFailed, err) }
 	}
-	at, err := forker.Fork(ctx, w.target)
+	at, err := forker.Fork(ctx, w.target, "")
 	return w.made(at, err)
 }
 

@@ -86,10 +86,11 @@ func (c client) threadResume(ctx context.Context, thread string, turns int, land
 	return &result, err
 }
 
-// threadFork copies a thread and subscribes to the copy. land runs before the next frame is read.
-func (c client) threadFork(ctx context.Context, thread string, land func(*threadResult)) (*threadResult, error) {
+// threadFork copies a thread up to and with a turn, or all of it, and subscribes to the copy. land runs
+// before the next frame is read.
+func (c client) threadFork(ctx context.Context, thread string, last handoff.TurnID, land func(*threadResult)) (*threadResult, error) {
 	var result threadResult
-	err := c.ask(ctx, "thread/fork", threadForkParams{ThreadID: thread, ExcludeTurns: true}, attachTimeout, &result, landing(land))
+	err := c.ask(ctx, "thread/fork", threadForkParams{ThreadID: thread, LastTurnID: string(last), ExcludeTurns: true}, attachTimeout, &result, landing(land))
 	return &result, err
 }
 

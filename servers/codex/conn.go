@@ -54,11 +54,12 @@ func (c *Conn) Create(ctx context.Context, dir string) (handoff.Attached, error)
 	return c.handOver(t, err)
 }
 
-// Fork copies a thread, also one that another process holds, and attaches the copy. The copy has the
-// settings of its source. What runs in the source is interrupted in the copy.
-func (c *Conn) Fork(ctx context.Context, id string) (handoff.Attached, error) {
+// Fork copies a thread up to and with the turn last ("": all of it), also one that another process holds,
+// and attaches the copy. The copy has the settings of its source. What runs in the source is interrupted in
+// the copy.
+func (c *Conn) Fork(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
 	t, result, err := c.fresh("thread/fork", func(land func(*threadResult)) (*threadResult, error) {
-		return c.client.threadFork(ctx, id, land)
+		return c.client.threadFork(ctx, id, last, land)
 	})
 	switch {
 	case err != nil:

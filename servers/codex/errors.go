@@ -25,6 +25,8 @@ const (
 	refusedOverloaded         // too many requests; try again later
 	refusedTooLarge           // the input is too long
 	refusedUnknown            // the server has no such method, or not for us
+	refusedNoSuchTurn         // the thread has no such turn
+	refusedTurnRuns           // the turn has not ended
 	refusedClosing            // the thread is just leaving the server's memory; it can be resumed after that
 )
 
@@ -51,6 +53,8 @@ var refusals = []struct {
 	{"thread/items/list is not supported", refusedNeverRan},
 	{"is not materialized yet", refusedNeverRan},
 	{"ephemeral threads do not support", refusedNeverRan},
+	{"turn not found", refusedNoSuchTurn},
+	{"identifies an in-progress turn", refusedTurnRuns},
 	{"no active turn", refusedNoTurn},
 	{"expected active turn id", refusedNoTurn},
 	{"server overloaded", refusedOverloaded},
@@ -102,6 +106,8 @@ var codes = map[refusal]handoff.Code{
 	refusedOverloaded: handoff.CodeOverloaded,
 	refusedTooLarge:   handoff.CodeTooLarge,
 	refusedUnknown:    handoff.CodeUnsupported,
+	refusedNoSuchTurn: handoff.CodeNotFound,
+	refusedTurnRuns:   handoff.CodeBusy,
 	refusedClosing:    handoff.CodeOverloaded,
 }
 
@@ -124,6 +130,8 @@ func (n naming) subject(code handoff.Code) string {
 		return n.session
 	case handoff.CodeTooLarge:
 		return "the request"
+	case handoff.CodeNotFound:
+		return "such point in that session"
 	}
 	return n.server
 }

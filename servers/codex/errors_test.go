@@ -22,6 +22,8 @@ func TestClassify(t *testing.T) {
 		"thread/items/list is not supported yet": refusedNeverRan,
 		"ephemeral threads do not support":       refusedNeverRan,
 		"invalid thread id":                      refusedBadID,
+		"turn not found":                         refusedNoSuchTurn,
+		"identifies an in-progress turn":         refusedTurnRuns,
 	}
 	seen := map[string]bool{}
 	for _, name := range transcripts {

@@ -63,6 +63,7 @@ type threadResumeParams struct {
 // threadForkParams: thread/fork. The copy has the source's settings, and the ids of its turns.
 type threadForkParams struct {
 	ThreadID     string `json:"threadId"`
+	LastTurnID   string `json:"lastTurnId,omitempty"` // the newest one copied; "": all
 	ExcludeTurns bool   `json:"excludeTurns"`
 }
 

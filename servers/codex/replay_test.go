@@ -234,6 +234,7 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 		ThreadID            string
 		TurnID              string
 		ExpectedTurnID      string
+		LastTurnID          string
 		Cwd                 string
 		ClientUserMessageID string
 		Input               []userInput
@@ -259,7 +260,7 @@ func (p *player) operation(m message, raw json.RawMessage) func() string {
 		}
 	case m.Method == "thread/fork":
 		return func() string {
-			at, err := p.link.Conn.(servers.Forker).Fork(ctx, params.ThreadID)
+			at, err := p.link.Conn.(servers.Forker).Fork(ctx, params.ThreadID, handoff.TurnID(params.LastTurnID))
 			return p.attached("fork", at, err)
 		}
 	case m.Method == "" && m.Result != nil:

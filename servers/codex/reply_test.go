@@ -12,12 +12,12 @@ import (
 // TestFork: the copy is attached under its own id; nothing runs in it, whatever its source does.
 func TestFork(t *testing.T) {
 	const copyID = turn2
-	fork := func(t *testing.T, link *servers.Link) async[handoff.Attached] {
-		return call(func() (handoff.Attached, error) { return link.Conn.(servers.Forker).Fork(t.Context(), thread1) })
+	fork := func(t *testing.T, link *servers.Link, last handoff.TurnID) async[handoff.Attached] {
+		return call(func() (handoff.Attached, error) { return link.Conn.(servers.Forker).Fork(t.Context(), thread1, last) })
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{Sandbox: "workspace-write"}) // of new threads, not of copies
-		a := fork(t, link)
+		a := fork(t, link, "")
 		frame := f.expect("thread/fork")
 		if string(frame.Params) != `{"threadId":"`+thread1+`","excludeTurns":true}` {
 			t.Errorf("thread/fork %s", frame.Params)
@@ -38,12 +38,18 @@ func TestFork(t *testing.T) {
 		code    handoff.Code
 	}{
 		{"no rollout found for thread id " + thread1, handoff.CodeSessionGone},
+		{"turn not found: " + turn1, handoff.CodeNotFound},
+		{"lastTurnId '" + turn1 + "' identifies an in-progress turn", handoff.CodeBusy},
 		{"Invalid request: unknown variant `thread/fork`, expected one of `initialize`", handoff.CodeUnsupported},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, link := startFake(t, Config{})
-			a := fork(t, link)
-			f.refuse(f.expect("thread/fork"), -32600, c.refusal)
+			a := fork(t, link, turn1)
+			frame := f.expect("thread/fork")
+			if string(frame.Params) != `{"threadId":"`+thread1+`","lastTurnId":"`+turn1+`","excludeTurns":true}` {
+				t.Errorf("thread/fork %s", frame.Params)
+			}
+			f.refuse(frame, -32600, c.refusal)
 			a.wantCode(t, c.code)
 			if n := len(link.Conn.(*Conn).threads); n != 0 {
 				t.Errorf("%d threads kept", n)
@@ -52,7 +58,7 @@ func TestFork(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})
-		a := fork(t, link)
+		a := fork(t, link, "")
 		f.reply(f.expect("thread/fork"), threadJSON(thread1, idle, "none"))
 		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
 		a.wantCode(t, handoff.CodeSessionMismatch)

@@ -5,14 +5,14 @@ import (
 	"switchboard/servers"
 )
 
-// fork copies a thread; false when this kind cannot.
-func (s *suite) fork(link *servers.Link, thread string) (handoff.Attached, bool) {
+// fork copies a thread up to a turn, "" for all of it; false when this kind cannot.
+func (s *suite) fork(link *servers.Link, thread string, last handoff.TurnID) (handoff.Attached, bool) {
 	s.Helper()
 	forker, ok := link.Conn.(servers.Forker)
 	if !ok {
 		return handoff.Attached{}, false
 	}
-	b, err := forker.Fork(s.Context(), thread)
+	b, err := forker.Fork(s.Context(), thread, last)
 	if err != nil {
 		s.Fatalf("fork: %v", err)
 	}
@@ -27,7 +27,7 @@ func (s *suite) copies() {
 	a := s.create()
 	s.run(a, PromptCommand)
 	id := s.wait(a)
-	b, ok := s.fork(s.link, a.Target.Thread)
+	b, ok := s.fork(s.link, a.Target.Thread, "")
 	if !ok {
 		return
 	}
@@ -48,8 +48,43 @@ func (s *suite) copies() {
 			s.Error("what the copy did is in its source")
 		}
 	}
-	_, err = s.link.Conn.(servers.Forker).Fork(s.Context(), s.h.Gone)
+	_, err = s.link.Conn.(servers.Forker).Fork(s.Context(), s.h.Gone, "")
 	s.coded("a copy of nothing", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
+}
+
+// copiesUpTo: a copy ends with the turn it is asked for, and goes on from there.
+func (s *suite) copiesUpTo() {
+	a := s.create()
+	first := s.start(a, PromptHello)
+	s.follow(a, first)
+	s.run(a, PromptCommand)
+	runs := s.wait(a)
+	b, ok := s.fork(s.link, a.Target.Thread, first)
+	if !ok {
+		return
+	}
+	if id := b.Newest; id == "" || id == runs { // its ids may be others than those of its source
+		s.Errorf("the newest turn of the copy is %q", id)
+	}
+	s.ended(s.run(b, PromptEdit), handoff.TurnCompleted, TextEdit)
+	text, err := s.link.Catalog.Read(s.Context(), b.Target.Thread, 40)
+	if err != nil {
+		s.Fatalf("read: %v", err)
+	}
+	s.reads(text.Lines, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello}, handoff.Line{Role: "agent", Text: TextEdit})
+	for _, line := range text.Lines {
+		if line.Text == TextCommand || line.Text == PromptCommand || line.Text == TextWaiting {
+			s.Errorf("the copy has %q of a later turn", line.Text)
+		}
+	}
+	forker := s.link.Conn.(servers.Forker)
+	_, err = forker.Fork(s.Context(), a.Target.Thread, runs)
+	s.coded("a copy up to what runs", err, handoff.CodeBusy)
+	_, err = forker.Fork(s.Context(), a.Target.Thread, handoff.TurnID(s.h.Gone))
+	s.coded("a copy up to a turn that is not there", err, handoff.CodeNotFound)
+	if err := s.controls(a).Interrupt(s.Context(), runs); err != nil {
+		s.Errorf("interrupt: %v", err)
+	}
 }
 
 func (s *suite) copiesHeld() {
@@ -62,6 +97,6 @@ func (s *suite) copiesHeld() {
 	s.link = s.dial()
 	_, err := s.link.Conn.Attach(s.Context(), a.Target.Thread)
 	s.coded("what is held elsewhere", err, handoff.CodeSessionInUse)
-	b, _ := s.fork(s.link, a.Target.Thread)
+	b, _ := s.fork(s.link, a.Target.Thread, "")
 	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
 }

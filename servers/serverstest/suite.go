@@ -45,6 +45,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a crash interrupts for good", (*suite).crashes},
 		{"a false interrupt is seen through", (*suite).lies},
 		{"a thread is copied while it runs", (*suite).copies},
+		{"a thread is copied up to a turn", (*suite).copiesUpTo},
 		{"a thread that is held elsewhere is copied", (*suite).copiesHeld},
 		{"a question is answered in words", (*suite).words},
 		{"rights are granted and refused", (*suite).permits},
