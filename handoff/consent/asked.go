@@ -24,6 +24,7 @@ type asking struct {
 	about    []string   // names of acts
 	digits   []string   // numbers in the question
 	files    [][]string // the words of each file
+	ours     [][]string // the words with which it was asked
 }
 
 // askedWords returns what the words of a question add. It keeps what it made for the questions of late: a reply
@@ -84,7 +85,8 @@ func newAsking(q Question) asking {
 			}
 		}
 	}
-	a.numbers(append(hear(q.Text).tokens, hear(head(q.Said)).tokens...))
+	a.ours = [][]string{hear(head(q.Text)).tokens, hear(head(q.Said)).tokens}
+	a.numbers(slices.Concat(a.ours...))
 	return a
 }
 
@@ -128,42 +130,58 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 		}
 	}
 	for _, of := range a.languages(l) {
-		for _, name := range a.about {
-			of.acts[name].at(tokens, func(length int, kind phraseKind) {
-				switch {
-				case kind == kindDo && !of.nouns && !english.orders(tokens[:length]): // an imperative by its form
-					kind = kindOrder
-				case kind == kindDo:
-					kind = kindAct
-				}
-				take(length, kind)
-			})
-		}
-		for _, digits := range a.digits {
-			for _, number := range of.numbers[digits] {
-				if startsWith(tokens, number) {
-					take(len(number), kindTopic)
-				}
+		a.actAt(tokens, of, take)
+	}
+	a.machineAt(tokens, l, take)
+}
+
+// actAt calls take for the act and the numbers of the question at the front, in a language.
+func (a asking) actAt(tokens []string, l *language, take func(length int, kind phraseKind)) {
+	for _, name := range a.about {
+		l.acts[name].at(tokens, func(length int, kind phraseKind) {
+			switch {
+			case kind == kindDo && !l.nouns && !english.orders(tokens[:length]): // an imperative by its form
+				kind = kindOrder
+			case kind == kindDo:
+				kind = kindAct
+			}
+			take(length, kind)
+		})
+	}
+	for _, digits := range a.digits {
+		for _, number := range l.numbers[digits] {
+			if startsWith(tokens, number) {
+				take(len(number), kindTopic)
 			}
 		}
 	}
+}
+
+// machineAt calls take for the machine's name, "the laptop", "on the laptop" and "the laptop may" at the front.
+func (a asking) machineAt(tokens []string, l *language, take func(length int, kind phraseKind)) {
 	named := func(n int) {
 		take(n, kindTopic)
-		a.after(tokens, n, l, kindMay, func(length int) { take(length, kindOrder) })
+		a.after(tokens, n, l, func(length int, kind phraseKind) {
+			if kind == kindMay {
+				take(length, kindOrder)
+			}
+		})
 	}
 	if n := a.machine(tokens); n > 0 {
 		named(n)
 	}
-	a.after(tokens, 0, l, kindLink, func(end int) { // "the laptop"
-		if n := a.machine(tokens[end:]); n > 0 {
-			named(end + n)
-		}
-	})
-	a.after(tokens, 0, l, kindIn, func(n int) {
-		if m := a.place(tokens[n:], l); m > 0 {
-			take(n+m, kindTopic)
-		} else if n < len(tokens) && a.acts[tokens[n]] { // "auf main"
-			take(n+1, kindTopic)
+	a.after(tokens, 0, l, func(end int, kind phraseKind) {
+		switch kind {
+		case kindLink:
+			if n := a.machine(tokens[end:]); n > 0 {
+				named(end + n)
+			}
+		case kindIn:
+			if n := a.place(tokens[end:], l); n > 0 {
+				take(end+n, kindTopic)
+			} else if end < len(tokens) && a.acts[tokens[end]] { // "auf main"
+				take(end+1, kindTopic)
+			}
 		}
 	})
 }
@@ -176,17 +194,13 @@ func (a asking) languages(l *language) []*language {
 	return []*language{english, l}
 }
 
-// after calls take with where each phrase of a kind ends that stands at a position.
-func (a asking) after(tokens []string, at int, l *language, kind phraseKind, take func(end int)) {
+// after calls take with where each phrase ends that stands at a position.
+func (a asking) after(tokens []string, at int, l *language, take func(end int, kind phraseKind)) {
 	if at >= len(tokens) {
 		return
 	}
 	for _, of := range a.languages(l) {
-		of.book.at(tokens[at:], func(length int, k phraseKind) {
-			if k == kind {
-				take(at + length)
-			}
-		})
+		of.book.at(tokens[at:], func(length int, kind phraseKind) { take(at+length, kind) })
 	}
 }
 
@@ -199,10 +213,13 @@ func (a asking) place(tokens []string, l *language) int {
 		return n
 	}
 	longest := 0
-	a.after(tokens, 0, l, kindPlace, func(end int) { longest = max(longest, end) })
-	a.after(tokens, 0, l, kindLink, func(end int) {
-		if n := a.machine(tokens[end:]); n > 0 {
-			longest = max(longest, end+n)
+	a.after(tokens, 0, l, func(end int, kind phraseKind) {
+		if kind == kindPlace {
+			longest = max(longest, end)
+		} else if kind == kindLink {
+			if n := a.machine(tokens[end:]); n > 0 {
+				longest = max(longest, end+n)
+			}
 		}
 	})
 	return longest
@@ -214,14 +231,17 @@ var pronouns = setOf("it that this them those these one")
 // machine is the length of the machine's name at the front, however its parts are spaced and its letters
 // spelled ("big pea sea"), or 0.
 func (a asking) machine(tokens []string) int {
-	var joined strings.Builder
+	joined := ""
 	for n, t := range tokens[:min(len(tokens), maxHeardTokens)] {
 		if letter, ok := letterNames[t]; ok && n > 0 {
 			t = letter
 		}
-		joined.WriteString(t)
-		if a.calls(joined.String()) {
+		joined += t
+		switch {
+		case a.calls(joined):
 			return n + 1
+		case !slices.ContainsFunc(a.machines, func(name string) bool { return strings.HasPrefix(name, joined) || strings.HasPrefix(joined, name) }):
+			return 0
 		}
 	}
 	return 0

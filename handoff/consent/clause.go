@@ -14,11 +14,11 @@ const (
 
 // clauses adds to the states what a clause leads to that begins at a position: one that gives a reason, with a
 // firm yes that names the act after it or before it, or one that asks to be told how it went, after a yes.
-func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []map[state]bool) {
+func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []states) {
 	if n := h.follows(at, l); n > 0 {
-		for s := range reached[at] {
+		for _, s := range reached[at] {
 			if s.has(stateYes) && !s.has(stateWeak) {
-				reached[at+n][s&^stateOpen] = true
+				reached[at+n].add(s &^ stateOpen)
 			}
 		}
 	}
@@ -34,15 +34,15 @@ func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []m
 	if ask.named(h.tokens[at:end]) {
 		told = stateTold
 	}
-	for s := range reached[at] {
+	for _, s := range reached[at] {
 		if end < len(h.tokens) && !(s.has(stateDo) && !s.has(stateYes)) {
-			reached[end][s&stateNeed|stateStory|told] = true
+			reached[end].add(s&stateNeed | stateStory | told)
 			if told != 0 && s.has(stateYes) && h.marked[at] && h.marked[end] { // "yes, it's a package we know, go ahead"
-				reached[end][s&stateNeed|stateStory|stateNamed] = true
+				reached[end].add(s&stateNeed | stateStory | stateNamed)
 			}
 		}
 		if opens && s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
-			reached[end][s] = true
+			reached[end].add(s)
 		}
 	}
 }
@@ -110,16 +110,32 @@ func (a asking) isOtherAct(tokens []string) bool {
 	if softVerbs[tokens[0]] || len(tokens[0]) < 4 || a.topical(tokens[0]) {
 		return false
 	}
-	return slices.ContainsFunc(languages, func(l *language) bool {
-		other := false
-		for name, book := range l.acts {
-			if !slices.Contains(a.about, name) {
-				book.at(tokens, func(_ int, kind phraseKind) { other = other || kind == kindDo || kind == kindOrder })
+	other := false
+	for name, book := range orders {
+		if !slices.Contains(a.about, name) {
+			book.at(tokens, func(int, phraseKind) { other = true })
+		}
+	}
+	return other
+}
+
+// orders are the orders of each act in all languages. Set once.
+var orders = func() map[string]phrasebook {
+	out := map[string]phrasebook{}
+	for name := range actNames {
+		out[name] = phrasebook{}
+		for _, l := range languages {
+			for key, phrases := range l.acts[name] {
+				for _, p := range phrases {
+					if p.kind == kindDo || p.kind == kindOrder {
+						out[name][key] = append(out[name][key], p)
+					}
+				}
 			}
 		}
-		return other
-	})
-}
+	}
+	return out
+}()
 
 // softVerbs order many acts, and are said of much else. Set once.
 var softVerbs = setOf("make take work works add start save write change launch bring made build create code " +

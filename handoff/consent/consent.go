@@ -48,12 +48,12 @@ const (
 // language of the reply; where that is not certain, the reply is unclear.
 func Read(reply string, asked Question) Reply {
 	said, ask := hear(head(reply)), askedWords(asked)
-	if said.isEchoOf(asked) {
+	if said.isEchoOf(ask) {
 		return Echo
 	}
 	deny, hold := said.find(signalDeny, ask), said.find(signalHold, ask)
 	switch {
-	case deny == present && said.nearEchoOf(asked):
+	case deny == present && said.nearEchoOf(ask):
 		return Echo
 	case deny == present && said.asksItself(), deny == present && said.turnsToYes(ask):
 		return Unclear

@@ -1,6 +1,9 @@
 package consent
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Bounds of an echo.
 const (
@@ -10,8 +13,8 @@ const (
 )
 
 // isEchoOf tells whether a whole reply is a piece of what we said ourselves.
-func (h heard) isEchoOf(asked Question) bool {
-	return isEcho(h.tokens, hear(asked.Text).tokens) || isEcho(h.tokens, hear(head(asked.Said)).tokens)
+func (h heard) isEchoOf(ask asking) bool {
+	return slices.ContainsFunc(ask.ours, func(ours []string) bool { return isEcho(h.tokens, ours) })
 }
 
 func isEcho(reply, ours []string) bool {
@@ -28,9 +31,8 @@ func isEcho(reply, ours []string) bool {
 
 // nearEchoOf tells whether a reply is our question with a few words misheard, and each word that denies is
 // one of ours, in its place: "may I run MPM install, yes or no".
-func (h heard) nearEchoOf(asked Question) bool {
-	for _, text := range []string{asked.Text, asked.Said} {
-		ours := hear(head(text)).tokens
+func (h heard) nearEchoOf(ask asking) bool {
+	for _, ours := range ask.ours {
 		if h.nearly(ours[:min(len(ours), maxEchoWords)]) {
 			return true
 		}

@@ -152,23 +152,35 @@ func (s state) so() state {
 // question, and else of clauses that give a reason.
 func (h heard) verdictOf(ask asking) verdict {
 	fluent := h.fluent()
-	plain := fluent.bestOf(ask, nil)
+	shared := fluent.sharedSteps(ask)
+	plain := fluent.bestOf(ask, shared, nil)
 	if plain >= verdictYes || len(fluent.tokens) <= minClause {
 		return plain
 	}
 	spoken := fluent.likely(nil, ask)
 	fluent.doubts = fluent.doubtful(spoken, ask)
-	return max(plain, fluent.bestOf(ask, spoken))
+	return max(plain, fluent.bestOf(ask, shared, spoken))
 }
 
 // bestOf is the best that a reply can say, with clauses that give a reason in some languages.
-func (h heard) bestOf(ask asking, clauses []*language) verdict {
+func (h heard) bestOf(ask asking, shared [][]step, clauses []*language) verdict {
 	best := verdictNone
 	if len(h.tokens) == 0 {
 		return best
 	}
-	for _, l := range languages {
-		for s := range h.covered(l, ask, !slices.Contains(clauses, l)) {
+	spoken := h.spoken()
+	for i, l := range languages {
+		withClauses, steps := slices.Contains(clauses, l), shared
+		if l != english {
+			steps = h.stepsIn(i, spoken, shared, ask)
+		}
+		if steps == nil && !withClauses { // English says as much
+			continue
+		}
+		if steps == nil {
+			steps = shared
+		}
+		for _, s := range h.covered(l, ask, steps, !withClauses) {
 			best = max(best, s.verdict())
 		}
 	}
@@ -176,44 +188,26 @@ func (h heard) bestOf(ask asking, clauses []*language) verdict {
 }
 
 // covered walks all ways to cut the tokens into phrases, and returns the states in which they can end.
-func (h heard) covered(l *language, ask asking, plain bool) map[state]bool {
-	spelled := respelled(h.tokens)
-	reached := make([]map[state]bool, len(h.tokens)+1)
-	for i := range reached {
-		reached[i] = map[state]bool{}
-	}
-	reached[0][0] = true
+func (h heard) covered(l *language, ask asking, steps [][]step, plain bool) states {
+	reached := make([]states, len(h.tokens)+1)
+	reached[0].add(0)
 	begins := make([]bool, len(h.tokens)+1) // after a word that draws a conclusion
 	for at := range h.tokens {
 		if len(reached[at]) == 0 {
 			continue
 		}
-		step := func(length int, kind phraseKind) {
-			if kind == kindEnd && at+length < len(h.tokens) {
-				return
+		for _, step := range steps[at] {
+			to := at + step.length
+			if step.kind == kindEnd && to < len(h.tokens) {
+				continue
 			}
-			begins[at+length] = begins[at+length] || kind == kindSo
-			for s := range reached[at] {
-				if to, ok := s.after(kind); ok {
-					reached[at+length][to] = true
+			begins[to] = begins[to] || step.kind == kindSo
+			for _, s := range reached[at] {
+				if s, ok := s.after(step.kind); ok {
+					reached[to].add(s)
 				}
 			}
 		}
-		english.book.at(h.tokens[at:], step)
-		english.book.at(spelled[at:], func(length int, kind phraseKind) {
-			if slices.Equal(spelled[at:at+length], h.tokens[at:at+length]) {
-				return
-			}
-			if kind == kindYes || kind == kindWeak || kind == kindDo { // a word that only sounds like a yes may stand beside one
-				kind = kindFill
-			}
-			step(length, kind)
-		})
-		if l != english {
-			l.book.at(h.tokens[at:], step)
-		}
-		h.strengthened(at, l, step)
-		ask.at(h.tokens[at:], l, step)
 		if !plain {
 			h.clauses(at, begins[at], l, ask, reached)
 		}
@@ -221,37 +215,11 @@ func (h heard) covered(l *language, ask asking, plain bool) map[state]bool {
 	return reached[len(h.tokens)]
 }
 
-// strengthened calls take for the phrases at a position that say yes with a word of degree before or in them:
-// "perfectly fine", "that's totally okay". The word of degree alone says nothing.
-func (h heard) strengthened(at int, l *language, take func(length int, kind phraseKind)) {
-	for _, of := range []*language{l, english} {
-		plain, from := make([]string, 0, len(h.tokens)-at), make([]int, 0, len(h.tokens)-at)
-		for i := at; i < len(h.tokens); {
-			if n := of.degree(h.tokens[i:]); n > 0 {
-				i += n
-				continue
-			}
-			plain, from = append(plain, h.tokens[i]), append(from, i)
-			i++
-		}
-		if len(plain) == 0 || len(plain) == len(h.tokens)-at {
-			continue
-		}
-		of.book.at(plain, func(n int, kind phraseKind) {
-			length := from[n-1] + 1 - at
-			switch kind {
-			case kindYes, kindWeak, kindNod, kindTail:
-				if length > n && h.unbroken(at, length) {
-					take(length, kind)
-				}
-			}
-		})
-	}
-}
+// states are a set of states; a reply is seldom in more than a few.
+type states []state
 
-// degree is the length of the words of degree with which tokens begin, or 0.
-func (l *language) degree(tokens []string) int {
-	longest := 0
-	l.very.at(tokens, func(n int, _ phraseKind) { longest = max(longest, n) })
-	return longest
+func (set *states) add(s state) {
+	if !slices.Contains(*set, s) {
+		*set = append(*set, s)
+	}
 }
