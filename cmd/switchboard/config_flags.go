@@ -19,6 +19,8 @@ type options struct {
 	Model    *string `env:"SWITCHBOARD_MODEL" placeholder:"NAME" setting:"model.name" help:"${model_name}"`
 	Codex    bool    `help:"add a codex app-server on this machine as server local"`
 
+	Version kong.VersionFlag `help:"say which version this is"`
+
 	Serve  struct{} `cmd:"" default:"1" help:"Run Switchboard. This is the default."`
 	Health struct{} `cmd:"" help:"Ask the Switchboard that runs with these settings whether it is well, for containers."`
 	Login  struct {
@@ -28,6 +30,7 @@ type options struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
+	Init  struct{} `cmd:"" help:"Write a commented switchboard.yaml to begin with, or the file that --config names."`
 	Audit struct{} `cmd:"" help:"Read the whole audit of the state directory and say whether it is as it was written."`
 
 	verb  string
@@ -37,11 +40,11 @@ type options struct {
 // parseOptions reads the command line. done means that help was asked for and given.
 func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done bool, err error) {
 	o = &options{given: map[string]bool{}}
-	vars := kong.Vars{}
+	vars := kong.Vars{"version": version()}
 	for _, row := range settingRows() {
 		vars[strings.NewReplacer(".", "_", "[]", "").Replace(row.path)] = row.doc
 	}
-	app, err := kong.New(o, kong.Name("switchboard"), kong.Description("A realtime voice handoff router."), vars,
+	app, err := kong.New(o, kong.Name("switchboard"), kong.Description(about), vars,
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return nil, false, err

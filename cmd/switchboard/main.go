@@ -36,6 +36,13 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	if done {
 		return 0
 	}
+	if err == nil && o.verb == "init" {
+		if err = initVerb(o, stdout); err != nil {
+			_, _ = fmt.Fprintln(stderr, "switchboard:", err)
+			return exitFailed
+		}
+		return 0
+	}
 	var s *settings
 	if err == nil {
 		s, err = loadSettings(o, env)
