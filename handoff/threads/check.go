@@ -1,0 +1,49 @@
+package threads
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// check says what is wrong with a step whatever there is.
+func check(s Step) error {
+	owner, thread := s.about()
+	ids, optional, at := []string{owner, thread}, []string(nil), time.Time{}
+	var items []Item
+	switch s := s.(type) {
+	case Create:
+		at = s.At
+	case Fork:
+		ids, optional, at = append(ids, s.Copy), []string{s.After}, s.At
+	case Claim:
+		ids, optional, at, items = append(ids, s.Turn), []string{s.After, s.Copy}, s.At, s.Items
+		if len(items) == 0 { // copies tell by its items whether they see a turn
+			return handoff.Fault(handoff.CodeInternal, "", "a turn that is given nothing")
+		}
+	case Append:
+		ids, at, items = append(ids, s.Turn), s.At, s.Items
+	case End:
+		ids, at, items = append(ids, s.Turn), s.At, s.Items
+		if !slices.Contains([]Status{Completed, Incomplete, Failed, Interrupted}, s.Status) {
+			return handoff.Fault(handoff.CodeInternal, "", "an end that is none")
+		}
+	case Undo:
+		ids, at = append(ids, s.Turn), time.Unix(0, 0)
+	}
+	if at.IsZero() || slices.Contains(ids, "") {
+		return handoff.Fault(handoff.CodeInternal, "", "a step of threads without an id or a time")
+	}
+	for _, id := range append(ids, optional...) {
+		if len(id) > maxID {
+			return handoff.Fault(handoff.CodeMalformed, "the id is too long", "")
+		}
+	}
+	for _, it := range items {
+		if len(it.JSON) > MaxItem {
+			return handoff.Fault(handoff.CodeTooLarge, "an item of the session", "")
+		}
+	}
+	return nil
+}

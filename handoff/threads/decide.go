@@ -1,0 +1,273 @@
+package threads
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// A View is what a store has of what a step is about. Zero values: it has no such thing.
+type View struct {
+	Thread Thread // of the step
+	After  Turn   // the turn that the step names as After, of the thread or what its copies see of its ancestors
+	Active Turn   // the active turn of the thread
+	Turn   Turn   // the step's own turn, in the thread or in the copy
+	Copy   Thread // what there is under the id of the copy
+}
+
+// Look says which rows of a store make the view of a step: its thread, the turn After ("": the thread's tip), the
+// step's own turn, and the copy.
+func Look(s Step) (thread, after, turn, copied string) {
+	_, thread = s.about()
+	switch s := s.(type) {
+	case Fork:
+		return thread, s.After, "", s.Copy
+	case Claim:
+		return thread, s.After, s.Turn, s.Copy
+	case Append:
+		return thread, "", s.Turn, ""
+	case End:
+		return thread, "", s.Turn, ""
+	case Undo:
+		return thread, "", s.Turn, ""
+	}
+	return thread, "", "", ""
+}
+
+// A Change is what a store writes: all or nothing, and only while what the view showed is still so. Zero values:
+// nothing of that kind.
+type Change struct {
+	Result
+	Threads []Thread // as they are now
+	Turns   []Turn   // as they are now
+	Items   []Item   // the next ones of Result.Thread, which then has Result.Thread.Items
+	Drop    bool     // take away Result.Turn, every item of Result.Thread from Result.Turn.From on, and, when Forked, that thread
+}
+
+// Decide says what a step leads to. The error is nil when the step is or was made.
+func Decide(v View, s Step) (Change, error) {
+	if err := check(s); err != nil {
+		return Change{}, err
+	}
+	owner, _ := s.about()
+	if v.Thread.ID != "" && v.Thread.Owner != owner {
+		v = View{} // somebody else's thread looks like none
+	}
+	if c, ok := s.(Create); ok {
+		return v.create(c)
+	}
+	if v.Thread.ID == "" {
+		return Change{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
+	}
+	switch s := s.(type) {
+	case Fork:
+		return v.fork(s)
+	case Claim:
+		return v.claim(s)
+	case Append:
+		return v.append(s)
+	case End:
+		return v.end(s)
+	case Undo:
+		return v.undo(s)
+	}
+	return Change{}, handoff.Fault(handoff.CodeInternal, "", "a step of threads that nobody knows")
+}
+
+func (v View) create(s Create) (Change, error) {
+	if v.Thread.ID != "" {
+		return Change{Result: Result{Thread: v.Thread, Same: true}}, nil
+	}
+	t := Thread{ID: s.Thread, Owner: s.Owner, Title: s.Title, Dir: s.Dir, Created: s.At, Updated: s.At}
+	return Change{Result: Result{Thread: t}, Threads: []Thread{t}}, nil
+}
+
+// settled returns the thread without a turn whose lease has passed, and that turn as it ended.
+func (v View) settled(now time.Time) (Thread, []Turn) {
+	t := v.Thread
+	if t.Active == "" || t.Running(now) != "" {
+		return t, nil
+	}
+	lost := v.Active
+	lost.Status, lost.Until, lost.Ended, lost.Detail = Interrupted, t.Items, t.Lease, "whoever ran it was lost"
+	t.Tip, t.Active = t.Active, ""
+	return t, []Turn{lost}
+}
+
+// after returns the turn to go on from. It may have been the active one, lost meanwhile.
+func (v View) after(id string, lost []Turn) (Turn, error) {
+	after := v.After
+	if len(lost) == 1 && (id == "" || id == lost[0].ID) {
+		after = lost[0]
+	}
+	switch {
+	case id != "" && after.ID == "":
+		return Turn{}, handoff.Fault(handoff.CodeNotFound, "such turn", "previous turn "+id+" is not there")
+	case id != "" && after.Status == Running:
+		return Turn{}, handoff.Fault(handoff.CodeBusy, "", "the previous turn still runs")
+	}
+	return after, nil
+}
+
+// copied returns a copy up to the end of a turn, or an empty one for none.
+func (v View) copied(after Turn, id string, now time.Time) (Thread, error) {
+	t := v.Thread
+	c := Thread{ID: id, Owner: t.Owner, Title: t.Title, Dir: t.Dir, Created: now, Updated: now}
+	if after.ID == "" {
+		return c, nil
+	}
+	c.Tip, c.Parent, c.ForkAt, c.Items = after.ID, after.Thread, after.Until, after.Until
+	c.Depth = t.Depth + 1 // also when the turn is of an ancestor: at most that many
+	if c.Depth > MaxDepth {
+		return c, handoff.Fault(handoff.CodeTooLarge, "this has been copied too often", "")
+	}
+	return c, nil
+}
+
+func (v View) fork(s Fork) (Change, error) {
+	if v.Copy.ID != "" {
+		return v.again(v.Copy, Turn{})
+	}
+	t, lost := v.settled(s.At)
+	after, err := v.after(s.After, lost)
+	if err != nil {
+		return Change{}, err
+	}
+	c, err := v.copied(after, s.Copy, s.At)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Result: Result{Thread: c, Forked: true}, Threads: beside(lost, t, c), Turns: lost}, nil
+}
+
+// beside returns what is written of a copy's source and the copy: the source only when its active turn was lost,
+// so that whoever lost it can write no more.
+func beside(lost []Turn, source, c Thread) []Thread {
+	if len(lost) == 0 {
+		return []Thread{c}
+	}
+	return []Thread{source, c}
+}
+
+// again returns what was made before under the same ids.
+func (v View) again(t Thread, turn Turn) (Change, error) {
+	if t.Owner != v.Thread.Owner {
+		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
+	}
+	return Change{Result: Result{Thread: t, Turn: turn, Forked: t.ID != v.Thread.ID, Same: true}}, nil
+}
+
+func (v View) claim(s Claim) (Change, error) {
+	switch {
+	case v.Turn.ID != "" && v.Turn.Thread == v.Copy.ID:
+		return v.again(v.Copy, v.Turn)
+	case v.Turn.ID != "":
+		return v.again(v.Thread, v.Turn)
+	case v.Copy.ID != "":
+		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
+	}
+	t, turns := v.settled(s.At)
+	after, err := v.after(s.After, turns)
+	if err != nil {
+		return Change{}, err
+	}
+	source := t
+	free := t.Active == "" && (s.After == "" || s.After == t.Tip)
+	if !free {
+		if s.Copy == "" {
+			return Change{}, handoff.Fault(handoff.CodeBusy, "", "it runs a turn or is further")
+		}
+		if t, err = v.copied(after, s.Copy, s.At); err != nil {
+			return Change{}, err
+		}
+	}
+	turn := Turn{
+		ID: s.Turn, Thread: t.ID, Previous: after.ID, Forked: !free, Status: Running, Fence: t.Fence + 1,
+		From: t.Items, Anchor: after.Anchor, Started: s.At,
+	}
+	t.Active, t.Fence, t.Lease, t.Updated = turn.ID, turn.Fence, s.At.Add(Lease), s.At
+	t.Title = cmp.Or(t.Title, s.Title)
+	if t.Items += len(s.Items); t.Items > MaxItems {
+		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
+	}
+	turn.Until = t.Items
+	c := Change{Result: Result{Thread: t, Turn: turn, Forked: !free}, Threads: []Thread{t}, Turns: append(turns, turn), Items: of(turn, s.Items)}
+	if !free {
+		c.Threads = beside(turns, source, t)
+	}
+	return c, nil
+}
+
+// of says of items whose they are.
+func of(turn Turn, items []Item) []Item {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Turn = turn.ID
+	}
+	return items
+}
+
+// writer checks whether a turn may still be written by who claimed it.
+func (v View) writer(turn string, fence int64) error {
+	t := v.Thread
+	if v.Turn.ID != "" && v.Turn.Thread == t.ID && t.Active == turn && t.Fence == fence && v.Turn.Fence == fence {
+		return nil
+	}
+	return handoff.Fault(handoff.CodeTakenOver, "", "the turn is over, or somebody else's by now")
+}
+
+func (v View) append(s Append) (Change, error) {
+	if err := v.writer(s.Turn, s.Fence); err != nil {
+		return Change{}, err
+	}
+	t, turn := v.Thread, v.Turn
+	items := s.Items
+	switch {
+	case t.Items == s.From, len(items) == 0:
+	case t.Items == s.From+len(items):
+		items = nil // written before
+	default:
+		return Change{}, handoff.Fault(handoff.CodeTakenOver, "", "the thread has other items")
+	}
+	if t.Items += len(items); t.Items > MaxItems {
+		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
+	}
+	if s.Anchor != nil {
+		turn.Anchor = *s.Anchor
+	}
+	turn.Until = t.Items
+	t.Lease, t.Updated = s.At.Add(Lease), s.At
+	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: []Turn{turn}, Items: of(turn, items)}, nil
+}
+
+func (v View) end(s End) (Change, error) {
+	if v.Turn.ID != "" && v.Turn.Thread == v.Thread.ID && v.Turn.Fence == s.Fence && v.Turn.Status == s.Status {
+		return Change{Result: Result{Thread: v.Thread, Turn: v.Turn, Same: true}}, nil
+	}
+	c, err := v.append(s.Append)
+	if err != nil {
+		return Change{}, err
+	}
+	c.Thread.Tip, c.Thread.Active = c.Turn.ID, ""
+	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage = s.Status, s.At, s.Code, s.Detail, s.Text, s.Usage
+	c.Threads, c.Turns = []Thread{c.Thread}, []Turn{c.Turn}
+	return c, nil
+}
+
+func (v View) undo(s Undo) (Change, error) {
+	if v.Turn.ID == "" {
+		return Change{Result: Result{Thread: v.Thread, Same: true}}, nil
+	}
+	if err := v.writer(s.Turn, s.Fence); err != nil {
+		return Change{}, err
+	}
+	t := v.Thread
+	t.Active, t.Items = "", v.Turn.From
+	c := Change{Result: Result{Thread: t, Turn: v.Turn, Forked: v.Turn.Forked}, Drop: true}
+	if !c.Forked {
+		c.Threads = []Thread{t}
+	}
+	return c, nil
+}

@@ -1,0 +1,136 @@
+package threads
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"switchboard/handoff"
+)
+
+// A Memory is a store that ends with the process.
+type Memory struct {
+	mu      sync.Mutex
+	threads map[string]*kept // Guarded by mu
+}
+
+// kept is one thread with what is its own.
+type kept struct {
+	Thread
+	turns []Turn // oldest first
+	items []Item // without the parent's
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory { return &Memory{threads: map[string]*kept{}} }
+
+// Advance makes one step.
+func (m *Memory) Advance(_ context.Context, s Step) (Result, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := Decide(m.view(s), s)
+	if err != nil {
+		return Result{}, err
+	}
+	m.write(c)
+	return c.Result, nil
+}
+
+// view looks up what a step is about. The caller holds mu.
+func (m *Memory) view(s Step) View {
+	thread, after, turn, copied := Look(s)
+	k := m.threads[thread]
+	if k == nil {
+		return View{}
+	}
+	v := View{Thread: k.Thread, After: m.turn(k, cmp.Or(after, k.Tip)), Active: k.turn(k.Active), Turn: k.turn(turn)}
+	if k := m.threads[copied]; k != nil {
+		v.Copy = k.Thread
+		if t := k.turn(turn); t.ID != "" {
+			v.Turn = t
+		}
+	}
+	return v
+}
+
+// turn finds a turn of the thread itself.
+func (k *kept) turn(id string) Turn {
+	if i := slices.IndexFunc(k.turns, func(t Turn) bool { return t.ID == id }); id != "" && i >= 0 {
+		return k.turns[i]
+	}
+	return Turn{}
+}
+
+// turn finds a turn that a thread sees. The caller holds mu.
+func (m *Memory) turn(k *kept, id string) Turn {
+	for seen := k.Items; k != nil; k = m.threads[k.Parent] {
+		if t := k.turn(id); t.ID != "" && t.Until <= seen {
+			return t
+		}
+		seen = min(seen, k.ForkAt)
+	}
+	return Turn{}
+}
+
+// write makes a change. The caller holds mu.
+func (m *Memory) write(c Change) {
+	for _, t := range c.Threads {
+		if k := m.threads[t.ID]; k != nil {
+			k.Thread = t
+		} else {
+			m.threads[t.ID] = &kept{Thread: t}
+		}
+	}
+	for _, t := range c.Turns {
+		k := m.threads[t.Thread]
+		if i := slices.IndexFunc(k.turns, func(old Turn) bool { return old.ID == t.ID }); i >= 0 {
+			k.turns[i] = t
+		} else {
+			k.turns = append(k.turns, t)
+		}
+	}
+	k := m.threads[c.Thread.ID]
+	k.items = append(k.items, c.Items...)
+	switch {
+	case c.Drop && c.Forked:
+		delete(m.threads, k.ID)
+	case c.Drop:
+		k.items = k.items[:c.Result.Turn.From-k.ForkAt]
+		k.turns = slices.DeleteFunc(k.turns, func(t Turn) bool { return t.ID == c.Result.Turn.ID })
+	}
+}
+
+// Read returns a whole thread.
+func (m *Memory) Read(_ context.Context, owner, thread string) (Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.threads[thread]
+	if k == nil || k.Owner != owner {
+		return Record{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
+	}
+	r := Record{Thread: k.Thread}
+	for seen := k.Items; k != nil; k = m.threads[k.Parent] {
+		r.Items = slices.Concat(k.items[:min(len(k.items), seen-k.ForkAt)], r.Items)
+		own := slices.Clone(k.turns)
+		r.Turns = slices.Concat(slices.DeleteFunc(own, func(t Turn) bool { return t.Until > seen }), r.Turns)
+		seen = k.ForkAt
+	}
+	return r, nil
+}
+
+// List returns the threads of an owner in which anything ran, newest first, at most limit.
+func (m *Memory) List(_ context.Context, owner string, limit int) ([]Thread, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Thread
+	for _, k := range m.threads {
+		if k.Owner == owner && k.Newest() != "" {
+			all = append(all, k.Thread)
+		}
+	}
+	slices.SortFunc(all, func(a, b Thread) int {
+		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID))
+	})
+	return all[:min(len(all), max(limit, 0))], nil
+}

@@ -1,0 +1,311 @@
+package sessionstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+)
+
+// TestThreads is the contract of [threads.Store]. open returns an empty store that lives until the test ends.
+func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
+	for _, c := range []struct {
+		name string
+		run  func(*threadSuite)
+	}{
+		{"a thread goes on", (*threadSuite).goesOn},
+		{"a copy reads what was before it", (*threadSuite).copies},
+		{"of many claims after one turn one goes on", (*threadSuite).race},
+		{"a turn whose lease has passed is lost", (*threadSuite).lost},
+		{"what is undone leaves nothing", (*threadSuite).undone},
+		{"a step made twice is made once", (*threadSuite).twice},
+		{"another owner sees nothing", (*threadSuite).foreign},
+		{"threads are listed, the newest first", (*threadSuite).list},
+		{"any walk keeps copies apart", (*threadSuite).walk},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.run(&threadSuite{T: t, store: open(t), now: time.UnixMilli(1_700_000_000_000).UTC()})
+		})
+	}
+}
+
+// A threadSuite is one case.
+type threadSuite struct {
+	*testing.T
+	store threads.Store
+	now   time.Time
+}
+
+const threadOwner = "helper"
+
+func threadItems(words ...string) []threads.Item {
+	var items []threads.Item
+	for _, w := range words {
+		items = append(items, threads.Item{From: "model", JSON: json.RawMessage(fmt.Sprintf("{%q:%q}", "text", w))})
+	}
+	return items
+}
+
+func (s *threadSuite) create(id string) {
+	s.Helper()
+	s.advance(threads.Create{Owner: threadOwner, Thread: id, Dir: "/work", At: s.now})
+}
+
+func (s *threadSuite) advance(step threads.Step) threads.Result {
+	s.Helper()
+	r, err := s.store.Advance(s.Context(), step)
+	if err != nil {
+		s.Fatalf("%+v: %v", step, err)
+	}
+	return r
+}
+
+func (s *threadSuite) refused(step threads.Step, code handoff.Code) {
+	s.Helper()
+	if _, err := s.store.Advance(s.Context(), step); err == nil || handoff.AsError(err).Code != code {
+		s.Errorf("%T: %v, want %s", step, err, code)
+	}
+}
+
+func (s *threadSuite) claim(thread, after, turn, copied string) threads.Claim {
+	return threads.Claim{Owner: threadOwner, Thread: thread, After: after, Turn: turn, Copy: copied, Title: "title " + turn, Items: threadItems("asked " + turn), At: s.now}
+}
+
+// end writes an answer and ends the turn.
+func (s *threadSuite) end(r threads.Result) threads.End {
+	return threads.End{
+		Append: threads.Append{
+			Owner: threadOwner, Thread: r.Thread.ID, Turn: r.Turn.ID, Fence: r.Turn.Fence, At: s.now, From: r.Thread.Items,
+			Items: threadItems("answered " + r.Turn.ID), Anchor: &threads.Anchor{Response: "resp " + r.Turn.ID, Upstream: "model", Items: r.Thread.Items + 1, At: s.now},
+		},
+		Status: threads.Completed, Text: "answer", Usage: json.RawMessage(`{"input_tokens":1}`),
+	}
+}
+
+// turn runs a turn to its end.
+func (s *threadSuite) turn(thread, after, turn, copied string) threads.Result {
+	s.Helper()
+	s.now = s.now.Add(time.Second)
+	return s.advance(s.end(s.advance(s.claim(thread, after, turn, copied))))
+}
+
+func (s *threadSuite) read(thread string) threads.Record {
+	s.Helper()
+	r, err := s.store.Read(s.Context(), threadOwner, thread)
+	if err != nil {
+		s.Fatalf("read %s: %v", thread, err)
+	}
+	return r
+}
+
+// holds checks which turns and items a thread has, by the turns' ids.
+func (s *threadSuite) holds(thread string, turns ...string) {
+	s.Helper()
+	r := s.read(thread)
+	var have, words, want []string
+	for _, t := range r.Turns {
+		have = append(have, t.ID)
+	}
+	for _, it := range r.Items {
+		words = append(words, string(it.JSON))
+	}
+	for _, t := range turns {
+		want = append(want, `{"text":"asked `+t+`"}`, `{"text":"answered `+t+`"}`)
+	}
+	if !slices.Equal(have, turns) || !slices.Equal(words, want) || r.Thread.Items != len(want) {
+		s.Errorf("%s has turns %v and items %v, want %v", thread, have, words, turns)
+	}
+}
+
+func (s *threadSuite) goesOn() {
+	s.create("t")
+	s.turn("t", "", "a", "")
+	first := s.read("t")
+	s.turn("t", "a", "b", "copy")
+	s.holds("t", "a", "b")
+	r := s.read("t")
+	if r.Turns[0] = first.Turns[0]; fmt.Sprint(r.Turns[0]) != fmt.Sprint(first.Turns[0]) {
+		s.Errorf("the first turn became %+v", r.Turns[0])
+	}
+	want := threads.Turn{
+		ID: "b", Thread: "t", Previous: "a", Status: threads.Completed, Fence: 2, From: 2, Until: 4,
+		Anchor:  threads.Anchor{Response: "resp b", Upstream: "model", Items: 4, At: s.now},
+		Started: s.now, Ended: s.now, Text: "answer", Usage: json.RawMessage(`{"input_tokens":1}`),
+	}
+	if got := r.Turns[1]; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		s.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if r.Thread.Title != "title a" || r.Thread.Dir != "/work" || r.Thread.Tip != "b" || !r.Thread.Updated.Equal(s.now) || r.Items[1].From != "model" || r.Items[1].Turn != "a" {
+		s.Errorf("%+v, %+v", r.Thread, r.Items[1])
+	}
+}
+
+func (s *threadSuite) copies() {
+	s.create("t")
+	for _, turn := range []string{"a", "b", "c"} {
+		s.turn("t", "", turn, "")
+	}
+	if r := s.turn("t", "b", "d", "u"); r.Thread.ID != "u" {
+		s.Errorf("turn d is in %s", r.Thread.ID)
+	}
+	s.turn("u", "a", "e", "v") // from before the copy's own
+	s.turn("u", "d", "f", "w")
+	s.turn("t", "", "g", "")
+	s.advance(threads.Fork{Owner: threadOwner, Thread: "v", Copy: "x", At: s.now})
+	s.turn("x", "", "h", "")
+	s.holds("t", "a", "b", "c", "g")
+	s.holds("u", "a", "b", "d", "f")
+	s.holds("v", "a", "e")
+	s.holds("x", "a", "e", "h")
+	if anchor := s.read("u").Turns[1].Anchor.Response; anchor != "resp b" {
+		s.Errorf("the copy's anchor is %q", anchor)
+	}
+	s.refused(s.claim("u", "c", "z", "y"), handoff.CodeNotFound) // later than the copy
+}
+
+func (s *threadSuite) race() {
+	const many = 64
+	s.create("t")
+	s.turn("t", "", "a", "")
+	var work sync.WaitGroup
+	results := make([]threads.Result, many)
+	for i := range many {
+		work.Go(func() {
+			r, err := s.store.Advance(s.Context(), s.claim("t", "a", fmt.Sprint("turn", i), fmt.Sprint("copy", i)))
+			if err != nil {
+				s.Errorf("claim %d: %v", i, err)
+			}
+			results[i] = r
+		})
+	}
+	work.Wait()
+	went := 0
+	for _, r := range results {
+		if !r.Forked {
+			went++
+		}
+		s.advance(s.end(r))
+		s.holds(r.Thread.ID, "a", r.Turn.ID)
+	}
+	if went != 1 {
+		s.Errorf("%d claims went on", went)
+	}
+}
+
+func (s *threadSuite) lost() {
+	s.create("t")
+	old := s.advance(s.claim("t", "", "a", ""))
+	s.refused(s.claim("t", "", "b", ""), handoff.CodeBusy)
+	s.now = s.now.Add(threads.Lease - time.Millisecond)
+	write := s.end(old).Append
+	write.Anchor = nil
+	old = s.advance(write)
+	s.now = s.now.Add(threads.Lease - time.Millisecond)
+	s.refused(s.claim("t", "", "b", ""), handoff.CodeBusy)
+	s.now = s.now.Add(time.Millisecond)
+	s.advance(s.end(s.advance(s.claim("t", "", "b", ""))))
+	s.refused(s.end(old), handoff.CodeTakenOver)
+	s.refused(threads.Undo{Owner: threadOwner, Thread: "t", Turn: "a", Fence: 1}, handoff.CodeTakenOver)
+	s.holds("t", "a", "b")
+	if r := s.read("t"); r.Turns[0].Status != threads.Interrupted || r.Turns[1].Previous != "a" {
+		s.Errorf("%+v", r.Turns)
+	}
+}
+
+func (s *threadSuite) undone() {
+	s.create("t")
+	s.turn("t", "", "a", "")
+	before := s.read("t")
+	for range 2 {
+		r := s.advance(s.claim("t", "a", "b", ""))
+		undo := threads.Undo{Owner: threadOwner, Thread: "t", Turn: "b", Fence: r.Turn.Fence}
+		s.advance(undo)
+		s.advance(undo)
+		s.refused(s.end(r), handoff.CodeTakenOver)
+		s.holds("t", "a")
+	}
+	if after := s.read("t"); after.Thread.Tip != before.Thread.Tip || after.Thread.Active != "" {
+		s.Errorf("%+v", after.Thread)
+	}
+	running := s.advance(s.claim("t", "a", "c", "")) // no claim is left that would make this one a copy
+	copied := s.advance(s.claim("t", "a", "d", "u"))
+	s.advance(threads.Undo{Owner: threadOwner, Thread: "u", Turn: "d", Fence: copied.Turn.Fence})
+	if _, err := s.store.Read(s.Context(), threadOwner, "u"); err == nil {
+		s.Error("the copy is left")
+	}
+	s.advance(s.end(running))
+	s.holds("t", "a", "c")
+}
+
+func (s *threadSuite) twice() {
+	s.create("t")
+	s.create("t")
+	claim := s.claim("t", "", "a", "")
+	first, again := s.advance(claim), s.advance(claim)
+	if !again.Same || again.Turn.Fence != first.Turn.Fence {
+		s.Errorf("%+v", again)
+	}
+	end := s.end(first)
+	s.advance(end.Append)
+	s.advance(end.Append)
+	s.advance(end)
+	s.advance(end)
+	if r := s.advance(claim); !r.Same || r.Turn.Status != threads.Completed {
+		s.Errorf("%+v", r)
+	}
+	s.holds("t", "a")
+	s.turn("t", "", "b", "")
+	copied := s.claim("t", "a", "c", "u")
+	s.advance(copied)
+	if r := s.advance(copied); !r.Same || !r.Forked || r.Thread.ID != "u" {
+		s.Errorf("%+v", r)
+	}
+	fork := threads.Fork{Owner: threadOwner, Thread: "t", Copy: "v", At: s.now}
+	s.advance(fork)
+	if r := s.advance(fork); !r.Same {
+		s.Errorf("%+v", r)
+	}
+	s.holds("v", "a", "b")
+}
+
+func (s *threadSuite) foreign() {
+	s.create("t")
+	s.turn("t", "", "a", "")
+	_, err := s.store.Read(s.Context(), "somebody", "t")
+	_, missing := s.store.Read(s.Context(), "somebody", "no such thread")
+	if err == nil || missing == nil || err.Error() != missing.Error() {
+		s.Errorf("%v, %v", err, missing)
+	}
+	claim := s.claim("t", "a", "b", "u")
+	claim.Owner = "somebody"
+	s.refused(claim, handoff.CodeSessionGone)
+	s.refused(threads.Fork{Owner: "somebody", Thread: "t", Copy: "u", At: s.now}, handoff.CodeSessionGone)
+	if list, err := s.store.List(s.Context(), "somebody", 10); err != nil || len(list) != 0 {
+		s.Errorf("%v, %v", list, err)
+	}
+	s.holds("t", "a")
+}
+
+func (s *threadSuite) list() {
+	for _, id := range []string{"p", "q", "r", "empty"} {
+		s.create(id)
+	}
+	for _, id := range []string{"q", "p", "r", "p"} {
+		s.turn(id, "", fmt.Sprint(id, s.now.Unix()), "")
+	}
+	for limit, want := range map[int][]string{0: nil, 2: {"p", "r"}, 10: {"p", "r", "q"}} {
+		list, err := s.store.List(s.Context(), threadOwner, limit)
+		var ids []string
+		for _, t := range list {
+			ids = append(ids, t.ID)
+		}
+		if err != nil || !slices.Equal(ids, want) {
+			s.Errorf("at most %d: %v, %v", limit, ids, err)
+		}
+	}
+}
