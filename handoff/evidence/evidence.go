@@ -243,6 +243,9 @@ func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
 // ago, and open then. That one is asked again later changes nothing of what the reply may have meant.
 func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
 	var out []*askedOf
+	if began.IsZero() { // nobody knows when: it may be for any that is open
+		return slices.DeleteFunc(slices.Clone(e.open), func(other *askedOf) bool { return other == q || other.firstAt.IsZero() })
+	}
 	for _, other := range slices.Concat(e.open, e.gone) {
 		if other == q || other.firstAt.IsZero() || !other.firstAt.Before(began) || !other.closed.IsZero() && other.closed.Before(began) {
 			continue

@@ -69,9 +69,10 @@ const (
 )
 
 // Judge rules on a claim. An accept stands on what the caller said, never on the claim: it says only
-// which question is meant. A decline needs no evidence, as it can do no harm, but a plain yes after it is
-// asked about. What decided once decides nothing again, and after [RulingAskAgain] only what is said
-// after the next [Evidence.Announced] counts.
+// which question is meant. A decline stands on less, as it does no harm: on a no into the question, or on
+// words of which no transcript comes. Silence and a reply that is neither are asked again, for both. What
+// decided once decides nothing again, and after [RulingAskAgain] only what is said after the next
+// [Evidence.Announced] counts.
 func (e *Evidence) Judge(c Claim, now time.Time) Verdict {
 	q := e.find(c.Question)
 	if q == nil {
@@ -161,29 +162,50 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 || e.isDue(q.heardAt)) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
-	if len(said) == 0 {
-		return e.decide(q, nil, nil, RulingDecline, c.Wants, now)
-	}
-	last, r := lastWords(q, said)
-	switch {
-	case r == consent.Yes:
-		return e.again(q, whyMixed)
-	case r == consent.Later:
-		return e.later(q)
-	case !e.means(q, last, consent.No):
-		return e.again(q, whyWhich)
-	}
-	return e.decide(q, last, said, RulingDecline, c.Wants, now)
-}
-
-// lastWords returns the last of some utterances that says anything, or the last, and what it says.
-func lastWords(q *askedOf, said []*utterance) (*utterance, consent.Reply) {
-	for _, u := range slices.Backward(said) {
-		if r := consent.Read(u.Text, q.about); r != consent.Nothing {
-			return u, r
+	var no *utterance
+	final := consent.Nothing
+	for _, u := range said {
+		switch r := consent.Read(u.Text, q.about); r {
+		case consent.Nothing:
+		case consent.No:
+			no, final = u, r
+		default:
+			final = r
 		}
 	}
-	return said[len(said)-1], consent.Nothing
+	if final == consent.Nothing {
+		no = e.denied(q, now)
+	}
+	switch {
+	case final == consent.Yes:
+		return e.again(q, whyMixed)
+	case final == consent.Later:
+		return e.later(q)
+	case no != nil && !e.means(q, no, consent.No):
+		return e.again(q, whyWhich)
+	case no != nil:
+		return e.decide(q, no, said, RulingDecline, c.Wants, now)
+	case final == consent.Unclear:
+		return e.again(q, whyUnclear)
+	case !q.heardAt.IsZero() && e.isDue(q.heardAt): // what they said cannot be had
+		return e.decide(q, nil, said, RulingDecline, c.Wants, now)
+	case q.heardAt.IsZero():
+		return e.again(q, whyNotHeard)
+	}
+	return e.again(q, whySilent)
+}
+
+// denied returns the last no that may be for a question although it began before that had been heard to its end:
+// into it, or before it was asked in this call, or nobody knows when.
+func (e *Evidence) denied(q *askedOf, now time.Time) *utterance {
+	for i := range slices.Backward(e.heard) {
+		u := &e.heard[i]
+		stale := !u.Began.IsZero() && (!u.Began.After(q.firstAt) || now.Sub(u.Began) > evidenceFresh)
+		if !u.used && !stale && consent.Read(u.Text, q.about) == consent.No {
+			return u
+		}
+	}
+	return nil
 }
 
 // decide uses up what was said.
@@ -193,6 +215,7 @@ func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling
 	}
 	v := Verdict{Ruling: r, Decision: d, Tier: q.tier, By: handoff.ByVoice}
 	if by != nil {
+		by.used = true
 		v.Transcript, v.Began = by.Text, by.Began
 		if by.Typed {
 			v.By = handoff.ByTyping
