@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ func TestRealConformance(t *testing.T) {
 	}
 	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
 		c := startCodex(t)
-		c.provider.script = suiteModel
+		released := make(chan struct{})
+		c.provider.script = func(s *providerStream, items []providerItem) bool { return suiteModel(s, items, released) }
 		w := startWire(t, c.url)
 		approval := "on-request" // which asks for nothing in this sandbox
 		if strings.Contains(t.Name(), "question") {
@@ -28,13 +30,15 @@ func TestRealConformance(t *testing.T) {
 			Dial: codex.Dialer(codex.Config{
 				Name: "bigpc", URL: w.url, Sandbox: "danger-full-access", Approval: approval, Settle: 100 * time.Millisecond,
 			}),
-			Drop:     w.cut,
-			Restart:  func() { c.kill(); w.cut(); c.begin() },
-			Starts:   func() int { return len(c.provider.begun()) },
-			Pictures: c.provider.pictures,
-			Command:  suiteCommand,
-			Gone:     "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
-			Dir:      c.work,
+			Drop:         w.cut,
+			Release:      sync.OnceFunc(func() { close(released) }),
+			Restart:      func() { c.kill(); w.cut(); c.begin() },
+			Starts:       func() int { return len(c.provider.begun()) },
+			Pictures:     c.provider.pictures,
+			Command:      suiteCommand,
+			OtherCommand: otherCommand,
+			Gone:         "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
+			Dir:          c.work,
 			Lacks: map[string]string{
 				"a question is answered in words": "the model that asks in words has a mode of its own",
 			},
@@ -42,11 +46,14 @@ func TestRealConformance(t *testing.T) {
 	})
 }
 
-// suiteCommand really runs, and does what the suite says of its command.
-const suiteCommand = "echo first line; echo second line; exit 3"
+// suiteCommand and otherCommand really run, and do what the suite says of its commands.
+const (
+	suiteCommand = "echo first line; echo second line; exit 3"
+	otherCommand = "echo other line"
+)
 
 // suiteModel is the model behind a codex under the suite. It reports whether the answer is complete.
-func suiteModel(s *providerStream, items []providerItem) bool {
+func suiteModel(s *providerStream, items []providerItem, released <-chan struct{}) bool {
 	user, output := newest(items)
 	prompt, _, _ := strings.Cut(user, " ü")
 	switch prompt {
@@ -54,6 +61,13 @@ func suiteModel(s *providerStream, items []providerItem) bool {
 		s.say(serverstest.TextHello, 0)
 	case serverstest.PromptCommand:
 		s.callOnce(output, suiteCommand, serverstest.TextCommand)
+	case serverstest.PromptBoth:
+		if output == "" {
+			s.shell(suiteCommand)
+			s.shell(otherCommand)
+			return true
+		}
+		s.say(serverstest.TextBoth, 0)
 	case serverstest.PromptEdit:
 		s.callOnce(output, "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: "+serverstest.EditPath+"\n+b\n*** End Patch\nEOF", serverstest.TextEdit)
 	case serverstest.PromptAsk:
@@ -64,10 +78,15 @@ func suiteModel(s *providerStream, items []providerItem) bool {
 		s.callOnce(output, serverstest.AskCommand, after)
 	case serverstest.PromptWait:
 		s.say(serverstest.TextWaiting, 0)
-		<-s.r.Context().Done()
-		return false
-	case serverstest.PromptBack:
+		if !s.until(released) {
+			return false
+		}
 		s.say(serverstest.TextBack, 0)
+	case serverstest.PromptMind:
+		if !s.until(released) {
+			return false
+		}
+		s.say(serverstest.TextMinded, 0)
 	case serverstest.PromptFail:
 		s.event("response.failed", map[string]any{"response": map[string]any{
 			"id": s.id(), "status": "failed", "error": map[string]any{"code": "invalid_prompt", "message": serverstest.DetailFail},
@@ -77,6 +96,16 @@ func suiteModel(s *providerStream, items []providerItem) bool {
 		s.say("I know nothing of "+prompt, 0)
 	}
 	return true
+}
+
+// until waits for a signal, unless whoever asked has left.
+func (s *providerStream) until(signal <-chan struct{}) bool {
+	select {
+	case <-signal:
+		return true
+	case <-s.r.Context().Done():
+		return false
+	}
 }
 
 // callOnce calls the shell, and says something once it gave its output.
@@ -120,7 +149,7 @@ func (p *fakeProvider) begun() []string {
 		if json.Unmarshal([]byte(body), &req) != nil {
 			continue
 		}
-		if user, output := newest(req.Input); output == "" && user != serverstest.PromptBack {
+		if user, output := newest(req.Input); output == "" && user != serverstest.PromptMind {
 			all = append(all, user)
 		}
 	}

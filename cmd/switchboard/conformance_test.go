@@ -22,6 +22,7 @@ func TestConformance(t *testing.T) {
 		return serverstest.Harness{
 			Dial:    codex.Dialer(codex.Config{Name: m.name, URL: "ws://" + m.address, Settle: 100 * time.Millisecond}),
 			Drop:    func() { m.world.Drop(m.name) },
+			Release: func() { m.world.Release(m.name) },
 			Restart: func() { m.kill(); m.serve() },
 			LoseStart: func(runs bool) {
 				fault := simulator.StartLost
@@ -91,18 +92,16 @@ func (m *simulatedMachine) serve() {
 // conformanceScript does what the prompts of the suite say.
 func conformanceScript(p simulator.Prompt) []simulator.Step {
 	say := func(text string) simulator.Say { return simulator.Say{Text: text, Every: time.Millisecond} }
+	command := simulator.Run{Command: serverstest.Command, Lines: linesOf(serverstest.CommandOutput), Exit: serverstest.CommandExit}
 	text, _, _ := strings.Cut(p.Text, " ü")
 	switch text {
 	case serverstest.PromptHello:
 		return []simulator.Step{say(serverstest.TextHello)}
 	case serverstest.PromptCommand:
-		var lines []simulator.Line
-		for line := range strings.Lines(serverstest.CommandOutput) {
-			lines = append(lines, simulator.Line{Text: line, After: time.Millisecond})
-		}
-		return []simulator.Step{
-			simulator.Run{Command: serverstest.Command, Lines: lines, Exit: serverstest.CommandExit}, say(serverstest.TextCommand),
-		}
+		return []simulator.Step{command, say(serverstest.TextCommand)}
+	case serverstest.PromptBoth:
+		other := simulator.Run{Command: serverstest.OtherCommand, Lines: linesOf(serverstest.OtherOutput)}
+		return []simulator.Step{simulator.Both{command, other}, say(serverstest.TextBoth)}
 	case serverstest.PromptEdit:
 		return []simulator.Step{
 			simulator.Edit{Changes: []simulator.Change{{Path: serverstest.EditPath, Diff: "@@ -1 +1 @@\n-a\n+b\n"}}}, say(serverstest.TextEdit),
@@ -123,11 +122,20 @@ func conformanceScript(p simulator.Prompt) []simulator.Step {
 			Network: true, Granted: []simulator.Step{say(serverstest.TextAccepted)}, Refused: []simulator.Step{say(serverstest.TextDeclined)},
 		}}
 	case serverstest.PromptWait:
-		return []simulator.Step{say(serverstest.TextWaiting), simulator.Hang{}}
-	case serverstest.PromptBack:
-		return []simulator.Step{say(serverstest.TextBack)}
+		return []simulator.Step{say(serverstest.TextWaiting), simulator.Hang{}, say(serverstest.TextBack)}
+	case serverstest.PromptMind:
+		return []simulator.Step{simulator.Hang{}, say(serverstest.TextMinded)}
 	case serverstest.PromptFail:
 		return []simulator.Step{simulator.Fail{Message: serverstest.DetailFail}}
 	}
 	return nil
+}
+
+// linesOf prints a line a millisecond.
+func linesOf(output string) []simulator.Line {
+	var all []simulator.Line
+	for line := range strings.Lines(output) {
+		all = append(all, simulator.Line{Text: line, After: time.Millisecond})
+	}
+	return all
 }

@@ -124,6 +124,8 @@ type providerStream struct {
 	w http.ResponseWriter
 	r *http.Request
 	n int
+
+	items int // that were sent
 }
 
 func (s *providerStream) id() string { return fmt.Sprintf("resp_%d", s.n) }
@@ -136,11 +138,12 @@ func (s *providerStream) event(kind string, data map[string]any) {
 }
 
 func (s *providerStream) say(text string, over time.Duration) {
-	item := map[string]any{"type": "message", "id": fmt.Sprintf("msg_%d", s.n), "role": "assistant", "status": "in_progress", "content": []any{}}
-	s.event("response.output_item.added", map[string]any{"output_index": 0, "item": item})
+	at := s.next()
+	item := map[string]any{"type": "message", "id": fmt.Sprintf("msg_%d_%d", s.n, at), "role": "assistant", "status": "in_progress", "content": []any{}}
+	s.event("response.output_item.added", map[string]any{"output_index": at, "item": item})
 	words := strings.SplitAfter(text, " ")
 	for _, word := range words {
-		s.event("response.output_text.delta", map[string]any{"item_id": item["id"], "output_index": 0, "content_index": 0, "delta": word})
+		s.event("response.output_text.delta", map[string]any{"item_id": item["id"], "output_index": at, "content_index": 0, "delta": word})
 		select {
 		case <-time.After(over / time.Duration(len(words))):
 		case <-s.r.Context().Done():
@@ -149,13 +152,20 @@ func (s *providerStream) say(text string, over time.Duration) {
 	}
 	item["status"] = "completed"
 	item["content"] = []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{}}}
-	s.event("response.output_item.done", map[string]any{"output_index": 0, "item": item})
+	s.event("response.output_item.done", map[string]any{"output_index": at, "item": item})
+}
+
+// next counts the items of an answer.
+func (s *providerStream) next() int {
+	s.items++
+	return s.items - 1
 }
 
 func (s *providerStream) shell(command string) {
+	at := s.next()
 	args, _ := json.Marshal(map[string]any{"cmd": command})
-	item := map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d", s.n), "call_id": fmt.Sprintf("call_%d", s.n),
+	item := map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d_%d", s.n, at), "call_id": fmt.Sprintf("call_%d_%d", s.n, at),
 		"name": "exec_command", "arguments": string(args), "status": "completed"}
-	s.event("response.output_item.added", map[string]any{"output_index": 0, "item": item})
-	s.event("response.output_item.done", map[string]any{"output_index": 0, "item": item})
+	s.event("response.output_item.added", map[string]any{"output_index": at, "item": item})
+	s.event("response.output_item.done", map[string]any{"output_index": at, "item": item})
 }

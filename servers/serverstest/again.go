@@ -30,12 +30,20 @@ func (s *suite) lost() {
 	s.waitDone(s.link)
 }
 
-// back ends a waiting turn.
-func (s *suite) back(a handoff.Attached, id handoff.TurnID) {
+// mind tells a waiting turn something.
+func (s *suite) mind(a handoff.Attached, id handoff.TurnID) {
 	s.Helper()
-	if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
+	if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
+}
+
+// rest follows a released turn to its end.
+func (s *suite) rest(a handoff.Attached, id handoff.TurnID, text string) []handoff.Update {
+	s.Helper()
+	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
+	s.ended(updates, handoff.TurnCompleted, text)
+	return updates
 }
 
 // endedMeanwhile: a turn that ended while nobody of ours listened is told whole, with its words.
@@ -43,8 +51,8 @@ func (s *suite) endedMeanwhile() {
 	a := s.create()
 	id := s.wait(a)
 	s.lost()
-	desk := s.attachTo(s.dial(), a.Target.Thread) // somebody else ends it
-	s.back(desk, id)
+	desk := s.attachTo(s.dial(), a.Target.Thread)
+	s.h.Release()
 	for range desk.Agent.Follow(s.Context(), id) { // to its end
 	}
 	b := s.again(a.Target.Thread)
@@ -74,12 +82,10 @@ func (s *suite) missed() {
 	if _, ok := first[0].(handoff.Started); !ok || len(first) != 2 {
 		s.Errorf("first come %#v", first)
 	}
-	s.back(b, id)
-	rest := s.followUntil(b, id, func(handoff.Update) bool { return false })
-	if got := texts(rest); !slices.Equal(got, []string{TextBack}) {
+	s.h.Release()
+	if got := texts(s.rest(b, id, TextBack)); !slices.Equal(got, []string{TextBack}) {
 		s.Errorf("then come %q", got)
 	}
-	s.ended(rest, handoff.TurnCompleted, TextBack)
 }
 
 // askedAgain: an open question comes again under its id, over another connection.
@@ -179,7 +185,7 @@ func (s *suite) lies() {
 	id := s.wait(a)
 	s.lost()
 	desk := s.attachTo(s.dial(), a.Target.Thread)
-	s.back(desk, id)
+	s.h.Release()
 	for range desk.Agent.Follow(s.Context(), id) {
 	}
 	s.h.Lie(300 * time.Millisecond)

@@ -3,6 +3,7 @@ package serverstest
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,6 +114,38 @@ func (s *suite) command() {
 	s.ended(updates, handoff.TurnCompleted, TextCommand)
 }
 
+// both: commands that run side by side are told apart.
+func (s *suite) both() {
+	updates := s.run(s.create(), PromptBoth)
+	streamed := map[string]string{}
+	for _, u := range updates {
+		if d, ok := u.(handoff.Delta); ok && d.Kind == handoff.DeltaOutput {
+			streamed[d.ItemID] += d.Text
+		}
+	}
+	done := items(updates, handoff.ItemCommand)
+	if len(done) != 2 || done[0].ID == done[1].ID {
+		s.Fatalf("commands: %+v", done)
+	}
+	slices.SortFunc(done, func(a, b handoff.Item) int { return cmp.Compare(a.Output, b.Output) })
+	for i, want := range []struct {
+		command, output string
+		exit            int
+	}{
+		{cmp.Or(s.h.Command, Command), CommandOutput, CommandExit},
+		{cmp.Or(s.h.OtherCommand, OtherCommand), OtherOutput, 0},
+	} {
+		c := done[i]
+		if c.Text != want.command || c.Output != want.output || c.Exit == nil || *c.Exit != want.exit || c.Failed != (want.exit != 0) {
+			s.Errorf("%+v, want %+v", c, want)
+		}
+		if streamed[c.ID] != want.output {
+			s.Errorf("%q streamed %q", want.command, streamed[c.ID])
+		}
+	}
+	s.ended(updates, handoff.TurnCompleted, TextBoth)
+}
+
 func (s *suite) edit() {
 	updates := s.run(s.create(), PromptEdit)
 	done := items(updates, handoff.ItemFileChange)
@@ -146,9 +179,7 @@ func (s *suite) running() {
 	if b.Running != id || b.Newest != id {
 		s.Errorf("attached to a running turn: %+v, want %s", b, id)
 	}
-	if err := s.controls(b).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
-		s.Errorf("steer: %v", err)
-	}
+	s.h.Release()
 	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
 	for range a.Agent.Follow(s.Context(), id) { // both see the end
 	}
@@ -166,7 +197,7 @@ func (s *suite) interrupt() {
 		s.Errorf("%+v", end)
 	}
 	s.coded("a second interrupt", c.Interrupt(s.Context(), id), handoff.CodeNotPending)
-	s.coded("a steer after the end", c.Steer(s.Context(), id, handoff.TextInput(PromptBack)), handoff.CodeNotPending)
+	s.coded("a steer after the end", c.Steer(s.Context(), id, handoff.TextInput(PromptMind)), handoff.CodeNotPending)
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
@@ -189,12 +220,13 @@ func (s *suite) steer() {
 	a := s.create()
 	id := s.wait(a)
 	c := s.controls(a)
-	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", handoff.TextInput(PromptBack)), handoff.CodeNotPending)
-	if err := c.Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
-		s.Fatalf("steer: %v", err)
+	s.coded("a steer of another turn", c.Steer(s.Context(), "no-such-turn", handoff.TextInput(PromptMind)), handoff.CodeNotPending)
+	s.mind(a, id)
+	s.h.Release()
+	s.rest(a, id, TextMinded)
+	if n := s.h.Starts(); n != 1 {
+		s.Errorf("%d turns were started", n)
 	}
-	updates := s.followUntil(a, id, func(handoff.Update) bool { return false })
-	s.ended(updates, handoff.TurnCompleted, TextBack)
 }
 
 // asked starts a turn and reads up to its question.
@@ -275,10 +307,8 @@ func (s *suite) leaving() {
 	if b := s.attachTo(s.dial(), a.Target.Thread); b.Running != id {
 		s.Errorf("running is %q, want %s", b.Running, id)
 	}
-	if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
-		s.Fatalf("steer: %v", err)
-	}
-	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	s.h.Release()
+	s.rest(a, id, TextBack)
 }
 
 func (s *suite) outlives() {
@@ -293,17 +323,16 @@ func (s *suite) outlives() {
 	s.coded("following over a lost connection", cause, handoff.CodeAgentGone)
 	_, err := idle.Agent.Start(s.Context(), handoff.Turn{ID: "late", Input: handoff.TextInput(PromptHello)})
 	s.coded("a start over a lost connection", err, handoff.CodeUnreachable) // certainly not sent
-	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptBack)), handoff.CodeUnreachable)
+	s.coded("a steer over a lost connection", s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)), handoff.CodeUnreachable)
 
 	s.link = s.dial()
 	b := s.attachTo(s.link, a.Target.Thread)
 	if b.Running != id {
 		s.Fatalf("running is %q, want %s", b.Running, id)
 	}
-	if err := s.controls(b).Steer(s.Context(), id, handoff.TextInput(PromptBack)); err != nil {
-		s.Fatalf("steer: %v", err)
-	}
-	s.ended(s.followUntil(b, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	s.mind(b, id)
+	s.h.Release()
+	s.rest(b, id, TextMinded)
 	if n := s.h.Starts(); n != 1 {
 		s.Errorf("%d turns were started", n)
 	}

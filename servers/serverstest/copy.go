@@ -37,8 +37,8 @@ func (s *suite) copies() {
 		s.Fatalf("read: %v", err)
 	}
 	s.reads(text.Lines, handoff.Line{Role: "agent", Text: TextCommand}, handoff.Line{Role: "user", Text: PromptHello}, handoff.Line{Role: "agent", Text: TextHello})
-	s.back(a, id)
-	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	s.h.Release()
+	s.rest(a, id, TextBack)
 	text, err = s.link.Catalog.Read(s.Context(), a.Target.Thread, 40)
 	if err != nil {
 		s.Fatalf("read: %v", err)

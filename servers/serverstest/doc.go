@@ -23,10 +23,15 @@ const (
 	// PromptAsk: the agent asks for approval to run [AskCommand]. Accepted, it runs it and says
 	// [TextAccepted]; declined, it says [TextDeclined].
 	PromptAsk = "ask me first"
-	// PromptWait: the agent says [TextWaiting] and then works until it is interrupted or steered.
+	// PromptBoth: the agent runs [Command] and [OtherCommand] side by side, or one after the other where it
+	// cannot, and then says [TextBoth].
+	PromptBoth = "run both"
+	// PromptWait: the agent says [TextWaiting] and works until it is interrupted or released. Released, it
+	// says [TextBack] and ends.
 	PromptWait = "wait for me"
-	// PromptBack: given to a waiting agent, it says [TextBack] and ends.
-	PromptBack = "come back"
+	// PromptMind: given to a waiting agent, which hears it at once or when it is released. Either way it says
+	// [TextMinded] last, when it is released, and ends.
+	PromptMind = "mind this too"
 	// PromptFail: the turn fails with [DetailFail].
 	PromptFail = "fail"
 	// PromptInput: the agent asks [InputQuestion] with the options [InputOptions], waits for the answer in
@@ -51,6 +56,10 @@ const (
 	TextDeclined  = "Not installed."
 	TextWaiting   = "I wait."
 	TextBack      = "I am back."
+	TextMinded    = "I minded it."
+	OtherCommand  = "make docs"
+	OtherOutput   = "other line\n"
+	TextBoth      = "Both are done."
 	DetailFail    = "out of luck"
 	InputQuestion = "Which of them?"
 	TextInput     = "You said: "
@@ -64,6 +73,8 @@ type Harness struct {
 	Dial servers.Dial
 	// Drop cuts every connection to the server without a word. What runs there goes on.
 	Drop func()
+	// Release lets every agent that waits go on, and every one that would wait from now on.
+	Release func()
 	// Starts counts the turns that were begun on the server.
 	Starts func() int
 	// Restart kills the server and runs it again: what ran is interrupted. nil when this kind has none.
@@ -86,6 +97,8 @@ type Harness struct {
 	Pictures func() int
 	// Command is what [PromptCommand] runs where it is not [Command].
 	Command string
+	// OtherCommand is what [PromptBoth] runs beside it where it is not [OtherCommand].
+	OtherCommand string
 	// Lacks names the cases that this kind cannot do, each with the reason.
 	Lacks map[string]string
 	// Gone is a full thread id that the server does not have.

@@ -16,10 +16,11 @@ func (s *suite) pictures() {
 	}
 	s.ended(s.follow(a, id), handoff.TurnCompleted, TextHello)
 	id = s.wait(a)
-	if err := s.controls(a).Steer(s.Context(), id, append(handoff.TextInput(PromptBack), handoff.Image{URL: picture})); err != nil {
+	if err := s.controls(a).Steer(s.Context(), id, append(handoff.TextInput(PromptMind), handoff.Image{URL: picture})); err != nil {
 		s.Fatalf("steer: %v", err)
 	}
-	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	s.h.Release()
+	s.rest(a, id, TextMinded)
 	if s.h.Pictures != nil && s.h.Pictures() < 2 {
 		s.Errorf("the agent was shown %d pictures", s.h.Pictures())
 	}
@@ -37,18 +38,19 @@ func (s *suite) pictures() {
 func (s *suite) steersInOrder() {
 	a := s.create()
 	id := s.wait(a)
-	for _, words := range []string{PromptWait, PromptBack} {
+	for _, words := range []string{PromptWait, PromptMind} {
 		if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(words)); err != nil {
 			s.Fatalf("steer %q: %v", words, err)
 		}
 	}
-	s.ended(s.followUntil(a, id, func(handoff.Update) bool { return false }), handoff.TurnCompleted, TextBack)
+	s.h.Release()
+	s.rest(a, id, TextMinded)
 	text, err := s.link.Catalog.Read(s.Context(), a.Target.Thread, 40)
 	if err != nil {
 		s.Fatalf("read: %v", err)
 	}
 	said := func(words string) handoff.Line { return handoff.Line{Role: "user", Text: words} }
-	s.reads(text.Lines, said(PromptWait), said(PromptWait), said(PromptBack), handoff.Line{Role: "agent", Text: TextBack})
+	s.reads(text.Lines, said(PromptWait), said(PromptWait), said(PromptMind), handoff.Line{Role: "agent", Text: TextMinded})
 }
 
 // usage: how many tokens a turn used is told before its end, and never shrinks.

@@ -23,6 +23,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a thread goes on", (*suite).goesOn},
 		{"attaching gives exactly the thread", (*suite).attach},
 		{"a command is reported with its output", (*suite).command},
+		{"commands that run side by side are told apart", (*suite).both},
 		{"an edit is reported with its path", (*suite).edit},
 		{"a failed turn tells why", (*suite).fails},
 		{"a running turn is found", (*suite).running},

@@ -16,6 +16,7 @@ type ask struct {
 	turn   *turn
 	method string
 	params map[string]any
+	item   *item               // what is asked about; nil for everything but approvals
 	heard  func(packet) []Step // of everything else: what an answer leads to; nil for approvals
 }
 
@@ -29,11 +30,11 @@ func (m *machine) ask(u *turn, s Ask) bool {
 	}
 	if it.kind == "commandExecution" && slices.Contains(t.allowed, s.Command) {
 		m.openItem(u, it)
-		u.frames = slices.Concat(outputFrames(s.Lines, s.Exit), frames(s.Accepted), u.frames)
+		u.frames = slices.Concat(outputFrames(it, s.Lines, s.Exit), frames(s.Accepted), u.frames)
 		return false
 	}
 	a := m.newAsk(u)
-	a.step = s
+	a.step, a.item = s, it
 	if it.kind == "fileChange" { // recorded: the edit is shown first, then the waiting
 		m.openItem(u, it)
 		m.setStatus(t, statusActive, "waitingOnApproval")
@@ -154,16 +155,16 @@ func decisionOf(p packet) string {
 
 func (m *machine) accepted(u *turn, a *ask) {
 	m.setStatus(u.thread, statusActive)
-	work := outputFrames(a.step.Lines, a.step.Exit)
-	if u.open.kind == "fileChange" {
-		work = changeFrames(a.step.Changes, 0)
+	work := outputFrames(a.item, a.step.Lines, a.step.Exit)
+	if a.item.kind == "fileChange" {
+		work = changeFrames(a.item, 0)
 	}
 	u.frames = slices.Concat(work, frames(a.step.Accepted), u.frames)
 }
 
 func (m *machine) declined(u *turn, a *ask, status string) {
-	u.open.status = status
-	m.closeItem(u)
+	a.item.status = status
+	m.closeItem(u, a.item)
 	m.setStatus(u.thread, statusActive)
 	m.usage(u)
 	u.frames = slices.Concat(frames(a.step.Declined), u.frames)

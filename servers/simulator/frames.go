@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ func frames(steps []Step) []frame {
 			all = append(all, sayFrames(s)...)
 		case Run:
 			all = append(all, runFrames(s)...)
+		case Both:
+			all = append(all, bothFrames(s)...)
 		case Edit:
 			all = append(all, editFrames(s)...)
 		case Ask:
@@ -49,37 +52,39 @@ func frames(steps []Step) []frame {
 		case Fail:
 			all = append(all, at(0, func(m *machine, u *turn) { m.finish(u, turnFailed, s.Message) }))
 		case Hang:
-			all = append(all, frame{do: func(*machine, *turn) bool { return true }})
+			all = append(all, frame{do: func(m *machine, u *turn) bool { u.hangs = !m.released; return u.hangs }})
 		}
 	}
 	return all
 }
 
 func thinkFrames(s Think) []frame {
+	it := &item{kind: "reasoning"}
 	return []frame{
-		at(0, func(m *machine, u *turn) { m.openItem(u, &item{kind: "reasoning"}) }),
+		at(0, func(m *machine, u *turn) { m.openItem(u, it) }),
 		at(0, func(m *machine, u *turn) {
-			u.open.text = s.Text
-			m.publish(u.thread, "item/reasoning/summaryTextDelta", map[string]any{"turnId": u.id, "itemId": u.open.id, "summaryIndex": 0, "delta": s.Text})
+			it.text = s.Text
+			m.publish(u.thread, "item/reasoning/summaryTextDelta", map[string]any{"turnId": u.id, "itemId": it.id, "summaryIndex": 0, "delta": s.Text})
 		}),
-		at(s.For, func(m *machine, u *turn) { m.closeItem(u) }),
+		at(s.For, func(m *machine, u *turn) { m.closeItem(u, it) }),
 	}
 }
 
 func sayFrames(s Say) []frame {
-	all := []frame{at(0, func(m *machine, u *turn) { m.openItem(u, &item{kind: "agentMessage"}) })}
+	it := &item{kind: "agentMessage"}
+	all := []frame{at(0, func(m *machine, u *turn) { m.openItem(u, it) })}
 	for i, piece := range pieces(s.Text) {
 		after := s.Every
 		if i == 0 {
 			after = 0
 		}
 		all = append(all, at(after, func(m *machine, u *turn) {
-			m.delta(u, "item/agentMessage/delta", piece)
+			m.delta(u, it, "item/agentMessage/delta", piece)
 		}))
 	}
 	return append(all, at(s.Every, func(m *machine, u *turn) {
-		u.open.text = s.Text
-		m.closeItem(u)
+		it.text = s.Text
+		m.closeItem(u, it)
 		m.usage(u)
 	}))
 }
@@ -103,47 +108,76 @@ func pieces(text string) []string {
 }
 
 func runFrames(s Run) []frame {
+	it := &item{kind: "commandExecution", command: s.Command, status: turnRunning}
 	open := at(0, func(m *machine, u *turn) {
-		m.openItem(u, &item{kind: "commandExecution", command: s.Command, cwd: u.thread.cwd, status: turnRunning})
+		it.cwd = u.thread.cwd
+		m.openItem(u, it)
 	})
-	return append([]frame{open}, outputFrames(s.Lines, s.Exit)...)
+	return append([]frame{open}, outputFrames(it, s.Lines, s.Exit)...)
 }
 
-// outputFrames stream the output of the command under way and end it.
-func outputFrames(output []Line, exit int) []frame {
+// bothFrames merge those of commands that begin at once, by their time.
+func bothFrames(runs []Run) []frame {
+	type moment struct {
+		at time.Duration
+		frame
+	}
+	var moments []moment
+	for _, run := range runs {
+		now := time.Duration(0)
+		for i, f := range runFrames(run) {
+			now += f.after
+			when := now
+			if i == 0 {
+				when = -1 // all begin before anything else
+			}
+			moments = append(moments, moment{when, f})
+		}
+	}
+	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	var all []frame
+	passed := time.Duration(0)
+	for _, m := range moments {
+		m.after = max(m.at, 0) - passed
+		passed = max(m.at, 0)
+		all = append(all, m.frame)
+	}
+	return all
+}
+
+// outputFrames stream the output of a command under way and end it.
+func outputFrames(it *item, output []Line, exit int) []frame {
 	var all []frame
 	for _, line := range output {
 		all = append(all, at(line.After, func(m *machine, u *turn) {
 			text := strings.TrimSuffix(line.Text, "\n") + "\n"
-			u.open.output += text
-			m.delta(u, "item/commandExecution/outputDelta", text)
+			it.output += text
+			m.delta(u, it, "item/commandExecution/outputDelta", text)
 		}))
 	}
 	return append(all, at(0, func(m *machine, u *turn) {
-		u.open.exit, u.open.status = &exit, "completed"
+		it.exit, it.status = &exit, "completed"
 		if exit != 0 {
-			u.open.status = "failed"
+			it.status = "failed"
 		}
-		m.closeItem(u)
+		m.closeItem(u, it)
 		m.usage(u)
 	}))
 }
 
 func editFrames(s Edit) []frame {
-	open := at(0, func(m *machine, u *turn) {
-		m.openItem(u, &item{kind: "fileChange", changes: s.Changes, status: turnRunning})
-	})
-	return append([]frame{open}, changeFrames(s.Changes, s.For)...)
+	it := &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
+	return append([]frame{at(0, func(m *machine, u *turn) { m.openItem(u, it) })}, changeFrames(it, s.For)...)
 }
 
-// changeFrames end the edit under way.
-func changeFrames(changes []Change, took time.Duration) []frame {
+// changeFrames end an edit under way.
+func changeFrames(it *item, took time.Duration) []frame {
 	return []frame{at(took, func(m *machine, u *turn) {
-		u.open.status = "completed"
-		m.closeItem(u)
+		it.status = "completed"
+		m.closeItem(u, it)
 		m.usage(u)
 		var diff strings.Builder
-		for _, c := range changes {
+		for _, c := range it.changes {
 			diff.WriteString("diff --git a/" + c.Path + " b/" + c.Path + "\n" + c.Diff)
 		}
 		m.publish(u.thread, "turn/diff/updated", map[string]any{"turnId": u.id, "diff": diff.String()})

@@ -63,6 +63,9 @@ func (w *World) Drop(name string) {
 	w.do(name, func(m *machine) { m.dropAll() })
 }
 
+// Release lets what hangs on a machine go on ([Hang]), and what would hang from now on.
+func (w *World) Release(name string) { w.do(name, (*machine).release) }
+
 // Starts lists every turn/start and turn/steer that a machine received and did not refuse, oldest first.
 func (w *World) Starts(name string) []Start {
 	var all []Start

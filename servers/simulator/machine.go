@@ -46,6 +46,7 @@ type state struct {
 	timerSeq uint64
 	asks     []*ask // open requests to clients, oldest first
 	askSeq   int
+	released bool // nothing hangs any more
 	fixed    bool // the shop's failing test was mended
 	faults   Faults
 	starts   []Start

@@ -2,7 +2,7 @@ package simulator
 
 import "time"
 
-// A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Edit], [Ask], [Input],
+// A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
 // [Permit], [Elicit], [Pause], [Effect], [Drop], [Fail] or [Hang].
 type Step interface{ step() }
 
@@ -24,6 +24,9 @@ type Run struct {
 	Lines   []Line
 	Exit    int
 }
+
+// Both runs commands side by side: all begin at once, and each ends after its last line.
+type Both []Run
 
 // A Line of output comes After the one before it.
 type Line struct {
@@ -99,12 +102,13 @@ type Drop struct{}
 // Fail ends the turn as failed.
 type Fail struct{ Message string }
 
-// Hang never ends: only an interrupt or a steer does.
+// Hang waits: for [World.Release], an interrupt or a steer.
 type Hang struct{}
 
 func (Think) step()  {}
 func (Say) step()    {}
 func (Run) step()    {}
+func (Both) step()   {}
 func (Edit) step()   {}
 func (Ask) step()    {}
 func (Input) step()  {}

@@ -67,10 +67,11 @@ type turn struct {
 	status             string
 	fault              string
 	items              []*item // finished ones
-	open               *item   // the one under way
+	open               []*item // those under way, oldest first
 	frames             []frame
 	next               *timer
 	steers             []input
+	hangs              bool // it waits to be released
 	coming             bool // it was acknowledged and has not begun
 	ask                *ask
 	started, completed time.Time

@@ -154,12 +154,12 @@ func (m *machine) say(u *turn, in input) {
 	}
 	it := &item{kind: "userMessage", text: in.text, client: in.client}
 	m.openItem(u, it)
-	m.closeItem(u)
+	m.closeItem(u, it)
 }
 
 // plan decides what the turn does now.
 func (m *machine) plan(u *turn, in input, steered bool) {
-	u.frames = nil
+	u.frames, u.hangs = nil, false
 	t := u.thread
 	if m.script != nil {
 		if steps := m.script(Prompt{Machine: m.about.Name, Thread: t.id, Text: in.text, Steered: steered}); steps != nil {
@@ -183,7 +183,7 @@ func (m *machine) pushBranch(t *thread) string {
 // advance goes on with a turn until it has to wait.
 func (m *machine) advance(u *turn) {
 	for u.status == turnRunning && u.ask == nil {
-		if len(u.steers) > 0 && (u.open == nil || u.open.kind != "commandExecution" && u.open.kind != "fileChange") {
+		if len(u.steers) > 0 && !u.busy() {
 			m.absorb(u)
 			continue
 		}
@@ -208,17 +208,33 @@ func (m *machine) advance(u *turn) {
 // a command and a question end first.
 func (m *machine) steer(u *turn, in input) {
 	u.steers = append(u.steers, in)
-	if u.coming || u.ask != nil || u.open != nil && (u.open.kind == "commandExecution" || u.open.kind == "fileChange") {
+	if u.coming || u.ask != nil || u.busy() {
 		return
 	}
 	m.cancel(u.next)
 	m.advance(u)
 }
 
+// busy tells that a command runs or an edit is made.
+func (u *turn) busy() bool {
+	return slices.ContainsFunc(u.open, func(it *item) bool { return it.kind == "commandExecution" || it.kind == "fileChange" })
+}
+
+// release lets everything that hangs go on, now and later.
+func (m *machine) release() {
+	m.released = true
+	for _, t := range m.threads {
+		if u := t.turn; u != nil && u.hangs {
+			u.hangs = false
+			m.advance(u)
+		}
+	}
+}
+
 // absorb lets the agent hear everything said meanwhile. What it was saying is withdrawn: that item gets
 // no end. The agent then does what was said last.
 func (m *machine) absorb(u *turn) {
-	if u.open != nil {
+	if len(u.open) > 0 {
 		u.open = nil
 		m.usage(u)
 	}
@@ -338,24 +354,23 @@ func (m *machine) openItem(u *turn, it *item) {
 	if it.id == "" {
 		it.id = newID(it.started)
 	}
-	u.open = it
+	u.open = append(u.open, it)
 	m.publish(u.thread, "item/started", map[string]any{"item": it.wire(), "turnId": u.id, "startedAtMs": it.started.UnixMilli()})
 }
 
-// closeItem ends the item under way.
-func (m *machine) closeItem(u *turn) {
-	it := u.open
+// closeItem ends an item under way.
+func (m *machine) closeItem(u *turn, it *item) {
 	it.completed = time.Now()
-	u.open = nil
+	u.open = slices.DeleteFunc(u.open, func(have *item) bool { return have == it })
 	u.items = append(u.items, it)
 	m.publish(u.thread, "item/completed", map[string]any{
 		"item": it.wire(), "turnId": u.id, "contentTokenCount": nil, "completedAtMs": it.completed.UnixMilli(),
 	})
 }
 
-// delta streams a piece of the item under way.
-func (m *machine) delta(u *turn, method, text string) {
-	m.publish(u.thread, method, map[string]any{"turnId": u.id, "itemId": u.open.id, "delta": text})
+// delta streams a piece of an item under way.
+func (m *machine) delta(u *turn, it *item, method, text string) {
+	m.publish(u.thread, method, map[string]any{"turnId": u.id, "itemId": it.id, "delta": text})
 }
 
 // learn makes a fact true.

@@ -1,0 +1,66 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBoth: commands of one step run at the same time, and each ends after its own last line.
+func TestBoth(t *testing.T) {
+	t.Parallel()
+	lines := func(after time.Duration, texts ...string) (all []Line) {
+		for _, text := range texts {
+			all = append(all, Line{Text: text, After: after})
+		}
+		return all
+	}
+	w := scripted(Both{
+		{Command: "slow", Lines: lines(30*time.Millisecond, "s1", "s2"), Exit: 1},
+		{Command: "fast", Lines: lines(20*time.Millisecond, "f1", "f2")},
+		{Command: "silent"},
+	})
+	c := connect(t, serve(t, w, "bigpc"))
+	c.request("turn/start", c.turn(c.start(), "go"))
+	var got []string
+	commands := map[string]string{} // by item
+	for !slices.Contains(got, "end") {
+		m, ok := c.receive()
+		if !ok {
+			t.Fatalf("cut after %q", got)
+		}
+		switch m.Method {
+		case "item/started", "item/completed":
+			if field[string](t, m.Params, "item", "type") == "commandExecution" {
+				id, command := field[string](t, m.Params, "item", "id"), field[string](t, m.Params, "item", "command")
+				commands[id] = strings.Trim(command[strings.LastIndex(command, " ")+1:], "'")
+				got = append(got, strings.TrimPrefix(m.Method, "item/")+" "+commands[id])
+			}
+		case "item/commandExecution/outputDelta":
+			got = append(got, commands[field[string](t, m.Params, "itemId")]+" "+strings.TrimSpace(field[string](t, m.Params, "delta")))
+		case "turn/completed":
+			got = append(got, "end")
+		}
+	}
+	want := []string{
+		"started slow", "started fast", "started silent", "completed silent",
+		"fast f1", "slow s1", "fast f2", "completed fast", "slow s2", "completed slow", "end",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestRelease: what hangs goes on, and nothing hangs afterwards.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	w := scripted(Hang{}, Say{Text: "on we go"})
+	c := connect(t, serve(t, w, "bigpc"))
+	thread := c.start()
+	c.call("turn/start", c.turn(thread, "go"))
+	w.Release("bigpc")
+	c.until("turn/completed")
+	c.call("turn/start", c.turn(thread, "go"))
+	c.until("turn/completed")
+}
