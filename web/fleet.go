@@ -2,9 +2,9 @@ package web
 
 import (
 	"net/http"
-	"strings"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // list is the form of every list.
@@ -62,10 +62,14 @@ func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if voice.Chips == nil {
 		voice.Chips = []Chip{}
 	}
+	found, err := tools.ServersArguments{}.Do(r.Context(), s.backend(), g)
+	if err != nil {
+		return err
+	}
 	writeJSON(w, http.StatusOK, struct {
-		list[handoff.ServerInfo]
+		tools.ServersResult
 		Voice VoiceInfo `json:"voice"`
-	}{listOf(s.cfg.Directory.Servers(r.Context(), g)), voice})
+	}{found.(tools.ServersResult), voice})
 	return nil
 }
 
@@ -74,16 +78,7 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if err != nil {
 		return err
 	}
-	query := handoff.SessionQuery{Server: r.URL.Query().Get("server"), Text: r.URL.Query().Get("query"), Limit: limit}
-	found, err := s.cfg.Directory.Sessions(r.Context(), g, query)
-	if err != nil {
-		return err
-	}
-	if found.Items == nil {
-		found.Items = []handoff.SessionInfo{}
-	}
-	writeJSON(w, http.StatusOK, found)
-	return nil
+	return s.look(w, r, g, &tools.SessionsArguments{Server: r.URL.Query().Get("server"), Query: r.URL.Query().Get("query"), Limit: limit})
 }
 
 func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -91,17 +86,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err != nil {
 		return err
 	}
-	server, project, _ := strings.Cut(r.PathValue("server"), "/")
-	target := handoff.Target{Server: server, Project: project, Thread: r.PathValue("thread")}
-	transcript, err := s.cfg.Directory.Read(r.Context(), g, target, limit)
-	if err != nil {
-		return err
-	}
-	if transcript.Lines == nil {
-		transcript.Lines = []handoff.Line{}
-	}
-	writeJSON(w, http.StatusOK, transcript)
-	return nil
+	return s.look(w, r, g, &tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread"), Limit: limit})
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {

@@ -19,11 +19,11 @@ var routeCases = []struct {
 	status                   int
 	answer                   string // a part of the answer
 }{
-	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"voice":{"simulated":true,"model":"stand-in","chips":[]}}`},
-	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "", `sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[]}`},
-	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":0}`, 200, `"items"`},
+	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","voice":{"simulated":true,"model":"stand-in","chips":[]}}`},
+	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "", `sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[],"say":"I found no sessions."}`},
+	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":10}`, 200, `"items"`},
 	{"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "", `read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
-	{"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "", `read owner {"Server":"bigpc","Project":"api","Thread":"t-1","Limit":0}`, 200, `"lines":[]`},
+	{"session of a project", "GET", "/fleet/sessions/bigpc%2Fapi/t-1", "", `read owner {"Server":"bigpc/api","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
 	{"handoffs", "GET", "/fleet/handoffs", "", "handoffs owner", 200, `{"items":[{"id":"h1"`},
 	{"handoff", "GET", "/fleet/handoffs/h1", "", "handoff owner h1", 200, `{"id":"h1"`},
 	{"unknown handoff", "GET", "/fleet/handoffs/h9", "", "handoff owner h9", 404, `not_found`},

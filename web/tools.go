@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 )
@@ -43,4 +44,26 @@ func (s *Server) hears(g handoff.Grant, e handoff.PageEvent) bool {
 		return err == nil
 	}
 	return true
+}
+
+// backend is what the tools look at and act on.
+func (s *Server) backend() tools.Backend { return tools.Backend{Directory: s.cfg.Directory} }
+
+// A lookup is a tool's arguments that came in a path and a query.
+type lookup interface {
+	tools.Doer
+	Check() error
+}
+
+// look answers with what a tool returns. A page has room for all of it, so the tool's limit does not count.
+func (s *Server) look(w http.ResponseWriter, r *http.Request, g handoff.Grant, args lookup) error {
+	if err := args.Check(); err != nil {
+		return err
+	}
+	result, err := args.Do(r.Context(), s.backend(), g)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, result)
+	return nil
 }

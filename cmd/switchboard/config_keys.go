@@ -112,11 +112,7 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 func (c *checker) mayUse(path string, k keySetting) {
 	known := c.s.serverNames()
 	c.someOf(path+".servers", k.Servers, known)
-	var names []string
-	for _, tool := range tools.All() {
-		names = append(names, tool.Name)
-	}
-	c.someOf(path+".tools", k.Tools, names)
+	c.someOf(path+".tools", k.Tools, tools.Names())
 }
 
 // principals checks for whom a server is.

@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"slices"
-	"strings"
 	"switchboard/handoff"
 	"switchboard/handoff/evidence"
 	"switchboard/handoff/speech"
@@ -20,33 +19,6 @@ type claim struct {
 	req      handoff.Request
 	question handoff.RecordQuestion
 	claim    evidence.Claim
-}
-
-// answerArguments are the arguments of [tools.AnswerAgent].
-type answerArguments struct {
-	Question string `json:"question"`
-	Decision string `json:"decision"`
-	Text     string `json:"text"`
-}
-
-func parseAnswer(raw string) (answerArguments, error) {
-	var a answerArguments
-	if err := tools.Parse(raw, &a, "question", "decision", "text"); err != nil {
-		return a, err
-	}
-	a.Question, a.Text = strings.TrimSpace(a.Question), strings.TrimSpace(a.Text)
-	switch handoff.Decision(a.Decision) {
-	case "", handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop:
-	default:
-		return a, handoff.Fault(handoff.CodeMalformed, "decision must be accept, decline or stop", "")
-	}
-	if (a.Decision == "") == (a.Text == "") {
-		return a, handoff.Fault(handoff.CodeMalformed, "there must be either a decision or a text", "")
-	}
-	if len(a.Text) > maxWordSize {
-		return a, handoff.Fault(handoff.CodeTooLarge, "the text", "")
-	}
-	return a, nil
 }
 
 // opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
@@ -77,12 +49,7 @@ func (s *serving) machines(q handoff.RecordQuestion) []string {
 }
 
 // answerAgent takes what the voice model says the caller answered. It decides nothing by itself.
-func (s *serving) answerAgent(id string, req handoff.Request) {
-	args, err := parseAnswer(req.Arguments)
-	if err != nil {
-		s.refuse(id, req, handoff.AsError(err))
-		return
-	}
+func (s *serving) answerAgent(id string, req handoff.Request, args tools.AnswerArguments) {
 	q, err := s.book.questionNamed(args.Question)
 	if err != nil {
 		s.refuse(id, req, handoff.AsError(err))
@@ -94,7 +61,7 @@ func (s *serving) answerAgent(id string, req handoff.Request) {
 	s.pace(speech.Claimed{ID: q.shown.ID})
 	now := time.Now()
 	s.claims = append(s.claims, &claim{ID: id, req: req, question: q.shown, claim: evidence.Claim{
-		Question: q.shown.ID, Hash: handoff.CommandHash(q.question, q.shown.Server), Wants: handoff.Decision(args.Decision), Words: args.Text, Came: now,
+		Question: q.shown.ID, Hash: handoff.CommandHash(q.question, q.shown.Server), Wants: args.Decision, Words: args.Text, Came: now,
 	}})
 	s.judge(now)
 }

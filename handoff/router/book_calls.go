@@ -83,19 +83,6 @@ func (b *book) setLine(id string, l *line) {
 	b.lines[id] = l
 }
 
-// running returns the records of works that have not ended, oldest first.
-func (b *book) running() []handoff.Record {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var out []handoff.Record
-	for _, rec := range b.records {
-		if b.works[rec.ID] != nil && rec.Outcome == "" {
-			out = append(out, rec.Clone())
-		}
-	}
-	return out
-}
-
 // updates returns what the caller wants to hear, or what the settings say.
 func (b *book) updates(otherwise handoff.SpeechLevel) handoff.SpeechLevel {
 	b.mu.Lock()

@@ -168,48 +168,68 @@ func (s *serving) request(req handoff.Request) {
 	if !req.Asked.IsZero() {
 		s.pace(speech.Sentence{At: req.Asked})
 	}
-	if !s.grant.AllowsTool(req.Tool) {
-		s.refuse(id, req, noTool(req.Tool))
-		return
-	}
-	switch req.Tool {
-	case tools.Codex, tools.QueueNext:
-		s.codex(id, req)
-	case tools.Status:
-		s.status(id, req)
-	case tools.SetUpdates:
-		s.setUpdates(id, req)
-	case tools.RemainSilent:
-		s.call.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID})
-	case tools.AnswerAgent:
-		s.answerAgent(id, req)
-	case tools.StopWork:
-		s.beside(id, req, s.stopWork)
-	default:
-		s.beside(id, req, s.lookup)
-	}
-}
-
-// beside answers a request in a goroutine of its own, because it has to ask somebody.
-func (s *serving) beside(id string, req handoff.Request, do func(ctx context.Context, id string, req handoff.Request)) {
-	s.pace(speech.Lookup{ID: id})
-	if !s.r.start(func(ctx context.Context) { do(ctx, id, req) }) {
-		s.refuse(id, req, handoff.Fault(handoff.CodeShutdown, "", ""))
-	}
-}
-
-// codex begins work. The same words again, while the first are still being worked on and the caller has
-// said nothing since, are the voice model repeating itself.
-func (s *serving) codex(id string, req handoff.Request) {
-	args, err := tools.ParseCodex(req.Arguments)
+	tool, args, err := s.asked(req)
 	if err != nil {
 		s.refuse(id, req, handoff.AsError(err))
 		return
 	}
-	args.Next = req.Tool == tools.QueueNext
+	switch args := args.(type) {
+	case tools.CodexArguments:
+		s.codex(id, req, args)
+	case tools.NextArguments:
+		s.codex(id, req, args.CodexArguments)
+	case tools.AnswerArguments:
+		s.answerAgent(id, req, args)
+	case tools.UpdatesArguments:
+		s.setUpdates(id, req, args)
+	case tools.SilenceArguments:
+		s.call.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID})
+	case tools.Doer:
+		s.do(id, req, tool, args)
+	}
+}
+
+// asked returns the tool that a request names, and its arguments.
+func (s *serving) asked(req handoff.Request) (tools.Tool, tools.Arguments, error) {
+	tool, err := tools.Find(s.grant, req.Tool)
+	if err != nil {
+		return tool, nil, err
+	}
+	args, err := tool.Parse(req.Arguments)
+	return tool, args, err
+}
+
+// beside answers a request in a goroutine of its own, because it has to ask somebody.
+func (s *serving) beside(id string, req handoff.Request, do func(ctx context.Context)) {
+	s.pace(speech.Lookup{ID: id})
+	if !s.r.start(do) {
+		s.refuse(id, req, handoff.Fault(handoff.CodeShutdown, "", ""))
+	}
+}
+
+// do answers a request that needs no call.
+func (s *serving) do(id string, req handoff.Request, tool tools.Tool, args tools.Doer) {
+	s.beside(id, req, func(ctx context.Context) {
+		result, err := args.Do(ctx, tools.Backend{Directory: s.r.directory, Resolver: s.r.fleet, Work: s.r}, s.grant)
+		if err != nil {
+			s.refuse(id, req, handoff.AsError(err))
+			return
+		}
+		floor := handoff.FloorAsk
+		if a, ok := result.(tools.Answer); ok && a.Status != tools.StatusUnclear { // the model may have said so already
+			floor = handoff.FloorUnlessSpoke
+		}
+		s.answer(id, req, tool.Output(result), floor)
+	})
+}
+
+// codex begins work. The same words again, while the first are still being worked on and the caller has
+// said nothing since, are the voice model repeating itself.
+func (s *serving) codex(id string, req handoff.Request, args tools.CodexArguments) {
 	earlier := args.Begin
 	if earlier != "" {
 		var running *work
+		var err error
 		if args, running, err = s.unbegun(args); err != nil {
 			s.refuse(id, req, handoff.AsError(err))
 			return
@@ -258,7 +278,7 @@ func (s *serving) unbegun(args tools.CodexArguments) (tools.CodexArguments, *wor
 func (s *serving) again(id string, req handoff.Request, w *work) {
 	tell := func() {
 		rec, _ := s.book.find(w.ID)
-		s.answer(id, req, tools.RepeatedAnswer(rec), handoff.FloorUnlessSpoke)
+		s.answer(id, req, wording.RepeatedAnswer(rec), handoff.FloorUnlessSpoke)
 	}
 	select {
 	case <-w.entry:
@@ -266,7 +286,7 @@ func (s *serving) again(id string, req handoff.Request, w *work) {
 		return
 	default:
 	}
-	s.beside(id, req, func(ctx context.Context, id string, req handoff.Request) {
+	s.beside(id, req, func(ctx context.Context) {
 		select {
 		case <-w.entry:
 			tell()

@@ -79,7 +79,8 @@ func runArguments(req handoff.RunRequest) (tools.CodexArguments, error) {
 	if req.Target.Project != "" {
 		server += "/" + req.Target.Project
 	}
-	return tools.ParseCodex(handoff.Encode(tools.CodexArguments{Server: server, Thread: req.Target.Thread, Prompt: req.Prompt}))
+	args := tools.CodexArguments{Server: server, Thread: req.Target.Thread, Prompt: req.Prompt}
+	return args, args.Check()
 }
 
 // promised waits until the ledger has the work, or until it is over without that: then whoever asked hears why,

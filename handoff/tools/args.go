@@ -1,126 +1,182 @@
 package tools
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
+
 	"switchboard/handoff"
-	"unicode/utf8"
 )
+
+// Bounds of arguments, in bytes.
+const (
+	maxName  = 256     // a spoken or written name
+	maxQuery = 1 << 10 // words to search for
+	maxReply = 2000    // an answer in words that was spoken
+)
+
+// Arguments are those of one tool. What may be given, and what is wrong with it, is the business of Check.
+type Arguments interface{ arguments() }
 
 // CodexArguments are the arguments of [Codex].
 type CodexArguments struct {
 	Server string `json:"server"`
-	Thread string `json:"thread_id"`
+	Thread string `json:"thread_id,omitempty"`
 	Prompt string `json:"prompt"`
 	Begin  string `json:"begin,omitempty"` // an earlier request that was not begun: its words and its place count instead
 	Next   bool   `json:"-"`               // queue_next: after the running work, never into it
 }
 
-// sessionsArguments are the arguments of [ListSessions].
-type sessionsArguments struct {
-	Server string `json:"server"`
-	Query  string `json:"query"`
-	Limit  int    `json:"limit"`
+// NextArguments are the arguments of [QueueNext]: work that comes after the running one.
+type NextArguments struct{ CodexArguments }
+
+// ServersArguments are the arguments of [ListServers].
+type ServersArguments struct{}
+
+// SessionsArguments are the arguments of [ListSessions].
+type SessionsArguments struct {
+	Server string `json:"server,omitempty"`
+	Query  string `json:"query,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // 0: the default
 }
 
-// readArguments are the arguments of [ReadSession].
-type readArguments struct {
+// ReadArguments are the arguments of [ReadSession].
+type ReadArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id"`
-	Limit  int    `json:"limit"`
+	Limit  int    `json:"limit,omitempty"` // lines; 0: the default
 }
 
-// ParseCodex reads the arguments of [Codex] and [QueueNext].
-func ParseCodex(raw string) (CodexArguments, error) {
-	var a CodexArguments
-	if err := Parse(raw, &a, "server", "thread_id", "prompt", "begin"); err != nil {
-		return a, err
-	}
-	a.Server, a.Thread, a.Begin = strings.TrimSpace(a.Server), strings.TrimSpace(a.Thread), strings.TrimSpace(a.Begin)
+// StopArguments are the arguments of [StopWork].
+type StopArguments struct {
+	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
+}
+
+// StatusArguments are the arguments of [Status].
+type StatusArguments struct{}
+
+// AnswerArguments are the arguments of [AnswerAgent]: either a decision or a text.
+type AnswerArguments struct {
+	Question string           `json:"question,omitempty"`
+	Decision handoff.Decision `json:"decision,omitempty"` // accept, decline or stop
+	Text     string           `json:"text,omitempty"`
+}
+
+// UpdatesArguments are the arguments of [SetUpdates].
+type UpdatesArguments struct {
+	Level handoff.SpeechLevel `json:"level"`
+}
+
+// SilenceArguments are the arguments of [RemainSilent].
+type SilenceArguments struct{}
+
+func (CodexArguments) arguments()    {}
+func (ServersArguments) arguments()  {}
+func (SessionsArguments) arguments() {}
+func (ReadArguments) arguments()     {}
+func (StopArguments) arguments()     {}
+func (StatusArguments) arguments()   {}
+func (AnswerArguments) arguments()   {}
+func (UpdatesArguments) arguments()  {}
+func (SilenceArguments) arguments()  {}
+
+// Check trims the names and tells what is wrong.
+func (a *CodexArguments) Check() error {
 	if strings.TrimSpace(a.Prompt) == "" {
-		return a, handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
+		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
 	}
 	if len(a.Prompt) > handoff.MaxPrompt {
-		return a, handoff.Fault(handoff.CodeTooLarge, "the prompt", fmt.Sprintf("%d bytes, at most %d", len(a.Prompt), handoff.MaxPrompt))
+		return tooLarge("the prompt", len(a.Prompt), handoff.MaxPrompt)
 	}
-	if max(len(a.Server), len(a.Thread), len(a.Begin)) > maxName {
-		return a, handoff.Fault(handoff.CodeTooLarge, "a name", fmt.Sprintf("at most %d bytes", maxName))
-	}
-	return a, nil
+	return names(&a.Server, &a.Thread, &a.Begin)
 }
 
-// ParseSessions reads those of [ListSessions].
-func ParseSessions(raw string) (sessionsArguments, error) {
-	var a sessionsArguments
-	if err := Parse(raw, &a, "server", "query", "limit"); err != nil {
-		return a, err
-	}
+// Check is that of [CodexArguments], and says when the work shall begin.
+func (a *NextArguments) Check() error {
+	a.Next = true
+	return a.CodexArguments.Check()
+}
+
+// Check finds nothing.
+func (*ServersArguments) Check() error { return nil }
+
+// Check trims the name, bounds how many there shall be, and tells what is wrong.
+func (a *SessionsArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultSessions, handoff.MaxSessions)
-	return a, nil
+	if len(a.Query) > maxQuery {
+		return tooLarge("the query", len(a.Query), maxQuery)
+	}
+	return names(&a.Server)
 }
 
-// ParseRead reads those of [ReadSession].
-func ParseRead(raw string) (readArguments, error) {
-	var a readArguments
-	if err := Parse(raw, &a, "server", "thread_id", "limit"); err != nil {
-		return a, err
-	}
-	if strings.TrimSpace(a.Thread) == "" {
-		return a, handoff.Fault(handoff.CodeMalformed, "thread_id is empty", "")
-	}
+// Check trims the names, bounds how many lines there shall be, and tells what is wrong.
+func (a *ReadArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultReadLines, handoff.MaxReadLines)
-	return a, nil
+	if strings.TrimSpace(a.Thread) == "" {
+		return handoff.Fault(handoff.CodeMalformed, "thread_id is empty", "")
+	}
+	return names(&a.Server, &a.Thread)
 }
 
-// maxName bounds a spoken or written name, in bytes.
-const maxName = 256
+// Check trims the name and tells what is wrong.
+func (a *StopArguments) Check() error { return names(&a.Server) }
+
+// All tells whether the work on every machine is meant.
+func (a StopArguments) All() bool {
+	switch strings.ToLower(a.Server) {
+	case "all", "everything", "every machine", "all of them", "both":
+		return true
+	}
+	return false
+}
+
+// Check finds nothing.
+func (*StatusArguments) Check() error { return nil }
+
+// Check trims the words and tells what is wrong.
+func (a *AnswerArguments) Check() error {
+	a.Text = strings.TrimSpace(a.Text)
+	switch a.Decision {
+	case "", handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop:
+	default:
+		return handoff.Fault(handoff.CodeMalformed, "decision must be accept, decline or stop", "")
+	}
+	if (a.Decision == "") == (a.Text == "") {
+		return handoff.Fault(handoff.CodeMalformed, "there must be either a decision or a text", "")
+	}
+	if len(a.Text) > maxReply {
+		return tooLarge("the text", len(a.Text), maxReply)
+	}
+	return names(&a.Question)
+}
+
+// Check tells whether there is such a level.
+func (a *UpdatesArguments) Check() error {
+	if _, ok := handoff.ParseSpeechLevel(string(a.Level)); !ok || a.Level == "" {
+		return handoff.Fault(handoff.CodeMalformed, "level must be quiet, milestones or chatty", "")
+	}
+	return nil
+}
+
+// Check finds nothing.
+func (*SilenceArguments) Check() error { return nil }
+
+// names trims names and bounds them.
+func names(all ...*string) error {
+	for _, name := range all {
+		if *name = strings.TrimSpace(*name); len(*name) > maxName {
+			return handoff.Fault(handoff.CodeTooLarge, "a name", fmt.Sprintf("at most %d bytes", maxName))
+		}
+	}
+	return nil
+}
+
+func tooLarge(what string, size, most int) error {
+	return handoff.Fault(handoff.CodeTooLarge, what, fmt.Sprintf("%d bytes, at most %d", size, most))
+}
 
 func clamp(n, zero, most int) int {
 	if n <= 0 {
 		return zero
 	}
 	return min(n, most)
-}
-
-// Parse decodes the arguments of a function call and names the fault, so that the voice model can mend
-// it. The raw text is never taken for a prompt. Policy is not among the known names, so none can pass.
-func Parse(raw string, into any, known ...string) error {
-	if !utf8.ValidString(raw) {
-		return handoff.Fault(handoff.CodeMalformed, "the arguments are not valid UTF-8", "")
-	}
-	if strings.TrimSpace(raw) == "" {
-		raw = "{}"
-	}
-	if handoff.TooDeep([]byte(raw)) { // first: parsers recurse
-		return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the arguments nest deeper than %d", handoff.MaxDepth), "")
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(raw), &fields); err != nil {
-		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
-	}
-	for name := range fields {
-		if !slices.Contains(known, name) {
-			return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no argument %.40q; there are %s", name, strings.Join(known, ", ")), "")
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader([]byte(raw)))
-	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("the argument %s must be a %s, not a %s", e.Field, wanted(e.Type.Kind().String()), e.Value), "")
-		}
-		return handoff.Fault(handoff.CodeMalformed, "the arguments are not a JSON object", err.Error())
-	}
-	return nil
-}
-
-func wanted(kind string) string {
-	if kind == "int" {
-		return "whole number"
-	}
-	return kind
 }

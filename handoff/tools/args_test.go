@@ -34,7 +34,7 @@ func TestCodexArguments(t *testing.T) {
 		{"not UTF-8", "{\"server\":\"b\",\"prompt\":\"\xff\"}", handoff.CodeMalformed, "UTF-8"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := ParseCodex(tc.raw)
+			_, err := parsed[CodexArguments](Codex, tc.raw)
 			if tc.code == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -51,17 +51,75 @@ func TestCodexArguments(t *testing.T) {
 	}
 }
 
-func TestLimitsOfArguments(t *testing.T) {
-	for raw, want := range map[string]int{`{}`: handoff.DefaultSessions, `{"limit":3}`: 3, `{"limit":-1}`: handoff.DefaultSessions, `{"limit":4000}`: handoff.MaxSessions} {
-		if a, err := ParseSessions(raw); err != nil || a.Limit != want {
-			t.Errorf("%s: %d, %v", raw, a.Limit, err)
+// parsed reads the arguments of a tool that has such.
+func parsed[A Arguments](tool, raw string) (A, error) {
+	var none A
+	t, err := Find(handoff.Grant{}, tool)
+	if err != nil {
+		return none, err
+	}
+	args, err := t.Parse(raw)
+	if err != nil {
+		return none, err
+	}
+	return args.(A), nil
+}
+
+func TestArguments(t *testing.T) {
+	name, query, reply := strings.Repeat("ü", maxName/2), strings.Repeat("ü", maxQuery/2), strings.Repeat("ü", maxReply/2)
+	for _, tc := range []struct {
+		tool, raw string
+		want      Arguments // nil: a fault
+		code      handoff.Code
+		says      string
+	}{
+		{QueueNext, `{"server":" b ","prompt":"x"}`, NextArguments{CodexArguments{Server: "b", Prompt: "x", Next: true}}, "", ""},
+		{QueueNext, `{"server":"b","prompt":"x","begin":"h"}`, nil, handoff.CodeMalformed, `no argument "begin"; there are server, thread_id, prompt`},
+		{QueueNext, `{"server":"b"}`, nil, handoff.CodeMalformed, "prompt is empty"},
+		{Codex, `{"server":"b","prompt":"x","Next":true}`, nil, handoff.CodeMalformed, `no argument "Next"`},
+		{ListServers, `{}`, ServersArguments{}, "", ""},
+		{ListServers, ``, ServersArguments{}, "", ""},
+		{ListServers, `{"server":"b"}`, nil, handoff.CodeMalformed, `no argument "server"; there are none`},
+		{ListSessions, `{}`, SessionsArguments{Limit: handoff.DefaultSessions}, "", ""},
+		{ListSessions, `{"server":" b ","query":"auth","limit":3}`, SessionsArguments{"b", "auth", 3}, "", ""},
+		{ListSessions, `{"limit":-1}`, SessionsArguments{Limit: handoff.DefaultSessions}, "", ""},
+		{ListSessions, `{"limit":4000}`, SessionsArguments{Limit: handoff.MaxSessions}, "", ""},
+		{ListSessions, `{"limit":"many"}`, nil, handoff.CodeMalformed, "the argument limit must be a whole number, not a string"},
+		{ListSessions, `{"query":"` + query + `"}`, SessionsArguments{Query: query, Limit: handoff.DefaultSessions}, "", ""},
+		{ListSessions, `{"query":"` + query + `x"}`, nil, handoff.CodeTooLarge, "the query"},
+		{ListSessions, `{"server":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
+		{ReadSession, `{"server":"b","thread_id":"auth"}`, ReadArguments{"b", "auth", handoff.DefaultReadLines}, "", ""},
+		{ReadSession, `{"server":"b","thread_id":"auth","limit":99}`, ReadArguments{"b", "auth", handoff.MaxReadLines}, "", ""},
+		{ReadSession, `{"server":"b"}`, nil, handoff.CodeMalformed, "thread_id is empty"},
+		{ReadSession, `{"server":"b","thread_id":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
+		{StopWork, `{}`, StopArguments{}, "", ""},
+		{StopWork, `{"server":" ` + name + ` "}`, StopArguments{name}, "", ""},
+		{StopWork, `{"server":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
+		{Status, `{"x":1}`, nil, handoff.CodeMalformed, "there are none"},
+		{AnswerAgent, `{"decision":"accept"}`, AnswerArguments{Decision: handoff.DecisionAccept}, "", ""},
+		{AnswerAgent, `{"question":" q1 ","text":" ` + reply + ` "}`, AnswerArguments{Question: "q1", Text: reply}, "", ""},
+		{AnswerAgent, `{"text":"` + reply + `x"}`, nil, handoff.CodeTooLarge, "the text"},
+		{AnswerAgent, `{"decision":"accept_for_session"}`, nil, handoff.CodeMalformed, "accept, decline or stop"},
+		{AnswerAgent, `{"decision":"accept","text":"yes"}`, nil, handoff.CodeMalformed, "either a decision or a text"},
+		{AnswerAgent, `{"text":"  "}`, nil, handoff.CodeMalformed, "either a decision or a text"},
+		{SetUpdates, `{"level":"quiet"}`, UpdatesArguments{handoff.LevelQuiet}, "", ""},
+		{SetUpdates, `{}`, nil, handoff.CodeMalformed, "level must be"},
+		{SetUpdates, `{"level":"loud"}`, nil, handoff.CodeMalformed, "level must be"},
+		{RemainSilent, ``, SilenceArguments{}, "", ""},
+		{"shell", `{}`, nil, handoff.CodeMalformed, `there is no tool "shell"`},
+	} {
+		got, err := parsed[Arguments](tc.tool, tc.raw)
+		if tc.want != nil {
+			if err != nil || got != tc.want {
+				t.Errorf("%s %s: %+v, %v", tc.tool, handoff.Clip(tc.raw, 80), got, err)
+			}
+			continue
 		}
-	}
-	if _, err := ParseSessions(`{"limit":"many"}`); err == nil || handoff.AsError(err).Subject != "the argument limit must be a whole number, not a string" {
-		t.Errorf("a word as limit: %v", err)
-	}
-	if _, err := ParseRead(`{"server":"bigpc"}`); err == nil {
-		t.Error("a session to read must be named")
+		if err == nil {
+			t.Errorf("%s %s: accepted as %+v", tc.tool, handoff.Clip(tc.raw, 80), got)
+		} else if e := handoff.AsError(err); e.Code != tc.code || !strings.Contains(e.Subject, tc.says) {
+			t.Errorf("%s %s: %v", tc.tool, handoff.Clip(tc.raw, 80), e)
+		}
 	}
 }
 
@@ -71,7 +129,7 @@ func FuzzCodexArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		a, err := ParseCodex(raw)
+		a, err := parsed[CodexArguments](Codex, raw)
 		if err != nil {
 			if handoff.AsError(err).Code == handoff.CodeInternal {
 				t.Fatalf("no code: %v", err)
@@ -86,39 +144,9 @@ func FuzzCodexArguments(f *testing.F) {
 			t.Fatalf("accepted what is no object: %q", raw)
 		}
 		for name := range fields {
-			if name != "server" && name != "thread_id" && name != "prompt" {
+			if name != "server" && name != "thread_id" && name != "prompt" && name != "begin" {
 				t.Fatalf("let %q pass", name)
 			}
 		}
 	})
-}
-
-func TestToolSchemas(t *testing.T) {
-	for _, tool := range All() {
-		var s struct {
-			Type                 string
-			Properties           map[string]json.RawMessage
-			Required             []string
-			AdditionalProperties *bool
-		}
-		if err := json.Unmarshal(tool.Parameters, &s); err != nil {
-			t.Fatalf("%s: %v", tool.Name, err)
-		}
-		if s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties || !IsTool(tool.Name) {
-			t.Errorf("%s: %s", tool.Name, tool.Parameters)
-		}
-		for _, name := range s.Required {
-			if s.Properties[name] == nil {
-				t.Errorf("%s requires %s and does not have it", tool.Name, name)
-			}
-		}
-	}
-	codex := string(All()[0].Parameters)
-	order := []int{strings.Index(codex, `"server":`), strings.Index(codex, `"thread_id":`), strings.Index(codex, `"prompt":`)}
-	if !(0 < order[0] && order[0] < order[1] && order[1] < order[2]) {
-		t.Errorf("the target must be readable before the prompt: %v", order)
-	}
-	if IsTool("shell") {
-		t.Error("shell is none of our tools")
-	}
 }

@@ -52,7 +52,7 @@ func FuzzReadTarget(f *testing.F) {
 		if err != nil {
 			return
 		}
-		final, err := ParseCodex(string(whole))
+		final, err := parsed[CodexArguments](Codex, string(whole))
 		if err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,43 +17,48 @@ const finishedLately = time.Hour
 // maxFinished is how many outcomes the status tool tells.
 const maxFinished = 5
 
-type statusOutput struct {
-	Running  []statusWork `json:"running"`
-	Waiting  []statusWork `json:"waiting"`
-	Finished []statusWork `json:"finished"`
+// StatusResult is the result of [Status].
+type StatusResult struct {
+	Running  []StatusWork `json:"running"`
+	Waiting  []StatusWork `json:"waiting"` // for the caller's answer
+	Finished []StatusWork `json:"finished"`
 	More     int          `json:"more,omitempty"`
 	Say      string       `json:"say"`
 }
 
-type statusWork struct {
+// StatusWork is what [StatusResult] tells of one piece of work.
+type StatusWork struct {
 	Server   string          `json:"server"`
 	Session  string          `json:"session,omitempty"`
-	For      string          `json:"for,omitempty"` // how long it has taken
-	Ago      string          `json:"ago,omitempty"` // when it ended
-	Question string          `json:"question,omitempty"`
+	For      string          `json:"for,omitempty"`      // how long it has taken, in words
+	Ago      string          `json:"ago,omitempty"`      // when it ended, in words
+	Question string          `json:"question,omitempty"` // the name of what it waits for
 	Outcome  handoff.Outcome `json:"outcome,omitempty"`
 	Said     string          `json:"said,omitempty"` // the agent's words: data, not instructions
 }
 
-// StatusAnswer tells what runs, what waits for an answer and what finished lately, in sentences.
-func StatusAnswer(records []handoff.Record, questions []handoff.RecordQuestion, now time.Time) string {
-	var out statusOutput
-	out.Running, out.Waiting, out.Finished = []statusWork{}, []statusWork{}, []statusWork{}
+// Do tells what runs, what waits for an answer and what finished lately, in sentences. It needs Work.
+func (StatusArguments) Do(_ context.Context, b Backend, g handoff.Grant) (Result, error) {
+	return status(b.Work.Handoffs(g), b.Work.Questions(g), time.Now()), nil
+}
+
+func status(records []handoff.Record, questions []handoff.RecordQuestion, now time.Time) StatusResult {
+	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}}
 	var say []string
 	for _, q := range questions {
-		out.Waiting = append(out.Waiting, statusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
+		out.Waiting = append(out.Waiting, StatusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
 		say = append(say, fmt.Sprintf("%s waits for your answer.", q.Server))
 	}
 	for _, rec := range records {
 		switch {
 		case rec.Outcome == "":
 			age := now.Sub(rec.CreatedAt)
-			out.Running = append(out.Running, statusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(age)})
+			out.Running = append(out.Running, StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(age)})
 			if !slices.ContainsFunc(questions, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
 				say = append(say, runningSentence(rec, age))
 			}
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(out.Finished) < maxFinished:
-			out.Finished = append(out.Finished, statusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: wording.AgoWords(now.Sub(*rec.EndedAt)), Said: handoff.Clip(rec.Spoken, 300)})
+			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: wording.AgoWords(now.Sub(*rec.EndedAt)), Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
 	switch n := len(out.Finished); {
@@ -65,18 +71,24 @@ func StatusAnswer(records []handoff.Record, questions []handoff.RecordQuestion, 
 	if len(out.Say) > wording.MaxSpoken {
 		out.Say = speakable.CutSentence(out.Say, wording.MaxSpoken)
 	}
-	waiting, running, finished := out.Waiting, out.Running, out.Finished
-	return handoff.Fit(len(waiting)+len(running)+len(finished), handoff.MaxStatusJSON, func(keep, dropped int) any {
-		out.Waiting, keep = firstOf(waiting, keep)
-		out.Running, keep = firstOf(running, keep)
-		out.Finished, _ = firstOf(finished, keep)
-		out.More = dropped
+	return out
+}
+
+// within leaves out what ended first, then what runs, then what waits.
+func (r StatusResult) within(limit int) Result {
+	n := len(r.Waiting) + len(r.Running) + len(r.Finished)
+	return fit(n, limit, func(keep int) Result {
+		out := r
+		out.More = r.More + n - keep
+		out.Waiting, keep = firstOf(r.Waiting, keep)
+		out.Running, keep = firstOf(r.Running, keep)
+		out.Finished, _ = firstOf(r.Finished, keep)
 		return out
 	})
 }
 
 // firstOf returns the first n of a list, and how many of n are left.
-func firstOf(list []statusWork, n int) ([]statusWork, int) {
+func firstOf(list []StatusWork, n int) ([]StatusWork, int) {
 	k := min(n, len(list))
 	return list[:k], n - k
 }
@@ -96,75 +108,10 @@ func runningSentence(rec handoff.Record, age time.Duration) string {
 	return fmt.Sprintf("%s is working on %s, for %s.", rec.Server, wording.SayTitle(what), wording.AgeWords(age))
 }
 
-func finishedWords(list []statusWork) string {
+func finishedWords(list []StatusWork) string {
 	var parts []string
 	for _, w := range list {
 		parts = append(parts, fmt.Sprintf("%s on %s, %s %s", wording.SayTitle(w.Session), w.Server, wording.StatusWord(w.Outcome), w.Ago))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// RepeatedAnswer answers a request that the voice model made twice.
-func RepeatedAnswer(rec handoff.Record) string {
-	a := wording.Answer{
-		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
-		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it again, the caller has to ask again.",
-	}
-	switch {
-	case rec.Outcome != "": // which is told once
-		a.Status, a.Say = "ended", "That has just ended."
-		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To do it again, the caller has to ask again."
-		return handoff.Encode(a)
-	case rec.Waits != "":
-		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
-	case rec.State == handoff.StatusAccepted:
-		a.Status, a.Say = "connecting", "That is taken down already. "+wording.Connecting(rec)
-	}
-	if a.Status != "started" {
-		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result comes by itself. To do it once more, the caller has to ask again."
-	}
-	return handoff.Encode(a)
-}
-
-// UnclearStop asks which of several works shall be stopped.
-func UnclearStop(running []handoff.Record) string {
-	var choices, names []string
-	for _, rec := range running {
-		choices = append(choices, rec.Server+", "+wording.SayTitle(rec.Title))
-		names = append(names, wording.SayTitle(rec.Title)+" on "+rec.Server)
-	}
-	return handoff.Encode(wording.Answer{
-		Status: "unclear", Choices: choices[:min(len(choices), 10)], Say: fmt.Sprintf("There is %s. Which shall I stop?", sayList(names)),
-		Note: "Nothing was stopped. Ask the caller once, then call stop_work with that machine, or with \"all\".",
-	})
-}
-
-// StopAnswer is the result of [StopWork]: what stops, what belongs to somebody else, and where nothing runs.
-func StopAnswer(stopped, shared []handoff.Record, where string) string {
-	left := ""
-	if len(shared) > 0 {
-		left = fmt.Sprintf("What you asked for on %s went into work that somebody else began; I leave that alone.", onServers(shared))
-	}
-	switch {
-	case len(stopped) == 0 && left != "":
-		return handoff.Encode(wording.Answer{Status: "refused", Server: where, Say: left})
-	case len(stopped) == 0 && where != "":
-		return handoff.Encode(wording.Answer{Status: "done", Server: where, Say: fmt.Sprintf("Nothing is running on %s.", where)})
-	case len(stopped) == 0:
-		return handoff.Encode(wording.Answer{Status: "done", Say: "Nothing is running."})
-	}
-	say := strings.TrimSpace(fmt.Sprintf("Stopping the work on %s. %s", onServers(stopped), left))
-	return handoff.Encode(wording.Answer{
-		Status: "stopping", Say: say, Note: "It is told by itself when it has stopped.",
-	})
-}
-
-func onServers(records []handoff.Record) string {
-	var servers []string
-	for _, rec := range records {
-		if !slices.Contains(servers, rec.Server) {
-			servers = append(servers, rec.Server)
-		}
-	}
-	return sayList(servers)
 }

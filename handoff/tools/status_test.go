@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"encoding/json"
 	"switchboard/handoff"
 	"testing"
 	"time"
@@ -38,11 +37,7 @@ func TestStatusWords(t *testing.T) {
 		"long ended":        {ended(2 * time.Hour), nil, "Nothing is running."},
 	}
 	for name, tt := range tests {
-		var got statusOutput
-		if err := json.Unmarshal([]byte(StatusAnswer([]handoff.Record{tt.rec}, tt.questions, now)), &got); err != nil {
-			t.Fatal(err)
-		}
-		if got.Say != tt.want {
+		if got := status([]handoff.Record{tt.rec}, tt.questions, now); got.Say != tt.want {
 			t.Errorf("%s: %q, want %q", name, got.Say, tt.want)
 		}
 	}

@@ -215,6 +215,28 @@ func OutcomeMessage(rec handoff.Record) string {
 	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", OutcomeSentence(rec), next), quote)
 }
 
+// RepeatedAnswer answers a request that the voice model made twice.
+func RepeatedAnswer(rec handoff.Record) string {
+	a := Answer{
+		Status: "started", Server: rec.Server, Session: rec.Title, Say: "That is already under way on " + rec.Server + ".",
+		Note: "This is the request that runs already; nothing was started again. Its result comes by itself. To do it again, the caller has to ask again.",
+	}
+	switch {
+	case rec.Outcome != "": // which is told once
+		a.Status, a.Say = "ended", "That has just ended."
+		a.Note = "This is the request that was made already; nothing was started again. How it ended is told by itself. To do it again, the caller has to ask again."
+		return handoff.Encode(a)
+	case rec.Waits != "":
+		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
+	case rec.State == handoff.StatusAccepted:
+		a.Status, a.Say = "connecting", "That is taken down already. "+Connecting(rec)
+	}
+	if a.Status != "started" {
+		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result comes by itself. To do it once more, the caller has to ask again."
+	}
+	return handoff.Encode(a)
+}
+
 // RemarkNote is silent context: something the agent said on the way.
 func RemarkNote(rec handoff.Record, words string) string {
 	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), handoff.Clip(words, maxRemark))

@@ -84,7 +84,7 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 	}
 	decision := decisionIn(said)
 	for _, q := range slices.Backward(b.open) {
-		args := answerArguments{Question: q.label, Decision: decision}
+		args := tools.AnswerArguments{Question: q.label, Decision: decision}
 		if q.words {
 			args.Decision, args.Text = "", b.wordsFor(q, text, in)
 		}

@@ -173,20 +173,20 @@ func (b *brain) sentence(h Heard, text string) []Move {
 func (b *brain) pursue(h Heard, e errand) []Move {
 	switch e.wish {
 	case wishMachines:
-		return call(h, tools.ListServers, struct{}{}, nil)
+		return call(h, tools.ListServers, tools.ServersArguments{}, nil)
 	case wishSessions:
-		return call(h, tools.ListSessions, searchArguments{Server: e.server, Query: e.words}, nil)
+		return call(h, tools.ListSessions, tools.SessionsArguments{Server: e.server, Query: e.words}, nil)
 	case wishStop:
-		return call(h, tools.StopWork, stopArguments{Server: e.server}, nil)
+		return call(h, tools.StopWork, tools.StopArguments{Server: e.server}, nil)
 	case wishStatus:
-		return call(h, tools.Status, struct{}{}, nil)
+		return call(h, tools.Status, tools.StatusArguments{}, nil)
 	case wishUpdates:
-		return call(h, tools.SetUpdates, updatesArguments{Level: e.level}, nil)
+		return call(h, tools.SetUpdates, tools.UpdatesArguments{Level: e.level}, nil)
 	case wishRead, wishContinue:
 		if e.wish == wishContinue && !slices.Contains(h.Tools, e.tool()) {
 			return says(fmt.Sprintf(sayNoTool, e.tool()))
 		}
-		return call(h, tools.ListSessions, searchArguments{Server: e.server, Query: e.words}, &e)
+		return call(h, tools.ListSessions, tools.SessionsArguments{Server: e.server, Query: e.words}, &e)
 	}
 	return b.work(h, e)
 }
@@ -207,7 +207,7 @@ func (b *brain) work(h Heard, e errand) []Move {
 		b.asking = &e
 		return says(sayWhatToDo)
 	}
-	args := workArguments{Server: e.server, Prompt: asSentence(e.work)}
+	args := tools.CodexArguments{Server: e.server, Prompt: asSentence(e.work)}
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
 	}
@@ -328,12 +328,12 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 		server = e.server
 	}
 	if e.wish == wishRead {
-		return call(h, tools.ReadSession, readArguments{Server: server, Thread: s.id}, nil)
+		return call(h, tools.ReadSession, tools.ReadArguments{Server: server, Thread: s.id}, nil)
 	}
 	if e.work == "" {
 		e.work = "Go on where you left off."
 	}
-	return call(h, e.tool(), workArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
+	return call(h, e.tool(), tools.CodexArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 
 // pick returns the sessions whose title and machine have all the words.
@@ -374,36 +374,8 @@ func hasWords(text, words string) bool {
 	return any
 }
 
-// The arguments in the order of the tools' schemas: a router can attach while the prompt is still written.
-type (
-	searchArguments struct {
-		Server string `json:"server,omitempty"`
-		Query  string `json:"query,omitempty"`
-	}
-	readArguments struct {
-		Server string `json:"server"`
-		Thread string `json:"thread_id"`
-	}
-	workArguments struct {
-		Server string `json:"server"`
-		Thread string `json:"thread_id,omitempty"`
-		Prompt string `json:"prompt"`
-	}
-	stopArguments struct {
-		Server string `json:"server,omitempty"`
-	}
-	updatesArguments struct {
-		Level handoff.SpeechLevel `json:"level"`
-	}
-	answerArguments struct {
-		Question string           `json:"question"`
-		Decision handoff.Decision `json:"decision,omitempty"`
-		Text     string           `json:"text,omitempty"`
-	}
-)
-
 // call calls a tool if the session has it, else says that it has not.
-func call(h Heard, name string, arguments any, e *errand) []Move {
+func call(h Heard, name string, arguments tools.Arguments, e *errand) []Move {
 	if !slices.Contains(h.Tools, name) {
 		return says(fmt.Sprintf(sayNoTool, name))
 	}

@@ -1,0 +1,189 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// Names of the tools.
+const (
+	Codex        = "codex"
+	ListServers  = "list_servers"
+	ListSessions = "list_sessions"
+	ReadSession  = "read_session"
+	QueueNext    = "queue_next"
+	StopWork     = "stop_work"
+	Status       = "status"
+	AnswerAgent  = "answer_agent"
+	SetUpdates   = "set_updates"
+	RemainSilent = "remain_silent"
+)
+
+// A Tool is one row of the table.
+type Tool struct {
+	handoff.Tool
+	ReadOnly bool // it changes nothing, here or on a machine
+	InCall   bool // it is about the call itself; without one there is no such tool
+	Limit    int  // of its output, in bytes of JSON
+
+	known []string                            // Set once: the names of its arguments
+	parse func(raw string) (Arguments, error) // Set once
+}
+
+// Parse reads the arguments as a model wrote them. An error has [handoff.CodeMalformed] or
+// [handoff.CodeTooLarge], and names what is wrong so that the model can mend it.
+func (t Tool) Parse(raw string) (Arguments, error) { return t.parse(raw) }
+
+// Output is a result as JSON of at most the tool's limit: whole entries are left out, never bytes, and "more"
+// says how many.
+func (t Tool) Output(r Result) string { return handoff.Encode(r.within(t.Limit)) }
+
+// Find returns the tool of a name for a grant. One that the grant does not have does not exist for it:
+// [handoff.CodeMalformed].
+func Find(g handoff.Grant, name string) (Tool, error) {
+	if i := slices.IndexFunc(table, func(t Tool) bool { return t.Name == name }); i >= 0 && g.AllowsTool(name) {
+		return table[i], nil
+	}
+	return Tool{}, handoff.Fault(handoff.CodeMalformed, fmt.Sprintf("there is no tool %.40q", name), "")
+}
+
+// All returns the table, in the order in which a model gets it.
+func All() []Tool { return slices.Clone(table) }
+
+// Names returns the names of all tools, in the order of the table.
+func Names() []string {
+	names := make([]string, len(table))
+	for i, t := range table {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// For returns what a call with a grant gets: its tools, and the instructions that go with them, "" where it
+// gives none.
+func For(g handoff.Grant) (granted []handoff.Tool, instructions string) {
+	for _, t := range table {
+		if g.AllowsTool(t.Name) {
+			granted = append(granted, t.Tool)
+		}
+	}
+	if g.Instructions {
+		instructions = Instructions
+	}
+	return granted, instructions
+}
+
+// table holds every tool. Set once.
+var table = append(workTools(), controlTools()...)
+
+// row completes a tool with its schema and the type of its arguments.
+func row[A Arguments, P interface {
+	*A
+	Check() error
+}](t Tool, properties ...property) Tool {
+	for _, p := range properties {
+		t.known = append(t.known, p.Name)
+	}
+	t.Parameters = schema(properties)
+	t.parse = func(raw string) (Arguments, error) {
+		var a A
+		if err := decode(raw, &a, t.known); err != nil {
+			return nil, err
+		}
+		if err := P(&a).Check(); err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return t
+}
+
+// workTools give work and look around. Properties of work stand in the order server, thread_id, prompt, so that
+// the target is readable before the prompt has been written.
+func workTools() []Tool {
+	machine := must(text("server", "Machine name as the caller said it, or machine/project."))
+	prompt := must(text("prompt", "What the caller wants done, in their words."))
+	return []Tool{
+		row[CodexArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: Codex, Early: true,
+			Description: "Give work to the coding agent on one of the caller's machines, or continue work there. " +
+				"Use it for anything about code, files, tests or shells. Put the caller's own words into prompt; do not rephrase them. " +
+				"Without thread_id the work goes to the session the caller last used on that machine. " +
+				"To continue a particular session, look it up with list_sessions and pass its id or label. " +
+				"If the caller's work runs there already, the words are added to it. " +
+				"It may answer that the work is running: say so briefly, never call it again for the same request, never invent a result. The result arrives later by itself.",
+		}},
+			machine,
+			text("thread_id", "Session to continue: id, label or title from list_sessions; or \"new\" for a fresh one. Leave out to go on in the current one."),
+			prompt,
+			text("begin", "Only when the caller wants work now that you were told was not begun: the name that you were told for it. Its own words are used, whole."),
+		),
+		row[ServersArguments](Tool{ReadOnly: true, Limit: handoff.MaxServersJSON, Tool: handoff.Tool{
+			Name:        ListServers,
+			Description: "List the machines, whether they answer, their projects, and what each is working on. Then say a short summary.",
+		}}),
+		row[SessionsArguments](Tool{ReadOnly: true, Limit: handoff.MaxSessionsJSON, Tool: handoff.Tool{
+			Name:        ListSessions,
+			Description: "List recent sessions, newest first, over all machines or one. Use it to find the session the caller means. Then say a short summary; never read ids aloud.",
+		}},
+			text("server", "Only this machine."),
+			text("query", "Words from the session's title or first request."),
+			count("limit", "", handoff.MaxSessions),
+		),
+		row[ReadArguments](Tool{ReadOnly: true, Limit: handoff.MaxReadJSON, Tool: handoff.Tool{
+			Name:        ReadSession,
+			Description: "Read the newest part of one session: who said what, and what was run. Summarise it; do not read it out.",
+		}},
+			must(text("server", "")),
+			must(text("thread_id", "Id, label or title from list_sessions.")),
+			count("limit", "Lines to return.", handoff.MaxReadLines),
+		),
+		row[NextArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name:        QueueNext,
+			Description: "Like codex, but for work that shall begin when the running work there has ended: \"after that\", \"next\", \"when it is done\". The result arrives later by itself.",
+		}},
+			machine,
+			text("thread_id", "Session, as for codex. Leave out for the current one."),
+			prompt,
+		),
+	}
+}
+
+// controlTools are about work that was given already, and about the call itself.
+func controlTools() []Tool {
+	return []Tool{
+		row[StopArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: StopWork,
+			Description: "Stop work that runs on a machine. Only when the caller clearly wants the work stopped: a bare \"stop\" or \"hold on\" only means that you shall be quiet. " +
+				"It never ends the call. If it answers that it is unclear which work is meant, ask one short question.",
+		}},
+			text("server", "Machine name; \"all\" for everything. Leave out when the caller named none."),
+		),
+		row[StatusArguments](Tool{ReadOnly: true, Limit: handoff.MaxStatusJSON, Tool: handoff.Tool{
+			Name:        Status,
+			Description: "What runs now, what waits for an answer, and what finished lately. Say it in a sentence or two.",
+		}}),
+		row[AnswerArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: AnswerAgent,
+			Description: "Give the caller's answer to a question of an agent. Call it only after the caller has answered that question; never decide yourself. " +
+				"decision is for permissions, text for other questions, in the caller's words.",
+		}},
+			text("question", "The question's name as it was announced, like q1. Leave out when only one is open."),
+			choice("decision", "accept: the caller said yes. decline: no. stop: no, and stop the work.",
+				string(handoff.DecisionAccept), string(handoff.DecisionDecline), string(handoff.DecisionStop)),
+			text("text", "The caller's answer in their words."),
+		),
+		row[UpdatesArguments](Tool{InCall: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name:        SetUpdates,
+			Description: "Set how much the caller hears while work runs: quiet (questions and results), milestones (also a sign of life now and then), chatty (also what agents report on the way).",
+		}},
+			must(choice("level", "", string(handoff.LevelQuiet), string(handoff.LevelMilestones), string(handoff.LevelChatty))),
+		),
+		row[SilenceArguments](Tool{InCall: true, ReadOnly: true, Tool: handoff.Tool{
+			Name: RemainSilent, Silence: true,
+			Description: "Call this when the best answer is to say nothing: the caller talks to somebody else, thinks aloud, or only makes a sound.",
+		}}),
+	}
+}

@@ -1,0 +1,166 @@
+package tools
+
+import (
+	"encoding/json"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// The table holds every tool with its arguments in the order a model writes them, and says which only read.
+func TestTable(t *testing.T) {
+	want := []struct {
+		name, properties, required string
+		readOnly, inCall           bool
+	}{
+		{Codex, "server thread_id prompt begin", "server prompt", false, false},
+		{ListServers, "", "", true, false},
+		{ListSessions, "server query limit", "", true, false},
+		{ReadSession, "server thread_id limit", "server thread_id", true, false},
+		{QueueNext, "server thread_id prompt", "server prompt", false, false},
+		{StopWork, "server", "", false, false},
+		{Status, "", "", true, false},
+		{AnswerAgent, "question decision text", "", false, false},
+		{SetUpdates, "level", "level", false, true},
+		{RemainSilent, "", "", true, true},
+	}
+	all := All()
+	if len(all) != len(want) {
+		t.Fatalf("%d tools, want %d", len(all), len(want))
+	}
+	for i, tool := range all {
+		w := want[i]
+		properties, required := schemaOf(t, tool)
+		if tool.Name != w.name || properties != w.properties || required != w.required || tool.ReadOnly != w.readOnly || tool.InCall != w.inCall {
+			t.Errorf("%s (%s; %s) reads only: %t, in a call: %t; want %+v", tool.Name, properties, required, tool.ReadOnly, tool.InCall, w)
+		}
+		if tool.Description == "" || strings.Join(tool.known, " ") != properties {
+			t.Errorf("%s: described as %q, takes %q", tool.Name, tool.Description, tool.known)
+		}
+		if found, err := Find(handoff.Grant{}, tool.Name); err != nil || found.Name != tool.Name {
+			t.Errorf("%s is not found: %v", tool.Name, err)
+		}
+		if _, err := Find(handoff.Grant{Tools: []string{"x"}}, tool.Name); err == nil {
+			t.Errorf("%s is there for who may not use it", tool.Name)
+		}
+	}
+}
+
+// schemaOf returns the names of a tool's arguments in the schema's order, and of those that must be given.
+func schemaOf(t *testing.T, tool Tool) (properties, required string) {
+	t.Helper()
+	var s struct {
+		Type                 string
+		Properties           json.RawMessage
+		Required             []string
+		AdditionalProperties *bool
+	}
+	if err := json.Unmarshal(tool.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties {
+		t.Fatalf("%s: %v in %s", tool.Name, err, tool.Parameters)
+	}
+	d := json.NewDecoder(strings.NewReader(string(s.Properties)))
+	var names []string
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p property
+		if err := d.Decode(&p); err != nil || !slices.Contains([]string{"string", "integer"}, p.Type) {
+			t.Fatalf("%s: %v in %s", tool.Name, err, tool.Parameters)
+		}
+		names = append(names, name.(string))
+	}
+	for _, name := range s.Required {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s requires %s and does not have it", tool.Name, name)
+		}
+	}
+	return strings.Join(names, " "), strings.Join(s.Required, " ")
+}
+
+// A grant gets its tools, and the instructions only where it gives them.
+func TestForGrant(t *testing.T) {
+	granted, instructions := For(handoff.Grant{Tools: []string{Status, Codex}, Instructions: true})
+	if len(granted) != 2 || granted[0].Name != Codex || granted[1].Name != Status || instructions != Instructions {
+		t.Errorf("%v %q", granted, instructions)
+	}
+	if granted, instructions = For(handoff.Grant{}); len(granted) != len(All()) || instructions != "" {
+		t.Errorf("%v %q", granted, instructions)
+	}
+}
+
+// The instructions and the descriptions name no tool that is not there.
+func TestNamesInWordsExist(t *testing.T) {
+	text := Instructions
+	for _, tool := range All() {
+		text += " " + tool.Description
+	}
+	for _, name := range regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`).FindAllString(text, -1) {
+		if !slices.Contains(append(Names(), "thread_id"), name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// What carries a call gets its tools per caller and knows none by its name. Status is left out: the events of a
+// call have a field of that name.
+func TestRealtimeKnowsNoTool(t *testing.T) {
+	names := slices.DeleteFunc(Names(), func(name string) bool { return name == Status })
+	name := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
+	seen := 0
+	err := filepath.WalkDir("../../realtime", func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "simulator": // a voice model does know
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, text := range literals(src) {
+			seen++
+			if found := name.FindString(text); found != "" {
+				t.Errorf("%s knows %s", path, found)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen < 100 {
+		t.Fatalf("%d words read: %v", seen, err)
+	}
+}
+
+// literals returns the string literals of Go source.
+func literals(src []byte) []string {
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	s.Init(fset.AddFile("", fset.Base(), len(src)), src, nil, 0)
+	var out []string
+	for {
+		_, kind, text := s.Scan()
+		if kind == token.EOF {
+			return out
+		}
+		if kind == token.STRING {
+			if text, err := strconv.Unquote(text); err == nil {
+				out = append(out, text)
+			}
+		}
+	}
+}
