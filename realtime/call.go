@@ -11,6 +11,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
+	"switchboard/realtime/mask"
 )
 
 const (
@@ -50,7 +51,8 @@ type Call struct {
 
 	// Owned by run.
 	floor      *floor.Floor
-	mask       *mask
+	mask       *mask.Mask
+	settings   settings
 	ids        *events.Names
 	ears       ears
 	speeches   speeches
@@ -127,17 +129,16 @@ type clientAsk struct {
 
 func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, string), id string, client, model leg, log *zap.Logger) *Call {
 	ids := events.NewNames()
+	own, guide := tools(grant)
 	_, performs := client.(performer)
 	knows, _ := client.(witness)
-	c := &Call{
+	return &Call{
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
-		floor: floor.New(), mask: newMask(ids), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
+		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
-	c.mask.session.tools, c.mask.session.guide = tools(grant)
-	return c
 }
 
 // Events implements [handoff.Voice].
@@ -229,7 +230,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 			events, first = c.events, c.pending[0]
 		}
 		var says <-chan handoff.Utterance
-		if c.mask.session.created { // before, the model has no conversation
+		if c.mask.Begun() { // before, the model has no conversation
 			says = c.says
 		}
 		select {
@@ -345,7 +346,7 @@ func (c *Call) ring(now time.Time) {
 			c.signs(now)
 			continue
 		case alarmBegin:
-			if !c.mask.session.created {
+			if !c.mask.Begun() {
 				c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it began no session"))
 			}
 			continue

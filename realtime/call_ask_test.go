@@ -8,13 +8,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
 )
 
 func refusal(eventID string) string {
 	id := "null"
 	if eventID != "" {
-		id = quote(eventID)
+		id = events.Quote(eventID)
 	}
 	return `{"type":"error","event_id":"e","error":{"type":"invalid_request_error","code":"conversation_already_has_active_response","message":"wait","param":null,"event_id":` + id + `}}`
 }
@@ -73,7 +74,7 @@ func TestRefusedAsksComeAgainUnseen(t *testing.T) {
 
 func TestClientErrorsPassWithTheirOwnID(t *testing.T) {
 	fault := func(id string) string {
-		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":` + quote(id) + `}}`
+		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":` + events.Quote(id) + `}}`
 	}
 	play(t, func(s *stage) {
 		s.fromClient(`{"type":"response.create","event_id":"mine"}`)
@@ -155,7 +156,7 @@ func TestTooManyAsks(t *testing.T) {
 
 func TestRefusedItemsAreSaidOtherwise(t *testing.T) {
 	fault := func(id string) string {
-		return `{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found","event_id":` + quote(id) + `}}`
+		return `{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found","event_id":` + events.Quote(id) + `}}`
 	}
 	play(t, func(s *stage) {
 		s.requests("r1", "call_1")

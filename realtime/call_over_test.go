@@ -24,7 +24,7 @@ func TestOurResponseIsNotHeardOverTheCaller(t *testing.T) {
 		}
 		s.client.sent()
 		s.fromModel(audio("r1", time.Second), done("r1", tag, "cancelled"),
-			`{"type":"error","error":{"code":"response_cancel_not_active","event_id":`+quote(s.call.ids.Next())+`}}`)
+			`{"type":"error","error":{"code":"response_cancel_not_active","event_id":`+events.Quote(s.call.ids.Next())+`}}`)
 		s.wantSent(s.client, "response.done")
 		s.fromModel(speechStopped("u1"), began("r2", ""), done("r2", "", "completed"))
 		s.wantSent(s.model, "response.create")
@@ -186,7 +186,7 @@ func TestRewordedAnswerIsAskedForAgain(t *testing.T) {
 		s.router.heard()
 		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorAsk})
 		up := s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
-		s.fromModel(`{"type":"error","error":{"code":"item_not_found","event_id":` + quote(eventID(up[0])) + `}}`)
+		s.fromModel(`{"type":"error","error":{"code":"item_not_found","event_id":` + events.Quote(eventID(up[0])) + `}}`)
 		s.wantSent(s.model, "conversation.item.create:message")
 		s.fromModel(began("r2", tagIn(up[1])), spoken("r2"), done("r2", tagIn(up[1]), "completed"))
 		s.wantHeard()

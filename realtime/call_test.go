@@ -50,8 +50,8 @@ func TestStockClient(t *testing.T) {
 		if got := gjson.Get(up[1], "session.audio.input.turn_detection").Raw; got != "null" {
 			t.Errorf("explicit null became %q", got)
 		}
-		echo := `{"type":"session.updated","session":{"instructions":` + quote(guide) + `,"tools":` + gjson.Get(up[1], "session.tools").Raw + `}}`
-		s.fromModel(echo, strings.Replace(echo, quote(guide), `"mine"`, 1))
+		echo := `{"type":"session.updated","session":{"instructions":` + events.Quote(guide) + `,"tools":` + gjson.Get(up[1], "session.tools").Raw + `}}`
+		s.fromModel(echo, strings.Replace(echo, events.Quote(guide), `"mine"`, 1))
 		down := s.wantSent(s.client, "session.updated session.updated")
 		if gjson.Get(down[0], "session.instructions").String() != "be nice" {
 			t.Errorf("first echo %s", down[0])

@@ -9,6 +9,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
+	"switchboard/realtime/mask"
 )
 
 // fromClient handles one event of the client.
@@ -32,8 +33,8 @@ func (c *Call) fromClient(event []byte) {
 	kind := events.PeekType(event)
 	switch kind {
 	case events.TypeAppend:
-		c.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), c.mask.session.inRate)
-		if c.mask.session.manual && c.speeches.appended.IsZero() {
+		c.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), c.settings.inRate)
+		if c.settings.manual && c.speeches.appended.IsZero() {
 			c.speeches.appended = c.clock.at
 		}
 		c.toModel(event)
@@ -47,23 +48,26 @@ func (c *Call) fromClient(event []byte) {
 		c.clientAsks(event)
 		return
 	}
-	v := c.mask.fromClient(kind, event)
-	if v.leaked {
+	v := c.mask.FromClient(kind, event)
+	if v.Leaked {
 		c.counts.leaked++
 	}
-	if v.crowded {
+	if v.Crowded {
 		c.counts.refused++
 	}
-	if v.reply != nil {
-		c.toClient(v.reply)
+	if v.Reply != nil {
+		c.toClient(v.Reply)
 	}
-	if v.forward == nil {
+	if v.Forward == nil {
 		return
 	}
-	c.toModel(v.forward)
+	c.toModel(v.Forward)
 	switch kind {
 	case events.TypeSessionUpdate:
-		c.tell(floor.Listening{Manual: c.mask.session.manual, Auto: c.mask.session.auto})
+		if !c.mask.Foreign() {
+			c.settings.change(gjson.GetBytes(event, "session"))
+		}
+		c.tell(c.settings.listening())
 	case events.TypeItemTruncate, events.TypeCancel, events.TypeOutputClear:
 		c.hush(kind, event)
 	case events.TypeCommit:
@@ -94,8 +98,8 @@ func (c *Call) heldBytes() (n int) {
 // clientAsks queues the client's response.create.
 func (c *Call) clientAsks(event []byte) {
 	id := gjson.GetBytes(event, "event_id").String()
-	patched, tag := c.mask.ask(event)
-	if tag == tagOut {
+	patched, tag := c.mask.Ask(event)
+	if tag == mask.TagOut {
 		c.toModel(patched)
 		return
 	}
@@ -109,7 +113,7 @@ func (c *Call) clientAsks(event []byte) {
 	a := clientAsk{event: patched, eventID: id}
 	if id == "" {
 		a.eventID, a.adopted = c.ids.Next(), true
-		a.event = set(patched, "event_id", quote(a.eventID))
+		a.event = events.Set(patched, "event_id", events.Quote(a.eventID))
 	}
 	c.asks[tag] = a
 	c.tell(floor.ClientAsked{Ask: tag, Apart: gjson.GetBytes(event, "response.input").IsArray()})

@@ -18,7 +18,7 @@ func (c *Call) hearAudio(event []byte) {
 	if !heard {
 		return
 	}
-	if first && !c.mask.out[string(response)] {
+	if first {
 		c.tell(floor.Sounded{Response: string(response)})
 	}
 	c.overhear(now, nil)
@@ -67,18 +67,18 @@ func (c *Call) cut(which func(string, *voicing) bool) {
 // callerSpeaks notes that the caller began to speak, which silences the model unless the client set its
 // session otherwise.
 func (c *Call) callerSpeaks(event []byte) {
-	began := c.clock.began(time.Now(), gjson.GetBytes(event, "audio_start_ms"), c.mask.session.padding)
+	began := c.clock.began(time.Now(), gjson.GetBytes(event, "audio_start_ms"), c.settings.padding)
 	c.speeches.start(began, gjson.GetBytes(event, "item_id").String())
 	c.report(handoff.Spoke{At: began})
 	c.tell(floor.Speech{On: true}) // first: silence alone would let us speak
-	if !c.mask.session.patient {
+	if !c.settings.patient {
 		c.cut(func(string, *voicing) bool { return true })
 	}
 }
 
 // committed notes that the client, which detects turns itself, ended one.
 func (c *Call) committed() {
-	if began := c.speeches.appended; c.mask.session.manual && !began.IsZero() {
+	if began := c.speeches.appended; c.settings.manual && !began.IsZero() {
 		c.speeches.end()
 		c.asked = time.Now()
 		c.report(handoff.Spoke{At: began})
@@ -87,8 +87,8 @@ func (c *Call) committed() {
 
 // hint begins to follow a request that the model writes.
 func (c *Call) hint(it events.Item, response string) {
-	tool := c.mask.session.tool(it.Name)
-	if it.Kind != events.ItemCall || !tool.Early || !c.mask.items.calls[it.CallID] || c.requests[it.CallID] != nil {
+	tool, ours := c.mask.Requested(it)
+	if !ours || !tool.Early || c.requests[it.CallID] != nil {
 		return
 	}
 	c.hints[it.ID] = &hint{response: response, call: it.CallID, tool: tool.Name}

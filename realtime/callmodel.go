@@ -11,6 +11,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
+	"switchboard/realtime/mask"
 )
 
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
@@ -45,14 +46,17 @@ func (c *Call) fromModel(event []byte) {
 		c.unreadable("has an id that is too long", event)
 		return
 	}
-	shown := c.mask.fromModel(kind, event)
+	shown, updates := c.mask.FromModel(kind, event)
 	if shown != nil {
 		c.toClient(shown)
 	} else {
 		c.counts.swallowed++
 	}
+	for _, own := range updates {
+		c.toModel(own)
+	}
 	c.observe(kind, event, shown != nil)
-	if c.mask.full() {
+	if c.mask.Full() {
 		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
 	}
 }
@@ -68,14 +72,13 @@ func (c *Call) unreadable(why string, event []byte) {
 func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case events.TypeSessionCreated:
-		for _, own := range c.mask.session.begin(event, c.ids) {
-			c.toModel(own)
-		}
-		c.tell(floor.Listening{Manual: c.mask.session.manual, Auto: c.mask.session.auto})
+		c.settings.learn(gjson.GetBytes(event, "session"))
+		c.tell(c.settings.listening())
 		c.tell(floor.Opened{})
 	case events.TypeSessionUpdated:
-		c.tell(floor.Listening{Manual: c.mask.session.manual, Auto: c.mask.session.auto})
-		if shown && len(c.mask.session.updates) == 0 {
+		c.settings.learn(gjson.GetBytes(event, "session"))
+		c.tell(c.settings.listening())
+		if shown && c.mask.Confirmed() {
 			c.tell(floor.Configured{})
 		}
 	case events.TypeCreated:
@@ -97,7 +100,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		c.acknowledged(it.ID)
 		if kind == events.TypeItemDone {
-			c.requested(it, c.mask.current, it.Status == events.StatusCompleted)
+			c.requested(it, c.mask.Current(), it.Status == events.StatusCompleted)
 		}
 	case events.TypeTextDelta, events.TypeSpokenDelta:
 		c.voice(event, kind == events.TypeTextDelta)
@@ -126,7 +129,7 @@ func (c *Call) voice(event []byte, written bool) {
 	if c.voiced && (c.wrote || !written) {
 		return
 	}
-	if id := gjson.GetBytes(event, "response_id").String(); id == c.mask.current {
+	if id := gjson.GetBytes(event, "response_id").String(); id == c.mask.Current() {
 		c.wrote = c.wrote || written
 		if !c.voiced {
 			c.voiced = true
@@ -136,13 +139,13 @@ func (c *Call) voice(event []byte, written bool) {
 }
 
 func (c *Call) began(r gjson.Result) {
-	tag := tagOf(r)
-	c.ears.begin(r.Get("id").String(), tag == tagOut)
-	if tag == tagOut {
+	tag := events.TagOf(r)
+	c.ears.begin(r.Get("id").String(), tag == mask.TagOut)
+	if tag == mask.TagOut {
 		return
 	}
 	c.voiced, c.wrote = false, false
-	c.rate = c.mask.session.rate // a format is one response's
+	c.rate = c.settings.rate // a format is one response's
 	if format := r.Get("audio.output.format"); format.IsObject() {
 		c.rate = audioRate(format)
 	}
@@ -161,23 +164,23 @@ func (c *Call) settled(tag string) {
 }
 
 func (c *Call) finished(r gjson.Result) {
-	tag, id, status := tagOf(r), r.Get("id").String(), r.Get("status").String()
+	tag, id, status := events.TagOf(r), r.Get("id").String(), r.Get("status").String()
 	now := time.Now()
 	c.ears.complete(id)
 	c.overhear(now, c.ears.drain(now)) // first: it may have been heard before it is done
 	defer c.ears.done(id)
-	if tag == tagOut {
+	if tag == mask.TagOut {
 		return
 	}
 	c.hints.end(id)
 	c.keepWords(id, r)
 	delete(c.muted, id)
-	output, acted, chosen := id == c.mask.current && c.voiced, false, false
-	wrote := id == c.mask.current && c.wrote
+	output, acted, chosen := id == c.mask.Current() && c.voiced, false, false
+	wrote := id == c.mask.Current() && c.wrote
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		output, wrote, acted = output || it.Content, wrote || it.Written, acted || it.Kind != events.ItemMessage
-		chosen = chosen || c.silent(it, strings.HasPrefix(tag, askOfClient))
+		chosen = chosen || c.silent(it, mask.Asked(tag))
 		// Servers that give items no status mean the response's.
 		c.requested(it, id, it.Status == events.StatusCompleted || (it.Status == "" && status == events.StatusCompleted))
 	}
@@ -201,21 +204,22 @@ func (c *Call) silent(it events.Item, client bool) bool {
 	if it.Kind == events.ItemMessage || it.Kind == events.ItemReasoning {
 		return false
 	}
-	if c.mask.items.calls[it.CallID] {
-		return c.mask.session.tool(it.Name).Silence
+	if tool, ours := c.mask.Requested(it); ours {
+		return tool.Silence
 	}
 	return !client
 }
 
 // requested hands a completed function call for one of our tools to the router, once.
 func (c *Call) requested(it events.Item, response string, completed bool) {
-	if it.Kind != events.ItemCall || !completed || it.CallID == "" || !c.mask.items.calls[it.CallID] || c.requests[it.CallID] != nil {
+	tool, ours := c.mask.Requested(it)
+	if !ours || !completed || c.requests[it.CallID] != nil {
 		return
 	}
 	c.requests[it.CallID] = &request{response: response}
 	c.counts.requests++
 	c.tell(floor.Called{Response: response, Call: it.CallID})
-	c.report(handoff.Request{CallID: it.CallID, Tool: c.mask.session.tool(it.Name).Name, Arguments: it.Arguments, Asked: c.asked})
+	c.report(handoff.Request{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments, Asked: c.asked})
 }
 
 // failed handles an error of the model and returns what the client sees of it.
@@ -225,16 +229,14 @@ func (c *Call) failed(event []byte) []byte {
 	if code == events.CodeCommitEmpty {
 		c.speeches.refuse()
 	}
-	if u, again := c.mask.session.reject(id); u != nil {
-		switch {
-		case again != nil:
+	if shown, again, known := c.mask.Refused(id, event); known {
+		if again != nil {
 			c.toModel(again)
-			fallthrough
-		case u.ours:
-			c.swallow("session update refused by the voice model", fault)
-			return nil
 		}
-		return c.disown(event, id)
+		if shown == nil {
+			c.swallow("session update refused by the voice model", fault)
+		}
+		return shown
 	}
 	s, known := c.sent[id]
 	if !known {
@@ -256,10 +258,10 @@ func (c *Call) failed(event []byte) []byte {
 		return nil
 	}
 	delete(c.asks, s.what)
-	delete(c.mask.special, s.what)
+	c.mask.Forget(s.what)
 	c.tell(floor.Rejected{Ask: s.what})
 	if s.adopted {
-		return set(event, "error.event_id", "null")
+		return events.Set(event, "error.event_id", "null")
 	}
 	return event
 }
@@ -281,12 +283,4 @@ func (c *Call) stray(event []byte, id, code string) []byte {
 func (c *Call) swallow(message string, fault gjson.Result) {
 	c.counts.swallowed++
 	c.log.Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
-}
-
-// disown takes our event id out of an error of the client's event.
-func (c *Call) disown(event []byte, id string) []byte {
-	if c.ids.Own(id) {
-		return set(event, "error.event_id", "null")
-	}
-	return event
 }

@@ -42,7 +42,7 @@ const (
 // say gives an utterance to the model.
 func (c *Call) say(u handoff.Utterance) {
 	switch known := c.utterances[u.ID]; {
-	case c.mask.session.foreign: // nobody here speaks
+	case c.mask.Foreign(): // nobody here speaks
 		return
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
@@ -75,7 +75,7 @@ func (c *Call) say(u handoff.Utterance) {
 func (c *Call) sendItem(u *utterance, itemID string) {
 	id := c.ids.Next()
 	c.sent[id] = sent{kind: sentItem, what: u.ID}
-	c.mask.items.hide(itemID)
+	c.mask.Hide(itemID)
 	if u.CallID != "" && !u.reworded {
 		c.toModel(events.Output(id, itemID, u.CallID, u.Text))
 		return
@@ -141,7 +141,7 @@ func (c *Call) tell(e floor.Event) {
 			id := c.ids.Next()
 			c.sent[id] = sent{kind: sentAsk, what: x.Ask}
 			c.counts.asks++
-			c.toModel(events.Ask(id, x.Ask, c.mask.session.now.forced))
+			c.toModel(events.Ask(id, x.Ask, c.mask.Forced()))
 		case floor.EffectForward:
 			c.deliver(x.Wants)
 			a := c.asks[x.Ask]

@@ -10,7 +10,8 @@
 //
 // One loop a call ([Call]) owns its floor, mask and items and never waits: it decides and enqueues. Each
 // socket has one reader and one writer. [Front.Run] owns the goroutines of all calls and returns after the
-// last has ended. The floor (a room of its own), mask and playback are pure: time enters as events.
+// last has ended. Floor and mask are rooms of their own; they and
+// what follows the sound are pure: time enters as a value.
 //
 // # Failure
 //

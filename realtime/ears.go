@@ -49,7 +49,8 @@ func (e *ears) begin(response string, aside bool) {
 }
 
 // add counts sound that was sent to the client now. heard is false when the client has cut this response
-// already and plays nothing more of it, first tells that it begins to sound.
+// already and plays nothing more of it, first tells that one of the
+// conversation begins to sound.
 func (e *ears) add(now time.Time, response, item []byte, bytes, rate int) (heard, first bool) {
 	v := e.voices[string(response)]
 	if v != nil && v.over {
@@ -70,7 +71,7 @@ func (e *ears) add(now time.Time, response, item []byte, bytes, rate int) (heard
 	if n := len(v.items); len(item) <= events.MaxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
 		v.items = append(v.items, string(item))
 	}
-	return true, first
+	return true, first && !v.aside
 }
 
 // complete notes that the model made all of a response.

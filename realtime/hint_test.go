@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
 // drip writes arguments in pieces of a size and returns what was hinted.
@@ -75,7 +76,7 @@ func callAdded(response, item, call, name string) string {
 }
 
 func piece(item, text string) string {
-	return `{"type":"response.function_call_arguments.delta","item_id":"` + item + `","delta":` + quote(text) + `}`
+	return `{"type":"response.function_call_arguments.delta","item_id":"` + item + `","delta":` + events.Quote(text) + `}`
 }
 
 func TestHint(t *testing.T) {

@@ -32,19 +32,23 @@ var ourTools = []handoff.Tool{
 	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true},
 }
 
+// allTools names our tools as a part of a JSON list. Set once.
+var allTools = func() string {
+	var names []string
+	for _, tool := range ourTools {
+		names = append(names, events.Quote(tool.Name))
+	}
+	return strings.Join(names, ",")
+}()
+
+func toolNames(event, path string) string { return gjson.Get(event, path+".#.name").String() }
+
 func ours(g handoff.Grant) ([]handoff.Tool, string) {
 	instructions := ""
 	if g.Instructions {
 		instructions = guide
 	}
 	return slices.DeleteFunc(slices.Clone(ourTools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }), instructions
-}
-
-// newTestMask is a mask with all of ours.
-func newTestMask() *mask {
-	m := newMask(events.NewNames())
-	m.session.tools, m.session.guide = ours(someone)
-	return m
 }
 
 // wire is a leg of channels: a far end without a socket.

@@ -1,28 +1,6 @@
 package realtime
 
-import (
-	"time"
-
-	"github.com/tidwall/gjson"
-)
-
-// Bytes of audio in a millisecond: PCM16 at 24 kHz, and G.711 at 8 kHz.
-const (
-	pcmRate  = 48
-	g711Rate = 8
-)
-
-// audioRate returns the bytes in a millisecond of an audio format as the API names it. Servers other than
-// OpenAI's have PCM at other rates.
-func audioRate(format gjson.Result) int {
-	if kind := format.Get("type").String(); kind == pcmuName || kind == "audio/pcma" {
-		return g711Rate
-	}
-	if hertz := format.Get("rate").Int(); hertz >= 1000 && hertz < 1e6 {
-		return int(hertz) * 2 / 1000
-	}
-	return pcmRate
-}
+import "time"
 
 // A playback estimates until when the caller hears the model: its audio comes faster than it sounds.
 type playback struct{ until time.Time }

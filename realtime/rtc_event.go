@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"encoding/base64"
+	"encoding/json"
 
 	"github.com/tidwall/gjson"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // pcmuFormat is what a model is made to hear and speak while its caller is on WebRTC.
-const pcmuFormat = `{"type":"` + pcmuName + `"}`
+const pcmuFormat = `{"type":"` + events.PCMU + `"}`
 
 // Events of OpenAI's Realtime API that only a WebRTC client sees, beside typeOutputClear.
 const (
@@ -28,7 +29,7 @@ func newRTCNames() (ids, cuts *events.Names) {
 
 // formatsEvent makes the model hear and speak µ-law.
 func formatsEvent(id string) []byte {
-	format := events.Object{"format": rawJSON(pcmuFormat)}
+	format := events.Object{"format": json.RawMessage(pcmuFormat)}
 	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": events.Object{
 		"type": "realtime", "audio": events.Object{"input": format, "output": format}}})
 }

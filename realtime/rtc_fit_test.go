@@ -70,7 +70,7 @@ func FuzzFit(f *testing.F) {
 			return
 		}
 		text := strings.ToValidUTF8(strings.Repeat(value, 1+5000/(1+len(value))), "")
-		event, want := string(events.Encode(events.Object{"type": "response.done", "response": events.Object{"id": "r1", "status": "completed", "output": []any{rawJSON(value), text}}})), ""
+		event, want := string(events.Encode(events.Object{"type": "response.done", "response": events.Object{"id": "r1", "status": "completed", "output": []any{json.RawMessage(value), text}}})), ""
 		if deltas {
 			event, want = string(events.Encode(events.Object{"type": "response.output_text.delta", "item_id": "i", "delta": text})), text
 		}

@@ -44,7 +44,7 @@ func factorOf(kind string, rate gjson.Result) int {
 		hertz = rate.Int()
 	}
 	switch {
-	case kind == pcmuName:
+	case kind == events.PCMU:
 		return 0
 	case kind == "audio/pcm" && hertz%8000 == 0 && hertz >= 8000 && hertz <= 48000:
 		return int(hertz / 8000)
@@ -155,7 +155,7 @@ func (f *formats) keep(event []byte, path string, now format) []byte {
 	if !gjson.ValidBytes(event) { // patching could make it look good
 		return event
 	}
-	return set(event, path, cmp.Or(now.raw, pcmuFormat))
+	return events.Set(event, path, cmp.Or(now.raw, pcmuFormat))
 }
 
 // ofFormats tells whether an error of the model is its refusal of our update. Some servers do not say which

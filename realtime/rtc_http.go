@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -162,12 +163,12 @@ func (o *rtcOffer) setSession(session []byte) *handoff.Error {
 		if o.model == "" {
 			o.model = model.String()
 		}
-		session = remove(session, "model")
+		session = events.Remove(session, "model")
 	}
 	if !gjson.GetBytes(session, "type").Exists() {
-		session = set(session, "type", `"realtime"`)
+		session = events.Set(session, "type", `"realtime"`)
 	}
-	o.session = events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": rawJSON(session)})
+	o.session = events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(session)})
 	return nil
 }
 

@@ -83,7 +83,7 @@ func TestWebRTCCall(t *testing.T) {
 	// The formats and our own two updates come in any order: the call takes from both sides at once.
 	formats := 0
 	for range 3 {
-		if gjson.Get(expect(t, model, events.TypeSessionUpdate), "session.audio.output.format.type").String() == pcmuName {
+		if gjson.Get(expect(t, model, events.TypeSessionUpdate), "session.audio.output.format.type").String() == events.PCMU {
 			formats++
 		}
 	}
@@ -221,7 +221,7 @@ func TestWebRTCCallWithASession(t *testing.T) {
 	for range 4 {
 		s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
 		if s.Get("audio.output.voice").Exists() {
-			if s.Get("type").String() != "realtime" || s.Get("model").Exists() || s.Get("audio.input.format.type").String() != pcmuName || s.Get("audio.output.voice").String() != "cedar" {
+			if s.Get("type").String() != "realtime" || s.Get("model").Exists() || s.Get("audio.input.format.type").String() != events.PCMU || s.Get("audio.output.voice").String() != "cedar" {
 				t.Errorf("session %s", s)
 			}
 			h.stop() // Switchboard shuts down: the page is told why

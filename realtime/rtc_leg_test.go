@@ -19,7 +19,7 @@ func TestLegCarriesEvents(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
 	first := gjson.ParseBytes(take(t, l.leg.Received(), "the first event"))
 	if first.Get("type").String() != events.TypeSessionUpdate || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
-		first.Get("session.audio.input.format.type").String() != pcmuName || first.Get("session.audio.output.format.type").String() != pcmuName {
+		first.Get("session.audio.input.format.type").String() != events.PCMU || first.Get("session.audio.output.format.type").String() != events.PCMU {
 		t.Errorf("first event %s", first)
 	}
 	if !l.leg.Send([]byte(freshSession)) { // before the channel is open

@@ -32,9 +32,6 @@ const (
 	maxClips = 256
 )
 
-// pcmuName is µ-law as the Realtime API names it (session.audio.output.format.type).
-const pcmuName = "audio/pcmu"
-
 // A player decides what a WebRTC client hears and what it and the model are told of it, as the model's own
 // WebRTC would tell: output_audio_buffer.started, stopped and cleared. It is pure: run asks it for a frame
 // when one is due.

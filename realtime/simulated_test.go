@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 	"switchboard/realtime/simulator"
 )
 
@@ -79,7 +80,7 @@ func until(t *testing.T, client *websocket.Conn, text string) []string {
 
 func writes(t *testing.T, client *websocket.Conn, text string) {
 	t.Helper()
-	send(t, client, `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":`+quote(text)+`}]}}`)
+	send(t, client, `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":`+events.Quote(text)+`}]}}`)
 	send(t, client, `{"type":"response.create"}`)
 }
 

@@ -30,10 +30,11 @@ func ourImports() []importRule {
 		{"handoff/tools", []string{"handoff", "handoff/speakable", "handoff/wording"}, nil, "it declares what it needs of a router; the router never imports it for that"},
 		{"handoff/router", []string{"handoff", "handoff/consent", "handoff/evidence", "handoff/ledger", "handoff/phase", "handoff/risk", "handoff/speakable", "handoff/speech", "handoff/tools", "handoff/wording"},
 			[]string{"handoff/ledger/ledgertest"}, "runs and calls need decisions; no decision needs the router"},
-		{"realtime", []string{"handoff", "realtime/events", "realtime/floor"}, []string{"realtime/simulator"},
+		{"realtime", []string{"handoff", "realtime/events", "realtime/floor", "realtime/mask"}, []string{"realtime/simulator"},
 			"it must not know servers: the same router serves Realtime now, others later"},
 		{"realtime/events", nil, nil, "it knows the wire's words, and decides nothing"},
 		{"realtime/floor", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
+		{"realtime/mask", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
 		{"realtime/simulator", []string{"handoff", "handoff/speakable", "handoff/tools", "handoff/wording", "realtime"}, nil, "it is a voice model's far end, and knows the wire alone"},
 		{"servers", []string{"handoff"}, []string{"servers/serverstest", "servers/simulator"},
 			"it must not know voice, nor the kinds of servers: an agent is asked, not spoken to"},
@@ -53,6 +54,11 @@ func ourImports() []importRule {
 	}
 }
 
+// timeless lists the rooms whose decisions follow from what they are given alone.
+func timeless() []string {
+	return []string{"handoff/risk", "handoff/speakable", "realtime/mask"}
+}
+
 // A libraryRule says who may import a module. A name that ends in " tests" is that package's test files.
 type libraryRule struct {
 	module  string
@@ -68,7 +74,7 @@ func libraries() []libraryRule {
 		{"modernc.org/sqlite", []string{"sessions/sqlite"}, "a file is another"},
 		{"github.com/gorilla/websocket", []string{"realtime", "servers/codex", "realtime/simulator", "servers/simulator", "cmd/switchboard tests"},
 			"sockets belong to the fronts and the far ends"},
-		{"github.com/tidwall/", []string{"realtime", "realtime/events", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
+		{"github.com/tidwall/", []string{"realtime", "realtime/events", "realtime/mask", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
 		{"github.com/alecthomas/kong", []string{"cmd/switchboard"}, "flags are read once"},
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
 		{"golang.org/x/time/rate", []string{"handoff/router"}, "how often work may be given is counted there"},
@@ -90,8 +96,11 @@ func importFault(pkg string, test bool, path string) string {
 	if ours, ok := strings.CutPrefix(path, "switchboard/"); ok {
 		return ourFault(pkg, test, ours)
 	}
-	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
-		return "" // the standard library
+	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") { // the standard library
+		if !test && slices.Contains(timeless(), pkg) && slices.Contains([]string{"time", "sync", "net", "os", "context"}, first) {
+			return "imports " + path + ": its decisions know no time, no socket and no lock"
+		}
+		return ""
 	}
 	for _, rule := range libraries() {
 		if !strings.HasPrefix(path, rule.module) {

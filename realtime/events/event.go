@@ -39,6 +39,7 @@ const (
 	TypeItemAdded      = "conversation.item.added"
 	TypeItemCreated    = "conversation.item.created" // the name of older servers for added
 	TypeItemDone       = "conversation.item.done"
+	TypeItemRetrieved  = "conversation.item.retrieved"
 	TypeTranscribed    = "conversation.item.input_audio_transcription.completed"
 	TypeTranscription  = "conversation.item.input_audio_transcription." // prefix of all about it
 	TypeCreate         = "response.create"
@@ -67,6 +68,15 @@ const (
 // TagKey is our key in the metadata of every response.create that passes; its value names the ask. Clients
 // never see it.
 const TagKey = "sb"
+
+// TagOf returns the tag of a response, or "".
+func TagOf(response gjson.Result) string { return response.Get("metadata." + TagKey).String() }
+
+// PCMU and PCMA name telephone sound (G.711), as session.audio.output.format.type does.
+const (
+	PCMU = "audio/pcmu"
+	PCMA = "audio/pcma"
+)
 
 // Kinds of items.
 const (

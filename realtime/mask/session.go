@@ -1,9 +1,8 @@
-package realtime
+package mask
 
 import (
+	"encoding/json"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -39,13 +38,6 @@ type session struct {
 	created  bool
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
-
-	manual  bool          // no turn detection
-	auto    bool          // turn detection starts responses
-	patient bool          // the caller's speech does not interrupt
-	rate    int           // bytes of output audio in a millisecond
-	inRate  int           // the same of input audio
-	padding time.Duration // how much sound before speech the model counts to it
 }
 
 // A view is what differs between the two views.
@@ -71,15 +63,10 @@ type update struct {
 	plain  []byte // a client's, without the transcription that we added to it
 }
 
-func newSession() session {
-	return session{auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
-}
-
 // begin learns the model's session and returns our own updates: tools with instructions, and
 // transcription by itself, so that a model without it still takes the tools.
 func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	r := gjson.GetBytes(event, "session")
-	s.learn(r)
 	again := s.created
 	s.created = true
 	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || again {
@@ -96,7 +83,7 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	var out [][]byte
 	before := s.now
 	s.now.ours = s.allowed(s.now.tools, s.now.forced)
-	fields := events.Object{"type": "realtime", "tools": rawJSON(s.join(s.now.tools, s.now.ours))}
+	fields := events.Object{"type": "realtime", "tools": json.RawMessage(s.join(s.now.tools, s.now.ours))}
 	if !s.now.instructed && s.guide != "" {
 		s.now.instructing = true
 		fields["instructions"] = s.instructions(s.now.ours)
@@ -106,7 +93,7 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 		before = s.now
 		s.now.transcribing = true
 		out = append(out, s.own(ids, before, events.Object{"type": "realtime",
-			"audio": events.Object{"input": events.Object{"transcription": rawJSON(transcriber)}}}))
+			"audio": events.Object{"input": events.Object{"transcription": json.RawMessage(transcriber)}}}))
 	}
 	return out
 }
@@ -146,9 +133,6 @@ func (s *session) change(event []byte, id string) []byte {
 	if len(plain) == len(event) {
 		plain = nil
 	}
-	if d := r.Get("audio.input.turn_detection"); d.Exists() {
-		s.detect(d)
-	}
 	s.updates = append(s.updates, update{id: id, before: before, after: s.now, size: len(event), plain: plain})
 	return event
 }
@@ -171,9 +155,9 @@ func (s *session) changeTools(event []byte, r gjson.Result) []byte {
 	}
 	ours := s.allowed(s.now.tools, s.now.forced)
 	if tools.Exists() || (s.created && !slices.Equal(ours, s.now.ours)) {
-		event = set(event, pathTools, s.join(s.now.tools, ours))
+		event = events.Set(event, pathTools, s.join(s.now.tools, ours))
 		if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && now != s.instructions(s.now.ours) {
-			event = set(event, pathInstructions, quote(now))
+			event = events.Set(event, pathInstructions, events.Quote(now))
 		}
 		s.now.ours = ours
 	}
@@ -193,10 +177,19 @@ func (s *session) changeTranscription(event []byte, r gjson.Result) []byte {
 		s.now.transcribing = false
 	case s.deaf || !audio.IsObject() || (input.Exists() && !input.IsObject()):
 	default:
-		event = set(event, pathTranscription, transcriber)
+		event = events.Set(event, pathTranscription, transcriber)
 		s.now.transcribing = true
 	}
 	return event
+}
+
+// standing names our tools that the model may call now: those before the oldest unacknowledged update
+// and those after the newest.
+func (s *session) standing() []string {
+	if len(s.updates) == 0 {
+		return s.now.ours
+	}
+	return append(slices.Clone(s.updates[0].before.ours), s.now.ours...)
 }
 
 // show returns a session event as the client may see it, or nil for the echo of our own update.
@@ -213,9 +206,9 @@ func (s *session) show(event []byte) []byte {
 	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
 		if kept, dropped := without(tools, as.ours); dropped {
 			if kept == "[]" && s.original.tools == "" && as.tools == "" {
-				event = remove(event, pathTools)
+				event = events.Remove(event, pathTools)
 			} else {
-				event = set(event, pathTools, kept)
+				event = events.Set(event, pathTools, kept)
 			}
 		}
 	}
@@ -231,33 +224,9 @@ func (s *session) show(event []byte) []byte {
 // restore puts back what the model had before us.
 func restore(event []byte, path, raw string) []byte {
 	if raw == "" {
-		return remove(event, path)
+		return events.Remove(event, path)
 	}
-	return set(event, path, raw)
-}
-
-// learn reads how turns are detected and what the output audio is.
-func (s *session) learn(r gjson.Result) {
-	if d := r.Get("audio.input.turn_detection"); d.Exists() {
-		s.detect(d)
-	}
-	if format := r.Get("audio.output.format"); format.IsObject() {
-		s.rate = audioRate(format)
-	}
-	if format := r.Get("audio.input.format"); format.IsObject() {
-		s.inRate = audioRate(format)
-	}
-}
-
-func (s *session) detect(d gjson.Result) {
-	s.manual = d.Type == gjson.Null
-	create := d.Get("create_response")
-	s.auto = !s.manual && (!create.Exists() || create.Bool())
-	if ms := d.Get("prefix_padding_ms"); ms.Type == gjson.Number && ms.Int() >= 0 && ms.Int() < 10_000 {
-		s.padding = time.Duration(ms.Int()) * time.Millisecond
-	}
-	interrupt := d.Get("interrupt_response")
-	s.patient = interrupt.Exists() && !interrupt.Bool()
+	return events.Set(event, path, raw)
 }
 
 // reject undoes an update that the model refused and returns it; nil when it is none. again is what to
@@ -281,93 +250,4 @@ func (s *session) reject(id string) (refused *update, again []byte) {
 		s.now = u.before
 	}
 	return &u, nil
-}
-
-// ourPrefix begins the name of a tool of ours whose own name the client uses itself.
-const ourPrefix = "switchboard_"
-
-// allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
-// a choice, and under another name where the client uses ours. One whose other name is the client's, too, is
-// left out.
-func (s *session) allowed(tools string, forced bool) []string {
-	if forced {
-		return nil
-	}
-	theirs := map[string]bool{}
-	for _, r := range gjson.Parse(tools).Array() {
-		theirs[r.Get("name").String()] = true
-	}
-	var ours []string
-	for _, tool := range s.tools {
-		name := tool.Name
-		if theirs[name] {
-			name = ourPrefix + name
-		}
-		if !theirs[name] {
-			ours = append(ours, name)
-		}
-	}
-	return ours
-}
-
-// tool returns the tool of ours that the model has under a name. Zero: it is none.
-func (s *session) tool(name string) handoff.Tool {
-	for _, tool := range s.tools {
-		if name == tool.Name || name == ourPrefix+tool.Name {
-			return tool
-		}
-	}
-	return handoff.Tool{}
-}
-
-// join appends our tools to the client's raw list.
-func (s *session) join(tools string, ours []string) string {
-	var all []string
-	for _, r := range gjson.Parse(tools).Array() {
-		all = append(all, r.Raw)
-	}
-	for _, name := range ours {
-		tool := s.tool(name)
-		if name != tool.Name {
-			tool.Description += renamed(tool.Name, name)
-		}
-		all = append(all, string(events.Encode(events.Object{"type": "function", "name": name,
-			"description": tool.Description, "parameters": tool.Parameters})))
-	}
-	return "[" + strings.Join(all, ",") + "]"
-}
-
-// instructions are ours for a model that has our tools under these names.
-func (s *session) instructions(ours []string) string {
-	var text strings.Builder
-	text.WriteString(s.guide)
-	for _, name := range ours {
-		if tool := s.tool(name); name != tool.Name {
-			text.WriteString(renamed(tool.Name, name))
-		}
-	}
-	return text.String()
-}
-
-// renamed tells the model that what it reads of a tool's own name means another.
-func renamed(own, name string) string {
-	return " What is said here and in other tools of " + own + " is about " + name + "; " + own + " itself is another tool."
-}
-
-// without drops our tools from a list.
-func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
-	var all []string
-	for _, r := range tools.Array() {
-		if kind := r.Get("type").String(); (kind == "function" || kind == "") && slices.Contains(ours, r.Get("name").String()) {
-			dropped = true
-			continue
-		}
-		all = append(all, r.Raw)
-	}
-	return "[" + strings.Join(all, ",") + "]", dropped
-}
-
-// forces tells whether a tool choice makes the model call something.
-func forces(choice gjson.Result) bool {
-	return choice.IsObject() || choice.String() == "required"
 }

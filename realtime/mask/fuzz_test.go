@@ -1,13 +1,14 @@
-package realtime
+package mask
 
 import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
 )
 
 // FuzzMask holds the mask to three things whatever JSON passes: it never panics, what it lets through is
@@ -44,22 +45,21 @@ func FuzzMask(f *testing.F) {
 }
 
 // pass puts an event through the mask both ways.
-func pass(t *testing.T, m *mask, event string) {
+func pass(t *testing.T, m *Mask, event string) {
 	t.Helper()
 	kind := events.PeekType([]byte(event))
-	if kind == events.TypeSessionCreated {
-		for _, own := range m.session.begin([]byte(event), m.ids) {
-			check(t, m, "", string(own))
-		}
+	shown, updates := m.FromModel(kind, []byte(event))
+	for _, own := range updates {
+		check(t, m, "", string(own))
 	}
-	check(t, m, event, m.model(event))
+	check(t, m, event, string(shown))
 	if kind == events.TypeCreate {
 		check(t, m, "", m.create(event))
 		return
 	}
 	v := m.client(event)
-	check(t, m, "", string(v.forward))
-	check(t, m, "", string(v.reply))
+	check(t, m, "", string(v.Forward))
+	check(t, m, "", string(v.Reply))
 }
 
 // TestMaskAtRandom makes events of the words that matter, in shapes that may be wrong; not so many that a
@@ -114,7 +114,7 @@ func randomValue(random *rand.Rand, depth int) string {
 }
 
 // check looks at an event that passed; before is what it was, or "" when it may have changed.
-func check(t *testing.T, m *mask, before, after string) {
+func check(t *testing.T, m *Mask, before, after string) {
 	t.Helper()
 	if after == "" {
 		return

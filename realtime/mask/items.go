@@ -1,11 +1,10 @@
-package realtime
+package mask
 
 import (
 	"strings"
 	"switchboard/realtime/events"
 
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
 const (
@@ -119,9 +118,9 @@ func (x *items) repoint(event []byte) []byte {
 		return event
 	}
 	if id := x.visible(previous.String()); id != "" {
-		return set(event, "previous_item_id", quote(id))
+		return events.Set(event, "previous_item_id", events.Quote(id))
 	}
-	return set(event, "previous_item_id", "null")
+	return events.Set(event, "previous_item_id", "null")
 }
 
 // filter drops hidden items from a list of items and tells whether there were any.
@@ -137,23 +136,3 @@ func (x *items) filter(list gjson.Result) (string, bool) {
 	}
 	return "[" + strings.Join(kept, ",") + "]", dropped
 }
-
-// set patches raw JSON into an event and leaves every other byte's meaning alone.
-func set(event []byte, path, raw string) []byte {
-	out, err := sjson.SetRawBytes(event, path, []byte(raw))
-	if err != nil { // only for paths that cannot be; ours are constant
-		return event
-	}
-	return out
-}
-
-// remove deletes a field.
-func remove(event []byte, path string) []byte {
-	out, err := sjson.DeleteBytes(event, path)
-	if err != nil {
-		return event
-	}
-	return out
-}
-
-func quote(s string) string { return string(events.Encode(s)) }

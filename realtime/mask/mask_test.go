@@ -1,17 +1,35 @@
-package realtime
+package mask
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
 )
 
+// Our part of a session, as tests give it.
+const guide = "You are the voice of a test."
+
+var ourTools = []handoff.Tool{
+	{Name: "codex", Description: "Works.", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "list_servers", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "read_session", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "status", Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true},
+}
+
+const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","instructions":"be nice","tools":[],"tool_choice":"auto",` +
+	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+
+func newTestMask() *Mask { return New(events.NewNames(), ourTools, guide) }
+
 // newOpenMask is a mask past the beginning of the session, its updates acknowledged.
-func newOpenMask() *mask {
+func newOpenMask() *Mask {
 	m := newTestMask()
 	for range m.session.begin([]byte(freshSession), m.ids) {
 		m.session.show([]byte(`{"type":"session.updated"}`))
@@ -19,20 +37,21 @@ func newOpenMask() *mask {
 	return m
 }
 
-func (m *mask) client(event string) verdict {
-	return m.fromClient(events.PeekType([]byte(event)), []byte(event))
+func (m *Mask) client(event string) Verdict {
+	return m.FromClient(events.PeekType([]byte(event)), []byte(event))
 }
-func (m *mask) model(event string) string {
-	return string(m.fromModel(events.PeekType([]byte(event)), []byte(event)))
+func (m *Mask) model(event string) string {
+	shown, _ := m.FromModel(events.PeekType([]byte(event)), []byte(event))
+	return string(shown)
 }
-func (m *mask) create(event string) string { e, _ := m.ask([]byte(event)); return string(e) }
+func (m *Mask) create(event string) string { e, _ := m.Ask([]byte(event)); return string(e) }
 func toolNames(event, path string) string  { return gjson.Get(event, path+".#.name").String() }
 
 // allTools names our tools as a part of a JSON list. Set once.
 var allTools = func() string {
 	var names []string
 	for _, tool := range ourTools {
-		names = append(names, quote(tool.Name))
+		names = append(names, events.Quote(tool.Name))
 	}
 	return strings.Join(names, ",")
 }()
@@ -53,7 +72,7 @@ func TestToolsOfTheSession(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newOpenMask()
-			got := string(m.client(`{"type":"session.update","event_id":"x","session":` + c.session + `}`).forward)
+			got := string(m.client(`{"type":"session.update","event_id":"x","session":` + c.session + `}`).Forward)
 			if names := toolNames(got, "session.tools"); names != c.want {
 				t.Errorf("tools %s, want %s", names, c.want)
 			}
@@ -68,7 +87,7 @@ func TestToolsComeBackAfterForce(t *testing.T) {
 	m := newOpenMask()
 	m.client(`{"type":"session.update","session":{"tools":[{"name":"weather"}],"tool_choice":"required"}}`)
 	m.model(`{"type":"session.updated","session":{}}`)
-	got := string(m.client(`{"type":"session.update","session":{"tool_choice":"auto"}}`).forward)
+	got := string(m.client(`{"type":"session.update","session":{"tool_choice":"auto"}}`).Forward)
 	if names := toolNames(got, "session.tools"); names != `["weather",`+allTools+"]" {
 		t.Errorf("tools %s", names)
 	}
@@ -109,15 +128,15 @@ func TestRenamedTools(t *testing.T) {
 	if got := gjson.Get(first, `session.tools.#(name=="switchboard_codex").description`).String(); got != "Works."+renamed {
 		t.Errorf("described as %q", got)
 	}
-	echo := `{"type":"response.created","response":{"id":"r1","instructions":` + quote(guide+renamed) + `}}`
+	echo := `{"type":"response.created","response":{"id":"r1","instructions":` + events.Quote(guide+renamed) + `}}`
 	if got := m.model(echo); gjson.Get(got, "response.instructions").String() != "be nice" {
 		t.Errorf("the client sees %s", got)
 	}
-	again := string(m.client(`{"type":"session.update","session":{"type":"realtime","tools":[]}}`).forward)
+	again := string(m.client(`{"type":"session.update","session":{"type":"realtime","tools":[]}}`).Forward)
 	if toolNames(again, "session.tools") != "["+allTools+"]" || gjson.Get(again, "session.instructions").String() != guide {
 		t.Errorf("afterwards %s", again)
 	}
-	own := string(m.client(`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"codex"}]}}`).forward)
+	own := string(m.client(`{"type":"session.update","session":{"type":"realtime","instructions":"mine","tools":[{"type":"function","name":"codex"}]}}`).Forward)
 	if gjson.Get(own, "session.instructions").String() != "mine" {
 		t.Errorf("the client's instructions became %s", own)
 	}
@@ -125,7 +144,7 @@ func TestRenamedTools(t *testing.T) {
 
 func TestUnknownFieldsAndNullsSurvive(t *testing.T) {
 	m := newOpenMask()
-	got := string(m.client(`{"type":"session.update","event_id":"e","future":{"a":1.50},"session":{"type":"realtime","tools":[{"type":"function","name":"w","strict":null}],"audio":{"input":{"turn_detection":null,"noise_reduction":null}},"prompt":null,"x":[null, 1e3]}}`).forward)
+	got := string(m.client(`{"type":"session.update","event_id":"e","future":{"a":1.50},"session":{"type":"realtime","tools":[{"type":"function","name":"w","strict":null}],"audio":{"input":{"turn_detection":null,"noise_reduction":null}},"prompt":null,"x":[null, 1e3]}}`).Forward)
 	for path, want := range map[string]string{
 		"future": `{"a":1.50}`, "session.audio.input.turn_detection": "null", "session.audio.input.noise_reduction": "null",
 		"session.prompt": "null", "session.x": "[null, 1e3]", "session.tools.0": `{"type":"function","name":"w","strict":null}`,
@@ -223,10 +242,10 @@ func TestHiddenItemsAreNotThere(t *testing.T) {
 	m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
 	for _, kind := range []string{events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate} {
 		v := m.client(`{"type":"` + kind + `","event_id":"mine","item_id":"k1"}`)
-		if v.forward != nil || gjson.GetBytes(v.reply, "error.event_id").String() != "mine" || gjson.GetBytes(v.reply, "error.code").String() != "item_not_found" {
-			t.Errorf("%s: %s, %s", kind, v.forward, v.reply)
+		if v.Forward != nil || gjson.GetBytes(v.Reply, "error.event_id").String() != "mine" || gjson.GetBytes(v.Reply, "error.code").String() != "item_not_found" {
+			t.Errorf("%s: %s, %s", kind, v.Forward, v.Reply)
 		}
-		if v := m.client(`{"type":"` + kind + `","item_id":"u1"}`); v.forward == nil || v.reply != nil {
+		if v := m.client(`{"type":"` + kind + `","item_id":"u1"}`); v.Forward == nil || v.Reply != nil {
 			t.Errorf("%s of the client's item does not pass", kind)
 		}
 	}
@@ -245,7 +264,7 @@ func TestMixedResponse(t *testing.T) {
 	if ids := gjson.Get(got, "response.output.#.id").String(); ids != `["m1","k2"]` {
 		t.Errorf("output %s", ids)
 	}
-	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + quote(guide) + `,"tools":[{"type":"function","name":"codex"}]}}`)
+	echo := m.model(`{"type":"response.created","response":{"id":"r2","metadata":{"a":"b","sb":"c1"},"instructions":` + events.Quote(guide) + `,"tools":[{"type":"function","name":"codex"}]}}`)
 	if echo != `{"type":"response.created","response":{"id":"r2","metadata":{"a":"b"},"instructions":"be nice","tools":[]}}` {
 		t.Errorf("echo %s", echo)
 	}
@@ -258,7 +277,7 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 		t.Errorf("%d updates", got)
 	}
 	m.session.show([]byte(`{}`))
-	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"transcription":null}}}}`).forward)
+	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"transcription":null}}}}`).Forward)
 	if gjson.Get(got, "session.audio.input.transcription").Raw != transcriber {
 		t.Errorf("sent %s", got)
 	}
@@ -295,7 +314,7 @@ func TestModelThatCannotTranscribe(t *testing.T) {
 	m := newTestMask()
 	m.session.begin([]byte(freshSession), m.ids)
 	early := `{"type":"session.update","event_id":"early","session":{"type":"realtime","audio":{"input":{}}}}`
-	if got := m.client(early).forward; string(got) == early {
+	if got := m.client(early).Forward; string(got) == early {
 		t.Error("no transcription")
 	}
 	if u, again := m.session.reject(m.session.updates[1].id); u == nil || !u.ours || again != nil {
@@ -308,7 +327,7 @@ func TestModelThatCannotTranscribe(t *testing.T) {
 		t.Error("our other update shows")
 	}
 	event := `{"type":"session.update","event_id":"e","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`
-	if got := string(m.client(event).forward); got != event {
+	if got := string(m.client(event).Forward); got != event {
 		t.Errorf("sent %s", got)
 	}
 }
@@ -320,4 +339,54 @@ func TestRefusedUpdateIsForgotten(t *testing.T) {
 	if names := fmt.Sprintf("%q", m.session.now.ours); names != strings.ReplaceAll("["+allTools+"]", ",", " ") {
 		t.Errorf("ours are %s", names)
 	}
+}
+
+// A model that hides items, or leaves responses open, without end, ends its call.
+func TestModelThatLeavesTooMuchOpen(t *testing.T) {
+	for name, event := range map[string]func(int) string{
+		"requests": func(i int) string {
+			return itemDone("r", callItem(fmt.Sprintf("id_%010d", i), fmt.Sprintf("id_%010d", i), "codex", ""))
+		},
+		"responses": func(i int) string { return began(fmt.Sprintf("id_%010d", i), "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, i := newTestMask(), 0
+			m.session.now.ours = []string{"codex"}
+			for ; i < 100_000 && !m.Full(); i++ {
+				m.model(event(i))
+			}
+			if i < 1000 || i == 100_000 {
+				t.Errorf("full after %d", i)
+			}
+		})
+	}
+}
+
+// Lines of the model.
+
+func began(id, tag string) string {
+	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":%s}}`, id, metadata(tag))
+}
+
+func done(id, tag, status string, items ...string) string {
+	return fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":%q,"output":[%s],"metadata":%s}}`, id, status, strings.Join(items, ","), metadata(tag))
+}
+
+func metadata(tag string) string {
+	if tag == "" {
+		return "null"
+	}
+	return fmt.Sprintf(`{"sb":%q}`, tag)
+}
+
+func callItem(id, call, name, status string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"function_call","call_id":%q,"name":%q,"status":%q,"arguments":"{}"}`, id, call, name, status)
+}
+
+func itemDone(response, item string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.done","response_id":%q,"output_index":0,"item":%s}`, response, item)
+}
+
+func itemAdded(item string) string {
+	return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":null,"item":%s}`, item)
 }

@@ -1,0 +1,340 @@
+package mask
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+const (
+	// TagOut marks the client's out-of-band responses, which need no floor.
+	TagOut = "out"
+	// tagClient begins the tags of the client's other asks.
+	tagClient = "c"
+	// maxOpen bounds responses that are begun or asked for and not done.
+	maxOpen = 1024
+	// maxMetadata is how many pairs a response's metadata may have (API reference).
+	maxMetadata = 16
+)
+
+// A Mask is the mask of one call. It may be used from one goroutine at a time.
+type Mask struct {
+	ids     *events.Names
+	items   items
+	session session
+	asks    int                 // of the client
+	special map[string][]string // our tools in asks with tools of their own, by tag
+	owned   map[string][]string // our tools in responses that run, by response id
+	out     map[string]bool     // out-of-band responses that run
+	current string              // newest response of the default conversation
+}
+
+// New returns a mask that names our events from ids and gives the model these tools. The instructions stand
+// where the client has none; "" for none.
+func New(ids *events.Names, tools []handoff.Tool, instructions string) *Mask {
+	return &Mask{
+		ids: ids, items: newItems(), session: session{tools: tools, guide: instructions},
+		special: map[string][]string{}, owned: map[string][]string{}, out: map[string]bool{},
+	}
+}
+
+// Full tells that the model leaves more open than a call can have.
+func (m *Mask) Full() bool {
+	return m.items.full() || len(m.owned)+len(m.out)+len(m.special) > maxOpen
+}
+
+// Begun tells whether the model's session exists.
+func (m *Mask) Begun() bool { return m.session.created }
+
+// Foreign tells that the session transcribes only: nobody speaks in it, and nothing of ours is.
+func (m *Mask) Foreign() bool { return m.session.foreign }
+
+// Forced tells that the client makes the model call a tool: ours are left out.
+func (m *Mask) Forced() bool { return m.session.now.forced }
+
+// Confirmed tells that no session update waits for the model's answer.
+func (m *Mask) Confirmed() bool { return len(m.session.updates) == 0 }
+
+// Current returns the newest response of the default conversation, or "".
+func (m *Mask) Current() string { return m.current }
+
+// Requested returns the tool of ours that an item calls; false: the call is not ours.
+func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
+	if it.Kind != events.ItemCall || !m.items.calls[it.CallID] {
+		return handoff.Tool{}, false
+	}
+	return m.session.tool(it.Name), true
+}
+
+// Hide keeps an item that we are about to put into the conversation from the client.
+func (m *Mask) Hide(item string) { m.items.hide(item) }
+
+// Forget forgets an ask of the client that was refused.
+func (m *Mask) Forget(tag string) { delete(m.special, tag) }
+
+// Asked tells whether a tag is of an ask of the client.
+func Asked(tag string) bool { return strings.HasPrefix(tag, tagClient) }
+
+// A Verdict is what becomes of an event of the client.
+type Verdict struct {
+	Forward []byte // to the model, or nil
+	Reply   []byte // to the client instead, or nil
+	Crowded bool   // it was refused because too much waits
+	Leaked  bool   // an output for a function call of ours was dropped
+}
+
+// FromClient judges any event of the client but response.create and sound.
+func (m *Mask) FromClient(kind string, event []byte) Verdict {
+	switch kind {
+	case events.TypeSessionUpdate:
+		id := gjson.GetBytes(event, "event_id").String()
+		if m.session.full(len(event)) {
+			return Verdict{Crowded: true, Reply: events.Error(m.ids.Next(), events.Fault{
+				Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many session updates are waiting.", EventID: id,
+			})}
+		}
+		if id == "" {
+			id = m.ids.Next()
+			event = events.Set(event, "event_id", events.Quote(id))
+		}
+		return Verdict{Forward: m.session.change(event, id)}
+	case events.TypeItemCreate:
+		switch it := events.ReadItem(gjson.GetBytes(event, "item")); {
+		case it.Kind == events.ItemOutput && m.items.calls[it.CallID]:
+			return Verdict{Leaked: true}
+		case it.Kind == events.ItemCall:
+			m.items.restore(it)
+		}
+	case events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate:
+		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
+			return Verdict{Reply: events.Error(m.ids.Next(), events.Fault{
+				Kind: "invalid_request_error", Code: "item_not_found", Param: "item_id",
+				Message: "Item with item_id '" + id + "' does not exist.", EventID: gjson.GetBytes(event, "event_id").String(),
+			})}
+		}
+	}
+	return Verdict{Forward: event}
+}
+
+// Ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one
+// gets the client's tools alone, for its requests could not be answered.
+func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
+	r := gjson.GetBytes(event, "response")
+	if r.Exists() && r.Type != gjson.Null && !r.IsObject() {
+		m.asks++
+		return event, tagClient + strconv.Itoa(m.asks) // the model says what is wrong with it
+	}
+	if tag = TagOut; r.Get("conversation").String() != "none" {
+		m.asks++
+		tag = tagClient + strconv.Itoa(m.asks)
+	}
+	event = m.askTools(event, r, tag)
+	metadata := r.Get("metadata")
+	switch {
+	case metadata.IsObject() && len(metadata.Map()) < maxMetadata:
+		event = events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag))
+	case !metadata.Exists() || metadata.Type == gjson.Null:
+		event = events.Set(event, "response.metadata", `{"`+events.TagKey+`":"`+tag+`"}`)
+	}
+	return event, tag
+}
+
+func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
+	s := &m.session
+	if s.foreign {
+		return event
+	}
+	forced := s.now.forced
+	if choice := r.Get("tool_choice"); choice.Exists() && choice.Type != gjson.Null {
+		forced = forces(choice)
+	}
+	tools := r.Get("tools")
+	switch {
+	case tools.IsArray() && tag != TagOut:
+		ours := s.allowed(tools.Raw, forced)
+		m.special[tag] = ours
+		if len(ours) > 0 {
+			event = events.Set(event, "response.tools", s.join(tools.Raw, ours))
+		}
+	case (tag == TagOut || forced) && !tools.Exists() && len(s.now.ours) > 0:
+		if tag != TagOut {
+			m.special[tag] = nil
+		}
+		event = events.Set(event, "response.tools", s.join(s.now.tools, nil))
+	}
+	return event
+}
+
+// FromModel returns what the client sees of a model's event, or nil, and updates of ours for the model, which
+// follow when its session begins. It is given every event in order but sound and errors.
+func (m *Mask) FromModel(kind string, event []byte) (shown []byte, updates [][]byte) {
+	if kind == events.TypeSessionCreated { // before anything of ours
+		return event, m.session.begin(event, m.ids)
+	}
+	return m.show(kind, event), nil
+}
+
+// Refused takes an error of the model about the event with this id. Known tells that the event was a session
+// update; then shown is what the client sees of the error, or nil, and again what to send in its place, or nil.
+func (m *Mask) Refused(id string, event []byte) (shown, again []byte, known bool) {
+	refused, again := m.session.reject(id)
+	switch {
+	case refused == nil:
+		return nil, nil, false
+	case again != nil, refused.ours:
+		return nil, again, true
+	case m.ids.Own(id): // the client gave it none
+		return events.Set(event, "error.event_id", "null"), nil, true
+	}
+	return event, nil, true
+}
+
+func (m *Mask) show(kind string, event []byte) []byte {
+	switch kind {
+	case events.TypeSessionUpdated:
+		return m.session.show(event)
+	case events.TypeCreated, events.TypeDone:
+		return m.response(kind, event)
+	case events.TypeOutputAdded, events.TypeOutputDone:
+		if m.claim(events.ReadItem(gjson.GetBytes(event, "item")), gjson.GetBytes(event, "response_id").String()) {
+			return nil
+		}
+		return event
+	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone, events.TypeItemRetrieved:
+		return m.item(kind, event)
+	case events.TypeError:
+		return event
+	}
+	if strings.HasPrefix(kind, events.TypeTranscription) && m.session.now.transcribing {
+		return nil
+	}
+	if id := gjson.GetBytes(event, "item_id"); id.Exists() && m.items.hidden[id.String()] {
+		return nil
+	}
+	return m.items.repoint(event)
+}
+
+// item shows what is told of an item of the conversation.
+func (m *Mask) item(kind string, event []byte) []byte {
+	it := events.ReadItem(gjson.GetBytes(event, "item"))
+	hidden := m.inConversation(it)
+	event = m.unheard(event)
+	if kind != events.TypeItemRetrieved {
+		m.items.place(it.ID, gjson.GetBytes(event, "previous_item_id"))
+	}
+	if hidden {
+		return nil
+	}
+	return m.items.repoint(event)
+}
+
+// unheard takes out of an item the words of the caller that only our transcription put there.
+func (m *Mask) unheard(event []byte) []byte {
+	if !m.session.now.transcribing {
+		return event
+	}
+	for i, part := range gjson.GetBytes(event, "item.content").Array() {
+		if part.Get("type").String() == "input_audio" && part.Get("transcript").Type == gjson.String {
+			event = events.Set(event, "item.content."+strconv.Itoa(i)+".transcript", "null")
+		}
+	}
+	return event
+}
+
+// claim tells whether an item that a response put out is ours, and remembers it. Only these are requests: what
+// else stands in the conversation may be a client's history.
+func (m *Mask) claim(it events.Item, response string) bool {
+	ours := m.items.hidden[it.ID]
+	if it.Kind == events.ItemCall && (ours || slices.Contains(m.tools(response), it.Name)) {
+		ours = true
+		m.items.request(it)
+	}
+	return m.hide(it, ours)
+}
+
+// inConversation tells whether an item that is told without its response is to be hidden. Some servers tell
+// of a request here first, while its response runs.
+func (m *Mask) inConversation(it events.Item) bool {
+	ours := m.items.hidden[it.ID]
+	switch it.Kind {
+	case events.ItemCall:
+		_, runs := m.owned[m.current]
+		ours = ours || runs && !m.items.restored(it) && slices.Contains(m.tools(m.current), it.Name)
+	case events.ItemOutput:
+		ours = ours || m.items.calls[it.CallID]
+	}
+	return m.hide(it, ours)
+}
+
+func (m *Mask) hide(it events.Item, ours bool) bool {
+	if ours {
+		m.items.hide(it.ID)
+	}
+	return ours
+}
+
+// tools names our tools in a response.
+func (m *Mask) tools(response string) []string {
+	if m.out[response] {
+		return nil
+	}
+	if ours, ok := m.owned[response]; ok {
+		return ours
+	}
+	return m.session.standing()
+}
+
+// response shows response.created and response.done without our tag, tools, instructions and items.
+func (m *Mask) response(kind string, event []byte) []byte {
+	r := gjson.GetBytes(event, "response")
+	id, tag := r.Get("id").String(), events.TagOf(r)
+	if kind == events.TypeCreated {
+		m.begin(id, tag)
+	}
+	for _, raw := range r.Get("output").Array() {
+		m.claim(events.ReadItem(raw), id)
+	}
+	if output, dropped := m.items.filter(r.Get("output")); dropped {
+		event = events.Set(event, "response.output", output)
+	}
+	if tag != "" {
+		if len(r.Get("metadata").Map()) == 1 {
+			event = events.Set(event, "response.metadata", "null")
+		} else {
+			event = events.Remove(event, "response.metadata."+events.TagKey)
+		}
+	}
+	if tools := r.Get("tools"); tools.IsArray() {
+		if kept, dropped := without(tools, m.tools(id)); dropped {
+			event = events.Set(event, "response.tools", kept)
+		}
+	}
+	if s := &m.session; s.now.instructing && s.guide != "" && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
+		event = restore(event, "response.instructions", s.original.instructions)
+	}
+	if kind == events.TypeDone {
+		delete(m.owned, id)
+		delete(m.out, id)
+	}
+	return event
+}
+
+func (m *Mask) begin(id, tag string) {
+	if tag == TagOut {
+		m.out[id] = true
+		return
+	}
+	m.current = id
+	ours, special := m.special[tag]
+	if special {
+		delete(m.special, tag)
+	} else {
+		ours = m.session.standing()
+	}
+	m.owned[id] = ours
+}

@@ -1,0 +1,100 @@
+package mask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// ourPrefix begins the name of a tool of ours whose own name the client uses itself.
+const ourPrefix = "switchboard_"
+
+// allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
+// a choice, and under another name where the client uses ours. One whose other name is the client's, too, is
+// left out.
+func (s *session) allowed(tools string, forced bool) []string {
+	if forced {
+		return nil
+	}
+	theirs := map[string]bool{}
+	for _, r := range gjson.Parse(tools).Array() {
+		theirs[r.Get("name").String()] = true
+	}
+	var ours []string
+	for _, tool := range s.tools {
+		name := tool.Name
+		if theirs[name] {
+			name = ourPrefix + name
+		}
+		if !theirs[name] {
+			ours = append(ours, name)
+		}
+	}
+	return ours
+}
+
+// tool returns the tool of ours that the model has under a name. Zero: it is none.
+func (s *session) tool(name string) handoff.Tool {
+	for _, tool := range s.tools {
+		if name == tool.Name || name == ourPrefix+tool.Name {
+			return tool
+		}
+	}
+	return handoff.Tool{}
+}
+
+// join appends our tools to the client's raw list.
+func (s *session) join(tools string, ours []string) string {
+	var all []string
+	for _, r := range gjson.Parse(tools).Array() {
+		all = append(all, r.Raw)
+	}
+	for _, name := range ours {
+		tool := s.tool(name)
+		if name != tool.Name {
+			tool.Description += renamed(tool.Name, name)
+		}
+		all = append(all, string(events.Encode(events.Object{"type": "function", "name": name,
+			"description": tool.Description, "parameters": tool.Parameters})))
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+// instructions are ours for a model that has our tools under these names.
+func (s *session) instructions(ours []string) string {
+	var text strings.Builder
+	text.WriteString(s.guide)
+	for _, name := range ours {
+		if tool := s.tool(name); name != tool.Name {
+			text.WriteString(renamed(tool.Name, name))
+		}
+	}
+	return text.String()
+}
+
+// renamed tells the model that what it reads of a tool's own name means another.
+func renamed(own, name string) string {
+	return " What is said here and in other tools of " + own + " is about " + name + "; " + own + " itself is another tool."
+}
+
+// without drops our tools from a list.
+func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
+	var all []string
+	for _, r := range tools.Array() {
+		if kind := r.Get("type").String(); (kind == "function" || kind == "") && slices.Contains(ours, r.Get("name").String()) {
+			dropped = true
+			continue
+		}
+		all = append(all, r.Raw)
+	}
+	return "[" + strings.Join(all, ",") + "]", dropped
+}
+
+// forces tells whether a tool choice makes the model call something.
+func forces(choice gjson.Result) bool {
+	return choice.IsObject() || choice.String() == "required"
+}
