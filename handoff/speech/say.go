@@ -59,19 +59,31 @@ func (s *Schedule) forget(id string) bool {
 		!slices.ContainsFunc(s.flights, func(f *flight) bool { return f.class == classFinal && slices.Contains(f.works, id) })
 }
 
-// fly remembers something said until it is confirmed. An outcome that has to make room is kept when the
-// call ends, not at once: it would come back at once, as news of the same call.
+// fly remembers something said until it is confirmed.
 func (s *Schedule) fly(f *flight) {
 	if len(s.flights) >= maxFlights {
-		i := max(0, slices.IndexFunc(s.flights, func(f *flight) bool { return f.class != classFinal }))
-		if old := s.flights[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
-			s.unheard = append(s.unheard, old.works...)
-		}
-		s.Counts.Overflow++
-		s.flights = slices.Delete(s.flights, i, i+1)
+		s.makeRoom()
 	}
 	f.at = s.now
 	s.flights = append(s.flights, f)
+}
+
+// makeRoom forgets a flight: the oldest of no weight, else the oldest outcome. One of an open question stays, or
+// nobody would know when that had been heard. An outcome that has to make room is kept when the call ends, not at
+// once: it would come back at once, as news of the same call.
+func (s *Schedule) makeRoom() {
+	light := func(f *flight) bool {
+		return f.class == classSpeakable || f.class == classUrgent && s.openQuestion(f.question) == nil
+	}
+	i := slices.IndexFunc(s.flights, light)
+	if i < 0 {
+		i = max(0, slices.IndexFunc(s.flights, func(f *flight) bool { return f.class == classFinal }))
+	}
+	if old := s.flights[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
+		s.unheard = append(s.unheard, old.works...)
+	}
+	s.Counts.Overflow++
+	s.flights = slices.Delete(s.flights, i, i+1)
 }
 
 // say proposes an utterance and watches it.

@@ -52,7 +52,7 @@ const (
 	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
 	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
 	MaxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
-	maxFlights       = 64   // said and not confirmed; when full the oldest goes; an outcome is kept for the next call
+	maxFlights       = 192  // said and not confirmed: more than each open question twice; see makeRoom
 	maxUnheard       = 1024 // outcomes kept so; more than anybody asks for in one call, more are given up
 	maxTellings      = 2    // an outcome, a question: never more often
 	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of life of the caller goes on

@@ -101,9 +101,7 @@ func (w *speechWorld) agent() {
 	case 2:
 		w.give(Doing{id, []handoff.ItemKind{handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemReasoning, handoff.ItemMessage}[w.pick(4)], "go test ./..."})
 	case 3:
-		q := handoff.QuestionID(w.name("q"))
-		w.questions[q] = &worldQuestion{opened: w.now, last: w.now, work: id}
-		w.give(Question{q, id, "May I?"})
+		w.ask(id)
 	case 4:
 		for _, q := range slices.Sorted(maps.Keys(w.questions)) {
 			if state := w.questions[q]; !state.closed && state.work == id {
@@ -122,13 +120,27 @@ func (w *speechWorld) agent() {
 	}
 }
 
+// ask opens a question of a work.
+func (w *speechWorld) ask(work string) {
+	w.t.Helper()
+	q := handoff.QuestionID(w.name("q"))
+	kept := 0
+	for _, other := range w.questions {
+		if !other.closed && !other.refused {
+			kept++
+		}
+	}
+	w.questions[q] = &worldQuestion{opened: w.now, last: w.now, work: work, refused: kept >= maxOpenQuestions}
+	w.give(Question{q, work, "May I?"})
+}
+
 // claim brings an answer to a question. As often as not it is not plain, and the router asks once more, as it
 // does while it was not asked twice.
 func (w *speechWorld) claim() {
 	w.t.Helper()
 	for _, id := range slices.Sorted(maps.Keys(w.questions)) {
 		q := w.questions[id]
-		if q.closed || q.times >= maxTellings {
+		if q.closed || q.refused || q.times >= maxTellings {
 			continue
 		}
 		if q.times > 0 {

@@ -1,6 +1,7 @@
 package speech
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -49,6 +50,7 @@ type worldQuestion struct {
 	work         string
 	times        int
 	closed, told bool
+	refused      bool // there was no room for it: it is told elsewhere at once, and never said here
 }
 
 type worldFinal struct {
@@ -115,7 +117,11 @@ func (w *speechWorld) check(x Effect) {
 		w.settled(x)
 	case DoNotify:
 		q := w.questions[x.Question]
-		if q.closed || q.told || q.times == 0 || w.now.Sub(q.last) < handoff.AskAgainAfter*time.Duration(1+maxTellings-q.times) {
+		if q.refused && !q.told {
+			q.told = true
+			return
+		}
+		if q.closed || q.refused || q.told || q.times == 0 || w.now.Sub(q.last) < handoff.AskAgainAfter*time.Duration(1+maxTellings-q.times) {
 			w.fail("question %s told elsewhere out of place", x.Question)
 		}
 		q.told = true
@@ -149,7 +155,7 @@ func (w *speechWorld) said(x Effect) {
 		q := w.questions[x.Question]
 		q.times++
 		switch {
-		case q.closed, q.times > 2:
+		case q.closed, q.refused, q.times > 2:
 			w.fail("question %s asked out of place, time %d", x.Question, q.times)
 		case !w.quiet && (q.times == 2 || w.now.Sub(q.opened) < urgentHold):
 			w.fail("asked over somebody")
@@ -249,7 +255,10 @@ func (w *speechWorld) alive() {
 		}
 	}
 	for id, q := range w.questions {
-		if q.times == 0 && !q.closed && !w.hungUp && (w.quiet || w.now.Sub(q.opened) >= urgentHold) {
+		if q.refused && !q.told {
+			w.fail("question %s is refused and told nowhere", id)
+		}
+		if q.times == 0 && !q.closed && !q.refused && !w.hungUp && (w.quiet || w.now.Sub(q.opened) >= urgentHold) {
 			w.fail("question %s is held", id)
 		}
 	}
@@ -389,6 +398,7 @@ func TestScheduleWorlds(t *testing.T) {
 func FuzzSchedule(f *testing.F) {
 	f.Add([]byte("a call of which nothing is known"))
 	f.Add([]byte{15, 0, 200, 11, 3, 0, 1, 40, 255, 12, 0, 7})
+	f.Add(append([]byte{1, 0, 0, 15, 2, 0, 0}, bytes.Repeat([]byte{1, 0, 0, 15, 1, 0, 3}, maxOpenQuestions+2)...)) // more questions than are kept
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pick := func(n int) int {
 			if len(data) == 0 {
@@ -404,4 +414,21 @@ func FuzzSchedule(f *testing.F) {
 		}
 		newSpeechWorld(t, pick).live(min(len(data), 300))
 	})
+}
+
+// TestScheduleWorldFull opens more questions than a call keeps, and then lives on: each is said, or told elsewhere
+// at once, and never both.
+func TestScheduleWorldFull(t *testing.T) {
+	for seed := range 20 {
+		random := rand.New(rand.NewPCG(2, uint64(seed)))
+		w := newSpeechWorld(t, random.IntN)
+		for len(w.works) == 0 {
+			w.begin()
+		}
+		for range maxOpenQuestions + 10 {
+			w.ask(w.works[0])
+			w.pass(time.Duration(random.IntN(200)) * time.Millisecond)
+		}
+		w.live(300)
+	}
 }
