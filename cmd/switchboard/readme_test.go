@@ -3,10 +3,15 @@ package main
 import (
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff/tools"
 )
 
 func readmeText(t *testing.T) string {
@@ -66,6 +71,28 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	if _, err := os.Stat("../../web/page.png"); err != nil {
 		t.Errorf("the picture of the README: %v", err)
+	}
+}
+
+// TestReadmeTools holds that the README shows each tool with its arguments, and no other, and that the setting
+// which grants them names all.
+func TestReadmeTools(t *testing.T) {
+	_, table, _ := strings.Cut(readmeText(t), "| tool |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	shown := regexp.MustCompile("`([a-z_]+\\([^`]*\\))`").FindAllStringSubmatch(table, -1)
+	var got, want []string
+	for _, m := range shown {
+		got = append(got, m[1])
+	}
+	for _, tool := range tools.All() {
+		want = append(want, tool.Signature())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the README's tools (-want +got):\n%s", diff)
+	}
+	field, _ := reflect.TypeFor[keySetting]().FieldByName("Tools")
+	if doc := field.Tag.Get("doc"); doc != "tools that may be used: "+strings.Join(tools.Names(), ", ") {
+		t.Errorf("keys[].tools says %q", doc)
 	}
 }
 

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
@@ -31,6 +32,16 @@ func servers(items []handoff.ServerInfo) ServersResult {
 }
 
 func (r ServersResult) within(limit int) Result {
+	if fits(r, limit) {
+		return r
+	}
+	r.Items, r.Say = slices.Clone(r.Items), clip(r.Say, maxSummary)
+	for i, it := range r.Items {
+		it.Aliases, it.Projects = firstClipped(it.Aliases, maxProjects/4, maxWord), firstClipped(it.Projects, maxProjects, maxWord)
+		it.Working = firstClipped(it.Working, 3, maxTitle)
+		it.Problem, it.Version = clip(it.Problem, maxPath), clip(it.Version, maxWord)
+		r.Items[i] = it
+	}
 	return fit(len(r.Items), limit, func(keep int) Result {
 		return ServersResult{Items: r.Items[:keep], More: r.More + len(r.Items) - keep, Say: r.Say}
 	})
@@ -109,6 +120,20 @@ func sessions(list handoff.SessionList) SessionsResult {
 
 // within leaves out the oldest sessions first; whom they could not be asked of goes last.
 func (r SessionsResult) within(limit int) Result {
+	if fits(r, limit) {
+		return r
+	}
+	r.Items, r.Errors, r.Say = slices.Clone(r.Items), slices.Clone(r.Errors[:min(len(r.Errors), maxErrors)]), clip(r.Say, maxSummary)
+	for i, it := range r.Items {
+		if clip(it.Label, maxWord) != it.Label {
+			it.Label = "" // a part of it finds nothing
+		}
+		it.Title, it.Directory, it.Branch = clip(it.Title, maxTitle), clip(it.Directory, maxPath), clip(it.Branch, maxWord)
+		r.Items[i] = it
+	}
+	for i, e := range r.Errors {
+		r.Errors[i].Message = clip(e.Message, maxPath)
+	}
 	return fit(len(r.Errors)+len(r.Items), limit, func(keep int) Result {
 		out, n := r, max(keep-len(r.Errors), 0)
 		out.Errors, out.Items, out.More = r.Errors[:min(keep, len(r.Errors))], r.Items[:n], r.More+len(r.Items)-n
@@ -177,6 +202,13 @@ func transcript(t handoff.Transcript) ReadResult {
 
 // within leaves out the oldest lines: the newest matter.
 func (r ReadResult) within(limit int) Result {
+	if fits(r, limit) {
+		return r
+	}
+	r.Lines, r.Title, r.Say = slices.Clone(r.Lines), clip(r.Title, maxTitle), clip(r.Say, maxSummary)
+	for i, line := range r.Lines {
+		r.Lines[i].Text = clip(line.Text, maxLine)
+	}
 	return fit(len(r.Lines), limit, func(keep int) Result {
 		out := r
 		out.Lines, out.More = r.Lines[len(r.Lines)-keep:], r.More+len(r.Lines)-keep

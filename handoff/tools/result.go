@@ -43,7 +43,8 @@ type Work interface {
 
 // A Result is what a tool gives back. Its JSON is the output.
 type Result interface {
-	// within leaves out whole entries until the JSON has at most limit bytes.
+	// within cuts long texts and leaves out whole entries until the JSON has at most limit bytes. What is smaller
+	// stays as it is.
 	within(limit int) Result
 }
 
@@ -54,20 +55,3 @@ type Answer struct{ wording.Answer }
 const StatusUnclear = "unclear"
 
 func (a Answer) within(int) Result { return a }
-
-// fit leaves entries out until the JSON of what build makes of the first keep of n has at most limit bytes.
-func fit(n, limit int, build func(keep int) Result) Result {
-	fits := func(keep int) bool { return len(handoff.Encode(build(keep))) <= limit }
-	if fits(n) {
-		return build(n)
-	}
-	low, high := 0, n-1 // the largest keep that fits lies in between
-	for low < high {
-		if mid := (low + high + 1) / 2; fits(mid) {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return build(max(low, 0))
-}

@@ -76,6 +76,10 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 
 // within leaves out what ended first, then what runs, then what waits.
 func (r StatusResult) within(limit int) Result {
+	if fits(r, limit) {
+		return r
+	}
+	r.Waiting, r.Running, r.Finished, r.Say = clipped(r.Waiting), clipped(r.Running), clipped(r.Finished), clip(r.Say, maxSummary)
 	n := len(r.Waiting) + len(r.Running) + len(r.Finished)
 	return fit(n, limit, func(keep int) Result {
 		out := r
@@ -85,6 +89,15 @@ func (r StatusResult) within(limit int) Result {
 		out.Finished, _ = firstOf(r.Finished, keep)
 		return out
 	})
+}
+
+// clipped returns the list with its long texts cut.
+func clipped(list []StatusWork) []StatusWork {
+	list = slices.Clone(list)
+	for i, w := range list {
+		list[i].Session, list[i].Said = clip(w.Session, maxTitle), clip(w.Said, maxPath)
+	}
+	return list
 }
 
 // firstOf returns the first n of a list, and how many of n are left.

@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"switchboard/handoff"
 )
@@ -28,13 +29,26 @@ type Tool struct {
 	InCall   bool // it is about the call itself; without one there is no such tool
 	Limit    int  // of its output, in bytes of JSON
 
-	known []string                            // Set once: the names of its arguments
-	parse func(raw string) (Arguments, error) // Set once
+	arguments []property                          // Set once
+	parse     func(raw string) (Arguments, error) // Set once
 }
 
 // Parse reads the arguments as a model wrote them. An error has [handoff.CodeMalformed] or
 // [handoff.CodeTooLarge], and names what is wrong so that the model can mend it.
 func (t Tool) Parse(raw string) (Arguments, error) { return t.parse(raw) }
+
+// Signature is the tool with its arguments as people write them: "read_session(server, thread_id, limit?)".
+func (t Tool) Signature() string {
+	var arguments []string
+	for _, p := range t.arguments {
+		name := p.Name
+		if !p.Required {
+			name += "?"
+		}
+		arguments = append(arguments, name)
+	}
+	return t.Name + "(" + strings.Join(arguments, ", ") + ")"
+}
 
 // Output is a result as JSON of at most the tool's limit: whole entries are left out, never bytes, and "more"
 // says how many.
@@ -83,13 +97,14 @@ func row[A Arguments, P interface {
 	*A
 	Check() error
 }](t Tool, properties ...property) Tool {
+	t.arguments, t.Parameters = properties, schema(properties)
+	var known []string
 	for _, p := range properties {
-		t.known = append(t.known, p.Name)
+		known = append(known, p.Name)
 	}
-	t.Parameters = schema(properties)
 	t.parse = func(raw string) (Arguments, error) {
 		var a A
-		if err := decode(raw, &a, t.known); err != nil {
+		if err := decode(raw, &a, known); err != nil {
 			return nil, err
 		}
 		if err := P(&a).Check(); err != nil {

@@ -42,8 +42,8 @@ func TestTable(t *testing.T) {
 		if tool.Name != w.name || properties != w.properties || required != w.required || tool.ReadOnly != w.readOnly || tool.InCall != w.inCall {
 			t.Errorf("%s (%s; %s) reads only: %t, in a call: %t; want %+v", tool.Name, properties, required, tool.ReadOnly, tool.InCall, w)
 		}
-		if tool.Description == "" || strings.Join(tool.known, " ") != properties {
-			t.Errorf("%s: described as %q, takes %q", tool.Name, tool.Description, tool.known)
+		if tool.Description == "" {
+			t.Errorf("%s is not described", tool.Name)
 		}
 		if found, err := Find(handoff.Grant{}, tool.Name); err != nil || found.Name != tool.Name {
 			t.Errorf("%s is not found: %v", tool.Name, err)

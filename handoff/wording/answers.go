@@ -63,9 +63,10 @@ func place(rec handoff.Record) string {
 	return "on " + on
 }
 
-// SayTitle is a title as it is said.
+// SayTitle is a title as it is said. Somebody may have put a whole text there: its beginning is enough.
 func SayTitle(title string) string {
-	title = strings.TrimSpace(strings.TrimSuffix(speakable.Speakable(title, 80), speakable.RestOnPage))
+	const read, said = 400, 80
+	title = strings.TrimSpace(strings.TrimSuffix(speakable.Speakable(handoff.Cut(title, read), said), speakable.RestOnPage))
 	if title = strings.TrimRight(title, "."); title == "" {
 		return "without a title"
 	}
