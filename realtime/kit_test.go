@@ -30,6 +30,7 @@ var ourTools = []handoff.Tool{
 	{Name: "read_session", Parameters: json.RawMessage(`{"type":"object"}`)},
 	{Name: "status", Parameters: json.RawMessage(`{"type":"object"}`)},
 	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true},
+	{Name: "run_on_server", Parameters: json.RawMessage(`{"type":"object"}`), Early: true},
 }
 
 // allTools names our tools as a part of a JSON list. Set once.

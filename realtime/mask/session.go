@@ -184,12 +184,14 @@ func (s *session) changeTranscription(event []byte, r gjson.Result) []byte {
 }
 
 // standing names our tools that the model may call now: those before the oldest unacknowledged update
-// and those after the newest.
+// and those after the newest, but for what is the client's until that update counts.
 func (s *session) standing() []string {
 	if len(s.updates) == 0 {
 		return s.now.ours
 	}
-	return append(slices.Clone(s.updates[0].before.ours), s.now.ours...)
+	before := s.updates[0].before
+	theirs := names(before.tools)
+	return append(slices.Clone(before.ours), slices.DeleteFunc(slices.Clone(s.now.ours), func(name string) bool { return theirs[name] })...)
 }
 
 // show returns a session event as the client may see it, or nil for the echo of our own update.

@@ -20,10 +20,7 @@ func (s *session) allowed(tools string, forced bool) []string {
 	if forced {
 		return nil
 	}
-	theirs := map[string]bool{}
-	for _, r := range gjson.Parse(tools).Array() {
-		theirs[r.Get("name").String()] = true
-	}
+	theirs := names(tools)
 	var ours []string
 	for _, tool := range s.tools {
 		name := tool.Name
@@ -35,6 +32,15 @@ func (s *session) allowed(tools string, forced bool) []string {
 		}
 	}
 	return ours
+}
+
+// names returns the names in a raw list of tools.
+func names(tools string) map[string]bool {
+	all := map[string]bool{}
+	for _, r := range gjson.Parse(tools).Array() {
+		all[r.Get("name").String()] = true
+	}
+	return all
 }
 
 // tool returns the tool of ours that the model has under a name. Zero: it is none.
@@ -76,9 +82,10 @@ func (s *session) instructions(ours []string) string {
 	return text.String()
 }
 
-// renamed tells the model that what it reads of a tool's own name means another.
+// renamed tells the model that what it reads of a tool's own name means another: descriptions, results and messages
+// call ours by its own name.
 func renamed(own, name string) string {
-	return " What is said here and in other tools of " + own + " is about " + name + "; " + own + " itself is another tool."
+	return " Where Switchboard says " + own + ", here or in its tools, results and messages, it means " + name + "; " + own + " itself is another tool."
 }
 
 // without drops our tools from a list.
