@@ -279,7 +279,7 @@ var loaded = setOf("if unless when whenever while until till once only just all 
 	"each ever again twice more other others another also too and or but because since instead rather maybe perhaps " +
 	"probably possibly hardly barely later after before first last next then than without with except safe say says said " +
 	"he she they we you i me my your who what why how where which would could should might think guess suppose want " +
-	"user caller system agent assistant wenn falls immer alle alles si quand toujours tout siempre todo sempre tutto tudo " +
+	"got user caller system agent assistant wenn falls immer alle alles si quand toujours tout siempre todo sempre tutto tudo " +
 	"als altijd alles jezeli jesli zawsze wszystko eger her alltid om allt")
 
 // harmlessAct tells whether a word of a question may be repeated in a yes.

@@ -9,29 +9,36 @@ import (
 type phraseKind int
 
 const (
-	kindYes    phraseKind = iota // orders or permits
-	kindWeak                     // says yes, perhaps absently: "yeah"
-	kindOrder                    // orders the act of the question by name: "install it"
-	kindEnd                      // says yes, as the last words of a reply: "darfst du"
-	kindFill                     // says nothing: "please", "then"
-	kindHum                      // hesitates: "um"; not at the end
-	kindLead                     // may stand before the yes, and is none: "well", "right"
-	kindTail                     // may follow a yes: its object, thanks
-	kindLink                     // may follow a yes, but not at the end: "on"; or stand before what is named: "the"
-	kindPost                     // may follow what is named: the particles of Japanese
-	kindNod                      // contains a word that denies, and goes with a yes: "no problem"
-	kindShrug                    // likewise, but weakens it: "why not"
-	kindNeed                     // likewise, and goes only with an order that names the act: "no need to ask"
-	kindDo                       // an order to do it; a yes with its object: "run"
-	kindAct                      // the same, of the act of the question: "install"
-	kindCan                      // says that it can; a yes must stand beside it
-	kindTopic                    // the machine or the act by name, which may also come first: "bigpc, yes"
-	kindSo                       // draws a conclusion: "so"
-	kindMay                      // after the machine's name it is a yes: "may"
-	kindIn                       // before the machine or a place: "on"
-	kindPlace                    // means the machine: "that computer"
-	kindAll                      // right after an order of the act: "all of them"
-	kindFollow                   // begins what is to be told afterwards: "and tell me"
+	kindYes      phraseKind = iota // orders or permits
+	kindWeak                       // says yes, perhaps absently: "yeah"
+	kindOrder                      // orders the act of the question by name: "install it"
+	kindEnd                        // says yes, as the last words of a reply: "darfst du"
+	kindFill                       // says nothing: "please", "then"
+	kindHum                        // hesitates: "um"; not at the end
+	kindLead                       // may stand before the yes, and is none: "well", "right"
+	kindTail                       // may follow a yes: its object, thanks
+	kindLink                       // may follow a yes, but not at the end: "on"; or stand before what is named: "the"
+	kindPost                       // may follow what is named: the particles of Japanese
+	kindNod                        // contains a word that denies, and goes with a yes: "no problem"
+	kindShrug                      // likewise, but weakens it: "why not"
+	kindNeed                       // likewise, and goes only with an order that names the act: "no need to ask"
+	kindDo                         // an order to do it; a yes with its object: "run"
+	kindAct                        // the same, of the act of the question: "install"
+	kindCan                        // says that it can; a yes must stand beside it
+	kindTopic                      // the machine or the act by name, which may also come first: "bigpc, yes"
+	kindSo                         // draws a conclusion: "so"
+	kindMay                        // after the machine's name it is a yes: "may"
+	kindIn                         // before the machine or a place: "on"
+	kindPlace                      // means the machine: "that computer"
+	kindAll                        // right after an order of the act: "all of them"
+	kindFollow                     // begins what is to be told afterwards: "and tell me"
+	kindSide                       // for somebody's part: a weak yes, and none before a no-objection: "von mir aus"
+	kindNot                        // parts of a reassurance: what denies,
+	kindMust                       // what needs,
+	kindNeedless                   // both,
+	kindTrouble                    // a trouble that there is not,
+	kindAsk                        // one that nobody needs to take; alone it is a need, after a yes a nod,
+	kindGlue                       // and little words between them
 	kindNone
 )
 
@@ -90,7 +97,7 @@ func (b phrasebook) at(tokens []string, take func(length int, kind phraseKind)) 
 		}
 	}
 	for _, p := range b[string(appendStemKey(key[:0], tokens[0]))] {
-		if rest, ok := strings.CutPrefix(tokens[0], p.joined); ok && utf8.RuneCountInString(rest) <= maxEnding {
+		if rest, ok := strings.CutPrefix(tokens[0], p.joined); ok && rest != "ed" && utf8.RuneCountInString(rest) <= maxEnding {
 			take(1, p.kind)
 		}
 	}

@@ -297,7 +297,7 @@ func naysayers() []string {
 		for _, s := range []signal{signalDeny, signalHold} {
 			for _, first := range slices.Sorted(maps.Keys(l.signals[s])) {
 				for _, p := range l.signals[s][first] {
-					if len(homograph(p.tokens)) == 0 && !p.last { // the others deny only where nothing of the act follows
+					if len(homograph(p.tokens)) == 0 && !p.last && !l.saysElse(p.tokens) { // the others deny only where nothing of the act follows
 						words = append(words, written(p.tokens))
 					}
 				}
@@ -305,6 +305,18 @@ func naysayers() []string {
 		}
 	}
 	return words
+}
+
+// saysElse tells whether each word of a phrase says something harmless in one other language: "na ja".
+func (l *language) saysElse(tokens []string) bool {
+	return slices.ContainsFunc(languages, func(other *language) bool {
+		return other != l && !slices.ContainsFunc(tokens, func(t string) bool { return !other.says(t) })
+	})
+}
+
+// says tells whether a word alone is harmless in a language.
+func (l *language) says(token string) bool {
+	return slices.ContainsFunc(l.book[token], func(p phrase) bool { return len(p.tokens) == 1 })
 }
 
 // homograph returns the languages that mean something harmless by a phrase.

@@ -24,6 +24,7 @@
 //	nod     goes with a yes although it contains a no: "no problem"
 //	shrug   likewise, but makes a yes before it weak: "why not"
 //	need    likewise, and goes only with an order that names the act: "no need to ask"
+//	side    for somebody's part; a weak yes, but none before a nod: "von mir aus"
 //	can     orders only after what it is about: "die Dateien darf er ändern"
 //	so      draws a conclusion
 //	post    may follow what is named: a particle
@@ -33,6 +34,17 @@
 //	place   means the machine: "that computer"
 //	yes X, do X, act X   the same for one act X of acts.go; act is its name: "the tests"
 //	number N             the number N as it is said
+//
+// A reassurance goes with a yes as a nod does, and denies nothing: one "not" and a trouble ("requests isn't a
+// problem"), or what nobody must do ("you don't even have to ask me"), with nothing between but little words and
+// what the question is about:
+//
+//	not       denies
+//	must      needs
+//	needless  both: "needn't"
+//	trouble   a trouble that there is not: "problem"
+//	bother    what nobody needs to do: "ask"
+//	glue      a little word: "that", "is", "for me"
 //
 // What no yes may contain, the stronger first. A longer phrase that contains a shorter one of a stronger
 // section wins over it: "not yet" holds off.

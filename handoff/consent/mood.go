@@ -16,6 +16,7 @@ const (
 	stateNeed                    // "no need to ask": a firm yes that names the act must follow
 	stateStory                   // a clause with unknown words: likewise
 	stateTold                    // that clause named the act itself
+	stateSide                    // the only yes was "for my part", which a no-objection takes away
 	stateAct                     // just now the act was ordered by name: "all of them" may follow
 )
 
@@ -46,7 +47,7 @@ func (s state) verdict() verdict {
 
 // says is a state after a yes.
 func (s state) says(more state) state {
-	return s&^(stateDo|stateOpen|stateWeak|stateNod) | stateYes | more
+	return s&^(stateDo|stateOpen|stateWeak|stateNod|stateSide) | stateYes | more
 }
 
 // after is the state after a phrase of a kind, and whether that phrase may stand there.
@@ -106,8 +107,16 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 			s |= stateOpen
 		}
 		return s, true
-	case kindNod, kindNeed:
-		if kind == kindNeed {
+	case kindSide:
+		if !yes {
+			s |= stateYes | stateSide
+		}
+		return s &^ (stateOpen | stateNod), !begun
+	case kindNod, kindNeed, kindAsk:
+		if s.has(stateSide) {
+			s, yes = s&^(stateSide|stateYes), false
+		}
+		if kind == kindNeed || kind == kindAsk && !yes {
 			s |= stateNeed
 		}
 		if !yes {

@@ -73,8 +73,12 @@ func masksOf(s signal) map[string][]mark {
 // between them. Where a longer phrase contains one ("no problem", "not yet"), it is none.
 func (h heard) find(s signal, ask asking) finding {
 	out := absent
+	var calm []bool
+	if s == signalDeny || s == signalHold {
+		calm = h.reassured(ask)
+	}
 	for at := range h.tokens {
-		if h.polite(at) || s == signalDeny && h.choice(at) {
+		if h.polite(at) || calm != nil && calm[at] || s == signalDeny && h.choice(at) {
 			continue
 		}
 		var in []*language

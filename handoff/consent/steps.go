@@ -12,7 +12,7 @@ type step struct {
 // language may have.
 func (h heard) sharedSteps(ask asking) [][]step {
 	spelled := respelled(h.tokens)
-	degrees := h.degrees(english)
+	degrees, calm := h.degrees(english), h.reassurances(english, ask)
 	out := make([][]step, len(h.tokens))
 	for at := range h.tokens {
 		take := func(length int, kind phraseKind) { out[at] = append(out[at], step{length, kind}) }
@@ -29,6 +29,7 @@ func (h heard) sharedSteps(ask asking) [][]step {
 			})
 		}
 		h.strengthened(at, english, degrees, take)
+		h.nods(at, calm, take)
 		ask.at(h.tokens[at:], english, take)
 	}
 	return out
@@ -40,20 +41,30 @@ func (h heard) stepsIn(i int, spoken []tongues, shared [][]step, ask asking) [][
 		return nil
 	}
 	l, out := languages[i], slices.Clone(shared)
-	degrees := h.degrees(l)
+	degrees, calm := h.degrees(l), h.reassurances(l, ask)
 	for at, t := range spoken {
 		named := slices.ContainsFunc(shared[at], func(s step) bool { return s.kind == kindTopic })
-		if !t.has(i) && !named { // after a name the language may go on
+		if !t.has(i) && !named && calm == nil { // after a name the language may go on
 			continue
 		}
 		out[at] = slices.Clip(out[at])
 		take := func(length int, kind phraseKind) { out[at] = append(out[at], step{length, kind}) }
 		l.book.at(h.tokens[at:], take)
 		h.strengthened(at, l, degrees, take)
+		h.nods(at, calm, take)
 		ask.actAt(h.tokens[at:], l, take)
 		ask.machineAt(h.tokens[at:], l, take)
 	}
 	return out
+}
+
+// nods calls take for the reassurances at a position: they go with a yes.
+func (h heard) nods(at int, calm [][]step, take func(length int, kind phraseKind)) {
+	if calm != nil {
+		for _, s := range calm[at] {
+			take(s.length, s.kind)
+		}
+	}
 }
 
 // degrees are, for each token, the length of the words of degree of a language that begin there; nil if none does.
@@ -114,7 +125,7 @@ func (t tongues) has(i int) bool { return t>>i&1 != 0 }
 var spokenIn = func() map[string]tongues {
 	out := map[string]tongues{}
 	for i, l := range languages {
-		books := []phrasebook{l.book, l.very}
+		books := []phrasebook{l.book, l.very, l.calm}
 		for _, b := range l.acts {
 			books = append(books, b)
 		}

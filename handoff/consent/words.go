@@ -19,7 +19,7 @@ var wordFiles embed.FS
 var sections = map[string]phraseKind{
 	"yes": kindYes, "end": kindEnd, "fill": kindFill, "hum": kindHum, "lead": kindLead, "tail": kindTail, "link": kindLink,
 	"nod": kindNod, "shrug": kindShrug, "need": kindNeed, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
-	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll,
+	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "side": kindSide,
 }
 
 // A signal is a phrase that ends the search for a yes, wherever it stands.
@@ -43,19 +43,22 @@ var signals = map[string]signal{
 
 // A language is what one file of words says. Set once.
 type language struct {
-	code    string // "de"
-	nouns   bool   // its orders begin with a noun, which alone is none
-	book    phrasebook
-	signals [signalCount]phrasebook
-	acts    map[string]phrasebook // the words of an act by its name; see acts
-	numbers map[string][][]string // the words for a number by its digits
-	doubt   phrasebook            // no unknown words may stand beside it
-	mends   phrasebook            // corrects what was said before it
-	very    phrasebook            // strengthens the yes before which it stands
-	clause  map[string]bool       // words that make a statement
-	opens   map[string]bool       // those that may begin one that gives a reason
-	vocab   map[string]bool       // words of doubt and of clauses
-	known   map[string]bool       // every word of the file that can stand in a reply
+	code     string // "de"
+	nouns    bool   // its orders begin with a noun, which alone is none
+	book     phrasebook
+	signals  [signalCount]phrasebook
+	acts     map[string]phrasebook // the words of an act by its name; see acts
+	numbers  map[string][][]string // the words for a number by its digits
+	doubt    phrasebook            // no unknown words may stand beside it
+	mends    phrasebook            // corrects what was said before it
+	very     phrasebook            // strengthens the yes before which it stands
+	calm     phrasebook            // the parts of a reassurance
+	denies   map[string]bool       // words that deny in a reassurance
+	troubles map[string]bool       // words of what it denies
+	clause   map[string]bool       // words that make a statement
+	opens    map[string]bool       // those that may begin one that gives a reason
+	vocab    map[string]bool       // words of doubt and of clauses
+	known    map[string]bool       // every word of the file that can stand in a reply
 }
 
 // Every language, and English, which is understood beside each of them. Set once.
@@ -88,7 +91,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, calm: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -153,6 +156,17 @@ func (l *language) section(name string, phrases []phrase) bool {
 			l.mends.add(p, kindNone)
 		case name == "very":
 			l.very.add(p, kindNone)
+		case calmKinds[name] != kindYes:
+			l.calm.add(p, calmKinds[name])
+			for _, t := range p.tokens {
+				switch calmKinds[name] {
+				case kindNot, kindNeedless:
+					l.denies[t] = true
+				case kindAsk, kindTrouble:
+					l.troubles[t] = true
+				}
+			}
+			continue
 		case name == "clause", name == "opens":
 			l.clause[p.joined], l.opens[p.joined] = true, l.opens[p.joined] || name == "opens"
 			l.vocab[p.joined] = true
@@ -173,6 +187,9 @@ func (l *language) section(name string, phrases []phrase) bool {
 	}
 	return true
 }
+
+// calmKinds are what the sections of a reassurance hold. Set once.
+var calmKinds = map[string]phraseKind{"not": kindNot, "must": kindMust, "needless": kindNeedless, "trouble": kindTrouble, "bother": kindAsk, "glue": kindGlue}
 
 // actKinds are what the sections of an act hold. Set once.
 var actKinds = map[string]phraseKind{"act": kindTopic, "do": kindDo, "yes": kindOrder}

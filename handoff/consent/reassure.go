@@ -1,0 +1,121 @@
+package consent
+
+import "slices"
+
+// maxReassurance is how many tokens a reassurance may have.
+const maxReassurance = 16
+
+// A calm is how far tokens have come in being a reassurance.
+type calm struct {
+	nots, musts, troubles, asks int
+}
+
+// isOne tells whether a reassurance can end here: a trouble that is denied ("isn't a problem"), or a trouble that
+// nobody needs to take ("don't need to ask"). "No need" alone declines.
+func (c calm) isOne() bool {
+	if c.nots != 1 {
+		return false
+	}
+	return c.troubles > 0 && c.asks == 0 || c.asks > 0 && c.musts > 0 && c.troubles == 0
+}
+
+// kind is what a reassurance does in a reply.
+func (c calm) kind() phraseKind {
+	if c.asks > 0 {
+		return kindAsk
+	}
+	return kindNod
+}
+
+// after is the state after a part of a reassurance.
+func (c calm) after(kind phraseKind) calm {
+	switch kind {
+	case kindNot:
+		c.nots++
+	case kindMust:
+		c.musts++
+	case kindNeedless:
+		c.nots++
+		c.musts++
+	case kindTrouble:
+		c.troubles++
+	case kindAsk:
+		c.asks++
+	}
+	return c
+}
+
+// reassurances are for each token the reassurances of a language that begin there. Between their parts stands
+// nothing but little words and what the question is about.
+func (h heard) reassurances(l *language, ask asking) [][]step {
+	if !slices.ContainsFunc(h.tokens, func(t string) bool { return l.denies[t] }) {
+		return nil
+	}
+	var out [][]step
+	for from := range h.tokens {
+		if found := h.reassuresFrom(from, l, ask); len(found) > 0 {
+			if out == nil {
+				out = make([][]step, len(h.tokens))
+			}
+			out[from] = found
+		}
+	}
+	return out
+}
+
+func (h heard) reassuresFrom(from int, l *language, ask asking) (found []step) {
+	to := from + 1
+	for to < len(h.tokens) && !h.marked[to] && to-from < maxReassurance {
+		to++
+	}
+	reached := make([][]calm, to-from+1)
+	reached[0] = []calm{{}}
+	for at := from; at <= to; at++ {
+		states := reached[at-from]
+		if i := slices.IndexFunc(states, calm.isOne); i >= 0 {
+			found = append(found, step{at - from, states[i].kind()})
+		}
+		if at == to || len(states) == 0 {
+			continue
+		}
+		h.calmParts(at, to, l, ask, func(length int, kind phraseKind) {
+			for _, c := range states {
+				if c = c.after(kind); c.nots <= 1 && !slices.Contains(reached[at+length-from], c) {
+					reached[at+length-from] = append(reached[at+length-from], c)
+				}
+			}
+		})
+	}
+	return found
+}
+
+// calmParts calls take for the parts of a reassurance at a position that end by another.
+func (h heard) calmParts(at, to int, l *language, ask asking, take func(length int, kind phraseKind)) {
+	tokens := h.tokens[at:to]
+	l.calm.at(tokens, take)
+	l.very.at(tokens, func(n int, _ phraseKind) { take(n, kindGlue) })
+	ask.book.at(tokens, func(n int, _ phraseKind) { take(n, kindGlue) })
+	ask.actAt(tokens, l, func(n int, _ phraseKind) { take(n, kindGlue) })
+	if n := ask.machine(tokens); n > 0 {
+		take(n, kindGlue)
+	}
+}
+
+// reassured are the tokens of a reply that would deny or hold off, but for the reassurance in some language in which
+// they stand.
+func (h heard) reassured(ask asking) []bool {
+	var out []bool
+	for _, l := range languages {
+		for from, found := range h.reassurances(l, ask) {
+			for _, s := range found {
+				if out == nil {
+					out = make([]bool, len(h.tokens))
+				}
+				for i := from; i < from+s.length; i++ {
+					out[i] = out[i] || l.denies[h.tokens[i]] || l.troubles[h.tokens[i]]
+				}
+			}
+		}
+	}
+	return out
+}
