@@ -48,6 +48,9 @@ const (
 	CodeConflict         Code = "conflict"
 	CodeTakenOver        Code = "taken_over"
 	CodeVoiceUnreachable Code = "voice_unreachable"
+	CodeVoiceKey         Code = "voice_key_refused"
+	CodeVoiceModel       Code = "voice_model_unknown"
+	CodeVoiceLimit       Code = "voice_limited"
 	CodeVoiceGone        Code = "voice_gone"
 	CodeSlowClient       Code = "slow_client"
 	CodeSoundFormat      Code = "sound_format"
@@ -103,6 +106,9 @@ var Vocabulary = map[Code]Meaning{
 	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
 	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},
+	CodeVoiceKey:         {"The voice model at %s did not accept Switchboard's own key for it.", "Your key is good. Whoever runs Switchboard corrects OPENAI_API_KEY, or what model.key_env names.", http.StatusUnauthorized, 0},
+	CodeVoiceModel:       {"There is no voice model %s.", "Ask for one that is there, or correct model.url and model.name.", http.StatusNotFound, 0},
+	CodeVoiceLimit:       {"The voice model at %s takes no more calls right now.", "Try again later; Switchboard's account there may have reached its limit.", http.StatusTooManyRequests, 0},
 	CodeVoiceGone:        {"The voice model ended the call.", "Call again; work goes on meanwhile.", http.StatusBadGateway, 4503},
 	CodeSlowClient:       {"The connection is too slow for this call.", "Call again.", http.StatusServiceUnavailable, 4008},
 	CodeSoundFormat:      {"The voice model speaks %s, which does not fit the sound of this call.", "Use a model with PCM16 or G.711, or call over WebSocket.", http.StatusBadGateway, 4415},
@@ -126,6 +132,7 @@ type Error struct {
 	Code    Code
 	Subject string   // fills %s of the spoken phrase; may be said aloud
 	Choices []string // names that can be said: candidates, or what there is
+	Param   string   // what of a client's request is wrong, as a path: "session.type"; "" for all of it
 	Detail  string   // for the log and the page, never spoken; no secrets
 
 	Retry time.Duration // after which it may work; 0: nobody knows

@@ -23,7 +23,7 @@ const safetyHeader = "OpenAI-Safety-Identifier"
 
 // dialModel opens a model session. model overrides the configured one when it is not empty; client holds
 // the headers of the client's request. The socket is not running yet: hand it to [Front.serve], or run and
-// close it. Errors have code [handoff.CodeVoiceUnreachable].
+// close it. Errors have code [handoff.CodeVoiceUnreachable], or one that says what the server refused.
 func (f *Front) dialModel(ctx context.Context, model string, client http.Header) (*socket, *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.reach)
 	defer cancel()
@@ -47,16 +47,42 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	conn, response, err := dialer.DialContext(ctx, target.String(), header)
 	f.counts.dialled(err == nil)
 	if err != nil {
-		return nil, f.unreachable(response, err)
+		return nil, f.unreachable(response, err, query.Get("model"))
 	}
 	return newSocket(conn, f.log), nil
 }
 
 // unreachable says why without the model's words, which may repeat a part of the key.
-func (f *Front) unreachable(response *http.Response, err error) *handoff.Error {
-	detail := err.Error()
-	if errors.Is(err, websocket.ErrBadHandshake) && response != nil {
-		detail = "it answered " + strconv.Itoa(response.StatusCode)
+func (f *Front) unreachable(response *http.Response, err error, model string) *handoff.Error {
+	if !errors.Is(err, websocket.ErrBadHandshake) || response == nil {
+		return handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, err.Error())
 	}
-	return handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, detail)
+	e := handoff.Fault(handoff.CodeVoiceUnreachable, f.model.Host, "it answered "+strconv.Itoa(response.StatusCode))
+	switch response.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e.Code = handoff.CodeVoiceKey
+	case http.StatusNotFound:
+		e.Code, e.Param, e.Subject = handoff.CodeVoiceModel, "model", handoff.Clip(model, maxModelSaid)+" at "+e.Subject
+	case http.StatusTooManyRequests:
+		e.Code, e.Retry = handoff.CodeVoiceLimit, retryAfter(response.Header.Get("Retry-After"), time.Now())
+	}
+	return e
+}
+
+// maxModelSaid bounds the model's name in an error, in bytes; maxRetry what a server may make clients wait.
+const (
+	maxModelSaid = 80
+	maxRetry     = 24 * time.Hour
+)
+
+// retryAfter reads the header of that name: seconds or a date. What is neither, or has passed, is 0.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 63); err == nil {
+		return time.Duration(min(seconds, uint64(maxRetry/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetry)
 }

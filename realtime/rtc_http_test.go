@@ -287,7 +287,7 @@ func TestBadOffers(t *testing.T) {
 func TestOfferWithoutAModel(t *testing.T) {
 	h := newHouse(t)
 	url := h.desk()
-	h.model.refuse = http.StatusUnauthorized
+	h.model.refuse = http.StatusInternalServerError
 	response, body := post(t, url, "application/sdp", newBrowser(t, channelLabel).offer())
 	if response.StatusCode != 502 || gjson.Get(body, "error.code").String() != string(handoff.CodeVoiceUnreachable) || strings.Contains(body, "sk-") {
 		t.Errorf("%d %s", response.StatusCode, body)

@@ -208,6 +208,10 @@ func (s *socket) write() {
 			s.farewell()
 			return
 		}
+		if errors.Is(err, websocket.ErrCloseSent) { // the library has said so for the reader, who knows why
+			<-s.closing
+			return
+		}
 		if err != nil {
 			s.end(s.stuck(err))
 			return

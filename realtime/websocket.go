@@ -32,6 +32,10 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant han
 
 func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	query := r.URL.Query()
+	if query.Get("intent") == "transcription" {
+		writeError(w, handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the model's own server"))
+		return
+	}
 	if query.Has("call_id") {
 		writeError(w, handoff.Fault(handoff.CodeNotFound, "such call", "a running call cannot be joined by a second socket"))
 		return
@@ -84,14 +88,13 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 
 // writeError answers a request with an error of the vocabulary.
 func writeError(w http.ResponseWriter, e *handoff.Error) {
-	meaning := e.Meaning()
 	w.Header().Set("Content-Type", "application/json")
 	if e.Retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
 	}
-	w.WriteHeader(meaning.HTTP)
+	w.WriteHeader(e.Meaning().HTTP)
+	problem := e.Problem()
+	problem.Detail = e.Detail
 	// The client may be gone; nobody is left to tell.
-	_ = json.NewEncoder(w).Encode(map[string]handoff.RecordError{
-		"error": {Code: e.Code, Message: e.Spoken(), Next: meaning.Next, Detail: e.Detail},
-	})
+	_ = json.NewEncoder(w).Encode(map[string]handoff.Problem{"error": problem})
 }

@@ -30,13 +30,17 @@ type farModel struct {
 	conns  chan *websocket.Conn
 	header chan http.Header
 	query  chan string
-	refuse int // an HTTP status instead of the upgrade
+	refuse int    // an HTTP status instead of the upgrade
+	after  string // its Retry-After
 }
 
 func newFarModel(t *testing.T) *farModel {
 	m := &farModel{conns: make(chan *websocket.Conn, 8), header: make(chan http.Header, 8), query: make(chan string, 8)}
 	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.refuse != 0 {
+			if m.after != "" {
+				w.Header().Set("Retry-After", m.after)
+			}
 			http.Error(w, "key sk-secret is wrong", m.refuse)
 			return
 		}
@@ -227,7 +231,7 @@ func TestModelUnreachable(t *testing.T) {
 		}
 		return response.StatusCode, e.Error, string(body)
 	}
-	h.model.refuse = http.StatusUnauthorized
+	h.model.refuse = http.StatusInternalServerError
 	status, e, body := get()
 	if status != 502 || e.Code != handoff.CodeVoiceUnreachable || e.Next == "" || strings.Contains(body, "sk-") {
 		t.Errorf("%d %s", status, body)

@@ -21,26 +21,19 @@ const (
 
 // problem is the body of every error.
 type problem struct {
-	Error struct {
-		Code    handoff.Code `json:"code"`
-		Message string       `json:"message"`
-		Next    string       `json:"next,omitempty"`
-	} `json:"error"`
+	Error handoff.Problem `json:"error"`
 }
 
 // writeError answers with an error of the vocabulary.
 func writeError(w http.ResponseWriter, err error) *handoff.Error {
 	e := handoff.AsError(err)
-	meaning := e.Meaning()
-	var body problem
-	body.Error.Code, body.Error.Message, body.Error.Next = e.Code, e.Spoken(), meaning.Next
 	if e.Code == handoff.CodeUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if e.Retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
 	}
-	writeJSON(w, meaning.HTTP, body)
+	writeJSON(w, e.Meaning().HTTP, problem{e.Problem()})
 	return e
 }
 
@@ -48,7 +41,7 @@ func writeError(w http.ResponseWriter, err error) *handoff.Error {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"Something went wrong on my side."}}`)
+		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"Something went wrong on my side.","type":"server_error","param":null}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -104,7 +97,7 @@ func number(r *http.Request, name string, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, handoff.Fault(handoff.CodeMalformed, name+" is a number from 1 to "+strconv.Itoa(most), "")
+		return 0, handoff.Malformed(name, name+" is a number from 1 to "+strconv.Itoa(most))
 	}
 	return n, nil
 }
