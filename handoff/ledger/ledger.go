@@ -26,6 +26,9 @@ const (
 // use; each method is one try and gives an [*Error] with code unreachable within a second when a store
 // elsewhere does not answer. Then it cannot be told whether the step was written; repeating it is safe. A
 // store in this process is never away and may take longer while the machine is busy.
+//
+// A store knows which life of the service opened it last. Each step carries the life's epoch, and one of an
+// older life is refused with code shutdown, whatever it is of.
 type Ledger interface {
 	// Advance writes one step, or finds that it was already written. It returns the entry as it is
 	// then; with an error of [Verdict.Fault] the entry as it was found.

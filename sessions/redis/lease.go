@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -24,14 +25,15 @@ const (
 
 // A lease makes sure that one process at a time uses the keys of a prefix.
 type lease struct {
-	key    string                                 // Set once
-	value  string                                 // Set once: the holder's name, a space, a token of this process
-	where  string                                 // Set once
-	take   func(context.Context) (holding, error) // Set once: takes or renews it
-	give   func(context.Context) error            // Set once: gives it back if it is ours
-	log    *zap.Logger                            // Set once
-	counts *counters                              // Set once
-	silent bool                                   // the last renewal got no answer. Owned by who holds the store's turn
+	key    string                                        // Set once
+	value  string                                        // Set once: the holder's name, a space, a token of this process
+	where  string                                        // Set once
+	take   func(context.Context, int64) (holding, error) // Set once: takes it (0) or renews it in its epoch
+	give   func(context.Context) error                   // Set once: gives it back if it is ours
+	epoch  int64                                         // Set once, by acquire: newer ones are greater
+	log    *zap.Logger                                   // Set once
+	counts *counters                                     // Set once
+	silent bool                                          // the last renewal got no answer. Owned by who holds the store's turn
 }
 
 var (
@@ -53,7 +55,9 @@ func newLease(s *Store) *lease {
 		key: s.leaseKey(), where: s.where, log: s.log, counts: s.counts,
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
 	}
-	l.take = func(ctx context.Context) (holding, error) { return takeLease(ctx, s.client, l.key, l.value) }
+	l.take = func(ctx context.Context, epoch int64) (holding, error) {
+		return takeLease(ctx, s.client, []string{l.key, s.epochKey()}, l.value, epoch)
+	}
 	l.give = func(ctx context.Context) error {
 		return releaseScript.Run(ctx, s.client, []string{l.key}, l.value).Err()
 	}
@@ -65,6 +69,7 @@ type holding struct {
 	holder  string // another one's name; "" when the lease is ours
 	value   string
 	expires int64 // Unix milliseconds of the Redis; -1 never
+	epoch   int64 // the newest one, when nobody else holds the lease
 }
 
 // renewed reports whether a holding shows that a holder lived after an earlier one was seen.
@@ -73,17 +78,18 @@ func (h holding) renewed(since holding) bool {
 }
 
 // takeLease takes or renews the lease in the Redis.
-func takeLease(ctx context.Context, client *goredis.Client, key, value string) (holding, error) {
-	reply, err := leaseScript.Run(ctx, client, []string{key}, value, leaseFor.Milliseconds()).Slice()
+func takeLease(ctx context.Context, client *goredis.Client, keys []string, value string, epoch int64) (holding, error) {
+	reply, err := leaseScript.Run(ctx, client, keys, value, leaseFor.Milliseconds(), epoch).Slice()
 	if err != nil {
 		return holding{}, err
 	}
-	if len(reply) == 2 {
+	if len(reply) == 3 {
 		value, okValue := reply[0].(string)
 		expires, okExpires := reply[1].(int64)
-		if okValue && okExpires {
+		epoch, okEpoch := reply[2].(int64)
+		if okValue && okExpires && okEpoch {
 			holder, _, _ := strings.Cut(value, " ")
-			return holding{holder: holder, value: value, expires: expires}, nil
+			return holding{holder: holder, value: value, expires: expires, epoch: epoch}, nil
 		}
 	}
 	return holding{}, errors.New("unexpected reply of the lease")
@@ -96,10 +102,11 @@ func (l *lease) acquire(ctx context.Context) error {
 	answered := began
 	var last holding // as seen when we no longer waited for an end
 	for {
-		h, err := l.take(ctx)
+		h, err := l.take(ctx, 0)
 		now := time.Now()
 		switch {
 		case err == nil && h.holder == "":
+			l.epoch = h.epoch
 			return nil
 		case err == nil:
 			answered = now
@@ -122,11 +129,11 @@ func (l *lease) acquire(ctx context.Context) error {
 }
 
 // tick renews the lease. A Redis that does not answer cannot give the lease to another either, so that is
-// waited for; so is one that came back empty. Only another holder ends us.
+// waited for; so is one that came back empty. Only another holder ends us, also one that has ended.
 func (l *lease) tick(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, renewIn)
 	defer cancel()
-	h, err := l.take(ctx)
+	h, err := l.take(ctx, l.epoch)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil
@@ -142,9 +149,10 @@ func (l *lease) tick(ctx context.Context) error {
 		l.log.Info("redis answers again", zap.String("redis", l.where))
 	}
 	l.silent = false
-	if h.holder == "" {
+	if h.holder == "" && h.epoch == l.epoch {
 		return nil
 	}
+	h.holder = cmp.Or(h.holder, "which has ended")
 	l.counts.leasesLost.Add(1)
 	l.log.Error("lease lost", zap.String("redis", l.where), zap.String("holder", h.holder))
 	return fmt.Errorf("another Switchboard, %s, has taken over %s while this one could not renew its lease; "+

@@ -16,6 +16,7 @@ type leaseBoard struct {
 	mu      sync.Mutex // two processes use it
 	value   string     // Guarded by mu
 	expires time.Time  // Guarded by mu; zero: never
+	newest  int64      // Guarded by mu: epoch
 }
 
 // holder is called with the board locked.
@@ -30,18 +31,23 @@ func (b *leaseBoard) holder() string {
 func (b *leaseBoard) lease(counts *counters, value string) *lease {
 	return &lease{
 		key: "switchboard:lease", value: value, where: "Redis", counts: counts, log: zap.NewNop(),
-		take: func(context.Context) (holding, error) {
+		take: func(_ context.Context, epoch int64) (holding, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if held := b.holder(); held != "" && held != value {
 				name, _, _ := strings.Cut(held, " ")
 				if b.expires.IsZero() {
-					return holding{name, held, -1}, nil
+					return holding{name, held, -1, 0}, nil
 				}
-				return holding{name, held, b.expires.UnixMilli()}, nil
+				return holding{name, held, b.expires.UnixMilli(), 0}, nil
 			}
-			b.value, b.expires = value, time.Now().Add(leaseFor)
-			return holding{}, nil
+			if epoch == 0 {
+				epoch = max(b.newest+1, time.Now().UnixMilli())
+			} else if b.newest > epoch {
+				return holding{epoch: b.newest}, nil
+			}
+			b.value, b.expires, b.newest = value, time.Now().Add(leaseFor), epoch
+			return holding{epoch: epoch}, nil
 		},
 		give: func(context.Context) error {
 			b.mu.Lock()
@@ -100,11 +106,18 @@ func TestLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		holder("")
-		board.value = ""
+		board.value, board.newest = "", 0
 		if err := b.tick(ctx); err != nil { // a Redis that came back empty: still ours
 			t.Fatal(err)
 		}
 		holder(b.value)
+		if err := b.end(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.tick(ctx); err == nil || counts.leasesLost.Load() != 2 { // though b has ended
+			t.Fatalf("a: %v, %d lost", err, counts.leasesLost.Load())
+		}
+		holder("")
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	// ledgerWithin bounds one round trip to a real Redis: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
-	// verdictElsewhere is what ledger.lua says when another process holds the lease.
+	// verdictElsewhere is what ledger.lua says when a newer life of the service has taken the lease.
 	verdictElsewhere ledger.Verdict = "elsewhere"
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
 	ledgerPage = 128
@@ -49,7 +49,7 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	keys := []string{
-		s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.leaseKey(),
+		s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.epochKey(),
 		s.bodyKeys(name) + step.Key, s.unheardKey(name), s.historyKey(name),
 	}
 	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name)...).Slice()
@@ -166,6 +166,7 @@ func (s *Store) entryKeys(name string) string { return s.prefix + ":{" + name + 
 func (s *Store) openKey(name string) string   { return s.prefix + ":{" + name + "}:open" }
 func (s *Store) callersKey() string           { return s.prefix + ":open-callers" }
 func (s *Store) leaseKey() string             { return s.prefix + ":lease" }
+func (s *Store) epochKey() string             { return s.prefix + ":epoch" } // of the newest holder of the lease
 
 // The keys of what is over, or will be: the whole words of each entry, by caller what nobody heard, by when it
 // ended, and the history, by when it became that.
@@ -173,13 +174,12 @@ func (s *Store) bodyKeys(name string) string   { return s.prefix + ":{" + name +
 func (s *Store) unheardKey(name string) string { return s.prefix + ":{" + name + "}:unheard" }
 func (s *Store) historyKey(name string) string { return s.prefix + ":{" + name + "}:history" }
 
-// ledgerArgs are the arguments of ledger.lua for a checked step; one that starts something counts only while
-// nobody else holds the lease.
+// ledgerArgs are the arguments of ledger.lua for a checked step.
 func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
-	attempt, turn, holder := "", "", ""
+	attempt, turn := "", ""
 	switch step.To {
 	case handoff.StatusDispatching:
-		attempt, holder = strconv.Itoa(step.Attempt), s.lease.value
+		attempt = strconv.Itoa(step.Attempt)
 	case handoff.StatusStarted:
 		turn = string(step.Set.Turn)
 	}
@@ -191,7 +191,7 @@ func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
 	args := make([]any, 0, 80)
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
-		s.kept.Milliseconds(), step.Key, name, at, len(first), holder, turn, step.Body.Prompt, step.Body.Text,
+		s.kept.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
 		s.entryKeys(name), s.bodyKeys(name), ledger.MaxUnheard,
 		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken)
 	return append(append(args, first...), stepFields(step, attempt, at)...)

@@ -1,23 +1,22 @@
 -- One step of one entry of the ledger: compare, set, and return what is there then.
 -- What may follow what comes from Go's table: the statuses that the step may leave and those beyond it.
 -- Safe to repeat: the same step of the same owner is found written and changes nothing.
--- KEYS: the entry, the caller's open entries, the callers that have any, the lease, the entry's body,
+-- KEYS: the entry, the caller's open entries, the callers that have any, the newest epoch, the entry's body,
 --   the caller's outcomes that nobody heard, the caller's history.
 -- ARGV: owner, hash of the arguments, to, attempt or "", "1" to make the entry, "1" to adopt it,
 --   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
 --   milliseconds to live once it is history, the entry's name, its caller's, the time,
---   how many of the last words are for a new entry only, who must hold the lease for this step if anybody
---   does, or "", the turn of a step to started or "", the whole prompt or "", the whole answer or "",
+--   how many of the last words are for a new entry only, the epoch of who writes, the turn of a step to started or "", the whole prompt or "", the whole answer or "",
 --   what comes before an entry's name in its key, in its body's, how many may be unheard,
 --   bytes of a prompt, a title and what was said in the history, then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
 -- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
--- changed, when somebody else holds the lease.
+-- changed, when a newer life has taken the lease, whoever holds it now.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
-local kept_for, member, caller, at, first, holder, turn, prompt, text = unpack(ARGV, 10, 18)
+local kept_for, member, caller, at, first, epoch, turn, prompt, text = unpack(ARGV, 10, 18)
 local entries, bodies, unheard, short_prompt, short_title, short_spoken = unpack(ARGV, 19, 24)
 
-if holder ~= '' and (redis.call('GET', KEYS[4]) or holder) ~= holder then
+if tonumber(redis.call('GET', KEYS[4]) or 0) > tonumber(epoch) then
   return {'elsewhere', {}}
 end
 

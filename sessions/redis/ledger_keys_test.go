@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// ledgerKeys tells every key of the store but the lease, with the days it has to live.
+// ledgerKeys tells every key of the store but those of the lease, with the days it has to live.
 func ledgerKeys(t *testing.T, s *Store) string {
 	t.Helper()
 	var out []string
@@ -20,7 +20,7 @@ func ledgerKeys(t *testing.T, s *Store) string {
 		if ttl := s.client.PTTL(t.Context(), key).Val(); ttl > 0 {
 			days = fmt.Sprintf("%.0f days", ttl.Hours()/24)
 		}
-		if key != s.leaseKey() {
+		if key != s.leaseKey() && key != s.epochKey() {
 			out = append(out, strings.TrimPrefix(key, "switchboard:")+" "+days)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -187,9 +188,9 @@ func TestLeaseLost(t *testing.T) {
 	}
 }
 
-// A process that was held up until another one had its lease starts nothing any more, also before it finds
-// that out. What it began it may still write down.
-func TestHeldUpStartsNothing(t *testing.T) {
+// A process that was held up until another one had its lease writes nothing any more, also before it finds
+// that out: the other one cares for what it began.
+func TestHeldUpWritesNothing(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
@@ -199,12 +200,12 @@ func TestHeldUpStartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := open(t, cfg) // after 3 s the lease is free
-	late := sessionstest.LedgerStep("late", "a", handoff.StatusDispatching)
-	if e, err := first.Advance(t.Context(), late); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown || e.Status != "" {
-		t.Fatalf("a start gave %+v, %v", e, err)
-	}
-	if _, err := first.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusStarted)); err != nil {
-		t.Fatal(err)
+	for _, late := range []ledger.Step{
+		sessionstest.LedgerStep("late", "a", handoff.StatusDispatching), sessionstest.LedgerStep("began", "a", handoff.StatusStarted),
+	} {
+		if e, err := first.Advance(t.Context(), late); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown || e.Status != "" {
+			t.Fatalf("a step to %s gave %+v, %v", late.To, e, err)
+		}
 	}
 	for _, key := range []string{"late", "newer"} {
 		if _, err := second.Advance(t.Context(), sessionstest.LedgerStep(key, "b", handoff.StatusDispatching)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -87,5 +88,39 @@ func TestReopen(t *testing.T) {
 		if _, err := s.List(t.Context(), owner); handoff.AsError(err).Code != handoff.CodeShutdown {
 			t.Fatalf("list after close: %v", err)
 		}
+	}
+}
+
+// TestFence lets the lease of a store end that does not renew it.
+func TestFence(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
+		cfg := redis.Config{URL: server.URL}
+		return sessionstest.Takeover{Former: open(t, cfg), Latter: func(t *testing.T) (ledger.Ledger, func()) {
+			server.Do("DEL switchboard:lease")
+			s := open(t, cfg)
+			return s, func() { _ = s.Close() } // again with the test
+		}}
+	})
+}
+
+// TestFenceOfTheEmptied: a Redis that comes back empty takes the steps of the life that has it, until another
+// has it.
+func TestFenceOfTheEmptied(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	cfg := redis.Config{URL: server.URL}
+	former := open(t, cfg)
+	server.Do("FLUSHALL")
+	ledgerStep(t, former, handoff.StatusDispatching)
+	server.Do("FLUSHALL")
+	latter := open(t, cfg)
+	if _, err := former.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)); err == nil || handoff.AsError(err).Code != handoff.CodeShutdown {
+		t.Errorf("the former life wrote: %v", err)
+	}
+	if err := latter.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := former.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "taken over") {
+		t.Errorf("the former life takes the lease back: %v", err)
 	}
 }

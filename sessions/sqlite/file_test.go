@@ -196,11 +196,11 @@ func TestUnusableFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := slices.Clone(good)
-	newer[63] = 2 // the last byte of user_version
+	newer[63] = 99 // the last byte of user_version
 	if err := os.WriteFile(file, newer, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "newer Switchboard", "version 2")
+	refused(t, "newer Switchboard", "version 99")
 
 	bad := slices.Clone(good)
 	for i := 4096 * 3; i < len(bad)-4096; i += 512 {

@@ -20,6 +20,7 @@ const entryColumns = "id, past, key, principal, user, owner, args, status, inher
 
 // statements are prepared once. Those that change something are the writer's.
 type statements struct {
+	newest                                     *sql.Stmt // the life that has the file
 	find, insert, update, body, words, unheard *sql.Stmt
 	open, openAll                              *sql.Stmt
 }
@@ -32,6 +33,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		db   *sql.DB
 		text string
 	}{
+		{&s.asks.newest, s.write, "SELECT epoch FROM life"},
 		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ?"},
 		{&s.asks.insert, s.write, "INSERT INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES (" + marks + ", ?)"},
 		{&s.asks.update, s.write, "UPDATE entries SET " + strings.Join(names, " = ?, ") + " = ? WHERE id = ?"},
@@ -124,12 +126,15 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	if err != nil {
 		return ledger.Entry{}, err
 	}
-	if step.To == handoff.StatusDispatching && s.lost.Load() { // nothing is started without the lock
-		return ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.dir.Path)
+	if step.To == handoff.StatusDispatching && s.lost.Load() { // another may have a file of its own in the same place
+		return ledger.Entry{}, s.taken()
 	}
 	var after ledger.Entry
 	var verdict error // of the table, with the entry as it was
 	err = s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := s.fenced(ctx, tx); err != nil {
+			return err
+		}
 		row, err := scanEntry(tx.StmtContext(ctx, s.asks.find).QueryRowContext(ctx, name, step.Key))
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -145,6 +150,22 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 		return ledger.Entry{}, err
 	}
 	return after, verdict
+}
+
+// fenced refuses what a life writes after another one has opened the file.
+func (s *Store) fenced(ctx context.Context, tx *sql.Tx) error {
+	var newest int64
+	if err := tx.StmtContext(ctx, s.asks.newest).QueryRowContext(ctx).Scan(&newest); err != nil {
+		return err
+	}
+	if newest != s.epoch {
+		return s.taken()
+	}
+	return nil
+}
+
+func (s *Store) taken() error {
+	return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.dir.Path)
 }
 
 // put writes an entry after a step.

@@ -3,18 +3,20 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	_ "embed"
+	"embed"
 	"fmt"
 	"path/filepath"
 )
 
-// schemaVersion is the version of the tables, PRAGMA user_version. Another one is refused, never guessed at.
-const schemaVersion = 1
+//go:embed schema_*.sql
+var schemas embed.FS
 
-//go:embed schema.sql
-var schema string
+// schemaVersion is the version of the tables, PRAGMA user_version, and the number of the newest schema_*.sql: a
+// file of an older version gets what is missing, a newer one is refused.
+const schemaVersion = 2
 
-// migrate checks the file and makes its tables. After an unclean end all of it is looked through.
+// migrate checks the file, makes its tables and begins a life. After an unclean end all of it is looked
+// through.
 func (s *Store) migrate(ctx context.Context, unclean bool) error {
 	var version int
 	if err := s.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -29,12 +31,17 @@ func (s *Store) migrate(ctx context.Context, unclean bool) error {
 			return err
 		}
 	}
-	if version == schemaVersion {
-		return nil
-	}
 	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion))
-		return err
+		for n := version + 1; n <= schemaVersion; n++ {
+			schema, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", n))
+			if err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, string(schema)+fmt.Sprintf("PRAGMA user_version = %d;", n)); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRowContext(ctx, "UPDATE life SET epoch = epoch + 1 RETURNING epoch").Scan(&s.epoch)
 	})
 }
 

@@ -70,6 +70,7 @@ type Store struct {
 	read  *sql.DB       // Set once
 	mover *sql.DB       // Set once; one connection, used only by who holds the turn
 	asks  statements    // Set once
+	epoch int64         // Set once: of this life; steps of an older one are refused
 
 	counts counters
 	dirty  atomic.Bool // something was written since the log was last moved; anybody may set it

@@ -1,10 +1,13 @@
 package sqlite_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
 	"switchboard/sessions/sqlite"
 )
@@ -35,5 +38,19 @@ func open(t *testing.T, cfg sqlite.Config) *sqlite.Store {
 func TestStore(t *testing.T) {
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
 		return open(t, sqlite.Config{Dir: t.TempDir()})
+	})
+}
+
+// TestFence takes the lock away from a store that does not look at it.
+func TestFence(t *testing.T) {
+	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
+		dir := t.TempDir()
+		return sessionstest.Takeover{Former: open(t, sqlite.Config{Dir: dir}), Latter: func(t *testing.T) (ledger.Ledger, func()) {
+			if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, sqlite.Config{Dir: dir})
+			return s, func() { _ = s.Close() } // again with the test
+		}}
 	})
 }
