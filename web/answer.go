@@ -27,7 +27,7 @@ type problem struct {
 // writeError answers with an error of the vocabulary.
 func writeError(w http.ResponseWriter, err error) *handoff.Error {
 	e := handoff.AsError(err)
-	if e.Code == handoff.CodeUnauthorized {
+	if e.Code == handoff.CodeUnauthorized || e.Code == handoff.CodeNoKey {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if e.Retry > 0 {

@@ -103,7 +103,7 @@ func (a *auth) stands(l sessions.Login, now time.Time) bool {
 func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	text, ok := carriedKey(r)
 	if !ok {
-		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "no key")
+		return handoff.Grant{}, handoff.Fault(handoff.CodeNoKey, whereKeyIs(r), "")
 	}
 	if key, ok := a.byText(text); ok {
 		return key.grantFor(r)
@@ -119,6 +119,9 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if !ok || !known || !now.Before(l.Ends) || l.Host != a.door.hostOf(r) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
 	}
+	if err := a.door.atHome(newVisitor(r)); err != nil { // it is the page's own, under /v1/ too
+		return handoff.Grant{}, err
+	}
 	if now.Sub(l.Used) >= loginUsed {
 		l.Used = now
 		if err := a.logins.PutLogin(r.Context(), l); err != nil {
@@ -126,6 +129,21 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 		}
 	}
 	return key.grant(true), nil
+}
+
+// whereKeyIs tells where a request has its key instead: clients of other services put it elsewhere.
+func whereKeyIs(r *http.Request) string {
+	for _, name := range []string{"api-key", "x-api-key"} {
+		if r.Header.Get(name) != "" {
+			return "the header " + name + " is not read"
+		}
+	}
+	for _, name := range []string{"api-key", "api_key", "apikey", "key", "access_token", "token"} {
+		if r.URL.Query().Has(name) {
+			return "what stands in the address ends in logs, so no key is read there"
+		}
+	}
+	return "it has none"
 }
 
 // carriedKey is the key that a request carries itself: a bearer header, or for a WebSocket a subprotocol.

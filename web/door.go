@@ -27,12 +27,13 @@ type visitor struct {
 	origins []string
 	unsafe  bool // a method that changes something, or a WebSocket
 	carried bool // the key is carried in the request itself: a bearer header or a subprotocol
+	api     bool // it asks for something under /v1/
 }
 
 func newVisitor(r *http.Request) visitor {
 	v := visitor{
 		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
-		unsafe: !safeMethod(r.Method) || isUpgrade(r),
+		unsafe: !safeMethod(r.Method) || isUpgrade(r), api: isAPI(r.URL.Path),
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -46,11 +47,21 @@ func newVisitor(r *http.Request) visitor {
 	return v
 }
 
-// check returns why the visitor is refused, or nil.
+// check returns why the visitor is refused, or nil. Under /v1/ a request carries its own proof: no browser adds
+// it by itself, so neither a foreign page nor a name that somebody turned on us has it, and every route asks for it.
 func (d door) check(v visitor) error {
 	switch {
 	case !d.peerAllowed(v.peer):
 		return handoff.Fault(handoff.CodeForbidden, "a connection past the proxy", "peer is not in trusted_proxies")
+	case v.api:
+		return nil
+	}
+	return d.atHome(v)
+}
+
+// atHome returns why the visitor is not our own page, or a program on it.
+func (d door) atHome(v visitor) error {
+	switch {
 	case !d.hostAllowed(v):
 		return handoff.Fault(handoff.CodeForbidden, "this address", "host is not known")
 	case !d.originAllowed(v):

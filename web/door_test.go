@@ -36,10 +36,12 @@ type entry struct {
 const (
 	in        = handoff.Code("")
 	forbidden = handoff.CodeForbidden
-	noKey     = handoff.CodeUnauthorized
+	badKey    = handoff.CodeUnauthorized
+	noKey     = handoff.CodeNoKey
 	home      = "http://127.0.0.1:8080"
 	tailnet   = "https://bigpc.tail1234.ts.net"
 	tailHost  = "bigpc.tail1234.ts.net"
+	hangup    = "/v1/realtime/calls/rtc_1/hangup"
 	stop      = "/fleet/handoffs/h1/stop"
 )
 
@@ -48,13 +50,13 @@ var entries = []entry{
 	{name: "bearer", key: ownerKey},
 	{name: "other bearer", key: otherKey},
 	{name: "no key", want: noKey},
-	{name: "wrong key", key: "wrong", want: noKey},
-	{name: "key and a little more", key: ownerKey + "x", want: noKey},
-	{name: "prefix of the key", key: ownerKey[:8], want: noKey},
-	{name: "empty bearer", key: " ", want: noKey},
+	{name: "wrong key", key: "wrong", want: badKey},
+	{name: "key and a little more", key: ownerKey + "x", want: badKey},
+	{name: "prefix of the key", key: ownerKey[:8], want: badKey},
+	{name: "empty bearer", key: " ", want: badKey},
 	{name: "token of a login", token: "owner"},
-	{name: "token of nobody", token: tokenPrefix + "AAAA", want: noKey},
-	{name: "token without its prefix", token: "a-token-of-the-owner", want: noKey},
+	{name: "token of nobody", token: tokenPrefix + "AAAA", want: badKey},
+	{name: "token without its prefix", token: "a-token-of-the-owner", want: badKey},
 	{name: "cookie holding the key", cookie: ownerKey, want: noKey},
 	{name: "cookie holding the key, on a change", cookie: ownerKey, origin: home, method: "POST", path: stop, want: noKey},
 	{name: "good bearer beside a cookie", key: ownerKey, cookie: "AAAA"},
@@ -132,16 +134,30 @@ var entries = []entry{
 	{name: "login from a foreign page", method: "POST", path: "/login", origin: "https://evil.example", want: forbidden},
 	// WebSockets.
 	{name: "socket with a subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + ownerKey},
-	{name: "socket with a wrong subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + "wrong", want: noKey},
-	{name: "socket with an empty subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey, want: noKey},
+	{name: "socket with a wrong subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey + "wrong", want: badKey},
+	{name: "socket with an empty subprotocol", path: "/v1/realtime", proto: "realtime, " + protocolKey, want: badKey},
 	{name: "socket with a bearer", path: "/v1/realtime", proto: "realtime", key: ownerKey},
 	{name: "socket of the page", path: "/v1/realtime", proto: "realtime", origin: home, token: "owner"},
-	{name: "socket with a cookie and no origin", path: "/v1/realtime", proto: "realtime", cookie: ownerKey, want: forbidden},
+	{name: "socket with a cookie and no origin", path: "/v1/realtime", proto: "realtime", cookie: ownerKey, want: noKey},
 	{name: "socket of a foreign page", path: "/v1/realtime", proto: "realtime", origin: "https://evil.example", token: "owner", want: forbidden},
-	{name: "socket of a foreign page that knows the key", path: "/v1/realtime", proto: protocolKey + ownerKey, origin: "https://evil.example", want: forbidden},
+	{name: "socket of a foreign page that knows the key", path: "/v1/realtime", proto: protocolKey + ownerKey, origin: "https://evil.example"},
+	{name: "socket of a foreign page without a key", path: "/v1/realtime", proto: "realtime", origin: "https://evil.example", want: noKey},
+	{name: "socket to a name with a key", path: "/v1/realtime", proto: protocolKey + ownerKey, host: "switchboard:8080"},
+	{name: "socket to a name with a bearer and no port", path: "/v1/realtime", proto: "realtime", key: ownerKey, host: "switchboard"},
+	{name: "socket to a rebound name", path: "/v1/realtime", proto: "realtime", host: "evil.example:8080", want: noKey},
+	{name: "socket to a rebound name with a token", path: "/v1/realtime", proto: "realtime", host: "evil.example:8080", token: "owner", want: forbidden},
+	{name: "socket with two origins and a key", path: "/v1/realtime", proto: "realtime", key: ownerKey, origin: home + "," + home},
+	// Calls.
+	{name: "call of a page elsewhere", method: "POST", path: hangup, origin: "https://app.example", site: "cross-site", key: ownerKey},
+	{name: "call of a file", method: "POST", path: hangup, origin: "null", site: "cross-site", key: ownerKey},
+	{name: "call to a name", method: "POST", path: hangup, host: "switchboard:8080", key: ownerKey},
+	{name: "call of a page elsewhere with a token", method: "POST", path: hangup, origin: "https://app.example", token: "owner", want: forbidden},
+	{name: "call of a page elsewhere with a wrong key", method: "POST", path: hangup, origin: "https://app.example", key: "wrong", want: badKey},
+	{name: "call of a page elsewhere with a cookie", method: "POST", path: hangup, origin: "https://app.example", cookie: ownerKey, want: noKey},
+	{name: "the fleet beside a name", host: "switchboard:8080", key: ownerKey, want: forbidden},
 	// The rest.
 	{name: "unknown path", path: "/v1/models", key: ownerKey, want: handoff.CodeNotFound},
-	{name: "unknown path of a foreign page", path: "/v1/models", origin: "https://evil.example", key: ownerKey, want: forbidden},
+	{name: "unknown path of a foreign page", path: "/v1/models", origin: "https://evil.example", key: ownerKey, want: handoff.CodeNotFound},
 	{name: "path that is not clean", path: "/fleet//servers", key: ownerKey, want: handoff.CodeNotFound},
 	{name: "path that climbs", path: "/page/../fleet/servers", want: handoff.CodeNotFound},
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,7 +96,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	setHeaders(w.Header(), r.Host)
+	if v.api {
+		setHeaders(w.Header(), "")
+		if share(w, r) {
+			return
+		}
+	} else {
+		setHeaders(w.Header(), r.Host)
+	}
 	if !found {
 		s.fail(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+handoff.Clip(r.URL.Path, 80), ""))
 		return
@@ -126,7 +134,7 @@ func (s *Server) chain(to route) http.Handler {
 			s.fail(w, r, err)
 		}
 	})
-	if to.body == 0 {
+	if _, path, _ := strings.Cut(to.pattern, " "); to.body == 0 || isAPI(path) {
 		return inner
 	}
 	// The door has compared the Origin; this is the standard library's own opinion, as a second one.

@@ -1,0 +1,40 @@
+package web
+
+import (
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// isAPI tells whether a path is one of OpenAI's, which pages of any origin may ask for with a key.
+func isAPI(name string) bool {
+	return strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
+}
+
+// sharedHeaders are what pages elsewhere may send: what the clients of OpenAI send from browsers.
+var sharedHeaders = regexp.MustCompile(`^(authorization|content-type|x-openai-agents-sdk|(openai|x-stainless)-[a-z0-9-]+)$`)
+
+// share lets pages of any origin read what answers under /v1/, and answers a preflight, which is then all.
+// Credentials that a browser adds by itself are never shared: there are none.
+func share(w http.ResponseWriter, r *http.Request) (answered bool) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	var allowed []string
+	for name := range strings.SplitSeq(strings.ToLower(r.Header.Get("Access-Control-Request-Headers")), ",") {
+		if name = strings.TrimSpace(name); sharedHeaders.MatchString(name) && !slices.Contains(allowed, name) {
+			allowed = append(allowed, name)
+		}
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", strings.Join(allowed, ", "))
+	h.Set("Access-Control-Max-Age", "600")
+	h.Set("Vary", "Access-Control-Request-Headers")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
