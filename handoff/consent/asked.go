@@ -21,10 +21,11 @@ type asking struct {
 	machines []string   // written together
 	book     phrasebook // what a yes may repeat, in any language
 	acts     map[string]bool
-	about    []string   // names of acts
-	digits   []string   // numbers in the question
-	files    [][]string // the words of each file
-	ours     [][]string // the words with which it was asked
+	about    []string        // names of acts
+	digits   []string        // numbers in the question
+	files    [][]string      // the words of each file
+	ours     [][]string      // the words with which it was asked
+	things   map[string]bool // pairs of words in ours that may name a thing: "checkout flow"
 }
 
 // askedWords returns what the words of a question add. It keeps what it made for the questions of late: a reply
@@ -87,6 +88,7 @@ func newAsking(q Question) asking {
 	}
 	a.ours = [][]string{hear(head(q.Text)).tokens, hear(head(q.Said)).tokens}
 	a.numbers(slices.Concat(a.ours...))
+	a.name(a.ours...)
 	return a
 }
 
@@ -100,6 +102,22 @@ func (a *asking) numbers(ours []string) {
 				a.book.add(words(form), kindTopic)
 				a.book.add(words("all", form), kindTopic)
 				a.book.add(words("all", "of", "the", form), kindTopic)
+			}
+		}
+	}
+}
+
+// name lets an order of the act repeat two words of the question that stand side by side and mean nothing else to us:
+// they name what it is about.
+func (a *asking) name(ours ...[]string) {
+	a.things = map[string]bool{}
+	plain := func(t string) bool {
+		return len(t) >= 4 && harmlessAct(t) && !english.known[t] && !english.vocab[t] && !devices[t] && a.machine([]string{t}) == 0
+	}
+	for _, tokens := range ours {
+		for i := 1; i < len(tokens); i++ {
+			if plain(tokens[i-1]) && plain(tokens[i]) {
+				a.things[tokens[i-1]+" "+tokens[i]] = true
 			}
 		}
 	}
@@ -131,6 +149,9 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 	}
 	for _, of := range a.languages(l) {
 		a.actAt(tokens, of, take)
+	}
+	if len(tokens) > 1 && a.things[tokens[0]+" "+tokens[1]] {
+		take(2, kindThing)
 	}
 	a.machineAt(tokens, l, take)
 }

@@ -32,6 +32,8 @@ const (
 	kindPlace                      // means the machine: "that computer"
 	kindAll                        // right after an order of the act: "all of them"
 	kindFollow                     // begins what is to be told afterwards: "and tell me"
+	kindThing                      // a thing of the question by its name; only beside an order of the act
+	kindTotal                      // all, alone: after an order of the act it is its object, after a bare yes too much
 	kindSide                       // for somebody's part: a weak yes, and none before a no-objection: "von mir aus"
 	kindNot                        // parts of a reassurance: what denies,
 	kindMust                       // what needs,
@@ -97,7 +99,7 @@ func (b phrasebook) at(tokens []string, take func(length int, kind phraseKind)) 
 		}
 	}
 	for _, p := range b[string(appendStemKey(key[:0], tokens[0]))] {
-		if rest, ok := strings.CutPrefix(tokens[0], p.joined); ok && rest != "ed" && utf8.RuneCountInString(rest) <= maxEnding {
+		if rest, ok := strings.CutPrefix(tokens[0], p.joined); ok && !isPast(rest) && utf8.RuneCountInString(rest) <= maxEnding {
 			take(1, p.kind)
 		}
 	}
@@ -128,4 +130,10 @@ func phraseList(list string) []phrase {
 		}
 	}
 	return out
+}
+
+// isPast tells whether a stem goes on as a word that reports what was done, as English ("pushed") and Polish
+// ("wypchnąłem") write it.
+func isPast(ending string) bool {
+	return ending == "ed" || strings.HasSuffix(ending, "lem") || strings.HasSuffix(ending, "lam")
 }

@@ -22,12 +22,26 @@ func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []s
 			}
 		}
 	}
+	if h.isPurpose(at, l, ask) {
+		for _, s := range reached[at] {
+			if s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
+				reached[len(h.tokens)].add(s &^ stateAct)
+			}
+		}
+	}
 	opens := l.opens[h.tokens[at]] || english.opens[h.tokens[at]]
 	if !(at == 0 || h.marked[at] || begins || opens) {
 		return
 	}
 	end := h.clauseEnd(at, l)
-	if !h.isReason(at, end, l) {
+	if opens && end == len(h.tokens) && h.isReason(at, end, l, true) {
+		for _, s := range reached[at] {
+			if s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
+				reached[end].add(s)
+			}
+		}
+	}
+	if !h.isReason(at, end, l, false) {
 		return
 	}
 	told := state(0)
@@ -40,9 +54,6 @@ func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []s
 			if told != 0 && s.has(stateYes) && h.marked[at] && h.marked[end] { // "yes, it's a package we know, go ahead"
 				reached[end].add(s&stateNeed | stateStory | stateNamed)
 			}
-		}
-		if opens && s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
-			reached[end].add(s)
 		}
 	}
 }
@@ -62,14 +73,20 @@ func (h heard) clauseEnd(at int, l *language) int {
 }
 
 // isReason tells whether a clause only tells something: it has a word that makes it a statement, and none of
-// a condition, a limit, somebody else's words, another act or another machine.
-func (h heard) isReason(at, end int, l *language) bool {
+// a condition, a limit, somebody else's words, another act or another machine. The last one of a reply, after the yes,
+// may speak of all.
+func (h heard) isReason(at, end int, l *language, last bool) bool {
 	if end-at < minClause || end-at > maxClause {
 		return false
 	}
 	tokens := h.tokens[at:end]
 	states := slices.ContainsFunc(tokens, func(t string) bool { return l.clause[t] || english.clause[t] })
-	return states && !slices.Contains(h.doubts[at:end], true)
+	for i, t := range tokens {
+		if h.doubts[at+i] && !(last && totals[t]) {
+			return false
+		}
+	}
+	return states
 }
 
 // follows is the length of a request to be told how it went that begins at a position and goes to the end, or 0.
@@ -84,6 +101,49 @@ func (h heard) follows(at int, l *language) int {
 	}
 	return longest
 }
+
+// isPurpose tells whether the rest of a reply says what the act is good for: "I'd like to see whether my change broke
+// something". In it stand no limit, no time and no other act or machine; it may be in doubt how things are.
+func (h heard) isPurpose(at int, l *language, ask asking) bool {
+	length := 0
+	for _, book := range []phrasebook{l.purpose, english.purpose} {
+		book.at(h.tokens[at:], func(n int, _ phraseKind) { length = max(length, n) })
+	}
+	if length == 0 || at+length == len(h.tokens) || h.from(at).weight() > maxClause {
+		return false
+	}
+	for i := at + length; i < len(h.tokens); i++ {
+		if t := h.tokens[i]; hard[t] || devices[t] && ask.machine(h.tokens[i:]) == 0 || ask.isOtherAct(h.tokens[i:]) {
+			return false
+		}
+	}
+	return true
+}
+
+// purposeAt is where a clause begins, after something else, that says what an act is good for; what is asked in it is
+// not asked of us. It is the end of a reply that has none.
+func (h heard) purposeAt() int {
+	for at := 1; at < len(h.tokens); at++ {
+		if slices.ContainsFunc(languages, func(l *language) bool {
+			begins := false
+			l.purpose.at(h.tokens[at:], func(n int, _ phraseKind) { begins = begins || n > 1 })
+			return begins
+		}) {
+			return at
+		}
+	}
+	return len(h.tokens)
+}
+
+// hard are words of a limit, of another thing or of another time. Set once.
+var hard = setOf("only just first before after until unless once other another instead different rather without half part some except later tomorrow " +
+	"nur erst vorher bevor nachdem bis ausser andere anderen anderer anderes stattdessen lieber ohne halfte teil morgen spater " +
+	"seulement dabord avant apres sauf autre plutot sans moitie demain solo primero antes despues salvo otro otra mejor sin mitad manana " +
+	"prima dopo tranne altro altra senza meta domani so primeiro depois exceto outro outra sem metade amanha " +
+	"alleen eerst voordat nadat behalve andere liever zonder tylko najpierw zanim potem oprocz inny inna bez jutro " +
+	"только сначала прежде потом кроме другои другом другую без завтра тільки спочатку перш потім крім інший інша " +
+	"bara forst innan efter utom annan utan imorgon sadece once sonra haric baska olmadan yarin " +
+	"فقط اولا قبل بعد غدا سوى غير सिर्फ पहले बाद कल 先 只 别 明 后 先 만 먼저 내일")
 
 // doubtful tells beside which tokens of a reply no unknown word may stand.
 // The reply is in one of the languages, and in English.

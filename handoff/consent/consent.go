@@ -64,7 +64,7 @@ func Read(reply string, asked Question) Reply {
 	case said.isNoise():
 		return Nothing
 	case deny == contested, hold == contested, said.find(signalUnsure, ask) != absent, said.find(signalAsk, ask) != absent,
-		said.odd, said.asksBack(), said.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, said.weight() > maxReplyTokens:
+		said.odd, said.asksBack(), said.isInverted(ask), said.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, said.weight() > maxReplyTokens:
 		return Unclear
 	}
 	verdict := said.verdictOf(ask)

@@ -56,7 +56,7 @@ func (s state) after(kind phraseKind) (state, bool) {
 	article := s.has(stateOpen) && !yes
 	act := s.has(stateAct)
 	s &^= stateAct
-	if article && kind != kindTopic && kind != kindLink && kind != kindHum {
+	if article && kind != kindTopic && kind != kindThing && kind != kindLink && kind != kindHum {
 		return s, false
 	}
 	switch kind {
@@ -70,6 +70,13 @@ func (s state) after(kind phraseKind) (state, bool) {
 		return s.says(stateFirm), act
 	case kindEnd:
 		return s.says(stateFirm), !begun
+	case kindThing:
+		if s.has(stateDo) && s.has(stateNamed) {
+			return s.says(stateFirm | stateNamed | stateAct), true
+		}
+		return s &^ stateOpen, act || s.has(stateFirm) && s.has(stateNamed)
+	case kindTotal:
+		return s.total(act), !begun
 	case kindFill:
 		return s &^ stateOpen, true
 	case kindSo:
@@ -144,6 +151,17 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 		return s&^stateOpen | stateNamed, true
 	}
 	return s, false
+}
+
+// total is the state after a word for all, which may stand right after an order of the act.
+func (s state) total(act bool) state {
+	switch {
+	case act:
+		return s.says(stateFirm)
+	case s.has(stateYes):
+		s |= stateWeak
+	}
+	return s &^ stateOpen
 }
 
 // so is the state after a word that draws a conclusion.

@@ -101,6 +101,13 @@ func (h heard) calmParts(at, to int, l *language, ask asking, take func(length i
 	}
 }
 
+// signs tells whether a word alone denies or holds off in a language.
+func (l *language) signs(token string) bool {
+	return slices.ContainsFunc([]signal{signalDeny, signalHold}, func(s signal) bool {
+		return slices.ContainsFunc(l.signals[s][token], func(p phrase) bool { return len(p.tokens) == 1 })
+	})
+}
+
 // reassured are the tokens of a reply that would deny or hold off, but for the reassurance in some language in which
 // they stand.
 func (h heard) reassured(ask asking) []bool {
@@ -112,7 +119,8 @@ func (h heard) reassured(ask asking) []bool {
 					out = make([]bool, len(h.tokens))
 				}
 				for i := from; i < from+s.length; i++ {
-					out[i] = out[i] || l.denies[h.tokens[i]] || l.troubles[h.tokens[i]]
+					t := h.tokens[i]
+					out[i] = out[i] || l.denies[t] || l.troubles[t] || !l.signs(t)
 				}
 			}
 		}

@@ -73,11 +73,15 @@ func masksOf(s signal) map[string][]mark {
 // between them. Where a longer phrase contains one ("no problem", "not yet"), it is none.
 func (h heard) find(s signal, ask asking) finding {
 	out := absent
+	purpose := len(h.tokens)
+	if s == signalAsk {
+		purpose = h.purposeAt()
+	}
 	var calm []bool
 	if s == signalDeny || s == signalHold {
 		calm = h.reassured(ask)
 	}
-	for at := range h.tokens {
+	for at := range purpose {
 		if h.polite(at) || calm != nil && calm[at] || s == signalDeny && h.choice(at) {
 			continue
 		}
@@ -95,7 +99,7 @@ func (h heard) find(s signal, ask asking) finding {
 			out = max(out, h.contest(at, length, in, ask))
 		}
 	}
-	if s == signalAsk && slices.ContainsFunc(h.indexes(), h.choice) {
+	if s == signalAsk && slices.ContainsFunc(h.indexes()[:purpose], h.choice) {
 		out = present
 	}
 	return out
@@ -279,6 +283,34 @@ func (h heard) asksBack() bool {
 			return false
 		})
 	})
+}
+
+// isInverted tells whether a reply asks by the order of its first words: a verb that permits before who may, "mag je
+// dat toestaan", "puede el portátil editarlos". A particle after them makes it none: "darf er ruhig".
+func (h heard) isInverted(ask asking) bool {
+	return len(h.tokens) > 0 && slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		l.inverted.at(h.tokens, func(n int, _ phraseKind) { found = found || !h.goesOnCalm(n, l) })
+		l.book.at(h.tokens, func(n int, kind phraseKind) {
+			if kind == kindMay || kind == kindCan {
+				found = found || n < len(h.tokens) && ask.machine(h.tokens[n:]) > 0
+				ask.after(h.tokens, n, l, func(end int, kind phraseKind) {
+					found = found || kind == kindLink && ask.machine(h.tokens[end:]) > 0
+				})
+			}
+		})
+		return found
+	})
+}
+
+// goesOnCalm tells whether a reply ends after its first words, or goes on with a particle, or with a yes to its end.
+func (h heard) goesOnCalm(at int, l *language) bool {
+	calm := at == len(h.tokens)
+	if !calm {
+		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { calm = calm || kind == kindFill || kind == kindYes || kind == kindWeak })
+	}
+	l.book.at(h.tokens, func(n int, kind phraseKind) { calm = calm || n > at && (kind == kindYes || kind == kindEnd) })
+	return calm
 }
 
 // isNoise tells whether a reply is what a recogniser makes of silence: a credit, or nothing but what stands

@@ -52,6 +52,8 @@ type language struct {
 	doubt    phrasebook            // no unknown words may stand beside it
 	mends    phrasebook            // corrects what was said before it
 	very     phrasebook            // strengthens the yes before which it stands
+	inverted phrasebook            // asks, as the first words, without a mark: "mag je"
+	purpose  phrasebook            // begins what the act is good for
 	calm     phrasebook            // the parts of a reassurance
 	denies   map[string]bool       // words that deny in a reassurance
 	troubles map[string]bool       // words of what it denies
@@ -91,7 +93,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, calm: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -144,6 +146,8 @@ func (l *language) section(name string, phrases []phrase) bool {
 	_, isAct := actNames[of]
 	for _, p := range phrases {
 		switch {
+		case isKind && totals[p.joined] && kind != kindAll:
+			l.book.add(p, kindTotal)
 		case isKind:
 			l.book.add(p, kind)
 		case isSignal:
@@ -156,6 +160,13 @@ func (l *language) section(name string, phrases []phrase) bool {
 			l.mends.add(p, kindNone)
 		case name == "very":
 			l.very.add(p, kindNone)
+		case name == "inverted":
+			l.inverted.add(p, kindNone)
+			continue
+		case name == "purpose":
+			l.purpose.add(p, kindNone)
+			l.vocab[p.joined] = true
+			continue
 		case calmKinds[name] != kindYes:
 			l.calm.add(p, calmKinds[name])
 			for _, t := range p.tokens {
@@ -187,6 +198,10 @@ func (l *language) section(name string, phrases []phrase) bool {
 	}
 	return true
 }
+
+// totals are words for all that was asked and more. Set once.
+var totals = setOf("all everything alles alle tous toutes tout todo todos toda todas tutto tutti tutte tudo allemaal wszystko wszystkie wszystkich " +
+	"все всё всех усе всі hepsi hersey allt alla allihop सब सबकुछ 全部 全 都 ぜんぶ 全て すべて 다 전부 모두 الكل كلها كلهم")
 
 // calmKinds are what the sections of a reassurance hold. Set once.
 var calmKinds = map[string]phraseKind{"not": kindNot, "must": kindMust, "needless": kindNeedless, "trouble": kindTrouble, "bother": kindAsk, "glue": kindGlue}
