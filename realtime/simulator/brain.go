@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 )
@@ -20,6 +22,7 @@ type brain struct {
 	before   string            // the one before that, for when the last turns out not to exist
 	asking   *errand           // what a question to the caller is about
 	open     []question        // what agents have asked the caller, newest last
+	opened   listedSession     // the session that the next work on its machine goes to; none has no id
 	greeted  bool              // it has said what it is
 	noticed  bool              // it has said that it does not understand sound
 }
@@ -29,6 +32,7 @@ type errand struct {
 	intent
 	choices  []listedSession // asked: which of these
 	question question        // answered: this one
+	session  listedSession   // opened: this one
 }
 
 // listedSession is an entry of list_sessions as the brain reads it.
@@ -49,6 +53,7 @@ const (
 	sayQuiet     = "All right."
 	sayApproval  = "Questions of an agent are answered on the page."
 	sayNobody    = "No agent waits for an answer in this call."
+	sayOpened    = "What you ask for next goes there."
 	sayWhatToDo  = "What should be done there?"
 	sayNoTool    = "I cannot do that in this call: it has no tool called %s."
 	sayNoSession = "I found no session about %s%s."
@@ -67,6 +72,8 @@ func (b *brain) reply(h Heard) []Move {
 		switch {
 		case o.errand != nil && o.Tool == tools.ListSessions:
 			done = append(done, b.found(h, *o.errand, o)...)
+		case o.errand != nil && o.Tool == tools.ReadSession:
+			done = append(done, b.wasOpened(o.errand.session, o)...)
 		case o.errand != nil && o.Tool == tools.AnswerAgent:
 			done = append(done, b.answerGiven(o.errand.question, o)...)
 		default:
@@ -166,7 +173,11 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		}
 		return says(sayAbility)
 	}
-	return b.pursue(h, errand{intent: in})
+	var moves []Move
+	for _, in := range understandAll(text, b.machines) {
+		moves = append(moves, b.pursue(h, errand{intent: in})...)
+	}
+	return moves
 }
 
 // pursue takes the next step of an errand: a call, or a question to the caller.
@@ -182,7 +193,7 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 		return call(h, tools.Status, tools.StatusArguments{}, nil)
 	case wishUpdates:
 		return call(h, tools.SetUpdates, tools.UpdatesArguments{Level: e.level}, nil)
-	case wishRead, wishContinue:
+	case wishRead, wishContinue, wishOpen:
 		if e.wish == wishContinue && !slices.Contains(h.Tools, e.tool()) {
 			return says(fmt.Sprintf(sayNoTool, e.tool()))
 		}
@@ -208,6 +219,9 @@ func (b *brain) work(h Heard, e errand) []Move {
 		return says(sayWhatToDo)
 	}
 	args := tools.CodexArguments{Server: e.server, Prompt: asSentence(e.work)}
+	if e.server == b.opened.server {
+		args.Thread, b.opened = b.opened.id, listedSession{} // from now on it is the machine's session
+	}
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
 	}
@@ -330,10 +344,27 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 	if e.wish == wishRead {
 		return call(h, tools.ReadSession, tools.ReadArguments{Server: server, Thread: s.id}, nil)
 	}
+	if e.wish == wishOpen {
+		e.wish, e.session = wishOpened, listedSession{id: s.id, title: s.title, server: server}
+		return call(h, tools.ReadSession, tools.ReadArguments{Server: server, Thread: s.id}, &e)
+	}
+	if server == b.opened.server {
+		b.opened = listedSession{}
+	}
 	if e.work == "" {
 		e.work = "Go on where you left off."
 	}
 	return call(h, e.tool(), tools.CodexArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
+}
+
+// wasOpened tells what stands in a session that the caller opened. What they ask for next goes there.
+func (b *brain) wasOpened(s listedSession, o Output) []Move {
+	said := spokenOutput(o)
+	if out := gjson.Parse(o.Text); !out.IsObject() || out.Get("code").Exists() || out.Get("status").String() == "failed" {
+		return says(said)
+	}
+	b.before, b.last, b.lastCall, b.opened = b.last, s.server, "", s
+	return says(said + " " + sayOpened)
 }
 
 // pick returns the sessions whose title and machine have all the words.

@@ -25,7 +25,7 @@ func show(moves []Move) string {
 		case Call:
 			s := m.Tool + m.Arguments
 			if m.errand != nil && m.errand.wish != wishAnswer {
-				s += fmt.Sprintf(" then %s", map[wish]string{wishRead: "read", wishContinue: "work " + m.errand.work}[m.errand.wish])
+				s += fmt.Sprintf(" then %s", map[wish]string{wishRead: "read", wishOpen: "open", wishOpened: "told", wishContinue: "work " + m.errand.work}[m.errand.wish])
 			}
 			parts = append(parts, s)
 		default:
@@ -82,7 +82,20 @@ var sentencesKnown = []struct{ said, want string }{
 	{"run the tests in the auth session on bigpc", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
 	{"On bigpc, continue the auth session and run the tests", `list_sessions{"server":"bigpc","query":"auth"} then work run the tests`},
 	{"continue the last session on laptop and push it", `list_sessions{"server":"laptop"} then work push it`},
+	{"Continue the session about unicorns", `list_sessions{"query":"unicorns"} then work `},
+	{"continue the session about unicorns on laptop and run the tests", `list_sessions{"server":"laptop","query":"unicorns"} then work run the tests`},
+	{"Resume the one called release notes, and add a section about auth", `list_sessions{"query":"release notes"} then work add a section about auth`},
+	{"On bigpc, continue the session about the checkout page", `list_sessions{"server":"bigpc","query":"checkout page"} then work `},
+	{"in the session about auth, run the tests", `list_sessions{"query":"auth"} then work run the tests`},
+	// open: read and go on there, without work
+	{"Open the checkout session", `list_sessions{"query":"checkout"} then open`},
+	{"switch to the auth refactor session on bigpc, please", `list_sessions{"server":"bigpc","query":"auth refactor"} then open`},
+	{"Open the session about the checkout page", `list_sessions{"query":"checkout page"} then open`},
+	{"On laptop, go back to the release notes session", `list_sessions{"server":"laptop","query":"release notes"} then open`},
+	{"Open the checkout session and run the tests", `list_sessions{"query":"checkout"} then work run the tests`},
 	// read
+	{"Read the session about auth on bigpc", `list_sessions{"server":"bigpc","query":"auth"} then read`},
+	{"what happened in the session about the release notes?", `list_sessions{"query":"release notes"} then read`},
 	{"Read the auth session on bigpc", `list_sessions{"server":"bigpc","query":"auth"} then read`},
 	{"what happened in the auth session?", `list_sessions{"query":"auth"} then read`},
 	{"What's new in the release notes session on laptop", `list_sessions{"server":"laptop","query":"release notes"} then read`},
@@ -110,6 +123,19 @@ var sentencesKnown = []struct{ said, want string }{
 	{"On Bigpc, how many tests are there", `codex{"server":"bigpc","prompt":"how many tests are there"}`},
 	{"what is the load on attic", `codex{"server":"attic","prompt":"what is the load"}`},
 	{"run the tests on nosuch", `codex{"server":"nosuch","prompt":"Run the tests"}`},
+	// work for two machines in one sentence
+	{"On bigpc run the tests and on laptop write the release notes", `codex{"server":"bigpc","prompt":"Run the tests"} | codex{"server":"laptop","prompt":"Write the release notes"}`},
+	{"on bigpc, run the tests, and on laptop, write the release notes, please", `codex{"server":"bigpc","prompt":"Run the tests"} | codex{"server":"laptop","prompt":"Write the release notes"}`},
+	{"Run the tests on bigpc and write the release notes on laptop.", `codex{"server":"bigpc","prompt":"Run the tests"} | codex{"server":"laptop","prompt":"Write the release notes"}`},
+	{"Ask bigpc to run the tests and tell laptop to write the release notes", `codex{"server":"bigpc","prompt":"Run the tests"} | codex{"server":"laptop","prompt":"Write the release notes"}`},
+	{"run the tests on bigpc, check the backups on attic and write the notes on laptop", `codex{"server":"bigpc","prompt":"Run the tests"} | codex{"server":"attic","prompt":"Check the backups"} | codex{"server":"laptop","prompt":"Write the notes"}`},
+	{"On bigpc run the tests; on laptop continue the release notes session and add a line", `codex{"server":"bigpc","prompt":"Run the tests"} | list_sessions{"server":"laptop","query":"release notes"} then work add a line`},
+	{"Stop the work on bigpc and run the tests on laptop", `stop_work{"server":"bigpc"} | codex{"server":"laptop","prompt":"Run the tests"}`},
+	// one machine, however many things
+	{"On bigpc run the tests and fix what fails", `codex{"server":"bigpc","prompt":"Run the tests and fix what fails"}`},
+	{"on bigpc run the tests and push it from bigpc", `codex{"server":"bigpc","prompt":"Run the tests and push it from bigpc"}`},
+	{"On laptop, write down what runs on bigpc and attic", `codex{"server":"laptop","prompt":"Write down what runs on bigpc and attic"}`},
+	{"on bigpc compare the logs and the ones on laptop", `codex{"server":"bigpc","prompt":"compare the logs and the ones on laptop"}`},
 	// work without a machine: where it was last
 	{"Fix it", `codex{"server":"bigpc","prompt":"Fix it"}`},
 	{"fix it, please", `codex{"server":"bigpc","prompt":"Fix it"}`},
@@ -218,6 +244,33 @@ var talks = map[string][]string{
 	"several: one has exactly these words": {
 		"Read the auth refactor session", `>list_sessions{"query":"auth refactor"} then read`,
 		"=" + twoAuth, `>read_session{"server":"bigpc","thread_id":"t1"}`,
+	},
+	"opened: what comes next goes there": {
+		"Open the auth session on bigpc", `>list_sessions{"server":"bigpc","query":"auth"} then open`,
+		"=" + oneAuth, `>read_session{"server":"bigpc","thread_id":"t1"} then told`,
+		`={"title":"Auth refactor","server":"bigpc","lines":[],"say":"The session Auth refactor on bigpc."}`, ">say The session Auth refactor on bigpc. " + sayOpened,
+		"Fix it", `>codex{"server":"bigpc","thread_id":"t1","prompt":"Fix it"}`,
+		`={"status":"done","server":"bigpc","say":"Fixed."}`, ">say Fixed.",
+		"Run the tests", `>codex{"server":"bigpc","prompt":"Run the tests"}`,
+	},
+	"opened: a new session or another machine is that": {
+		"Open the auth session on bigpc", `>list_sessions{"server":"bigpc","query":"auth"} then open`,
+		"=" + oneAuth, `>read_session{"server":"bigpc","thread_id":"t1"} then told`,
+		`={"lines":[],"say":"Nothing yet."}`, ">say Nothing yet. " + sayOpened,
+		"Run the tests on laptop", `>codex{"server":"laptop","prompt":"Run the tests"}`,
+		"In a new session on bigpc, draft a post", `>codex{"server":"bigpc","thread_id":"new","prompt":"Draft a post"}`,
+		"fix it on bigpc", `>codex{"server":"bigpc","prompt":"Fix it"}`,
+	},
+	"opened: what cannot be read is not": {
+		"Open the auth session", `>list_sessions{"query":"auth"} then open`,
+		"=" + oneAuth, `>read_session{"server":"bigpc","thread_id":"t1"} then told`,
+		`={"status":"failed","code":"unreachable","say":"bigpc is not answering."}`, ">say bigpc is not answering.",
+		"Fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
+	},
+	"about what there is not": {
+		"Continue the session about unicorns", `>list_sessions{"query":"unicorns"} then work `,
+		`={"items":[],"say":"x"}`, ">say I found no session about unicorns.",
+		"Fix it", ">say On which machine?",
 	},
 	"none": {
 		"Read the billing session on bigpc", `>list_sessions{"server":"bigpc","query":"billing"} then read`,

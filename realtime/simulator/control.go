@@ -20,8 +20,8 @@ var controls = struct {
 	queueLast:  pattern(`(.+?),? (?:after (?:that|this|it)|afterwards|` + reWhenDone + `)(` + reOn + `)$`),
 	queueVerb:  pattern(`(?:queue|enqueue|line up)(?: up)?(?: next)?\s*[:,]?\s+(.+)$`),
 
-	stopWork: pattern(`(stop|cancel|abort|halt|kill|interrupt)((?: (?:all|of|the|my|this|your|its|running|current))*) ` +
-		`(work|working|jobs?|tasks?|everything|all|both|it|that|this|them|tests?|benchmarks?|build|push|run)` + reOn + `$`),
+	stopWork: pattern(`(?:stop|cancel|abort|halt|kill|interrupt)((?: (?:all|of|the|my|this|your|its|running|current))*) ` +
+		`(work|working|jobs?|tasks?|everything|all|both|it|that|this|them|tests?|benchmarks?|build|push|run)` + reOn + `(?: now| right now)?$`),
 	stopName:  pattern(`(?:stop|cancel|abort|halt|interrupt) ` + reName + `$`),
 	stopThere: pattern(`(?:stop|cancel|abort|halt)(?: (?:it|that|this|working))?(?: now)?$`),
 
@@ -53,24 +53,19 @@ func takeControl(s string, known map[string]string) (intent, bool) {
 	return takeStop(s, known)
 }
 
-// takeStop is "stop the work on X". A bare "stop" is none: who says it wants quiet, and so may who says
-// "stop it" of no machine.
+// takeStop is "stop the work on X" and "stop it". A bare "stop" is none: who says it wants quiet.
 func takeStop(s string, known map[string]string) (intent, bool) {
 	if m := controls.stopName.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
 		return intent{wish: wishStop, server: canonical(m[1], known)}, true
 	}
 	m := controls.stopWork.FindStringSubmatch(s)
-	if m == nil || m[4] != "" && !isMachine(m[4], known) {
+	if m == nil || m[3] != "" && !isMachine(m[3], known) {
 		return intent{}, false
 	}
-	verb, of, what := strings.ToLower(m[1]), strings.ToLower(m[2]), strings.ToLower(m[3])
-	in := intent{wish: wishStop, server: canonical(m[4], known)}
-	switch all := strings.Contains(of, "all") || slices.Contains([]string{"everything", "all", "both", "them"}, what); {
-	case in.server != "":
-	case all:
+	of, what := strings.ToLower(m[1]), strings.ToLower(m[2])
+	in := intent{wish: wishStop, server: canonical(m[3], known)}
+	if in.server == "" && (strings.Contains(of, "all") || slices.Contains([]string{"everything", "all", "both", "them"}, what)) {
 		in.server = "all"
-	case verb == "stop" && slices.Contains([]string{"it", "that", "this"}, what):
-		return intent{wish: wishQuiet}, true
 	}
 	return in, true
 }
@@ -84,7 +79,7 @@ func takeControlOn(server, rest string, known map[string]string) (intent, bool) 
 	if !ok {
 		in, ok = takeQueue(rest, known)
 	}
-	if !ok || in.wish == wishQuiet || in.server != "" && in.server != server {
+	if !ok || in.server != "" && in.server != server {
 		return intent{}, false
 	}
 	in.server = server

@@ -39,9 +39,12 @@ var sentencesOfControl = []struct{ said, want string }{
 	{"On bigpc, stop the tests", `stop_work{"server":"bigpc"}`},
 	{"laptop, stop", `stop_work{"server":"laptop"}`},
 	{"abort the build", "stop_work{}"},
+	{"Stop it!", "stop_work{}"},
+	{"stop that", "stop_work{}"},
+	{"please stop this", "stop_work{}"},
+	{"Stop it now.", "stop_work{}"},
 	// a bare stop is for the voice, and other things may be stopped by an agent
 	{"stop", "say " + sayQuiet},
-	{"Stop it!", "say " + sayQuiet},
 	{"hold on", "say " + sayQuiet},
 	{"okay, wait", "say " + sayQuiet},
 	{"stop talking", "say " + sayQuiet},

@@ -22,6 +22,8 @@ const (
 	wishSessions      // list_sessions
 	wishRead          // list_sessions, then read_session
 	wishContinue      // list_sessions, then codex in that session
+	wishOpen          // list_sessions, then read_session; what comes next goes there
+	wishOpened        // its session is being read
 	wishNew           // codex in a fresh session
 	wishWork          // codex, or queue_next
 	wishStop          // stop_work
@@ -45,6 +47,8 @@ const (
 	reName    = `(?:the |my )?([a-z0-9][\w.-]*(?:/[\w.-]+)?)`
 	reOn      = `(?: (?:on|at|from|over on) ` + reName + `)?`
 	reSession = `(?:session|thread|conversation|chat)`
+	reAbout   = `(?:` + reSession + `|one) (?:about|for|called|named|titled|with) (?:the |my )?(.+?)`
+	reGoOn    = `(?:continue|resume|reopen|reuse|go on|carry on|keep going|pick up|go back|return|switch|use|open|proceed|work)(?: with| in| to| up)? (?:the |my |our |that |your )?`
 	reThen    = `(?:(?:\s*,)?\s*(?:and then|and|then|to) |\s*[,:]\s*(?:and |then )*)(.+)`
 )
 
@@ -53,6 +57,8 @@ var patterns = struct {
 	polite, asked, greeting, ability, quiet, approval             *regexp.Regexp
 	machines, machinesShort, isUp, sessions, sessionsShort, about *regexp.Regexp
 	readSession, happened, happenedOn, goOn, inSession, workIn    *regexp.Regexp
+	readAbout, happenedAbout, goOnAbout, inAbout, workInAbout     *regexp.Regexp
+	opens, clause                                                 *regexp.Regexp
 	fresh, inFresh, workInFresh                                   *regexp.Regexp
 	onComma, onName, ask, let, nameComma, trailing, file          *regexp.Regexp
 }{
@@ -77,12 +83,20 @@ var patterns = struct {
 	readSession: pattern(`(?:read|summari[sz]e|recap|show(?: me)?|tell me about|look at|look into)(?: me)? (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
 	happened:    pattern(`(?:what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done|the (?:state|status))|what did (?:you|codex|the agent|it) (?:do|say)|what was the last thing|how(?:'s| is| did) .*?)(?: in| with| of| during) (?:the |my |our )?(?:(.+?) )?` + reSession + reOn + `(?: go| doing)?$`),
 	happenedOn:  pattern(`what (?:happened|was happening|is happening|went on|was done|is new) (?:on|at) ` + reName + `$`),
-	goOn:        pattern(`(?:continue|resume|reopen|reuse|go on|carry on|keep going|pick up|go back|return|switch|use|open|proceed|work)(?: with| in| to| up)? (?:the |my |our |that |your )?(?:(.+?) )?` + reSession + reOn + `(?:` + reThen + `)?$`),
+	goOn:        pattern(reGoOn + `(?:(.+?) )?` + reSession + reOn + `(?:` + reThen + `)?$`),
 	inSession:   pattern(`in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `[,:]? (.+)$`),
 	workIn:      pattern(`(.+?) in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
 	fresh:       pattern(`(?:start|open|begin|make|create|use|do|launch)(?: me)? (?:a |an |some )?(?:new|fresh|clean|another|separate) (?:codex )?` + reSession + reOn + `(?:(?:\s*,)?\s*(?:and then|and|then|to|that|for) (.+)|\s*[,:]\s*(.+))?$`),
 	inFresh:     pattern(`in a (?:new|fresh|clean|separate) ` + reSession + reOn + `[,:]? (.+)$`),
 	workInFresh: pattern(`(.+) in a (?:new|fresh|clean|separate) ` + reSession + reOn + `$`),
+
+	readAbout:     pattern(`(?:read|summari[sz]e|recap|show(?: me)?|tell me about|look at|look into)(?: me)? (?:the |my |our |that )?` + reAbout + reOn + `$`),
+	happenedAbout: pattern(`what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done)(?: in| with| of| during) (?:the |my |our )?` + reAbout + reOn + `$`),
+	goOnAbout:     pattern(reGoOn + reAbout + reOn + `(?:(?:(?:\s*,)?\s*(?:and then|and|then) |\s*[,:]\s*(?:and |then )*)(.+))?$`),
+	inAbout:       pattern(`in (?:the |my |our |that )?` + reAbout + reOn + `\s*[,:]\s*(.+)$`),
+	workInAbout:   pattern(`(.+?) in (?:the |my |our |that )?` + reAbout + reOn + `$`),
+	opens:         pattern(`(?:reopen|reuse|go back|return|switch|use|open)\b`),
+	clause:        regexp.MustCompile(`(?i)(?:\s*[,;])?\s+and\s+|\s*[,;]\s+`),
 
 	onComma:   pattern(`(?:on|at|over on) ` + reName + `\s*[,:;]\s*(.+)$`),
 	onName:    pattern(`(?:on|at) ` + reName + ` (.+)$`),

@@ -1,6 +1,59 @@
 package simulator
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
+
+// maxClauses bounds the parts of a sentence that are tried as a wish of their own. A longer one is one wish.
+const maxClauses = 9
+
+// understandAll takes a sentence apart that may ask several machines for something: "on X do this and on Y do
+// that". One that does not is one wish.
+func understandAll(text string, known map[string]string) []intent {
+	s := plain(text, known)
+	cuts := patterns.clause.FindAllStringIndex(s, maxClauses)
+	if len(cuts) > 0 && len(cuts) < maxClauses {
+		if all := clauses(s, cuts, known); len(all) > 1 {
+			return all
+		}
+	}
+	return []intent{understand(text, known)}
+}
+
+// clauses splits a sentence at some of the cuts, so that each part asks another machine than the one before it;
+// nil when that is not so.
+func clauses(s string, cuts [][]int, known map[string]string) []intent {
+	for i, cut := range cuts {
+		first, ok := clause(s[:cut[0]], known)
+		if !ok {
+			continue
+		}
+		var later [][]int
+		for _, c := range cuts[i+1:] {
+			later = append(later, []int{c[0] - cut[1], c[1] - cut[1]})
+		}
+		if rest := clauses(s[cut[1]:], later, known); rest != nil && rest[0].server != first.server {
+			return append([]intent{first}, rest...)
+		}
+	}
+	if whole, ok := clause(s, known); ok {
+		return []intent{whole}
+	}
+	return nil
+}
+
+// clause reads a part of a sentence that asks a machine, by its name, for something.
+func clause(s string, known map[string]string) (intent, bool) {
+	in := takeApart(plain(s, known), known)
+	switch {
+	case in.server == "":
+		return intent{}, false
+	case in.wish == wishWork, in.wish == wishNew, in.wish == wishContinue:
+		return in, startsWork(in.work)
+	}
+	return in, in.wish == wishStop
+}
 
 // takeApart takes a sentence that asks for something, now or behind what runs.
 func takeApart(s string, known map[string]string) intent {
@@ -86,7 +139,7 @@ func takeRead(s string, known map[string]string) (intent, bool) {
 	if m := patterns.happenedOn.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
 		return intent{wish: wishRead, server: canonical(m[1], known)}, true
 	}
-	for _, re := range []interface{ FindStringSubmatch(string) []string }{patterns.readSession, patterns.happened} {
+	for _, re := range []*regexp.Regexp{patterns.readSession, patterns.happened, patterns.readAbout, patterns.happenedAbout} {
 		if m := re.FindStringSubmatch(s); m != nil {
 			return intent{wish: wishRead, words: titleWords(m[1]), server: canonical(m[2], known)}, true
 		}
@@ -96,14 +149,21 @@ func takeRead(s string, known map[string]string) (intent, bool) {
 
 // takeContinue is "continue the auth session on X and do this", in any order.
 func takeContinue(s string, known map[string]string) (intent, bool) {
-	if m := patterns.goOn.FindStringSubmatch(s); m != nil {
-		return intent{wish: wishContinue, words: titleWords(m[1]), server: canonical(m[2], known), work: m[3]}, true
+	for _, re := range []*regexp.Regexp{patterns.goOn, patterns.goOnAbout, patterns.inAbout, patterns.inSession} {
+		m := re.FindStringSubmatch(s)
+		if m == nil {
+			continue
+		}
+		in := intent{wish: wishContinue, words: titleWords(m[1]), server: canonical(m[2], known), work: m[3]}
+		if in.work == "" && patterns.opens.MatchString(s) {
+			in.wish = wishOpen
+		}
+		return in, true
 	}
-	if m := patterns.inSession.FindStringSubmatch(s); m != nil {
-		return intent{wish: wishContinue, words: titleWords(m[1]), server: canonical(m[2], known), work: m[3]}, true
-	}
-	if m := patterns.workIn.FindStringSubmatch(s); m != nil && startsWork(m[1]) {
-		return intent{wish: wishContinue, words: titleWords(m[2]), server: canonical(m[3], known), work: m[1]}, true
+	for _, re := range []*regexp.Regexp{patterns.workInAbout, patterns.workIn} {
+		if m := re.FindStringSubmatch(s); m != nil && startsWork(m[1]) {
+			return intent{wish: wishContinue, words: titleWords(m[2]), server: canonical(m[3], known), work: m[1]}, true
+		}
 	}
 	return intent{}, false
 }
