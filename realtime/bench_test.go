@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"switchboard/realtime/events"
 )
 
 const benchFrames = 1000

@@ -14,6 +14,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // A frame over the limit ends its socket with 1009, also while its client still writes.
@@ -43,7 +44,7 @@ func TestModelFrameOverTheLimit(t *testing.T) {
 
 // A model that takes the connection and says nothing costs its client a named time.
 func TestModelThatHangs(t *testing.T) {
-	noLeaks(t)
+	rtctest.NoLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -121,27 +122,6 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-func names10(i int) string {
-	return "id_" + strings.Repeat("0", 6) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26))
-}
-
-// Sound of more responses and items than anybody can hear is dropped and counted.
-func TestPlayerIsBoundedInItems(t *testing.T) {
-	p := newPlayer()
-	for i := range 2 * maxShows {
-		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + names10(i) + `","item_id":"i","delta":"AAAA"}`))
-		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"one","item_id":"` + names10(i) + `","delta":"AAAA"}`))
-	}
-	if len(p.shows) > maxShows || len(p.queue) > maxShows || p.dropped == 0 {
-		t.Errorf("%d responses, %d sounds, %d dropped", len(p.shows), len(p.queue), p.dropped)
-	}
-	for _, s := range p.queue {
-		if len(s.clips) > maxClips {
-			t.Errorf("%d items", len(s.clips))
-		}
-	}
-}
-
 // Ids that are longer than anybody's are not kept: an event with one cannot be read.
 func TestLongIDs(t *testing.T) {
 	long := strings.Repeat("i", events.MaxID+1)
@@ -167,21 +147,4 @@ func TestLongIDs(t *testing.T) {
 		s.fromModel(done("r1", "", events.StatusCompleted, callItem("k1", "c1", "weather", events.StatusCompleted)))
 		s.wantSent(s.client, "response.done")
 	})
-}
-
-// Responses that are being made without end are bounded in number and name.
-func TestPlayerIsBoundedInResponses(t *testing.T) {
-	p := newPlayer()
-	p.fromModel([]byte(began(strings.Repeat("r", events.MaxID+1), "")))
-	if len(p.live) != 0 {
-		t.Error("a long id is kept")
-	}
-	for i := range 2 * maxShows {
-		p.fromModel([]byte(began(names10(i), "")))
-		p.fromModel([]byte(sounds(names10(i), "i", 20, 1)))
-		p.fromModel([]byte(`{"type":"input_audio_buffer.speech_started"}`))
-	}
-	if len(p.live) != maxShows || len(p.muted) > 2*maxShows || len(p.shows) > maxShows {
-		t.Errorf("%d are made, %d muted, %d shown", len(p.live), len(p.muted), len(p.shows))
-	}
 }

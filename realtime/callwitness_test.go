@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/handoff"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // attesting is a wire that knows when its far end was there.
@@ -113,7 +114,7 @@ func TestIdleSocketIsSeen(t *testing.T) {
 			}
 		}
 	}()
-	eventually(t, "sign of the client", func() bool { return leg.Seen().After(before) })
+	rtctest.Eventually(t, "sign of the client", func() bool { return leg.Seen().After(before) })
 	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(patience))
 	expectClose(t, model, websocket.CloseNormalClosure)
 }

@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -34,15 +33,6 @@ func TestDeepFrames(t *testing.T) {
 	debug.SetMaxStack(1 << 20)
 	t.Run("client", testDeepClient)
 	t.Run("model", testDeepModel)
-	t.Run("channel", func(t *testing.T) {
-		p := newPlayer()
-		for _, kind := range []string{events.TypeSessionUpdate, events.TypeCreate, events.TypeAppend, "x"} {
-			frame := []byte(deep(`{"type":"` + kind + `","event_id":"e7","session":{"audio":{}},`))
-			if got := p.fromClient(frame); len(got.up) != 1 || !bytes.Equal(got.up[0], frame) || len(got.down) != 0 {
-				t.Errorf("%s was not left to the call", kind)
-			}
-		}
-	})
 	t.Run("offer", func(t *testing.T) {
 		fault := new(rtcOffer).setSession([]byte(deep("{")))
 		if fault == nil || fault.Code != handoff.CodeMalformed {

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/handoff"
+	"switchboard/realtime/outbound"
 )
 
 // dialLimit bounds reaching the model: a person waits for it.
@@ -22,9 +23,9 @@ const frameBuffer = 16 << 10
 const safetyHeader = "OpenAI-Safety-Identifier"
 
 // dialModel opens a model session. model overrides the configured one when it is not empty; client holds
-// the headers of the client's request. The socket is not running yet: hand it to [Front.serve], or run and
-// close it. Errors have code [handoff.CodeVoiceUnreachable], or one that says what the server refused.
-func (f *Front) dialModel(ctx context.Context, model string, client http.Header) (*socket, *handoff.Error) {
+// the headers of the client's request. The connection does not run yet. Errors have code
+// [handoff.CodeVoiceUnreachable], or one that says what the server refused.
+func (f *Front) dialModel(ctx context.Context, model string, client http.Header) (connection, *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.reach)
 	defer cancel()
 	target := *f.model
@@ -49,7 +50,7 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	if err != nil {
 		return nil, f.unreachable(response, err, query.Get("model"))
 	}
-	return newSocket(conn, f.log), nil
+	return newSocket(conn, outbound.MaxBytes, writeLimit, f.log), nil
 }
 
 // unreachable says why without the model's words, which may repeat a part of the key.

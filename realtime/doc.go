@@ -4,14 +4,14 @@
 // and messages to the voice model.
 //
 // It must not know servers, threads or turns: the same router serves other voice fronts, and the same
-// front would serve another router. pion and gorilla are used here.
+// front would serve another router. The floor and the mask decide in rooms of their own, rtc carries browsers;
+// WebSockets are carried here.
 //
 // # Concurrency
 //
 // One loop a call ([Call]) owns its floor, mask and items and never waits: it decides and enqueues. Each
 // socket has one reader and one writer. [Front.Run] owns the goroutines of all calls and returns after the
-// last has ended. Floor and mask are rooms of their own; they and
-// what follows the sound are pure: time enters as a value.
+// last has ended. Floor, mask and what follows the sound are pure: time enters as a value.
 //
 // # Failure
 //

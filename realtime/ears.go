@@ -2,9 +2,10 @@ package realtime
 
 import (
 	"slices"
+	"time"
+
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
-	"time"
 )
 
 // aWord is how much sound of what was cut tells anybody anything.

@@ -11,6 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/outbound"
+	"switchboard/realtime/rtc"
 )
 
 // A Router does what the voice model asks for in one call. Serve returns after the call has ended and its
@@ -33,7 +35,7 @@ type Config struct {
 	// instructions for clients that bring none, or "". Nil: nothing.
 	Tools func(handoff.Grant) (tools []handoff.Tool, instructions string)
 	// Media says where WebRTC clients are served.
-	Media MediaConfig
+	Media rtc.Config
 	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
 	Minutes Minutes
 	// Log may be nil.
@@ -46,7 +48,7 @@ type Front struct {
 	config  Config                     // Set once
 	model   *url.URL                   // Set once
 	log     *zap.Logger                // Set once
-	media   *media                     // Set once
+	media   *rtc.Engine                // Set once
 	quota   *quota                     // Set once; safe by itself
 	counts  *frontCounts               // Set once; safe by itself
 	starts  chan func(context.Context) // taken by Run
@@ -77,13 +79,13 @@ func NewFront(c Config) (*Front, error) {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	media, err := newMedia(c.Media, c.Log)
+	media, err := rtc.Listen(c.Media, c.Log)
 	if err != nil {
 		return nil, err
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}}, counts: newFrontCounts(),
-		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: sendBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{},
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{},
 	}, nil
 }
 
@@ -91,7 +93,7 @@ func NewFront(c Config) (*Front, error) {
 // It must be called once.
 func (f *Front) Run(ctx context.Context) error {
 	defer f.media.Close()
-	if err := f.media.start(); err != nil {
+	if err := f.media.Start(); err != nil {
 		close(f.stopped)
 		return err
 	}
@@ -121,7 +123,7 @@ func (f *Front) launch(ctx context.Context, fn func(context.Context)) *handoff.E
 
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
 // be hung up; whoever has it lets serve run.
-func (f *Front) admit(grant handoff.Grant, id string, client leg, model *socket) *Call {
+func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,13 +131,13 @@ func (f *Front) admit(grant handoff.Grant, id string, client leg, model *socket)
 	return c
 }
 
-// serve carries a call until one of its ends or Hangup or ctx ends it. It runs the model's socket, closes
-// both, and returns after the router has left the call. The client's leg is run by whoever made it. The
-// error is nil when somebody hung up.
-func (f *Front) serve(ctx context.Context, c *Call, model *socket, p *admission) error {
+// serve carries a call until one of its ends or Hangup or ctx ends it. It runs both legs, closes them, and
+// returns after the router has left the call. The error is nil when somebody hung up.
+func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(model.run)
+	running.Go(client.Run)
+	running.Go(model.Run)
 	metering, over := context.WithCancel(ctx)
 	running.Go(func() { p.meter(metering, c) })
 	defer over()

@@ -17,6 +17,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/floor"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 var someone = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Instructions: true}
@@ -319,6 +320,18 @@ func (s *stage) wantStory(want string) {
 	if got := s.story(); got != want {
 		s.t.Fatalf("router heard %s\nwant         %s", got, want)
 	}
+}
+
+// take waits for something that must come.
+func take[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	return rtctest.Take(t, from, what)
+}
+
+// gone waits for a channel to be closed, whatever comes before.
+func gone[T any](t *testing.T, c <-chan T, what string) {
+	t.Helper()
+	rtctest.Gone(t, c, what)
 }
 
 // Lines of the model.

@@ -6,20 +6,29 @@ import (
 	"switchboard/handoff"
 )
 
-// A leg is the client's side of a call, whatever carries it: it reads and writes Realtime events as raw
-// JSON. A leg that carries audio in another way (WebRTC) turns it into events on this side: what it hears
-// becomes input_audio_buffer.append, output audio deltas become sound, and what its client cannot send
-// (conversation.item.truncate after a barge-in) it sends itself. Beside that the call cannot tell legs
-// apart.
+// A leg is one side of a call, the client's or the model's, whatever carries it: it reads and writes Realtime
+// events as raw JSON. A leg that carries audio in another way (WebRTC) turns it into events on this side: what
+// it hears becomes input_audio_buffer.append, output audio deltas become sound, and what its client cannot send
+// (conversation.item.truncate after a barge-in) it sends itself. Beside that the call cannot tell legs apart.
 type leg interface {
-	// Received yields events of the client in order. It is closed when the client has gone; each slice
-	// belongs to the receiver.
+	// Received yields events of the far end in order. It is closed when that has gone; each slice belongs to
+	// the receiver.
 	Received() <-chan []byte
-	// Send enqueues an event for the client; it never blocks and may keep the slice. False means that
-	// the leg is ending: the client is too slow, unless the leg is an [ender] and says otherwise.
+	// Send enqueues an event for the far end; it never blocks and may keep the slice. False means that the leg
+	// is ending: the far end is too slow, unless the leg is an [ender] and says otherwise.
 	Send(event []byte) bool
 	// Close ends the leg with a reason (nil: a normal end) and returns when its goroutines have ended.
 	Close(reason *handoff.Error)
+}
+
+// A connection is a leg that somebody has to run. Whoever has one calls Run or Abandon, once.
+type connection interface {
+	leg
+	// Run carries the leg until the far end has gone or Close was called, and returns when its goroutines have
+	// ended.
+	Run()
+	// Abandon lets go of the far end without a word.
+	Abandon()
 }
 
 // An ender is a leg that knows why it ends.
@@ -38,9 +47,9 @@ type witness interface {
 }
 
 // A performer is a leg that plays the model's voice itself and knows what was heard of it. For every
-// response it reports one event of type typePlayed among those received, once nothing more of it will be
+// response it reports one event of type switchboard.played among those received, once nothing more of it will be
 // heard; its client cannot send them. What other clients hear is estimated.
 type performer interface {
 	leg
-	performs()
+	Performs()
 }

@@ -8,6 +8,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // numbers are what a front shows, by name and label.
@@ -51,7 +52,7 @@ func TestFrontMetrics(t *testing.T) {
 	_ = model.Close()
 	expectClose(t, client, handoff.Codes()[handoff.CodeVoiceGone].Close)
 	take(t, ended, "end")
-	eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
+	rtctest.Eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
 	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1, "call_events_refused_total": 1,
 		"calls_ended_early_total " + string(handoff.CodeVoiceGone): 1, "calls_ended_early_total other": 0})
 	h.model.server.Close()
@@ -59,16 +60,4 @@ func TestFrontMetrics(t *testing.T) {
 		t.Error("a call without a model")
 	}
 	h.wantNumbers(t, map[string]float64{"model_dials_total": 2, "model_dials_failed_total": 1, "calls_total websocket": 1})
-}
-
-// TestLegMetrics holds that what WebRTC legs counted is shown once they have ended.
-func TestLegMetrics(t *testing.T) {
-	l := newLone(t, impatient, channelLabel, false)
-	gone(t, l.open, "the channel")
-	l.leg.Send([]byte(`{"type":"x","a":"` + strings.Repeat("a", 1<<20) + `"}`))
-	take(t, l.messages, "event")
-	l.leg.Close(nil)
-	if n := l.leg.counts.sum; n.shortened != 1 || n.undelivered != 0 {
-		t.Errorf("%d shortened, %d undelivered", n.shortened, n.undelivered)
-	}
 }

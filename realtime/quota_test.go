@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/handoff"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // book keeps minutes in memory.
@@ -163,7 +164,7 @@ func TestLimitedOnTheWire(t *testing.T) {
 	client, model := h.call("")
 	_ = model.Close()
 	_ = client.Close()
-	eventually(t, "the call to be counted no more", func() bool {
+	rtctest.Eventually(t, "the call to be counted no more", func() bool {
 		h.front.quota.mu.Lock()
 		defer h.front.quota.mu.Unlock()
 		return len(h.front.quota.open) == 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // answered reads the error that a request to the front gets.
@@ -69,7 +70,7 @@ func TestModelRefuses(t *testing.T) {
 		for door, ask := range map[string]func() (*http.Response, error){
 			"socket": func() (*http.Response, error) { return upgrade(t, h.edge.URL+"/v1/realtime?model=gpt-9") },
 			"calls": func() (*http.Response, error) {
-				return http.Post(calls+"?model=gpt-9", "application/sdp", strings.NewReader(newBrowser(t, channelLabel).offer()))
+				return http.Post(calls+"?model=gpt-9", "application/sdp", strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
 			},
 		} {
 			response, err := ask()

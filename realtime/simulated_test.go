@@ -14,12 +14,13 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/rtc/rtctest"
 	"switchboard/realtime/simulator"
 )
 
 // simulated is a front with the simulated voice model behind it and a client before it that wants text.
 func simulated(t *testing.T, script *simulator.Script, router *listener) *websocket.Conn {
-	noLeaks(t)
+	rtctest.NoLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func TestSimulatedHandoff(t *testing.T) {
 	}
 	said := map[string]int{}
 	n := 0
-	eventually(t, "five events", func() bool {
+	rtctest.Eventually(t, "five events", func() bool {
 		for _, e := range router.heard() {
 			switch e.(type) {
 			case handoff.Quiet, handoff.Hint:
@@ -169,5 +170,5 @@ func TestSimulatedSpeech(t *testing.T) {
 			t.Errorf("the client did not ask for %s", event)
 		}
 	}
-	eventually(t, "words of the caller", func() bool { return len(router.heard()) > 0 }) // our transcription was on
+	rtctest.Eventually(t, "words of the caller", func() bool { return len(router.heard()) > 0 }) // our transcription was on
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/outbound"
 )
 
 const (
@@ -23,70 +24,39 @@ const (
 	maxFrame = 16 << 20
 	// keptBuffer is what a socket keeps between events; a larger one is given back.
 	keptBuffer = 1 << 20
-	// sendQueue and sendBytes bound what waits to be written. When full the socket ends: text is never
-	// dropped, and a client that is this far behind has lost the conversation anyway.
-	sendQueue = 1024
-	sendBytes = 64 << 20
 	// pingEvery keeps proxies from closing an idle socket, idleLimit notices a far end that is gone.
 	pingEvery = 20 * time.Second
 	idleLimit = 60 * time.Second
-	// writeLimit bounds one write, closeGrace what a closing socket still may take to flush and say so.
+	// writeLimit bounds one write.
 	writeLimit = 10 * time.Second
-	closeGrace = time.Second
 )
 
 // A socket is one WebSocket that carries Realtime events, to a client or to a voice model. It is a [leg].
 type socket struct {
-	conn     *websocket.Conn // Set once; read by read, written by write
-	log      *zap.Logger     // Set once
-	bound    int64           // Set once: bytes that may wait to be written
-	patience time.Duration   // Set once: bounds one write
-	received chan []byte     // closed by read
-	queue    chan []byte     // never closed
-	queued   atomic.Int64    // bytes in queue
-	born     time.Time       // Set once
-	seen     atomic.Int64    // after born: when anything of the far end came
-	probe    chan struct{}   // holds one token while a ping is wanted
-	closing  chan struct{}   // closed by end
-	done     chan struct{}   // closed when run has ended
-	once     sync.Once       // guards end
-	reason   *handoff.Error  // Set once, before closing is closed
-	until    time.Time       // Set once, before closing is closed: reading ends
+	*outbound.Queue                 // Set once: what it has to write
+	conn            *websocket.Conn // Set once; read by read, written by write
+	log             *zap.Logger     // Set once
+	patience        time.Duration   // Set once: bounds one write
+	received        chan []byte     // closed by read
+	born            time.Time       // Set once
+	seen            atomic.Int64    // after born: when anything of the far end came
+	probe           chan struct{}   // holds one token while a ping is wanted
+	done            chan struct{}   // closed when Run has ended
 }
 
-// newSocket makes a socket of a connection; it lives while run runs.
-func newSocket(conn *websocket.Conn, log *zap.Logger) *socket {
-	return &socket{
-		conn: conn, log: log, bound: sendBytes, patience: writeLimit, born: time.Now(), probe: make(chan struct{}, 1),
-		received: make(chan []byte),
-		queue:    make(chan []byte, sendQueue),
-		closing:  make(chan struct{}),
-		done:     make(chan struct{}),
+// newSocket makes a socket of a connection; bytes bounds what may wait to be written, patience one write. It lives
+// while Run runs.
+func newSocket(conn *websocket.Conn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
+	s := &socket{
+		conn: conn, log: log, patience: patience, born: time.Now(),
+		received: make(chan []byte), probe: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	s.Queue = outbound.New(bytes, s.hurry)
+	return s
 }
 
 // Received implements [leg].
 func (s *socket) Received() <-chan []byte { return s.received }
-
-// Send implements [leg].
-func (s *socket) Send(event []byte) bool {
-	select {
-	case <-s.closing:
-		return false
-	default:
-	}
-	if s.queued.Add(int64(len(event))) > s.bound {
-		s.end(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
-		return false
-	}
-	select {
-	case s.queue <- event:
-		return true
-	default:
-		s.end(handoff.Fault(handoff.CodeSlowClient, "", "events"))
-		return false
-	}
-}
 
 // Seen implements [witness].
 func (s *socket) Seen() time.Time { return s.born.Add(time.Duration(s.seen.Load())) }
@@ -101,41 +71,32 @@ func (s *socket) Probe() {
 
 func (s *socket) sign() { s.seen.Store(int64(time.Since(s.born))) }
 
-// Ended implements [ender].
-func (s *socket) Ended() *handoff.Error {
-	select {
-	case <-s.closing:
-		return s.reason
-	default:
-		return nil
-	}
-}
-
-// Close implements [leg]. What was sent before is still written, for closeGrace at most. Run must have
-// been called.
+// Close implements [leg]. What was sent before is still written, for [outbound.CloseGrace] at most. Run must
+// have been called.
 func (s *socket) Close(reason *handoff.Error) {
-	s.end(reason)
+	s.End(reason)
 	<-s.done
 }
 
-// end begins the end of the socket; the first reason counts.
-func (s *socket) end(reason *handoff.Error) {
-	s.once.Do(func() {
-		s.reason, s.until = reason, time.Now().Add(2*closeGrace)
-		close(s.closing)
-		// A read or write that hangs now must not hold the end up. The net.Conn takes this from anyone.
-		_ = s.conn.NetConn().SetWriteDeadline(time.Now().Add(closeGrace))
-		_ = s.conn.NetConn().SetReadDeadline(s.until)
-	})
+// Abandon implements [connection].
+func (s *socket) Abandon() { _ = s.conn.Close() }
+
+// hurry keeps a read or write that hangs from holding the end up. The net.Conn takes this from anyone.
+func (s *socket) hurry() {
+	_ = s.conn.NetConn().SetWriteDeadline(time.Now().Add(outbound.CloseGrace))
+	_ = s.conn.NetConn().SetReadDeadline(s.until())
 }
 
-// run reads and writes until the far end has gone or Close was called.
-func (s *socket) run() {
+// until returns when reading ends on a socket that is ending.
+func (s *socket) until() time.Time { return s.EndedAt().Add(2 * outbound.CloseGrace) }
+
+// Run implements [connection]: it reads and writes.
+func (s *socket) Run() {
 	defer close(s.done)
 	var writer sync.WaitGroup
 	writer.Go(s.write)
 	err := s.read()
-	s.end(nil)
+	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
 		_, _ = io.Copy(io.Discard, s.conn.NetConn())
@@ -163,7 +124,7 @@ func (s *socket) read() error {
 			s.sign()
 		}
 		if errors.Is(err, websocket.ErrReadLimit) {
-			s.end(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
+			s.End(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
 		}
 		if err != nil {
 			s.log.Debug("socket ended", zap.Error(err))
@@ -175,7 +136,7 @@ func (s *socket) read() error {
 		}
 		select {
 		case s.received <- event:
-		case <-s.closing: // read on, so that the far end's close frame is seen and ours is not lost to a reset
+		case <-s.Ending(): // read on, so that the far end's close frame is seen and ours is not lost to a reset
 		}
 	}
 	return nil
@@ -185,8 +146,8 @@ func (s *socket) read() error {
 func (s *socket) alive() error {
 	err := s.conn.SetReadDeadline(time.Now().Add(idleLimit))
 	select {
-	case <-s.closing: // after setting, for end may have come between
-		return s.conn.SetReadDeadline(s.until)
+	case <-s.Ending(): // after setting, for end may have come between
+		return s.conn.SetReadDeadline(s.until())
 	default:
 		return err
 	}
@@ -198,22 +159,22 @@ func (s *socket) write() {
 	for {
 		var err error
 		select {
-		case event := <-s.queue:
+		case event := <-s.Events():
 			err = s.put(event, s.patience)
 		case <-ping.C:
 			err = s.ping()
 		case <-s.probe:
 			err = s.ping()
-		case <-s.closing:
+		case <-s.Ending():
 			s.farewell()
 			return
 		}
 		if errors.Is(err, websocket.ErrCloseSent) { // the library has said so for the reader, who knows why
-			<-s.closing
+			<-s.Ending()
 			return
 		}
 		if err != nil {
-			s.end(s.stuck(err))
+			s.End(s.stuck(err))
 			return
 		}
 	}
@@ -235,17 +196,17 @@ func (s *socket) stuck(err error) *handoff.Error {
 }
 
 func (s *socket) put(event []byte, limit time.Duration) error {
-	s.queued.Add(-int64(len(event)))
+	s.Took(event)
 	_ = s.conn.SetWriteDeadline(time.Now().Add(limit)) // it only stores the time
 	return s.conn.WriteMessage(websocket.TextMessage, event)
 }
 
 // farewell flushes the queue, unless the far end is too slow for it, and says why the socket closes.
 func (s *socket) farewell() {
-	until := time.Now().Add(closeGrace)
-	for slow := s.reason != nil && s.reason.Code == handoff.CodeSlowClient; !slow; {
+	until := time.Now().Add(outbound.CloseGrace)
+	for !s.Behind() {
 		select {
-		case event := <-s.queue:
+		case event := <-s.Events():
 			if s.put(event, time.Until(until)) != nil {
 				return
 			}
@@ -254,7 +215,7 @@ func (s *socket) farewell() {
 		}
 		break
 	}
-	_ = s.conn.WriteControl(websocket.CloseMessage, closeFrame(s.reason), until)
+	_ = s.conn.WriteControl(websocket.CloseMessage, closeFrame(s.Ended()), until)
 }
 
 // closeFrame is the close code and words of a reason.

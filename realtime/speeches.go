@@ -1,8 +1,9 @@
 package realtime
 
 import (
-	"switchboard/realtime/events"
 	"time"
+
+	"switchboard/realtime/events"
 )
 
 // maxSpeeches bounds the utterances of the caller whose beginnings are remembered; a transcript comes

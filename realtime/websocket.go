@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -57,7 +56,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	cancel()
 	if ctx.Err() != nil { // the dial was cut, and is not to blame
 		if fault == nil {
-			_ = model.conn.Close()
+			model.Abandon()
 		}
 		writeError(w, handoff.Fault(handoff.CodeShutdown, "", ""))
 		return
@@ -74,16 +73,12 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil { // it has answered the client
 		f.log.Debug("upgrade refused", zap.Error(err))
-		_ = model.conn.Close()
+		model.Abandon()
 		return
 	}
-	client := newSocket(conn, f.log)
-	client.bound, client.patience = f.bound, f.patient
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(client.run)
+	client := newSocket(conn, f.bound, f.patient, f.log)
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, f.admit(grant, newCallID(), client, model), model, pass)
+	_ = f.serve(ctx, f.admit(grant, newCallID(), client, model), client, model, pass)
 }
 
 // writeError answers a request with an error of the vocabulary.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -19,10 +18,12 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/outbound"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // patience bounds waiting for what must happen; it only ends a test that fails.
-const patience = 30 * time.Second
+const patience = rtctest.Patience
 
 // farModel is a voice model on loopback: it greets, then does what the test says.
 type farModel struct {
@@ -74,7 +75,7 @@ type house struct {
 }
 
 func newHouse(t *testing.T) *house {
-	noLeaks(t)
+	rtctest.NoLeaks(t)
 	h := &house{t: t, grant: someone, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
 	var err error
 	h.front, err = NewFront(Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router, Tools: ours})
@@ -97,22 +98,6 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// noLeaks fails the test when goroutines outlive it. It must be called before anything is started.
-func noLeaks(t *testing.T) {
-	before := runtime.NumGoroutine()
-	t.Cleanup(func() {
-		for until := time.Now().Add(patience); runtime.NumGoroutine() > before; {
-			if time.Now().After(until) {
-				all := make([]byte, 1<<16)
-				t.Errorf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)])
-				return
-			}
-			http.DefaultClient.CloseIdleConnections()
-			time.Sleep(time.Millisecond)
-		}
-	})
-}
-
 // call connects a client and returns both far ends, past the beginning of the session.
 func (h *house) call(query string) (client, model *websocket.Conn) {
 	h.t.Helper()
@@ -128,16 +113,6 @@ func (h *house) call(query string) (client, model *websocket.Conn) {
 	expect(h.t, model, "session.update")
 	expect(h.t, model, "session.update")
 	return client, model
-}
-
-// eventually waits until something is true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for until := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("no %s", what)
-		}
-	}
 }
 
 // expect reads the next event and checks its type.
@@ -290,7 +265,7 @@ func TestHangup(t *testing.T) {
 	}
 	expectClose(t, client, 1000)
 	expectClose(t, model, 1000)
-	eventually(t, "the call to leave the list", func() bool { return len(h.front.Calls(someone)) == 0 })
+	rtctest.Eventually(t, "the call to leave the list", func() bool { return len(h.front.Calls(someone)) == 0 })
 }
 
 func TestModelGoneOnTheWire(t *testing.T) {
@@ -363,8 +338,10 @@ func TestClientThatNeverReads(t *testing.T) {
 	_, model := h.call("")
 	ended := h.endOf()
 	event := `{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", 1<<20) + `"}`
-	for range sendBytes >> 21 { // more than the sockets of a machine hold, less than the bound
-		send(t, model, event)
+	for range outbound.MaxBytes >> 21 { // more than the sockets of a machine hold, less than the bound
+		if model.WriteMessage(websocket.TextMessage, []byte(event)) != nil {
+			break // the call ended before all was written
+		}
 	}
 	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSlowClient {
 		t.Errorf("ended with %v", cause)
@@ -389,7 +366,7 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 	if cause := take(t, ended, "end"); cause != nil {
 		t.Errorf("ended with %v", cause)
 	}
-	eventually(t, "end of the socket", func() bool { return !s.Send([]byte(`{}`)) })
+	rtctest.Eventually(t, "end of the socket", func() bool { return !s.Send([]byte(`{}`)) })
 	if why := s.Ended(); why != nil {
 		t.Errorf("it went because %v", why)
 	}
@@ -397,7 +374,7 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 
 // A write that takes too long is the client's slowness, too, and any other failure is its absence.
 func TestWhyAWriteFails(t *testing.T) {
-	s := newSocket(nil, nopLog())
+	s := newSocket(nil, 0, 0, nopLog())
 	if why := s.stuck(fmt.Errorf("write: %w", os.ErrDeadlineExceeded)); why == nil || why.Code != handoff.CodeSlowClient {
 		t.Errorf("it took too long: %v", why)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/realtime"
+	"switchboard/realtime/rtc"
 	"switchboard/servers"
 	"switchboard/web"
 )
@@ -89,8 +89,8 @@ func (s serverSetting) settings() servers.Settings {
 }
 
 // media is where WebRTC listens: unless it is set, where the page can be reached, on any free port.
-func (s *settings) media() realtime.MediaConfig {
-	var m realtime.MediaConfig
+func (s *settings) media() rtc.Config {
+	var m rtc.Config
 	for _, addr := range s.Media.Advertise {
 		m.Advertise = append(m.Advertise, addr.String())
 	}

@@ -17,6 +17,7 @@ import (
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
+	"switchboard/realtime/rtc"
 	"switchboard/servers"
 	"switchboard/sessions"
 	"switchboard/web"
@@ -34,7 +35,7 @@ type plan struct {
 	CertFile          string // with KeyFile: TLS
 	KeyFile           string
 	Proxies           []netip.Prefix
-	Media             realtime.MediaConfig
+	Media             rtc.Config
 	Redis             string        // "": a file in the state directory
 	History           time.Duration // how long what was heard is kept; 0: thirty days
 	StateDir          string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
 	"switchboard/realtime/events"
 )
 

@@ -2,9 +2,10 @@ package mask
 
 import (
 	"strings"
-	"switchboard/realtime/events"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
 )
 
 const (

@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"encoding/base64"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"switchboard/handoff"
 	"switchboard/realtime/events"
 )
 
@@ -91,59 +90,5 @@ func isTone(t *testing.T, what string, samples []float64, rate float64) {
 	samples = samples[min(len(samples), 400):]
 	if all, part := power(samples, 1000, rate); len(samples) < 3000 || 10*math.Log10(part/(all-part)) < 25 {
 		t.Errorf("%s %d samples with power %g, of the tone %g", what, len(samples), all, part)
-	}
-}
-
-// TestModelWithoutCommonSound holds that a call that could only be noise ends with words, told once.
-func TestModelWithoutCommonSound(t *testing.T) {
-	h := newHouse(t)
-	b := newBrowser(t, channelLabel)
-	_, answer := post(t, h.desk(), "application/sdp", b.offer())
-	b.accept(answer)
-	model := take(t, h.model.conns, "model")
-	defer model.Close()
-	ended := h.endOf()
-	<-b.open
-	for range 3 {
-		send(t, model, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`)
-	}
-	if e := event(t, b.messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
-		t.Errorf("told %s", e)
-	}
-	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSoundFormat {
-		t.Errorf("ended with %v", cause)
-	}
-	gone(t, b.over, "the channel")
-}
-
-// TestModelThatRefusesOurFormat is a refusal on the wire: the browser hears the sound, and no error.
-func TestModelThatRefusesOurFormat(t *testing.T) {
-	h := newHouse(t)
-	b := newBrowser(t, channelLabel)
-	_, answer := post(t, h.desk(), "application/sdp", b.offer())
-	b.accept(answer)
-	model := take(t, h.model.conns, "model")
-	defer model.Close()
-	for range 3 {
-		update := gjson.Parse(expect(t, model, events.TypeSessionUpdate))
-		if update.Get("session.audio.output.format").Exists() {
-			send(t, model, `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":`+update.Get("event_id").Raw+`}}`)
-			continue
-		}
-		send(t, model, saysNone)
-	}
-	<-b.open
-	send(t, model, began("r", ""))
-	send(t, model, `{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"`+base64.StdEncoding.EncodeToString(tone(1000, 24000, 24000))+`"}`)
-	var heard []byte
-	for len(heard) < 3840 {
-		heard = append(heard, take(t, b.packets, "a frame").Payload...)
-	}
-	isTone(t, "the browser hears", unMulaw(heard), 8000)
-	send(t, model, `{"type":"the.end"}`)
-	for kind := ""; kind != "the.end"; {
-		if kind = events.PeekType(take(t, b.messages, "the end")); kind == events.TypeError {
-			t.Error("the refusal reached the client")
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/rtc"
 )
 
 // maxOfferSession bounds the session in a multipart offer, in bytes; maxOfferParts its parts.
@@ -26,10 +27,8 @@ const (
 
 // An rtcOffer is what a client posts to begin a call.
 type rtcOffer struct {
-	sdp     string
-	channel bool   // a data channel is offered
-	session []byte // a session.update made of its session, or nil
-	model   string // that it asks for, or ""
+	rtc.Offer
+	model string // that it asks for, or ""
 }
 
 // ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
@@ -62,7 +61,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	defer pass.leave()
-	client, fault := f.media.newRTCLeg(offer.sdp, offer.channel, f.log)
+	client, fault := f.media.NewLeg(offer.Offer, f.log)
 	if fault != nil {
 		writeError(w, fault)
 		return
@@ -73,15 +72,15 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	defer stop()
 	model, fault := f.dialModel(dialing, offer.model, r.Header)
 	if fault != nil {
-		client.abandon()
+		client.Abandon()
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 		writeError(w, fault)
 		return
 	}
-	answer, fault := client.answer(dialing)
+	answer, fault := client.Answer(dialing)
 	if fault != nil {
-		client.abandon()
-		_ = model.conn.Close()
+		client.Abandon()
+		model.Abandon()
 		writeError(w, fault)
 		return
 	}
@@ -92,11 +91,8 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	w.WriteHeader(http.StatusCreated)
 	_, _ = io.WriteString(w, answer) // a client that is gone does not connect, which ends the leg
 	answered()
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { client.run(offer.session) })
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, call, model, pass)
+	_ = f.serve(ctx, call, client, model, pass)
 }
 
 // readOffer reads and checks the body. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].
@@ -107,15 +103,15 @@ func readOffer(w http.ResponseWriter, r *http.Request) (rtcOffer, *handoff.Error
 	switch {
 	case r.Header.Get("Content-Type") == "" || (err == nil && kind == "application/sdp"):
 		var sdp []byte
-		sdp, fault = readPart(http.MaxBytesReader(w, r.Body, maxSDP+1), maxSDP, "the offer")
-		offer.sdp = string(sdp)
+		sdp, fault = readPart(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+1), rtc.MaxSDP, "the offer")
+		offer.SDP = string(sdp)
 	case err == nil && kind == "multipart/form-data":
-		fault = offer.readForm(multipart.NewReader(http.MaxBytesReader(w, r.Body, maxSDP+maxOfferSession+maxSDP), params["boundary"]))
+		fault = offer.readForm(multipart.NewReader(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+maxOfferSession+rtc.MaxSDP), params["boundary"]))
 	default:
 		fault = handoff.Fault(handoff.CodeMalformed, "an offer is application/sdp or multipart/form-data", "")
 	}
 	if fault == nil {
-		offer.channel, fault = checkOffer(offer.sdp)
+		fault = offer.Check()
 	}
 	return offer, fault
 }
@@ -132,11 +128,11 @@ func (o *rtcOffer) readForm(form *multipart.Reader) *handoff.Error {
 		}
 		switch part.FormName() {
 		case "sdp":
-			sdp, fault := readPart(part, maxSDP, "the offer")
+			sdp, fault := readPart(part, rtc.MaxSDP, "the offer")
 			if fault != nil {
 				return fault
 			}
-			o.sdp = string(sdp)
+			o.SDP = string(sdp)
 		case "session":
 			session, fault := readPart(part, maxOfferSession, "the session")
 			if fault != nil {
@@ -168,7 +164,7 @@ func (o *rtcOffer) setSession(session []byte) *handoff.Error {
 	if !gjson.GetBytes(session, "type").Exists() {
 		session = events.Set(session, "type", `"realtime"`)
 	}
-	o.session = events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(session)})
+	o.Session = events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(session)})
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"sync"
@@ -9,11 +9,12 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/outbound"
 )
 
-// An rtcRun is what run owns of a leg. Its loop never waits for anything but the next event.
-type rtcRun struct {
-	*rtcLeg
+// A run is what Run owns of a leg. Its loop never waits for anything but the next event.
+type run struct {
+	*Leg
 	readers sync.WaitGroup
 
 	player  player
@@ -34,7 +35,7 @@ type rtcRun struct {
 	counts legCounts // but those of the player and of what was heard
 }
 
-func (r *rtcRun) loop() {
+func (r *run) loop() {
 	r.ticker = time.NewTicker(frameTime)
 	r.ticker.Stop()
 	defer r.ticker.Stop()
@@ -64,8 +65,8 @@ func (r *rtcRun) loop() {
 			r.hear(p)
 		case m := <-messages:
 			r.heed(m)
-		case event := <-r.queue:
-			r.queued.Add(-int64(len(event)))
+		case event := <-r.Events():
+			r.Took(event)
 			r.tell(r.player.fromModel(event))
 		case <-r.ticker.C:
 			r.play(time.Now())
@@ -82,7 +83,7 @@ func (r *rtcRun) loop() {
 				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connect))
 				return
 			}
-		case <-r.closing:
+		case <-r.Ending():
 			return
 		}
 		if r.gone() {
@@ -92,7 +93,7 @@ func (r *rtcRun) loop() {
 }
 
 // begin passes on the session of the client's offer once it is known which formats it is to keep.
-func (r *rtcRun) begin() {
+func (r *run) begin() {
 	if r.session != nil && r.player.formats.settled {
 		r.tell(r.player.fromClient(r.session))
 		r.session = nil
@@ -100,7 +101,7 @@ func (r *rtcRun) begin() {
 }
 
 // look reads the connection's state; callbacks come in no order.
-func (r *rtcRun) look() {
+func (r *run) look() {
 	state := r.peer.ConnectionState()
 	if state != r.state {
 		r.log.Debug("webrtc connection", zap.Stringer("state", state))
@@ -109,13 +110,13 @@ func (r *rtcRun) look() {
 }
 
 // gone tells that the client will not come back.
-func (r *rtcRun) gone() bool {
+func (r *run) gone() bool {
 	return r.state == webrtc.PeerConnectionStateFailed || r.state == webrtc.PeerConnectionStateClosed ||
 		(r.events != nil && r.events.ReadyState() >= webrtc.DataChannelStateClosing)
 }
 
 // open begins to use the data channel.
-func (r *rtcRun) open(c *webrtc.DataChannel) {
+func (r *run) open(c *webrtc.DataChannel) {
 	r.events = c
 	c.OnBufferedAmountLow(r.sign) // the client has taken what was sent
 	for _, event := range r.held {
@@ -125,7 +126,7 @@ func (r *rtcRun) open(c *webrtc.DataChannel) {
 }
 
 // listen reads a track. A client has one microphone; others are not heard.
-func (r *rtcRun) listen(t *webrtc.TrackRemote) {
+func (r *run) listen(t *webrtc.TrackRemote) {
 	if r.ears != nil {
 		return
 	}
@@ -136,13 +137,13 @@ func (r *rtcRun) listen(t *webrtc.TrackRemote) {
 			if err != nil {
 				return // the connection is closed
 			}
-			offerTo(r.rtcLeg, r.packets, p)
+			offerTo(r.Leg, r.packets, p)
 		}
 	})
 }
 
 // hear takes a packet of the client's sound.
-func (r *rtcRun) hear(p *rtp.Packet) {
+func (r *run) hear(p *rtp.Packet) {
 	r.counts.heard++
 	r.sign()
 	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
@@ -150,7 +151,7 @@ func (r *rtcRun) hear(p *rtp.Packet) {
 }
 
 // passSound passes on what was heard, if it is that much. Before the formats are settled the newest is kept.
-func (r *rtcRun) passSound(least int) {
+func (r *run) passSound(least int) {
 	if !r.player.formats.settled {
 		r.hearing.trim(maxUnsettled)
 		return
@@ -161,7 +162,7 @@ func (r *rtcRun) passSound(least int) {
 }
 
 // heed takes an event of the client. What was heard before it comes before it: it may be a commit.
-func (r *rtcRun) heed(event []byte) {
+func (r *run) heed(event []byte) {
 	r.sign()
 	r.hearing.flush()
 	r.passSound(1)
@@ -169,38 +170,38 @@ func (r *rtcRun) heed(event []byte) {
 }
 
 // pass queues events for the call.
-func (r *rtcRun) pass(events ...[]byte) {
+func (r *run) pass(events ...[]byte) {
 	for _, event := range events {
 		r.up, r.upBytes = append(r.up, event), r.upBytes+len(event)
 	}
 }
 
 // tell passes on what follows from an event.
-func (r *rtcRun) tell(t told) {
+func (r *run) tell(t told) {
 	r.pass(t.up...)
 	for _, event := range t.down {
 		r.deliver(event)
 	}
 	if t.end != nil {
 		r.log.Warn("the sound of the voice model cannot be had", zap.String("format", t.end.Subject))
-		r.end(t.end)
+		r.End(t.end)
 	}
 }
 
 // deliver puts an event on the data channel, or holds it until there is one. A client that offered none
 // gets no events.
-func (r *rtcRun) deliver(event []byte) {
+func (r *run) deliver(event []byte) {
 	switch {
-	case !r.channel:
+	case !r.offer.channel:
 		return
-	case r.events == nil && len(r.held) < sendQueue && r.heldNow+len(event) <= maxBuffered:
+	case r.events == nil && len(r.held) < outbound.MaxEvents && r.heldNow+len(event) <= maxBuffered:
 		r.held, r.heldNow = append(r.held, event), r.heldNow+len(event)
 		return
 	case r.events == nil || r.events.BufferedAmount() > maxBuffered:
-		r.end(handoff.Fault(handoff.CodeSlowClient, "", "data channel"))
+		r.End(handoff.Fault(handoff.CodeSlowClient, "", "data channel"))
 		return
 	}
-	messages := fit(event, r.fits)
+	messages := fit(event, r.offer.fits)
 	if len(messages) != 1 || len(messages[0]) != len(event) {
 		r.counts.shortened++
 	}
@@ -218,8 +219,8 @@ func (r *rtcRun) deliver(event []byte) {
 
 // pace lets the ticker run while there is sound to play and somebody to hear it. Before the channel is
 // open, pion may not send yet.
-func (r *rtcRun) pace() {
-	able := r.state == webrtc.PeerConnectionStateConnected && (r.events != nil || !r.channel) && !r.player.idle()
+func (r *run) pace() {
+	able := r.state == webrtc.PeerConnectionStateConnected && (r.events != nil || !r.offer.channel) && !r.player.idle()
 	if able == r.ticking {
 		return
 	}
@@ -234,7 +235,7 @@ func (r *rtcRun) pace() {
 }
 
 // play sends the frames that are due.
-func (r *rtcRun) play(now time.Time) {
+func (r *run) play(now time.Time) {
 	for range r.stream.due(now) {
 		frame, events := r.player.next()
 		r.tell(events)
@@ -255,23 +256,23 @@ func (r *rtcRun) play(now time.Time) {
 	}
 }
 
-// farewell waits until the client has what was sent, for closeGrace at most.
-func (r *rtcRun) farewell() {
+// farewell waits until the client has what was sent, for outbound.CloseGrace at most.
+func (r *run) farewell() {
 	if r.gone() {
 		return
 	}
 	for flushed := false; !flushed; {
 		select {
-		case event := <-r.queue:
+		case event := <-r.Events():
 			r.tell(r.player.fromModel(event))
 		default:
 			flushed = true
 		}
 	}
-	limit := time.NewTimer(closeGrace)
+	limit := time.NewTimer(outbound.CloseGrace)
 	defer limit.Stop()
 	r.await(limit.C)
-	if r.events == nil || r.reason != nil && r.reason.Code == handoff.CodeSlowClient {
+	if r.events == nil || r.Behind() {
 		return
 	}
 	low := make(chan struct{}, 1)
@@ -291,7 +292,7 @@ func (r *rtcRun) farewell() {
 }
 
 // await lets the channel of a client that is connected open, if something is held for it.
-func (r *rtcRun) await(limit <-chan time.Time) {
+func (r *run) await(limit <-chan time.Time) {
 	if r.look(); r.events != nil || len(r.held) == 0 || r.state != webrtc.PeerConnectionStateConnected {
 		return
 	}

@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"iter"
@@ -37,7 +37,7 @@ func (n *mediaCounts) add(c legCounts) {
 }
 
 // Metrics yields what the legs counted that ended.
-func (m *media) Metrics() iter.Seq[handoff.Metric] {
+func (m *Engine) Metrics() iter.Seq[handoff.Metric] {
 	m.counts.mu.Lock()
 	n := m.counts.sum
 	m.counts.mu.Unlock()

@@ -1,8 +1,7 @@
-package realtime
+package rtc
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/outbound"
 )
 
 const (
@@ -30,27 +30,21 @@ const (
 	peerGrace = 5 * time.Second
 )
 
-// An rtcLeg is a browser on WebRTC, presented as a client that sends and hears µ-law in events. It is a
-// [leg].
-type rtcLeg struct {
-	peer    *webrtc.PeerConnection      // Set once
-	track   *webrtc.TrackLocalStaticRTP // Set once: what the client hears
-	log     *zap.Logger                 // Set once
-	counts  *mediaCounts                // Set once: of all legs
-	connect time.Duration               // Set once: how long connecting may take
-	settle  time.Duration               // Set once: how long the model may take to say what it does with our formats
-	channel bool                        // Set once: the client offered a data channel
-	fits    int                         // Set once: bytes of the largest message that the client takes
+// A Leg is a browser on WebRTC, presented to its call as a client that sends and hears µ-law in events.
+type Leg struct {
+	*outbound.Queue                             // Set once: events for the client
+	peer            *webrtc.PeerConnection      // Set once
+	track           *webrtc.TrackLocalStaticRTP // Set once: what the client hears
+	log             *zap.Logger                 // Set once
+	counts          *mediaCounts                // Set once: of all legs
+	connect         time.Duration               // Set once: how long connecting may take
+	settle          time.Duration               // Set once: how long the model may take to say what it does with our formats
+	offer           Offer                       // Set once
 
-	received chan []byte   // closed by run
-	queue    chan []byte   // never closed
-	queued   atomic.Int64  // bytes in queue
+	received chan []byte   // closed by Run
 	born     time.Time     // Set once
 	seen     atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
-	closing  chan struct{} // closed by end
-	done     chan struct{} // closed when run has ended
-	once     sync.Once     // guards end
-	reason   *handoff.Error
+	done     chan struct{} // closed when Run has ended
 
 	// Filled by pion's callbacks, taken by run.
 	admitted atomic.Bool              // a data channel for events
@@ -61,29 +55,28 @@ type rtcLeg struct {
 	packets  chan *rtp.Packet
 }
 
-// newRTCLeg makes a leg of an offer that checkOffer let pass. Whoever has it calls answer and then run, or
-// abandon.
-func (m *media) newRTCLeg(offer string, channel bool, log *zap.Logger) (*rtcLeg, *handoff.Error) {
+// NewLeg makes a leg of an offer that was checked. Whoever has it calls Answer and then Run, or Abandon. Errors
+// have code [handoff.CodeMalformed] or [handoff.CodeInternal].
+func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	peer, err := m.api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
-	l := &rtcLeg{
-		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, settle: formatLimit, channel: channel, fits: maxMessageOf(offer),
-		received: make(chan []byte), queue: make(chan []byte, sendQueue), born: time.Now(),
-		closing: make(chan struct{}), done: make(chan struct{}),
+	l := &Leg{
+		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, settle: formatLimit, offer: offer,
+		Queue: outbound.New(outbound.MaxBytes, nil), received: make(chan []byte), born: time.Now(), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue),
 	}
-	if fault := l.accept(offer); fault != nil {
-		l.abandon()
+	if fault := l.accept(offer.SDP); fault != nil {
+		l.Abandon()
 		return nil, fault
 	}
 	return l, nil
 }
 
 // accept takes the offer. Nothing travels before answer.
-func (l *rtcLeg) accept(offer string) *handoff.Error {
+func (l *Leg) accept(offer string) *handoff.Error {
 	capability := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000, Channels: 1}
 	track, err := webrtc.NewTrackLocalStaticRTP(capability, "audio", "realtime")
 	if err != nil {
@@ -104,7 +97,7 @@ func (l *rtcLeg) accept(offer string) *handoff.Error {
 
 // admit takes the data channel for events, and closes any other. Its callbacks must be set before pion
 // lets it open, which is when this returns.
-func (l *rtcLeg) admit(c *webrtc.DataChannel) {
+func (l *Leg) admit(c *webrtc.DataChannel) {
 	if c.Label() != channelLabel || !l.admitted.CompareAndSwap(false, true) {
 		c.OnOpen(func() {
 			l.log.Debug("webrtc channel refused")
@@ -118,7 +111,7 @@ func (l *rtcLeg) admit(c *webrtc.DataChannel) {
 }
 
 // change makes run look at the connection.
-func (l *rtcLeg) change() {
+func (l *Leg) change() {
 	select {
 	case l.changed <- struct{}{}:
 	default: // it will look
@@ -126,15 +119,15 @@ func (l *rtcLeg) change() {
 }
 
 // offerTo hands run what a callback brings, unless the leg ends.
-func offerTo[T any](l *rtcLeg, to chan<- T, v T) {
+func offerTo[T any](l *Leg, to chan<- T, v T) {
 	select {
 	case to <- v:
-	case <-l.closing:
+	case <-l.Ending():
 	}
 }
 
-// answer returns the answer with all addresses of ours.
-func (l *rtcLeg) answer(ctx context.Context) (string, *handoff.Error) {
+// Answer returns the answer with all addresses of ours.
+func (l *Leg) Answer(ctx context.Context) (string, *handoff.Error) {
 	answer, err := l.peer.CreateAnswer(nil)
 	if err != nil {
 		return "", handoff.Fault(handoff.CodeMalformed, "the offer cannot be answered", err.Error())
@@ -153,99 +146,65 @@ func (l *rtcLeg) answer(ctx context.Context) (string, *handoff.Error) {
 	}
 }
 
-// abandon ends a leg whose run was never called.
-func (l *rtcLeg) abandon() {
-	l.end(nil)
+// Abandon ends a leg whose Run was never called.
+func (l *Leg) Abandon() {
+	l.End(nil)
 	l.closePeer(func() {})
 }
 
-// Received implements [leg].
-func (l *rtcLeg) Received() <-chan []byte { return l.received }
+// Received yields events of the client in order, its sound among them. It is closed when the client has gone.
+func (l *Leg) Received() <-chan []byte { return l.received }
 
-// Send implements [leg].
-func (l *rtcLeg) Send(event []byte) bool {
-	select {
-	case <-l.closing:
-		return false
-	default:
-	}
-	if l.queued.Add(int64(len(event))) > sendBytes {
-		l.end(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
-		return false
-	}
-	select {
-	case l.queue <- event:
-		return true
-	default:
-		l.end(handoff.Fault(handoff.CodeSlowClient, "", "events"))
-		return false
-	}
-}
-
-// Seen implements [witness]. A client that sends neither sound nor events shows nothing of itself while it
+// Seen returns when anything of the client came, or it took something that only it can have taken. A client that sends neither sound nor events shows nothing of itself while it
 // is connected.
-func (l *rtcLeg) Seen() time.Time {
+func (l *Leg) Seen() time.Time {
 	if after := l.seen.Load(); after > 0 {
 		return l.born.Add(time.Duration(after))
 	}
 	return time.Now()
 }
 
-// Probe implements [witness]. The end of a sound is told to the client, and it acknowledges that.
-func (l *rtcLeg) Probe() {}
+// Probe need not ask the client for a sign: the end of a sound is told to it, and it acknowledges that.
+func (l *Leg) Probe() {}
 
-func (l *rtcLeg) sign() { l.seen.Store(int64(time.Since(l.born))) }
+func (l *Leg) sign() { l.seen.Store(int64(time.Since(l.born))) }
 
-// performs implements [performer].
-func (l *rtcLeg) performs() {}
+// Performs tells that the leg plays the model's voice itself, and reports what was heard of it.
+func (l *Leg) Performs() {}
 
-// Ended implements [ender].
-func (l *rtcLeg) Ended() *handoff.Error {
-	select {
-	case <-l.closing:
-		return l.reason
-	default:
-		return nil
-	}
-}
-
-// Close implements [leg]. Events sent before are still delivered, for closeGrace at most. Run must have
-// been called.
-func (l *rtcLeg) Close(reason *handoff.Error) {
-	l.end(reason)
+// Close ends the leg with a reason (nil: a normal end) and returns when Run has. Events sent before are still
+// delivered, for [outbound.CloseGrace] at most. Run must have been called.
+func (l *Leg) Close(reason *handoff.Error) {
+	l.End(reason)
 	<-l.done
 }
 
-// end begins the end of the leg; the first reason counts.
-func (l *rtcLeg) end(reason *handoff.Error) {
-	l.once.Do(func() {
-		l.reason = reason
-		close(l.closing)
-	})
-}
-
-// run carries sound and events until the client has gone or Close was called. session is a session.update
-// that the client gave with its offer, or nil.
-func (l *rtcLeg) run(session []byte) {
+// Run carries sound and events until the client has gone or Close was called, and returns when its goroutines
+// have ended.
+func (l *Leg) Run() {
 	defer close(l.done)
-	r := rtcRun{rtcLeg: l, player: newPlayer(), session: session}
+	r := run{Leg: l, player: newPlayer(), session: l.offer.Session}
 	r.player.formats.asked = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.asked))
 	r.loop()
-	l.end(nil)
+	l.End(nil)
 	close(l.received)
 	r.farewell()
 	l.closePeer(r.readers.Wait)
 	n := r.counts
 	n.late, n.lost, n.unheard = r.hearing.late, r.hearing.lost, r.player.dropped
 	l.counts.add(n)
-	l.log.Debug("webrtc leg ended", zap.String("code", code(l.reason)), zap.Int("packets", n.heard), zap.Int("late", n.late), zap.Int("lost", n.lost),
+	var why handoff.Code
+	if reason := l.Ended(); reason != nil {
+		why = reason.Code
+	}
+	l.log.Debug("webrtc leg ended", zap.String("code", string(why)), zap.Int("packets", n.heard), zap.Int("late", n.late), zap.Int("lost", n.lost),
 		zap.Int("frames", n.played), zap.Int("unheard_bytes", n.unheard), zap.Int("shortened", n.shortened), zap.Int("undelivered", n.undelivered))
 }
 
 // closePeer ends pion's goroutines and then calls wait, all for peerGrace at most: where pion hangs it is
 // left behind. It must not be called from a callback.
-func (l *rtcLeg) closePeer(wait func()) {
+func (l *Leg) closePeer(wait func()) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)

@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"bytes"
@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"switchboard/realtime/events"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // A deck plays a player by hand and writes down what follows, one short line each.
@@ -74,8 +76,7 @@ func (d *deck) do(line string) {
 
 // sounds is a delta with audio of a length in milliseconds, all of one byte.
 func sounds(response, item string, ms int, value byte) string {
-	audio := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{value}, ms*bytesPerMS))
-	return `{"type":"response.output_audio.delta","response_id":"` + response + `","item_id":"` + item + `","output_index":0,"content_index":0,"delta":"` + audio + `"}`
+	return rtctest.Sound(response, item, ms, value)
 }
 
 func made(response string) string {

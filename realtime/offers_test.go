@@ -18,6 +18,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/rtc"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 // desk is the address at which a house takes offers.
@@ -68,14 +70,14 @@ func settle(t *testing.T, model *websocket.Conn) {
 // TestWebRTCCall is one call from the offer to the hang-up, with sound and events both ways.
 func TestWebRTCCall(t *testing.T) {
 	h := newHouse(t)
-	b := newBrowser(t, channelLabel)
-	response, answer := post(t, h.desk()+"?model=gpt-mine", "application/sdp", b.offer())
+	b := rtctest.New(t, rtctest.Label)
+	response, answer := post(t, h.desk()+"?model=gpt-mine", "application/sdp", b.Offer())
 	path, id, _ := strings.Cut(response.Header.Get("Location"), "/calls/")
 	if response.StatusCode != 201 || response.Header.Get("Content-Type") != "application/sdp" || path != "/v1/realtime" || !strings.HasPrefix(id, "rtc_") {
 		t.Fatalf("%d %v %s", response.StatusCode, response.Header, answer)
 	}
-	b.accept(answer)
-	model := take(t, h.model.conns, "model")
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
 		t.Errorf("model was asked for %q", q)
@@ -91,22 +93,22 @@ func TestWebRTCCall(t *testing.T) {
 	if formats != 1 {
 		t.Errorf("formats were set %d times", formats)
 	}
-	event(t, b.messages, events.TypeSessionCreated)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 
-	b.speak(1, 2)
+	b.Speak(1, 2)
 	heard, _ := base64.StdEncoding.DecodeString(gjson.Get(expect(t, model, events.TypeAppend), "audio").String())
-	if want := append(bytes.Repeat([]byte{1}, frameBytes), bytes.Repeat([]byte{2}, frameBytes)...); !bytes.Equal(heard, want) {
+	if want := append(bytes.Repeat([]byte{1}, rtctest.FrameBytes), bytes.Repeat([]byte{2}, rtctest.FrameBytes)...); !bytes.Equal(heard, want) {
 		t.Errorf("the model heard %d bytes", len(heard))
 	}
 	send(t, model, began("r", ""))
-	send(t, model, strings.Replace(sounds("r", "i", 60_000, 7), `"output_index":0,`, "", 1))
-	event(t, b.messages, typeBufferStarted)
-	if p := take(t, b.packets, "a frame"); len(p.Payload) != frameBytes || p.Payload[0] != 7 {
+	send(t, model, strings.Replace(rtctest.Sound("r", "i", 60_000, 7), `"output_index":0,`, "", 1))
+	rtctest.Event(t, b.Messages, "output_audio_buffer.started")
+	if p := rtctest.Take(t, b.Packets, "a frame"); len(p.Payload) != rtctest.FrameBytes || p.Payload[0] != 7 {
 		t.Errorf("the browser heard %d bytes", len(p.Payload))
 	}
-	send(t, model, spokenTo)
+	send(t, model, `{"type":"input_audio_buffer.speech_started"}`)
 	expect(t, model, events.TypeItemTruncate)
-	event(t, b.messages, typeBufferCleared)
+	rtctest.Event(t, b.Messages, "output_audio_buffer.cleared")
 
 	if err := h.front.Hangup(handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, id); handoff.AsError(err).Code != handoff.CodeNotFound {
 		t.Errorf("another's hang-up: %v", err)
@@ -115,7 +117,7 @@ func TestWebRTCCall(t *testing.T) {
 		t.Error(err)
 	}
 	expectClose(t, model, websocket.CloseNormalClosure)
-	gone(t, b.over, "the channel")
+	rtctest.Gone(t, b.Over, "the channel")
 }
 
 // hasty is a client that hangs up as soon as it knows its call's id.
@@ -134,11 +136,11 @@ func (h *hasty) WriteHeader(status int) {
 func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
 	h := newHouse(t)
 	client := &hasty{ResponseRecorder: httptest.NewRecorder(), front: h.front}
-	h.front.ServeCalls(client, httptest.NewRequest("POST", "/v1/realtime/calls", strings.NewReader(goodOffer)), someone)
+	h.front.ServeCalls(client, httptest.NewRequest("POST", "/v1/realtime/calls", strings.NewReader(rtctest.GoodOffer)), someone)
 	if client.Code != 201 || client.err != nil {
 		t.Errorf("%d, %v", client.Code, client.err)
 	}
-	model := take(t, h.model.conns, "model")
+	model := rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
@@ -157,20 +159,20 @@ func TestSaidOverWebRTC(t *testing.T) {
 			v.Say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
 		}
 	}
-	b := newBrowser(t, channelLabel)
-	_, answer := post(t, h.desk(), "application/sdp", b.offer())
-	b.accept(answer)
-	model := take(t, h.model.conns, "model")
+	b := rtctest.New(t, rtctest.Label)
+	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	ask := func() string {
 		for {
-			_ = model.SetReadDeadline(time.Now().Add(patience))
+			_ = model.SetReadDeadline(time.Now().Add(rtctest.Patience))
 			_, e, err := model.ReadMessage()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if events.PeekType(e) == events.TypeSessionUpdate {
-				send(t, model, asPCMU)
+				send(t, model, `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`)
 			}
 			if tag := tagIn(string(e)); tag != "" {
 				return tag
@@ -179,44 +181,44 @@ func TestSaidOverWebRTC(t *testing.T) {
 	}
 	speak := func(response, tag string, ms int) {
 		send(t, model, began(response, tag))
-		send(t, model, sounds(response, "i", ms, 7))
+		send(t, model, rtctest.Sound(response, "i", ms, 7))
 		send(t, model, done(response, tag, "completed"))
 	}
 	speak("r1", ask(), 300)
-	event(t, b.messages, typeBufferStarted)
-	event(t, b.messages, typeBufferStopped)
-	if s := take(t, said, "confirmation"); s.Cut || s.ID != "n" || s.At.IsZero() {
+	rtctest.Event(t, b.Messages, "output_audio_buffer.started")
+	rtctest.Event(t, b.Messages, "output_audio_buffer.stopped")
+	if s := rtctest.Take(t, said, "confirmation"); s.Cut || s.ID != "n" || s.At.IsZero() {
 		t.Errorf("said %+v", s)
 	}
 	speak("r2", ask(), 60_000)
-	event(t, b.messages, typeBufferStarted)
+	rtctest.Event(t, b.Messages, "output_audio_buffer.started")
 	// Silence kept the browser's buffer warm in between; the first response was 15 frames.
-	for n := 15 + 2*aWord/frameTime; n > 0; {
-		if p := take(t, b.packets, "a frame"); p.Payload[0] == 7 {
+	for n := 15 + 2*aWord/(20*time.Millisecond); n > 0; {
+		if p := rtctest.Take(t, b.Packets, "a frame"); p.Payload[0] == 7 {
 			n--
 		}
 	}
-	b.must(b.channel.SendText(`{"type":"output_audio_buffer.clear"}`))
-	if s := take(t, said, "confirmation"); !s.Cut || s.ID != "m" || s.At.IsZero() {
+	b.Send(`{"type":"output_audio_buffer.clear"}`)
+	if s := rtctest.Take(t, said, "confirmation"); !s.Cut || s.ID != "m" || s.At.IsZero() {
 		t.Errorf("said %+v", s)
 	}
 }
 
 func TestWebRTCCallWithASession(t *testing.T) {
 	h := newHouse(t)
-	b := newBrowser(t, channelLabel)
-	kind, body := form(t, "session", `{"model":"gpt-mine","audio":{"output":{"voice":"cedar"}}}`, "sdp", b.offer(), "more", "ignored")
+	b := rtctest.New(t, rtctest.Label)
+	kind, body := form(t, "session", `{"model":"gpt-mine","audio":{"output":{"voice":"cedar"}}}`, "sdp", b.Offer(), "more", "ignored")
 	response, answer := post(t, h.desk(), kind, body)
 	if response.StatusCode != 201 {
 		t.Fatalf("%d %s", response.StatusCode, answer)
 	}
-	b.accept(answer)
-	model := take(t, h.model.conns, "model")
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
 		t.Errorf("model was asked for %q", q)
 	}
-	event(t, b.messages, events.TypeSessionCreated)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 	settle(t, model)
 	for range 4 {
 		s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
@@ -225,7 +227,7 @@ func TestWebRTCCallWithASession(t *testing.T) {
 				t.Errorf("session %s", s)
 			}
 			h.stop() // Switchboard shuts down: the page is told why
-			if e := event(t, b.messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeShutdown) {
+			if e := rtctest.Event(t, b.Messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeShutdown) {
 				t.Errorf("got %s", e)
 			}
 			return
@@ -240,15 +242,15 @@ func TestBadOffers(t *testing.T) {
 	type request struct{ kind, body string }
 	requests := map[string]request{
 		"JSON":        {"application/json", `{"sdp":"v=0"}`},
-		"text":        {"text/plain", goodOffer},
-		"odd kind":    {"application/sdp;;", goodOffer},
-		"no boundary": {"multipart/form-data", goodOffer},
+		"text":        {"text/plain", rtctest.GoodOffer},
+		"odd kind":    {"application/sdp;;", rtctest.GoodOffer},
+		"no boundary": {"multipart/form-data", rtctest.GoodOffer},
 		"cut form":    {"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"sdp\"\r\n\r\nv=0"},
 		"no ICE":      {"application/sdp", "v=0\r\no=- 1 2 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\n"},
 	}
-	for _, o := range offers {
-		if o.code != "" {
-			requests[o.name] = request{"application/sdp", o.sdp}
+	for _, o := range rtctest.Offers() {
+		if o.Code != "" {
+			requests[o.Name] = request{"application/sdp", o.SDP}
 		}
 	}
 	add := func(name string, parts ...string) {
@@ -256,12 +258,12 @@ func TestBadOffers(t *testing.T) {
 		requests[name] = request{kind, body}
 	}
 	add("form without offer", "session", "{}")
-	add("session is not JSON", "sdp", goodOffer, "session", "{")
-	add("session is a list", "sdp", goodOffer, "session", "[]")
-	add("session too long", "sdp", goodOffer, "session", `{"instructions":"`+strings.Repeat("x", maxOfferSession)+`"}`)
-	add("offer too long", "sdp", goodOffer+strings.Repeat("a=x\r\n", maxSDP/5))
-	add("form too long", "x", strings.Repeat("x", maxSDP*2+maxOfferSession), "sdp", goodOffer)
-	add("many parts", "a", "", "b", "", "c", "", "d", "", "e", "", "f", "", "g", "", "h", "", "sdp", goodOffer)
+	add("session is not JSON", "sdp", rtctest.GoodOffer, "session", "{")
+	add("session is a list", "sdp", rtctest.GoodOffer, "session", "[]")
+	add("session too long", "sdp", rtctest.GoodOffer, "session", `{"instructions":"`+strings.Repeat("x", maxOfferSession)+`"}`)
+	add("offer too long", "sdp", rtctest.GoodOffer+strings.Repeat("a=x\r\n", rtc.MaxSDP/5))
+	add("form too long", "x", strings.Repeat("x", rtc.MaxSDP*2+maxOfferSession), "sdp", rtctest.GoodOffer)
+	add("many parts", "a", "", "b", "", "c", "", "d", "", "e", "", "f", "", "g", "", "h", "", "sdp", rtctest.GoodOffer)
 	for name, r := range requests {
 		response, body := post(t, url, r.kind, r.body)
 		var e struct{ Error handoff.RecordError }
@@ -288,16 +290,16 @@ func TestOfferWithoutAModel(t *testing.T) {
 	h := newHouse(t)
 	url := h.desk()
 	h.model.refuse = http.StatusInternalServerError
-	response, body := post(t, url, "application/sdp", newBrowser(t, channelLabel).offer())
+	response, body := post(t, url, "application/sdp", rtctest.New(t, rtctest.Label).Offer())
 	if response.StatusCode != 502 || gjson.Get(body, "error.code").String() != string(handoff.CodeVoiceUnreachable) || strings.Contains(body, "sk-") {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	h.model.server.Close()
-	if response, body := post(t, url, "application/sdp", goodOffer); response.StatusCode != 502 {
+	if response, body := post(t, url, "application/sdp", rtctest.GoodOffer); response.StatusCode != 502 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	h.stop()
-	if response, body := post(t, url, "application/sdp", goodOffer); response.StatusCode != 503 && response.StatusCode != 502 {
+	if response, body := post(t, url, "application/sdp", rtctest.GoodOffer); response.StatusCode != 503 && response.StatusCode != 502 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 }
@@ -308,13 +310,13 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(ctx, "POST", "/v1/realtime/calls", strings.NewReader(goodOffer))
+	r := httptest.NewRequestWithContext(ctx, "POST", "/v1/realtime/calls", strings.NewReader(rtctest.GoodOffer))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		h.front.ServeCalls(w, r, someone)
 	}()
-	gone(t, served, "the request")
+	rtctest.Gone(t, served, "the request")
 	if w.Code < 500 {
 		t.Errorf("%d", w.Code)
 	}
@@ -322,9 +324,9 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 
 // TestCallOfAClientThatNeverCame holds that the model is let go when no browser connects.
 func TestCallOfAClientThatNeverCame(t *testing.T) {
-	noLeaks(t)
+	rtctest.NoLeaks(t)
 	far := newFarModel(t)
-	config := impatient
+	config := rtc.Config{Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
 	config.Connect = 100 * time.Millisecond
 	front, err := NewFront(Config{ModelURL: far.url(), Router: &listener{}, Media: config})
 	if err != nil {
@@ -338,10 +340,64 @@ func TestCallOfAClientThatNeverCame(t *testing.T) {
 		stop()
 		<-ran
 	})
-	if response, body := post(t, h.desk(), "application/sdp", goodOffer); response.StatusCode != 201 {
+	if response, body := post(t, h.desk(), "application/sdp", rtctest.GoodOffer); response.StatusCode != 201 {
 		t.Fatalf("%d %s", response.StatusCode, body)
 	}
-	model := take(t, far.conns, "model")
+	model := rtctest.Take(t, far.conns, "model")
 	defer model.Close()
 	expectClose(t, model, websocket.CloseNormalClosure)
+}
+
+// TestModelWithoutCommonSound holds that a call that could only be noise ends with words, told once.
+func TestModelWithoutCommonSound(t *testing.T) {
+	h := newHouse(t)
+	b := rtctest.New(t, rtctest.Label)
+	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
+	defer model.Close()
+	ended := h.endOf()
+	<-b.Open
+	for range 3 {
+		send(t, model, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`)
+	}
+	if e := rtctest.Event(t, b.Messages, events.TypeError); e.Get("error.code").String() != string(handoff.CodeSoundFormat) {
+		t.Errorf("told %s", e)
+	}
+	if cause := rtctest.Take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSoundFormat {
+		t.Errorf("ended with %v", cause)
+	}
+	rtctest.Gone(t, b.Over, "the channel")
+}
+
+// TestModelThatRefusesOurFormat is a refusal on the wire: the browser hears the sound, and no error.
+func TestModelThatRefusesOurFormat(t *testing.T) {
+	h := newHouse(t)
+	b := rtctest.New(t, rtctest.Label)
+	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
+	defer model.Close()
+	for range 3 {
+		update := gjson.Parse(expect(t, model, events.TypeSessionUpdate))
+		if update.Get("session.audio.output.format").Exists() {
+			send(t, model, `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","message":"no","event_id":`+update.Get("event_id").Raw+`}}`)
+			continue
+		}
+		send(t, model, `{"type":"session.updated","session":{"type":"realtime"}}`)
+	}
+	<-b.Open
+	send(t, model, began("r", ""))
+	send(t, model, rtctest.Sound("r", "i", 3000, 0)) // as PCM half a second of silence, as µ-law the loudest there is
+	for range 20 {
+		if p := rtctest.Take(t, b.Packets, "a frame"); p.Payload[0] != 0xff {
+			t.Fatalf("the browser hears %x", p.Payload[0])
+		}
+	}
+	send(t, model, `{"type":"the.end"}`)
+	for kind := ""; kind != "the.end"; {
+		if kind = events.PeekType(rtctest.Take(t, b.Messages, "the end")); kind == events.TypeError {
+			t.Error("the refusal reached the client")
+		}
+	}
 }

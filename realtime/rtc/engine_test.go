@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"net"
@@ -9,35 +9,36 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"switchboard/handoff"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 func TestMediaAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		config MediaConfig
+		config Config
 		want   []string // addresses that must be told
 		never  string   // one that must not
 	}{
-		{"default", MediaConfig{}, []string{" 127.0.0.1 "}, " ::1 "},
-		{"behind a NAT", MediaConfig{Advertise: []string{"203.0.113.7"}}, []string{" 127.0.0.1 ", " 203.0.113.7 "}, " ::1 "},
-		{"everywhere", MediaConfig{UDP: "0.0.0.0:0"}, someAddresses(t), " 0.0.0.0 "},
+		{"default", Config{}, []string{" 127.0.0.1 "}, " ::1 "},
+		{"behind a NAT", Config{Advertise: []string{"203.0.113.7"}}, []string{" 127.0.0.1 ", " 203.0.113.7 "}, " ::1 "},
+		{"everywhere", Config{UDP: "0.0.0.0:0"}, someAddresses(t), " 0.0.0.0 "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			noLeaks(t)
-			m, err := newMedia(tc.config, zap.NewNop())
+			rtctest.NoLeaks(t)
+			m, err := Listen(tc.config, zap.NewNop())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.start(); err != nil {
+			if err := m.Start(); err != nil {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			l, fault := m.newRTCLeg(goodOffer, true, zap.NewNop())
+			l, fault := m.NewLeg(Offer{SDP: rtctest.GoodOffer}, zap.NewNop())
 			if fault != nil {
 				t.Fatal(fault)
 			}
-			defer l.abandon()
-			answer, fault := l.answer(t.Context())
+			defer l.Abandon()
+			answer, fault := l.Answer(t.Context())
 			if fault != nil {
 				t.Fatal(fault)
 			}
@@ -86,14 +87,14 @@ func TestMediaConfigFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for name, config := range map[string]MediaConfig{
+	for name, config := range map[string]Config{
 		"no port":         {UDP: "127.0.0.1"},
 		"odd port":        {UDP: "127.0.0.1:99999"},
 		"another's host":  {UDP: "203.0.113.7:0"},
 		"port taken":      {UDP: taken.LocalAddr().String()},
 		"advertised name": {Advertise: []string{"example.com"}},
 	} {
-		_, err := NewFront(Config{ModelURL: "ws://127.0.0.1:1", Router: &listener{}, Media: config})
+		_, err := Listen(config, zap.NewNop())
 		if err == nil || handoff.AsError(err).Code != handoff.CodeMalformed || handoff.AsError(err).Detail == "" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -101,7 +102,7 @@ func TestMediaConfigFaults(t *testing.T) {
 }
 
 func TestMediaKnocksNowhere(t *testing.T) {
-	here, everywhere := media{local: true}, media{}
+	here, everywhere := Engine{local: true}, Engine{}
 	for _, tc := range []struct {
 		ip               string
 		here, everywhere bool

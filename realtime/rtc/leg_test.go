@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"bytes"
@@ -13,11 +13,13 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/outbound"
+	"switchboard/realtime/rtc/rtctest"
 )
 
 func TestLegCarriesEvents(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	first := gjson.ParseBytes(take(t, l.leg.Received(), "the first event"))
+	first := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the first event"))
 	if first.Get("type").String() != events.TypeSessionUpdate || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
 		first.Get("session.audio.input.format.type").String() != events.PCMU || first.Get("session.audio.output.format.type").String() != events.PCMU {
 		t.Errorf("first event %s", first)
@@ -25,29 +27,29 @@ func TestLegCarriesEvents(t *testing.T) {
 	if !l.leg.Send([]byte(freshSession)) { // before the channel is open
 		t.Fatal("not sent")
 	}
-	if got := take(t, l.messages, "session.created"); string(got) != freshSession {
+	if got := rtctest.Take(t, l.Messages, "session.created"); string(got) != freshSession {
 		t.Errorf("got %s", got)
 	}
 	said := `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hällo"}]}}`
-	l.must(l.channel.SendText(said))
-	if got := take(t, l.leg.Received(), "the sentence"); string(got) != said {
+	l.Send(said)
+	if got := rtctest.Take(t, l.leg.Received(), "the sentence"); string(got) != said {
 		t.Errorf("got %s", got)
 	}
-	l.must(l.channel.SendText(`{"type":"input_audio_buffer.append","event_id":"mine","audio":"AAAA"}`))
-	if e := event(t, l.messages, events.TypeError); e.Get("error.event_id").String() != "mine" {
+	l.Send(`{"type":"input_audio_buffer.append","event_id":"mine","audio":"AAAA"}`)
+	if e := rtctest.Event(t, l.Messages, events.TypeError); e.Get("error.event_id").String() != "mine" {
 		t.Errorf("got %s", e)
 	}
 }
 
 func TestLegHears(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	take(t, l.leg.Received(), "the formats")
-	<-l.open
+	rtctest.Take(t, l.leg.Received(), "the formats")
+	<-l.Open
 	const packets = 50
-	l.speak(1, packets)
+	l.Speak(1, packets)
 	var heard []byte
 	for len(heard) < packets*frameBytes {
-		e := gjson.ParseBytes(take(t, l.leg.Received(), "sound"))
+		e := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "sound"))
 		audio, err := base64.StdEncoding.DecodeString(e.Get("audio").String())
 		if err != nil || e.Get("type").String() != events.TypeAppend || len(audio)%frameBytes != 0 {
 			t.Fatalf("got %s", e)
@@ -63,7 +65,7 @@ func TestLegHears(t *testing.T) {
 
 // TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
 func TestLegKeepsOrder(t *testing.T) {
-	r := rtcRun{rtcLeg: &rtcLeg{}, player: newPlayer()}
+	r := run{Leg: &Leg{}, player: newPlayer()}
 	r.player.formats.settled = true
 	r.hear(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.heed([]byte(`{"type":"input_audio_buffer.commit"}`))
@@ -75,14 +77,14 @@ func TestLegKeepsOrder(t *testing.T) {
 
 func TestLegSpeaks(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.leg.Received(), "the formats")
 	const frames = 25
 	for i := range frames / 5 { // before it is connected: nothing may be lost
 		l.leg.Send([]byte(sounds("r", "i", 100, byte(i+1))))
 	}
 	l.leg.Send([]byte(made("r")))
 	for i := range frames + tailFrames {
-		p := take(t, l.packets, fmt.Sprintf("frame %d", i))
+		p := rtctest.Take(t, l.Packets, fmt.Sprintf("frame %d", i))
 		want := byte(silentByte)
 		if i < frames {
 			want = byte(i/5 + 1)
@@ -95,7 +97,7 @@ func TestLegSpeaks(t *testing.T) {
 		}
 	}
 	for _, want := range []string{events.TypeDone, typeBufferStarted, typeBufferStopped} {
-		if e := gjson.ParseBytes(take(t, l.messages, want)); e.Get("type").String() != want {
+		if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, want)); e.Get("type").String() != want {
 			t.Errorf("got %s, want %s", e, want)
 		}
 	}
@@ -104,24 +106,24 @@ func TestLegSpeaks(t *testing.T) {
 // TestLegIsInterrupted holds that sound is paced: of ten seconds only a part was sent when the caller speaks.
 func TestLegIsInterrupted(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.leg.Received(), "the formats")
 	l.leg.Send([]byte(making("r")))
 	l.leg.Send([]byte(sounds("r", "i", 10_000, 7)))
 	const before = 5
 	for range before {
-		take(t, l.packets, "a frame")
+		rtctest.Take(t, l.Packets, "a frame")
 	}
 	l.leg.Send([]byte(spokenTo))
-	cut := event(t, l.leg.Received(), events.TypeItemTruncate)
+	cut := rtctest.Event(t, l.leg.Received(), events.TypeItemTruncate)
 	if cut.Get("item_id").String() != "i" || cut.Get("content_index").Int() != 0 {
 		t.Errorf("got %s", cut)
 	}
-	event(t, l.messages, events.TypeSpeechStarted)
-	if e := event(t, l.messages, typeBufferCleared); e.Get("response_id").String() != "r" {
+	rtctest.Event(t, l.Messages, events.TypeSpeechStarted)
+	if e := rtctest.Event(t, l.Messages, typeBufferCleared); e.Get("response_id").String() != "r" {
 		t.Errorf("got %s", e)
 	}
 	heard := before
-	for p := take(t, l.packets, "silence"); p.Payload[0] != silentByte; p = take(t, l.packets, "silence") {
+	for p := rtctest.Take(t, l.Packets, "silence"); p.Payload[0] != silentByte; p = rtctest.Take(t, l.Packets, "silence") {
 		heard++
 	}
 	if end := cut.Get("audio_end_ms").Int(); end != int64(heard*20) || heard > 400 {
@@ -132,36 +134,36 @@ func TestLegIsInterrupted(t *testing.T) {
 func TestLegEndsWithItsClient(t *testing.T) {
 	t.Run("hung up", func(t *testing.T) {
 		l := newLone(t, impatient, channelLabel, false)
-		<-l.open
-		l.must(l.peer.GracefulClose())
-		gone(t, l.leg.Received(), "the leg")
+		<-l.Open
+		l.HangUp()
+		rtctest.Gone(t, l.leg.Received(), "the leg")
 	})
 	t.Run("channel closed", func(t *testing.T) {
 		l := newLone(t, impatient, channelLabel, false)
-		<-l.open
-		l.must(l.channel.Close())
-		gone(t, l.leg.Received(), "the leg")
+		<-l.Open
+		l.CloseChannel()
+		rtctest.Gone(t, l.leg.Received(), "the leg")
 	})
 	t.Run("vanished", func(t *testing.T) {
 		l := newLone(t, impatient, channelLabel, false)
-		<-l.open
+		<-l.Open
 		l.leg.Send([]byte(sounds("r", "i", 60_000, 7)))
-		take(t, l.packets, "a frame")
-		l.must(l.conn.Close())
-		gone(t, l.leg.Received(), "the leg")
+		rtctest.Take(t, l.Packets, "a frame")
+		l.Unplug()
+		rtctest.Gone(t, l.leg.Received(), "the leg")
 	})
 	t.Run("never came", func(t *testing.T) {
-		config := MediaConfig{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour}
+		config := Config{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour}
 		l := newLone(t, config, channelLabel, true)
-		gone(t, l.leg.Received(), "the leg")
+		rtctest.Gone(t, l.leg.Received(), "the leg")
 	})
 }
 
 // TestLegFlushes holds that what was sent before Close arrives.
 func TestLegFlushes(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	take(t, l.leg.Received(), "the formats")
-	<-l.open
+	rtctest.Take(t, l.leg.Received(), "the formats")
+	<-l.Open
 	const events = 500
 	for i := range events {
 		if !l.leg.Send(fmt.Appendf(nil, `{"type":"response.output_text.delta","n":%d,"delta":%q}`, i, strings.Repeat("x", 400))) {
@@ -170,11 +172,11 @@ func TestLegFlushes(t *testing.T) {
 	}
 	l.leg.Close(handoff.Fault(handoff.CodeShutdown, "", ""))
 	for i := range events {
-		if e := gjson.ParseBytes(take(t, l.messages, "event")); e.Get("n").Int() != int64(i) {
+		if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, "event")); e.Get("n").Int() != int64(i) {
 			t.Fatalf("event %d is %s", i, e)
 		}
 	}
-	gone(t, l.over, "the channel")
+	rtctest.Gone(t, l.Over, "the channel")
 	if l.leg.Send([]byte(`{}`)) {
 		t.Error("sent after the end")
 	}
@@ -183,51 +185,46 @@ func TestLegFlushes(t *testing.T) {
 func TestLegEndsWhenItsClientIsSlow(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, true)
 	sent := 0
-	for until := time.Now().Add(patience); l.leg.Send([]byte(`{"type":"x"}`)); sent++ {
+	for until := time.Now().Add(rtctest.Patience); l.leg.Send([]byte(`{"type":"x"}`)); sent++ {
 		if time.Now().After(until) {
 			t.Fatal("it takes all")
 		}
 	}
-	gone(t, l.leg.Received(), "the leg")
+	rtctest.Gone(t, l.leg.Received(), "the leg")
 	l.leg.Close(nil)
-	if why := l.leg.Ended(); why == nil || why.Code != handoff.CodeSlowClient || sent < sendQueue {
+	if why := l.leg.Ended(); why == nil || why.Code != handoff.CodeSlowClient || sent < outbound.MaxEvents {
 		t.Errorf("ended with %v after %d events", why, sent)
 	}
 	noisy := newLone(t, impatient, channelLabel, true)
-	if noisy.leg.Send(make([]byte, sendBytes+1)) {
+	if noisy.leg.Send(make([]byte, outbound.MaxBytes+1)) {
 		t.Error("it takes any size")
 	}
 }
 
 func TestLegWithoutChannel(t *testing.T) {
 	l := newLone(t, impatient, "", false)
-	take(t, l.leg.Received(), "the formats")
-	for range 2*sendQueue + 1 { // nobody reads them, nobody minds
+	rtctest.Take(t, l.leg.Received(), "the formats")
+	for range 2*outbound.MaxEvents + 1 { // nobody reads them, nobody minds
 		for !l.leg.Send([]byte(`{"type":"rate_limits.updated"}`)) {
 			t.Fatal("the leg ended")
 		}
-		if l.leg.queued.Load() > 1<<10 {
+		if l.leg.Bytes() > 1<<10 {
 			time.Sleep(time.Millisecond)
 		}
 	}
 	l.leg.Send([]byte(sounds("r", "i", 100, 7)))
-	take(t, l.packets, "a frame")
+	rtctest.Take(t, l.Packets, "a frame")
 }
 
 func TestLegRefusesOtherChannels(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	take(t, l.leg.Received(), "the formats")
-	<-l.open
+	rtctest.Take(t, l.leg.Received(), "the formats")
+	<-l.Open
 	for _, label := range []string{"chat", channelLabel} {
-		other, err := l.peer.CreateDataChannel(label, nil)
-		l.must(err)
-		closed := make(chan struct{})
-		other.OnOpen(func() { _ = other.SendText(`{"type":"response.cancel"}`) })
-		other.OnClose(func() { close(closed) })
-		gone(t, closed, "the other channel")
+		rtctest.Gone(t, l.Knock(label, `{"type":"response.cancel"}`), "the other channel")
 	}
-	l.must(l.channel.SendText(`{"type":"response.create"}`))
-	if e := gjson.ParseBytes(take(t, l.leg.Received(), "the event")); e.Get("type").String() != events.TypeCreate {
+	l.Send(`{"type":"response.create"}`)
+	if e := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the event")); e.Get("type").String() != events.TypeCreate {
 		t.Errorf("heard %s", e)
 	}
 }
@@ -235,24 +232,36 @@ func TestLegRefusesOtherChannels(t *testing.T) {
 // TestLegFitsWhatABrowserTakes holds that the end of a response reaches a browser whatever is in it.
 func TestLegFitsWhatABrowserTakes(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	take(t, l.leg.Received(), "the formats")
-	<-l.open
+	rtctest.Take(t, l.leg.Received(), "the formats")
+	<-l.Open
 	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
 	l.leg.Send([]byte(`{"type":"small"}`))
-	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("response.id").String() != "r1" || e.Get("response.status").String() != events.StatusCompleted {
+	if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, "an event")); e.Get("response.id").String() != "r1" || e.Get("response.status").String() != events.StatusCompleted {
 		t.Errorf("got %.80s", e)
 	}
-	if e := gjson.ParseBytes(take(t, l.messages, "an event")); e.Get("type").String() != "small" {
+	if e := gjson.ParseBytes(rtctest.Take(t, l.Messages, "an event")); e.Get("type").String() != "small" {
 		t.Errorf("got %.80s", e)
 	}
 }
 
 // A client without a microphone shows itself by taking what it is sent.
 func TestLegSeesASilentClient(t *testing.T) {
-	l := newLone(t, MediaConfig{}, channelLabel, false)
-	gone(t, l.open, "the wait for the channel")
+	l := newLone(t, Config{}, channelLabel, false)
+	rtctest.Gone(t, l.Open, "the wait for the channel")
 	before := time.Now()
 	l.leg.Send([]byte(`{"type":"anything"}`))
-	event(t, l.messages, "anything")
-	eventually(t, "sign of the client", func() bool { return l.leg.seen.Load() > 0 && l.leg.Seen().After(before) })
+	rtctest.Event(t, l.Messages, "anything")
+	rtctest.Eventually(t, "sign of the client", func() bool { return l.leg.seen.Load() > 0 && l.leg.Seen().After(before) })
+}
+
+// TestLegMetrics holds that what WebRTC legs counted is shown once they have ended.
+func TestLegMetrics(t *testing.T) {
+	l := newLone(t, impatient, channelLabel, false)
+	rtctest.Gone(t, l.Open, "the channel")
+	l.leg.Send([]byte(`{"type":"x","a":"` + strings.Repeat("a", 1<<20) + `"}`))
+	rtctest.Take(t, l.Messages, "event")
+	l.leg.Close(nil)
+	if n := l.leg.counts.sum; n.shortened != 1 || n.undelivered != 0 {
+		t.Errorf("%d shortened, %d undelivered", n.shortened, n.undelivered)
+	}
 }

@@ -1,11 +1,12 @@
-package realtime
+package rtc
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"switchboard/realtime/events"
 	"unicode/utf8"
+
+	"switchboard/realtime/events"
 )
 
 // cutMark ends a text that was cut.

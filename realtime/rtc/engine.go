@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"net"
@@ -14,8 +14,8 @@ import (
 	"switchboard/handoff"
 )
 
-// MediaConfig says where WebRTC clients are served. The zero value serves browsers of this machine.
-type MediaConfig struct {
+// A Config says where WebRTC clients are served. The zero value serves browsers of this machine.
+type Config struct {
 	// UDP is the host:port of the one port that all calls share; empty means 127.0.0.1 and any free port.
 	// 0.0.0.0 or [::] listens on, and tells, every address of the machine.
 	UDP string
@@ -35,20 +35,20 @@ const (
 	maxMessage = 1 << 20
 )
 
-// media is the WebRTC engine of the process: one UDP port under all calls. newMedia takes the port, start
-// begins to read it.
-type media struct {
-	config MediaConfig    // Set once; without zeros
+// An Engine is the WebRTC of the process: one UDP port under all calls. [Listen] takes the port, Start begins
+// to read it. Legs may be made of it from any goroutine until Close.
+type Engine struct {
+	config Config         // Set once; without zeros
 	conn   net.PacketConn // Set once
 	local  bool           // Set once: loopback addresses are told
 	log    *zap.Logger    // Set once
-	mux    ice.UDPMux     // Set once, by start
-	api    *webrtc.API    // Set once, by start
+	mux    ice.UDPMux     // Set once, by Start
+	api    *webrtc.API    // Set once, by Start
 	counts mediaCounts    // safe by itself
 }
 
-// newMedia checks the configuration and binds the port. Errors are [*handoff.Error].
-func newMedia(c MediaConfig, log *zap.Logger) (*media, error) {
+// Listen checks the configuration and binds the port, which Close gives back. log may not be nil. Errors are [*handoff.Error].
+func Listen(c Config, log *zap.Logger) (*Engine, error) {
 	if c.UDP == "" {
 		c.UDP = "127.0.0.1:0"
 	}
@@ -70,7 +70,7 @@ func newMedia(c MediaConfig, log *zap.Logger) (*media, error) {
 	}
 	ip := conn.LocalAddr().(*net.UDPAddr).IP
 	local := ip.IsLoopback() || (ip.IsUnspecified() && onlyLoopback())
-	return &media{config: c, conn: conn, local: local, log: log}, nil
+	return &Engine{config: c, conn: conn, local: local, log: log}, nil
 }
 
 // onlyLoopback tells that the machine has no other address.
@@ -82,8 +82,8 @@ func onlyLoopback() bool {
 	})
 }
 
-// start begins to serve the port, until Close.
-func (m *media) start() error {
+// Start begins to serve the port, until Close.
+func (m *Engine) Start() error {
 	logs := pionLogs{m.log}
 	var engine webrtc.MediaEngine
 	err := engine.RegisterCodec(webrtc.RTPCodecParameters{
@@ -122,7 +122,7 @@ func (m *media) start() error {
 }
 
 // reachable keeps candidates of a client from making us knock at addresses that no client has.
-func (m *media) reachable(ip net.IP) bool {
+func (m *Engine) reachable(ip net.IP) bool {
 	if ip.IsLoopback() {
 		return m.local
 	}
@@ -130,7 +130,7 @@ func (m *media) reachable(ip net.IP) bool {
 }
 
 // Close gives the port back. The calls have ended.
-func (m *media) Close() {
+func (m *Engine) Close() {
 	if m.mux != nil {
 		_ = m.mux.Close() // it closes the port, too
 		return

@@ -1,4 +1,4 @@
-package realtime
+package rtc
 
 import (
 	"fmt"
@@ -8,19 +8,38 @@ import (
 	"switchboard/handoff"
 )
 
-// Limits of an offer, held before it is parsed: a parser's time grows with it.
+// MaxSDP bounds an offer, in bytes.
+const MaxSDP = 64 << 10
+
+// Other limits of an offer, held before it is parsed: a parser's time grows with it.
 const (
-	maxSDP        = 64 << 10
 	maxMedia      = 8
 	maxCandidates = 64
 	maxSDPLine    = 4 << 10
 )
 
-// checkOffer refuses what is not an offer of telephone audio. It returns whether a data channel is
-// offered. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].
+// An Offer is what a client posts to begin a call.
+type Offer struct {
+	SDP     string // at most [MaxSDP] bytes
+	Session []byte // a session.update that it came with, or nil
+
+	channel bool // a data channel is offered
+	fits    int  // bytes of the largest message that the client takes
+}
+
+// Check refuses what is not an offer of telephone audio. Errors have code [handoff.CodeMalformed] or
+// [handoff.CodeTooLarge].
+func (o *Offer) Check() (fault *handoff.Error) {
+	if o.channel, fault = checkOffer(o.SDP); fault == nil {
+		o.fits = maxMessageOf(o.SDP)
+	}
+	return fault
+}
+
+// checkOffer returns whether a data channel is offered.
 func checkOffer(sdp string) (channel bool, fault *handoff.Error) {
-	if len(sdp) > maxSDP {
-		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("at most %d bytes", maxSDP))
+	if len(sdp) > MaxSDP {
+		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("at most %d bytes", MaxSDP))
 	}
 	if !strings.HasPrefix(sdp, "v=0\r\n") && !strings.HasPrefix(sdp, "v=0\n") {
 		return false, handoff.Fault(handoff.CodeMalformed, "the offer is not SDP", "it does not begin with v=0")

@@ -1,0 +1,57 @@
+package outbound
+
+import (
+	"testing"
+
+	"switchboard/handoff"
+)
+
+func TestQueueKeepsOrder(t *testing.T) {
+	q := New(10, nil)
+	for _, e := range []string{"one", "two", "four"} {
+		if !q.Send([]byte(e)) {
+			t.Fatalf("%s was not taken", e)
+		}
+	}
+	if q.End(nil); q.Send([]byte("x")) || q.Behind() || q.Ended() != nil {
+		t.Errorf("after the end: %v", q.Ended())
+	}
+	for _, want := range []string{"one", "two", "four"} { // what was sent before is still there
+		e := <-q.Events()
+		if q.Took(e); string(e) != want {
+			t.Errorf("got %s, want %s", e, want)
+		}
+	}
+	if q.Bytes() != 0 {
+		t.Errorf("%d bytes are left", q.Bytes())
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	ended := 0
+	events, bytes := New(1<<30, nil), New(100, func() { ended++ })
+	n := 0
+	for events.Send(nil) {
+		n++
+	}
+	if n != MaxEvents || !events.Behind() {
+		t.Errorf("%d events were taken: %v", n, events.Ended())
+	}
+	if !bytes.Send(make([]byte, 100)) || bytes.Send([]byte{1}) || !bytes.Behind() || bytes.Ended().Code != handoff.CodeSlowClient {
+		t.Errorf("bytes: %v", bytes.Ended())
+	}
+	if bytes.End(nil); ended != 1 {
+		t.Errorf("its end was told %d times", ended)
+	}
+}
+
+func TestFirstReasonCounts(t *testing.T) {
+	q := New(1, nil)
+	first, second := handoff.Fault(handoff.CodeTooLarge, "", ""), handoff.Fault(handoff.CodeShutdown, "", "")
+	q.End(first)
+	q.End(second)
+	if q.Ended() != first || q.EndedAt().IsZero() {
+		t.Errorf("ended with %v", q.Ended())
+	}
+	<-q.Ending()
+}

@@ -1,0 +1,61 @@
+package rtc
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/realtime/rtc/rtctest"
+)
+
+// impatient is a configuration whose clients are given up on soon.
+var impatient = Config{Connect: 5 * time.Second, Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
+
+// lone is a leg without a call, and its browser.
+type lone struct {
+	*rtctest.Browser
+	leg *Leg
+}
+
+// newLone connects a browser to a leg, unless dark: then the answer does not reach it.
+func newLone(t *testing.T, config Config, label string, dark bool) lone {
+	t.Helper()
+	rtctest.NoLeaks(t)
+	m, err := Listen(config, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	b := rtctest.New(t, label)
+	offer := Offer{SDP: b.Offer()}
+	if fault := offer.Check(); fault != nil || offer.channel != (label != "") {
+		t.Fatalf("%v, channel %t", fault, offer.channel)
+	}
+	leg, fault := m.NewLeg(offer, zap.NewNop())
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	leg.settle = 0 // there is no model to say anything
+	answer, fault := leg.Answer(context.Background())
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	go leg.Run()
+	t.Cleanup(func() { leg.Close(nil) })
+	if !dark {
+		b.Accept(answer)
+	}
+	return lone{b, leg}
+}
+
+const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","audio":{"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+
+func began(id string) string {
+	return fmt.Sprintf(`{"type":"response.created","response":{"id":%q,"status":"in_progress","output":[],"metadata":null}}`, id)
+}

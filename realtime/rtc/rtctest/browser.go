@@ -1,0 +1,149 @@
+// Package rtctest is a browser for tests: a WebRTC client as a page makes it, without a page.
+//
+// It must not know the leg that it talks to.
+package rtctest
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/interceptor"
+	"github.com/pion/logging"
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+)
+
+// Label names the data channel that carries events.
+const Label = "oai-events"
+
+// FrameBytes is the sound in one packet of a browser: 20 ms of µ-law.
+const FrameBytes = 160
+
+// A Browser is a WebRTC client: no ICE servers, one microphone, one data channel.
+type Browser struct {
+	Messages chan []byte      // events that came on the data channel
+	Packets  chan *rtp.Packet // sound that came
+	Open     chan struct{}    // closed when the data channel is open
+	Over     chan struct{}    // closed when it is closed
+
+	t       testing.TB
+	peer    *webrtc.PeerConnection
+	channel *webrtc.DataChannel
+	mic     *webrtc.TrackLocalStaticRTP
+	conn    net.PacketConn // under everything
+}
+
+// New makes a browser; label "" offers no data channel. It ends with the test.
+func New(t testing.TB, label string) *Browser {
+	t.Helper()
+	b := &Browser{t: t, Open: make(chan struct{}), Over: make(chan struct{}), Messages: make(chan []byte, 4096), Packets: make(chan *rtp.Packet, 4096)}
+	b.connect()
+	_, err := b.peer.AddTrack(b.mic)
+	b.must(err)
+	b.peer.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+		for {
+			p, _, err := track.ReadRTP()
+			if err != nil {
+				return
+			}
+			b.Packets <- p
+		}
+	})
+	if label != "" {
+		b.channel, err = b.peer.CreateDataChannel(label, nil)
+		b.must(err)
+		b.channel.OnOpen(func() { close(b.Open) })
+		b.channel.OnClose(sync.OnceFunc(func() { close(b.Over) }))
+		b.channel.OnMessage(func(m webrtc.DataChannelMessage) { b.Messages <- m.Data })
+	}
+	return b
+}
+
+func (b *Browser) connect() {
+	b.t.Helper()
+	var err error
+	b.conn, err = net.ListenPacket("udp", "127.0.0.1:0")
+	b.must(err)
+	logs := &logging.DefaultLoggerFactory{Writer: new(bytes.Buffer), DefaultLogLevel: logging.LogLevelDisabled}
+	settings := webrtc.SettingEngine{LoggerFactory: logs}
+	mux := webrtc.NewICEUDPMux(logs.NewLogger("ice"), b.conn)
+	settings.SetICEUDPMux(mux)
+	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
+	settings.SetIncludeLoopbackCandidate(true)
+	settings.SetICETimeouts(time.Second, time.Second, 100*time.Millisecond)
+	var engine webrtc.MediaEngine
+	b.must(engine.RegisterDefaultCodecs())
+	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}))
+	b.peer, err = api.NewPeerConnection(webrtc.Configuration{})
+	b.must(err)
+	b.t.Cleanup(func() {
+		_ = b.peer.GracefulClose()
+		_ = mux.Close()
+	})
+	b.mic, err = webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}, "mic", "stream")
+	b.must(err)
+}
+
+func (b *Browser) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Offer returns an offer as browsers post it: without candidates, and with small messages.
+func (b *Browser) Offer() string {
+	b.t.Helper()
+	offer, err := b.peer.CreateOffer(nil)
+	b.must(err)
+	b.must(b.peer.SetLocalDescription(offer))
+	return strings.Replace(offer.SDP, "a=max-message-size:1073741823", "a=max-message-size:262144", 1)
+}
+
+// Accept takes the answer, and connects.
+func (b *Browser) Accept(answer string) {
+	b.t.Helper()
+	b.must(b.peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer}))
+}
+
+// Speak sends packets of sound, each of one byte value: first, and one more with each.
+func (b *Browser) Speak(first byte, packets int) {
+	b.t.Helper()
+	for i := range packets {
+		b.must(b.mic.WriteRTP(&rtp.Packet{
+			Header:  rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * FrameBytes)},
+			Payload: bytes.Repeat([]byte{first + byte(i)}, FrameBytes),
+		}))
+	}
+}
+
+// Send puts an event on the data channel, which must be open.
+func (b *Browser) Send(event string) {
+	b.t.Helper()
+	b.must(b.channel.SendText(event))
+}
+
+// Knock opens another data channel, says something on it, and returns what is closed when that channel is.
+func (b *Browser) Knock(label, event string) <-chan struct{} {
+	b.t.Helper()
+	other, err := b.peer.CreateDataChannel(label, nil)
+	b.must(err)
+	closed := make(chan struct{})
+	other.OnOpen(func() { _ = other.SendText(event) })
+	other.OnClose(func() { close(closed) })
+	return closed
+}
+
+// HangUp ends the connection as a page does that is closed.
+func (b *Browser) HangUp() { b.must(b.peer.GracefulClose()) }
+
+// CloseChannel closes the data channel alone.
+func (b *Browser) CloseChannel() { b.must(b.channel.Close()) }
+
+// Unplug takes the network away without a word.
+func (b *Browser) Unplug() { b.must(b.conn.Close()) }

@@ -1,0 +1,80 @@
+package rtctest
+
+import (
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Patience bounds waiting for what must happen; it only ends a test that fails.
+const Patience = 30 * time.Second
+
+// Take waits for something that must come.
+func Take[T any](t testing.TB, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v, ok := <-from:
+		if !ok {
+			t.Fatalf("the end came before %s", what)
+		}
+		return v
+	case <-time.After(Patience):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+// Gone waits for a channel to be closed, whatever comes before.
+func Gone[T any](t testing.TB, c <-chan T, what string) {
+	t.Helper()
+	timeout := time.After(Patience)
+	for {
+		select {
+		case _, ok := <-c:
+			if !ok {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("%s did not end", what)
+		}
+	}
+}
+
+// Event waits for an event of a type, over others.
+func Event(t testing.TB, from <-chan []byte, kind string) gjson.Result {
+	t.Helper()
+	for {
+		if r := gjson.ParseBytes(Take(t, from, kind)); r.Get("type").String() == kind {
+			return r
+		}
+	}
+}
+
+// Eventually waits until something is so.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for until := time.Now().Add(Patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
+// NoLeaks fails a test after whose end more goroutines live than now.
+func NoLeaks(t testing.TB) {
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		for until := time.Now().Add(Patience); runtime.NumGoroutine() > before; {
+			if time.Now().After(until) {
+				all := make([]byte, 1<<16)
+				t.Errorf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)])
+				return
+			}
+			http.DefaultClient.CloseIdleConnections()
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
