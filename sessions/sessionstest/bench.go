@@ -48,6 +48,8 @@ func BenchmarkLedger(b *testing.B, l ledger.Ledger, floor func()) {
 	slices.Sort(floors)
 	slices.Sort(steps)
 	at := func(all []time.Duration, q float64) float64 { return float64(all[int(q*float64(len(all)-1))]) }
+	b.ReportMetric(at(steps, .5)/1e3, "p50-µs")
+	b.ReportMetric(at(steps, .99)/1e3, "p99-µs")
 	b.ReportMetric(at(steps, .5)/at(floors, .5), "p50-floors")
 	b.ReportMetric(at(steps, .99)/at(floors, .5), "p99-floors")
 	b.ReportMetric(at(floors, .99)/at(floors, .5), "floor-p99-floors")
