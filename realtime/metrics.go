@@ -89,6 +89,9 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	ended := func(name, help string, n int) {
 		all = append(all, handoff.NewMetric("switchboard_"+name, help+" Of calls that ended.", n))
 	}
+	ended("call_requests_total", "Function calls of the model for a tool of ours.", n.ended.requests)
+	ended("call_speech_asked_total", "Times that the model was asked to speak for us.", n.ended.asks)
+	ended("call_events_swallowed_total", "Events of the model about what is ours, which the client does not see.", n.ended.swallowed)
 	ended("call_hints_dropped_total", "Beginnings of requests that the router had no room for.", n.ended.hints)
 	ended("call_words_dropped_total", "What a caller said that the router had no room for.", n.ended.unheard)
 	ended("call_utterances_unsure_total", "Utterances given to a client that showed no sign of hearing them.", n.ended.unsure)

@@ -84,4 +84,5 @@ type tally struct {
 	turns.Tally
 	forgotten atomic.Uint64 // turns forgotten to make room
 	unasked   atomic.Uint64 // questions that were too long to be asked, or too many
+	errands   atomic.Uint64 // errands that found too many waiting
 }

@@ -12,19 +12,19 @@ func TestCounters(t *testing.T) {
 	for range 2 {
 		c := &Conn{peer: &peer{}}
 		for i, n := range []interface{ Add(uint64) uint64 }{
-			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.full, &c.tally.forgotten, &c.tally.GivenUp, &c.tally.Deltas, &c.tally.unasked,
+			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.full, &c.tally.forgotten, &c.tally.GivenUp, &c.tally.Deltas, &c.tally.unasked, &c.tally.errands,
 		} {
 			n.Add(uint64(i + 1))
 		}
 		c.tally.Bytes.Add(9)
 		ends = append(ends, counters.begin(c))
 	}
-	if fields := reflect.TypeFor[codexCount]().NumField(); fields != 8 {
-		t.Fatalf("%d counters, 8 are looked at here", fields)
+	if fields := reflect.TypeFor[codexCount]().NumField(); fields != 9 {
+		t.Fatalf("%d counters, 9 are looked at here", fields)
 	}
 	look := func(held float64) {
 		t.Helper()
-		want := []float64{2, 4, 6, 8, 10, 12, 14, 16, held}
+		want := []float64{2, 4, 6, 8, 10, 12, 14, 16, 18, held}
 		i := 0
 		for m := range counters.Metrics() {
 			if m.Value != want[i] || m.Labels[0].Value != "bigpc" {

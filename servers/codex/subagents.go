@@ -100,6 +100,7 @@ func (c *Conn) sendLocked(e errand) {
 	select {
 	case c.errands <- e:
 	default:
+		c.tally.errands.Add(1)
 		c.log.Debug("subscription of a subagent not changed", zap.String("thread", e.thread))
 	}
 }
