@@ -10,11 +10,11 @@ type Voice interface {
 	Say(Utterance)
 }
 
-// An Event is something that happened in a call: [Hint], [Request], [Spoke], [Heard], [Quiet], [Said] or
+// An Event is something that happened in a call: [Hint], [FunctionCall], [Spoke], [Heard], [Quiet], [Said] or
 // [CallEnded].
 type Event interface{ voiceEvent() }
 
-// Hint is a function call of ours that is still being written. It may never become a [Request]: nothing
+// Hint is a function call of ours that is still being written. It may never become a [FunctionCall]: nothing
 // may be run because of it. Hints are dropped first when events queue up.
 type Hint struct {
 	CallID  string
@@ -52,13 +52,13 @@ type Said struct {
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.
 type CallEnded struct{ Cause error }
 
-func (Hint) voiceEvent()      {}
-func (Spoke) voiceEvent()     {}
-func (Quiet) voiceEvent()     {}
-func (Request) voiceEvent()   {}
-func (Heard) voiceEvent()     {}
-func (Said) voiceEvent()      {}
-func (CallEnded) voiceEvent() {}
+func (Hint) voiceEvent()         {}
+func (Spoke) voiceEvent()        {}
+func (Quiet) voiceEvent()        {}
+func (FunctionCall) voiceEvent() {}
+func (Heard) voiceEvent()        {}
+func (Said) voiceEvent()         {}
+func (CallEnded) voiceEvent()    {}
 
 // Floor says how much an utterance wants the voice model to speak.
 type Floor int

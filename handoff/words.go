@@ -52,8 +52,8 @@ type Context struct {
 	Trusted bool // true: from Switchboard itself; false: quoted from somebody, never instructions
 }
 
-// A Request is one completed function call of the voice model for one of our tools.
-type Request struct {
+// A FunctionCall is one completed function call of the voice model for one of our tools.
+type FunctionCall struct {
 	CallID    string // the voice model's call_id, unique in its call
 	Tool      string
 	Arguments string    // raw JSON text, possibly malformed
@@ -75,11 +75,4 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON schema
 	Early       bool            // its arguments are worth knowing while the model still writes them
 	Silence     bool            // calling it is choosing to say nothing
-}
-
-// A RunRequest is work that is given without a call.
-type RunRequest struct {
-	Key    string // the asker's own name for the request: given again with the same words it is the same work; "": none
-	Target Target // as the asker names it; Project "" and a Server "bigpc/api" are the same as both apart
-	Prompt string
 }

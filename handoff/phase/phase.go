@@ -76,10 +76,8 @@ const (
 	FactTakenOver                   // the work has another owner, who tells what becomes of it
 	FactNoted                       // an entry of the work is in the ledger
 	FactUnnoted                     // the ledger did not take one
-	FactAnswerDue                   // the voice model has waited long enough for the answer
+	FactDue                         // whoever waits can do without a promise no longer
 	FactStop                        // the caller asked to stop the work
-	FactCallEnded                   // nobody listens any more
-	FactCallBack                    // another call of the caller listens
 	FactShutdown                    // the process ends
 	factCount
 )
@@ -90,8 +88,7 @@ var factNames = [factCount]string{
 	"thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "unsettled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
-	"written", "unwritten", "taken over", "noted", "unnoted", "answer due", "stop", "call ended", "call back",
-	"shutdown",
+	"written", "unwritten", "taken over", "noted", "unnoted", "due", "stop", "shutdown",
 }
 
 // String returns the fact as tests and logs name it.
@@ -102,53 +99,48 @@ type Action int
 
 // The actions.
 const (
-	ActResolve       Action = iota // find the target again
-	ActJoin                        // wait until the work that uses the thread runs or ends
-	ActSteer                       // give the words to its running turn, one try
-	ActAttach                      // resume the resolved thread
-	ActCreate                      // make a fresh thread
-	ActOffer                       // ask the caller whether to make a copy of the resolved thread
-	ActCopy                        // make it
-	ActAwait                       // watch the turn of somebody else until it ends
-	ActStart                       // give the thread the turn, one try
-	ActSettle                      // find out what became of the start
-	ActFollow                      // watch the turn
-	ActRejoin                      // attach again until it succeeds or patience ends
-	ActRemember                    // make the thread sticky
-	ActForget                      // the sticky thread is gone
-	ActInterrupt                   // stop the turn
-	ActWriteOutcome                // put the outcome into the ledger
-	ActNote                        // put into the ledger that the words were taken, unless they are there
-	ActAnswerEarly                 // answer the request: it is being done
-	ActAnswerOutcome               // answer the request with the outcome
-	ActTellWaiting                 // the answer was given: tell that the words wait for other work
-	ActTellMerged                  // the answer was given: tell that the words joined work of somebody else
-	ActTellSilent                  // tell that the work is silent and still watched
-	ActTellOutcome                 // the answer was given: tell the outcome as a message
-	ActKeepOutcome                 // nobody listens: keep the outcome for the next call
-	ActYieldOutcome                // somebody else tells the outcome
+	ActResolve        Action = iota // find the target again
+	ActJoin                         // wait until the work that uses the thread runs or ends
+	ActSteer                        // give the words to its running turn, one try
+	ActAttach                       // resume the resolved thread
+	ActCreate                       // make a fresh thread
+	ActOffer                        // ask the caller whether to make a copy of the resolved thread
+	ActCopy                         // make it
+	ActAwait                        // watch the turn of somebody else until it ends
+	ActStart                        // give the thread the turn, one try
+	ActSettle                       // find out what became of the start
+	ActFollow                       // watch the turn
+	ActRejoin                       // attach again until it succeeds or patience ends
+	ActRemember                     // make the thread sticky
+	ActForget                       // the sticky thread is gone
+	ActInterrupt                    // stop the turn
+	ActWriteOutcome                 // put the outcome into the ledger
+	ActNote                         // put into the ledger that the words were taken, unless they are there
+	ActPromise                      // publish that the work is noted: whoever waits may be told that it will be done
+	ActPublishWait                  // publish what the words wait for: they are promised already
+	ActPublishJoined                // publish that the words are in a turn of somebody else
+	ActPublishSilence               // publish that the work is silent and still watched
+	ActPublishOutcome               // publish the outcome
+	ActYield                        // publish that somebody else has the work, and its outcome
 	actionCount
 )
 
 var actionNames = [actionCount]string{
 	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "settle", "follow", "rejoin", "remember", "forget",
-	"interrupt", "write outcome", "note", "answer early", "answer outcome", "tell waiting", "tell merged", "tell silent", "tell outcome",
-	"keep outcome", "yield outcome",
+	"interrupt", "write outcome", "note", "promise", "publish wait", "publish joined", "publish silence", "publish outcome", "yield",
 }
 
 // String returns the action as tests and logs name it.
 func (a Action) String() string { return actionNames[a] }
 
-// State is where a handoff stands. The zero value is a fresh request whose call is open.
+// State is where a handoff stands. The zero value is a fresh request.
 type State struct {
 	Phase     Phase
 	Sticky    bool            // the thread attached is the caller's sticky one
 	Replaced  bool            // a sticky thread was gone; this is its successor
 	Fresh     bool            // the thread attached was made for this, like a successor: until it runs, no other connection finds it
 	Noted     bool            // an entry of the work is in the ledger; before that nothing is promised
-	Owed      bool            // the early answer is due, and follows the entry
-	Answered  bool            // the request got its one output
-	Alone     bool            // the call has ended
+	Due       bool            // whoever waits needs a promise: it is published, or follows the entry
 	Stopping  bool            // a stop came before the turn was acknowledged
 	Seen      bool            // the turn was seen running
 	Again     bool            // the start proved never to have run, or to have left, and was sent once more

@@ -38,8 +38,8 @@ func golden(t *testing.T, name, got string) {
 // process had dispatched or started.
 var firstStates = []State{
 	{},
-	{Phase: Settling, Noted: true, Answered: true, Alone: true, Inherited: true},
-	{Phase: Rejoining, Noted: true, Answered: true, Alone: true, Inherited: true, Seen: true},
+	{Phase: Settling, Noted: true, Due: true, Inherited: true},
+	{Phase: Rejoining, Noted: true, Due: true, Inherited: true, Seen: true},
 }
 
 // reachable returns every state that facts can lead to.
@@ -81,8 +81,8 @@ func TestEveryPhaseAndFact(t *testing.T) {
 
 func describe(s State) string {
 	words := []string{s.Phase.String()}
-	for word, set := range map[string]bool{"sticky": s.Sticky, "replaced": s.Replaced, "fresh": s.Fresh, "answered": s.Answered, "alone": s.Alone, "stopping": s.Stopping,
-		"seen": s.Seen, "again": s.Again, "inherited": s.Inherited, "silent": s.Silent, "merged": s.Merged, "noted": s.Noted, "owed": s.Owed} {
+	for word, set := range map[string]bool{"sticky": s.Sticky, "replaced": s.Replaced, "fresh": s.Fresh, "stopping": s.Stopping,
+		"seen": s.Seen, "again": s.Again, "inherited": s.Inherited, "silent": s.Silent, "merged": s.Merged, "noted": s.Noted, "due": s.Due} {
 		if set {
 			words = append(words, word)
 		}
@@ -96,14 +96,14 @@ func describe(s State) string {
 
 // A walk is one path of facts, as far as the invariants need to know it.
 type walk struct {
-	s                 State
-	answers, outcomes int
-	alive             int // tries to give the words that may have come to something
-	silences          int
-	writes            int
-	touched           bool // a turn of somebody else was stopped
-	taken             bool // somebody else owns the work
-	hollow            bool // something was promised or asked without an entry in the ledger
+	s                  State
+	promises, outcomes int
+	alive              int // tries to give the words that may have come to something
+	silences           int
+	writes             int
+	touched            bool // a turn of somebody else was stopped
+	taken              bool // somebody else owns the work
+	hollow             bool // something was promised or asked without an entry in the ledger
 }
 
 // take applies a fact. The facts that prove that nothing came of a try take it back.
@@ -125,21 +125,18 @@ func (n walk) take(f Fact) walk {
 	n.s = next
 	for _, a := range acts {
 		switch a {
-		case ActAnswerEarly:
-			n.answers++
-			n.hollow = n.hollow || !next.Noted && f != FactCallEnded && f != FactTakenOver
-		case ActAnswerOutcome:
-			n.answers++
-			n.outcomes++
-		case ActTellOutcome, ActKeepOutcome:
+		case ActPromise:
+			n.promises++
+			n.hollow = n.hollow || !next.Noted
+		case ActPublishOutcome:
 			n.outcomes++
 		case ActStart, ActSteer:
 			n.alive++
 		case ActInterrupt:
 			n.touched = n.touched || next.Merged
-		case ActTellWaiting, ActOffer:
+		case ActPublishWait, ActOffer:
 			n.hollow = n.hollow || !next.Noted
-		case ActTellSilent:
+		case ActPublishSilence:
 			n.silences++
 		case ActWriteOutcome:
 			n.writes++
@@ -154,8 +151,8 @@ func TestPhaseInvariants(t *testing.T) {
 	var queue []walk
 	for _, s := range firstStates {
 		n := walk{s: s}
-		if s.Answered {
-			n.answers, n.alive = 1, 1
+		if s.Noted {
+			n.promises, n.alive = 1, 1
 		}
 		queue = append(queue, n)
 	}
@@ -179,8 +176,8 @@ func TestPhaseInvariants(t *testing.T) {
 
 func checkWalk(t *testing.T, name string, n, m walk) {
 	t.Helper()
-	if m.answers > 1 || m.outcomes > 1 || m.silences > 1 || m.writes > 1 {
-		t.Fatalf("%s: answers %d, outcomes %d, silences %d, writes %d", name, m.answers, m.outcomes, m.silences, m.writes)
+	if m.promises > 1 || m.outcomes > 1 || m.silences > 1 || m.writes > 1 {
+		t.Fatalf("%s: promises %d, outcomes %d, silences %d, writes %d", name, m.promises, m.outcomes, m.silences, m.writes)
 	}
 	if m.hollow {
 		t.Fatalf("%s: promised although a crash would forget it", name)
@@ -201,8 +198,8 @@ func checkWalk(t *testing.T, name string, n, m walk) {
 	if m.outcomes > n.outcomes && m.s.Outcome != n.s.Outcome && name != describe(n.s)+" + "+FactShutdown.String() {
 		t.Fatalf("%s: the outcome is given before it is written", name)
 	}
-	if ended && m.answers != 1 {
-		t.Fatalf("%s: ended with %d answers", name, m.answers)
+	if m.s.Due && m.s.Noted && m.s.Phase < Writing && m.promises != 1 {
+		t.Fatalf("%s: due and noted, and promised %d times", name, m.promises)
 	}
 	if m.s.Outcome == handoff.OutcomeCancelled && m.alive > 0 {
 		t.Fatalf("%s: called cancelled although the words may run", name)

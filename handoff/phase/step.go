@@ -9,11 +9,11 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s, nil
 	}
 	switch f {
-	case FactAnswerDue:
+	case FactDue:
 		if s.Phase == Writing { // the outcome follows within a second
 			return s, nil
 		}
-		return s.answerEarly()
+		return s.due()
 	case FactNoted:
 		return s.noted()
 	case FactUnnoted:
@@ -21,11 +21,6 @@ func (s State) Step(f Fact) (State, []Action) {
 			return s, nil
 		}
 		return s.end(handoff.OutcomeFailed)
-	case FactCallEnded:
-		return s.hungUp()
-	case FactCallBack:
-		s.Alone = false
-		return s, nil
 	case FactStop:
 		return s.stop()
 	case FactShutdown:
@@ -140,12 +135,13 @@ func (s State) attaching(f Fact) (State, []Action) {
 // offer asks the caller: nothing is copied on the word of the voice model. Words that are not noted yet are
 // asked about when they are.
 func (s State) offer() (State, []Action) {
+	wasDue := s.Due
 	s.Phase, s.Sticky, s.Fresh = Offering, false, false
-	next, acts := s.answerEarly()
+	next, acts := s.due()
 	switch {
 	case next.Noted:
 		acts = append(acts, ActOffer)
-	case next.Answered: // the call has ended
+	case wasDue:
 		acts = append(acts, ActNote)
 	}
 	return next, acts
@@ -219,10 +215,7 @@ func (s State) await() (State, []Action) {
 func (s State) merged() (State, []Action) {
 	s.Merged = true
 	next, acts := s.started()
-	if s.Answered && !s.Alone {
-		acts = append(acts, ActTellMerged)
-	}
-	return next, acts
+	return next, append(acts, ActPublishJoined)
 }
 
 func (s State) started() (State, []Action) {
@@ -270,9 +263,9 @@ func (s State) running(f Fact) (State, []Action) {
 			return s, []Action{ActSettle}
 		}
 	case FactSilent:
-		if !s.Silent && !s.Alone {
+		if !s.Silent {
 			s.Silent = true
-			return s, []Action{ActTellSilent}
+			return s, []Action{ActPublishSilence}
 		}
 	case FactAgentGone:
 		if !s.Seen { // acknowledged, but it may never have run
@@ -346,76 +339,48 @@ func (s State) shutdown() (State, []Action) {
 	return s.give()
 }
 
-// answerEarly promises that the words are taken care of: only when they are noted, so that no crash makes
-// it a lie. Words that are on their way are noted by what is written before them.
-func (s State) answerEarly() (State, []Action) {
+// due promises that the words are taken care of: only when they are noted, so that no crash makes it a lie.
+// Words that are on their way are noted by what is written before them.
+func (s State) due() (State, []Action) {
 	switch {
-	case s.Answered:
+	case s.Due:
 		return s, nil
 	case s.Noted:
-		return s.output()
+		s.Due = true
+		return s, []Action{ActPromise}
 	}
-	s.Owed = true
+	s.Due = true
 	if s.Phase >= Starting {
 		return s, nil
 	}
 	return s, []Action{ActNote}
 }
 
-// noted gives what waited for the entry: the early answer, or that the words wait, and the question whether to
-// copy.
+// noted gives what waited for the entry: the promise, and the question whether to copy.
 func (s State) noted() (State, []Action) {
 	if s.Noted {
 		return s, nil
 	}
 	s.Noted = true
-	var acts []Action
-	switch {
-	case s.Phase >= Writing: // the outcome follows within a second
-	case s.Owed && !s.Answered:
-		s, acts = s.output()
-	case s.Owed && !s.Alone && (s.Phase == Joining || s.Phase == Waiting):
-		acts = []Action{ActTellWaiting}
+	if s.Phase >= Writing { // the outcome follows within a second
+		return s, nil
 	}
-	s.Owed = false
+	var acts []Action
+	if s.Due {
+		acts = append(acts, ActPromise)
+	}
 	if s.Phase == Offering {
 		acts = append(acts, ActOffer)
 	}
 	return s, acts
 }
 
-// hungUp gives the request its one output: nobody hears it, so it promises nothing. The next call hears what
-// becomes of the words.
-func (s State) hungUp() (State, []Action) {
-	s.Alone = true
-	if s.Answered {
-		return s, nil
-	}
-	next, acts := s.output()
-	if !next.Noted && next.Phase < Starting {
-		acts = append(acts, ActNote)
-	}
-	return next, acts
-}
-
-// output answers the request before its outcome is known.
-func (s State) output() (State, []Action) {
-	s.Answered, s.Owed = true, false
-	return s, []Action{ActAnswerEarly}
-}
-
-// waits tells that the words wait: as the answer, or after it as a message.
+// waits publishes that the words wait: with the promise, or after it.
 func (s State) waits() (State, []Action) {
-	switch {
-	case !s.Answered:
-		return s.answerEarly()
-	case s.Alone:
-		return s, nil
-	case !s.Noted: // answered when the former call ended
-		s.Owed = true
-		return s, []Action{ActNote}
+	if s.Due && s.Noted {
+		return s, []Action{ActPublishWait}
 	}
-	return s, []Action{ActTellWaiting}
+	return s.due()
 }
 
 // end closes the work. The outcome is written before it is told: a crash between the two then tells it
@@ -431,25 +396,13 @@ func (s State) writing(f Fact) (State, []Action) {
 	case FactWritten, FactUnwritten:
 		return s.give()
 	case FactTakenOver:
-		var acts []Action
-		if !s.Answered { // the request needs its one output from here
-			s, acts = s.output()
-		}
 		s.Phase = Ended
-		return s, append(acts, ActYieldOutcome)
+		return s, []Action{ActYield}
 	}
 	return s, nil
 }
 
 func (s State) give() (State, []Action) {
 	s.Phase = Ended
-	switch {
-	case !s.Answered:
-		s.Answered = true
-		return s, []Action{ActAnswerOutcome}
-	case s.Alone:
-		return s, []Action{ActKeepOutcome}
-	default:
-		return s, []Action{ActTellOutcome}
-	}
+	return s, []Action{ActPublishOutcome}
 }

@@ -38,15 +38,16 @@ type book struct {
 	unstored  map[stickyKey]stickyWrite            // Guarded by mu: what the store has still to learn of stickies
 	storing   bool                                 // Guarded by mu: a job writes them
 	unheard   []string                             // Guarded by mu: record ids whose outcome nobody heard, oldest first
-	orphaned  map[string]bool                      // Guarded by mu: works that no call hears of
+	ears      map[string]*attendance               // Guarded by mu: who hears of a work, by record id; nil: nobody, and whoever comes may
+	logs      map[string]*runLog                   // Guarded by mu: what happened, by record id
 	lines     map[string]*line                     // Guarded by mu: what the ledger is told, by record id
 	gone      map[string]*idSet                    // Guarded by mu: items that a record let go of, by record id
 	noticed   map[string]bool                      // Guarded by mu: records whose outcome was told outside of calls
 	begun     map[string]string                    // Guarded by mu: what was begun of records that had not been, by record id
-	keys      map[string]keyed                     // Guarded by mu: of requests that were made without a call, by record id
-	level     handoff.SpeechLevel                  // Guarded by mu: what the caller wants to hear; "": as set up
+	keys      map[string]keyed                     // Guarded by mu: of requests, by record id
+	byKey     map[string]string                    // Guarded by mu: record ids, by the key of their ledger entry
 	serial    int                                  // Guarded by mu: questions asked so far
-	calls     []*call                              // Guarded by mu: open calls, oldest first
+	attending []*attendance                        // Guarded by mu: who listens for the caller, oldest first
 }
 
 // stickyKey says where a sticky thread counts.
@@ -69,12 +70,14 @@ func newBook() *book {
 		stickies:  map[stickyKey]handoff.Sticky{},
 		chosen:    map[stickyKey]time.Time{},
 		unstored:  map[stickyKey]stickyWrite{},
-		orphaned:  map[string]bool{},
+		ears:      map[string]*attendance{},
+		logs:      map[string]*runLog{},
 		lines:     map[string]*line{},
 		gone:      map[string]*idSet{},
 		noticed:   map[string]bool{},
 		begun:     map[string]string{},
 		keys:      map[string]keyed{},
+		byKey:     map[string]string{},
 	}
 }
 
@@ -113,8 +116,10 @@ func (b *book) makeRoomLocked() *line {
 	delete(b.lines, id)
 	delete(b.noticed, id)
 	delete(b.begun, id)
+	delete(b.byKey, b.keys[id].key)
 	delete(b.keys, id)
 	delete(b.gone, id)
+	delete(b.logs, id)
 	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
 	b.records = slices.Delete(b.records, i, i+1)
 	return left
@@ -209,18 +214,9 @@ func (b *book) drop(id, itemID string) {
 func (b *book) ended(id string) {
 	b.mu.Lock()
 	delete(b.works, id)
-	delete(b.orphaned, id)
+	delete(b.ears, id)
 	b.mu.Unlock()
 	b.closeQuestions(id)
-}
-
-// keep remembers that nobody heard the outcome of a record.
-func (b *book) keep(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !slices.Contains(b.unheard, id) {
-		b.unheard = append(b.unheard, id)
-	}
 }
 
 // notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
@@ -233,32 +229,6 @@ func (b *book) notice(id string) (handoff.Record, bool) {
 	}
 	b.noticed[id] = true
 	return rec.Clone(), true
-}
-
-// takeUnheard returns the records whose outcome nobody heard and forgets that; who takes them tells them.
-func (b *book) takeUnheard() []handoff.Record {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var out []handoff.Record
-	for _, id := range b.unheard {
-		if rec := b.findLocked(id); rec != nil {
-			out = append(out, rec.Clone())
-		}
-	}
-	b.unheard = nil
-	return out
-}
-
-// unbegun returns a record that was not begun, and the id of what has been begun instead of it; a record
-// without an id when there is none.
-func (b *book) unbegun(id string) (handoff.Record, string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec := b.findLocked(id)
-	if rec == nil || !rec.NotBegun() {
-		return handoff.Record{}, ""
-	}
-	return rec.Clone(), b.begun[id]
 }
 
 // began notes what was begun instead of a record; "" is none.

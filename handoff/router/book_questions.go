@@ -12,9 +12,10 @@ import (
 type askedQ struct {
 	shown     handoff.RecordQuestion
 	question  handoff.Question
-	workspace string // of the thread
-	level     string // what may be approved by voice there
-	replies   bool   // the agent takes an answer in words
+	workspace string   // of the thread
+	level     string   // what may be approved by voice there
+	replies   bool     // the agent takes an answer in words
+	names     []string // by which a reply may mean the machine
 }
 
 // tapReason says why a question can only be answered on the page, or "".
@@ -30,6 +31,11 @@ func (q askedQ) tapReason() string {
 		return handoff.WhyBeyond
 	}
 	return risk.WhyNotVoice(q.level, risk.Of(q.question, q.workspace))
+}
+
+// open is the question as those see it who hear of the run.
+func (q askedQ) open() handoff.OpenQuestion {
+	return handoff.OpenQuestion{Shown: q.shown, Question: q.question, Workspace: q.workspace, Level: q.level, Names: q.names}
 }
 
 // mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.
@@ -60,7 +66,7 @@ func (b *book) ask(q askedQ, controls handoff.Controls) askedQ {
 }
 
 // closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (b *book) closeQuestion(id handoff.QuestionID) {
+func (b *book) closeQuestion(id handoff.QuestionID) *openQuestion {
 	b.mu.Lock()
 	q := b.questions[id]
 	delete(b.questions, id)
@@ -68,6 +74,7 @@ func (b *book) closeQuestion(id handoff.QuestionID) {
 	if q != nil {
 		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
 	}
+	return q
 }
 
 // closeQuestions takes away what a work asked and nobody answered yet.
@@ -84,6 +91,10 @@ func (b *book) closeQuestions(id string) []handoff.QuestionID {
 func (b *book) questionsOf(id string) []askedQ {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.questionsOfLocked(id)
+}
+
+func (b *book) questionsOfLocked(id string) []askedQ {
 	var out []askedQ
 	for _, q := range b.questions {
 		if q.shown.Handoff == id {
@@ -121,12 +132,15 @@ func (b *book) question(id handoff.QuestionID) *openQuestion {
 }
 
 // questionNamed finds the question that a name means; without a name, the only one.
-func (b *book) questionNamed(name string) (*openQuestion, error) {
+func (b *book) questionNamed(g handoff.Grant, name string) (*openQuestion, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var found []*openQuestion
 	var names []string
 	for _, q := range b.questions {
+		if !g.AllowsServer(q.shown.Server) {
+			continue
+		}
 		names = append(names, q.shown.Label)
 		if name == "" || strings.EqualFold(name, q.shown.Label) || name == string(q.shown.ID) {
 			found = append(found, q)

@@ -1,14 +1,11 @@
 package router
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 func TestBookKeepsItsBounds(t *testing.T) {
@@ -58,12 +55,14 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 			r.carry(id)
 			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 			b.setLine(id, &line{r: r, key: id})
-			b.keep(id)
+			b.keepLocked(id)
 		}
 	}
 	add(0, maxRecords+1)
-	if told := b.takeUnheard(); len(told) != maxRecords+1 {
-		t.Errorf("%d of %d outcomes are told", len(told), maxRecords+1)
+	all := &attendance{listener: &ear{}}
+	b.enter(all)
+	if b.tellOutbox(); len(all.told) != maxRecords+1 {
+		t.Errorf("%d of %d outcomes are told", len(all.told), maxRecords+1)
 	}
 	add(maxRecords+1, maxUntold+1)
 	if rec, _ := b.find("0"); rec.ID != "" || len(b.list()) != maxUntold {
@@ -101,14 +100,16 @@ func TestBookUnheard(t *testing.T) {
 		b.open(handoff.Record{ID: id}, nil)
 		b.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
 	}
-	b.keep("b")
-	b.keep("a")
-	b.keep("b")
-	if got := b.takeUnheard(); len(got) != 2 || got[0].ID != "b" || got[1].ID != "a" {
-		t.Fatalf("unheard: %v", got)
+	for _, id := range []string{"b", "a", "b"} {
+		b.keepLocked(id)
 	}
-	if got := b.takeUnheard(); len(got) != 0 {
-		t.Fatalf("taken twice: %v", got)
+	all := &ear{}
+	b.enter(&attendance{listener: all})
+	for range 2 {
+		b.tellOutbox()
+	}
+	if !slices.Equal(all.away, []string{"b", "a"}) {
+		t.Fatalf("told %v", all.away)
 	}
 	if !b.delivered("a") || b.delivered("a") {
 		t.Error("an outcome is delivered once")
@@ -171,73 +172,6 @@ func TestFeedDropsTheSlow(t *testing.T) {
 	}
 	slow.Stop() // again, harmless
 }
-
-// TestCallersAreApart holds that nothing of one caller is seen or touched by another.
-func TestCallersAreApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done.")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := newFakeVoice(w, false)
-		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
-		v.events <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
-		synctest.Wait()
-		for len(r.Questions(ladderGrant)) == 0 {
-			synctest.Wait()
-			<-timeAfter(100)
-		}
-		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: true, Page: true}
-		id := r.Questions(ladderGrant)[0].ID
-		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
-			t.Errorf("a foreign question: %v", err)
-		}
-		if err := r.Stop(ctx, other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
-			t.Errorf("a foreign work: %v", err)
-		}
-		if _, err := r.Handoff(other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
-			t.Errorf("a foreign record: %v", err)
-		}
-		if len(r.Handoffs(other))+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
-			t.Error("something of another caller is shown")
-		}
-		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != handoff.StatusStarted {
-			t.Errorf("own record: %+v, %v", rec, err)
-		}
-		r.ServersChanged()
-		v.events <- handoff.CallEnded{}
-		v.end()
-		cancel()
-		<-done
-		<-done
-	})
-}
-
-// TestEventsEndWithoutGoodbye holds that a voice that just closes its events has ended its call.
-func TestEventsEndWithoutGoodbye(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 9s completed Done.")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := newFakeVoice(w, false)
-		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
-		v.events <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
-		<-timeAfter(3000)
-		v.end()
-		<-done
-		<-timeAfter(20000)
-		if got := r.book(ladderCaller).takeUnheard(); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult {
-			t.Errorf("unheard: %+v", got)
-		}
-		cancel()
-		<-done
-	})
-}
-
-func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * time.Millisecond) }
 
 // TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
 // and a record never shows more items than it may.

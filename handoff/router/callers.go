@@ -32,7 +32,7 @@ func (r *Router) letGoLocked(now time.Time) {
 	}
 }
 
-// idle tells whether everything about the caller is in the store: no call, work or question is open, no page
+// idle tells whether everything about the caller is in the store: nobody attends, no work or question is open, no page
 // listens, and there is nothing to be told or written.
 func (b *book) idle() bool {
 	if listeners, _ := b.feed.Load(); listeners > 0 {
@@ -40,7 +40,7 @@ func (b *book) idle() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.calls)+len(b.works)+len(b.questions)+len(b.unheard)+len(b.unstored) > 0 || b.storing {
+	if len(b.attending)+len(b.works)+len(b.questions)+len(b.unheard)+len(b.unstored) > 0 || b.storing {
 		return false
 	}
 	return !slices.ContainsFunc(b.records, func(rec *handoff.Record) bool { return rec.State != handoff.StatusDelivered })

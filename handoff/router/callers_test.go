@@ -11,14 +11,13 @@ import (
 // TestCallersAreLetGo: callers who come once do not pile up, and nobody is let go of with something open.
 func TestCallersAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w})
+		r := NewRouter(Config{Stickies: noStickies{}})
 		grant := func(name string) handoff.Grant {
 			return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: name}}
 		}
 		busy := map[string]func(b *book){
-			"calls":   func(b *book) { b.enter(endedCall()) },
-			"unheard": func(b *book) { b.keep("h-1") },
+			"attends": func(b *book) { b.enter(&attendance{listener: &ear{}}) },
+			"unheard": func(b *book) { b.keepLocked("h-1") },
 			"untold": func(b *book) {
 				b.open(handoff.Record{ID: "h-1", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 			},

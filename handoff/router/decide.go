@@ -96,6 +96,33 @@ const (
 	whyRisk       = "it is risky"
 )
 
+// Question finds the open question that a name means: its label, its id, or "" where only one is open.
+func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
+	q, err := r.book(g.Caller).questionNamed(g, name)
+	if err != nil {
+		return handoff.OpenQuestion{}, err
+	}
+	return q.open(), nil
+}
+
+// Answer gives what the caller answered in a call; see [Router.Decide] for the errors.
+// [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since.
+func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
+	q := r.book(g.Caller).question(id)
+	if q == nil || !g.AllowsServer(q.shown.Server) {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
+	return r.decide(ctx, g.Caller, id, decided{
+		decision: a.Decision, words: a.Words, by: a.By, tier: risk.Of(q.question, q.workspace),
+		transcript: a.Transcript, call: a.Call, said: a.Said, more: a.More,
+	})
+}
+
+// Unanswered tells a question outside of calls: nobody answers it in the one where it was asked.
+func (r *Router) Unanswered(g handoff.Grant, id handoff.QuestionID) {
+	r.notifyQuestion(g.Caller, r.book(g.Caller), id)
+}
+
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
 // written down before; when that fails, or took too long, it is not given.
 func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d decided) error {
@@ -203,9 +230,8 @@ func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *openQuestio
 
 // closed takes a question away everywhere.
 func (r *Router) closed(b *book, id handoff.QuestionID) {
-	b.closeQuestion(id)
-	for _, c := range b.openCalls() {
-		c.post(func(s *serving) { s.questionClosed(id) })
+	if q := b.closeQuestion(id); q != nil {
+		b.publish(q.shown.Handoff, handoff.RunAnswered{Question: id})
 	}
 }
 

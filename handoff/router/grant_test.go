@@ -1,14 +1,9 @@
 package router
 
 import (
-	"context"
 	"fmt"
-	"strings"
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // TestMayEnd: a call is ended by its caller; one that nobody named by whoever has its key.
@@ -33,107 +28,6 @@ func TestMayEnd(t *testing.T) {
 			t.Errorf("%v ended by %v: %v", tt.call.Caller, tt.by.Caller, got)
 		}
 	}
-}
-
-// TestGrantedCall: in a call, a tool that the grant lacks does not exist, and what the caller made is nobody
-// else's.
-func TestGrantedCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := &hastyVoice{events: make(chan handoff.Event)}
-		g := handoff.Grant{Caller: ladderCaller, Tools: []string{tools.Codex}}
-		go func() { done <- r.Serve(ctx, g, v) }()
-		for i, tool := range []string{tools.ListServers, tools.Status, tools.AnswerAgent, tools.RemainSilent, "shell"} {
-			v.events <- handoff.Request{CallID: fmt.Sprint("no", i), Tool: tool, Arguments: `{}`}
-		}
-		v.events <- handoff.Request{CallID: "yes", Tool: tools.Codex, Arguments: `{"server":"bigpc","thread_id":"new","prompt":"x"}`}
-		time.Sleep(time.Minute)
-		v.mu.Lock()
-		refused := 0
-		for _, u := range v.said {
-			if strings.HasPrefix(u.CallID, "no") && strings.Contains(u.Text, "there is no tool") {
-				refused++
-			}
-		}
-		v.mu.Unlock()
-		if refused != 5 {
-			t.Errorf("%d of 5 refused", refused)
-		}
-		rec := handoff.Record{}
-		for _, rec = range r.Handoffs(g) {
-		}
-		if rec.ThreadID == "" || rec.Why != handoff.WhyNew {
-			t.Fatalf("no thread was made: %+v", rec)
-		}
-		if r.Hidden(ladderCaller, "bigpc", rec.ThreadID) || !r.Hidden(handoff.Caller{Principal: "owner", User: "bob"}, "bigpc", rec.ThreadID) || r.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
-			t.Error("who sees the thread is wrong")
-		}
-		elsewhere := handoff.Grant{Caller: ladderCaller, Servers: []string{"laptop"}}
-		if len(r.Handoffs(elsewhere)) != 0 {
-			t.Error("work of a machine that may not be used is shown")
-		}
-		if _, err := r.Handoff(elsewhere, rec.ID); codeOfError(err) != handoff.CodeNotFound {
-			t.Errorf("it can be read: %v", err)
-		}
-		if err := r.Stop(ctx, elsewhere, rec.ID); codeOfError(err) != handoff.CodeNotFound {
-			t.Errorf("it can be stopped: %v", err)
-		}
-		if list, err := r.Stickies(ctx, elsewhere); err != nil || len(list) != 0 {
-			t.Errorf("its sticky is shown: %v %v", list, err)
-		}
-		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); codeOfError(err) != handoff.CodeNotFound {
-			t.Errorf("its sticky can be cleared: %v", err)
-		}
-		v.events <- handoff.CallEnded{}
-		close(v.events)
-		<-done
-		cancel()
-		<-done
-	})
-}
-
-// TestRateInACall: what is too much is refused in words, and nothing is begun.
-func TestRateInACall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.\nturn t2 100ms completed Done.")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Life: "h"})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 2)
-		go func() { done <- r.Run(ctx) }()
-		v := &hastyVoice{events: make(chan handoff.Event)}
-		g := handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 1}}
-		go func() { done <- r.Serve(ctx, g, v) }()
-		for i := range 3 {
-			v.events <- handoff.Request{CallID: fmt.Sprint("c", i), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i)}
-		}
-		time.Sleep(10 * time.Second)
-		if n := len(r.Handoffs(g)); n != 1 {
-			t.Errorf("%d begun", n)
-		}
-		v.mu.Lock()
-		refused := 0
-		for _, u := range v.said {
-			if strings.Contains(u.Text, `"code":"limited"`) && strings.Contains(u.Text, "one piece of work was given") {
-				refused++
-			}
-		}
-		v.mu.Unlock()
-		if refused != 2 {
-			t.Errorf("%d refused", refused)
-		}
-		if list, err := w.List(ctx, g.Caller); err != nil || len(list) != 0 {
-			t.Errorf("stored for who has no name: %v %v", list, err)
-		}
-		v.events <- handoff.CallEnded{}
-		close(v.events)
-		<-done
-		cancel()
-		<-done
-	})
 }
 
 // TestOwnersAreBounded: what is made keeps its first owner, and the oldest are forgotten.

@@ -321,7 +321,7 @@ func (m *model) fact(s mState, p, i int, fact phase.Fact, turn uint8, doubt bool
 	}
 	w := &t.routers[p].works[i]
 	next, acts := phase.State{
-		Phase: phases[w.pc], Answered: true, Seen: w.seen, Again: w.known.attempt > 1, Inherited: w.known.inherited,
+		Phase: phases[w.pc], Noted: true, Due: true, Seen: w.seen, Again: w.known.attempt > 1, Inherited: w.known.inherited,
 	}.Step(fact)
 	switch {
 	case slices.Contains(acts, phase.ActWriteOutcome):
@@ -367,8 +367,8 @@ func (m *model) complete(s mState, p, i int) {
 		if c != "" {
 			fact = phase.FactUnwritten
 		}
-		_, acts := phase.State{Phase: phase.Writing, Answered: true, Outcome: mOutcomes[w.outcome]}.Step(fact)
-		if !slices.Contains(acts, phase.ActTellOutcome) {
+		_, acts := phase.State{Phase: phase.Writing, Noted: true, Due: true, Outcome: mOutcomes[w.outcome]}.Step(fact)
+		if !slices.Contains(acts, phase.ActPublishOutcome) {
 			panic("the outcome is not told")
 		}
 		w.pc, w.written = pcTell, c == ""

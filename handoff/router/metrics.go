@@ -7,23 +7,17 @@ import (
 	"slices"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/speech"
 	"sync/atomic"
 	"time"
 )
 
 // routerCounts is what a router counts over its whole life. It is safe for concurrent use.
 type routerCounts struct {
-	remarks atomic.Uint64 // speakable things that were never said
-	reports atomic.Uint64 // reports to calls that found the inbox full
-	audits  atomic.Uint64 // decisions that could not be written down
+	audits atomic.Uint64 // decisions that could not be written down
 
 	outcomes *handoff.Tally[handoff.Outcome]      // Set once, like the others below
 	asks     *handoff.Tally[handoff.QuestionKind] // questions, by kind
 	answered *handoff.Tally[string]               // questions that somebody decided, by how
-	refused  *handoff.Tally[handoff.Code]         // requests of the voice model that were not accepted
-	said     *handoff.Tally[string]               // what calls were given to say, by kind
-	unsaid   *handoff.Tally[string]               // what became of some of it
 	starts   *handoff.Times                       // from the request to its turn
 	results  *handoff.Times                       // from the request to its outcome
 	store    *storeTimes
@@ -50,9 +44,6 @@ func newRouterCounts() *routerCounts {
 		outcomes: handoff.NewTally(handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown),
 		asks:     handoff.NewTally(handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput, handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, ByNobody),
-		refused:  handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...),
-		said:     handoff.NewTally("note", "remark", "heartbeat", "filler", "question", "outcome"),
-		unsaid:   handoff.NewTally("stale", "interrupted", "unconfirmed", "full"),
 		starts:   handoff.NewTimes(startBounds...),
 		results:  handoff.NewTimes(resultBounds...),
 		store:    newStoreTimes(),
@@ -79,33 +70,6 @@ func (c *routerCounts) asked(kind handoff.QuestionKind) {
 	}
 }
 
-// paced counts what one step of a call's schedule did.
-func (c *routerCounts) paced(was, now speech.ScheduleCounts) {
-	if was == now {
-		return
-	}
-	for _, x := range []struct {
-		tally *handoff.Tally[string]
-		word  string
-		n     int
-	}{
-		{c.said, "note", now.Notes - was.Notes},
-		{c.said, "remark", now.Remarks - was.Remarks},
-		{c.said, "heartbeat", now.Beats - was.Beats},
-		{c.said, "filler", now.Fillers - was.Fillers},
-		{c.said, "question", now.Questions - was.Questions},
-		{c.said, "outcome", now.Finals - was.Finals},
-		{c.unsaid, "stale", now.Stale - was.Stale},
-		{c.unsaid, "interrupted", now.Cut - was.Cut},
-		{c.unsaid, "unconfirmed", now.Lost - was.Lost},
-		{c.unsaid, "full", now.Overflow - was.Overflow},
-	} {
-		for range x.n {
-			x.tally.Add(x.word)
-		}
-	}
-}
-
 // Metrics yields what the router counts.
 func (r *Router) Metrics() iter.Seq[handoff.Metric] {
 	c := r.counts
@@ -116,16 +80,10 @@ func (r *Router) Metrics() iter.Seq[handoff.Metric] {
 			slices.Values([]handoff.Metric{
 				c.starts.Metric("switchboard_run_start_seconds", "Time from a request to the start of its turn."),
 				c.results.Metric("switchboard_run_seconds", "Time from a request to its outcome."),
-				handoff.NewMetric("switchboard_router_calls_total", "Calls that the router served.", r.calls.Load()),
-				handoff.NewMetric("switchboard_call_reports_dropped_total", "Reports of runs on the way that found a call's inbox full.", c.reports.Load()),
-				handoff.NewMetric("switchboard_remarks_dropped_total", "Remarks of agents that were never said.", c.remarks.Load()),
 				handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
 			}),
 			c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
 			c.answered.Metrics("switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by"),
-			c.refused.Metrics("switchboard_requests_refused_total", "Requests of the voice model that were not accepted, by code.", "code"),
-			c.said.Metrics("switchboard_utterances_total", "What calls were given to say, by kind.", "kind"),
-			c.unsaid.Metrics("switchboard_utterances_lost_total", "What of that went wrong: outdated, interrupted, never confirmed, or beyond a bound.", "reason"),
 			c.store.metrics(),
 		)
 	}

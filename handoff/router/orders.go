@@ -6,13 +6,10 @@ import (
 	"sync"
 )
 
-// An order is a fact from outside; with a call, that call hears of the work from here on.
-type order struct {
-	fact phase.Fact
-	call *call
-}
+// An order is a fact from outside.
+type order struct{ fact phase.Fact }
 
-// orders are what a work was told from outside (stop, answer due, calls that end and begin) and has not taken
+// orders are what a work was told from outside (stop, due) and has not taken
 // yet. None is ever dropped: one of a kind is all that counts, so there are as many as kinds at most.
 type orders struct {
 	come chan struct{} // holds one token while there are some
@@ -23,14 +20,10 @@ type orders struct {
 
 func newOrders() *orders { return &orders{come: make(chan struct{}, 1)} }
 
-// put adds an order without waiting. Of calls that ended and began the end counts that was not answered yet,
-// and the newest beginning.
+// put adds an order without waiting.
 func (q *orders) put(o order) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if o.fact == phase.FactCallEnded || o.fact == phase.FactCallBack {
-		q.list = slices.DeleteFunc(q.list, func(old order) bool { return old.fact == phase.FactCallBack })
-	}
 	if slices.ContainsFunc(q.list, func(old order) bool { return old.fact == o.fact }) {
 		return
 	}
@@ -56,9 +49,6 @@ func (w *work) order(o order) { w.orders.put(o) }
 // hear takes the orders that have come: a stop counts before anything that would go on.
 func (w *work) hear() {
 	for _, o := range w.orders.take() {
-		if o.call != nil {
-			w.call = o.call
-		}
 		w.Step(o.fact)
 	}
 }

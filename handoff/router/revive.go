@@ -7,7 +7,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
-	"switchboard/handoff/tools"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,28 +30,6 @@ func (r *Router) revive(ctx context.Context) {
 	}
 }
 
-// catchUp takes up what is open in the ledger for this caller and not known here: another life of the
-// router may have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger
-// that is away delays that by one try.
-func (s *serving) catchUp(ctx context.Context) {
-	for try := 0; ; try++ {
-		entries, err := s.openEntries(ctx)
-		if err == nil {
-			s.r.adopt(ctx, entries)
-		}
-		listens := s.call.post(func(s *serving) { s.welcomeBack() })
-		if err == nil || !listens || !s.r.pause(ctx, try) {
-			return
-		}
-	}
-}
-
-func (s *serving) openEntries(ctx context.Context) ([]ledger.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return s.r.ledger.Open(ctx, s.caller)
-}
-
 // adopt takes entries over that nobody here has in hand, one caller after the other, so that what ended is
 // told to each in one message.
 func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
@@ -62,15 +39,13 @@ func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
 			r.adoptOne(ctx, e)
 		}
 		if i+1 == len(entries) || entries[i+1].Caller != e.Caller {
-			if live := r.book(e.Caller).live(); live != nil {
-				live.post(func(s *serving) { s.welcomeBack() })
-			}
+			r.book(e.Caller).tellOutbox()
 		}
 	}
 }
 
 func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
-	l := r.newLine(e.Key, e.Caller, r.nextID(), e.Args)
+	l := r.newLine(e.Key, e.Caller, r.NextID(), e.Args)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
@@ -116,15 +91,6 @@ func (r *Router) heardAlready(e ledger.Entry, l *line) bool {
 	return true
 }
 
-// readStickies lets the work of a former life know what the caller has chosen since.
-func (r *Router) readStickies(ctx context.Context, c handoff.Caller) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	if err := r.loadStickies(ctx, c, r.book(c)); err != nil {
-		r.log.Warn("sticky sessions not read", zap.Error(err))
-	}
-}
-
 // bodies gives the whole words of an entry; see [ledger.History].
 type bodies interface {
 	Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error)
@@ -156,7 +122,7 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 	}
 	id := e.ClientID
 	if id == "" { // it never came to a start
-		id = r.nextID()
+		id = r.NextID()
 	}
 	rec := handoff.Record{
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
@@ -172,17 +138,19 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		b.open(rec, nil)
 		b.ended(id)
 		b.setLine(id, l)
-		b.keep(id)
+		b.mu.Lock()
+		b.keepLocked(id)
+		b.mu.Unlock()
 		b.notice(id) // its former life did, unless it was killed: the next call tells in any case
 		return
 	}
-	w := r.newWork(id, e.Caller, b, endedCall())
+	w := r.newWork(id, e.Caller, b)
 	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}
-	w.args = tools.CodexArguments{Server: e.Target.Server, Thread: e.Target.Thread, Prompt: e.Prompt}
-	w.state = phase.State{Phase: phase.Settling, Noted: true, Answered: true, Alone: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
+	w.req = handoff.Request{Target: e.Target, Input: handoff.TextInput(e.Prompt)}
+	w.state = phase.State{Phase: phase.Settling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
 	switch {
 	case e.Status == handoff.StatusAccepted: // it certainly never began: that is written before a start. They are asked, as nothing begins unasked
 		w.state.Phase, w.state.Outcome = phase.Writing, handoff.OutcomeCancelled
@@ -195,9 +163,7 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		r.start(w.run)
 		return
 	}
-	b.orphan(id)
-	if live := b.live(); live != nil {
-		live.post(func(s *serving) { s.adopt(w) })
-	}
+	b.noted(id)
+	b.offer(id)
 	r.start(w.run)
 }

@@ -17,18 +17,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// Config is what a router needs. Fleet, Directory and Stickies are required.
+// Config is what a router needs. Fleet and Stickies are required.
 type Config struct {
-	Fleet     handoff.Fleet
-	Directory handoff.Directory
-	Stickies  handoff.Stickies
-	Ledger    ledger.Ledger       // nil: nothing is remembered of work beyond the process. It may keep whole words ([ledger.History])
-	Notifier  handoff.Notifier    // nil: nobody is told outside of calls
-	Auditor   handoff.Auditor     // nil: decisions are only logged
-	Updates   handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
-	Log       *zap.Logger         // nil: none
-	Life      string              // names this life of the router in ids, [a-z0-9]; "": random
+	Fleet    handoff.Fleet
+	Stickies handoff.Stickies
+	Ledger   ledger.Ledger    // nil: nothing is remembered of work beyond the process. It may keep whole words ([ledger.History])
+	Notifier handoff.Notifier // nil: nobody is told outside of calls
+	Auditor  handoff.Auditor  // nil: decisions are only logged
+	Log      *zap.Logger      // nil: none
+	Life     string           // names this life of the router in ids, [a-z0-9]; "": random
 
+	// Jitter shortens a pause by chance; nil: [handoff.Jitter].
+	Jitter func(time.Duration) time.Duration
 	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
 	Patience time.Duration
 	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
@@ -36,37 +36,35 @@ type Config struct {
 	Silence time.Duration
 	// GiveUp is how long a question waits for an answer before it is declined; 0: 30 min.
 	GiveUp time.Duration
-	// AskAgain is how long a question waits for an answer before it is asked in the call once more, and how
-	// long again before it is told outside of calls; 0: 60 s.
+	// AskAgain is how long lies between two tries to decline a question that was given up; 0: 60 s.
 	AskAgain time.Duration
 }
 
-// A Router takes requests out of calls to agents and brings what comes of them back.
+// A Router takes requests to agents and publishes what comes of them.
 type Router struct {
-	fleet     handoff.Fleet                     // Set once
-	directory handoff.Directory                 // Set once
-	stickies  handoff.Stickies                  // Set once
-	ledger    ledger.Ledger                     // Set once; may be nil
-	bodies    bodies                            // Set once; may be nil
-	notifier  handoff.Notifier                  // Set once; may be nil
-	level     handoff.SpeechLevel               // Set once
-	auditor   handoff.Auditor                   // Set once; may be nil
-	giveUp    time.Duration                     // Set once
-	askAgain  time.Duration                     // Set once
-	log       *zap.Logger                       // Set once
-	life      string                            // Set once
-	patience  time.Duration                     // Set once
-	silence   time.Duration                     // Set once
-	jitter    func(time.Duration) time.Duration // Set once: shortens a pause by chance
-	lanes     *lanes                            // Set once; safe by itself
+	fleet    handoff.Fleet                     // Set once
+	stickies handoff.Stickies                  // Set once
+	ledger   ledger.Ledger                     // Set once; may be nil
+	bodies   bodies                            // Set once; may be nil
+	notifier handoff.Notifier                  // Set once; may be nil
+	auditor  handoff.Auditor                   // Set once; may be nil
+	giveUp   time.Duration                     // Set once
+	askAgain time.Duration                     // Set once
+	log      *zap.Logger                       // Set once
+	life     string                            // Set once
+	patience time.Duration                     // Set once
+	silence  time.Duration                     // Set once
+	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
+	lanes    *lanes                            // Set once; safe by itself
 
 	launch  chan job      // works and lookups for Run, which takes them at once; unbuffered
 	closing chan struct{} // closed by Run when it takes no more
 	IDs     atomic.Uint64 // the last id given
-	calls   atomic.Uint64 // calls served
 	owners  owners        // safe by itself
 	rates   rates         // safe by itself
 	counts  *routerCounts // Set once; safe by itself
+
+	prefetches prefetches // safe by itself
 
 	mu    sync.Mutex
 	books map[handoff.Caller]*book // Guarded by mu
@@ -84,16 +82,19 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Life == "" {
 		cfg.Life = strings.ToLower(rand.Text()[:8])
 	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = handoff.Jitter
+	}
 	counts := newRouterCounts()
 	kept, _ := cfg.Ledger.(bodies)
 	if cfg.Ledger != nil {
 		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
 	}
 	return &Router{
-		counts: counts, fleet: cfg.Fleet, directory: cfg.Directory, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
+		counts: counts, fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
 		ledger: cfg.Ledger, bodies: kept, notifier: cfg.Notifier, auditor: cfg.Auditor,
-		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter), level: cmp.Or(cfg.Updates, handoff.LevelMilestones),
-		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: handoff.Jitter,
+		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
+		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
 		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[handoff.Caller]*book{}, hands: map[string]bool{},
 	}
 }
@@ -128,11 +129,8 @@ func (r *Router) start(j job) bool {
 	}
 }
 
-// callID names a call in the ledger.
-func (r *Router) callID() string { return r.life + "-call-" + itoa(int(r.calls.Add(1))) }
-
-// nextID returns an id that no other life of the router gives.
-func (r *Router) nextID() string {
+// NextID returns an id that no other life of the router gives, [a-z0-9-], at most 20 bytes.
+func (r *Router) NextID() string {
 	return r.life + "-" + itoa(int(r.IDs.Add(1)))
 }
 

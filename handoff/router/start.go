@@ -5,61 +5,125 @@ import (
 	"strings"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
-	"switchboard/handoff/tools"
 	"time"
 )
 
-// maxKey bounds the name that an asker gives a request, in bytes.
-const maxKey = 256
+// Bounds of a request, in bytes.
+const (
+	maxKey  = 512 // the name that an asker gives it
+	maxName = 256 // a name of a server or thread
+)
 
-// Start takes work from somebody who is not in a call, and returns its record once the ledger has it: from there
-// on it has exactly one outcome, which is on the feed, in the record, and told in the caller's open or next call.
-// What cannot be begun is an error instead. The same key again, in any life of the process, starts nothing: it
-// gives the same record, or [handoff.CodeConflict] when something else was asked under it.
-func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.RunRequest) (handoff.Record, error) {
-	args, err := runArguments(req)
-	switch {
-	case err != nil:
-		return handoff.Record{}, err
-	case len(req.Key) > maxKey:
-		return handoff.Record{}, handoff.Fault(handoff.CodeTooLarge, "the key of the request", "")
-	case g.Caller.Nameless(): // nobody could ever hear of it
-		return handoff.Record{}, handoff.Fault(handoff.CodeNotGranted, "work outside of a call needs a named caller", "")
+// Start implements [handoff.Runs]. [handoff.CodeJoined] comes with the id of the run that was begun instead of the
+// same one before.
+func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+	b := r.book(g.Caller)
+	if req.Instead != "" {
+		begun, err := b.unbegun(g, &req)
+		if err != nil {
+			return begun, err
+		}
 	}
-	id, b := r.nextID(), r.book(g.Caller)
-	w := r.newWork(id, g.Caller, b, endedCall())
+	if err := checkRequest(g, &req); err != nil {
+		return "", err
+	}
+	w := r.newWork(r.NextID(), g.Caller, b)
 	if req.Key == "" {
-		req.Key = id
+		req.Key = w.ID
 	}
-	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode(args))}
-	now := time.Now()
-	w.grant, w.args, w.began, w.asked, w.alone = g, args, now, now, true
-	w.req.CallID = req.Key
-	rec := handoff.Record{ID: id, Server: args.Server, Prompt: args.Prompt, State: handoff.StatusAccepted, CreatedAt: now}
+	w.grant, w.req, w.began = g, req, time.Now()
+	w.asked, w.prefetch = w.began, r.prefetches.take(g.Caller, req.Key, req.Target)
+	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.Input}))}
+	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, CreatedAt: w.began}
 	same, e := b.openKeyed(rec, w, asked, func() *handoff.Error {
-		if e := r.rates.take(g, now); e != nil {
+		if e := r.rates.take(g, w.began); e != nil {
 			return e
 		}
-		w.line = r.newLine(asked.key, g.Caller, id, asked.args)
+		w.line = r.newLine(asked.key, g.Caller, w.ID, asked.args)
 		return nil
 	})
 	switch {
 	case e != nil:
-		return handoff.Record{}, e
+		w.dropPrefetch()
+		return "", e
 	case same != "":
-		return r.Handoff(g, same)
+		w.dropPrefetch()
+		return handoff.RunID(same), nil
 	}
+	b.began(string(req.Instead), w.ID)
 	if !r.start(w.run) {
-		r.cancelUnrun(b, id)
-		return handoff.Record{}, handoff.Fault(handoff.CodeShutdown, "", "")
+		r.cancelUnrun(b, w.ID)
+		return "", handoff.Fault(handoff.CodeShutdown, "", "")
 	}
-	return r.promised(ctx, w)
+	return handoff.RunID(w.ID), nil
+}
+
+// checkRequest trims the names of a request and tells what is wrong with it.
+func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
+	t := &req.Target
+	t.Server, t.Thread = strings.TrimSpace(t.Server), strings.TrimSpace(t.Thread)
+	if t.Project != "" {
+		t.Server, t.Project = t.Server+"/"+t.Project, ""
+	}
+	size, empty := 0, true
+	for _, p := range req.Input {
+		text, words := p.(handoff.Text)
+		size += len(text)
+		empty = empty && words && strings.TrimSpace(string(text)) == ""
+	}
+	switch {
+	case empty:
+		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
+	case size > handoff.MaxPrompt:
+		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "")
+	case max(len(t.Server), len(t.Thread)) > maxName:
+		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
+	case len(req.Key) > maxKey:
+		return handoff.Fault(handoff.CodeTooLarge, "the key of the request", "")
+	case g.Caller.Nameless() && req.By == nil: // nobody could ever hear of it
+		return handoff.Fault(handoff.CodeNotGranted, "work outside of a call needs a named caller", "")
+	}
+	return nil
+}
+
+// Give is Start for who waits for the promise: it returns the record once the ledger has the work. What cannot be
+// begun is an error instead.
+func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
+	id, err := r.Start(ctx, g, req)
+	if err != nil {
+		return handoff.Record{}, err
+	}
+	for e, err := range r.Follow(ctx, g.Caller, id, 0) {
+		if err != nil {
+			return handoff.Record{}, r.unanswered(g.Caller, id, err)
+		}
+		_, ended := e.Kind.(handoff.RunEnded)
+		switch {
+		case e.Noted || e.Record.State == handoff.StatusDelivered:
+			return e.Record, nil
+		case ended:
+			err := r.Heard(ctx, g.Caller, id)
+			if e.Record.Fault != nil {
+				err = e.Record.Fault
+			}
+			return e.Record, err
+		}
+	}
+	return r.Handoff(g, string(id))
+}
+
+// unanswered keeps an outcome that was not promised and whose asker has gone.
+func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error {
+	b := r.book(c)
+	if rec, w := b.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
+		r.keep(c, b, rec.ID)
+	}
+	return err
 }
 
 // Steer gives more words to work that runs, as a request of its own: they go into its turn, or, should that end
-// this moment, come after it in the same session.
-func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.RunRequest) (handoff.Record, error) {
+// this moment, come after it in the same session. It waits as [Router.Give] does.
+func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
 	rec, w := r.book(g.Caller).find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
@@ -70,41 +134,7 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 		return handoff.Record{}, handoff.Fault(handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "")
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	return r.Start(ctx, g, req)
-}
-
-// runArguments checks a request as those of the voice model are checked.
-func runArguments(req handoff.RunRequest) (tools.CodexArguments, error) {
-	server := strings.TrimSpace(req.Target.Server)
-	if req.Target.Project != "" {
-		server += "/" + req.Target.Project
-	}
-	args := tools.CodexArguments{Server: server, Thread: req.Target.Thread, Prompt: req.Prompt}
-	return args, args.Check()
-}
-
-// promised waits until the ledger has the work, or until it is over without that: then whoever asked hears why,
-// unless they have gone.
-func (r *Router) promised(ctx context.Context, w *work) (handoff.Record, error) {
-	select {
-	case <-w.entry:
-	case <-w.over:
-	}
-	rec, _ := w.book.find(w.ID)
-	select {
-	case <-w.entry:
-		return rec, nil
-	default:
-	}
-	if ctx.Err() != nil {
-		r.keep(w.caller, w.book, w.ID)
-		return rec, handoff.AsError(context.Cause(ctx))
-	}
-	r.delivered(w.book, w.ID)
-	if rec.Fault != nil {
-		return rec, rec.Fault
-	}
-	return rec, nil
+	return r.Give(ctx, g, req)
 }
 
 // cancelUnrun closes the record of work that the end of the process kept from running.
@@ -115,15 +145,6 @@ func (r *Router) cancelUnrun(b *book, id string) {
 	b.ended(id)
 }
 
-// offerToCalls leaves work that no call asked for to a call of its caller, now or later.
-func (w *work) offerToCalls() {
-	w.order(order{fact: phase.FactCallEnded})
-	w.book.orphan(w.ID)
-	if live := w.book.live(); live != nil {
-		live.post(func(s *serving) { s.adopt(w) })
-	}
-}
-
 // keyed is what a request is known by: the key of its ledger entry, and the hash of what was asked.
 type keyed struct{ key, args string }
 
@@ -132,22 +153,27 @@ type keyed struct{ key, args string }
 func (b *book) openKeyed(rec handoff.Record, w *work, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
+	by := b.by(w.req.By)
 	b.mu.Lock()
-	for id, other := range b.keys {
-		if other.key == k.key {
-			b.mu.Unlock()
-			if other.args != k.args {
-				return "", handoff.Fault(handoff.CodeConflict, "", "")
-			}
-			return id, nil
-		}
-	}
+	id, known := b.byKey[k.key]
+	args := b.keys[id].args
 	b.mu.Unlock()
+	switch {
+	case known && args != k.args:
+		return "", handoff.Fault(handoff.CodeConflict, "", "")
+	case known:
+		return id, nil
+	}
 	if e := may(); e != nil {
 		return "", e
 	}
 	b.open(rec, w)
 	b.setKey(rec.ID, k)
+	if by != nil {
+		b.mu.Lock()
+		b.ears[rec.ID] = by
+		b.mu.Unlock()
+	}
 	return "", nil
 }
 
@@ -156,6 +182,32 @@ func (b *book) setKey(id string, k keyed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.findLocked(id) != nil {
-		b.keys[id] = k
+		b.keys[id], b.byKey[k.key] = k, id
 	}
+}
+
+// unbegun makes a request that of a run which was not begun. When it was begun since, it returns that run with
+// [handoff.CodeJoined].
+func (b *book) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec := b.findLocked(string(req.Instead))
+	if rec == nil || !rec.NotBegun() || !rec.Shown(g) {
+		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
+	}
+	if begun := b.begun[rec.ID]; begun != "" {
+		if b.works[begun] != nil {
+			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
+		}
+		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")
+	}
+	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
+	req.Input = handoff.TextInput(rec.Prompt)
+	switch rec.Why {
+	case handoff.WhyContinued: // what they use there now
+		req.Target.Thread = ""
+	case handoff.WhyCopy:
+		req.Target.Thread = copyOf + rec.ThreadID
+	}
+	return "", nil
 }

@@ -6,18 +6,12 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
-	"switchboard/handoff/speech"
-	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 )
-
-// AnswerWithin is how long the voice model waits for a result as the answer; then it is told that the
-// work goes on, and the result comes later.
-const AnswerWithin = 1500 * time.Millisecond
 
 // ioTimeout bounds each step before the turn runs: resolving, attaching, starting.
 const ioTimeout = 30 * time.Second
@@ -31,24 +25,18 @@ const storeTimeout = 5 * time.Second
 
 // A work is one handoff: the life of a codex request. Its goroutine is [work.run].
 type work struct {
-	r      *Router              // Set once
-	book   *book                // Set once: the caller's
-	caller handoff.Caller       // Set once
-	grant  handoff.Grant        // Set once; work of a former process has none, and looks for no names
-	call   *call                // Owned by run: the call that hears of it, at first the one that asked
-	req    handoff.Request      // Set once
-	args   tools.CodexArguments // Set once
-	words  []string             // Set once: the caller's last words
-	ID     string               // Set once: the record's id
-	log    *zap.Logger          // Set once
-	orders *orders              // Set once; safe by itself: what it is told from outside
-	entry  chan struct{}        // Set once; closed by run when the ledger has an entry
-	over   chan struct{}        // Set once; closed by run when its outcome was given
-	alone  bool                 // Set once: no call asked for it; whoever did waits for its entry, in [Router.Start]
-	guess  *guess               // Set once: what was attached ahead; nil: nothing
-	line   *line                // Set once: what the ledger is told; may be nil
-	began  time.Time            // Set once
-	asked  time.Time            // Set once: when the caller asked, in whichever life of the process
+	r        *Router         // Set once
+	book     *book           // Set once: the caller's
+	caller   handoff.Caller  // Set once
+	grant    handoff.Grant   // Set once; work of a former process has none, and looks for no names
+	req      handoff.Request // Set once
+	ID       string          // Set once: the record's id
+	log      *zap.Logger     // Set once
+	orders   *orders         // Set once; safe by itself: what it is told from outside
+	prefetch *prefetch       // Set once: what was attached ahead; nil: nothing
+	line     *line           // Set once: what the ledger is told; may be nil
+	began    time.Time       // Set once
+	asked    time.Time       // Set once: when the caller asked, in whichever life of the process
 
 	state     phase.State      // Owned by run
 	target    handoff.Target   // Owned by run
@@ -60,7 +48,7 @@ type work struct {
 	claims    []string         // Owned by run: lanes that this work holds
 	awaited   string           // Owned by run: the lane that it waits for
 	joined    laneView         // Owned by run: the running turn that takes its words
-	waits     wording.WaitKind // Owned by run: what it has to wait for
+	waits     handoff.Wait     // Owned by run: what it has to wait for
 	elsewhere bool             // Owned by run: another program has the thread
 	unseen    timer            // Owned by run: runs until the acknowledged turn shows itself
 	silent    timer            // Owned by run: runs while the turn reports nothing
@@ -75,12 +63,12 @@ type work struct {
 	rejoins   int              // Owned by run: tries to come back since the turn last reported something
 	lost      time.Time        // Owned by run: when the agent was lost; zero while it is there
 
-	facts     chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
-	io        sync.WaitGroup  // goroutines doing I/O for run
-	ioCtx     context.Context // Set once by run: ends with the work
-	agentsMu  sync.Mutex
-	agents    []handoff.Agent // Guarded by agentsMu: attached for this work and not closed, oldest first
-	guessUsed bool            // Guarded by agentsMu: what was attached ahead is among them, or was
+	facts        chan func()     // results of I/O, run by run; unbuffered, the sender waits or the work ends
+	io           sync.WaitGroup  // goroutines doing I/O for run
+	ioCtx        context.Context // Set once by run: ends with the work
+	agentsMu     sync.Mutex
+	agents       []handoff.Agent // Guarded by agentsMu: attached for this work and not closed, oldest first
+	prefetchUsed bool            // Guarded by agentsMu: what was attached ahead is among them, or was
 }
 
 // A watch is one following of the turn. What comes from an earlier one is ignored.
@@ -90,10 +78,10 @@ type watch struct {
 }
 
 // newWork returns a work that does nothing before run.
-func (r *Router) newWork(id string, c handoff.Caller, b *book, heard *call) *work {
+func (r *Router) newWork(id string, c handoff.Caller, b *book) *work {
 	return &work{
-		r: r, book: b, caller: c, call: heard, ID: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
-		orders: newOrders(), entry: make(chan struct{}), over: make(chan struct{}), facts: make(chan func()), rec: handoff.Record{ID: id},
+		r: r, book: b, caller: c, ID: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		orders: newOrders(), facts: make(chan func()), rec: handoff.Record{ID: id},
 	}
 }
 
@@ -101,8 +89,11 @@ func (r *Router) newWork(id string, c handoff.Caller, b *book, heard *call) *wor
 func (w *work) run(ctx context.Context) {
 	ioCtx, endIO := context.WithCancel(context.WithoutCancel(ctx))
 	w.ioCtx = ioCtx
-	due := time.NewTimer(AnswerWithin)
+	due := newTimer()
 	defer due.Stop()
+	if w.req.Within > 0 {
+		due.Reset(w.req.Within)
+	}
 	w.unseen, w.silent = newTimer(), newTimer()
 	defer w.unseen.Stop()
 	defer w.silent.Stop()
@@ -117,7 +108,7 @@ func (w *work) run(ctx context.Context) {
 		case <-w.orders.come:
 			w.hear()
 		case <-due.C:
-			w.Step(phase.FactAnswerDue)
+			w.Step(phase.FactDue)
 		case <-w.unseen.C:
 			w.Step(phase.FactUnseen)
 		case <-w.silent.C:
@@ -127,11 +118,10 @@ func (w *work) run(ctx context.Context) {
 			w.shutdown()
 		}
 	}
-	close(w.over)
 	endIO()
 	w.io.Wait()
 	w.r.lanes.leave(append(w.claims, w.awaited), w.ID) // again: what waited for its turn may have looked once more meanwhile
-	w.dropGuess()
+	w.dropPrefetch()
 	w.detach(0)
 	w.log.Info("handoff ended", zap.String("server", w.rec.Server), zap.String("thread", w.target.Thread),
 		zap.String("turn", string(w.turn)), zap.String("outcome", string(w.state.Outcome)),
@@ -147,6 +137,7 @@ func (w *work) open() {
 		w.do(phase.ActSettle)
 	case phase.Rejoining:
 		w.take(threadLane(w.target))
+		w.lost = time.Now() // with its former life; nobody needs to be told
 		w.do(phase.ActRejoin)
 	case phase.Writing: // there is nothing to look for
 		w.finish()
@@ -205,10 +196,7 @@ func (w *work) Step(f phase.Fact) {
 		w.finish()
 	}
 	if next.Noted && !before.Noted {
-		close(w.entry)
-	}
-	if next.Phase == phase.Ended && before.Phase != phase.Ended {
-		w.book.ended(w.ID)
+		w.book.noted(w.ID)
 	}
 	for _, act := range acts {
 		w.do(act)
@@ -273,70 +261,53 @@ func (w *work) do(a phase.Action) {
 	case phase.ActWriteOutcome:
 		w.writeOutcome()
 	default:
-		w.speak(a)
+		w.publishes(a)
 	}
 }
 
-// speak carries out an action that the caller hears of.
-func (w *work) speak(a phase.Action) {
+// publish tells whoever hears of the work. False: nobody does.
+func (w *work) publish(kind handoff.RunKind) bool { return w.book.publish(w.ID, kind) }
+
+// publishes carries out an action that others hear of.
+func (w *work) publishes(a phase.Action) {
 	switch a {
 	case phase.ActNote:
 		w.note()
-	case phase.ActAnswerEarly:
+	case phase.ActPromise:
 		w.showWaits()
-		if w.alone {
-			w.offerToCalls()
-			return
-		}
-		u := handoff.Utterance{ID: w.ID + "-a", CallID: w.req.CallID, Text: wording.EarlyAnswer(w.rec, w.waits), Floor: handoff.FloorUnlessSpoke}
-		if w.waits == wording.WaitsYes { // the question follows at once, and is what shall be heard
-			u.Floor = handoff.FloorNone
-		}
-		w.call.say(u)
-		w.call.tell(speech.AnsweredEvent{ID: w.ID})
-	case phase.ActAnswerOutcome:
-		w.answerOutcome()
-	case phase.ActTellWaiting:
+		w.publish(handoff.RunPromised{Waits: w.waits})
+		w.book.offer(w.ID)
+	case phase.ActPublishWait:
 		w.showWaits()
-		w.call.say(handoff.Utterance{ID: w.ID + "-b", Text: wording.WaitingMessage(w.rec, w.waits), Floor: handoff.FloorAsk})
-	case phase.ActTellMerged:
-		w.call.say(handoff.Utterance{ID: w.ID + "-j", Text: wording.MergedMessage(w.rec), Floor: handoff.FloorAsk})
-	case phase.ActTellSilent:
-		w.call.say(handoff.Utterance{ID: w.ID + "-s", Text: wording.SilentMessage(w.rec), Floor: handoff.FloorAsk})
-	case phase.ActTellOutcome:
-		if !w.call.tell(speech.Ended{Rec: w.rec}) {
+		w.publish(handoff.RunWaiting{Waits: w.waits})
+	case phase.ActPublishJoined:
+		w.publish(handoff.RunJoined{})
+	case phase.ActPublishSilence:
+		w.publish(handoff.RunSilent{})
+	case phase.ActPublishOutcome:
+		if w.publish(handoff.RunEnded{}) {
+			break
+		}
+		if w.state.Noted || w.req.By != nil { // else it was never promised, and whoever asked is told
 			w.r.keep(w.caller, w.book, w.ID)
 		}
-	case phase.ActKeepOutcome:
-		w.r.keep(w.caller, w.book, w.ID)
-	case phase.ActYieldOutcome:
+	case phase.ActYield:
 		w.log.Warn("another life of the process has the work, and tells of it")
-		w.call.tell(speech.Yielded{ID: w.ID})
+		w.publish(handoff.RunYielded{})
+	}
+	if w.state.Phase == phase.Ended {
+		w.book.ended(w.ID)
 	}
 }
+
+// prompt is what the agent is asked in words.
+func (w *work) prompt() string { return handoff.InputText(w.req.Input) }
 
 // showWaits lets the page tell what the work comes after.
 func (w *work) showWaits() {
-	if after := map[wording.WaitKind]string{wording.WaitsOurs: "ours", wording.WaitsTheirs: "theirs"}[w.waits]; after != w.rec.Waits {
+	if after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[w.waits]; after != w.rec.Waits {
 		w.rec = w.book.change(w.ID, func(r *handoff.Record) { r.Waits = after })
 	}
-}
-
-// answerOutcome gives the outcome as the answer; when the call has just ended it is kept for the next one.
-func (w *work) answerOutcome() {
-	if w.alone {
-		if w.state.Noted { // else it was never promised, and whoever asked is told
-			w.r.keep(w.caller, w.book, w.ID)
-		}
-		return
-	}
-	u := handoff.Utterance{ID: w.ID + "-a", CallID: w.req.CallID, Text: wording.OutcomeAnswer(w.rec), Floor: handoff.FloorAsk, Tells: []string{w.ID}}
-	gave := speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(w.rec), Works: []string{w.ID}}
-	if !w.call.tell(gave) {
-		w.r.keep(w.caller, w.book, w.ID)
-		return
-	}
-	w.call.say(u) // after it: the voice may confirm it at once. A call that has ended just now keeps what it was told
 }
 
 // advance moves the record forward.
@@ -383,11 +354,11 @@ func (w *work) finish() {
 	}
 	body := ledger.Body{Text: w.rec.Text}
 	if !w.state.Inherited { // else the entry has only its first words
-		body.Prompt = w.args.Prompt
+		body.Prompt = w.prompt()
 	}
 	w.line.words(body)
 	w.written = w.line.completed(ledger.Facts{
-		ClientID: w.ID, Target: w.target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+		ClientID: w.ID, Target: w.target, Prompt: w.prompt(), Title: w.rec.Title, Why: w.rec.Why,
 		Outcome: w.state.Outcome, Code: codeOf(w.fault), Spoken: w.rec.Spoken,
 	})
 }

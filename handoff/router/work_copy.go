@@ -21,7 +21,7 @@ func (w *work) heldElsewhere(e *handoff.Error) {
 	}
 	title := cmp.Or(w.rec.Title, e.Subject)
 	w.rec = w.book.change(w.ID, func(r *handoff.Record) { r.Title = title })
-	w.waits, w.elsewhere = wording.WaitsYes, true
+	w.waits, w.elsewhere = handoff.WaitsYes, true
 	w.Step(phase.FactAttachHeld)
 }
 
@@ -81,7 +81,7 @@ func (w *work) copyThread(ctx context.Context) func() {
 
 // copying makes the copy; it is theirs from here on.
 func (w *work) copying() {
-	w.waits = wording.WaitsNot
+	w.waits = handoff.WaitsNot
 	w.rec = w.book.change(w.ID, func(r *handoff.Record) { r.Why = handoff.WhyCopy })
 	w.background(ioTimeout, w.copyThread)
 }

@@ -3,11 +3,10 @@ package router
 import (
 	"cmp"
 	"context"
+	"slices"
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
 	"switchboard/handoff/risk"
-	"switchboard/handoff/speech"
-	"switchboard/handoff/wording"
 	"time"
 
 	"go.uber.org/zap"
@@ -86,7 +85,7 @@ func (w *work) update(u handoff.Update) {
 	switch u := u.(type) {
 	case handoff.ItemStarted:
 		w.flushRemark()
-		w.call.progress(speech.Doing{ID: w.ID, Kind: u.Item.Kind, Text: u.Item.Text})
+		w.publish(handoff.RunDoing{Item: u.Item.Kind, Text: u.Item.Text})
 		w.book.item(w.ID, shownItem(u.Item, itemRunning))
 	case handoff.Delta:
 		w.book.delta(w.ID, u.ItemID, u.Text)
@@ -138,7 +137,7 @@ func (w *work) itemDone(it handoff.Item) {
 // flushRemark reports the message that was held back: something came after it, so it was not the final one.
 func (w *work) flushRemark() {
 	if w.held != "" {
-		w.call.progress(speech.Remark{ID: w.ID, Text: w.held})
+		w.publish(handoff.RunRemark{Text: w.held})
 	}
 	w.held = ""
 }
@@ -162,8 +161,12 @@ func (w *work) askCaller(a askedQ, controls handoff.Controls) {
 	}
 	a.shown.Tap = a.tapReason()
 	a.shown.Voice = a.mayBeSaid()
+	a.names = slices.Clone(w.r.registered(a.shown.Server).Names)
+	if w.rec.Project != "" {
+		a.names = append(a.names, w.rec.Project)
+	}
 	asked := w.book.ask(a, controls)
-	if !w.call.post(func(s *serving) { s.opened(asked) }) {
+	if !w.publish(handoff.RunAsked{Question: asked.open()}) {
 		w.r.notifyQuestion(w.caller, w.book, asked.shown.ID)
 	}
 	w.background(0, func(ctx context.Context) func() { return w.giveUpOn(ctx, asked) })
@@ -185,9 +188,7 @@ func (w *work) giveUpOn(ctx context.Context, q askedQ) func() {
 		}
 		err := w.declineFor(ctx, q)
 		if err == nil {
-			return func() {
-				w.call.say(handoff.Utterance{ID: w.ID + "-g" + q.shown.Label, Text: wording.GaveUpMessage(q.shown), Floor: handoff.FloorAsk})
-			}
+			return func() { w.publish(handoff.RunGaveUp{Question: q.shown}) }
 		}
 		w.log.Info("question not declined", zap.Error(err))
 		t.Reset(w.r.askAgain)

@@ -7,23 +7,17 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
-	"switchboard/handoff/speech"
-	"switchboard/handoff/wording"
 	"time"
 
 	"go.uber.org/zap"
 )
-
-// spokenContext tells the agent how its answer will be used.
-const spokenContext = "This request was spoken on a call and may have been misheard. The answer is read to the caller: " +
-	"end it with one short sentence that can be said aloud."
 
 // copyOf in front of a thread's name asks for a copy of it. The caller is asked before it is made.
 const copyOf = "copy of "
 
 // resolve finds the target: the names, then the thread (named, sticky or new), then the right to use it.
 func (w *work) resolve(ctx context.Context) func() {
-	name, isCopy := cutPrefixFold(w.args.Thread, copyOf)
+	name, isCopy := cutPrefixFold(w.req.Target.Thread, copyOf)
 	t, err := w.names(ctx, name)
 	if err != nil {
 		return func() { w.fail(phase.FactUnresolved, err) }
@@ -41,6 +35,8 @@ func (w *work) resolve(ctx context.Context) func() {
 		}
 	case t.Thread == handoff.NewThread:
 		fact, why = phase.FactResolvedNew, handoff.WhyNew
+	case t.Thread == "" && w.req.Mode == handoff.ModeAside:
+		fact, why = phase.FactResolvedNew, handoff.WhyNew
 	case t.Thread == "":
 		if err := w.r.loadStickies(ctx, w.caller, w.book); err != nil {
 			return func() { w.fail(phase.FactUnresolved, err) }
@@ -55,45 +51,45 @@ func (w *work) resolve(ctx context.Context) func() {
 
 // names resolves the names, unless that was done ahead. A machine that was away then may be back.
 func (w *work) names(ctx context.Context, thread string) (handoff.Target, error) {
-	if w.guess != nil {
-		t, err := w.guess.resolved(ctx)
+	if w.prefetch != nil {
+		t, err := w.prefetch.resolved(ctx)
 		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 			return t, err
 		}
 	}
-	return w.r.fleet.Resolve(ctx, w.grant, handoff.Target{Server: w.args.Server, Thread: thread})
+	return w.r.fleet.Resolve(ctx, w.grant, handoff.Target{Server: w.req.Target.Server, Thread: thread})
 }
 
-// dropGuess closes what was attached ahead and not used.
-func (w *work) dropGuess() {
-	if w.guess == nil {
+// dropPrefetch closes what was attached ahead and not used.
+func (w *work) dropPrefetch() {
+	if w.prefetch == nil {
 		return
 	}
-	<-w.guess.ready
+	<-w.prefetch.ready
 	w.agentsMu.Lock()
-	used := w.guessUsed
+	used := w.prefetchUsed
 	w.agentsMu.Unlock()
-	if agent := w.guess.at.Agent; agent != nil && !used {
+	if agent := w.prefetch.at.Agent; agent != nil && !used {
 		w.hold(agent)
 	}
 }
 
 // reached attaches the thread, or takes what was attached ahead.
 func (w *work) reached(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	if w.guess != nil {
-		if at, ok := w.guess.attached(ctx, t); ok && w.useGuess() {
+	if w.prefetch != nil {
+		if at, ok := w.prefetch.attached(ctx, t); ok && w.usePrefetch() {
 			return at, nil
 		}
 	}
 	return w.r.fleet.Attach(ctx, t)
 }
 
-// useGuess tells whether what was attached ahead may be used: once.
-func (w *work) useGuess() bool {
+// usePrefetch tells whether what was attached ahead may be used: once.
+func (w *work) usePrefetch() bool {
 	w.agentsMu.Lock()
 	defer w.agentsMu.Unlock()
-	first := !w.guessUsed
-	w.guessUsed = true
+	first := !w.prefetchUsed
+	w.prefetchUsed = true
 	return first
 }
 
@@ -111,13 +107,13 @@ func (w *work) resolved(fact phase.Fact, t handoff.Target, why, title string) {
 	w.target = t
 	lane := ""
 	switch {
-	case fact == phase.FactResolvedNew && w.args.Thread == "":
+	case fact == phase.FactResolvedNew && w.req.Target.Thread == "" && w.req.Mode != handoff.ModeAside:
 		lane = newLane(w.caller, t)
 	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
 		lane = threadLane(t)
 	}
 	if fact == phase.FactResolvedCopy {
-		w.waits = wording.WaitsYes
+		w.waits = handoff.WaitsYes
 	}
 	free := lane == "" || w.take(lane)
 	w.leaveOthers(lane)
@@ -134,10 +130,10 @@ func (w *work) resolved(fact phase.Fact, t handoff.Target, why, title string) {
 		w.awaited = lane
 		fact = phase.FactResolvedTaken
 	}
-	w.call.tell(speech.Began{ID: w.ID, Server: t.Server, Title: title, Answered: w.state.Answered})
+	w.publish(handoff.RunPlaced{})
 	w.Step(fact)
-	if w.alone && free { // whoever asked needs the promise at once; what leads nowhere was refused before
-		w.Step(phase.FactAnswerDue)
+	if w.req.Within == 0 && free { // what leads nowhere was refused before
+		w.Step(phase.FactDue)
 	}
 }
 
@@ -186,7 +182,7 @@ func (w *work) attach(ctx context.Context) func() {
 			return
 		}
 		if at.Running != "" {
-			w.waits = wording.WaitsTheirs
+			w.waits = handoff.WaitsTheirs
 			w.Step(phase.FactAttachedBusy)
 			return
 		}
@@ -252,11 +248,7 @@ func (w *work) arrived(at handoff.Attached, then func()) func() {
 
 // asTurn is the request as the agent gets it.
 func (w *work) asTurn() handoff.Turn {
-	turn := handoff.Turn{ID: w.ID, Input: handoff.TextInput(w.args.Prompt), Context: []handoff.Context{{Key: "switchboard", Value: spokenContext, Trusted: true}}}
-	if len(w.words) > 0 {
-		turn.Context = append(turn.Context, handoff.Context{Key: "caller_words", Value: strings.Join(w.words, "\n")})
-	}
-	return turn
+	return handoff.Turn{ID: w.ID, Input: w.req.Input, Context: w.req.Context}
 }
 
 // start gives the thread its turn, by one try.
@@ -281,7 +273,7 @@ func (w *work) start() func(context.Context) func() {
 		case handoff.CodeBusy:
 			return func() {
 				w.attached.Running = "" // which one it is shows when the thread is attached again
-				w.waits = wording.WaitsTheirs
+				w.waits = handoff.WaitsTheirs
 				w.Step(phase.FactStartBusy)
 			}
 		}
@@ -315,10 +307,10 @@ func (w *work) dispatch() func(context.Context) error {
 		w.attempt = 2
 	}
 	w.sent = w.target
-	w.line.words(ledger.Body{Prompt: w.args.Prompt})
+	w.line.words(ledger.Body{Prompt: w.prompt()})
 	line, attempt, facts := w.line, w.attempt, ledger.Facts{
-		CallID: ledger.Hash(w.req.CallID), ClientID: w.ID, Target: w.target, Watermark: w.before,
-		Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+		CallID: ledger.Hash(w.req.Key), ClientID: w.ID, Target: w.target, Watermark: w.before,
+		Prompt: w.prompt(), Title: w.rec.Title, Why: w.rec.Why,
 	}
 	return func(ctx context.Context) error {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
@@ -377,9 +369,12 @@ func (w *work) interrupt() func(context.Context) func() {
 // remember makes the thread sticky: the acknowledged turn proves that it can be resumed. What the caller has
 // chosen since they asked for this stays. The store is written behind; the book already knows.
 func (w *work) remember() {
+	if w.req.Mode == handoff.ModeAside {
+		return
+	}
 	title := w.rec.Title
 	if title == "" {
-		title = handoff.Clip(strings.TrimSpace(w.args.Prompt), 80)
+		title = handoff.Clip(strings.TrimSpace(w.prompt()), 80)
 		w.rec = w.book.change(w.ID, func(r *handoff.Record) { r.Title = title })
 	}
 	s := handoff.Sticky{Target: w.target, Title: title, Named: w.rec.Why == handoff.WhyNamed, Since: time.Now()}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
-	"switchboard/handoff/speech"
-	"switchboard/handoff/wording"
 )
 
 // join waits for the lane that other work of ours holds: until it is free, or until the holder, if it
 // works for the same caller, runs a turn that can take the words.
 func (w *work) join() func(context.Context) func() {
-	key, refused, next := w.awaited, w.joined.turn, w.args.Next
+	key, refused, next := w.awaited, w.joined.turn, w.req.Mode == handoff.ModeNext
 	return func(ctx context.Context) func() {
 		told := false
 		for {
@@ -20,7 +18,7 @@ func (w *work) join() func(context.Context) func() {
 			switch {
 			case v.mine:
 				return func() {
-					w.claims, w.awaited, w.waits = append(w.claims, key), "", wording.WaitsNot
+					w.claims, w.awaited, w.waits = append(w.claims, key), "", handoff.WaitsNot
 					w.Step(phase.FactLaneFree)
 				}
 			case joinable && v.turn != "":
@@ -52,10 +50,10 @@ func (w *work) report(ctx context.Context, fn func()) bool {
 }
 
 func (w *work) queued(v laneView) {
-	if w.waits != wording.WaitsNot {
+	if w.waits != handoff.WaitsNot {
 		return
 	}
-	w.waits = wording.WaitsOurs
+	w.waits = handoff.WaitsOurs
 	if v.title != "" {
 		w.rec = w.book.change(w.ID, func(r *handoff.Record) { r.Title = v.title })
 	}
@@ -74,17 +72,17 @@ func (w *work) joinTurn(v laneView) {
 // steer gives the words to the turn that runs. It is one try; refused words may be given again, those
 // whose fate is not known may not.
 func (w *work) steer() func(context.Context) func() {
-	v, prompt := w.joined, w.args.Prompt
+	v, input := w.joined, w.req.Input
 	w.before = v.turn
 	write := w.dispatch()
 	return func(ctx context.Context) func() {
 		if err := write(ctx); err != nil {
 			return func() { w.fail(phase.FactStartRefused, err) }
 		}
-		err := v.control.Steer(ctx, v.turn, handoff.TextInput(prompt))
+		err := v.control.Steer(ctx, v.turn, input)
 		if err == nil {
 			return func() {
-				w.call.tell(speech.Concerned{ID: v.holder})
+				w.publish(handoff.RunSteered{Into: handoff.RunID(v.holder)})
 				w.Step(phase.FactSteered)
 			}
 		}
@@ -106,7 +104,7 @@ func (w *work) steer() func(context.Context) func() {
 func (w *work) await() func(context.Context) func() {
 	agent, turn, try := w.attached.Agent, w.attached.Running, w.awaits
 	w.awaits++
-	w.waits = wording.WaitsTheirs
+	w.waits = handoff.WaitsTheirs
 	return func(ctx context.Context) func() {
 		err := error(nil)
 		if turn != "" {

@@ -25,11 +25,11 @@ func (w *work) note() {
 	w.noting = true
 	target := w.target
 	if target == (handoff.Target{}) {
-		target = handoff.Target{Server: w.args.Server, Thread: w.args.Thread}
+		target = handoff.Target{Server: w.req.Target.Server, Thread: w.req.Target.Thread}
 	}
-	w.line.words(ledger.Body{Prompt: w.args.Prompt})
+	w.line.words(ledger.Body{Prompt: w.prompt()})
 	line, facts := w.line, ledger.Facts{
-		CallID: ledger.Hash(w.req.CallID), ClientID: w.ID, Target: target, Prompt: w.args.Prompt, Title: w.rec.Title, Why: w.rec.Why,
+		CallID: ledger.Hash(w.req.Key), ClientID: w.ID, Target: target, Prompt: w.prompt(), Title: w.rec.Title, Why: w.rec.Why,
 	}
 	w.background(notedWithin, func(ctx context.Context) func() {
 		err := line.note(ctx, facts)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
-	"switchboard/handoff/wording"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,7 +28,7 @@ func (r *Router) pause(ctx context.Context, n int) bool {
 func (w *work) rejoin() func(context.Context) func() {
 	if w.lost.IsZero() {
 		w.lost = time.Now()
-		w.call.say(handoff.Utterance{ID: w.ID + "-l", Text: wording.LostNote(w.rec)})
+		w.publish(handoff.RunLost{})
 	}
 	target, until, first := w.target, w.lost.Add(w.r.patience), w.rejoins
 	w.rejoins++

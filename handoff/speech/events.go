@@ -86,7 +86,6 @@ type scheduleAct int
 const (
 	DoNote     scheduleAct = iota // Say(Utterance{ID: id, Text: text, Floor: FloorNone})
 	DoSay                         // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
-	DoAnswer                      // answer the requests of these works early, now
 	DoGiven                       // the caller heard the outcomes of works, or question
 	DoKeep                        // nobody heard the outcomes of works, and the call has ended: keep them for the next
 	DoDrop                        // count speakable things will never be said

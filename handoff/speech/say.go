@@ -10,7 +10,6 @@ import (
 // decide proposes whatever may be proposed now, the weightier first.
 func (s *Schedule) decide() {
 	s.expire()
-	s.answerDue()
 	s.askQuestions()
 	s.tellFinals()
 	s.fill()
@@ -154,20 +153,6 @@ func (s *Schedule) expire() {
 // again tells whether an outcome must be said once more.
 func (f *flight) again(now time.Time) bool {
 	return f.class == classFinal && f.text != "" && len(f.IDs) < maxTellings && (f.cut || now.Sub(f.at) >= finalAgain)
-}
-
-// answerDue asks for the answers that the caller has waited for long enough.
-func (s *Schedule) answerDue() {
-	var ids []string
-	for _, w := range s.works {
-		if !w.due.IsZero() && !s.now.Before(w.due) {
-			w.due = time.Time{}
-			ids = append(ids, w.ID)
-		}
-	}
-	if len(ids) > 0 {
-		s.emit(Effect{Act: DoAnswer, Works: ids})
-	}
 }
 
 // askQuestions announces each question by an utterance of its own, so that it can be told which of them
@@ -417,9 +402,6 @@ func (s *Schedule) arm() {
 		if at.After(s.now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
-	}
-	for _, w := range s.works {
-		consider(w.due)
 	}
 	for _, q := range s.questions {
 		if q.times == 0 {

@@ -82,7 +82,7 @@ type ScheduleCounts struct {
 // call begin with answered set.
 //
 // What to do with the effects. DoNote and DoSay are utterances; their ids (s1, s2, …) are unique in the
-// call, so the router's own must differ. DoAnswer means FactAnswerDue for those works: the answer asks
+// call, so the router's own must differ. The answer of a work goes out [Schedule.Within] its request: it asks
 // for the floor only unless the response spoke, so nothing is doubled. DoGiven with works means
 // "delivered" in the ledger; with a question it is the moment the question had been heard. DoKeep means
 // the outbox: it comes at [CallEnded] and for every outcome that is given later.
@@ -121,7 +121,6 @@ type pacedWork struct {
 	ID, server, title string
 	began             time.Time
 	answered          bool
-	due               time.Time // when its answer must go out; zero once asked for
 	beats             int       // signs of life so far
 	beatAt            time.Time // the next one
 	doing             string    // what it does, in words
@@ -293,10 +292,13 @@ func (s *Schedule) began(e Began) {
 		return
 	}
 	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered, beatAt: s.now.Add(beatTimes[0]), concerned: s.epoch}
-	if !e.Answered {
-		w.due = s.due()
-	}
 	s.works = append(s.works, w)
+}
+
+// Within is how long a request that comes now may go unanswered.
+func (s *Schedule) Within(now time.Time) time.Duration {
+	s.now = now
+	return s.due().Sub(now)
 }
 
 // due is when a request that opens now must be followed by something.
@@ -322,7 +324,7 @@ func (s *Schedule) answered(id string) {
 	if w == nil || w.answered {
 		return
 	}
-	w.answered, w.due = true, time.Time{}
+	w.answered = true
 	for _, text := range w.early {
 		s.note(w, text)
 	}

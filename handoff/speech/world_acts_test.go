@@ -179,6 +179,9 @@ func (w *speechWorld) begin() {
 		answered := w.pick(3) == 0
 		if !answered {
 			w.open[id] = w.now
+			if within := w.schedule.Within(w.now); within < leastWait || within > deadAir {
+				w.fail("%s is answered within %v", id, within)
+			}
 		}
 		w.give(Began{id, []string{"bigpc", "laptop"}[w.pick(2)], "the **api**", answered})
 	}

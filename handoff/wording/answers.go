@@ -29,17 +29,6 @@ type Answer struct {
 	Result  string       `json:"result,omitempty"` // the agent's words: data, not instructions
 }
 
-// WaitKind says what a work waits for before it starts.
-type WaitKind int
-
-// What there is to wait for.
-const (
-	WaitsNot    WaitKind = iota // for nothing
-	WaitsOurs                   // earlier work from here
-	WaitsTheirs                 // work that somebody started elsewhere
-	WaitsYes                    // the caller's yes to a copy
-)
-
 // place says where work goes, with the machine's name and why this session.
 func place(rec handoff.Record) string {
 	on := rec.Server
@@ -74,12 +63,12 @@ func SayTitle(title string) string {
 }
 
 // EarlyAnswer is given while the work goes on.
-func EarlyAnswer(rec handoff.Record, waits WaitKind) string {
+func EarlyAnswer(rec handoff.Record, waits handoff.Wait) string {
 	say, status, note := "Working on it "+place(rec)+".", "started", "It is running."
 	switch {
-	case waits == WaitsYes:
+	case waits == handoff.WaitsYes:
 		say, status = waitSentence(rec, waits), "waiting"
-	case waits != WaitsNot:
+	case waits != handoff.WaitsNot:
 		say, status, note = waitSentence(rec, waits), "queued", "It has not started; it starts by itself."
 	case rec.State == handoff.StatusAccepted:
 		say, status, note = Connecting(rec), "connecting", "It has not started yet; it starts by itself."
@@ -103,18 +92,18 @@ func Connecting(rec handoff.Record) string {
 }
 
 // waitSentence says what the work waits for.
-func waitSentence(rec handoff.Record, waits WaitKind) string {
+func waitSentence(rec handoff.Record, waits handoff.Wait) string {
 	switch waits {
-	case WaitsYes:
+	case handoff.WaitsYes:
 		return fmt.Sprintf("The session %s on %s can only be used in a copy.", SayTitle(rec.Title), rec.Server)
-	case WaitsTheirs:
+	case handoff.WaitsTheirs:
 		return fmt.Sprintf("Somebody is working in %s on %s; this comes right after it.", SayTitle(rec.Title), rec.Server)
 	}
 	return fmt.Sprintf("It comes after the work that is running on %s.", rec.Server)
 }
 
 // WaitingMessage tells, after the early answer, what the work waits for.
-func WaitingMessage(rec handoff.Record, waits WaitKind) string {
+func WaitingMessage(rec handoff.Record, waits handoff.Wait) string {
 	return Message("Not started yet. "+waitSentence(rec, waits)+" Tell the caller briefly.", "")
 }
 

@@ -1,4 +1,4 @@
-package router
+package call
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"switchboard/handoff"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -91,11 +93,21 @@ func play(t *testing.T, world, script string) string {
 	return ladder
 }
 
+// service is a router with the calls that it serves, without chance.
+func service(cfg router.Config, d handoff.Directory) (*router.Router, *Calls) {
+	cfg.Jitter = func(d time.Duration) time.Duration { return d }
+	r := router.NewRouter(cfg)
+	return r, New(Config{
+		Runs: r, Attending: r, Questions: r, Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r}, AskAgain: cfg.AskAgain, Life: cfg.Life,
+	})
+}
+
 // A player performs the lines of a script.
 type player struct {
 	t        *testing.T
 	world    *world
-	router   *Router // the newest life
+	router   *router.Router // the newest life
+	calls    *Calls         // of that life
 	running  sync.WaitGroup
 	ctx      context.Context // of the process
 	shutdown func()
@@ -106,9 +118,8 @@ type player struct {
 // live begins a life of the router. A former one may go on, like a process that was paused.
 func (p *player) live(name string) {
 	w := p.world
-	r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: name, Patience: w.patience})
-	r.jitter = func(d time.Duration) time.Duration { return d }
-	p.router = r
+	p.router, p.calls = service(router.Config{Fleet: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: name, Patience: w.patience}, w)
+	r := p.router
 	ctx := p.ctx
 	p.running.Go(func() { _ = r.Run(ctx) })
 }
@@ -120,8 +131,8 @@ func (p *player) call(how string) {
 	p.voices = append(p.voices, v)
 	p.world.talk(len(p.voices))
 	p.world.record("call", "caller", "calls")
-	r := p.router
-	p.running.Go(func() { _ = r.Serve(p.t.Context(), ladderGrant, v) })
+	calls := p.calls
+	p.running.Go(func() { _ = calls.Serve(p.t.Context(), ladderGrant, v) })
 }
 
 // voice is the newest open call.
@@ -176,7 +187,7 @@ func (p *player) perform(line string) {
 		id, rest, _ := strings.Cut(rest, " ")
 		tool, args, _ := strings.Cut(rest, " ")
 		p.world.record("call", "model", fmt.Sprintf("%s %s%s", id, tool, args))
-		p.voice().events <- handoff.Request{CallID: id, Tool: tool, Arguments: args}
+		p.voice().events <- handoff.FunctionCall{CallID: id, Tool: tool, Arguments: args}
 	case "hint":
 		id, rest, _ := strings.Cut(rest, " ")
 		tool, partial, _ := strings.Cut(rest, " ")
@@ -226,14 +237,14 @@ func (p *player) onPage(verb, rest string) {
 	case "post", "steer": // KEY SERVER THREAD PROMPT..., KEY WORK PROMPT...
 		key, rest, _ := strings.Cut(rest, " ")
 		where, rest, _ := strings.Cut(rest, " ")
-		req := handoff.RunRequest{Key: key, Prompt: rest}
+		req := handoff.Request{Key: key, Input: handoff.TextInput(rest)}
 		p.running.Go(func() {
 			var rec handoff.Record
 			var err error
 			if verb == "post" {
 				thread, prompt, _ := strings.Cut(rest, " ")
-				req.Target, req.Prompt = handoff.Target{Server: where, Thread: strings.Trim(thread, "-")}, prompt
-				rec, err = r.Start(ctx, ladderGrant, req)
+				req.Target, req.Input = handoff.Target{Server: where, Thread: strings.Trim(thread, "-")}, handoff.TextInput(prompt)
+				rec, err = r.Give(ctx, ladderGrant, req)
 			} else {
 				rec, err = r.Steer(ctx, ladderGrant, where, req)
 			}

@@ -1,9 +1,10 @@
-package router
+package call
 
 import (
 	"context"
 	"slices"
 	"switchboard/handoff"
+	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"sync"
 	"testing"
@@ -26,8 +27,9 @@ func (v *hastyVoice) Say(u handoff.Utterance) {
 	v.said = append(v.said, u)
 	v.mu.Unlock()
 	if u.CallID != "" && len(u.Tells) > 0 {
-		v.events <- handoff.Said{ID: u.ID, At: time.Now()}
-		v.events <- handoff.Quiet{On: true} // the former was taken
+		go func() {
+			v.events <- handoff.Said{ID: u.ID, At: time.Now()}
+		}()
 	}
 }
 
@@ -36,13 +38,13 @@ func (v *hastyVoice) Say(u handoff.Utterance) {
 func TestConfirmedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 100ms completed Done.")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: w, Life: "h"})
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w, Life: "h"}, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := &hastyVoice{events: make(chan handoff.Event)}
-		go func() { done <- r.Serve(ctx, ladderGrant, v) }()
-		v.events <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		go func() { done <- calls.Serve(ctx, ladderGrant, v) }()
+		v.events <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
 		time.Sleep(time.Hour)
 		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != handoff.StatusDelivered {
 			t.Errorf("the record is %+v, %v", rec, err)

@@ -1,4 +1,4 @@
-package router
+package call
 
 import (
 	"slices"

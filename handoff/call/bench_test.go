@@ -1,4 +1,4 @@
-package router
+package call
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"iter"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/router"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/tools"
 	"testing"
@@ -26,11 +27,11 @@ type bench struct {
 func newBench(b *testing.B) *bench {
 	b.Helper()
 	x := &bench{events: make(chan handoff.Event), said: make(chan handoff.Utterance, 256), starts: make(chan handoff.TurnID, 8), updates: make(chan handoff.Update)}
-	r := NewRouter(Config{Fleet: x, Directory: x, Stickies: x, Ledger: x})
+	r, calls := service(router.Config{Fleet: x, Stickies: x, Ledger: x}, x)
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 2)
 	go func() { done <- r.Run(ctx) }()
-	go func() { done <- r.Serve(ctx, handoff.Grant{Caller: handoff.Caller{Principal: "bench"}}, x) }()
+	go func() { done <- calls.Serve(ctx, handoff.Grant{Caller: handoff.Caller{Principal: "bench"}}, x) }()
 	b.Cleanup(func() { close(x.events); stop(); <-done; <-done })
 	return x
 }
@@ -85,7 +86,7 @@ func (x *bench) Advance(context.Context, ledger.Step) (ledger.Entry, error) {
 
 // begin asks for work and waits until it runs.
 func (x *bench) begin(n int) {
-	x.events <- handoff.Request{CallID: fmt.Sprint("call-", n), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"bigpc","prompt":"number %d"}`, n)}
+	x.events <- handoff.FunctionCall{CallID: fmt.Sprint("call-", n), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"bigpc","prompt":"number %d"}`, n)}
 	<-x.starts
 }
 

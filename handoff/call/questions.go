@@ -1,4 +1,4 @@
-package router
+package call
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 // A claim is an answer to a question that the voice model brought and that is not decided yet.
 type claim struct {
 	ID       string
-	req      handoff.Request
+	req      handoff.FunctionCall
 	question handoff.RecordQuestion
 	claim    evidence.Claim
 }
 
 // opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
-func (s *serving) opened(q askedQ) {
+func (s *serving) opened(q handoff.OpenQuestion) {
 	s.evidence.Open(evidence.OpenQuestion{
-		Question: q.question, Server: q.shown.Server, Workspace: q.workspace, Level: q.level, Words: q.shown.Words && q.shown.Tap == "",
-		About: evidence.AskedAbout(q.question, s.machines(q.shown), wording.QuestionLead(q.shown)),
+		Question: q.Question, Server: q.Shown.Server, Workspace: q.Workspace, Level: q.Level, Words: q.Shown.Words && q.Shown.Tap == "",
+		About: evidence.AskedAbout(q.Question, q.Names, wording.QuestionLead(q.Shown)),
 	})
-	s.pace(speech.Question{ID: q.shown.ID, Work: q.shown.Handoff, Text: wording.QuestionMessage(q.shown)})
+	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: wording.QuestionMessage(q.Shown)})
 }
 
 // questionClosed takes a question out of the call.
@@ -39,29 +39,20 @@ func (s *serving) questionClosed(id handoff.QuestionID) {
 	}
 }
 
-// machines are the names by which a reply may mean the machine of a question.
-func (s *serving) machines(q handoff.RecordQuestion) []string {
-	names := slices.Clone(s.r.registered(q.Server).Names)
-	if rec, _ := s.book.find(q.Handoff); rec.Project != "" {
-		names = append(names, rec.Project)
-	}
-	return names
-}
-
 // answerAgent takes what the voice model says the caller answered. It decides nothing by itself.
-func (s *serving) answerAgent(id string, req handoff.Request, args tools.AnswerArguments) {
-	q, err := s.book.questionNamed(args.Question)
+func (s *serving) answerAgent(id string, req handoff.FunctionCall, args tools.AnswerArguments) {
+	q, err := s.cfg.Questions.Question(s.grant, args.Question)
 	if err != nil {
 		s.refuse(id, req, handoff.AsError(err))
 		return
 	}
-	if !s.evidence.Knows(q.shown.ID) { // it was asked in another call, or an answer could not be given
-		s.opened(q.askedQ)
+	if !s.evidence.Knows(q.Shown.ID) { // it was asked in another call, or an answer could not be given
+		s.opened(q)
 	}
-	s.pace(speech.Claimed{ID: q.shown.ID})
+	s.pace(speech.Claimed{ID: q.Shown.ID})
 	now := time.Now()
-	s.claims = append(s.claims, &claim{ID: id, req: req, question: q.shown, claim: evidence.Claim{
-		Question: q.shown.ID, Hash: handoff.CommandHash(q.question, q.shown.Server), Wants: args.Decision, Words: args.Text, Came: now,
+	s.claims = append(s.claims, &claim{ID: id, req: req, question: q.Shown, claim: evidence.Claim{
+		Question: q.Shown.ID, Hash: handoff.CommandHash(q.Question, q.Shown.Server), Wants: args.Decision, Words: args.Text, Came: now,
 	}})
 	s.judge(now)
 }
@@ -92,13 +83,11 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 	switch v.Ruling {
 	case evidence.RulingAccept, evidence.RulingDecline, evidence.RulingWords:
 		words := s.words.Load()
-		decided := decided{
-			decision: v.Decision, words: c.claim.Words, by: v.By, tier: v.Tier, transcript: v.Transcript, call: s.ID, said: v.Began,
-			more: func() bool { return s.words.Load() != words },
+		given := handoff.SpokenAnswer{
+			Decision: v.Decision, Words: c.claim.Words, By: v.By, Transcript: v.Transcript, Call: s.ID, Said: v.Began,
+			More: func() bool { return s.words.Load() != words },
 		}
-		if !s.r.start(func(ctx context.Context) { s.decide(ctx, c, decided) }) {
-			s.refuse(c.ID, c.req, handoff.Fault(handoff.CodeShutdown, "", ""))
-		}
+		s.besides.Go(func() { s.decide(c, given) })
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())
 		s.pace(speech.Asked{ID: c.question.ID, Utterance: c.ID + "-a"})
@@ -115,19 +104,22 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 // undecided takes a question back into the call whose answer could not be given: it is asked again by itself, and
 // until it is closed a yes may be for it.
 func (s *serving) undecided(id handoff.QuestionID) {
-	if q := s.book.question(id); q != nil {
-		s.opened(q.askedQ)
+	if q, err := s.cfg.Questions.Question(s.grant, string(id)); err == nil {
+		s.opened(q)
 	}
 }
 
-// decide gives the decision to the agent and tells the voice model.
-func (s *serving) decide(ctx context.Context, c *claim, d decided) {
-	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+// decideWithin bounds how long a decision may take to reach its agent.
+const decideWithin = 30 * time.Second
+
+// decide gives the decision to the agent and tells the voice model. It is done also when the call ends meanwhile.
+func (s *serving) decide(c *claim, a handoff.SpokenAnswer) {
+	ctx, cancel := context.WithTimeout(s.lasting, decideWithin)
 	defer cancel()
-	if err := s.r.decide(ctx, s.caller, c.question.ID, d); err != nil {
-		s.call.post(func(s *serving) { s.undecided(c.question.ID) })
+	if err := s.cfg.Questions.Answer(ctx, s.grant, c.question.ID, a); err != nil {
+		s.box.post(func(s *serving) { s.undecided(c.question.ID) })
 		s.refuse(c.ID, c.req, handoff.AsError(err))
 		return
 	}
-	s.answer(c.ID, c.req, wording.DecidedAnswer(c.question, d.decision), handoff.FloorUnlessSpoke)
+	s.answer(c.ID, c.req, wording.DecidedAnswer(c.question, a.Decision), handoff.FloorUnlessSpoke)
 }

@@ -1,4 +1,4 @@
-package router
+package call
 
 import (
 	"context"
@@ -366,12 +366,20 @@ func (w *world) Set(_ context.Context, _ handoff.Caller, s handoff.Sticky) error
 	if s.Named {
 		named = " (named)"
 	}
-	w.record("store", "set", keyOf(s.Target).String()+" -> "+s.Target.Thread+named)
+	w.record("store", "set", place(s.Target)+" -> "+s.Target.Thread+named)
 	return nil
 }
 
+// place is "bigpc" or "bigpc/api".
+func place(t handoff.Target) string {
+	if t.Project == "" {
+		return t.Server
+	}
+	return t.Server + "/" + t.Project
+}
+
 func (w *world) Clear(_ context.Context, _ handoff.Caller, t handoff.Target) error {
-	w.record("store", "clear", keyOf(t).String())
+	w.record("store", "clear", place(t))
 	return nil
 }
 

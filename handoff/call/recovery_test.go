@@ -1,9 +1,10 @@
-package router
+package call
 
 import (
 	"context"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/router"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ func (l fullLedger) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 func TestManyCallersAreTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "server bigpc\nturn t1 1s completed Done.\nentry h-9 started bigpc t1 turn-9")
-		r := NewRouter(Config{Fleet: w, Directory: w, Stickies: w, Ledger: fullLedger{w}, Life: "h"})
+		r, _ := service(router.Config{Fleet: w, Stickies: w, Ledger: fullLedger{w}, Life: "h"}, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()

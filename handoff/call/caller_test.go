@@ -1,0 +1,181 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCallersAreApart holds that nothing of one caller is seen or touched by another.
+func TestCallersAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done.")
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Life: "h"}, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := newFakeVoice(w, false)
+		go func() { done <- calls.Serve(ctx, ladderGrant, v) }()
+		v.events <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		synctest.Wait()
+		for len(r.Questions(ladderGrant)) == 0 {
+			synctest.Wait()
+			<-timeAfter(100)
+		}
+		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: true, Page: true}
+		id := r.Questions(ladderGrant)[0].ID
+		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
+			t.Errorf("a foreign question: %v", err)
+		}
+		if err := r.Stop(ctx, other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("a foreign work: %v", err)
+		}
+		if _, err := r.Handoff(other, "h-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("a foreign record: %v", err)
+		}
+		if len(r.Handoffs(other))+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
+			t.Error("something of another caller is shown")
+		}
+		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != handoff.StatusStarted {
+			t.Errorf("own record: %+v, %v", rec, err)
+		}
+		r.ServersChanged()
+		v.events <- handoff.CallEnded{}
+		v.end()
+		cancel()
+		<-done
+		<-done
+	})
+}
+
+// TestEventsEndWithoutGoodbye holds that a voice that just closes its events has ended its call.
+func TestEventsEndWithoutGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 9s completed Done.")
+		r, calls := service(router.Config{Fleet: w, Stickies: w}, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := newFakeVoice(w, false)
+		go func() { done <- calls.Serve(ctx, ladderGrant, v) }()
+		v.events <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		<-timeAfter(3000)
+		v.end()
+		<-done
+		<-timeAfter(20000)
+		if got := r.Handoffs(ladderGrant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult || got[0].State != handoff.StatusCompleted {
+			t.Errorf("unheard: %+v", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func timeAfter(ms int) <-chan time.Time { return time.After(time.Duration(ms) * time.Millisecond) }
+
+// TestGrantedCall: in a call, a tool that the grant lacks does not exist, and what the caller made is nobody
+// else's.
+func TestGrantedCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.")
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Life: "h"}, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := &hastyVoice{events: make(chan handoff.Event)}
+		g := handoff.Grant{Caller: ladderCaller, Tools: []string{tools.Codex}}
+		go func() { done <- calls.Serve(ctx, g, v) }()
+		for i, tool := range []string{tools.ListServers, tools.Status, tools.AnswerAgent, tools.RemainSilent, "shell"} {
+			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("no", i), Tool: tool, Arguments: `{}`}
+		}
+		v.events <- handoff.FunctionCall{CallID: "yes", Tool: tools.Codex, Arguments: `{"server":"bigpc","thread_id":"new","prompt":"x"}`}
+		time.Sleep(time.Minute)
+		v.mu.Lock()
+		refused := 0
+		for _, u := range v.said {
+			if strings.HasPrefix(u.CallID, "no") && strings.Contains(u.Text, "there is no tool") {
+				refused++
+			}
+		}
+		v.mu.Unlock()
+		if refused != 5 {
+			t.Errorf("%d of 5 refused", refused)
+		}
+		rec := handoff.Record{}
+		for _, rec = range r.Handoffs(g) {
+		}
+		if rec.ThreadID == "" || rec.Why != handoff.WhyNew {
+			t.Fatalf("no thread was made: %+v", rec)
+		}
+		if r.Hidden(ladderCaller, "bigpc", rec.ThreadID) || !r.Hidden(handoff.Caller{Principal: "owner", User: "bob"}, "bigpc", rec.ThreadID) || r.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
+			t.Error("who sees the thread is wrong")
+		}
+		elsewhere := handoff.Grant{Caller: ladderCaller, Servers: []string{"laptop"}}
+		if len(r.Handoffs(elsewhere)) != 0 {
+			t.Error("work of a machine that may not be used is shown")
+		}
+		if _, err := r.Handoff(elsewhere, rec.ID); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("it can be read: %v", err)
+		}
+		if err := r.Stop(ctx, elsewhere, rec.ID); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("it can be stopped: %v", err)
+		}
+		if list, err := r.Stickies(ctx, elsewhere); err != nil || len(list) != 0 {
+			t.Errorf("its sticky is shown: %v %v", list, err)
+		}
+		if err := r.ClearSticky(ctx, elsewhere, "bigpc"); handoff.AsError(err).Code != handoff.CodeNotFound {
+			t.Errorf("its sticky can be cleared: %v", err)
+		}
+		v.events <- handoff.CallEnded{}
+		close(v.events)
+		<-done
+		cancel()
+		<-done
+	})
+}
+
+// TestRateInACall: what is too much is refused in words, and nothing is begun.
+func TestRateInACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "server bigpc\nturn t1 100ms completed Done.\nturn t2 100ms completed Done.")
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Life: "h"}, w)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 2)
+		go func() { done <- r.Run(ctx) }()
+		v := &hastyVoice{events: make(chan handoff.Event)}
+		g := handoff.Grant{Caller: handoff.NamelessCaller("many", "1"), Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 1}}
+		go func() { done <- calls.Serve(ctx, g, v) }()
+		for i := range 3 {
+			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("c", i), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"bigpc","thread_id":"new","prompt":"job %d"}`, i)}
+		}
+		time.Sleep(10 * time.Second)
+		if n := len(r.Handoffs(g)); n != 1 {
+			t.Errorf("%d begun", n)
+		}
+		v.mu.Lock()
+		refused := 0
+		for _, u := range v.said {
+			if strings.Contains(u.Text, `"code":"limited"`) && strings.Contains(u.Text, "one piece of work was given") {
+				refused++
+			}
+		}
+		v.mu.Unlock()
+		if refused != 2 {
+			t.Errorf("%d refused", refused)
+		}
+		if list, err := w.List(ctx, g.Caller); err != nil || len(list) != 0 {
+			t.Errorf("stored for who has no name: %v %v", list, err)
+		}
+		v.events <- handoff.CallEnded{}
+		close(v.events)
+		<-done
+		cancel()
+		<-done
+	})
+}

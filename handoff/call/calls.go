@@ -1,0 +1,154 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strconv"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/speech"
+	"switchboard/handoff/tools"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config is what calls need. All but the last four are required.
+type Config struct {
+	Runs      handoff.Runs
+	Attending Attending
+	Questions Questions
+	Tools     tools.Backend
+
+	Updates  handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
+	AskAgain time.Duration       // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
+	Life     string              // names this life of the process in the names of calls, [a-z0-9]; "": random
+	Log      *zap.Logger         // nil: none
+}
+
+// Attending is how a call comes to hear of runs.
+type Attending interface {
+	// Attend lets l hear of the runs of the grant's caller until it leaves.
+	Attend(g handoff.Grant, l handoff.Listener) (leave func())
+	// Prefetch makes ready where a request with this key will go, as it seems.
+	Prefetch(g handoff.Grant, key string, t handoff.Target)
+	// NextID returns an id that was never given.
+	NextID() string
+}
+
+// Questions are what agents wait for.
+type Questions interface {
+	// Question finds the open question that a name means.
+	Question(g handoff.Grant, name string) (handoff.OpenQuestion, error)
+	// Answer gives what the caller answered.
+	Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error
+	// Unanswered says that nobody answers a question in the call where it was asked.
+	Unanswered(g handoff.Grant, id handoff.QuestionID)
+}
+
+// Calls serves voice calls. Its methods may be used from any goroutine.
+type Calls struct {
+	cfg    Config  // Set once
+	counts *counts // Set once; safe by itself
+
+	mu      sync.Mutex
+	talkers map[handoff.Caller]*talker // Guarded by mu
+}
+
+// maxTalkers bounds of how many callers it is known what they want to hear. When there are more, those go who are
+// in no call.
+const maxTalkers = 1000
+
+// A talker is a caller as their calls share them.
+type talker struct {
+	level handoff.SpeechLevel // Guarded by the mu of Calls: what they want to hear; "": as set up
+	calls []*inbox            // Guarded by the mu of Calls
+}
+
+// New returns calls that nobody has made yet.
+func New(cfg Config) *Calls {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	cfg.Life = cmp.Or(cfg.Life, strings.ToLower(rand.Text()[:8]))
+	cfg.Updates = cmp.Or(cfg.Updates, handoff.LevelMilestones)
+	cfg.AskAgain = cmp.Or(cfg.AskAgain, handoff.AskAgainAfter)
+	return &Calls{cfg: cfg, counts: newCounts(), talkers: map[handoff.Caller]*talker{}}
+}
+
+// Serve is the loop of one call. It returns after the voice closed its events, or when ctx ends, and what was done
+// beside the loop is done; the runs go on.
+func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
+	box := newInbox(voice, &c.counts.reports)
+	s := &serving{
+		calls: c, cfg: c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
+		log:  c.cfg.Log.With(zap.String("principal", g.Caller.Principal)),
+		runs: map[string]*owed{}, heard: newHearing(), wake: newTimer(), rule: newTimer(),
+	}
+	s.schedule = speech.New(c.enter(g.Caller, box), c.cfg.AskAgain)
+	defer s.besides.Wait()
+	s.lasting = context.WithoutCancel(ctx)
+	var over context.CancelFunc
+	s.open, over = context.WithCancel(ctx)
+	defer over()
+	defer s.wake.Stop()
+	defer s.rule.Stop()
+	s.leave = c.cfg.Attending.Attend(g, box)
+	defer s.hangUp() // also for a voice that closes its events without saying goodbye
+	return s.loop(ctx, voice)
+}
+
+// enter adds a call of a caller, and returns what they want to hear.
+func (c *Calls) enter(caller handoff.Caller, box *inbox) handoff.SpeechLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.talkers[caller]
+	if t == nil {
+		c.makeRoomLocked()
+		t = &talker{}
+		c.talkers[caller] = t
+	}
+	t.calls = append(t.calls, box)
+	return cmp.Or(t.level, c.cfg.Updates)
+}
+
+func (c *Calls) makeRoomLocked() {
+	if len(c.talkers) < maxTalkers {
+		return
+	}
+	for caller, t := range c.talkers {
+		if len(t.calls) == 0 {
+			delete(c.talkers, caller)
+		}
+	}
+}
+
+// exit takes a call away. Of who has said nothing else nothing is kept.
+func (c *Calls) exit(caller handoff.Caller, box *inbox) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.talkers[caller]
+	if t == nil {
+		return
+	}
+	t.calls = slices.DeleteFunc(t.calls, func(o *inbox) bool { return o == box })
+	if len(t.calls) == 0 && (t.level == "" || caller.Nameless()) {
+		delete(c.talkers, caller)
+	}
+}
+
+// setLevel notes what a caller wants to hear, and returns their other calls: it is the caller's wish, whichever
+// call they made it in.
+func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel, box *inbox) []*inbox {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.talkers[caller]
+	if t == nil {
+		return nil
+	}
+	t.level = level
+	return slices.DeleteFunc(slices.Clone(t.calls), func(o *inbox) bool { return o == box })
+}

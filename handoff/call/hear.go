@@ -1,0 +1,119 @@
+package call
+
+import (
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/speech"
+	"switchboard/handoff/wording"
+)
+
+// hear takes what was posted.
+func (s *serving) hear(p post) {
+	switch {
+	case p.do != nil:
+		p.do(s)
+	case p.away != nil:
+		s.welcomeBack(p.away)
+	default:
+		s.happened(p.event)
+	}
+}
+
+// happened decides what is answered, told and asked of what happened to a run.
+func (s *serving) happened(e handoff.RunEvent) {
+	id := string(e.Run)
+	o := s.runs[id]
+	if o == nil {
+		o = &owed{answered: true} // older than the call, or its outcome was told
+	}
+	o.rec, o.noted = e.Record, e.Noted
+	switch k := e.Kind.(type) {
+	case handoff.RunPlaced:
+		s.pace(speech.Began{ID: id, Server: e.Record.Server, Title: e.Record.Title, Answered: o.answered})
+	case handoff.RunPromised:
+		s.promised(id, o, k.Waits)
+	case handoff.RunWaiting:
+		s.promised(id, o, k.Waits)
+	case handoff.RunJoined:
+		if o.answered {
+			s.tell(id+"-j", wording.MergedMessage(e.Record))
+		}
+	case handoff.RunDoing:
+		s.pace(speech.Doing{ID: id, Kind: k.Item, Text: k.Text})
+	case handoff.RunRemark:
+		s.pace(speech.Remark{ID: id, Text: k.Text})
+	case handoff.RunAsked:
+		s.opened(k.Question)
+	case handoff.RunAnswered:
+		s.questionClosed(k.Question)
+	case handoff.RunGaveUp:
+		s.tell(id+"-g"+k.Question.Label, wording.GaveUpMessage(k.Question))
+	case handoff.RunSteered:
+		s.pace(speech.Concerned{ID: string(k.Into)})
+	case handoff.RunSilent:
+		s.tell(id+"-s", wording.SilentMessage(e.Record))
+	case handoff.RunLost:
+		s.box.say(handoff.Utterance{ID: id + "-l", Text: wording.LostNote(e.Record)})
+	case handoff.RunTaken:
+		s.taken(id, o, k)
+	case handoff.RunEnded:
+		s.ended(id, o)
+	case handoff.RunYielded:
+		s.promised(id, o, handoff.WaitsNot)
+		s.pace(speech.Yielded{ID: id})
+		delete(s.runs, id)
+	}
+}
+
+// tell says a message of our own that asks for the floor.
+func (s *serving) tell(id, text string) {
+	s.box.say(handoff.Utterance{ID: id, Text: text, Floor: handoff.FloorAsk})
+}
+
+// promised answers a function call early: its words are taken care of. To who was answered already it tells what the
+// words wait for.
+func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
+	switch {
+	case o.answered && waits != handoff.WaitsNot:
+		s.tell(id+"-b", wording.WaitingMessage(o.rec, waits))
+		return
+	case o.answered:
+		return
+	}
+	o.answered = true
+	floor := handoff.FloorUnlessSpoke
+	if waits == handoff.WaitsYes { // the question follows at once, and is what shall be heard
+		floor = handoff.FloorNone
+	}
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.EarlyAnswer(o.rec, waits), Floor: floor})
+	s.pace(speech.AnsweredEvent{ID: id})
+}
+
+// taken takes a run into the call that is older.
+func (s *serving) taken(id string, o *owed, k handoff.RunTaken) {
+	s.runs[id] = o
+	s.pace(speech.Began{ID: id, Server: o.rec.Server, Title: o.rec.Title, Answered: true})
+	for _, q := range k.Questions {
+		s.opened(q)
+	}
+}
+
+// ended gives the outcome: as the answer, or as a message.
+func (s *serving) ended(id string, o *owed) {
+	delete(s.runs, id)
+	if o.answered {
+		s.pace(speech.Ended{Rec: o.rec})
+		return
+	}
+	o.answered = true
+	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec), Floor: handoff.FloorAsk, Tells: []string{id}}
+	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}})
+	s.box.say(u)
+}
+
+// given notes that the caller was told outcomes.
+func (s *serving) given(ids []string) {
+	for _, id := range ids {
+		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // what is not known any more needs no note
+	}
+}

@@ -1,0 +1,106 @@
+package call
+
+import (
+	"switchboard/handoff"
+	"switchboard/handoff/speech"
+	"sync"
+	"sync/atomic"
+)
+
+// Bounds of a call's inbox: reports of what runs do on the way are refused first, they are on the page and in the
+// thread. Answers, questions and outcomes are few, bounded by the runs that are open, and always taken.
+const maxProgressPosted = 256
+
+// An inbox is what a call has still to hear, and its way to speak. It implements [handoff.Listener] and never
+// blocks.
+type inbox struct {
+	voice   handoff.Voice  // Set once
+	dropped *atomic.Uint64 // Set once: counts reports that found the inbox full
+	posted  chan struct{}  // holds one token while the inbox has something
+
+	mu    sync.Mutex
+	ended bool   // Guarded by mu
+	list  []post // Guarded by mu: for the loop of the call, in order
+}
+
+// A post is one thing that a call has to hear.
+type post struct {
+	event handoff.RunEvent // if it has a kind
+	away  []handoff.Record // what ended while nobody listened
+	do    func(*serving)   // what somebody beside the loop found out
+}
+
+func newInbox(voice handoff.Voice, dropped *atomic.Uint64) *inbox {
+	return &inbox{voice: voice, dropped: dropped, posted: make(chan struct{}, 1)}
+}
+
+// Hear implements [handoff.Listener].
+func (c *inbox) Hear(e handoff.RunEvent) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.Kind.(type) {
+	case handoff.RunDoing, handoff.RunRemark:
+		if len(c.list) >= maxProgressPosted {
+			c.dropped.Add(1)
+			return !c.ended
+		}
+	}
+	return c.addLocked(post{event: e})
+}
+
+// Outbox implements [handoff.Listener].
+func (c *inbox) Outbox(ended []handoff.Record) bool { return c.add(post{away: ended}) }
+
+// say gives an utterance to the voice model, unless the call has ended: then nobody would hear it.
+func (c *inbox) say(u handoff.Utterance) {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if !ended {
+		c.voice.Say(u)
+	}
+}
+
+// post hands the loop of the call something to do, unless the call has ended.
+func (c *inbox) post(fn func(*serving)) { c.add(post{do: fn}) }
+
+// tell reports an event to the schedule of the call.
+func (c *inbox) tell(e speech.Event) { c.post(func(s *serving) { s.pace(e) }) }
+
+func (c *inbox) add(p post) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.addLocked(p)
+}
+
+// addLocked tells whether the call goes on.
+func (c *inbox) addLocked(p post) bool {
+	if c.ended {
+		return false
+	}
+	c.list = append(c.list, p)
+	select {
+	case c.posted <- struct{}{}:
+	default: // it is awake already
+	}
+	return true
+}
+
+// take empties the inbox.
+func (c *inbox) take() []post {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.list
+	c.list = nil
+	return list
+}
+
+// end closes the inbox and returns what was not taken. From here on nothing is.
+func (c *inbox) end() []post {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	list := c.list
+	c.list = nil
+	return list
+}

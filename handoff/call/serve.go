@@ -1,0 +1,145 @@
+package call
+
+import (
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/evidence"
+	"switchboard/handoff/speech"
+	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// serving is what the loop of one call owns.
+type serving struct {
+	calls *Calls        // Set once
+	cfg   Config        // Set once
+	ID    string        // Set once: names the call in the ledger and the audit
+	grant handoff.Grant // Set once
+	box   *inbox        // Set once; safe by itself
+	log   *zap.Logger   // Set once
+	heard *hearing      // Set once; safe by itself
+	leave func()        // Set once
+
+	besides sync.WaitGroup  // what is done beside the loop
+	open    context.Context // Set once: ends with the call
+	lasting context.Context // Set once: of what is finished although the call has ended
+
+	over     bool              // Owned by the loop: the call has ended
+	seen     idSet             // Owned by the loop: call ids of function calls, to tell one that is delivered twice
+	runs     map[string]*owed  // Owned by the loop: runs that go on and of which this call hears
+	schedule *speech.Schedule  // Owned by the loop
+	evidence evidence.Evidence // Owned by the loop: what the caller said to which question
+	words    atomic.Int64      // safe by itself: how often the caller began to say something
+	claims   []*claim          // Owned by the loop: answers that wait for what the caller said
+	rule     timer             // Owned by the loop: when the claims are judged at the latest
+	wake     timer             // Owned by the loop: the schedule's
+}
+
+// owed is a run of which a call hears, and what the call owes for it.
+type owed struct {
+	req      handoff.FunctionCall // that asked for it; the zero one: an earlier call did
+	args     tools.CodexArguments
+	began    time.Time
+	answered bool // the function call has its output
+	noted    bool // the ledger has an entry
+	rec      handoff.Record
+}
+
+func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {
+	for {
+		select {
+		case e, open := <-voice.Events():
+			if !open {
+				return nil
+			}
+			s.take(e)
+		case <-s.box.posted:
+			for _, p := range s.box.take() {
+				s.hear(p)
+			}
+		case <-s.wake.C:
+			s.pace(speech.Wake{})
+		case <-s.rule.C:
+			s.judge(time.Now())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// take decides what an event of the call means.
+func (s *serving) take(e handoff.Event) {
+	switch e := e.(type) {
+	case handoff.FunctionCall:
+		s.request(e)
+		return
+	case handoff.Hint:
+		s.hint(e)
+		return
+	case handoff.Spoke:
+		s.words.Add(1)
+		s.heard.began(e.At)
+		s.evidence.Spoke(e)
+	case handoff.Heard:
+		if e.Typed && e.Began.IsZero() {
+			e.Began = time.Now()
+		}
+		if e.Typed {
+			s.words.Add(1)
+		}
+		s.heard.add(e, time.Now())
+		s.evidence.Heard(e)
+	case handoff.Said:
+		s.evidence.Said(e)
+	case handoff.CallEnded:
+		s.hangUp()
+		return
+	}
+	s.pace(e)
+	if len(s.claims) > 0 {
+		s.judge(time.Now())
+	}
+}
+
+// welcomeBack tells what ended while nobody listened, as one message.
+func (s *serving) welcomeBack(records []handoff.Record) {
+	ids := make([]string, len(records))
+	for i, rec := range records {
+		ids[i] = rec.ID
+	}
+	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: wording.AwaySummary(records), Floor: handoff.FloorAsk, Tells: ids}
+	s.box.say(u)
+	s.pace(speech.Gave{Utterance: u.ID, Text: u.Text, Works: ids})
+}
+
+// answer gives a function call that is no run its output. It may be used from any goroutine.
+func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor handoff.Floor) {
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID, Text: text, Floor: floor})
+	s.box.tell(speech.AnsweredEvent{ID: id})
+}
+
+// refuse answers a function call that was not accepted.
+func (s *serving) refuse(id string, req handoff.FunctionCall, e *handoff.Error) {
+	s.log.Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
+	s.calls.counts.refused.Add(e.Code)
+	s.answer(id, req, wording.Refusal(e), handoff.FloorAsk)
+}
+
+// hangUp ends the call: what was not said is told in another one.
+func (s *serving) hangUp() {
+	if s.over {
+		return
+	}
+	s.over = true
+	s.calls.exit(s.grant.Caller, s.box)
+	for _, p := range s.box.end() {
+		s.hear(p)
+	}
+	s.pace(handoff.CallEnded{})
+	s.leave()
+}

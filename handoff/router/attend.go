@@ -1,0 +1,262 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+	"sync"
+
+	"go.uber.org/zap"
+)
+
+// An attendance is one listener of a caller's, from [Router.Attend] until it leaves.
+type attendance struct {
+	grant    handoff.Grant    // Set once
+	listener handoff.Listener // Set once
+
+	told []string // Guarded by the book's mu: outcomes that it was given and nobody heard so far, in order
+}
+
+// may tells whether the listener may hear of a run.
+func (a *attendance) may(rec *handoff.Record) bool { return rec.Shown(a.grant) }
+
+// Attend lets l hear of the runs of the grant's caller: of those that it asks for, of those that nobody hears of
+// any more, and of what ended meanwhile. leave ends that; what it was given and nobody heard goes to whoever
+// attends next.
+func (r *Router) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
+	b := r.book(g.Caller)
+	a := &attendance{grant: g, listener: l}
+	b.enter(a)
+	r.start(func(ctx context.Context) { r.readStickies(ctx, g.Caller) })
+	if r.ledger == nil || !r.start(func(ctx context.Context) { r.catchUp(ctx, g.Caller, b, a) }) {
+		b.tellOutbox()
+	}
+	return sync.OnceFunc(func() { r.leave(g.Caller, b, a) })
+}
+
+// catchUp takes up what is open in the ledger for a caller and not known here: another life of the router may
+// have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger that is away delays
+// that by one try.
+func (r *Router) catchUp(ctx context.Context, c handoff.Caller, b *book, a *attendance) {
+	for try := 0; ; try++ {
+		entries, err := r.openEntries(ctx, c)
+		if err == nil {
+			r.adopt(ctx, entries)
+		}
+		b.tellOutbox()
+		if err == nil || !b.attends(a) || !r.pause(ctx, try) {
+			return
+		}
+	}
+}
+
+func (r *Router) openEntries(ctx context.Context, c handoff.Caller) ([]ledger.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return r.ledger.Open(ctx, c)
+}
+
+// readStickies reads them before they are needed.
+func (r *Router) readStickies(ctx context.Context, c handoff.Caller) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := r.loadStickies(ctx, c, r.book(c)); err != nil {
+		r.log.Warn("sticky sessions not read", zap.String("principal", c.Principal), zap.Error(err))
+	}
+}
+
+// leave keeps what the listener did not tell, and leaves its runs to another of the same caller, if there is one.
+// Whoever waited there waits no longer: what is not promised is promised now, to whoever comes next.
+func (r *Router) leave(c handoff.Caller, b *book, a *attendance) {
+	runs, untold := b.exit(a)
+	for _, id := range untold {
+		r.lineOf(b, id).keep()
+	}
+	b.tellOutbox()
+	for _, id := range untold {
+		if b.waitsToBeHeard(id) {
+			r.notifyOutcome(c, b, id)
+		}
+	}
+	for _, w := range runs {
+		w.order(order{fact: phase.FactDue})
+	}
+	b.handOver()
+	for _, w := range runs {
+		if b.attended(w.ID) {
+			continue
+		}
+		for _, q := range b.questionsOf(w.ID) {
+			r.notifyQuestion(c, b, q.shown.ID)
+		}
+	}
+}
+
+// enter adds a listener and gives it the runs that nobody hears of.
+func (b *book) enter(a *attendance) {
+	b.mu.Lock()
+	b.attending = append(b.attending, a)
+	b.mu.Unlock()
+	b.handOver()
+}
+
+// exit takes a listener away. It returns the runs that it attended to, oldest first, and the outcomes that are
+// to be told once more; they are in the outbox.
+func (b *book) exit(a *attendance) (runs []*work, untold []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.attending = slices.DeleteFunc(b.attending, func(o *attendance) bool { return o == a })
+	for id, other := range b.ears {
+		if other == a && b.works[id] != nil {
+			b.ears[id] = nil
+			runs = append(runs, b.works[id])
+		}
+	}
+	slices.SortFunc(runs, func(x, y *work) int { return strings.Compare(x.ID, y.ID) })
+	for _, id := range a.told {
+		if rec := b.findLocked(id); rec != nil && rec.State == handoff.StatusCompleted {
+			b.keepLocked(id)
+			untold = append(untold, id)
+		}
+	}
+	return runs, untold
+}
+
+// attends tells whether a listener is still there.
+func (b *book) attends(a *attendance) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.attending, a)
+}
+
+// attended tells whether somebody hears of a run.
+func (b *book) attended(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ears[id] != nil
+}
+
+// by returns the attendance of a listener, or nil.
+func (b *book) by(l handoff.Listener) *attendance {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.attending {
+		if l != nil && a.listener == l {
+			return a
+		}
+	}
+	return nil
+}
+
+// offer leaves a run to whoever attends for its caller, now or later.
+func (b *book) offer(id string) {
+	b.mu.Lock()
+	if _, known := b.ears[id]; !known && b.works[id] != nil {
+		b.ears[id] = nil
+	}
+	b.mu.Unlock()
+	b.handOver()
+}
+
+// handOver gives the runs that nobody hears of to the newest listener that may hear of them, oldest first.
+func (b *book) handOver() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []string
+	for id, a := range b.ears {
+		if l := b.logs[id]; a == nil && b.works[id] != nil && (l == nil || !l.over) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		rec := b.findLocked(id)
+		for _, a := range slices.Backward(b.attending) {
+			if rec == nil || !a.may(rec) {
+				continue
+			}
+			var open []handoff.OpenQuestion
+			for _, q := range b.questionsOfLocked(id) {
+				open = append(open, q.open())
+			}
+			if a.listener.Hear(b.eventLocked(rec, handoff.RunTaken{Questions: open})) {
+				b.ears[id] = a
+				break
+			}
+		}
+	}
+}
+
+// tellOutbox gives what nobody heard to the newest listener that may hear of it.
+func (b *book) tellOutbox() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range slices.Backward(b.attending) {
+		var ended []handoff.Record
+		for _, id := range b.unheard {
+			if rec := b.findLocked(id); rec != nil && a.may(rec) {
+				ended = append(ended, rec.Clone())
+			}
+		}
+		if len(ended) == 0 || !a.listener.Outbox(ended) {
+			continue
+		}
+		for _, rec := range ended {
+			a.told = append(a.told, rec.ID)
+			b.unheard = slices.DeleteFunc(b.unheard, func(id string) bool { return id == rec.ID })
+		}
+	}
+}
+
+// keep holds an outcome that nobody heard for whoever attends next; if somebody does, that is now.
+func (r *Router) keep(c handoff.Caller, b *book, id string) {
+	b.mu.Lock()
+	b.keepLocked(id)
+	b.mu.Unlock()
+	r.lineOf(b, id).keep()
+	b.tellOutbox()
+	if b.waitsToBeHeard(id) {
+		r.notifyOutcome(c, b, id)
+	}
+}
+
+func (b *book) keepLocked(id string) {
+	if !slices.Contains(b.unheard, id) {
+		b.unheard = append(b.unheard, id)
+	}
+}
+
+// waitsToBeHeard tells whether an outcome is in the outbox.
+func (b *book) waitsToBeHeard(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.unheard, id)
+}
+
+// Heard implements [handoff.Runs].
+func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
+	b := r.book(c)
+	if rec, _ := b.find(string(id)); rec.ID == "" {
+		return handoff.Fault(handoff.CodeNotFound, "such work", "")
+	}
+	b.mu.Lock()
+	same := func(other string) bool { return other == string(id) }
+	b.unheard = slices.DeleteFunc(b.unheard, same)
+	for _, a := range b.attending {
+		a.told = slices.DeleteFunc(a.told, same)
+	}
+	b.mu.Unlock()
+	if b.delivered(string(id)) {
+		r.lineOf(b, string(id)).delivered()
+	}
+	return nil
+}
+
+func (r *Router) lineOf(b *book, id string) *line {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lines[id]
+}

@@ -1,0 +1,147 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"switchboard/handoff"
+	"sync"
+	"testing"
+)
+
+var (
+	ladderCaller = handoff.Caller{Principal: "owner"}
+	ladderGrant  = handoff.Grant{Caller: ladderCaller, Approve: true, Page: true}
+)
+
+// An ear is a listener that remembers.
+type ear struct {
+	mu    sync.Mutex
+	gone  bool               // Guarded by mu
+	heard []handoff.RunEvent // Guarded by mu
+	away  []string           // Guarded by mu: ids of what it was given of the outbox
+}
+
+func (e *ear) Hear(event handoff.RunEvent) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, event)
+	return !e.gone
+}
+
+func (e *ear) Outbox(ended []handoff.Record) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, rec := range ended {
+		e.away = append(e.away, rec.ID)
+	}
+	return !e.gone
+}
+
+// noStickies are stickies of nobody.
+type noStickies struct{}
+
+func (noStickies) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) { return nil, nil }
+func (noStickies) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
+func (noStickies) Clear(context.Context, handoff.Caller, handoff.Target) error    { return nil }
+
+// running returns a router under way.
+func running(t *testing.T, cfg Config) *Router {
+	t.Helper()
+	cfg.Stickies = noStickies{}
+	r := NewRouter(cfg)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return r
+}
+
+// TestOutbox: what ended waits for somebody who may hear of its machine, is told to one of them, and goes to the
+// next when they leave without having told it.
+func TestOutbox(t *testing.T) {
+	r := running(t, Config{})
+	b := r.book(ladderCaller)
+	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {
+		b.open(handoff.Record{ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+		r.keep(ladderCaller, b, id)
+	}
+	narrow, all, next := &ear{}, &ear{}, &ear{}
+	leaveNarrow := r.Attend(handoff.Grant{Caller: ladderCaller, Servers: []string{"laptop"}}, narrow)
+	if !slices.Equal(narrow.away, []string{"b"}) {
+		t.Fatalf("who may use laptop alone was told %v", narrow.away)
+	}
+	leaveAll := r.Attend(ladderGrant, all)
+	if !slices.Equal(all.away, []string{"a"}) {
+		t.Fatalf("who may use everything was told %v", all.away)
+	}
+	if err := r.Heard(t.Context(), ladderCaller, "b"); err != nil {
+		t.Fatal(err)
+	}
+	leaveAll()
+	leaveNarrow()
+	leaveNarrow() // again, harmless
+	r.Attend(ladderGrant, next)()
+	if !slices.Equal(next.away, []string{"a"}) || len(narrow.away) != 1 {
+		t.Errorf("the next was told %v, the first %v", next.away, narrow.away)
+	}
+}
+
+// TestFollow: events come without gaps, from where one was; who is too far behind gets a snapshot; it ends with the
+// run.
+func TestFollow(t *testing.T) {
+	r := running(t, Config{})
+	b := r.book(ladderCaller)
+	b.open(handoff.Record{ID: "a"}, &work{ID: "a"})
+	say := func(kind handoff.RunKind) { b.publish("a", kind) }
+	say(handoff.RunPlaced{})
+	say(handoff.RunRemark{Text: "one"})
+	go func() {
+		for range 3 * maxLog {
+			say(handoff.RunRemark{Text: "more"})
+		}
+		b.noted("a")
+		say(handoff.RunEnded{})
+		b.ended("a")
+	}()
+	last, snapshots := uint64(1), 0
+	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, jumps := e.Kind.(handoff.RunSnapshot); jumps {
+			snapshots++
+		} else if e.Seq != last+1 {
+			t.Fatalf("%d comes after %d", e.Seq, last)
+		}
+		last = e.Seq
+		if _, over := e.Kind.(handoff.RunEnded); over && !e.Noted {
+			t.Error("it is not noted")
+		}
+	}
+	if want := uint64(2 + 3*maxLog + 2); last != want {
+		t.Errorf("the last is %d, want %d", last, want)
+	}
+	from := func(after uint64) (kinds []handoff.RunKind) {
+		for e, err := range r.Follow(t.Context(), ladderCaller, "a", after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, e.Kind)
+		}
+		return kinds
+	}
+	if got := from(0); len(got) != 1 || got[0] != (handoff.RunSnapshot{}) {
+		t.Errorf("from the beginning of what has ended: %v", got)
+	}
+	if got := from(last - 1); len(got) != 1 || got[0] != (handoff.RunEnded{}) {
+		t.Errorf("the end: %v", got)
+	}
+	if got := from(last); len(got) != 0 {
+		t.Errorf("after the end: %v", got)
+	}
+	for _, err := range r.Follow(t.Context(), ladderCaller, "nothing", 0) {
+		if codeOfError(err) != handoff.CodeNotFound {
+			t.Errorf("what is not there: %v", err)
+		}
+	}
+}

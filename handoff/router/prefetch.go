@@ -1,0 +1,176 @@
+package router
+
+import (
+	"context"
+	"switchboard/handoff"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// maxPrefetches bounds how many threads are attached ahead for one caller; more are attached when their request
+// comes.
+const maxPrefetches = 8
+
+// prefetchKept is how long a thread that was attached ahead waits for its request, or is fresh enough to use.
+const prefetchKept = 10 * time.Second
+
+// prefetches are threads attached ahead, by the key of the request that is expected.
+type prefetches struct {
+	mu sync.Mutex
+	by map[handoff.Caller]map[string]*prefetch // Guarded by mu
+}
+
+// A prefetch attaches the thread of a request that is still being written. It runs nothing and makes nothing:
+// a wrong one costs a resume.
+type prefetch struct {
+	asked handoff.Target // Set once: where the request seems to go
+	taken chan struct{}  // holds a token when the request came for it
+	found chan struct{}  // closed when target and err are set
+	ready chan struct{}  // closed when at is set, or will never be
+
+	target handoff.Target   // Set before found closes: the resolved names
+	err    error            // Set before found closes
+	thread handoff.Target   // Set before ready closes: what was attached
+	at     handoff.Attached // Set before ready closes; no Agent: nothing was attached
+	when   time.Time
+}
+
+// Prefetch attaches ahead where a request with this key will go, as it seems. The key is used once; more than
+// some at a time are left out.
+func (r *Router) Prefetch(g handoff.Grant, key string, t handoff.Target) {
+	p := &prefetch{asked: t, taken: make(chan struct{}, 1), found: make(chan struct{}), ready: make(chan struct{})}
+	if !r.prefetches.add(g.Caller, key, p) {
+		return
+	}
+	if !r.start(func(ctx context.Context) {
+		defer r.prefetches.drop(g.Caller, key, p)
+		r.attachAhead(ctx, g, p)
+	}) {
+		r.prefetches.drop(g.Caller, key, p)
+	}
+}
+
+func (a *prefetches) add(c handoff.Caller, key string, p *prefetch) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by == nil {
+		a.by = map[handoff.Caller]map[string]*prefetch{}
+	}
+	all := a.by[c]
+	if all == nil {
+		all = map[string]*prefetch{}
+		a.by[c] = all
+	}
+	if all[key] != nil || len(all) >= maxPrefetches {
+		return false
+	}
+	all[key] = p
+	return true
+}
+
+func (a *prefetches) drop(c handoff.Caller, key string, p *prefetch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by[c][key] != p {
+		return
+	}
+	delete(a.by[c], key)
+	if len(a.by[c]) == 0 {
+		delete(a.by, c)
+	}
+}
+
+// take returns what was attached ahead for a request, if it was right so far. A wrong one is let go.
+func (a *prefetches) take(c handoff.Caller, key string, t handoff.Target) *prefetch {
+	a.mu.Lock()
+	p := a.by[c][key]
+	a.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	a.drop(c, key, p)
+	if p.asked != t {
+		return nil
+	}
+	select {
+	case p.taken <- struct{}{}:
+		return p
+	default:
+		return nil
+	}
+}
+
+// attachAhead resolves and attaches, and lets go of it when no request comes for it.
+func (r *Router) attachAhead(ctx context.Context, g handoff.Grant, p *prefetch) {
+	limited, cancel := context.WithTimeout(ctx, ioTimeout)
+	r.attachFor(limited, g, p)
+	cancel()
+	if p.at.Agent == nil {
+		return
+	}
+	wait := time.NewTimer(prefetchKept)
+	defer wait.Stop()
+	select {
+	case <-p.taken: // its run has it now, and closes it
+		return
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	select {
+	case <-p.taken:
+	case p.taken <- struct{}{}: // from here on nobody can take it
+		if err := p.at.Agent.Close(); err != nil {
+			r.log.Debug("detach failed", zap.Error(err))
+		}
+	}
+}
+
+func (r *Router) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
+	defer close(p.ready)
+	name, isCopy := cutPrefixFold(p.asked.Thread, copyOf)
+	p.target, p.err = r.fleet.Resolve(ctx, g, handoff.Target{Server: p.asked.Server, Thread: name})
+	close(p.found)
+	t := p.target
+	if p.err != nil || isCopy || t.Thread == handoff.NewThread {
+		return
+	}
+	if t.Thread == "" {
+		b := r.book(g.Caller)
+		if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+			return
+		}
+		s, ok := b.sticky(keyOf(t))
+		if !ok {
+			return
+		}
+		t.Thread = s.Target.Thread
+	}
+	at, err := r.fleet.Attach(ctx, t)
+	if err != nil {
+		return // the request finds out by itself, and says it
+	}
+	p.thread, p.at, p.when = t, at, time.Now()
+}
+
+// resolved returns the names as they were resolved ahead.
+func (p *prefetch) resolved(ctx context.Context) (handoff.Target, error) {
+	select {
+	case <-p.found:
+		return p.target, p.err
+	case <-ctx.Done():
+		return handoff.Target{}, handoff.Fault(handoff.CodeUnreachable, p.asked.Server, "not resolved in time")
+	}
+}
+
+// attached returns the thread if it was attached ahead, is the one that is wanted, and nothing ran in it.
+func (p *prefetch) attached(ctx context.Context, t handoff.Target) (handoff.Attached, bool) {
+	select {
+	case <-p.ready:
+		fits := p.at.Agent != nil && p.thread == t && p.at.Running == "" && time.Since(p.when) < prefetchKept
+		return p.at, fits
+	case <-ctx.Done():
+		return handoff.Attached{}, false
+	}
+}

@@ -1,0 +1,163 @@
+package handoff
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// A RunID names a run: the life of one request that goes to an agent. It is the id of its [Record].
+type RunID string
+
+// A Mode says how a request meets work of the same caller that runs where it goes.
+type Mode int
+
+// The modes of a request.
+const (
+	ModeNow   Mode = iota // its words go into that work, or else begin their own
+	ModeNext              // after that work, never into it
+	ModeAside             // beside it: without a named thread in a new one, which does not become sticky
+)
+
+// A Request is work that somebody asks for.
+type Request struct {
+	// Key is the asker's own name for the request: given again with the same words it is the same run. "": none.
+	Key string
+	// Target is named as the asker names it; Project "" and a Server "bigpc/api" are the same as both apart.
+	Target  Target
+	Input   []Part
+	Context []Context
+	Mode    Mode
+	// Within is how long whoever asks can do without a promise; 0: it is given as soon as it is known where the
+	// work goes.
+	Within time.Duration
+	// By hears of the run first, if it attends for the caller; nil: whoever does, from the promise on.
+	By Listener
+	// Instead names a run that was not begun, of which this is the beginning; "": none. When it was begun before,
+	// this request is that run.
+	Instead RunID
+}
+
+// Runs are what every front is given to have work done. Implementations are safe for concurrent use; errors are
+// [*Error].
+type Runs interface {
+	// Start takes a request and never waits: what becomes of it is published. From its promise on it has exactly one
+	// outcome. The same key again gives the same run, or [CodeConflict] when something else was asked under it.
+	Start(ctx context.Context, g Grant, req Request) (RunID, error)
+	// Follow yields the events of a run that come after a number, without gaps, and then those that happen; where the
+	// log no longer reaches back that far, it begins with a [RunSnapshot]. It ends after [RunEnded] or [RunYielded], or
+	// with an error. Leaving it never touches the run.
+	Follow(ctx context.Context, c Caller, id RunID, after uint64) iter.Seq2[RunEvent, error]
+	// Heard notes that the caller was told the outcome. Until then it waits in the outbox.
+	Heard(ctx context.Context, c Caller, id RunID) error
+}
+
+// A Listener is somebody of a caller's who hears of runs while they happen, as a call does. Its methods return at
+// once and never call back. False means that nobody listens here any more.
+type Listener interface {
+	// Hear takes an event of a run that the listener attends to.
+	Hear(e RunEvent) bool
+	// Outbox takes what ended while nobody listened. Who takes it tells it.
+	Outbox(ended []Record) bool
+}
+
+// A RunEvent is something that happened to a run.
+type RunEvent struct {
+	Run    RunID
+	Seq    uint64 // of the run, from 1, without gaps
+	Record Record // as it stood then, without items
+	Noted  bool   // the ledger has an entry: what is promised outlives the process
+	Kind   RunKind
+}
+
+// A RunKind is what happened. It is one of the types below.
+type RunKind interface{ runKind() }
+
+type (
+	// RunSnapshot: nothing happened; it is how the run stands.
+	RunSnapshot struct{}
+	// RunPlaced: it is known where it goes.
+	RunPlaced struct{}
+	// RunNoted: the ledger has an entry of it.
+	RunNoted struct{}
+	// RunPromised: whoever waits may be told that it will be done, now or after what it waits for.
+	RunPromised struct{ Waits Wait }
+	// RunWaiting: it was promised, and has to wait.
+	RunWaiting struct{ Waits Wait }
+	// RunJoined: its words went into a turn that somebody else began.
+	RunJoined struct{}
+	// RunDoing: the agent began an item.
+	RunDoing struct {
+		Item ItemKind
+		Text string
+	}
+	// RunRemark: the agent said something on the way, in its own words.
+	RunRemark struct{ Text string }
+	// RunAsked: the agent waits for the caller.
+	RunAsked struct{ Question OpenQuestion }
+	// RunAnswered: a question was answered, or withdrawn.
+	RunAnswered struct{ Question QuestionID }
+	// RunGaveUp: nobody answered a question in time, so it was declined.
+	RunGaveUp struct{ Question RecordQuestion }
+	// RunSteered: its words were added to another run of the caller.
+	RunSteered struct{ Into RunID }
+	// RunSilent: it has reported nothing for long, and is watched on.
+	RunSilent struct{}
+	// RunLost: the agent was lost and is looked for.
+	RunLost struct{}
+	// RunTaken: whoever hears this attends to the run from here on; it is older than that. Questions are open.
+	RunTaken struct{ Questions []OpenQuestion }
+	// RunEnded: the record has its outcome.
+	RunEnded struct{}
+	// RunYielded: another life of the process has the run, and tells what becomes of it.
+	RunYielded struct{}
+)
+
+func (RunSnapshot) runKind() {}
+func (RunPlaced) runKind()   {}
+func (RunNoted) runKind()    {}
+func (RunPromised) runKind() {}
+func (RunWaiting) runKind()  {}
+func (RunJoined) runKind()   {}
+func (RunDoing) runKind()    {}
+func (RunRemark) runKind()   {}
+func (RunAsked) runKind()    {}
+func (RunAnswered) runKind() {}
+func (RunGaveUp) runKind()   {}
+func (RunSteered) runKind()  {}
+func (RunSilent) runKind()   {}
+func (RunLost) runKind()     {}
+func (RunTaken) runKind()    {}
+func (RunEnded) runKind()    {}
+func (RunYielded) runKind()  {}
+
+// Wait says what a run waits for before it begins.
+type Wait int
+
+// What there is to wait for.
+const (
+	WaitsNot    Wait = iota // nothing
+	WaitsOurs               // earlier work from here
+	WaitsTheirs             // work that somebody started elsewhere
+	WaitsYes                // the caller's yes to a copy
+)
+
+// An OpenQuestion is a question that waits for the caller, with what is needed to judge an answer to it.
+type OpenQuestion struct {
+	Shown     RecordQuestion
+	Question  Question
+	Workspace string   // of the thread
+	Level     string   // what may be approved by voice there: "none", "low" or "medium"
+	Names     []string // by which a reply may mean the machine
+}
+
+// A SpokenAnswer is what a caller answered to a question in a call, as the call judged it.
+type SpokenAnswer struct {
+	Decision   Decision
+	Words      string      // with [DecisionWords]
+	By         string      // [ByVoice] or [ByTyping]
+	Transcript string      // what was heard; only a hash of it is kept
+	Call       string      // names the call
+	Said       time.Time   // when the reply began; zero: it does not age
+	More       func() bool // tells whether the caller has said more since; nil: it does not matter
+}
