@@ -111,12 +111,12 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 		t.Errorf("ended is %t, %d unheard, %d wait", c.ended, c.counts.unheard, len(c.pending))
 	}
 	for range 4 {
-		c.report(handoff.Request{Arguments: large})
+		c.report(handoff.FunctionCall{Arguments: large})
 	}
 	if c.ended {
 		t.Error("words ended the call")
 	}
-	c.report(handoff.Request{Arguments: large})
+	c.report(handoff.FunctionCall{Arguments: large})
 	if !c.ended || c.cause.Code != handoff.CodeOverloaded {
 		t.Errorf("ended is %t: %v", c.ended, c.cause)
 	}

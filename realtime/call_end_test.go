@@ -156,7 +156,7 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 		requests, spoke := 0, 0
 		for _, e := range s.router.heard() {
 			switch e.(type) {
-			case handoff.Request:
+			case handoff.FunctionCall:
 				requests++
 			case handoff.Spoke:
 				spoke++

@@ -63,6 +63,6 @@ func TestOwnRequestBesideHistory(t *testing.T) {
 				t.Errorf("the client saw %s", e)
 			}
 		}
-		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
+		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
 	})
 }

@@ -72,7 +72,7 @@ func TestRequestIsHiddenAndAnsweredOnce(t *testing.T) {
 			`{"type":"response.function_call_arguments.done","response_id":"r1","item_id":"item_1","call_id":"call_1","arguments":"{}"}`)
 		s.wantHeard() // never on arguments.done
 		s.fromModel(itemDone("r1", it))
-		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
+		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
 		s.fromModel(`{"type":"conversation.item.done","previous_item_id":"u1","item":`+it+`}`, done("r1", "", "completed", it))
 		s.wantHeard()
 		down := s.wantSent(s.client, "response.created response.done")
@@ -126,7 +126,7 @@ func TestNoRequest(t *testing.T) {
 func TestRequestFromTheEndOfAResponse(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""), done("r1", "", "completed", callItem("item_1", "call_1", "list_servers", "")))
-		s.wantHeard(handoff.Request{CallID: "call_1", Tool: "list_servers", Arguments: `{"server":"bigpc"}`})
+		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "list_servers", Arguments: `{"server":"bigpc"}`})
 	})
 }
 
@@ -166,7 +166,7 @@ func TestUnlessSpoke(t *testing.T) {
 				s.fromModel(itemAdded(`{"id":"sb_a","type":"function_call_output","call_id":"call_1"}`), done("r1", "", "completed", it))
 				s.wantSent(s.model, c.want)
 				if strings.HasSuffix(c.want, "output") {
-					s.wantHeard(handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`}, handoff.Said{ID: "a"})
+					s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`}, handoff.Said{ID: "a"})
 				}
 			})
 		})

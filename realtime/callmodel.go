@@ -219,7 +219,7 @@ func (c *Call) requested(it events.Item, response string, completed bool) {
 	c.requests[it.CallID] = &request{response: response}
 	c.counts.requests++
 	c.tell(floor.Called{Response: response, Call: it.CallID})
-	c.report(handoff.Request{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments, Asked: c.asked})
+	c.report(handoff.FunctionCall{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments, Asked: c.asked})
 }
 
 // failed handles an error of the model and returns what the client sees of it.

@@ -48,7 +48,7 @@ func weight(e handoff.Event) int {
 		return len(e.Partial)
 	case handoff.Heard:
 		return len(e.Text)
-	case handoff.Request:
+	case handoff.FunctionCall:
 		return len(e.CallID) + len(e.Arguments)
 	case handoff.Said:
 		return len(e.Text)

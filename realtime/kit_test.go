@@ -272,8 +272,8 @@ func timeless(got, want handoff.Event) handoff.Event {
 			g.At = time.Time{}
 			return g
 		}
-	case handoff.Request:
-		if g, ok := got.(handoff.Request); ok && w.Asked.IsZero() {
+	case handoff.FunctionCall:
+		if g, ok := got.(handoff.FunctionCall); ok && w.Asked.IsZero() {
 			g.Asked = time.Time{}
 			return g
 		}
@@ -308,7 +308,7 @@ func (s *stage) story() string {
 			all = append(all, map[bool]string{false: "said ", true: "cut "}[e.Cut]+e.ID+"@"+ms(e.At))
 		case handoff.Hint:
 			all = append(all, "hint "+e.CallID+" "+e.Partial)
-		case handoff.Request:
+		case handoff.FunctionCall:
 			all = append(all, "request "+e.CallID)
 		}
 	}

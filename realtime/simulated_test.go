@@ -87,7 +87,7 @@ func writes(t *testing.T, client *websocket.Conn, text string) {
 
 func TestSimulatedHandoff(t *testing.T) {
 	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
-		if r, ok := e.(handoff.Request); ok {
+		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "early", CallID: r.CallID, Text: `{"status":"started"}`, Floor: handoff.FloorUnlessSpoke})
 			v.Say(handoff.Utterance{ID: "late", Text: "All tests pass.", Floor: handoff.FloorAsk})
 		}
@@ -105,7 +105,7 @@ func TestSimulatedHandoff(t *testing.T) {
 	_ = client.Close()
 	want := []handoff.Event{
 		handoff.Heard{Text: "run the tests", Typed: true},
-		handoff.Request{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`},
+		handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`},
 	}
 	said := map[string]int{}
 	n := 0
@@ -132,7 +132,7 @@ func TestSimulatedHandoff(t *testing.T) {
 
 func TestSimulatedSiblings(t *testing.T) {
 	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
-		if r, ok := e.(handoff.Request); ok {
+		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "a-" + r.CallID, CallID: r.CallID, Text: "{}", Floor: handoff.FloorAsk})
 		}
 	}}

@@ -155,7 +155,7 @@ func send(t *testing.T, conn *websocket.Conn, event string) {
 func TestWebSocketCall(t *testing.T) {
 	h := newHouse(t)
 	h.router.on = func(v handoff.Voice, e handoff.Event) {
-		if r, ok := e.(handoff.Request); ok {
+		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "a-" + r.CallID, CallID: r.CallID, Text: `{"ok":true}`, Floor: handoff.FloorAsk})
 		}
 	}
@@ -397,9 +397,9 @@ func TestNewFrontChecksItsConfig(t *testing.T) {
 // gets requests for ours under its own name.
 func TestToolsOfTheSameName(t *testing.T) {
 	h := newHouse(t)
-	asked := make(chan handoff.Request, 4)
+	asked := make(chan handoff.FunctionCall, 4)
 	h.router.on = func(_ handoff.Voice, e handoff.Event) {
-		if r, ok := e.(handoff.Request); ok {
+		if r, ok := e.(handoff.FunctionCall); ok {
 			asked <- r
 		}
 	}

@@ -61,16 +61,16 @@ func (w *world) Handoffs(c handoff.Grant) []handoff.Record {
 	return append([]handoff.Record(nil), w.records...)
 }
 
-func (w *world) Start(_ context.Context, c handoff.Grant, req handoff.RunRequest) (handoff.Record, error) {
+func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return handoff.Record{ID: "h1"}, w.note("start", c.Caller.String(), req.Key+req.Target.Server, req.Target.Thread, req.Prompt)
+	return handoff.Record{ID: "h1"}, w.note("start", c.Caller.String(), req.Key+req.Target.Server, req.Target.Thread, handoff.InputText(req.Input))
 }
 
-func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.RunRequest) (handoff.Record, error) {
+func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return handoff.Record{ID: "h1"}, w.note("steer", c.Caller.String(), req.Key+id, req.Prompt)
+	return handoff.Record{ID: "h1"}, w.note("steer", c.Caller.String(), req.Key+id, handoff.InputText(req.Input))
 }
 
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {

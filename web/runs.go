@@ -13,9 +13,9 @@ const maxRun = 2*handoff.MaxPrompt + maxJSON
 // Runs takes work that is given without a call. It returns once the work is promised: then it has exactly one
 // outcome. A request with the key of an earlier one gives that one's record, or [handoff.CodeConflict].
 type Runs interface {
-	Start(ctx context.Context, g handoff.Grant, req handoff.RunRequest) (handoff.Record, error)
+	Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error)
 	// Steer gives more words to work that runs; they are a record of their own.
-	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.RunRequest) (handoff.Record, error)
+	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error)
 }
 
 // run gives work to an agent.
@@ -28,8 +28,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	record, err := s.cfg.Runs.Start(r.Context(), g, handoff.RunRequest{
-		Key: r.Header.Get("Idempotency-Key"), Target: handoff.Target{Server: body.Server, Thread: body.Thread}, Prompt: body.Prompt,
+	record, err := s.cfg.Runs.Give(r.Context(), g, handoff.Request{
+		Key: r.Header.Get("Idempotency-Key"), Target: handoff.Target{Server: body.Server, Thread: body.Thread},
+		Input: handoff.TextInput(body.Prompt), Context: readAloud(),
 	})
 	return accepted(w, record, err)
 }
@@ -42,8 +43,15 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	record, err := s.cfg.Runs.Steer(r.Context(), g, r.PathValue("id"), handoff.RunRequest{Key: r.Header.Get("Idempotency-Key"), Prompt: body.Prompt})
+	record, err := s.cfg.Runs.Steer(r.Context(), g, r.PathValue("id"), handoff.Request{
+		Key: r.Header.Get("Idempotency-Key"), Input: handoff.TextInput(body.Prompt), Context: readAloud(),
+	})
 	return accepted(w, record, err)
+}
+
+// readAloud tells the agent how its answer will be used: the caller hears it in their next call.
+func readAloud() []handoff.Context {
+	return []handoff.Context{{Key: "switchboard", Trusted: true, Value: "The answer may be read aloud to the caller: end it with one short sentence that can be said."}}
 }
 
 // accepted answers with the record of work that is promised, and where to read what becomes of it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/servers"
@@ -84,12 +85,13 @@ func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.Worl
 		t.Fatal(err)
 	}
 	audit, voice := &auditList{}, make(quietVoice)
-	r := router.NewRouter(router.Config{Fleet: fleet, Directory: fleet, Stickies: stickyNote{}, Auditor: audit})
+	r := router.NewRouter(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
+	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = fleet.Run(ctx) })
 	all.Go(func() { _ = r.Run(ctx) })
-	all.Go(func() { _ = r.Serve(ctx, approver, voice) })
+	all.Go(func() { _ = calls.Serve(ctx, approver, voice) })
 	t.Cleanup(func() { cancel(); all.Wait() })
 	return r, voice, audit, m.world
 }
@@ -133,7 +135,7 @@ func TestEveryQuestion(t *testing.T) {
 		t.Run(tt.prompt+" "+tt.answer, func(t *testing.T) {
 			t.Parallel()
 			r, voice, audit, _ := desk(t)
-			voice <- handoff.Request{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
+			voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
 			q := soon(t, "question", func() (handoff.RecordQuestion, bool) {
 				list := r.Questions(approver)
 				return append(list, handoff.RecordQuestion{})[0], len(list) == 1
@@ -174,7 +176,7 @@ func TestCopyOffered(t *testing.T) {
 	t.Parallel()
 	r, voice, audit, world := desk(t)
 	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
-		voice <- handoff.Request{CallID: call, Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
+		voice <- handoff.FunctionCall{CallID: call, Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
 		return soon(t, "work", func() (handoff.Record, bool) {
 			list := append(r.Handoffs(approver), handoff.Record{})
 			return list[0], len(list) > works && (list[0].Outcome != "" || len(r.Questions(approver)) > 0)

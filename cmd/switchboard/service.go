@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
@@ -114,23 +115,27 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	routing := router.Config{
-		Fleet: fleet, Directory: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
-		Updates: p.Updates, AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
+		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
+		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
 	after, err := s.notify(p.Notify, &routing)
 	if err != nil {
 		return err
 	}
 	runs = router.NewRouter(routing)
+	calls := call.New(call.Config{
+		Runs: runs, Attending: runs, Questions: runs, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
+		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
+	})
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: runs, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
 	}
 	s.ready = newReadiness(s.store)
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
-	s.count(s.store, fleet, runs, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
+	s.count(s.store, fleet, runs, calls, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
 		Work:    runs, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Front: front, Calls: front,

@@ -1,18 +1,17 @@
-// Package router takes requests to agents and brings what comes of them back into calls. It owns the runs,
-// what is known of each caller, open questions, the calls' loops, and what a former life of the process left.
+// Package router does the work that callers ask for: it owns the runs, what is known of each caller, the questions of
+// agents, and what a former life of the process left. What happens to a run is published; whoever wants to hear of it
+// follows it, or attends for its caller. Fronts come and go while a run goes on.
 //
-// It must not know any adapter: no WebSocket, no Codex, no Redis, no HTTP.
+// It must not know any call, tool or adapter: no voice, no WebSocket, no Codex, no Redis, no HTTP.
 //
 // # Concurrency
 //
-// One loop a call ([Router.Serve]) owns what that call still has to answer. One goroutine a handoff owns its
-// state; [Router.Run] starts and awaits them, and lives as long as the process, so that a handoff outlives
-// its call.
+// One goroutine a run owns its state; [Router.Run] starts and awaits them, and lives as long as the process. What is
+// known of a caller has its own lock, which is never held over anything that waits.
 //
 // # Failure
 //
-// Every request gets exactly one answer on every path. A result that nobody heard is kept for the caller's
-// next call. A turn is started by one try. The same process sends it once more only when the agent proves
-// that the first try never ran; an interrupted turn is never run again. Agents that are lost are looked for,
-// and the same turn is followed to its end.
+// Every request that was promised has exactly one outcome. One that nobody heard waits in the outbox. A turn is
+// started by one try. The same process sends it once more only when the agent proves that the first try never ran; an
+// interrupted turn is never run again. Agents that are lost are looked for, and the same turn is followed to its end.
 package router
