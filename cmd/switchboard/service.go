@@ -123,10 +123,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	runs = router.NewRouter(routing)
-	calls := call.New(call.Config{
-		Runs: runs, Attending: runs, Questions: runs, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
-		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
-	})
+	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
 	})
@@ -181,6 +178,14 @@ func (s *service) fleet(p plan, router func() *router.Router) (*servers.Fleet, e
 	return servers.New(servers.Config{
 		Specs: specs, Changed: func() { router().ServersChanged() }, Log: s.log.Named("servers"),
 		Hidden: func(c handoff.Caller, server, thread string) bool { return router().Hidden(c, server, thread) },
+	})
+}
+
+// calls serves voice calls with what the fleet and the router can do.
+func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call.Calls {
+	return call.New(call.Config{
+		Runs: runs, Attending: runs, Questions: runs, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
+		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
 }
 
