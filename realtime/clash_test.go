@@ -30,7 +30,7 @@ func TestClash(t *testing.T) {
 					piece("k1", `{"server":"bigpc"`), piece("k2", `{"server":"theirs"`))
 				s.wantStory(`loud; hint call_1 {"server":"bigpc"`)
 				s.fromModel(itemDone("r1", callItem("k1", "call_1", other, events.StatusCompleted)), itemDone("r1", callItem("k2", "call_2", own, events.StatusCompleted)))
-				s.wantHeard(handoff.Request{CallID: "call_1", Tool: own, Arguments: `{"server":"bigpc"}`})
+				s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: own, Arguments: `{"server":"bigpc"}`})
 				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}"})
 				for _, event := range s.client.sent() {
 					if it := events.ReadItem(gjson.Get(event, "item")); it.CallID == "call_1" || it.Name == other {
