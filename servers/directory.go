@@ -271,5 +271,6 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 var (
 	_ handoff.Fleet     = (*Fleet)(nil)
 	_ handoff.Forker    = (*Fleet)(nil)
+	_ handoff.Ephemeral = (*Fleet)(nil)
 	_ handoff.Directory = (*Fleet)(nil)
 )

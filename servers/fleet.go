@@ -262,6 +262,20 @@ func (k *connector) overLoss(ctx context.Context, ask func(Conn) (handoff.Attach
 // connection lost meanwhile is waited for once: nobody sees a thread that never ran, so one too many does no
 // harm.
 func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	return f.create(ctx, t, Conn.Create)
+}
+
+// CreateEphemeral implements [handoff.Ephemeral].
+func (f *Fleet) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	return f.create(ctx, t, func(c Conn, ctx context.Context, dir string) (handoff.Attached, error) {
+		if e, ok := c.(Ephemeral); ok {
+			return e.CreateEphemeral(ctx, dir)
+		}
+		return c.Create(ctx, dir)
+	})
+}
+
+func (f *Fleet) create(ctx context.Context, t handoff.Target, with func(Conn, context.Context, string) (handoff.Attached, error)) (handoff.Attached, error) {
 	k := f.byName[t.Server]
 	if k == nil {
 		return handoff.Attached{}, f.names.unknown(t.Server)
@@ -274,7 +288,7 @@ func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached,
 			return handoff.Attached{}, fault
 		}
 	}
-	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return c.Create(ctx, dir) })
+	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return with(c, ctx, dir) })
 	if err != nil {
 		return handoff.Attached{}, f.name(err, t)
 	}

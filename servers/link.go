@@ -38,6 +38,11 @@ type Forker interface {
 	Fork(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error)
 }
 
+// An Ephemeral is a [Conn] that can make threads of which nothing is kept, as [handoff.Ephemeral] says.
+type Ephemeral interface {
+	CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error)
+}
+
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.
 type Catalog interface {
 	// List returns the newest threads first, at most limit.

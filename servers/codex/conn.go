@@ -44,7 +44,16 @@ func (c *Conn) Attach(ctx context.Context, id string) (handoff.Attached, error) 
 
 // Create makes a fresh thread with the configured model and policy.
 func (c *Conn) Create(ctx context.Context, dir string) (handoff.Attached, error) {
-	params := threadStartParams{Cwd: dir, Model: c.cfg.Model, ApprovalPolicy: c.cfg.Approval, Sandbox: c.cfg.Sandbox}
+	return c.create(ctx, threadStartParams{Cwd: dir})
+}
+
+// CreateEphemeral makes a fresh thread that no list has. Only this connection hears of it.
+func (c *Conn) CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error) {
+	return c.create(ctx, threadStartParams{Cwd: dir, Ephemeral: true})
+}
+
+func (c *Conn) create(ctx context.Context, params threadStartParams) (handoff.Attached, error) {
+	params.Model, params.ApprovalPolicy, params.Sandbox = c.cfg.Model, c.cfg.Approval, c.cfg.Sandbox
 	t, _, err := c.fresh("thread/start", func(land func(*threadResult)) (*threadResult, error) {
 		return c.client.threadStart(ctx, params, land)
 	})

@@ -37,6 +37,7 @@ type threadStartParams struct {
 	Model          string `json:"model,omitempty"`
 	ApprovalPolicy string `json:"approvalPolicy,omitempty"`
 	Sandbox        string `json:"sandbox,omitempty"`
+	Ephemeral      bool   `json:"ephemeral,omitempty"`
 }
 
 // threadResult: thread/start, thread/resume, thread/fork. InitialTurnsPage comes with thread/resume alone.
@@ -182,6 +183,7 @@ type wireThread struct {
 	CreatedAt int64        `json:"createdAt"` // seconds
 	UpdatedAt int64        `json:"updatedAt"` // seconds
 	RecencyAt *int64       `json:"recencyAt"` // seconds
+	Ephemeral bool         `json:"ephemeral"` // nothing of it is kept
 	Status    threadStatus `json:"status"`
 	GitInfo   *struct {
 		Branch *string `json:"branch"`

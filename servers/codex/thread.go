@@ -25,6 +25,7 @@ type thread struct {
 	refs       int                           // Guarded by the mu of Conn: attachments
 	title      string                        // Guarded by mu
 	cwd        string                        // Guarded by mu
+	ephemeral  bool                          // Guarded by mu: it cannot be read or resumed
 	policy     policy                        // Guarded by mu: what its turns may do
 	subscribed bool                          // Guarded by mu
 	active     bool                          // Guarded by mu: heard that it works; its turn may not be named yet
@@ -64,12 +65,19 @@ func (t *thread) snapshot(r *threadResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.subscribed, t.active = true, false
-	t.title, t.cwd = title(&r.Thread), cmp.Or(r.Cwd, r.Thread.Cwd)
+	t.title, t.cwd, t.ephemeral = title(&r.Thread), cmp.Or(r.Cwd, r.Thread.Cwd), r.Thread.Ephemeral
 	t.policy = policyOf(r.ApprovalPolicy, r.Sandbox)
 	t.running, t.newest = "", ""
 	if r.InitialTurnsPage != nil {
 		t.adoptLocked(r.InitialTurnsPage.Data)
 	}
+}
+
+// keepsNothing tells whether the thread can neither be read nor resumed.
+func (t *thread) keepsNothing() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ephemeral
 }
 
 // adoptLocked takes over the newest turns of a snapshot.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 func (s *suite) turn() {
@@ -437,6 +438,36 @@ func (s *suite) catalog() {
 	if err := s.controls(second).Interrupt(s.Context(), id); err != nil {
 		s.Errorf("interrupt: %v", err)
 	}
+}
+
+// ephemeral: what is asked beside the work runs like any other turn, and leaves no thread behind.
+func (s *suite) ephemeral() {
+	maker, ok := s.link.Conn.(servers.Ephemeral)
+	if !ok {
+		return
+	}
+	kept := s.create()
+	s.run(kept, PromptHello)
+	a, err := maker.CreateEphemeral(s.Context(), s.h.Dir)
+	if err != nil || a.Target.Thread == "" || a.Running != "" || a.Workspace == "" {
+		s.Fatalf("an ephemeral thread is %+v, %v", a, err)
+	}
+	s.Cleanup(func() { _ = a.Agent.Close() })
+	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
+	s.run(a, PromptCommand)
+	id := s.wait(a)
+	list, err := s.link.Catalog.List(s.Context(), 10)
+	if err != nil || len(list) != 1 || list[0].ID != kept.Target.Thread {
+		s.Fatalf("the list has %+v, %v", list, err)
+	}
+	_, err = s.dial().Conn.Attach(s.Context(), a.Target.Thread)
+	s.coded("attaching it from elsewhere", err, handoff.CodeSessionGone)
+	if settler, ok := a.Agent.(handoff.Settler); ok {
+		_, err = settler.Settle(s.Context(), "", "turn-never")
+		s.coded("asking what became of a start there", err, handoff.CodeUnsupported)
+	}
+	s.h.Release()
+	s.rest(a, id, TextBack)
 }
 
 // reads checks that these lines stand there in this order; others may stand between.

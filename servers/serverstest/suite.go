@@ -53,6 +53,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a closed connection says so", (*suite).closing},
 		{"threads do not mix", (*suite).apart},
 		{"threads are listed and read", (*suite).catalog},
+		{"of an ephemeral thread nothing is kept", (*suite).ephemeral},
 		{"a long prompt arrives", (*suite).longPrompt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
