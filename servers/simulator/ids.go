@@ -20,6 +20,15 @@ func newID(now time.Time) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
+// madeAt tells when an id was made; false when it is none of [newID].
+func madeAt(id string) (time.Time, bool) {
+	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
+	if err != nil || len(b) != 16 || b[6]>>4 != 7 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:8]) >> 16)), true
+}
+
 // checkID returns what the app-server says to a thread id that is not a UUID, "" for one that is.
 func checkID(id string) string {
 	text := strings.TrimPrefix(id, "urn:uuid:")

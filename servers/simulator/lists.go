@@ -167,6 +167,9 @@ func (m *machine) itemsList(r asked) *refusal {
 	case len(t.turns) == 0:
 		return &refusal{code: codeUnsupported, text: "thread/items/list is not supported yet"}
 	}
+	if p.TurnID != nil {
+		m.recall(t, *p.TurnID)
+	}
 	data := []any{}
 	for _, u := range t.turns {
 		for _, it := range u.items {

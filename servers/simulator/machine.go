@@ -25,6 +25,7 @@ const (
 // waits. What others want to know or change is given to the loop by do.
 type machine struct {
 	about  Machine             // Set once
+	born   time.Time           // Set once: what is older and not known was forgotten
 	speed  float64             // Set once
 	script func(Prompt) []Step // Set once; nil for the built-in agent
 	log    *zap.Logger         // Set once
@@ -93,7 +94,7 @@ type timer struct {
 
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
 	return &machine{
-		about: about, speed: c.Speed, script: c.Script, log: log.With(zap.String("server", about.Name)),
+		about: about, born: time.Now(), speed: c.Speed, script: c.Script, log: log.With(zap.String("server", about.Name)),
 		unsent: maxUnsent, asked: make(chan asked, maxQueued), calls: make(chan func()),
 	}
 }

@@ -42,6 +42,7 @@ type thread struct {
 	unload                         *timer
 	approval, sandbox              string   // of thread/start, as it is answered
 	allowed                        []string // commands accepted for the session
+	forgotten                      int      // turns of earlier worlds that were asked for
 	saw                            bool     // the tests were seen failing
 	pushed                         bool
 	done                           []string // what was done, in words
