@@ -34,6 +34,7 @@ func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []s
 		return
 	}
 	end := h.clauseEnd(at, l)
+	opens = opens || h.marked[at] && slices.ContainsFunc(h.tokens[at:end], func(t string) bool { return l.reason[t] || english.reason[t] })
 	if opens && end == len(h.tokens) && h.isReason(at, end, l, true) {
 		for _, s := range reached[at] {
 			if s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {

@@ -55,7 +55,7 @@ func Read(reply string, asked Question) Reply {
 	switch {
 	case deny == present && said.nearEchoOf(ask):
 		return Echo
-	case deny == present && said.asksItself(), deny == present && said.turnsToYes(ask):
+	case deny == present && (said.asksItself() || said.turnsToYes(ask) || said.explains(ask)):
 		return Unclear
 	case deny == present:
 		return No

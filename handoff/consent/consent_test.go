@@ -43,6 +43,8 @@ var halves = []struct {
 	{"d.tsv", "", sixQuestions},
 	{"e.tsv", "", sixQuestions},
 	{"f.tsv", "", sixQuestions},
+	{"g.tsv", "", sixQuestions},
+	{"h.tsv", "", sixQuestions},
 }
 
 // sixQuestions are numbered in the files. Set once.

@@ -25,6 +25,8 @@
 //	shrug   likewise, but makes a yes before it weak: "why not"
 //	need    likewise, and goes only with an order that names the act: "no need to ask"
 //	inverted  asks, as the first words, where no particle follows: "mag je"
+//	modal     likewise, before the machine's name: "puede"
+//	reason    makes a clause that says what needs the act: "needs"
 //	purpose   begins what an order is good for, at the end: "I'd like to see"
 //	side    for somebody's part; a weak yes, but none before a nod: "von mir aus"
 //	can     orders only after what it is about: "die Dateien darf er ändern"

@@ -91,6 +91,8 @@ var grammar = []struct {
 	{4, "puede el portátil editarlos", false},
 	{4, "Mag je dat toestaan", false},
 	{4, "Ja, dat mag je toestaan.", true},
+	{4, "Yes, the test file.", false},
+	{3, "Ja, die Tests dürfen laufen.", true},
 	{3, "Always run it.", false},
 	{3, "Always allow it.", false},
 	{3, "Always yes.", false},

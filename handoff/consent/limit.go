@@ -71,7 +71,7 @@ var both = setOf("and both und beide beiden et deux y e ambos ambas dos due entr
 	"та обидва обидві два дві ve iki och båda bada två tva और दोनों दोनो दो و 和 跟 与 俩 两 둘 두 와 과 랑 両 二 と all alle two files")
 
 // plural are words for several files. Set once.
-var plural = setOf("files dateien fichiers archivos ficheros file arquivos ficheiros bestanden pliki файлы файли dosyalar filerna फाइलें الملفات 文")
+var plural = setOf("files dateien fichiers archivos ficheros arquivos ficheiros bestanden pliki файлы файли dosyalar filerna फाइलें الملفات 文")
 
 // inPhrase tells whether a token is part of a longer phrase: "just this once".
 func (h heard) inPhrase(at int) bool {

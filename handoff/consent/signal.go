@@ -154,7 +154,7 @@ func (h heard) choice(at int) bool {
 func (h heard) contest(at, length int, in []*language, ask asking) finding {
 	var other []*language
 	for _, l := range languages {
-		if !slices.Contains(in, l) && h.harmless(at, l, ask) {
+		if !slices.Contains(in, l) && h.harmless(at, l, ask) && l.knows(h.tokens[at:at+length]) {
 			other = append(other, l)
 		}
 	}
@@ -172,6 +172,11 @@ func (h heard) contest(at, length int, in []*language, ask asking) finding {
 		return contested
 	}
 	return present
+}
+
+// knows tells whether a language has each of some words.
+func (l *language) knows(tokens []string) bool {
+	return !slices.ContainsFunc(tokens, func(t string) bool { return !l.known[t] && !l.vocab[t] })
 }
 
 // speaks tells whether a reply has a word that only the first of two groups of languages know.
@@ -258,6 +263,46 @@ func (h heard) turnsToYes(ask asking) bool {
 		rest.verdictOf(ask) >= verdictYes
 }
 
+// explains tells whether a reply orders or permits, and denies only in what it goes on to say: "allow it, it can't work
+// without them". Nor is it a no what stands between two yeses: "sure, that isn't much, go ahead". A short clause that
+// denies takes the yes back, and so does one that begins so.
+func (h heard) explains(ask asking) bool {
+	firm, between, first := false, false, 0
+	for at := 0; at < len(h.tokens); {
+		end := at + 1
+		for end < len(h.tokens) && !h.marked[end] {
+			end++
+		}
+		clause := h.from(at).until(end - at)
+		switch said := clause.plainVerdict(ask); {
+		case clause.find(signalDeny, ask) == present:
+			if first == 0 || h.denies(at) || end-at < minExplained {
+				return false
+			}
+			between = !firm
+		case said == verdictFirm:
+			firm, between = true, false
+			first++
+		case said == verdictYes:
+			first++
+		}
+		at = end
+	}
+	return firm && !between
+}
+
+// minExplained is how many words a clause has at least that explains; a shorter one takes back what was said.
+const minExplained = 4
+
+// plainVerdict is what a reply says that holds nothing off.
+func (h heard) plainVerdict(ask asking) verdict {
+	if h.find(signalHold, ask) != absent {
+		return verdictNone
+	}
+	fluent := h.fluent()
+	return fluent.bestOf(ask, fluent.sharedSteps(ask), nil)
+}
+
 // corrects tells whether a speaker corrects what they said before a position: "no sorry I mean".
 func (h heard) corrects(at int) bool {
 	return slices.ContainsFunc(languages, func(l *language) bool {
@@ -291,13 +336,11 @@ func (h heard) isInverted(ask asking) bool {
 	return len(h.tokens) > 0 && slices.ContainsFunc(languages, func(l *language) bool {
 		found := false
 		l.inverted.at(h.tokens, func(n int, _ phraseKind) { found = found || !h.goesOnCalm(n, l) })
-		l.book.at(h.tokens, func(n int, kind phraseKind) {
-			if kind == kindMay || kind == kindCan {
-				found = found || n < len(h.tokens) && ask.machine(h.tokens[n:]) > 0
-				ask.after(h.tokens, n, l, func(end int, kind phraseKind) {
-					found = found || kind == kindLink && ask.machine(h.tokens[end:]) > 0
-				})
-			}
+		l.modal.at(h.tokens, func(n int, _ phraseKind) {
+			found = found || n < len(h.tokens) && ask.machine(h.tokens[n:]) > 0
+			ask.after(h.tokens, n, l, func(end int, kind phraseKind) {
+				found = found || kind == kindLink && ask.machine(h.tokens[end:]) > 0
+			})
 		})
 		return found
 	})

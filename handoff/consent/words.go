@@ -53,6 +53,8 @@ type language struct {
 	mends    phrasebook            // corrects what was said before it
 	very     phrasebook            // strengthens the yes before which it stands
 	inverted phrasebook            // asks, as the first words, without a mark: "mag je"
+	modal    phrasebook            // likewise, before the machine's name: "puede"
+	reason   map[string]bool       // words of a clause that says what needs the act
 	purpose  phrasebook            // begins what the act is good for
 	calm     phrasebook            // the parts of a reassurance
 	denies   map[string]bool       // words that deny in a reassurance
@@ -93,7 +95,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, reason: map[string]bool{}, purpose: phrasebook{}, calm: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -162,6 +164,12 @@ func (l *language) section(name string, phrases []phrase) bool {
 			l.very.add(p, kindNone)
 		case name == "inverted":
 			l.inverted.add(p, kindNone)
+			continue
+		case name == "modal":
+			l.modal.add(p, kindNone)
+			continue
+		case name == "reason":
+			l.reason[p.joined], l.clause[p.joined], l.vocab[p.joined] = true, true, true
 			continue
 		case name == "purpose":
 			l.purpose.add(p, kindNone)
