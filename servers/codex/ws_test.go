@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -304,5 +305,36 @@ func TestQuickAck(t *testing.T) {
 	buf := make([]byte, 16)
 	if n, err := tcp.Read(buf); err != nil || string(buf[:n]) != "hello" {
 		t.Errorf("read %q %v", buf[:n], err)
+	}
+}
+
+// TestWebSocketLongHead: the answer to a handshake is read up to a bound.
+func TestWebSocketLongHead(t *testing.T) {
+	const most = 8 << 20
+	here, there := net.Pipe()
+	wrote := make(chan int, 1)
+	go func() {
+		defer there.Close()
+		n := 0
+		defer func() { wrote <- n }()
+		if _, err := http.ReadRequest(bufio.NewReader(there)); err != nil {
+			return
+		}
+		head := "HTTP/1.1 101 Switching Protocols\r\n"
+		for n < most {
+			m, err := there.Write([]byte(head))
+			n += m
+			if err != nil {
+				return
+			}
+			head = "X-Long: " + strings.Repeat("x", 1000) + "\r\n"
+		}
+	}()
+	_, err := dialWebSocketOver(t.Context(), Config{Name: "bigpc", URL: "ws://bigpc:1"}, func(context.Context, string, string) (net.Conn, error) { return here, nil })
+	if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+		t.Errorf("dialled: %v", err)
+	}
+	if n := <-wrote; n < maxHead/2 || n > maxHead+4096 {
+		t.Errorf("%d bytes of the answer were read", n)
 	}
 }
