@@ -15,6 +15,15 @@ const (
 	MaxBody = 256 << 10
 )
 
+// Waits returns how many outcomes wait for a caller until they are heard: none for one whom nobody named, who
+// can hear of them in that call alone. They are history from the start.
+func Waits(c handoff.Caller) int {
+	if c.Nameless() {
+		return 0
+	}
+	return MaxUnheard
+}
+
 // What a handoff that is history keeps in its entry, in bytes; its body has the whole. Together with its names
 // and ids such an entry has about a kilobyte.
 const (
@@ -30,7 +39,7 @@ type Body struct {
 }
 
 // A History gives what a caller's handoffs were. Handoffs get there when their outcome was heard, or as the
-// oldest of more than [MaxUnheard]; they leave it when they are as old as the store keeps any.
+// oldest of more than wait ([Waits]); they leave it when they are as old as the store keeps any.
 type History interface {
 	// History returns a page, what was heard last first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)

@@ -192,7 +192,7 @@ func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
 	args = append(args, step.Owner, step.Args, string(step.To), attempt, flag(step.New), flag(step.Adopt),
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
 		s.kept.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
-		s.entryKeys(name), s.bodyKeys(name), ledger.MaxUnheard,
+		s.entryKeys(name), s.bodyKeys(name), ledger.Waits(step.Caller),
 		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken)
 	return append(append(args, first...), stepFields(step, attempt, at)...)
 }

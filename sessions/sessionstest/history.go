@@ -17,6 +17,7 @@ func TestHistory(t *testing.T, open func(t *testing.T) Ledger) {
 	for name, run := range map[string]func(*testing.T, Ledger){
 		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
 		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
+		"what nobody can hear after the call": testNameless,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
@@ -236,4 +237,40 @@ func testUnheard(t *testing.T, l Ledger) {
 	past(t, l, owner, ledger.HistoryQuery{}, heard, gone[0], gone[1])
 	Advance(t, l, gone[1], LedgerStep(all[1].Key, "b", "")) // taken up by a new life, it stays history
 	opened(t, l, all[over:]...)
+}
+
+// testNameless: an outcome for a caller whom nobody named waits for nobody. Within the call it may be heard.
+func testNameless(t *testing.T, l Ledger) {
+	nobody := handoff.NamelessCaller("helper", "call")
+	advance := func(key string, to handoff.Status, at time.Duration) ledger.Entry {
+		t.Helper()
+		s := LedgerStep(key, "a", to)
+		s.Caller, s.At = nobody, since.Add(at)
+		e, err := l.Advance(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	open := func(want ...ledger.Entry) {
+		t.Helper()
+		got, err := l.Open(t.Context(), nobody)
+		all, errAll := l.OpenAll(t.Context())
+		if err != nil || errAll != nil || !slices.Equal(got, want) || !slices.Equal(all, want) {
+			t.Fatalf("open are %+v, %v, of all %+v, %v, want %+v", got, err, all, errAll, want)
+		}
+	}
+	for _, key := range []string{"first", "second"} {
+		open(advance(key, handoff.StatusDispatching, 0))
+		ended := advance(key, handoff.StatusCompleted, time.Second)
+		open()
+		if got := pages(t, l, nobody, ledger.HistoryQuery{Limit: 1})[0]; got != ended.History() || got.Status != handoff.StatusCompleted {
+			t.Fatalf("history has %+v, want %+v", got, ended.History())
+		}
+		advance(key, handoff.StatusCompleted, time.Second) // told again
+		open()
+	}
+	heard := advance("first", handoff.StatusDelivered, time.Minute)
+	past(t, l, nobody, ledger.HistoryQuery{}, heard, pages(t, l, nobody, ledger.HistoryQuery{})[1])
+	open()
 }

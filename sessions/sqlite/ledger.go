@@ -186,7 +186,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, 
 		return s.index(ctx, tx, row)
 	}
 	if step.To == handoff.StatusCompleted {
-		return s.passOldest(ctx, tx, name, step.At)
+		return s.passOldest(ctx, tx, name, step.Caller, step.At)
 	}
 	return nil
 }
@@ -211,9 +211,9 @@ func (s *Store) index(ctx context.Context, tx *sql.Tx, row entryRow) error {
 	return err
 }
 
-// passOldest makes history of the outcomes that too many newer ones of the caller wait beside.
-func (s *Store) passOldest(ctx context.Context, tx *sql.Tx, name string, at time.Time) error {
-	old, err := scanEntries(tx.StmtContext(ctx, s.asks.unheard).QueryContext(ctx, name, ledger.MaxUnheard))
+// passOldest makes history of the outcomes that are more than may wait for the caller.
+func (s *Store) passOldest(ctx context.Context, tx *sql.Tx, name string, c handoff.Caller, at time.Time) error {
+	old, err := scanEntries(tx.StmtContext(ctx, s.asks.unheard).QueryContext(ctx, name, ledger.Waits(c)))
 	if err != nil {
 		return err
 	}
