@@ -23,7 +23,11 @@ type Grant struct {
 	// Metrics: may read what the whole service counts.
 	Metrics bool
 	// Page: it came by the page's login, so that an answer counts as a tap. Anything else is an API.
-	Page      bool
+	Page bool
+	// Secret: it came by a client secret, which begins calls and does nothing else.
+	Secret bool
+	// Session is what calls begin with, a Realtime session as JSON: what a client secret is bound to; nil: nothing.
+	Session   []byte
 	Limits    Limits // of the caller
 	KeyLimits Limits // of the key, with all its callers
 }

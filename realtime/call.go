@@ -40,6 +40,7 @@ type Call struct {
 	id      string             // Set once
 	made    time.Time          // Set once
 	grant   handoff.Grant      // Set once
+	opening []byte             // Set once, before run: a session.update that the client begins with unsaid; or nil
 	client  leg                // Set once
 	witness witness            // Set once: the client's leg; nil: it does not know
 	model   leg                // Set once
@@ -216,6 +217,9 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	defer timer.Stop()
 	var set time.Time
 	c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
+	if c.opening != nil {
+		c.fromClient(c.opening)
+	}
 	for !c.ended {
 		if next := c.nextAlarm(); next != set {
 			set = next

@@ -34,7 +34,7 @@ func TestDeepFrames(t *testing.T) {
 	t.Run("client", testDeepClient)
 	t.Run("model", testDeepModel)
 	t.Run("offer", func(t *testing.T) {
-		fault := new(rtcOffer).setSession([]byte(deep("{")))
+		fault := CheckSession([]byte(deep("{")))
 		if fault == nil || fault.Code != handoff.CodeMalformed {
 			t.Errorf("got %v", fault)
 		}

@@ -105,7 +105,7 @@ func FuzzOfferForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, body string) {
 		r := httptest.NewRequest(http.MethodPost, "/v1/realtime/calls", strings.NewReader(body))
 		r.Header.Set("Content-Type", kind)
-		offer, fault := readOffer(httptest.NewRecorder(), r)
+		offer, fault := readOffer(httptest.NewRecorder(), r, someone)
 		if fault != nil {
 			if fault.Code != handoff.CodeMalformed && fault.Code != handoff.CodeTooLarge {
 				t.Fatalf("refused with %v", fault)

@@ -1,8 +1,8 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/realtime/events"
 	"switchboard/realtime/rtc"
 )
 
@@ -28,6 +27,7 @@ const (
 // An rtcOffer is what a client posts to begin a call.
 type rtcOffer struct {
 	rtc.Offer
+	form  []byte // the session of its form, checked; or nil
 	model string // that it asks for, or ""
 }
 
@@ -36,7 +36,7 @@ type rtcOffer struct {
 // Host and Origin were checked before. The model is reached before the answer, so that its failure is an
 // HTTP error and not a call that says nothing.
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
-	offer, fault := readOffer(w, r)
+	offer, fault := readOffer(w, r, grant)
 	if fault != nil {
 		writeError(w, fault)
 		return
@@ -96,8 +96,8 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 }
 
 // readOffer reads and checks the body. Errors have code [handoff.CodeMalformed] or [handoff.CodeTooLarge].
-func readOffer(w http.ResponseWriter, r *http.Request) (rtcOffer, *handoff.Error) {
-	offer := rtcOffer{model: r.URL.Query().Get("model")}
+func readOffer(w http.ResponseWriter, r *http.Request, grant handoff.Grant) (rtcOffer, *handoff.Error) {
+	var offer rtcOffer
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	var fault *handoff.Error
 	switch {
@@ -113,6 +113,7 @@ func readOffer(w http.ResponseWriter, r *http.Request) (rtcOffer, *handoff.Error
 	if fault == nil {
 		fault = offer.Check()
 	}
+	offer.configure(grant.Session, r.URL.Query().Get("model"))
 	return offer, fault
 }
 
@@ -138,34 +139,25 @@ func (o *rtcOffer) readForm(form *multipart.Reader) *handoff.Error {
 			if fault != nil {
 				return fault
 			}
-			if fault := o.setSession(session); fault != nil {
+			if fault := CheckSession(session); fault != nil {
 				return fault
 			}
+			o.form = session
 		}
 	}
 	return handoff.Fault(handoff.CodeTooLarge, "the form", fmt.Sprintf("at most %d parts", maxOfferParts-1))
 }
 
-// setSession makes a session.update of a session. Its model is for the connection: a running session
-// cannot change it.
-func (o *rtcOffer) setSession(session []byte) *handoff.Error {
-	if handoff.TooDeep(session) {
-		return handoff.Fault(handoff.CodeMalformed, "the session nests too deep", fmt.Sprintf("at most %d levels", handoff.MaxDepth))
+// configure joins what the call begins with: the form's session over the one that a client secret is bound to. The
+// model is for the connection: that of the secret, or else the address's, or else the form's.
+func (o *rtcOffer) configure(bound []byte, named string) {
+	session := o.form
+	if len(bound) > 0 {
+		session = overlay(bound, o.form)
 	}
-	if !gjson.ValidBytes(session) || !gjson.ParseBytes(session).IsObject() {
-		return handoff.Fault(handoff.CodeMalformed, "the session is not a JSON object", "")
-	}
-	if model := gjson.GetBytes(session, "model"); model.Exists() {
-		if o.model == "" {
-			o.model = model.String()
-		}
-		session = events.Remove(session, "model")
-	}
-	if !gjson.GetBytes(session, "type").Exists() {
-		session = events.Set(session, "type", `"realtime"`)
-	}
-	o.Session = events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(session)})
-	return nil
+	var asked string
+	o.Session, asked = opening(session)
+	o.model = cmp.Or(gjson.GetBytes(bound, "model").String(), named, asked)
 }
 
 func readPart(from io.Reader, limit int64, what string) ([]byte, *handoff.Error) {

@@ -24,7 +24,7 @@ import (
 
 // desk is the address at which a house takes offers.
 func (h *house) desk() string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.front.ServeCalls(w, r, someone) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.front.ServeCalls(w, r, h.grant) }))
 	h.t.Cleanup(s.Close)
 	return s.URL + "/v1/realtime/calls"
 }

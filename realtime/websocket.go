@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -51,7 +52,8 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	defer pass.leave()
 	dialing, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(ctx, cancel)
-	model, fault := f.dialModel(dialing, query.Get("model"), r.Header)
+	first, named := opening(grant.Session)
+	model, fault := f.dialModel(dialing, cmp.Or(named, query.Get("model")), r.Header)
 	stop()
 	cancel()
 	if ctx.Err() != nil { // the dial was cut, and is not to blame
@@ -77,8 +79,10 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		return
 	}
 	client := newSocket(conn, f.bound, f.patient, f.log)
+	call := f.admit(grant, newCallID(), client, model)
+	call.opening = first
 	// How the call ended was logged by the call.
-	_ = f.serve(ctx, f.admit(grant, newCallID(), client, model), client, model, pass)
+	_ = f.serve(ctx, call, client, model, pass)
 }
 
 // writeError answers a request with an error of the vocabulary.

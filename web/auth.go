@@ -33,11 +33,12 @@ type LoginList interface {
 
 // auth knows who may come in: the holders of keys, and the pages that logged in.
 type auth struct {
-	keys   atomic.Pointer[[]Key] // replaced as a whole
-	codes  codes
-	logins Logins      // Set once
-	door   door        // Set once
-	log    *zap.Logger // Set once
+	keys    atomic.Pointer[[]Key] // replaced as a whole
+	codes   codes
+	logins  Logins      // Set once
+	secrets Secrets     // Set once
+	door    door        // Set once
+	log     *zap.Logger // Set once
 }
 
 // NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
@@ -84,9 +85,22 @@ func (a *auth) of(principal string) (Key, bool) {
 }
 
 // behind finds the key that a login was made with.
-func (a *auth) behind(l sessions.Login) (Key, bool) {
+func (a *auth) behind(l sessions.Login) (Key, bool) { return a.keyOf(l.Key, l.Principal) }
+
+// keyOf finds a key of a principal by its sum.
+func (a *auth) keyOf(sum [sha256.Size]byte, principal string) (Key, bool) {
 	for _, k := range *a.keys.Load() {
-		if k.Sum == l.Key && k.Principal == l.Principal {
+		if k.Sum == sum && k.Principal == principal {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// named finds the key that a grant was made of.
+func (a *auth) named(g handoff.Grant) (Key, bool) {
+	for _, k := range *a.keys.Load() {
+		if k.Principal == g.Caller.Principal && k.name() == g.Key {
 			return k, true
 		}
 	}
@@ -99,7 +113,7 @@ func (a *auth) stands(l sessions.Login, now time.Time) bool {
 	return ok && now.Before(l.Ends)
 }
 
-// grant tells what the sender of a request may do: by a key, or by the token of a login.
+// grant tells what the sender of a request may do: by a key, a client secret, or the token of a login.
 func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	text, ok := carriedKey(r)
 	if !ok {
@@ -107,6 +121,9 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	}
 	if key, ok := a.byText(text); ok {
 		return key.grantFor(r)
+	}
+	if bearsSecret(text) {
+		return a.bySecret(r, text, now)
 	}
 	if !strings.HasPrefix(text, tokenPrefix) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "wrong key")

@@ -82,6 +82,7 @@ type Config struct {
 	Keys      []Key
 	Logins    Logins
 	LoginList LoginList
+	Secrets   Secrets
 	// Listen is the address really listened on, as host:port.
 	Listen string
 	// PublicURL is one more address of the page (scheme and host), e.g. of a proxy before it. Optional.
@@ -99,7 +100,7 @@ type Config struct {
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
 	if cfg.Work == nil || cfg.Runs == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
-		cfg.Calls == nil || cfg.Logins == nil || cfg.LoginList == nil {
+		cfg.Calls == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}
 	if len(cfg.Keys) == 0 {
@@ -117,7 +118,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = zap.NewNop()
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, door: door, files: files, times: usual, closed: make(chan struct{})}
-	s.auth.logins, s.auth.door, s.auth.log = cfg.Logins, door, cfg.Log
+	s.auth.logins, s.auth.secrets, s.auth.door, s.auth.log = cfg.Logins, cfg.Secrets, door, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)
 	s.streams = newStreams(feedOf(cfg.Feeds))

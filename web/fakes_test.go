@@ -25,23 +25,27 @@ const (
 
 // world stands for the router, the directory and the voice front.
 type world struct {
-	mu         sync.Mutex
-	records    []handoff.Record         // Guarded by mu
-	questions  []handoff.RecordQuestion // Guarded by mu
-	stickies   []handoff.RecordSticky   // Guarded by mu
-	servers    []handoff.ServerInfo     // Guarded by mu
-	sessions   handoff.SessionList      // Guarded by mu
-	transcr    handoff.Transcript       // Guarded by mu
-	asked      []string                 // Guarded by mu: what was called, with its arguments
-	fail       error                    // Guarded by mu: what every call returns
-	feeds      map[string]*testFeed     // Guarded by mu: by principal
-	onCalls    http.HandlerFunc         // Guarded by mu: answers calls; nil: an error
-	onDecide   func() error             // Guarded by mu: nil: the question closes
-	kept       []sessions.Login         // Guarded by mu: newest use first
-	failLogins error                    // Guarded by mu: what the store of logins returns
+	mu          sync.Mutex
+	records     []handoff.Record                      // Guarded by mu
+	questions   []handoff.RecordQuestion              // Guarded by mu
+	stickies    []handoff.RecordSticky                // Guarded by mu
+	servers     []handoff.ServerInfo                  // Guarded by mu
+	sessions    handoff.SessionList                   // Guarded by mu
+	transcr     handoff.Transcript                    // Guarded by mu
+	asked       []string                              // Guarded by mu: what was called, with its arguments
+	fail        error                                 // Guarded by mu: what every call returns
+	feeds       map[string]*testFeed                  // Guarded by mu: by principal
+	onCalls     http.HandlerFunc                      // Guarded by mu: answers calls; nil: an error
+	onDecide    func() error                          // Guarded by mu: nil: the question closes
+	kept        []sessions.Login                      // Guarded by mu: newest use first
+	secrets     map[[sha256.Size]byte]sessions.Secret // Guarded by mu
+	mostSecrets int                                   // Guarded by mu: how many are kept
+	failLogins  error                                 // Guarded by mu: what the store of logins returns
 }
 
-func newWorld() *world { return &world{feeds: map[string]*testFeed{}} }
+func newWorld() *world {
+	return &world{feeds: map[string]*testFeed{}, secrets: map[[sha256.Size]byte]sessions.Secret{}, mostSecrets: 8}
+}
 
 func (w *world) note(parts ...string) error {
 	w.asked = append(w.asked, strings.Join(parts, " "))
@@ -160,6 +164,23 @@ func (w *world) Logins(_ context.Context, principal string) ([]sessions.Login, e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.kept), func(k sessions.Login) bool { return k.Principal != principal }), w.failLogins
+}
+
+func (w *world) PutSecret(_ context.Context, s sessions.Secret) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failLogins != nil || len(w.secrets) >= w.mostSecrets {
+		return false, w.failLogins
+	}
+	w.secrets[s.Sum] = s
+	return true, nil
+}
+
+func (w *world) Secret(_ context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, ok := w.secrets[sum]
+	return s, ok && w.failLogins == nil, w.failLogins
 }
 
 func (w *world) DropLogin(_ context.Context, principal, id string) (bool, error) {
@@ -333,7 +354,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Runs: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Calls: w, Logins: w, LoginList: w, Listen: listen,
+		Work: w, Runs: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

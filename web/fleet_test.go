@@ -83,7 +83,6 @@ var routeCases = []struct {
 	{"POST realtime", "POST", "/v1/realtime", "{}", "", 404, "not_found"},
 	{"OPTIONS", "OPTIONS", "/v1/realtime/calls", "", "", 404, "not_found"},
 	{"slash at the end", "GET", "/fleet/servers/", "", "", 404, "not_found"},
-	{"secrets come later", "POST", "/v1/realtime/client_secrets", "{}", "", 404, "not_found"},
 	{"metrics without the grant", "GET", "/metrics", "", "", 403, "not_granted"},
 	{"unknown file", "GET", "/page/secret.js", "", "", 404, "not_found"},
 	{"source of the page", "GET", "/page/index.go", "", "", 404, "not_found"},

@@ -50,8 +50,7 @@ func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 	case len(names) == 0:
 		g.Caller = handoff.NamelessCaller(k.Principal, rand.Text())
 	case len(names) > 1 || !callerName.MatchString(names[0]):
-		return handoff.Grant{}, handoff.Fault(handoff.CodeMalformed,
-			callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure", "")
+		return handoff.Grant{}, badCallerName()
 	default:
 		g.Caller.User = names[0]
 	}
@@ -65,4 +64,8 @@ func (k Key) grant(page bool) handoff.Grant {
 		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Tools: k.Tools,
 		Approve: k.Approve, Metrics: k.Metrics, Instructions: k.Instructions || page, Page: page, Limits: k.Limits, KeyLimits: k.KeyLimits,
 	}
+}
+
+func badCallerName() error {
+	return handoff.Malformed(callerHeader, callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure")
 }

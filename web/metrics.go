@@ -36,6 +36,8 @@ func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 			}
 		}
 		slices.Values([]handoff.Metric{
+			handoff.NewMetric("switchboard_client_secrets_made_total", "Client secrets that were made.", s.secrets.made.Load()),
+			handoff.NewMetric("switchboard_client_secrets_refused_total", "Client secrets that were refused because their principal had too many.", s.secrets.refused.Load()),
 			handoff.NewMetric("switchboard_event_streams_open", "Event streams of pages that are open.", open),
 			handoff.NewMetric("switchboard_event_streams_refused_total", "Event streams that were refused because their caller had too many.", refused),
 		})(yield)

@@ -24,6 +24,7 @@ type Server struct {
 	known   map[string]route // Set once: routes by pattern
 	times   deadlines        // Set once
 	streams *streams
+	secrets secretCounts
 	refused *handoff.Tally[handoff.Code] // Set once: requests, by code
 	closing sync.Once
 	closed  chan struct{} // closed by Close
@@ -35,6 +36,7 @@ type access int
 const (
 	accessCaller access = iota // a key or a login
 	accessPublic               // nothing; nothing of anybody is shown
+	accessCall                 // a key, a login or a client secret
 )
 
 // A handler serves a route for a caller; what it returns is answered as an error.
@@ -60,8 +62,9 @@ func (s *Server) routes() {
 		{"DELETE /login/{id}", accessCaller, maxJSON, s.logout},
 		{"GET /healthz", accessPublic, 0, s.healthz},
 		{"GET /readyz", accessPublic, 0, s.readyz},
-		{"GET /v1/realtime", accessCaller, 0, s.realtime},
-		{"POST /v1/realtime/calls", accessCaller, maxCall, s.calls},
+		{"GET /v1/realtime", accessCall, 0, s.realtime},
+		{"POST /v1/realtime/calls", accessCall, maxCall, s.calls},
+		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, s.clientSecret},
 		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, s.hangup},
 		{"GET /fleet/servers", accessCaller, 0, s.servers},
 		{"GET /fleet/sessions", accessCaller, 0, s.sessions},
@@ -115,10 +118,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) chain(to route) http.Handler {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var g handoff.Grant
-		if to.access == accessCaller {
+		if to.access != accessPublic {
 			var err error
 			if g, err = s.auth.grant(r, time.Now()); err != nil {
 				s.fail(w, r, err)
+				return
+			}
+			if g.Secret && to.access != accessCall {
+				s.fail(w, r, handoff.Fault(handoff.CodeNotGranted, "a client secret begins calls, and nothing else", ""))
 				return
 			}
 			if err := mayUse(g, to.pattern); err != nil {

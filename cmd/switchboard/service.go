@@ -136,7 +136,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
 		Work:    runs, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Front: front, Calls: front,
-		Keys: p.Keys, Logins: s.store, LoginList: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
+		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ type routerStore interface {
 // edgeStore is what the edge needs of a store.
 type edgeStore interface {
 	loginStore
+	secretStore
 	DropLogin(ctx context.Context, principal, id string) (bool, error)
 	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
 }
@@ -39,6 +40,12 @@ type loginStore interface {
 	PutLogin(ctx context.Context, l sessions.Login) error
 	Login(ctx context.Context, sum [32]byte) (sessions.Login, bool, error)
 	Logins(ctx context.Context, principal string) ([]sessions.Login, error)
+}
+
+// secretStore keeps client secrets.
+type secretStore interface {
+	PutSecret(ctx context.Context, secret sessions.Secret) (bool, error)
+	Secret(ctx context.Context, sum [32]byte) (sessions.Secret, bool, error)
 }
 
 // stageStore is what the service does with a store.

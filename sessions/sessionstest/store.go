@@ -18,6 +18,7 @@ type Store interface {
 	handoff.Stickies
 	Ledger
 	Logins
+	Secrets
 }
 
 // A Ledger is a ledger with its history.
@@ -53,5 +54,8 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	})
 	t.Run("logins", func(t *testing.T) {
 		TestLogins(t, func(t *testing.T) Logins { return open(t) })
+	})
+	t.Run("secrets", func(t *testing.T) {
+		TestSecrets(t, func(t *testing.T) Secrets { return open(t) })
 	})
 }

@@ -1,0 +1,140 @@
+package realtime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/rtc/rtctest"
+)
+
+func TestCheckSession(t *testing.T) {
+	for session, param := range map[string]string{
+		`{}`:                    "",
+		`{"type":"realtime"}`:   "",
+		`{"unknown":{"a":[1]}}`: "",
+		`{"type":"realtime","model":"m","instructions":"i","output_modalities":["text"],"tools":[{"type":"function","name":"f"},{"type":"mcp","server_label":"x"}],"tool_choice":{"type":"function","name":"f"},` +
+			`"audio":{"input":{"transcription":null,"turn_detection":null},"output":{"voice":{"id":"v"},"speed":1.2}},"max_output_tokens":"inf","prompt":null}`: "",
+		``:                                       "session",
+		`[]`:                                     "session",
+		`"x"`:                                    "session",
+		`{`:                                      "session",
+		deep("{"):                                "session",
+		`{"type":"transcription"}`:               "session.type",
+		`{"type":4}`:                             "session.type",
+		`{"model":4}`:                            "session.model",
+		`{"instructions":["a"]}`:                 "session.instructions",
+		`{"tools":{}}`:                           "session.tools",
+		`{"tools":[{"name":"a"},"b"]}`:           "session.tools[1]",
+		`{"tools":[{"type":"function"}]}`:        "session.tools[0].name",
+		`{"tool_choice":true}`:                   "session.tool_choice",
+		`{"audio":[]}`:                           "session.audio",
+		`{"audio":{"output":"cedar"}}`:           "session.audio.output",
+		`{"audio":{"output":{"voice":7}}}`:       "session.audio.output.voice",
+		`{"audio":{"input":{"format":"pcm16"}}}`: "session.audio.input.format",
+		`{"parallel_tool_calls":"yes"}`:          "session.parallel_tool_calls",
+		`{"audio":{"input":{"turn_detection":1}}}`: "session.audio.input.turn_detection",
+	} {
+		got := ""
+		if fault := CheckSession([]byte(session)); fault != nil {
+			if got = fault.Param; fault.Code != handoff.CodeMalformed {
+				t.Errorf("%s: %v", session, fault)
+			}
+		}
+		if got != param {
+			t.Errorf("%s: %q is wrong, want %q", session, got, param)
+		}
+	}
+}
+
+func TestOverlay(t *testing.T) {
+	for _, row := range [][3]string{
+		{`{"a":1}`, ``, `{"a":1}`},
+		{`{}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+		{`{"a":1,"b":2}`, `{"b":null,"c":1e400}`, `{"a":1,"b":null,"c":1e400}`},
+		{`{"audio":{"input":{"x":1},"output":{"voice":"a"}}}`, `{"audio":{"output":{"voice":"b"}}}`, `{"audio":{"input":{"x":1},"output":{"voice":"b"}}}`},
+		{`{"tools":[1,2]}`, `{"tools":[3]}`, `{"tools":[3]}`},
+		{`{"a":{"b":1}}`, `{"a":2}`, `{"a":2}`},
+		{`{"a.b":1,"*":2}`, `{"a.b":{"c?":3},"*":4}`, `{"a.b":{"c?":3},"*":4}`},
+	} {
+		if got := string(overlay([]byte(row[0]), []byte(row[1]))); got != row[2] {
+			t.Errorf("%s under %s: %s", row[0], row[1], got)
+		}
+	}
+}
+
+// A socket by a client secret begins with the session that the secret is bound to, whatever the address asks for.
+func TestSocketOfABoundSession(t *testing.T) {
+	h := newHouse(t)
+	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.","tools":[{"type":"function","name":"mine"}]}`)
+	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"?model=gpt-other", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	model := <-h.model.conns
+	defer func() { _ = model.Close() }()
+	if q := <-h.model.query; q != "api-version=1&model=gpt-bound" {
+		t.Errorf("model was asked for %q", q)
+	}
+	expect(t, client, "session.created")
+	first := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
+	if first.Get("instructions").String() != "Be brief." || first.Get("model").Exists() || first.Get("tools.0.name").String() != "mine" || first.Get("tools.#").Int() != int64(1+len(ourTools)) {
+		t.Errorf("begun with %s", first)
+	}
+	send(t, client, `{"type":"input_audio_buffer.clear"}`)
+	for {
+		_, e, err := model.ReadMessage()
+		switch kind := gjson.GetBytes(e, "type").String(); {
+		case err != nil:
+			t.Fatal(err)
+		case kind == "input_audio_buffer.clear":
+			return
+		case gjson.GetBytes(e, "session.instructions").Exists():
+			t.Errorf("ours came over the client's: %s", e)
+		}
+	}
+}
+
+// A call by a client secret begins with the secret's session, and a form's over it; the model stays the secret's.
+func TestOfferOfABoundSession(t *testing.T) {
+	h := newHouse(t)
+	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.","audio":{"output":{"voice":"cedar"}}}`)
+	b := rtctest.New(t, rtctest.Label)
+	kind, body := form(t, "session", `{"model":"gpt-form","audio":{"output":{"speed":1.5}}}`, "sdp", b.Offer())
+	response, answer := post(t, h.desk()+"?model=gpt-other", kind, body)
+	if response.StatusCode != 201 {
+		t.Fatalf("%d %s", response.StatusCode, answer)
+	}
+	b.Accept(answer)
+	model := rtctest.Take(t, h.model.conns, "model")
+	defer func() { _ = model.Close() }()
+	if q := <-h.model.query; q != "api-version=1&model=gpt-bound" {
+		t.Errorf("model was asked for %q", q)
+	}
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	settle(t, model)
+	for range 4 {
+		if s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session"); s.Get("instructions").String() == "Be brief." {
+			if s.Get("audio.output.voice").String() != "cedar" || s.Get("audio.output.speed").Num != 1.5 || s.Get("model").Exists() {
+				t.Errorf("session %s", s)
+			}
+			return
+		}
+	}
+	t.Error("it was not begun with the secret's session")
+}
+
+// A form whose session cannot be one is refused before anything is begun, with its param.
+func TestFormSaysWhatIsWrong(t *testing.T) {
+	h := newHouse(t)
+	kind, body := form(t, "session", `{"type":"transcription"}`, "sdp", rtctest.New(t, rtctest.Label).Offer())
+	response, answer := post(t, h.desk(), kind, body)
+	if response.StatusCode != 400 || gjson.Get(answer, "error.param").String() != "session.type" || gjson.Get(answer, "error.type").String() != "invalid_request_error" {
+		t.Errorf("%d %s", response.StatusCode, answer)
+	}
+}

@@ -1,0 +1,60 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+var (
+	//go:embed secret.lua
+	secretSource string
+
+	secretScript = goredis.NewScript(secretSource)
+)
+
+// PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
+// [sessions.MaxSecrets] that have not ended.
+func (s *Store) PutSecret(ctx context.Context, secret sessions.Secret) (bool, error) {
+	data, err := json.Marshal(secret)
+	if err != nil {
+		return false, handoff.Fault(handoff.CodeInternal, "", "encode a secret: "+err.Error())
+	}
+	sum := hex.EncodeToString(secret.Sum[:])
+	keys := []string{s.prefix + ":{" + url.QueryEscape(secret.Principal) + "}:secrets", s.secretKeys() + sum}
+	n, err := secretScript.Run(ctx, s.client, keys, sum, data, max(secret.Ends.UnixMilli(), 1), time.Now().UnixMilli(), sessions.MaxSecrets).Int()
+	return n > 0, s.fault(err)
+}
+
+// Secret finds a client secret by the sum of its text; one that has ended is none.
+func (s *Store) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
+	data, err := s.client.Get(ctx, s.secretKeys()+hex.EncodeToString(sum[:])).Result()
+	if errors.Is(err, goredis.Nil) {
+		return sessions.Secret{}, false, nil
+	}
+	if err != nil {
+		return sessions.Secret{}, false, s.fault(err)
+	}
+	var secret sessions.Secret
+	if json.Unmarshal([]byte(data), &secret) != nil {
+		s.badEntry(s.secretKeys())
+		return sessions.Secret{}, false, nil
+	}
+	if !secret.Ends.After(time.Now()) {
+		return sessions.Secret{}, false, nil
+	}
+	return secret, true, nil
+}
+
+// secretKeys begins the key of each secret; its sum follows.
+func (s *Store) secretKeys() string { return s.prefix + ":secret:" }

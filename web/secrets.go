@@ -1,0 +1,156 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/realtime"
+	"switchboard/sessions"
+)
+
+const (
+	secretPrefix  = "ek_" // clients in browsers take no other
+	secretLife    = 10 * time.Minute
+	minSecretLife = 10 * time.Second
+	maxSecretLife = 2 * time.Hour
+	maxSecretBody = 80 << 10
+	maxConfigured = 64 << 10 // bytes of the configuration that a secret is bound to
+)
+
+// Secrets keeps client secrets, and finds them by the SHA-256 of their text. One that has ended is none. PutSecret
+// is false while the principal has too many.
+type Secrets interface {
+	PutSecret(ctx context.Context, s sessions.Secret) (bool, error)
+	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)
+}
+
+// secretCounts counts client secrets; anybody may add.
+type secretCounts struct{ made, refused atomic.Uint64 }
+
+// A secretOrder is what is asked for at POST /v1/realtime/client_secrets.
+type secretOrder struct {
+	life    time.Duration
+	session []byte // a JSON object
+}
+
+// clientSecret makes a secret that opens calls for a while, as the caller who asks, so that no page ever holds the
+// key. What the key may do elsewhere, the secret may not.
+func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	order, err := readSecretOrder(r.Body)
+	if err != nil {
+		return err
+	}
+	key, ok := s.auth.named(g)
+	if !ok { // it was taken away just now
+		return handoff.Fault(handoff.CodeUnauthorized, "", "the key is gone")
+	}
+	user, err := endUser(r)
+	if err != nil {
+		return err
+	}
+	raw := make([]byte, tokenBytes)
+	_, _ = rand.Read(raw) // it never fails
+	text := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	ends := time.Now().Add(order.life).Truncate(time.Second)
+	kept, err := s.cfg.Secrets.PutSecret(r.Context(), sessions.Secret{
+		Sum: sha256.Sum256([]byte(text)), Principal: key.Principal, Key: key.Sum, User: user, Session: order.session, Ends: ends,
+	})
+	if err != nil {
+		return err
+	}
+	if !kept {
+		s.secrets.refused.Add(1)
+		return &handoff.Error{Code: handoff.CodeLimited, Subject: strconv.Itoa(sessions.MaxSecrets) + " client secrets that have not ended", Retry: minSecretLife}
+	}
+	s.secrets.made.Add(1)
+	writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(order.session, s.cfg.Voice.Model))})
+	return nil
+}
+
+// endUser is whom the maker of a secret makes it for, or "". An error has code [handoff.CodeMalformed].
+func endUser(r *http.Request) (string, error) {
+	names := r.Header.Values(callerHeader)
+	switch {
+	case len(names) == 0:
+		return "", nil
+	case len(names) > 1 || !callerName.MatchString(names[0]):
+		return "", badCallerName()
+	}
+	return names[0], nil
+}
+
+// readSecretOrder reads what is asked for. Errors have code [handoff.CodeMalformed] and a param.
+func readSecretOrder(from io.Reader) (secretOrder, error) {
+	var body struct {
+		ExpiresAfter *struct {
+			Anchor  string      `json:"anchor"`
+			Seconds json.Number `json:"seconds"`
+		} `json:"expires_after"`
+		Session json.RawMessage `json:"session"`
+	}
+	order := secretOrder{life: secretLife, session: []byte("{}")}
+	if err := decode(from, &body); err != nil {
+		return order, err
+	}
+	if after := body.ExpiresAfter; after != nil {
+		if after.Anchor != "" && after.Anchor != "created_at" {
+			return order, handoff.Malformed("expires_after.anchor", "expires_after.anchor is created_at")
+		}
+		if after.Seconds != "" {
+			n, err := strconv.Atoi(after.Seconds.String())
+			life := time.Duration(n) * time.Second
+			if err != nil || n > int(maxSecretLife/time.Second) || life < minSecretLife {
+				return order, handoff.Malformed("expires_after.seconds", "expires_after.seconds is a number from 10 to 7200")
+			}
+			order.life = life
+		}
+	}
+	if len(body.Session) > 0 && string(body.Session) != "null" {
+		order.session = body.Session
+	}
+	if len(order.session) > maxConfigured {
+		return order, handoff.Malformed("session", "a session has at most "+strconv.Itoa(maxConfigured)+" bytes here")
+	}
+	if fault := realtime.CheckSession(order.session); fault != nil {
+		return order, fault
+	}
+	return order, nil
+}
+
+// bySecret is what the holder of a client secret may do: begin calls, as whom it was made for, with its
+// configuration. The request says nothing about who that is.
+func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Grant, error) {
+	secret, ok, err := a.secrets.Secret(r.Context(), sha256.Sum256([]byte(text)))
+	if err != nil {
+		return handoff.Grant{}, err
+	}
+	key, known := a.keyOf(secret.Key, secret.Principal)
+	if !ok || !known || !now.Before(secret.Ends) {
+		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "client secret is over, or none")
+	}
+	r.Header.Del(callerHeader)
+	if secret.User != "" {
+		r.Header.Set(callerHeader, secret.User)
+	}
+	g, err := key.grantFor(r)
+	if err != nil {
+		return handoff.Grant{}, err
+	}
+	g.Approve, g.Metrics, g.Secret, g.Session = false, false, true, secret.Session
+	return g, nil
+}
+
+// bearsSecret tells whether a text has the form of a client secret, so that not every wrong key asks the store.
+func bearsSecret(text string) bool {
+	return strings.HasPrefix(text, secretPrefix) && len(text) == len(secretPrefix)+base64.RawURLEncoding.EncodedLen(tokenBytes)
+}
