@@ -75,6 +75,25 @@ func TestLegKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestLegPassesWhatItHeldBack holds that sound that came before the formats were settled goes to the model then, and
+// waits for no more of it.
+func TestLegPassesWhatItHeldBack(t *testing.T) {
+	r := run{Leg: &Leg{}, player: newPlayer()}
+	for i := range uint16(2) {
+		r.hear(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes}, Payload: make([]byte, frameBytes)})
+	}
+	if r.begin(); len(r.up) != 0 {
+		t.Fatalf("passed %s", r.up)
+	}
+	r.session = []byte(`{"type":"session.update","session":{}}`)
+	r.player.formats.settled = true
+	r.begin()
+	r.begin()
+	if len(r.up) != 2 || string(r.up[0]) != `{"type":"session.update","session":{}}` || events.PeekType(r.up[1]) != events.TypeAppend {
+		t.Errorf("passed %s", r.up)
+	}
+}
+
 func TestLegSpeaks(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
 	rtctest.Take(t, l.leg.Received(), "the formats")

@@ -30,7 +30,8 @@ type run struct {
 	ticker  *time.Ticker
 	ticking bool
 
-	session []byte // of the client's offer, until the formats are settled; or nil
+	begun   bool   // the formats are settled
+	session []byte // of the client's offer, until then; or nil
 
 	counts legCounts // but those of the player and of what was heard
 }
@@ -92,12 +93,18 @@ func (r *run) loop() {
 	}
 }
 
-// begin passes on the session of the client's offer once it is known which formats it is to keep.
+// begin passes on, once it is known which formats are spoken, the session of the client's offer and the sound that
+// waited for that.
 func (r *run) begin() {
-	if r.session != nil && r.player.formats.settled {
+	if r.begun || !r.player.formats.settled {
+		return
+	}
+	r.begun = true
+	if r.session != nil {
 		r.tell(r.player.fromClient(r.session))
 		r.session = nil
 	}
+	r.passSound(appendBytes)
 }
 
 // look reads the connection's state; callbacks come in no order.
