@@ -55,7 +55,7 @@ type Call struct {
 	mask       *mask.Mask
 	settings   settings
 	ids        *events.Names
-	ears       ears
+	playback   playback
 	speeches   speeches
 	hints      hints
 	muted      map[string]bool      // responses that we cancelled: nothing of them is to be heard
@@ -66,7 +66,7 @@ type Call struct {
 	sounding   bool                 // as the floor was told
 	voiced     bool                 // the running response reached the caller
 	wrote      bool                 // it did so in writing
-	unsaid     string               // the response that ends now and gives its wants without a word of them
+	unsaid     string               // the response that ends now and gives its utterances without a word of them
 	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent      // our and adopted event ids that may still fail
 	requests   map[string]*request  // by call id
@@ -137,7 +137,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
-		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), ids: ids, ears: newEars(performs), speeches: newSpeeches(), hints: hints{},
+		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
 }
@@ -344,7 +344,7 @@ func (c *Call) ring(now time.Time) {
 		c.alarms[i].at = time.Time{}
 		switch i {
 		case alarmPlayback:
-			c.overhear(now, c.ears.drain(now))
+			c.overhear(now, c.playback.drain(now))
 			continue
 		case alarmSign:
 			c.signs(now)
@@ -361,7 +361,7 @@ func (c *Call) ring(now time.Time) {
 			continue
 		}
 		if timer == floor.TimerRun {
-			c.overhear(now, c.ears.abandon(now, c.floor.Active()))
+			c.overhear(now, c.playback.abandon(now, c.floor.Active()))
 		}
 		c.tell(floor.Elapsed{Timer: timer, Gen: a.gen})
 	}

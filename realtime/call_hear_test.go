@@ -126,7 +126,7 @@ func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
 		c.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		c.tell(floor.Configured{})
 		time.Sleep(time.Second)
-		c.overhear(time.Now(), c.ears.drain(time.Now()))
+		c.overhear(time.Now(), c.playback.drain(time.Now()))
 		c.fromModel([]byte(began("r2", "a1")))
 		c.fromModel([]byte(audio("r2", time.Second)))
 		c.fromModel([]byte(done("r2", "a1", "completed")))

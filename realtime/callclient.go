@@ -40,7 +40,7 @@ func (c *Call) fromClient(event []byte) {
 		c.toModel(event)
 		return
 	case events.TypePlayed:
-		if c.ears.told {
+		if c.playback.told {
 			c.performed(event)
 			return
 		}

@@ -14,7 +14,7 @@ import (
 // hearAudio follows audio on its way to the caller.
 func (c *Call) hearAudio(event []byte) {
 	now, response := time.Now(), events.PeekField(event, "response_id")
-	heard, first := c.ears.add(now, response, events.PeekField(event, "item_id"), events.SoundBytes(event, events.KeyDelta), c.rate)
+	heard, first := c.playback.add(now, response, events.PeekField(event, "item_id"), events.SoundBytes(event, events.KeyDelta), c.rate)
 	if !heard {
 		return
 	}
@@ -26,13 +26,13 @@ func (c *Call) hearAudio(event []byte) {
 }
 
 // overhear tells the floor what became of responses that sounded, and whether the model can be heard now.
-func (c *Call) overhear(now time.Time, fates []floor.Played) {
-	for _, p := range fates {
+func (c *Call) overhear(now time.Time, ended []floor.Played) {
+	for _, p := range ended {
 		c.tell(p)
-		c.ears.forget(p.Response)
+		c.playback.forget(p.Response)
 	}
-	c.alarms[alarmPlayback].at = c.ears.next(now)
-	if on := c.ears.on(now); on != c.sounding {
+	c.alarms[alarmPlayback].at = c.playback.next(now)
+	if on := c.playback.on(now); on != c.sounding {
 		c.sounding = on
 		c.tell(floor.Sounding{On: on})
 	}
@@ -41,13 +41,13 @@ func (c *Call) overhear(now time.Time, fates []floor.Played) {
 // performed takes what a leg tells of the sound that it played.
 func (c *Call) performed(event []byte) {
 	now, r := time.Now(), gjson.ParseBytes(event)
-	c.overhear(now, c.ears.hear(now, r.Get("response_id").String(), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
+	c.overhear(now, c.playback.hear(now, r.Get("response_id").String(), r.Get("audio_ms").Int(), r.Get("cut").Bool()))
 }
 
 // hush ends what the client stopped playing: one item, the response that runs, or all.
 func (c *Call) hush(kind string, event []byte) {
 	item, response := gjson.GetBytes(event, "item_id").String(), gjson.GetBytes(event, "response_id").String()
-	c.cut(func(id string, v *voicing) bool {
+	c.cut(func(id string, v *playing) bool {
 		switch {
 		case kind == events.TypeItemTruncate:
 			return slices.Contains(v.items, item)
@@ -58,10 +58,10 @@ func (c *Call) hush(kind string, event []byte) {
 	})
 }
 
-func (c *Call) cut(which func(string, *voicing) bool) {
+func (c *Call) cut(which func(string, *playing) bool) {
 	now := time.Now()
-	fates := c.ears.drain(now) // what was heard to its end is not cut
-	c.overhear(now, append(fates, c.ears.cut(now, which)...))
+	ended := c.playback.drain(now) // what was heard to its end is not cut
+	c.overhear(now, append(ended, c.playback.cut(now, which)...))
 }
 
 // callerSpeaks notes that the caller began to speak, which silences the model unless the client set its
@@ -72,7 +72,7 @@ func (c *Call) callerSpeaks(event []byte) {
 	c.report(handoff.Spoke{At: began})
 	c.tell(floor.Speech{On: true}) // first: silence alone would let us speak
 	if !c.settings.patient {
-		c.cut(func(string, *voicing) bool { return true })
+		c.cut(func(string, *playing) bool { return true })
 	}
 }
 

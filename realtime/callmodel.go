@@ -140,7 +140,7 @@ func (c *Call) voice(event []byte, written bool) {
 
 func (c *Call) began(r gjson.Result) {
 	tag := events.TagOf(r)
-	c.ears.begin(r.Get("id").String(), tag == mask.TagOut)
+	c.playback.begin(r.Get("id").String(), tag == mask.TagOut)
 	if tag == mask.TagOut {
 		return
 	}
@@ -166,9 +166,9 @@ func (c *Call) settled(tag string) {
 func (c *Call) finished(r gjson.Result) {
 	tag, id, status := events.TagOf(r), r.Get("id").String(), r.Get("status").String()
 	now := time.Now()
-	c.ears.complete(id)
-	c.overhear(now, c.ears.drain(now)) // first: it may have been heard before it is done
-	defer c.ears.done(id)
+	c.playback.complete(id)
+	c.overhear(now, c.playback.drain(now)) // first: it may have been heard before it is done
+	defer c.playback.done(id)
 	if tag == mask.TagOut {
 		return
 	}
@@ -192,7 +192,7 @@ func (c *Call) finished(r gjson.Result) {
 	case status == events.StatusCompleted && !output && !acted:
 		status = events.StatusIncomplete // there is nothing in it
 	case status == events.StatusCancelled, status == events.StatusIncomplete:
-		output = wrote // what was to be spoken is heard or not, the ears know
+		output = wrote // what was to be spoken is heard or not, the playback knows
 	}
 	c.tell(floor.Ended{Response: id, Tag: tag, Status: status, Output: output})
 	c.unsaid = ""

@@ -137,34 +137,34 @@ func (c *Call) tell(e floor.Event) {
 	for _, x := range c.floor.Step(e) {
 		switch x.Kind {
 		case floor.EffectAsk:
-			c.deliver(x.Wants)
+			c.deliver(x.Utterances)
 			id := c.ids.Next()
 			c.sent[id] = sent{kind: sentAsk, what: x.Ask}
 			c.counts.asks++
 			c.toModel(events.Ask(id, x.Ask, c.mask.Forced()))
 		case floor.EffectForward:
-			c.deliver(x.Wants)
+			c.deliver(x.Utterances)
 			a := c.asks[x.Ask]
 			c.sent[a.eventID] = sent{kind: sentClientAsk, what: x.Ask, adopted: a.adopted}
 			c.toModel(a.event)
 		case floor.EffectGiven:
-			at := c.ears.at(time.Now(), x.Response)
-			if x.Cut && len(x.Wants) > 1 || x.Response != "" && x.Response == c.unsaid { // which of them it came to is not known, or none
+			at := c.playback.at(time.Now(), x.Response)
+			if x.Cut && len(x.Utterances) > 1 || x.Response != "" && x.Response == c.unsaid { // which of them it came to is not known, or none
 				at = time.Time{}
 			}
-			for _, id := range x.Wants {
+			for _, id := range x.Utterances {
 				if u := c.utterances[id]; !u.told {
 					u.told = true
 					c.attest(handoff.Said{ID: id, At: at, Cut: x.Cut, Text: c.wordsOf(x.Response)})
 				}
 			}
 		case floor.EffectSilent:
-			for _, id := range x.Wants {
+			for _, id := range x.Utterances {
 				c.utterances[id].settled = true
 				c.confirm(c.utterances[id])
 			}
 		case floor.EffectLost:
-			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.Wants)))
+			c.log.Warn("the voice model did not say it", zap.Int("utterances", len(x.Utterances)))
 		case floor.EffectTimer:
 			c.alarms[x.Timer] = alarm{at: time.Now().Add(floor.Delay[x.Timer]), gen: x.Gen}
 		case floor.EffectCancel:

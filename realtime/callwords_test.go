@@ -45,7 +45,7 @@ func TestSaidInWords(t *testing.T) {
 					call.fromModel([]byte(done(id, "", "completed", message(`{"type":"output_text","text":"hm"}`))))
 				}
 				time.Sleep(time.Second)
-				call.overhear(time.Now(), call.ears.drain(time.Now()))
+				call.overhear(time.Now(), call.playback.drain(time.Now()))
 				var said []handoff.Said
 				for _, e := range call.pending {
 					if s, ok := e.(handoff.Said); ok {

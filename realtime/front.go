@@ -142,7 +142,7 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	running.Go(func() { p.meter(metering, c) })
 	defer over()
 	kind := overSocket
-	if c.ears.told {
+	if c.playback.told {
 		kind = overWebRTC
 	}
 	f.counts.begin(kind)

@@ -1,20 +1,217 @@
 package realtime
 
-import "time"
+import (
+	"slices"
+	"time"
 
-// A playback estimates until when the caller hears the model: its audio comes faster than it sounds.
-type playback struct{ until time.Time }
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
+)
 
-// add counts audio that arrived now.
-func (p *playback) add(now time.Time, bytes, rate int) {
-	if p.until.Before(now) {
-		p.until = now
-	}
-	p.until = p.until.Add(time.Duration(bytes) * time.Millisecond / time.Duration(rate))
+// aWord is how much sound of what was cut tells anybody anything.
+const aWord = 500 * time.Millisecond
+
+// maxVoiced bounds the items of a response that are known to sound; those beyond it end with the response.
+const maxVoiced = 256
+
+// A playback follows what the caller hears of the model's voice, response by response. A [performer] tells; of
+// other clients it is estimated: sound comes faster than it is heard, one response after the other, and
+// nobody pauses. It is pure.
+type playback struct {
+	told   bool                // Set once: a performer tells
+	sound  estimate            // of all of it together
+	voices map[string]*playing // responses by id, until they are done and their sound is over
 }
 
-// clear ends it: the caller interrupted.
-func (p *playback) clear() { p.until = time.Time{} }
+// A playing is one response that sounds, or may.
+type playing struct {
+	aside       bool        // out of band: barge-in does not cancel it
+	items       []string    // that it sounds for
+	sounds      bool        // some was sent
+	from, until time.Time   // estimates, once it sounds
+	made        bool        // no more sound will come
+	done        bool        // the floor knows that it is
+	over        bool        // nothing more of it will be heard
+	heard       floor.Heard // once over
+	at          time.Time   // when it was over
+}
 
-// on tells whether something is still to be heard.
-func (p *playback) on(now time.Time) bool { return p.until.After(now) }
+func newPlayback(told bool) playback { return playback{told: told, voices: map[string]*playing{}} }
+
+// begin notes a response. One before it in the same conversation gets no more sound, whatever the model
+// says of its end.
+func (p *playback) begin(response string, aside bool) {
+	for id, v := range p.voices {
+		v.made = v.made || (!aside && !v.aside && id != response)
+	}
+	if p.voices[response] == nil {
+		p.voices[response] = &playing{aside: aside}
+	}
+}
+
+// add counts sound that was sent to the client now. heard is false when the client has cut this response
+// already and plays nothing more of it, first tells that one of the
+// conversation begins to sound.
+func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (heard, first bool) {
+	v := p.voices[string(response)]
+	if v != nil && v.over {
+		return false, false
+	}
+	from := now
+	if p.sound.on(now) {
+		from = p.sound.until
+	}
+	p.sound.add(now, bytes, rate)
+	if v == nil || bytes == 0 {
+		return true, false
+	}
+	if first = !v.sounds; first {
+		v.sounds, v.from = true, from
+	}
+	v.until = p.sound.until
+	if n := len(v.items); len(item) <= events.MaxID && n < maxVoiced && (n == 0 || v.items[n-1] != string(item)) {
+		v.items = append(v.items, string(item))
+	}
+	return true, first && !v.aside
+}
+
+// complete notes that the model made all of a response.
+func (p *playback) complete(response string) {
+	if v := p.voices[response]; v != nil {
+		v.made = true
+	}
+}
+
+// abandon gives up a response of which nothing more comes, and returns what was over with that.
+func (p *playback) abandon(now time.Time, response string) []floor.Played {
+	p.complete(response)
+	if !p.told {
+		return p.drain(now)
+	}
+	return p.collect(func(id string, v *playing) {
+		if id == response && v.sounds {
+			v.end(floor.HeardPart, now)
+		}
+	})
+}
+
+// done notes that nobody asks about a response any more, once its sound is over.
+func (p *playback) done(response string) {
+	if v := p.voices[response]; v != nil {
+		v.done = true
+		p.forget(response)
+	}
+}
+
+// forget drops a response that is done and over.
+func (p *playback) forget(response string) {
+	if v := p.voices[response]; v != nil && v.done && (v.over || !v.sounds) {
+		delete(p.voices, response)
+	}
+}
+
+// end notes what was heard of a response at last.
+func (v *playing) end(f floor.Heard, at time.Time) { v.over, v.heard, v.at = true, f, at }
+
+// drain returns what was heard to its end by now, in order, as far as it is estimated.
+func (p *playback) drain(now time.Time) []floor.Played {
+	if p.told {
+		return nil
+	}
+	return p.collect(func(_ string, v *playing) {
+		if v.sounds && v.made && !v.until.After(now) {
+			v.end(floor.HeardWhole, v.until)
+		}
+	})
+}
+
+// collect lets judge end responses and returns those that had sound, in the order of their ends.
+func (p *playback) collect(judge func(string, *playing)) []floor.Played {
+	var all []floor.Played
+	for id, v := range p.voices {
+		if v.over {
+			continue
+		}
+		if judge(id, v); v.over && v.sounds {
+			all = append(all, floor.Played{Response: id, Heard: v.heard})
+		}
+	}
+	slices.SortFunc(all, func(a, b floor.Played) int {
+		return p.voices[a.Response].until.Compare(p.voices[b.Response].until)
+	})
+	return all
+}
+
+// cut ends, of what still sounds or is being made, what which picks: the client stopped playing it. A
+// performer tells by itself.
+func (p *playback) cut(now time.Time, which func(id string, v *playing) bool) []floor.Played {
+	if p.told {
+		return nil
+	}
+	all := p.collect(func(id string, v *playing) {
+		switch {
+		case !which(id, v) || (v.aside && !v.sounds):
+		case v.sounds && now.Sub(v.from) >= aWord:
+			v.end(floor.HeardPart, now)
+		default:
+			v.end(floor.HeardNothing, now)
+		}
+	})
+	p.sound.clear()
+	for _, v := range p.voices {
+		if v.sounds && !v.over && v.until.After(p.sound.until) {
+			p.sound.until = v.until
+		}
+	}
+	return all
+}
+
+// hear takes what a performer tells of a response.
+func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
+	return p.collect(func(id string, v *playing) {
+		switch {
+		case id != response:
+		case ms <= 0, cut && ms < aWord.Milliseconds():
+			v.end(floor.HeardNothing, now)
+		case cut:
+			v.end(floor.HeardPart, now)
+		default:
+			v.end(floor.HeardWhole, now)
+		}
+	})
+}
+
+// on tells whether the model is heard, or about to be.
+func (p *playback) on(now time.Time) bool {
+	if !p.told {
+		return p.sound.on(now)
+	}
+	for _, v := range p.voices {
+		if v.sounds && !v.over {
+			return true
+		}
+	}
+	return false
+}
+
+// next returns when to look again, or zero.
+func (p *playback) next(now time.Time) time.Time {
+	if p.told || !p.sound.on(now) {
+		return time.Time{}
+	}
+	next := p.sound.until
+	for _, v := range p.voices {
+		if v.sounds && v.made && !v.over && v.until.Before(next) {
+			next = v.until
+		}
+	}
+	return next
+}
+
+// at returns when the sound of a response was over; now where it had none or it is not known any more.
+func (p *playback) at(now time.Time, response string) time.Time {
+	if v := p.voices[response]; v != nil && v.over && v.sounds {
+		return v.at
+	}
+	return now
+}

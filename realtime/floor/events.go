@@ -69,7 +69,7 @@ type (
 	// Played: nothing more of its sound will be heard.
 	Played struct {
 		Response string
-		Fate     Fate
+		Heard    Heard
 	}
 	// Speech: the caller began or stopped speaking.
 	Speech struct{ On bool }
@@ -114,11 +114,11 @@ func (Elapsed) floorEvent()     {}
 type EffectKind int
 
 const (
-	EffectAsk     EffectKind = iota // send our response.create, tagged with ask, for these wants
-	EffectForward                   // send the client's response.create, tagged with ask; these wants ride along
-	EffectGiven                     // the caller got these wants
-	EffectSilent                    // these wants need no response after all
-	EffectLost                      // these wants are given up
+	EffectAsk     EffectKind = iota // send our response.create, tagged with ask, for this speech
+	EffectForward                   // send the client's response.create, tagged with ask; this speech rides along
+	EffectGiven                     // the caller got this speech
+	EffectSilent                    // this speech needs no response after all
+	EffectLost                      // this speech is given up
 	EffectTimer                     // start the timer; an older one of its kind is void
 	EffectCancel                    // cancel our response, and let nothing of it be heard
 	EffectQuiet                     // both sides became quiet (on), or no longer are
@@ -126,22 +126,22 @@ const (
 
 // An Effect is one thing to be done, in order.
 type Effect struct {
-	Kind     EffectKind
-	Ask      string
-	Wants    []string
-	Response string // that gave them, or ""; or to be cancelled
-	Cut      bool   // the caller got only a part
-	Timer    Timer
-	Gen      int
-	On       bool
-	Invited  bool // EffectQuiet: only the client asks
+	Kind       EffectKind
+	Ask        string
+	Utterances []string
+	Response   string // that gave them, or ""; or to be cancelled
+	Cut        bool   // the caller got only a part
+	Timer      Timer
+	Gen        int
+	On         bool
+	Invited    bool // EffectQuiet: only the client asks
 }
 
-// A Fate is what the caller got of the sound of a response.
-type Fate int
+// A Heard is what the caller got of the sound of a response.
+type Heard int
 
 const (
-	HeardNothing Fate = iota // it was cut before the end of a word
-	HeardPart                // it was cut
-	HeardWhole               // to its end
+	HeardNothing Heard = iota // it was cut before the end of a word
+	HeardPart                 // it was cut
+	HeardWhole                // to its end
 )

@@ -15,25 +15,25 @@ import (
 // Responses are told apart by the tag that every ask carries in its metadata, never by their order: a
 // response without a tag was started by voice detection and satisfies nobody's ask.
 type Floor struct {
-	active    string          // the response that runs, unknownResponse, or ""
-	asked     *ask            // on the wire, neither created nor refused
-	runs      map[string]*ask // created from an ask, by response id, until done
-	late      *ask            // the newest that got no answer in time; it may still come
-	held      []*ask          // of the client, that wait, in order
-	wants     []*want         // of ours, in order
-	calls     map[string]*carrier
-	carriers  map[string]*carrier // by response id; forgotten once done and without open calls
-	asks      int                 // ours so far
-	strangers int                 // untagged responses that ended since the ask on the wire was sent
-	stranger  *carrier            // the newest of them
-	blind     bool                // the model does not echo tags: an untagged response is the one asked for
-	echoes    bool                // it does: a response without a tag is never the one asked for
+	active       string           // the response that runs, unknownResponse, or ""
+	asked        *ask             // on the wire, neither created nor refused
+	runs         map[string]*ask  // created from an ask, by response id, until done
+	late         *ask             // the newest that got no answer in time; it may still come
+	held         []*ask           // of the client, that wait, in order
+	pending      []*pendingSpeech // of ours, in order
+	calls        map[string]*carrier
+	carriers     map[string]*carrier // by response id; forgotten once done and without open calls
+	asks         int                 // ours so far
+	untagged     int                 // untagged responses that ended since the ask on the wire was sent
+	lastUntagged *carrier            // the newest of them
+	blind        bool                // the model does not echo tags: an untagged response is the one asked for
+	echoes       bool                // it does: a response without a tag is never the one asked for
 
 	ready    bool   // the client has set its session up, or had its time: a voice cannot change once heard
-	manual   bool   // no turn detection: we never ask, our wants ride on the client's asks
+	manual   bool   // no turn detection: we never ask, our speech rides on the client's asks
 	autoVAD  bool   // turn detection starts responses itself
 	speaking bool   // the caller
-	pending  bool   // the caller has stopped and the response of voice detection is due
+	due      bool   // the caller has stopped and the response of voice detection is due
 	playing  bool   // the model's voice is still being heard
 	waiting  bool   // requests of ours have their time to be answered together
 	resting  bool   // after a failure; the model may be at a limit
@@ -43,8 +43,8 @@ type Floor struct {
 	out   []Effect        // of the step that runs
 }
 
-// A want is one utterance that needs the model to speak.
-type want struct {
+// A pendingSpeech is one utterance that needs the model to speak.
+type pendingSpeech struct {
 	id     string
 	from   *carrier // holds the request that it answers, or those whose answers it is said with; nil: none
 	unless bool     // resolved when sending: nothing is asked if from spoke
@@ -52,7 +52,7 @@ type want struct {
 	cuts   int // cancelled before a word
 }
 
-// A carrier is a response: what it holds of our requests, and what it says for our wants.
+// A carrier is a response: what it holds of our requests, and what it says of our speech.
 type carrier struct {
 	id     string
 	spoke  bool
@@ -60,19 +60,19 @@ type carrier struct {
 	open   int
 	waited bool // its open requests had their time: the others need not wait for them
 
-	sounds bool // its sound is on its way to the caller
-	over   bool // nothing more of its sound will be heard
-	fate   Fate // of its sound, once over
-	ask    *ask // that it answered, ended and not heard to the end
-	cut    bool // ended before it was whole
+	sounds bool  // its sound is on its way to the caller
+	over   bool  // nothing more of its sound will be heard
+	heard  Heard // of its sound, once over
+	ask    *ask  // that it answered, ended and not heard to the end
+	cut    bool  // ended before it was whole
 }
 
 // An ask is one response.create.
 type ask struct {
 	ID     string
 	client bool
-	apart  bool // it reads nothing of the conversation: our wants cannot ride on it
-	wants  []*want
+	apart  bool // it reads nothing of the conversation: our speech cannot ride on it
+	speech []*pendingSpeech
 	pulled bool // we cancelled it: the caller was speaking, or it has nothing to say any more
 	moot   bool // what it asks for is being said
 }
@@ -83,7 +83,7 @@ const (
 	// MaxHeld bounds the client's waiting asks. When full the client is told so: it has more questions
 	// than answers.
 	MaxHeld = 64
-	// maxFails is how often our ask may fail before its wants are given up: asked again after timerRest
+	// maxFails is how often our ask may fail before its speech is given up: asked again after timerRest
 	// and after timerLongRest.
 	maxFails = 3
 	// MaxCuts is how often it may be cut before a word was heard; a client that cancels whatever it did
@@ -115,7 +115,7 @@ func (f *Floor) Step(e Event) []Effect {
 	case Rejected:
 		f.rejected(e.Ask)
 	case Withdrawn:
-		f.wants = slices.DeleteFunc(f.wants, func(w *want) bool { return w.id == e.ID })
+		f.pending = slices.DeleteFunc(f.pending, func(w *pendingSpeech) bool { return w.id == e.ID })
 	case Missed:
 		f.missed(e.ID)
 	case Called:
@@ -131,13 +131,13 @@ func (f *Floor) Step(e Event) []Effect {
 	case Speech:
 		f.speech(e.On)
 	case Hushed:
-		f.speaking, f.pending = false, false
+		f.speaking, f.due = false, false
 	case Sounding:
 		f.playing = e.On
 	case Listening:
 		f.manual, f.autoVAD = e.Manual, e.Auto
 		if e.Manual {
-			f.speaking, f.pending = false, false
+			f.speaking, f.due = false, false
 		}
 	case Opened:
 		f.arm(TimerOpen)
@@ -153,7 +153,7 @@ func (f *Floor) Step(e Event) []Effect {
 
 // calm tells when both sides became quiet, and when they no longer are.
 func (f *Floor) calm() {
-	quiet := f.ready && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.pending))
+	quiet := f.ready && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
 	if x := (Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}); x.On != f.told.On || x.Invited != f.told.Invited {
 		f.told = x
 		f.out = append(f.out, x)
@@ -171,7 +171,7 @@ func (f *Floor) uttered(e Uttered) {
 		f.forget(from)
 	}
 	if e.Need == handoff.FloorUnlessSpoke || e.Need == handoff.FloorAsk {
-		f.wants = append(f.wants, &want{id: e.ID, from: from, unless: from != nil && e.Need == handoff.FloorUnlessSpoke})
+		f.pending = append(f.pending, &pendingSpeech{id: e.ID, from: from, unless: from != nil && e.Need == handoff.FloorUnlessSpoke})
 	}
 }
 
@@ -183,7 +183,7 @@ func (f *Floor) created(e Created) {
 	f.belated(e.Response, e.Tag)
 	f.arm(TimerRun)
 	if e.Tag == "" && !(f.blind && f.asked != nil) {
-		f.speaking, f.pending = false, false
+		f.speaking, f.due = false, false
 		return
 	}
 	if f.asked != nil && (f.asked.ID == e.Tag || f.blind) {
@@ -205,8 +205,8 @@ func (f *Floor) ended(e Ended) {
 	}
 	c := f.carriers[e.Response]
 	if e.Tag == "" && f.asked != nil {
-		f.strangers++
-		f.stranger = c
+		f.untagged++
+		f.lastUntagged = c
 		f.arm(timerEcho)
 	}
 	if f.active == e.Response || f.active == unknownResponse {
@@ -237,8 +237,8 @@ func (f *Floor) refused(id string) {
 	if a.client {
 		f.held = slices.Insert(f.held, 0, a)
 	}
-	f.wants = append(slices.Clone(a.wants), f.wants...)
-	a.wants = nil
+	f.pending = append(slices.Clone(a.speech), f.pending...)
+	a.speech = nil
 }
 
 // take removes the ask from the wire, or from the response that was mistaken for its own.
@@ -271,11 +271,11 @@ func (f *Floor) called(e Called) {
 
 func (f *Floor) speech(on bool) {
 	f.speaking = on
-	f.pending = !on && f.autoVAD && !f.manual
+	f.due = !on && f.autoVAD && !f.manual
 	switch {
 	case on:
 		f.arm(TimerSpeech)
-	case f.pending:
+	case f.due:
 		f.arm(TimerVAD)
 	}
 }
@@ -286,7 +286,7 @@ func (f *Floor) elapsed(e Elapsed) {
 	}
 	switch e.Timer {
 	case TimerVAD:
-		f.pending = false
+		f.due = false
 	case timerSiblings:
 		f.waiting = false
 		for _, c := range f.carriers {
@@ -318,46 +318,46 @@ func (f *Floor) decide() {
 		a := f.held[0]
 		f.held = f.held[1:]
 		if f.manual && !a.apart {
-			a.wants = f.resolve()
+			a.speech = f.resolve()
 		}
 		f.send(EffectForward, a)
 		return
 	}
-	if !f.ready || f.manual || len(f.wants) == 0 || f.speaking || f.pending || f.playing || f.resting {
+	if !f.ready || f.manual || len(f.pending) == 0 || f.speaking || f.due || f.playing || f.resting {
 		return
 	}
-	if !slices.ContainsFunc(f.wants, (*want).due) {
+	if !slices.ContainsFunc(f.pending, (*pendingSpeech).due) {
 		return
 	}
-	if wants := f.resolve(); len(wants) > 0 {
+	if speech := f.resolve(); len(speech) > 0 {
 		f.asks++
-		f.send(EffectAsk, &ask{ID: "a" + strconv.Itoa(f.asks), wants: wants})
+		f.send(EffectAsk, &ask{ID: "a" + strconv.Itoa(f.asks), speech: speech})
 	}
 }
 
 // due tells whether nothing more is waited for: requests of one response are answered together.
-func (w *want) due() bool { return w.from == nil || w.from.open == 0 || w.from.waited }
+func (w *pendingSpeech) due() bool { return w.from == nil || w.from.open == 0 || w.from.waited }
 
-// resolve takes all wants and drops those whose request came with words for the caller.
-func (f *Floor) resolve() []*want {
-	var need, silent []*want
-	for _, w := range f.wants {
+// resolve takes all pending speech and drops that whose request came with words for the caller.
+func (f *Floor) resolve() []*pendingSpeech {
+	var need, silent []*pendingSpeech
+	for _, w := range f.pending {
 		if w.unless && w.from.spoke {
 			silent = append(silent, w)
 		} else {
 			need = append(need, w)
 		}
 	}
-	f.wants = nil
+	f.pending = nil
 	f.emit(Effect{Kind: EffectSilent}, silent)
 	return need
 }
 
 func (f *Floor) send(kind EffectKind, a *ask) {
-	f.asked, f.strangers, f.stranger = a, 0, nil
+	f.asked, f.untagged, f.lastUntagged = a, 0, nil
 	x := Effect{Kind: kind, Ask: a.ID}
-	for _, w := range a.wants {
-		x.Wants = append(x.Wants, w.id)
+	for _, w := range a.speech {
+		x.Utterances = append(x.Utterances, w.id)
 	}
 	f.out = append(f.out, x)
 	f.arm(timerAsk)
@@ -377,7 +377,7 @@ func (f *Floor) carrier(response string) *carrier {
 	return c
 }
 
-// forget drops what is no longer asked about; wants keep their own pointer.
+// forget drops what is no longer asked about; pending speech keeps its own pointer.
 func (f *Floor) forget(c *carrier) {
 	if c.ended && c.open == 0 && (!c.sounds || c.over) {
 		delete(f.carriers, c.id)

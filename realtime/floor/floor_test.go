@@ -20,7 +20,7 @@ func brief(effects []Effect) string {
 			if x.Cut {
 				name = "cut"
 			}
-			what := strings.Join(x.Wants, ",")
+			what := strings.Join(x.Utterances, ",")
 			switch x.Kind {
 			case EffectAsk, EffectForward:
 				what = x.Ask
@@ -144,7 +144,7 @@ var floorScripts = map[string][]line{
 	"the model gets it after it was asked for": {
 		{wants("n"), "ask a1"}, {Missed{"n"}, ""}, {Created{"r1", "a1"}, ""}, {whole("r1", "a1"), "ask a2"}, {Created{"r2", "a2"}, ""}, {Missed{"n"}, ""}, {whole("r2", "a2"), "ask a3"},
 	},
-	"a stranger where tags are kept": {
+	"a lastUntagged where tags are kept": {
 		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"}, {wants("m"), "ask a2"},
 		{Created{"vad", ""}, ""}, {whole("vad", ""), ""}, {Elapsed{timerEcho, 1}, ""}, {Elapsed{TimerRest, 1}, "ask a3"},
 	},

@@ -20,14 +20,14 @@ func (f *Floor) answered(a *ask, c *carrier, e Ended) {
 		c.ask = a
 		f.heard(c)
 	case e.Status == events.StatusCompleted && !e.Output: // it only called a function of ours: said with its answer
-		for _, w := range a.wants {
+		for _, w := range a.speech {
 			w.from = cmp.Or(c, w.from)
 		}
 		f.unheard(a)
 	case !e.Output:
 		f.unheard(a)
 	default:
-		f.emit(Effect{Kind: EffectGiven, Response: e.Response, Cut: e.Status != events.StatusCompleted}, a.wants)
+		f.emit(Effect{Kind: EffectGiven, Response: e.Response, Cut: e.Status != events.StatusCompleted}, a.speech)
 	}
 }
 
@@ -37,28 +37,28 @@ func (f *Floor) played(e Played) {
 	if c == nil || !c.sounds || c.over {
 		return
 	}
-	c.over, c.fate = true, e.Fate
+	c.over, c.heard = true, e.Heard
 	f.heard(c)
 	f.forget(c)
 }
 
-// heard gives the wants of a response that ended and was heard.
+// heard gives the speech of a response that ended and was heard.
 func (f *Floor) heard(c *carrier) {
 	a := c.ask
 	if a == nil || !c.over {
 		return
 	}
 	c.ask = nil
-	if c.fate == HeardNothing {
+	if c.heard == HeardNothing {
 		f.unheard(a)
 		return
 	}
-	f.emit(Effect{Kind: EffectGiven, Response: c.id, Cut: c.cut || c.fate == HeardPart}, a.wants)
+	f.emit(Effect{Kind: EffectGiven, Response: c.id, Cut: c.cut || c.heard == HeardPart}, a.speech)
 }
 
-// unheard puts back the wants of an ask of which the caller heard nothing.
+// unheard puts back the speech of an ask of which the caller heard nothing.
 func (f *Floor) unheard(a *ask) {
-	f.again(a, func(w *want) bool {
+	f.again(a, func(w *pendingSpeech) bool {
 		if !a.pulled {
 			w.cuts++
 		}
@@ -66,11 +66,11 @@ func (f *Floor) unheard(a *ask) {
 	})
 }
 
-// failed puts back the wants of an ask that the model could not answer, for later: what failed now would
+// failed puts back the speech of an ask that the model could not answer, for later: what failed now would
 // fail again at once.
 func (f *Floor) failed(a *ask) {
 	rest := TimerRest
-	f.again(a, func(w *want) bool {
+	f.again(a, func(w *pendingSpeech) bool {
 		if w.fails++; w.fails > 1 {
 			rest = timerLongRest
 		}
@@ -92,13 +92,13 @@ func (f *Floor) rejected(id string) {
 // overdue ends an ask that nobody answered: the model never echoes tags (then an untagged response was
 // the one asked for), or it lost the ask.
 func (f *Floor) overdue() {
-	a, c := f.asked, f.stranger
+	a, c := f.asked, f.lastUntagged
 	switch {
 	case a == nil:
 	case f.active != "":
 		f.arm(timerAsk)
-	case f.strangers == 0 || f.echoes:
-		f.late = &ask{ID: a.ID, client: a.client, wants: slices.Clone(a.wants)}
+	case f.untagged == 0 || f.echoes:
+		f.late = &ask{ID: a.ID, client: a.client, speech: slices.Clone(a.speech)}
 		f.rejected(a.ID)
 	default:
 		f.asked, f.blind = nil, true
@@ -110,7 +110,7 @@ func (f *Floor) overdue() {
 	}
 }
 
-// belated takes the response to an ask that seemed lost: what of its wants waits to be asked for again, or is
+// belated takes the response to an ask that seemed lost: what of its speech waits to be asked for again, or is
 // asked for again already, is said by it.
 func (f *Floor) belated(response, tag string) {
 	a := f.late
@@ -118,24 +118,24 @@ func (f *Floor) belated(response, tag string) {
 		return
 	}
 	f.late = nil
-	said := a.wants
-	a.wants = nil
-	claim := func(w *want) bool {
+	said := a.speech
+	a.speech = nil
+	claim := func(w *pendingSpeech) bool {
 		ours := slices.Contains(said, w)
 		if ours {
-			a.wants = append(a.wants, w)
+			a.speech = append(a.speech, w)
 		}
 		return ours
 	}
-	f.wants = slices.DeleteFunc(f.wants, claim)
+	f.pending = slices.DeleteFunc(f.pending, claim)
 	if again := f.asked; again != nil {
-		again.wants = slices.DeleteFunc(again.wants, claim)
-		again.moot = !again.client && len(again.wants) == 0
+		again.speech = slices.DeleteFunc(again.speech, claim)
+		again.moot = !again.client && len(again.speech) == 0
 	}
 	f.runs[response] = a
 }
 
-// missed puts back a want of which the model had nothing when it was asked for it.
+// missed puts back speech of which the model had nothing when it was asked for it.
 func (f *Floor) missed(id string) {
 	asks := slices.Collect(maps.Values(f.runs))
 	if f.asked != nil {
@@ -147,9 +147,9 @@ func (f *Floor) missed(id string) {
 		}
 	}
 	for _, a := range asks {
-		if i := slices.IndexFunc(a.wants, func(w *want) bool { return w.id == id }); i >= 0 {
-			f.wants = append(f.wants, a.wants[i])
-			a.wants = slices.Delete(a.wants, i, i+1)
+		if i := slices.IndexFunc(a.speech, func(w *pendingSpeech) bool { return w.id == id }); i >= 0 {
+			f.pending = append(f.pending, a.speech[i])
+			a.speech = slices.Delete(a.speech, i, i+1)
 			return
 		}
 	}
@@ -170,27 +170,27 @@ func (f *Floor) lost() {
 	f.ended(e)
 }
 
-// again puts back the wants of an ask that keep allows, in front, and gives up the others.
-func (f *Floor) again(a *ask, keep func(*want) bool) {
-	var back, lost []*want
-	for _, w := range a.wants {
+// again puts back the speech of an ask that keep allows, in front, and gives up the others.
+func (f *Floor) again(a *ask, keep func(*pendingSpeech) bool) {
+	var back, lost []*pendingSpeech
+	for _, w := range a.speech {
 		if keep(w) {
 			back = append(back, w)
 		} else {
 			lost = append(lost, w)
 		}
 	}
-	f.wants = append(back, f.wants...)
+	f.pending = append(back, f.pending...)
 	f.emit(Effect{Kind: EffectLost}, lost)
 }
 
-// emit adds an Effect for wants, unless there are none.
-func (f *Floor) emit(x Effect, wants []*want) {
-	if len(wants) == 0 {
+// emit adds an Effect for speech, unless there is none.
+func (f *Floor) emit(x Effect, speech []*pendingSpeech) {
+	if len(speech) == 0 {
 		return
 	}
-	for _, w := range wants {
-		x.Wants = append(x.Wants, w.id)
+	for _, w := range speech {
+		x.Utterances = append(x.Utterances, w.id)
 	}
 	f.out = append(f.out, x)
 }

@@ -43,15 +43,15 @@ type voiceModel struct {
 	late         []Event  // ends that come only after the next response began
 	timers       [TimerKinds]int
 
-	wants    map[string]string // id → open, given, silent, lost
-	bad      map[string]int    // wants' failed or cut-short asks
-	riding   map[string][]string
-	calls    []string // open, oldest first
-	callOf   map[string]string
-	tagOf    map[string]string // response → ask
-	spokeIn  map[string]bool
-	unlessOf map[string]string // want → response
-	n        int
+	utterances map[string]string // id → open, given, silent, lost
+	bad        map[string]int    // failed or cut-short asks of each
+	riding     map[string][]string
+	calls      []string // open, oldest first
+	callOf     map[string]string
+	tagOf      map[string]string // response → ask
+	spokeIn    map[string]bool
+	unlessOf   map[string]string // utterance → response
+	n          int
 }
 
 // voiceOf is the sound of a response.
@@ -62,7 +62,7 @@ type voiceOf struct {
 
 func newVoiceModel(t *testing.T) *voiceModel {
 	m := &voiceModel{
-		t: t, floor: New(), wants: map[string]string{}, bad: map[string]int{}, riding: map[string][]string{},
+		t: t, floor: New(), utterances: map[string]string{}, bad: map[string]int{}, riding: map[string][]string{},
 		callOf: map[string]string{}, tagOf: map[string]string{}, spokeIn: map[string]bool{}, unlessOf: map[string]string{},
 	}
 	m.tell(Configured{})
@@ -196,31 +196,31 @@ func (m *voiceModel) sent(x Effect) {
 }
 
 func (m *voiceModel) resolved(x Effect, cause Event) {
-	for _, id := range x.Wants {
-		if m.wants[id] != "open" {
-			m.fail("want %s is %s already", id, m.wants[id])
+	for _, id := range x.Utterances {
+		if m.utterances[id] != "open" {
+			m.fail("%s is %s already", id, m.utterances[id])
 		}
 		switch x.Kind {
 		case EffectGiven:
-			m.wants[id] = "given"
+			m.utterances[id] = "given"
 			if !m.gives(x, cause) {
-				m.fail("want %s given by %+v", id, cause)
+				m.fail("utterance %s given by %+v", id, cause)
 			}
 		case EffectSilent:
-			m.wants[id] = "silent"
+			m.utterances[id] = "silent"
 			if r := m.unlessOf[id]; r == "" || !m.spokeIn[r] {
-				m.fail("want %s dropped, but %q said nothing", id, r)
+				m.fail("utterance %s dropped, but %q said nothing", id, r)
 			}
 		case EffectLost:
-			m.wants[id] = "lost"
+			m.utterances[id] = "lost"
 			if m.bad[m.askTag(cause)] == 0 {
-				m.fail("want %s lost without a failure", id)
+				m.fail("utterance %s lost without a failure", id)
 			}
 		}
 	}
 }
 
-// gives tells whether an event may give wants: the end of a response that does not sound, or the end of
+// gives tells whether an event may give speech: the end of a response that does not sound, or the end of
 // the sound of one that ended.
 func (m *voiceModel) gives(x Effect, cause Event) bool {
 	sounding := slices.ContainsFunc(m.voice, func(v voiceOf) bool { return v.response == x.Response })
@@ -228,8 +228,8 @@ func (m *voiceModel) gives(x Effect, cause Event) bool {
 	case Ended:
 		return e.Response == x.Response && e.Tag != "" && e.Status != events.StatusFailed && e.Output && !sounding
 	case Played:
-		return e.Response == x.Response && m.tagOf[e.Response] != "" && e.Fate != HeardNothing && m.seenActive != e.Response &&
-			(x.Cut || e.Fate == HeardWhole)
+		return e.Response == x.Response && m.tagOf[e.Response] != "" && e.Heard != HeardNothing && m.seenActive != e.Response &&
+			(x.Cut || e.Heard == HeardWhole)
 	}
 	return false
 }
@@ -323,11 +323,11 @@ func (m *voiceModel) speech(on bool) {
 	m.down = append(m.down, Speech{on})
 }
 
-func (m *voiceModel) want(need handoff.Floor, call string) {
+func (m *voiceModel) utter(need handoff.Floor, call string) {
 	m.n++
 	id := fmt.Sprintf("w%d", m.n)
 	if need != handoff.FloorNone {
-		m.wants[id] = "open"
+		m.utterances[id] = "open"
 		m.unlessOf[id] = ""
 	}
 	if need == handoff.FloorUnlessSpoke {
@@ -342,7 +342,7 @@ func (m *voiceModel) answer(need handoff.Floor) {
 	}
 	call := m.calls[0]
 	m.calls = m.calls[1:]
-	m.want(need, call)
+	m.utter(need, call)
 }
 
 func (m *voiceModel) call() {
@@ -366,7 +366,7 @@ func (m *voiceModel) sound() {
 }
 
 // hears lets sound end: the oldest that is made was heard whole, or whatever there is is cut.
-func (m *voiceModel) hears(f Fate) {
+func (m *voiceModel) hears(f Heard) {
 	for i, v := range m.voice {
 		if f == HeardWhole && !v.ended {
 			continue
@@ -397,7 +397,7 @@ const worldMoves = 22
 func (m *voiceModel) play(b byte) {
 	switch b % worldMoves {
 	case 0:
-		m.want(handoff.FloorAsk, "")
+		m.utter(handoff.FloorAsk, "")
 	case 1:
 		m.answer(handoff.FloorUnlessSpoke)
 	case 2:
@@ -441,7 +441,7 @@ func (m *voiceModel) play(b byte) {
 	case 20:
 		m.hears(HeardWhole)
 	case 21:
-		m.hears([]Fate{HeardNothing, HeardPart}[int(b)/worldMoves%2])
+		m.hears([]Heard{HeardNothing, HeardPart}[int(b)/worldMoves%2])
 	}
 }
 
@@ -474,9 +474,9 @@ func (m *voiceModel) settle() {
 			break
 		}
 	}
-	for id, state := range m.wants {
+	for id, state := range m.utterances {
 		if state == "open" {
-			m.fail("want %s is left unsaid", id)
+			m.fail("utterance %s is left unsaid", id)
 		}
 	}
 	if len(m.forwarded) != len(m.clientAsks) {
@@ -489,7 +489,7 @@ func (m *voiceModel) settle() {
 
 // rests tells that nothing is left to happen.
 func (m *voiceModel) rests() bool {
-	for _, state := range m.wants {
+	for _, state := range m.utterances {
 		if state == "open" {
 			return false
 		}
