@@ -14,12 +14,12 @@ import (
 // Sound of more responses and items than anybody can hear is dropped and counted.
 func TestPlayerIsBoundedInItems(t *testing.T) {
 	p := newPlayer()
-	for i := range 2 * maxShows {
+	for i := range 2 * maxResponses {
 		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + fmt.Sprint("id_", i) + `","item_id":"i","delta":"AAAA"}`))
 		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"one","item_id":"` + fmt.Sprint("id_", i) + `","delta":"AAAA"}`))
 	}
-	if len(p.shows) > maxShows || len(p.queue) > maxShows || p.dropped == 0 {
-		t.Errorf("%d responses, %d sounds, %d dropped", len(p.shows), len(p.queue), p.dropped)
+	if len(p.responses) > maxResponses || len(p.queue) > maxResponses || p.dropped == 0 {
+		t.Errorf("%d responses, %d sounds, %d dropped", len(p.responses), len(p.queue), p.dropped)
 	}
 	for _, s := range p.queue {
 		if len(s.clips) > maxClips {
@@ -35,13 +35,13 @@ func TestPlayerIsBoundedInResponses(t *testing.T) {
 	if len(p.live) != 0 {
 		t.Error("a long id is kept")
 	}
-	for i := range 2 * maxShows {
+	for i := range 2 * maxResponses {
 		p.fromModel([]byte(began(fmt.Sprint("id_", i))))
 		p.fromModel([]byte(sounds(fmt.Sprint("id_", i), "i", 20, 1)))
 		p.fromModel([]byte(`{"type":"input_audio_buffer.speech_started"}`))
 	}
-	if len(p.live) != maxShows || len(p.muted) > 2*maxShows || len(p.shows) > maxShows {
-		t.Errorf("%d are made, %d muted, %d shown", len(p.live), len(p.muted), len(p.shows))
+	if len(p.live) != maxResponses || len(p.muted) > 2*maxResponses || len(p.responses) > maxResponses {
+		t.Errorf("%d are made, %d muted, %d shown", len(p.live), len(p.muted), len(p.responses))
 	}
 }
 
@@ -88,7 +88,7 @@ func FuzzDataChannel(f *testing.F) {
 			}
 			p.next()
 		}
-		if p.queued < 0 || p.queued > maxPlayback || len(p.live) > maxShows {
+		if p.queued < 0 || p.queued > maxPlayback || len(p.live) > maxResponses {
 			t.Fatalf("%d bytes wait, %d responses are made", p.queued, len(p.live))
 		}
 	})

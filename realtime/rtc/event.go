@@ -61,9 +61,9 @@ func appendEvent(audio []byte) []byte {
 
 // fromClient takes an event of the data channel and returns what follows. What it does not know passes,
 // bad JSON and what nests too deep included: the call judges it.
-func (p *player) fromClient(event []byte) told {
+func (p *player) fromClient(event []byte) effects {
 	if handoff.TooDeep(event) {
-		return told{up: [][]byte{event}}
+		return effects{up: [][]byte{event}}
 	}
 	switch events.PeekType(event) {
 	case events.TypeAppend:
@@ -79,11 +79,11 @@ func (p *player) fromClient(event []byte) told {
 			event = p.formats.keep(event, "response.audio.output.format", p.formats.out)
 		}
 	}
-	return told{up: [][]byte{event}}
+	return effects{up: [][]byte{event}}
 }
 
-func (p *player) refuse(event []byte, why string) told {
-	return told{down: [][]byte{events.Error(p.ids.Next(), events.Fault{
+func (p *player) refuse(event []byte, why string) effects {
+	return effects{down: [][]byte{events.Error(p.ids.Next(), events.Fault{
 		Kind: "invalid_request_error", Code: "invalid_event", Message: why, EventID: gjson.GetBytes(event, "event_id").String(),
 	})}}
 }

@@ -54,12 +54,12 @@ func factorOf(kind string, rate gjson.Result) int {
 
 // formats follow what sound the model takes and gives while its client is on WebRTC. They are pure.
 type formats struct {
-	asked   string // event id of our update
-	settled bool   // what the model takes is known
-	in, out format // as they are
-	made    struct{ in, out format }
-	ears    *converter // of what the model says; nil for µ-law
-	mouth   *converter // of what it is to hear; nil for µ-law
+	asked     string // event id of our update
+	settled   bool   // what the model takes is known
+	in, out   format // as they are
+	made      struct{ in, out format }
+	fromModel *converter // of what the model says; nil for µ-law
+	toModel   *converter // of what it is to hear; nil for µ-law
 }
 
 // begin learns what the session was made with, which holds until our update does.
@@ -106,10 +106,10 @@ func (f *formats) assume() *handoff.Error {
 // use converts from now on as these formats need.
 func (f *formats) use(in, out format) *handoff.Error {
 	if in.factor != f.in.factor {
-		f.mouth = converterFor(in)
+		f.toModel = converterFor(in)
 	}
 	if out.factor != f.out.factor {
-		f.ears = converterFor(out)
+		f.fromModel = converterFor(out)
 	}
 	f.in, f.out = in, out
 	for _, side := range []format{in, out} {
@@ -136,16 +136,16 @@ func (f *formats) hear(sound []byte) []byte {
 	switch {
 	case f.out.factor < 0:
 		return nil
-	case f.ears != nil:
-		return f.ears.down(sound)
+	case f.fromModel != nil:
+		return f.fromModel.down(sound)
 	}
 	return sound
 }
 
 // say turns µ-law of the client into sound for the model.
 func (f *formats) say(mulaw []byte) []byte {
-	if f.mouth != nil {
-		return f.mouth.up(mulaw)
+	if f.toModel != nil {
+		return f.toModel.up(mulaw)
 	}
 	return mulaw
 }
@@ -169,11 +169,11 @@ func (f *formats) ofFormats(fault gjson.Result) bool {
 }
 
 // settle follows from what the model says of formats: nothing, or the end with a word for the client.
-func (p *player) settle(fault *handoff.Error) told {
+func (p *player) settle(fault *handoff.Error) effects {
 	if fault == nil {
-		return told{}
+		return effects{}
 	}
-	return told{end: fault, down: [][]byte{events.Error(p.ids.Next(), events.Fault{
+	return effects{end: fault, down: [][]byte{events.Error(p.ids.Next(), events.Fault{
 		Kind: "server_error", Code: string(fault.Code), Message: fault.Spoken(),
 	})}}
 }

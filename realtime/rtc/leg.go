@@ -155,8 +155,8 @@ func (l *Leg) Abandon() {
 // Received yields events of the client in order, its sound among them. It is closed when the client has gone.
 func (l *Leg) Received() <-chan []byte { return l.received }
 
-// Seen returns when anything of the client came, or it took something that only it can have taken. A client that sends neither sound nor events shows nothing of itself while it
-// is connected.
+// Seen returns when anything of the client came, or it took something that only it can have taken. A client that
+// sends neither sound nor events shows nothing of itself while it is connected.
 func (l *Leg) Seen() time.Time {
 	if after := l.seen.Load(); after > 0 {
 		return l.born.Add(time.Duration(after))
@@ -192,7 +192,7 @@ func (l *Leg) Run() {
 	r.farewell()
 	l.closePeer(r.readers.Wait)
 	n := r.counts
-	n.late, n.lost, n.unheard = r.hearing.late, r.hearing.lost, r.player.dropped
+	n.late, n.lost, n.unheard = r.reorder.late, r.reorder.lost, r.player.dropped
 	l.counts.add(n)
 	var why handoff.Code
 	if reason := l.Ended(); reason != nil {

@@ -67,9 +67,9 @@ func TestLegHears(t *testing.T) {
 func TestLegKeepsOrder(t *testing.T) {
 	r := run{Leg: &Leg{}, player: newPlayer()}
 	r.player.formats.settled = true
-	r.hear(&rtp.Packet{Payload: []byte{1, 2, 3}})
-	r.heed([]byte(`{"type":"input_audio_buffer.commit"}`))
-	r.heed([]byte(`{"type":"response.create"}`))
+	r.packet(&rtp.Packet{Payload: []byte{1, 2, 3}})
+	r.message([]byte(`{"type":"input_audio_buffer.commit"}`))
+	r.message([]byte(`{"type":"response.create"}`))
 	if got := string(bytes.Join(r.up, []byte(" "))); got != `{"type":"input_audio_buffer.append","audio":"AQID"} {"type":"input_audio_buffer.commit"} {"type":"response.create"}` {
 		t.Errorf("got %s", got)
 	}
@@ -80,7 +80,7 @@ func TestLegKeepsOrder(t *testing.T) {
 func TestLegPassesWhatItHeldBack(t *testing.T) {
 	r := run{Leg: &Leg{}, player: newPlayer()}
 	for i := range uint16(2) {
-		r.hear(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes}, Payload: make([]byte, frameBytes)})
+		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes}, Payload: make([]byte, frameBytes)})
 	}
 	if r.begin(); len(r.up) != 0 {
 		t.Fatalf("passed %s", r.up)

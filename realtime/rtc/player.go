@@ -26,30 +26,30 @@ const (
 	// maxPlayback bounds what waits to be heard, in bytes: ten minutes. When full the newest is dropped and
 	// counted: the caller waits for the oldest, and the transcript still comes whole.
 	maxPlayback = 10 * 60 * 1000 * bytesPerMS
-	// maxShows bounds the responses that are being made and those that are to be heard, maxClips the items of each.
+	// maxResponses bounds the responses that are being made and those that are to be heard, maxClips the items of each.
 	// One being made beyond them cannot be cut off; sound of a response beyond them is dropped and counted; sound of an item beyond them counts to the one before.
-	maxShows = 256
-	maxClips = 256
+	maxResponses = 256
+	maxClips     = 256
 )
 
 // A player decides what a WebRTC client hears and what it and the model are told of it, as the model's own
 // WebRTC would tell: output_audio_buffer.started, stopped and cleared. It is pure: run asks it for a frame
 // when one is due.
 type player struct {
-	ids     *events.Names    // of events
-	cuts    *events.Names    // of truncations
-	queue   []*sound         // still to be heard, oldest first
-	queued  int              // bytes in it
-	live    map[string]bool  // responses that the model is making
-	muted   map[string]bool  // responses that were cut off while being made: what still comes is dropped
-	shows   map[string]*show // responses until they are made and the call was told what was heard of them
-	newest  string           // the response that sounded last
-	tails   int              // Set once: frames of silence that follow speech
-	tail    int              // frames of silence still to send
-	patient bool             // the caller's speech does not interrupt
-	formats formats          // of the model's sound
-	dropped int              // bytes that found the queue full
-	frame   [frameBytes]byte
+	ids       *events.Names        // of events
+	cuts      *events.Names        // of truncations
+	queue     []*sound             // still to be heard, oldest first
+	queued    int                  // bytes in it
+	live      map[string]bool      // responses that the model is making
+	muted     map[string]bool      // responses that were cut off while being made: what still comes is dropped
+	responses map[string]*response // responses until they are made and the call was told what was heard of them
+	newest    string               // the response that sounded last
+	tails     int                  // Set once: frames of silence that follow speech
+	tail      int                  // frames of silence still to send
+	patient   bool                 // the caller's speech does not interrupt
+	formats   formats              // of the model's sound
+	dropped   int                  // bytes that found the queue full
+	frame     [frameBytes]byte
 }
 
 // A sound is what is heard of one response.
@@ -71,24 +71,24 @@ type clip struct {
 
 func newPlayer() player {
 	ids, cuts := newRTCNames()
-	return player{ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{}, muted: map[string]bool{}, shows: map[string]*show{}}
+	return player{ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{}, muted: map[string]bool{}, responses: map[string]*response{}}
 }
 
-// A show is one response before the caller.
-type show struct {
+// A response is what the caller and the call have of one.
+type response struct {
 	sounds bool // some sound of it came
 	heard  int  // bytes
 	told   bool // the call knows
 }
 
-// told is what follows from an event.
-type told struct {
+// effects are what follows from an event.
+type effects struct {
 	up   [][]byte       // to the call
 	down [][]byte       // to the client
 	end  *handoff.Error // if the call cannot go on
 }
 
-func (t *told) add(o told) {
+func (t *effects) add(o effects) {
 	t.up = append(t.up, o.up...)
 	t.down = append(t.down, o.down...)
 	t.end = cmp.Or(t.end, o.end)
@@ -99,12 +99,12 @@ func (p *player) idle() bool { return len(p.queue) == 0 && p.tail == 0 }
 
 // fromModel takes an event for the client and returns what follows, the event itself included unless it
 // does not belong on a data channel.
-func (p *player) fromModel(event []byte) told {
-	pass := told{down: [][]byte{event}}
+func (p *player) fromModel(event []byte) effects {
+	pass := effects{down: [][]byte{event}}
 	switch events.PeekType(event) {
 	case events.TypeAudioDelta:
 		p.enqueue(event)
-		return told{}
+		return effects{}
 	case events.TypeSessionCreated:
 		p.learn(gjson.GetBytes(event, "session"))
 		p.formats.begin(gjson.GetBytes(event, "session"))
@@ -118,7 +118,7 @@ func (p *player) fromModel(event []byte) told {
 			for id := range p.live { // the model does not say its end
 				pass.add(p.exhaust(id))
 			}
-			if id := r.Get("id").String(); len(id) <= events.MaxID && len(p.live) < maxShows {
+			if id := r.Get("id").String(); len(id) <= events.MaxID && len(p.live) < maxResponses {
 				p.live[id] = true
 			}
 		}
@@ -133,7 +133,7 @@ func (p *player) fromModel(event []byte) told {
 			return p.settle(p.formats.refuse())
 		}
 		if p.cuts.Own(gjson.GetBytes(event, "error.event_id").String()) {
-			return told{}
+			return effects{}
 		}
 	}
 	return pass
@@ -151,11 +151,11 @@ func (p *player) learn(session gjson.Result) {
 func (p *player) enqueue(event []byte) {
 	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
 	response, item := fields[0].String(), fields[1].String()
-	if len(response) > events.MaxID || len(item) > events.MaxID || p.shows[response] == nil && len(p.shows) >= maxShows {
+	if len(response) > events.MaxID || len(item) > events.MaxID || p.responses[response] == nil && len(p.responses) >= maxResponses {
 		p.dropped += len(fields[3].String())
 		return
 	}
-	p.show(response).sounds = true
+	p.response(response).sounds = true
 	audio, err := base64.StdEncoding.DecodeString(fields[3].String())
 	if err != nil || p.muted[response] {
 		return
@@ -193,43 +193,43 @@ func (p *player) sound(response string) *sound {
 	return s
 }
 
-func (p *player) show(response string) *show {
-	s := p.shows[response]
-	if s == nil {
-		s = &show{}
-		p.shows[response] = s
+func (p *player) response(id string) *response {
+	r := p.responses[id]
+	if r == nil {
+		r = &response{}
+		p.responses[id] = r
 	}
-	return s
+	return r
 }
 
 // finish notes that a response is made.
-func (p *player) finish(response string) told {
+func (p *player) finish(response string) effects {
 	t := p.exhaust(response)
 	delete(p.live, response)
 	delete(p.muted, response)
-	if s := p.shows[response]; s != nil && (s.told || !s.sounds) {
-		delete(p.shows, response)
+	if s := p.responses[response]; s != nil && (s.told || !s.sounds) {
+		delete(p.responses, response)
 	}
 	return t
 }
 
 // exhaust notes that no more sound of a response comes.
-func (p *player) exhaust(response string) told {
+func (p *player) exhaust(response string) effects {
 	waits := false
 	for _, s := range p.queue {
 		if s.response == response {
 			s.ended, waits = true, true
 		}
 	}
-	if s := p.shows[response]; waits || s == nil || !s.sounds {
-		return told{}
+	if s := p.responses[response]; waits || s == nil || !s.sounds {
+		return effects{}
 	}
 	return p.report(response, false)
 }
 
 // report tells the call, once, what was heard of a response.
-func (p *player) report(response string, cut bool) (t told) {
-	s := p.show(response)
+func (p *player) report(response string, cut bool) (t effects) {
+	s := p.response(response)
 	if s.told {
 		return t
 	}
@@ -239,37 +239,37 @@ func (p *player) report(response string, cut bool) (t told) {
 }
 
 // next returns the frame that is due, which is valid until the next call, or nil when there is none now.
-func (p *player) next() (frame []byte, events told) {
+func (p *player) next() (frame []byte, follows effects) {
 	for len(p.queue) > 0 {
 		s := p.queue[0]
 		if n := s.take(p.frame[:]); n > 0 {
 			p.queued -= n
-			p.show(s.response).heard += n
+			p.response(s.response).heard += n
 			if !s.started {
 				s.started, p.newest = true, s.response
-				events.down = append(events.down, p.buffer(typeBufferStarted, s.response))
+				follows.down = append(follows.down, p.buffer(typeBufferStarted, s.response))
 			}
-			return p.frame[:], events
+			return p.frame[:], follows
 		}
 		if !s.ended {
-			return nil, events // the model is slower than the sound
+			return nil, follows // the model is slower than the sound
 		}
 		p.queue = slices.Delete(p.queue, 0, 1)
-		events.add(p.report(s.response, false))
+		follows.add(p.report(s.response, false))
 		if !p.live[s.response] { // it is made, or nobody will say so
-			delete(p.shows, s.response)
+			delete(p.responses, s.response)
 		}
 		if s.started {
 			p.tail = p.tails
-			events.down = append(events.down, p.buffer(typeBufferStopped, s.response))
+			follows.down = append(follows.down, p.buffer(typeBufferStopped, s.response))
 		}
 	}
 	if p.tail > 0 {
 		p.tail--
 		silence(p.frame[:])
-		return p.frame[:], events
+		return p.frame[:], follows
 	}
-	return nil, events
+	return nil, follows
 }
 
 // left returns how many bytes wait to be heard.
@@ -313,7 +313,7 @@ func silence(frame []byte) {
 }
 
 // clear is the client's output_audio_buffer.clear. It is always confirmed.
-func (p *player) clear() told {
+func (p *player) clear() effects {
 	t := p.cut()
 	if len(t.down) == 0 {
 		t.down = append(t.down, p.buffer(typeBufferCleared, p.newest))
@@ -323,8 +323,8 @@ func (p *player) clear() told {
 
 // cut drops what waits, tells the model how much of each item was heard, and the client that its buffer is
 // empty if it was told that it is not.
-func (p *player) cut() (t told) {
-	var reports told
+func (p *player) cut() (t effects) {
+	var reports effects
 	for response := range p.live {
 		p.muted[response] = true
 		reports.add(p.report(response, true))
@@ -332,7 +332,7 @@ func (p *player) cut() (t told) {
 	for _, s := range p.queue {
 		reports.add(p.report(s.response, s.left() > 0 || !s.ended))
 		if s.ended && !p.live[s.response] {
-			delete(p.shows, s.response)
+			delete(p.responses, s.response)
 		}
 		if !s.ended {
 			p.muted[s.response] = true

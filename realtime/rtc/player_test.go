@@ -50,7 +50,7 @@ func (d *deck) note(to string, all [][]byte) {
 	}
 }
 
-func (d *deck) told(t told) {
+func (d *deck) told(t effects) {
 	d.note("down", t.down)
 	d.note("up", t.up)
 }
@@ -253,8 +253,8 @@ func TestPlayerTellsOnce(t *testing.T) {
 				t.Fatalf("seed %d: not told of %s: %q", seed, response, d.heard)
 			}
 		}
-		if len(d.p.shows) != 0 {
-			t.Fatalf("seed %d: it keeps %v", seed, d.p.shows)
+		if len(d.p.responses) != 0 {
+			t.Fatalf("seed %d: it keeps %v", seed, d.p.responses)
 		}
 	}
 }

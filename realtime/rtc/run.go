@@ -17,18 +17,18 @@ type run struct {
 	*Leg
 	readers sync.WaitGroup
 
-	player  player
-	stream  stream
-	hearing hearing
-	up      [][]byte            // for the call, oldest first
-	upBytes int                 // in it
-	events  *webrtc.DataChannel // nil until it is open
-	held    [][]byte            // for the client, while there is no channel yet
-	heldNow int                 // bytes in it
-	ears    *webrtc.TrackRemote // nil until the client sends sound
-	state   webrtc.PeerConnectionState
-	ticker  *time.Ticker
-	ticking bool
+	player     player
+	stream     stream
+	reorder    reorderBuffer
+	up         [][]byte            // for the call, oldest first
+	upBytes    int                 // in it
+	events     *webrtc.DataChannel // nil until it is open
+	held       [][]byte            // for the client, while there is no channel yet
+	heldNow    int                 // bytes in it
+	microphone *webrtc.TrackRemote // nil until the client sends sound
+	state      webrtc.PeerConnectionState
+	ticker     *time.Ticker
+	ticking    bool
 
 	begun   bool   // the formats are settled
 	session []byte // of the client's offer, until then; or nil
@@ -63,9 +63,9 @@ func (r *run) loop() {
 		case to <- first:
 			r.up, r.upBytes = r.up[1:], r.upBytes-len(first)
 		case p := <-packets:
-			r.hear(p)
+			r.packet(p)
 		case m := <-messages:
-			r.heed(m)
+			r.message(m)
 		case event := <-r.Events():
 			r.Took(event)
 			r.tell(r.player.fromModel(event))
@@ -134,10 +134,10 @@ func (r *run) open(c *webrtc.DataChannel) {
 
 // listen reads a track. A client has one microphone; others are not heard.
 func (r *run) listen(t *webrtc.TrackRemote) {
-	if r.ears != nil {
+	if r.microphone != nil {
 		return
 	}
-	r.ears = t
+	r.microphone = t
 	r.readers.Go(func() {
 		for {
 			p, _, err := t.ReadRTP()
@@ -149,29 +149,29 @@ func (r *run) listen(t *webrtc.TrackRemote) {
 	})
 }
 
-// hear takes a packet of the client's sound.
-func (r *run) hear(p *rtp.Packet) {
+// packet takes one of the client's sound.
+func (r *run) packet(p *rtp.Packet) {
 	r.counts.heard++
 	r.sign()
-	r.hearing.add(p.SequenceNumber, p.Timestamp, p.Payload)
+	r.reorder.add(p.SequenceNumber, p.Timestamp, p.Payload)
 	r.passSound(appendBytes)
 }
 
 // passSound passes on what was heard, if it is that much. Before the formats are settled the newest is kept.
 func (r *run) passSound(least int) {
 	if !r.player.formats.settled {
-		r.hearing.trim(maxUnsettled)
+		r.reorder.trim(maxUnsettled)
 		return
 	}
-	if sound := r.hearing.take(least); sound != nil {
+	if sound := r.reorder.take(least); sound != nil {
 		r.pass(appendEvent(r.player.formats.say(sound)))
 	}
 }
 
-// heed takes an event of the client. What was heard before it comes before it: it may be a commit.
-func (r *run) heed(event []byte) {
+// message takes an event of the client. What was heard before it comes before it: it may be a commit.
+func (r *run) message(event []byte) {
 	r.sign()
-	r.hearing.flush()
+	r.reorder.flush()
 	r.passSound(1)
 	r.tell(r.player.fromClient(event))
 }
@@ -184,7 +184,7 @@ func (r *run) pass(events ...[]byte) {
 }
 
 // tell passes on what follows from an event.
-func (r *run) tell(t told) {
+func (r *run) tell(t effects) {
 	r.pass(t.up...)
 	for _, event := range t.down {
 		r.deliver(event)

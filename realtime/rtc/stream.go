@@ -78,10 +78,10 @@ const (
 	maxUnsettled = 3000 * bytesPerMS
 )
 
-// A hearing puts the browser's packets in order. It is pure. There is no jitter buffer: the model's clock
+// A reorderBuffer puts the browser's packets in order. It is pure. There is no jitter buffer: the model's clock
 // is the sound itself. A few packets wait for one that was overtaken; what is lost is concealed with the sound
 // before it, fading, and a pause is silence.
-type hearing struct {
+type reorderBuffer struct {
 	begun     bool
 	sequence  uint16  // expected next
 	timestamp uint32  // expected next
@@ -100,7 +100,7 @@ type heard struct {
 }
 
 // add takes the sound of a packet.
-func (h *hearing) add(sequence uint16, timestamp uint32, audio []byte) {
+func (h *reorderBuffer) add(sequence uint16, timestamp uint32, audio []byte) {
 	p := heard{sequence, timestamp, audio}
 	ahead := int16(sequence - h.sequence)
 	switch {
@@ -130,21 +130,21 @@ func (h *hearing) add(sequence uint16, timestamp uint32, audio []byte) {
 }
 
 // giveUp takes the first of those that wait, whatever is missing before it.
-func (h *hearing) giveUp() {
+func (h *reorderBuffer) giveUp() {
 	p := h.waiting[0]
 	h.waiting = h.waiting[1:]
 	h.accept(p)
 }
 
 // flush takes what waits: nothing more is waited for.
-func (h *hearing) flush() {
+func (h *reorderBuffer) flush() {
 	for len(h.waiting) > 0 {
 		h.giveUp()
 	}
 }
 
 // accept takes a packet as the next.
-func (h *hearing) accept(p heard) {
+func (h *reorderBuffer) accept(p heard) {
 	if gap := int32(p.timestamp - h.timestamp); h.begun && gap > 0 {
 		missed := int(p.sequence - h.sequence)
 		h.lost += missed
@@ -156,7 +156,7 @@ func (h *hearing) accept(p heard) {
 }
 
 // fill stands for n bytes of sound that did not come.
-func (h *hearing) fill(n int, conceal bool) {
+func (h *reorderBuffer) fill(n int, conceal bool) {
 	for i := range n {
 		b := byte(silentByte)
 		if conceal && i < fadeBytes && len(h.newest) > 0 {
@@ -167,7 +167,7 @@ func (h *hearing) fill(n int, conceal bool) {
 }
 
 // take returns the sound so far, or nil when it is less than least bytes.
-func (h *hearing) take(least int) []byte {
+func (h *reorderBuffer) take(least int) []byte {
 	if len(h.audio) < least || len(h.audio) == 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (h *hearing) take(least int) []byte {
 }
 
 // trim drops the oldest sound beyond a length.
-func (h *hearing) trim(most int) {
+func (h *reorderBuffer) trim(most int) {
 	if n := len(h.audio) - most; n > 0 {
 		h.audio = append(h.audio[:0], h.audio[n:]...)
 	}

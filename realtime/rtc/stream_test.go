@@ -58,7 +58,7 @@ func TestHearing(t *testing.T) {
 	quiet := func(n int) []byte { return bytes.Repeat([]byte{silentByte}, n) }
 	// fading is what stands for lost frames behind one of a value.
 	fading := func(v byte, frames int) []byte {
-		var h hearing
+		var h reorderBuffer
 		h.newest = frame(v)
 		h.fill(frames*frameBytes, true)
 		return h.audio
@@ -89,7 +89,7 @@ func TestHearing(t *testing.T) {
 		{"a pause", []packet{{1, 0, 1}, {2, 800_000, 2}}, [][]byte{frame(1), quiet(maxGap), frame(2)}, 0, 0},
 		{"counted anew", []packet{{5000, 9000, 1}, {1, 0, 2}, {2, 160, 3}}, [][]byte{frame(1), frame(2), frame(3)}, 0, 0},
 	} {
-		var h hearing
+		var h reorderBuffer
 		for _, p := range tc.packets {
 			h.add(p.sequence, p.timestamp, frame(p.value))
 		}
