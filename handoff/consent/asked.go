@@ -19,6 +19,7 @@ const (
 // asking is what the words of the question add to the harmless ones.
 type asking struct {
 	machines []string   // written together
+	initials [256]bool  // the first bytes of those
 	book     phrasebook // what a yes may repeat, in any language
 	acts     map[string]bool
 	about    []string        // names of acts
@@ -137,6 +138,9 @@ func (a *asking) called(name []string) {
 		a.machines = append(a.machines, strings.Join(name, ""))
 		a.machines = append(a.machines, translated[strings.Join(name, "")]...)
 	}
+	for _, name := range a.machines {
+		a.initials[name[0]] = true
+	}
 }
 
 // at calls take for what of the question the tokens begin with, in a language or English.
@@ -252,6 +256,9 @@ var pronouns = setOf("it that this them those these one")
 // machine is the length of the machine's name at the front, however its parts are spaced and its letters
 // spelled ("big pea sea"), or 0.
 func (a asking) machine(tokens []string) int {
+	if len(tokens) == 0 || !a.initials[tokens[0][0]] {
+		return 0
+	}
 	joined := ""
 	for n, t := range tokens[:min(len(tokens), maxHeardTokens)] {
 		if letter, ok := letterNames[t]; ok && n > 0 {

@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,8 +20,13 @@ func TestFormKeepsYes(t *testing.T) {
 			strings.ToUpper(text), strings.ToLower(text), plain, plain + ".", plain + "!", plain + "。", " " + text + "  ",
 			strings.ReplaceAll(text, " ", "  "), strings.ReplaceAll(text, ", ", " "), plain + ", thank you", plain + ". Thanks.",
 		}
-		slices.Sort(forms)
-		for _, form := range slices.Compact(forms) { // a script without case has fewer
+		var before []heard
+		for _, form := range forms {
+			h := hear(form)
+			if slices.ContainsFunc(before, func(b heard) bool { return reflect.DeepEqual(b, h) }) {
+				continue // what is heard the same is read the same
+			}
+			before = append(before, h)
 			switch Read(form, asked[i]) {
 			case Yes:
 			case No:

@@ -48,7 +48,10 @@ func (c calm) after(kind phraseKind) calm {
 // reassurances are for each token the reassurances of a language that begin there. Between their parts stands
 // nothing but little words and what the question is about.
 func (h heard) reassurances(l *language, ask asking) [][]step {
-	if !slices.ContainsFunc(h.tokens, func(t string) bool { return l.denies[t] }) {
+	has := func(words map[string]bool) bool {
+		return slices.ContainsFunc(h.tokens, func(t string) bool { return words[t] })
+	}
+	if !has(l.denies) || !has(l.troubles) {
 		return nil
 	}
 	var out [][]step
@@ -111,13 +114,10 @@ func (l *language) signs(token string) bool {
 // reassured are the tokens of a reply that would deny or hold off, but for the reassurance in some language in which
 // they stand.
 func (h heard) reassured(ask asking) []bool {
-	var out []bool
+	out := make([]bool, len(h.tokens))
 	for _, l := range languages {
 		for from, found := range h.reassurances(l, ask) {
 			for _, s := range found {
-				if out == nil {
-					out = make([]bool, len(h.tokens))
-				}
 				for i := from; i < from+s.length; i++ {
 					t := h.tokens[i]
 					out[i] = out[i] || l.denies[t] || l.troubles[t] || !l.signs(t)

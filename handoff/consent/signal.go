@@ -3,6 +3,7 @@ package consent
 import (
 	"maps"
 	"slices"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -77,12 +78,9 @@ func (h heard) find(s signal, ask asking) finding {
 	if s == signalAsk {
 		purpose = h.purposeAt()
 	}
-	var calm []bool
-	if s == signalDeny || s == signalHold {
-		calm = h.reassured(ask)
-	}
+	calm := sync.OnceValue(func() []bool { return h.reassured(ask) })
 	for at := range purpose {
-		if h.polite(at) || calm != nil && calm[at] || s == signalDeny && h.choice(at) {
+		if h.polite(at) || s == signalDeny && h.choice(at) {
 			continue
 		}
 		var in []*language
@@ -91,6 +89,9 @@ func (h heard) find(s signal, ask asking) finding {
 			if h.hasAt(at, m.tokens) && !h.masked(at, len(m.tokens), s) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
+		}
+		if len(in) > 0 && (s == signalDeny || s == signalHold) && calm()[at] {
+			continue
 		}
 		if len(in) > 0 {
 			if s == signalGrumble {
@@ -267,26 +268,40 @@ func (h heard) turnsToYes(ask asking) bool {
 // without them". Nor is it a no what stands between two yeses: "sure, that isn't much, go ahead". A short clause that
 // denies takes the yes back, and so does one that begins so.
 func (h heard) explains(ask asking) bool {
-	firm, between, first := false, false, 0
+	var clauses []heard
+	denied := false
 	for at := 0; at < len(h.tokens); {
 		end := at + 1
 		for end < len(h.tokens) && !h.marked[end] {
 			end++
 		}
 		clause := h.from(at).until(end - at)
-		switch said := clause.plainVerdict(ask); {
-		case clause.find(signalDeny, ask) == present:
-			if first == 0 || h.denies(at) || end-at < minExplained {
+		if clause.find(signalDeny, ask) == present {
+			if at == 0 || h.denies(at) || end-at < minExplained {
 				return false
 			}
+			denied = true
+			clause.tokens = nil
+		}
+		clauses, at = append(clauses, clause), end
+	}
+	if !denied {
+		return false
+	}
+	firm, between := false, false
+	for i, clause := range clauses {
+		said := verdictNone
+		if len(clause.tokens) > 0 {
+			said = clause.plainVerdict(ask)
+		}
+		switch {
+		case len(clause.tokens) == 0:
 			between = !firm
 		case said == verdictFirm:
 			firm, between = true, false
-			first++
-		case said == verdictYes:
-			first++
+		case i == 0 && said != verdictYes:
+			return false
 		}
-		at = end
 	}
 	return firm && !between
 }
