@@ -116,7 +116,7 @@ func (p *schedulePlayer) clock(at time.Time) string {
 }
 
 func showEffect(x Effect) string {
-	parts := []string{[]string{"note", "say", "answer", "given", "keep", "drop", "take back", "notify", "wake"}[x.Act]}
+	parts := []string{[]string{"note", "say", "given", "keep", "drop", "take back", "notify", "wake"}[x.Act]}
 	if x.Act == DoSay {
 		parts = append(parts, x.class.String())
 	}
