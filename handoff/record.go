@@ -37,6 +37,7 @@ const (
 	WhyReplaced  = "replaced"  // the one they last used is gone; it was made instead
 	WhyCopy      = "copy"      // it is a copy of the one they named
 	WhyAdded     = "added"     // earlier work of theirs runs there and took the words
+	WhyAside     = "aside"     // a side question, in a thread of which nothing is kept
 	WhyMerged    = "merged"    // a turn of somebody else began there at the same moment and took the words
 )
 

@@ -20,7 +20,7 @@ type keySetting struct {
 	KeySHA256    string           `yaml:"key_sha256" doc:"SHA-256 of the key, 64 hex digits"`
 	NamesCallers bool             `yaml:"names_callers" unset:"false" doc:"its requests name their end user in OpenAI-Safety-Identifier, and what is remembered is kept apart for each; a call without a name has nothing before it and nothing after it"`
 	Servers      []string         `yaml:"servers" unset:"all" doc:"machines that may be used, by name"`
-	Tools        []string         `yaml:"tools" unset:"all" doc:"tools that may be used: codex, list_servers, list_sessions, read_session, queue_next, stop_work, status, answer_agent, set_updates, remain_silent"`
+	Tools        []string         `yaml:"tools" unset:"all" doc:"tools that may be used: codex, list_servers, list_sessions, read_session, run_on_server, queue_next, stop_work, status, answer_agent, set_updates, remain_silent"`
 	Approve      bool             `yaml:"approve" unset:"true for owner, else false" doc:"may answer what agents ask; what is risky takes a tap on the page all the same"`
 	Instructions bool             `yaml:"instructions" unset:"true for owner, else false" doc:"a call that brings no instructions gets those of Switchboard; on the page it always does"`
 	Metrics      bool             `yaml:"metrics" unset:"true for owner, else false" doc:"may read /metrics, the numbers of all callers together"`

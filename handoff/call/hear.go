@@ -43,6 +43,9 @@ func (s *serving) happened(e handoff.RunEvent) {
 	case handoff.RunRemark:
 		s.pace(speech.Remark{ID: id, Text: k.Text})
 	case handoff.RunAsked:
+		if e.Noted && !o.answered { // until the caller has answered there is nothing else to come
+			s.early(id, o, handoff.WaitsNot, handoff.FloorNone)
+		}
 		s.opened(k.Question)
 	case handoff.RunAnswered:
 		s.questionClosed(k.Question)
@@ -80,11 +83,16 @@ func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 	case o.answered:
 		return
 	}
-	o.answered = true
 	floor := handoff.FloorUnlessSpoke
 	if waits == handoff.WaitsYes { // the question follows at once, and is what shall be heard
 		floor = handoff.FloorNone
 	}
+	s.early(id, o, waits, floor)
+}
+
+// early gives a function call the output that its run goes on.
+func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Floor) {
+	o.answered = true
 	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.EarlyAnswer(o.rec, waits), Floor: floor})
 	s.pace(speech.AnsweredEvent{ID: id})
 }

@@ -263,7 +263,15 @@ func (w *world) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 }
 
 func (w *world) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	w.record("agent", t.Server, "create "+t.Project)
+	return w.create(ctx, t, "create "+t.Project, "fresh")
+}
+
+func (w *world) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	return w.create(ctx, t, "create ephemeral "+t.Project, "aside")
+}
+
+func (w *world) create(ctx context.Context, t handoff.Target, what, name string) (handoff.Attached, error) {
+	w.record("agent", t.Server, what)
 	if err := w.wait(ctx, w.attach); err != nil {
 		return handoff.Attached{}, err
 	}
@@ -272,7 +280,7 @@ func (w *world) Create(ctx context.Context, t handoff.Target) (handoff.Attached,
 	}
 	w.mu.Lock()
 	w.created++
-	t.Thread = fmt.Sprintf("fresh-%d", w.created)
+	t.Thread = fmt.Sprintf("%s-%d", name, w.created)
 	w.mu.Unlock()
 	return w.attached(t), nil
 }

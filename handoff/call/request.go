@@ -15,6 +15,12 @@ import (
 const spokenContext = "This request was spoken on a call and may have been misheard. The answer is read to the caller: " +
 	"end it with one short sentence that can be said aloud."
 
+// asideContext is what it is told besides of a side question.
+const asideContext = " It is a quick side question: answer it shortly, and change nothing for it."
+
+// asideWithin is how long the answer to a side question is waited for. What takes longer comes as a message.
+const asideWithin = 20 * time.Second
+
 // request answers or starts one function call. Delivered twice, it counts once.
 func (s *serving) request(req handoff.FunctionCall) {
 	if !s.seen.add(req.CallID) {
@@ -24,8 +30,8 @@ func (s *serving) request(req handoff.FunctionCall) {
 		s.pace(speech.Sentence{At: req.Asked})
 	}
 	tool, args, err := s.asked(req)
-	if work, next, ok := asWork(args); err == nil && ok {
-		s.codex(req, work, next)
+	if work, mode, ok := asWork(args); err == nil && ok {
+		s.codex(req, work, mode)
 		return
 	}
 	id := s.cfg.Attending.NextID()
@@ -45,13 +51,15 @@ func (s *serving) request(req handoff.FunctionCall) {
 	}
 }
 
-// asWork returns the arguments of a tool that gives work, and whether it shall come next.
+// asWork returns the arguments of a tool that gives work, and how it meets work that runs.
 func asWork(args tools.Arguments) (work tools.CodexArguments, mode handoff.Mode, ok bool) {
 	switch args := args.(type) {
 	case tools.CodexArguments:
 		return args, handoff.ModeNow, true
 	case tools.NextArguments:
 		return args.CodexArguments, handoff.ModeNext, true
+	case tools.AsideArguments:
+		return args.CodexArguments, handoff.ModeAside, true
 	}
 	return tools.CodexArguments{}, 0, false
 }
@@ -105,14 +113,21 @@ func (s *serving) codex(req handoff.FunctionCall, args tools.CodexArguments, mod
 		return
 	}
 	now := time.Now()
+	within := s.schedule.Within(now)
+	if mode == handoff.ModeAside {
+		within = asideWithin
+	}
 	id, err := s.cfg.Runs.Start(s.open, s.grant, handoff.Request{
-		Key: s.key(req.CallID), Target: target(args), Input: handoff.TextInput(args.Prompt), Context: s.context(), Mode: mode,
-		Within: s.schedule.Within(now), By: s.box, Instead: handoff.RunID(args.Begin),
+		Key: s.key(req.CallID), Target: target(args), Input: handoff.TextInput(args.Prompt), Context: s.context(mode), Mode: mode,
+		Within: within, By: s.box, Instead: handoff.RunID(args.Begin),
 	})
 	switch {
 	case err == nil:
 		s.runs[string(id)] = &owed{req: req, args: args, began: now}
 		s.pace(speech.Began{ID: string(id), Server: args.Server})
+		if mode == handoff.ModeAside { // its answer may take a while: until then the caller is not left in silence
+			s.pace(speech.Lookup{ID: string(id), Server: args.Server})
+		}
 	case id != "" && handoff.AsError(err).Code == handoff.CodeJoined: // it was begun before
 		s.again(s.cfg.Attending.NextID(), req, string(id))
 	default:
@@ -128,8 +143,12 @@ func target(args tools.CodexArguments) handoff.Target {
 }
 
 // context is what an agent is told beside the words.
-func (s *serving) context() []handoff.Context {
-	all := []handoff.Context{{Key: "switchboard", Value: spokenContext, Trusted: true}}
+func (s *serving) context(mode handoff.Mode) []handoff.Context {
+	told := spokenContext
+	if mode == handoff.ModeAside {
+		told += asideContext
+	}
+	all := []handoff.Context{{Key: "switchboard", Value: told, Trusted: true}}
 	if words := s.heard.last(); len(words) > 0 {
 		all = append(all, handoff.Context{Key: "caller_words", Value: strings.Join(words, "\n")})
 	}
@@ -139,10 +158,11 @@ func (s *serving) context() []handoff.Context {
 // hint makes ready what a function call needs once its target is readable. It is repeated with every piece of the
 // arguments.
 func (s *serving) hint(h handoff.Hint) {
-	if h.Tool != tools.Codex && h.Tool != tools.QueueNext {
+	aside := h.Tool == tools.RunOnServer
+	if h.Tool != tools.Codex && h.Tool != tools.QueueNext && !aside {
 		return
 	}
-	if args, ok := tools.ReadTarget(h.Partial); ok {
+	if args, ok := tools.ReadTarget(h.Partial); ok && (!aside || args.Thread != "") { // else it gets a thread of its own
 		s.cfg.Attending.Prefetch(s.grant, s.key(h.CallID), target(args))
 	}
 }

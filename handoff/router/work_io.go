@@ -36,7 +36,7 @@ func (w *work) resolve(ctx context.Context) func() {
 	case t.Thread == handoff.NewThread:
 		fact, why = phase.FactResolvedNew, handoff.WhyNew
 	case t.Thread == "" && w.req.Mode == handoff.ModeAside:
-		fact, why = phase.FactResolvedNew, handoff.WhyNew
+		fact, why = phase.FactResolvedNew, handoff.WhyAside
 	case t.Thread == "":
 		if err := w.r.loadStickies(ctx, w.caller, w.book); err != nil {
 			return func() { w.fail(phase.FactUnresolved, err) }
@@ -205,9 +205,12 @@ func (w *work) unattached(e *handoff.Error) {
 }
 
 func (w *work) create(ctx context.Context) func() {
-	t := w.target
+	t, make := w.target, w.r.fleet.Create
 	t.Thread = handoff.NewThread
-	at, err := w.r.fleet.Create(ctx, t)
+	if maker, ok := w.r.fleet.(handoff.Ephemeral); ok && w.req.Mode == handoff.ModeAside {
+		make = maker.CreateEphemeral
+	}
+	at, err := make(ctx, t)
 	return w.made(at, err)
 }
 
@@ -369,13 +372,13 @@ func (w *work) interrupt() func(context.Context) func() {
 // remember makes the thread sticky: the acknowledged turn proves that it can be resumed. What the caller has
 // chosen since they asked for this stays. The store is written behind; the book already knows.
 func (w *work) remember() {
-	if w.req.Mode == handoff.ModeAside {
-		return
-	}
 	title := w.rec.Title
 	if title == "" {
 		title = handoff.Clip(strings.TrimSpace(w.prompt()), 80)
 		w.rec = w.book.change(w.ID, func(r *handoff.Record) { r.Title = title })
+	}
+	if w.req.Mode == handoff.ModeAside {
+		return
 	}
 	s := handoff.Sticky{Target: w.target, Title: title, Named: w.rec.Why == handoff.WhyNamed, Since: time.Now()}
 	if old, ok := w.book.sticky(keyOf(w.target)); ok && old.Target == s.Target {

@@ -9,12 +9,12 @@ import (
 // join waits for the lane that other work of ours holds: until it is free, or until the holder, if it
 // works for the same caller, runs a turn that can take the words.
 func (w *work) join() func(context.Context) func() {
-	key, refused, next := w.awaited, w.joined.turn, w.req.Mode == handoff.ModeNext
+	key, refused, apart := w.awaited, w.joined.turn, w.req.Mode != handoff.ModeNow
 	return func(ctx context.Context) func() {
 		told := false
 		for {
 			v := w.r.lanes.look(key, w.ID, w.caller)
-			joinable := v.same && !next && (v.turn == "" || (v.turn != refused && v.control != nil))
+			joinable := v.same && !apart && (v.turn == "" || (v.turn != refused && v.control != nil))
 			switch {
 			case v.mine:
 				return func() {

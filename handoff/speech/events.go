@@ -21,7 +21,7 @@ type (
 	// AnsweredEvent: the request of a work or lookup got its output.
 	AnsweredEvent struct{ ID string }
 	// Lookup: a request that is no work is open: a list, a look into a session, a side question.
-	Lookup struct{ ID, server string }
+	Lookup struct{ ID, Server string }
 	// Doing: the agent began an item.
 	Doing struct {
 		ID   string

@@ -314,7 +314,7 @@ func (s *Schedule) lookup(e Lookup) {
 		s.Counts.Overflow++
 		return
 	}
-	s.lookups = append(s.lookups, &lookup{ID: e.ID, server: e.server, opened: s.now, due: s.due()})
+	s.lookups = append(s.lookups, &lookup{ID: e.ID, server: e.Server, opened: s.now, due: s.due()})
 }
 
 // answered closes a request. What the agent said before is context now: the answer came first.

@@ -23,11 +23,13 @@ type CodexArguments struct {
 	Thread string `json:"thread_id,omitempty"`
 	Prompt string `json:"prompt"`
 	Begin  string `json:"begin,omitempty"` // an earlier request that was not begun: its words and its place count instead
-	Next   bool   `json:"-"`               // queue_next: after the running work, never into it
 }
 
 // NextArguments are the arguments of [QueueNext]: work that comes after the running one.
 type NextArguments struct{ CodexArguments }
+
+// AsideArguments are the arguments of [RunOnServer]: a side question.
+type AsideArguments struct{ CodexArguments }
 
 // ServersArguments are the arguments of [ListServers].
 type ServersArguments struct{}
@@ -88,12 +90,6 @@ func (a *CodexArguments) Check() error {
 		return tooLarge("the prompt", len(a.Prompt), handoff.MaxPrompt)
 	}
 	return names(&a.Server, &a.Thread, &a.Begin)
-}
-
-// Check is that of [CodexArguments], and says when the work shall begin.
-func (a *NextArguments) Check() error {
-	a.Next = true
-	return a.CodexArguments.Check()
 }
 
 // Check finds nothing.

@@ -73,8 +73,11 @@ func TestArguments(t *testing.T) {
 		code      handoff.Code
 		says      string
 	}{
-		{QueueNext, `{"server":" b ","prompt":"x"}`, NextArguments{CodexArguments{Server: "b", Prompt: "x", Next: true}}, "", ""},
+		{QueueNext, `{"server":" b ","prompt":"x"}`, NextArguments{CodexArguments{Server: "b", Prompt: "x"}}, "", ""},
 		{QueueNext, `{"server":"b","prompt":"x","begin":"h"}`, nil, handoff.CodeMalformed, `no argument "begin"; there are server, thread_id, prompt`},
+		{RunOnServer, `{"server":"b","thread_id":"auth","prompt":"x"}`, AsideArguments{CodexArguments{Server: "b", Thread: "auth", Prompt: "x"}}, "", ""},
+		{RunOnServer, `{"server":"b","prompt":" "}`, nil, handoff.CodeMalformed, "prompt is empty"},
+		{RunOnServer, `{"server":"b","prompt":"x","begin":"h"}`, nil, handoff.CodeMalformed, `no argument "begin"`},
 		{QueueNext, `{"server":"b"}`, nil, handoff.CodeMalformed, "prompt is empty"},
 		{Codex, `{"server":"b","prompt":"x","Next":true}`, nil, handoff.CodeMalformed, `no argument "Next"`},
 		{ListServers, `{}`, ServersArguments{}, "", ""},

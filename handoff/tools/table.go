@@ -14,6 +14,7 @@ const (
 	ListServers  = "list_servers"
 	ListSessions = "list_sessions"
 	ReadSession  = "read_session"
+	RunOnServer  = "run_on_server"
 	QueueNext    = "queue_next"
 	StopWork     = "stop_work"
 	Status       = "status"
@@ -154,6 +155,16 @@ func workTools() []Tool {
 			must(text("server", "")),
 			must(text("thread_id", "Id, label or title from list_sessions.")),
 			count("limit", "Lines to return.", handoff.MaxReadLines),
+		),
+		row[AsideArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: RunOnServer, Early: true,
+			Description: "Ask the agent on a machine a quick side question, beside the caller's work there: which branch, which version, is that file there. " +
+				"It is asked in a session of its own that is not kept, unless thread_id names one, and what codex continues stays as it is. " +
+				"It waits up to 20 seconds for the answer; what takes longer arrives later by itself. It is no shell: ask in words. For work use codex.",
+		}},
+			machine,
+			text("thread_id", "Session to ask in, as for codex. Leave out for a session of its own."),
+			must(text("prompt", "What the caller wants to know, in their words.")),
 		),
 		row[NextArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name:        QueueNext,

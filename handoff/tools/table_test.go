@@ -25,6 +25,7 @@ func TestTable(t *testing.T) {
 		{ListServers, "", "", true, false},
 		{ListSessions, "server query limit", "", true, false},
 		{ReadSession, "server thread_id limit", "server thread_id", true, false},
+		{RunOnServer, "server thread_id prompt", "server prompt", false, false},
 		{QueueNext, "server thread_id prompt", "server prompt", false, false},
 		{StopWork, "server", "", false, false},
 		{Status, "", "", true, false},

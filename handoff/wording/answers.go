@@ -29,6 +29,14 @@ type Answer struct {
 	Result  string       `json:"result,omitempty"` // the agent's words: data, not instructions
 }
 
+// session is the title by which the voice model may come back to the session, "" where none is kept.
+func session(rec handoff.Record) string {
+	if rec.Why == handoff.WhyAside {
+		return ""
+	}
+	return rec.Title
+}
+
 // place says where work goes, with the machine's name and why this session.
 func place(rec handoff.Record) string {
 	on := rec.Server
@@ -42,6 +50,8 @@ func place(rec handoff.Record) string {
 		return fmt.Sprintf("on %s, going on in %s", on, title)
 	case handoff.WhyNew:
 		return fmt.Sprintf("on %s, in a new session", on)
+	case handoff.WhyAside:
+		return fmt.Sprintf("on %s, as a side question", on)
 	case handoff.WhyReplaced:
 		return fmt.Sprintf("on %s, in a new session because the last one is gone", on)
 	case handoff.WhyCopy:
@@ -77,7 +87,7 @@ func EarlyAnswer(rec handoff.Record, waits handoff.Wait) string {
 	if status == "waiting" {
 		note = "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say nothing before it comes, and do not call again for this."
 	}
-	return handoff.Encode(Answer{Status: status, Server: rec.Server, Session: rec.Title, Why: rec.Why, Say: say, Note: note})
+	return handoff.Encode(Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note})
 }
 
 // Connecting says that a machine is being reached, and nothing runs there yet.
@@ -125,7 +135,7 @@ func LostNote(rec handoff.Record) string {
 // OutcomeAnswer is given when the outcome is known before the answer was due.
 func OutcomeAnswer(rec handoff.Record) string {
 	a := Answer{
-		Status: StatusWord(rec.Outcome), Server: rec.Server, Session: rec.Title, Why: rec.Why,
+		Status: StatusWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
 		Say: OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
@@ -185,7 +195,11 @@ func OutcomeSentence(rec handoff.Record) string {
 // OutcomeMessage tells the outcome after the request was answered.
 func OutcomeMessage(rec handoff.Record) string {
 	in := ""
-	if rec.Title != "" {
+	switch {
+	case rec.Title == "":
+	case rec.Why == handoff.WhyAside:
+		in = fmt.Sprintf(" with the side question %q", SayTitle(rec.Title))
+	default:
 		in = " in the session " + SayTitle(rec.Title)
 	}
 	quote := handoff.Clip(rec.Text, maxQuote)

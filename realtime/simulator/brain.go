@@ -219,7 +219,7 @@ func (b *brain) work(h Heard, e errand) []Move {
 		return says(sayWhatToDo)
 	}
 	args := tools.CodexArguments{Server: e.server, Prompt: asSentence(e.work)}
-	if e.server == b.opened.server {
+	if e.server == b.opened.server && !e.aside {
 		args.Thread, b.opened = b.opened.id, listedSession{} // from now on it is the machine's session
 	}
 	if e.wish == wishNew {

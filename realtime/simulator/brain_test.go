@@ -37,7 +37,7 @@ func show(moves []Move) string {
 
 func allTools() []string {
 	return []string{tools.Codex, tools.ListServers, tools.ListSessions, tools.ReadSession,
-		tools.QueueNext, tools.StopWork, tools.Status, tools.AnswerAgent, tools.SetUpdates}
+		tools.RunOnServer, tools.QueueNext, tools.StopWork, tools.Status, tools.AnswerAgent, tools.SetUpdates}
 }
 
 const (
@@ -194,6 +194,7 @@ func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 		"Fix it on bigpc":                                      tools.Codex,
 		"Continue the auth session on bigpc and run the tests": tools.Codex,
 		"then run the tests on bigpc":                          tools.QueueNext,
+		"Quick question for bigpc: which branch is it on?":     tools.RunOnServer,
 		"stop the work":                                        tools.StopWork,
 		"what is running?":                                     tools.Status,
 		"tell me less":                                         tools.SetUpdates,

@@ -15,6 +15,7 @@ var controls = struct {
 	queueFirst, queueLast, queueVerb *regexp.Regexp
 	stopWork, stopName, stopThere    *regexp.Regexp
 	status, less, more, usual        *regexp.Regexp
+	aside, askAside                  *regexp.Regexp
 }{
 	queueFirst: pattern(`(?:(?:then|after (?:that|this|it)|afterwards|next,|` + reWhenDone + `)\s*[,:]?\s+)+(?:please )?(.+)$`),
 	queueLast:  pattern(`(.+?),? (?:after (?:that|this|it)|afterwards|` + reWhenDone + `)(` + reOn + `)$`),
@@ -31,8 +32,10 @@ var controls = struct {
 		`|(?:what(?:'s| is) the |the |give me (?:a|the) |any )?(?:status|progress|news)(?: update| report)?|anything (?:running|new)|what waits(?: for me)?)$`),
 	less: pattern(`(?:(?:tell|give|say)(?: me)? )?(?:(?:a (?:bit|little) )?(?:less|fewer)(?: (?:updates?|details?|news|often))*|no (?:more )?updates)$` +
 		`|(?:(?:tell|give) me )?(?:only|just)(?: (?:tell|give) me)?(?: about)?(?: the)?(?: final)? (?:results?|outcomes?)$`),
-	more:  pattern(`(?:(?:tell|give|say)(?: me)? )?(?:a (?:bit|little) )?more(?: (?:updates?|details?|news|often))*$|keep me (?:posted|updated|informed)$|tell me everything$`),
-	usual: pattern(`(?:(?:tell|give) me )?(?:the )?(?:usual|normal)(?: updates)$|tell me as (?:usual|before)$`),
+	more:     pattern(`(?:(?:tell|give|say)(?: me)? )?(?:a (?:bit|little) )?more(?: (?:updates?|details?|news|often))*$|keep me (?:posted|updated|informed)$|tell me everything$`),
+	aside:    pattern(`(?:(?:just|only) )?(?:(?:a|one|another) )?(?:quick|side|short)(?: side)? question(?: (?:for|to|on) ` + reName + `)?\s*[,:]\s*(.+)$`),
+	askAside: pattern(`(?:(?:quickly|on the side|in passing),? (?:ask|check with) ` + reName + `|ask ` + reName + ` (?:quickly|on the side|in passing)),? (.+)$`),
+	usual:    pattern(`(?:(?:tell|give) me )?(?:the )?(?:usual|normal)(?: updates)$|tell me as (?:usual|before)$`),
 }
 
 // reWhenDone is "when that is done" and what is like it.
@@ -50,7 +53,24 @@ func takeControl(s string, known map[string]string) (intent, bool) {
 	case controls.status.MatchString(s):
 		return intent{wish: wishStatus}, true
 	}
+	if in, ok := takeAside(s, known); ok {
+		return in, true
+	}
 	return takeStop(s, known)
+}
+
+// takeAside is "quick question for X: which branch is it on": asked beside the work.
+func takeAside(s string, known map[string]string) (intent, bool) {
+	server, what := "", ""
+	if m := controls.aside.FindStringSubmatch(s); m != nil {
+		server, what = m[1], m[2]
+	} else if m := controls.askAside.FindStringSubmatch(s); m != nil {
+		server, what = m[1]+m[2], m[3]
+	}
+	if what == "" || server != "" && !isMachine(server, known) {
+		return intent{}, false
+	}
+	return intent{wish: wishWork, server: canonical(server, known), work: what, aside: true}, true
 }
 
 // takeStop is "stop the work on X" and "stop it". A bare "stop" is none: who says it wants quiet.
@@ -119,8 +139,11 @@ func takeQueue(s string, known map[string]string) (intent, bool) {
 
 // tool is the function that takes the work.
 func (in intent) tool() string {
-	if in.next {
+	switch {
+	case in.next:
 		return tools.QueueNext
+	case in.aside:
+		return tools.RunOnServer
 	}
 	return tools.Codex
 }

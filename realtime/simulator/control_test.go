@@ -11,6 +11,13 @@ import (
 
 // sentencesOfControl are about work that runs, in the same world as sentencesKnown.
 var sentencesOfControl = []struct{ said, want string }{
+	// side questions
+	{"Quick question for laptop: which branch is it on?", `run_on_server{"server":"laptop","prompt":"which branch is it on"}`},
+	{"just a quick side question for the laptop, which branch is it on", `run_on_server{"server":"laptop","prompt":"which branch is it on"}`},
+	{"Quick question: which branch is it on?", `run_on_server{"server":"bigpc","prompt":"which branch is it on"}`},
+	{"Quickly ask laptop which branch it is on.", `run_on_server{"server":"laptop","prompt":"which branch it is on"}`},
+	{"ask laptop quickly whether it is up to date", `run_on_server{"server":"laptop","prompt":"whether it is up to date"}`},
+	{"a question", "say " + sayAbility},
 	// status
 	{"What is running?", "status{}"},
 	{"what's still running right now", "status{}"},

@@ -25,7 +25,7 @@ const (
 	wishOpen          // list_sessions, then read_session; what comes next goes there
 	wishOpened        // its session is being read
 	wishNew           // codex in a fresh session
-	wishWork          // codex, or queue_next
+	wishWork          // codex, queue_next or run_on_server
 	wishStop          // stop_work
 	wishStatus        // status
 	wishUpdates       // set_updates
@@ -38,6 +38,7 @@ type intent struct {
 	words  string // of the session's title
 	work   string
 	next   bool                // behind the work that runs
+	aside  bool                // beside it: a quick side question
 	level  handoff.SpeechLevel // of set_updates
 }
 

@@ -34,6 +34,7 @@ const (
 	intentPublish
 	intentBench
 	intentChanges
+	intentBranch
 	intentStop
 )
 
@@ -63,6 +64,8 @@ func plan(s scene, prompt string) []Step {
 		return benchSteps()
 	case intentChanges:
 		return []Step{Think{"Looking at what was done here.", 300 * time.Millisecond}, say(changes(s))}
+	case intentBranch:
+		return []Step{say(branch(s))}
 	case intentStop:
 		if s.steered {
 			return []Step{say("All right, I stop here.")}
@@ -95,6 +98,8 @@ func intentOf(prompt string) intent {
 		return intentNotes
 	case any("benchmark", "benchmarks", "bench") || any("build", "compile") && any("everything", "all", "long", "whole"):
 		return intentBench
+	case any("branch") && any("which", "what"):
+		return intentBranch
 	case any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") || any("what") && any("did", "done"):
 		return intentChanges
 	case any("fix", "repair", "mend", "correct") && (len(said) == 1 || any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug")):
@@ -105,6 +110,14 @@ func intentOf(prompt string) intent {
 		return intentStop
 	}
 	return intentOther
+}
+
+// branch says which branch is checked out.
+func branch(s scene) string {
+	if s.branch == "" {
+		return "This directory is no repository, so there is no branch."
+	}
+	return "It is on the branch " + s.branch + "."
 }
 
 func say(text string) Say { return Say{Text: text, Every: wordEvery} }

@@ -23,7 +23,8 @@ func TestIntentOf(t *testing.T) {
 		intentChanges: {
 			"what changed", "what changed?", "what did you do", "what have you done so far", "status", "give me a summary", "show me the diff",
 		},
-		intentStop: {"stop", "stop it", "cancel that"},
+		intentBranch: {"which branch is it on", "What branch are you on?"},
+		intentStop:   {"stop", "stop it", "cancel that"},
 		intentOther: {
 			"", "hello", "write a test for login", "add tests", "fix the typo in the readme", "refactor the parser", "what is the weather",
 			"how do I make it real", "stop using tabs everywhere in the code",

@@ -81,7 +81,7 @@ export function workWords(record, waiting, stopping) {
 
 const why = {
   __proto__: null, named: "the session you named", continued: "continued", new: "new session", replaced: "new session, because the last one is gone",
-  copy: "a copy of the session you named", added: "given to the work that was running there", merged: "done together with somebody else's work there",
+  aside: "a side question, in a session that is not kept", copy: "a copy of the session you named", added: "given to the work that was running there", merged: "done together with somebody else's work there",
 };
 const waits = { __proto__: null, ours: "comes after your other work there", theirs: "comes after somebody else's work there" };
 
