@@ -1,6 +1,11 @@
 package handoff
 
-import "net/http"
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
 
 // A Problem is an error as HTTP answers it, {"error": Problem}. Clients of OpenAI act on type, code and param.
 type Problem struct {
@@ -20,6 +25,31 @@ func (e *Error) Problem() Problem {
 		p.Param = new(e.Param)
 	}
 	return p
+}
+
+// Reply answers an HTTP request with the error: status, the headers that go with its code, and {"error":
+// [Problem]}. detail says that whoever asked may see the error's detail too.
+func (e *Error) Reply(w http.ResponseWriter, detail bool) {
+	p := e.Problem()
+	if detail {
+		p.Detail = e.Detail
+	}
+	body, err := json.Marshal(map[string]Problem{"error": p})
+	if err != nil {
+		panic("handoff: " + err.Error()) // texts and numbers always marshal
+	}
+	h := w.Header()
+	if e.Code == CodeUnauthorized || e.Code == CodeNoKey {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	if e.Retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(e.Meaning().HTTP)
+	_, _ = w.Write(body) // a client that left cannot be told
 }
 
 // problemType sorts statuses as OpenAI does.

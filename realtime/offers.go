@@ -38,7 +38,7 @@ type rtcOffer struct {
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	offer, fault := readOffer(w, r, grant)
 	if fault != nil {
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	answered := make(chan struct{})
@@ -46,7 +46,7 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 		f.serveOffer(ctx, w, r, grant, offer, sync.OnceFunc(func() { close(answered) }))
 	})
 	if fault != nil {
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	<-answered
@@ -57,13 +57,13 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	defer answered()
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	defer pass.leave()
 	client, fault := f.media.NewLeg(offer.Offer, f.log)
 	if fault != nil {
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	dialing, cancel := context.WithCancel(r.Context())
@@ -74,14 +74,14 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	if fault != nil {
 		client.Abandon()
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	answer, fault := client.Answer(dialing)
 	if fault != nil {
 		client.Abandon()
 		model.Abandon()
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	id := newCallID()

@@ -3,10 +3,7 @@ package realtime
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
@@ -24,7 +21,7 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant han
 		f.serveWebSocket(ctx, w, r, grant)
 	})
 	if fault != nil {
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	<-done
@@ -33,20 +30,20 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant han
 func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	query := r.URL.Query()
 	if query.Get("intent") == "transcription" {
-		writeError(w, handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the model's own server"))
+		handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the model's own server").Reply(w, true)
 		return
 	}
 	if query.Has("call_id") {
-		writeError(w, handoff.Fault(handoff.CodeNotFound, "such call", "a running call cannot be joined by a second socket"))
+		handoff.Fault(handoff.CodeNotFound, "such call", "a running call cannot be joined by a second socket").Reply(w, true)
 		return
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
-		writeError(w, handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade"))
+		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
 		return
 	}
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	defer pass.leave()
@@ -60,12 +57,12 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		if fault == nil {
 			model.Abandon()
 		}
-		writeError(w, handoff.Fault(handoff.CodeShutdown, "", ""))
+		handoff.Fault(handoff.CodeShutdown, "", "").Reply(w, true)
 		return
 	}
 	if fault != nil {
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
-		writeError(w, fault)
+		fault.Reply(w, true)
 		return
 	}
 	upgrader := websocket.Upgrader{
@@ -83,17 +80,4 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	call.opening = first
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)
-}
-
-// writeError answers a request with an error of the vocabulary.
-func writeError(w http.ResponseWriter, e *handoff.Error) {
-	w.Header().Set("Content-Type", "application/json")
-	if e.Retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
-	}
-	w.WriteHeader(e.Meaning().HTTP)
-	problem := e.Problem()
-	problem.Detail = e.Detail
-	// The client may be gone; nobody is left to tell.
-	_ = json.NewEncoder(w).Encode(map[string]handoff.Problem{"error": problem})
 }

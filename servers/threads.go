@@ -147,7 +147,7 @@ func (s nameSearch) pointsTo(t named, said []string) bool {
 	}
 	about := slices.Concat(words(t.Dir), words(t.Branch))
 	for minutes := range 3 { // an age that was said is a little older by now
-		about = append(about, words(age(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated))...)
+		about = append(about, words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated))...)
 	}
 	return hasWords(about, rest)
 }
@@ -208,8 +208,8 @@ func (s nameSearch) differences(t named, others []named) []string {
 	if differs(func(o named) string { return o.Branch }) {
 		parts = append(parts, "on "+sayable(t.Branch))
 	}
-	if differs(func(o named) string { return age(s.now, o.Updated) }) {
-		parts = append(parts, age(s.now, t.Updated))
+	if differs(func(o named) string { return handoff.Ago(s.now, o.Updated) }) {
+		parts = append(parts, handoff.Ago(s.now, t.Updated))
 	}
 	return parts
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -18,24 +17,6 @@ const (
 	maxJSON = 16 << 10
 	maxCall = 256 << 10
 )
-
-// problem is the body of every error.
-type problem struct {
-	Error handoff.Problem `json:"error"`
-}
-
-// writeError answers with an error of the vocabulary.
-func writeError(w http.ResponseWriter, err error) *handoff.Error {
-	e := handoff.AsError(err)
-	if e.Code == handoff.CodeUnauthorized || e.Code == handoff.CodeNoKey {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	if e.Retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((e.Retry+time.Second-1)/time.Second)))
-	}
-	writeJSON(w, e.Meaning().HTTP, problem{e.Problem()})
-	return e
-}
 
 // writeJSON answers with v. What we marshal always marshals; a client that left is not our problem.
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -249,7 +249,7 @@ func (w *world) ServeCalls(rw http.ResponseWriter, r *http.Request, c handoff.Gr
 		answer(rw, r)
 		return
 	}
-	writeError(rw, handoff.Fault(handoff.CodeVoiceUnreachable, "127.0.0.1:9", ""))
+	handoff.Fault(handoff.CodeVoiceUnreachable, "127.0.0.1:9", "").Reply(rw, false)
 }
 
 func (w *world) Calls(c handoff.Grant) []handoff.CallInfo {
@@ -433,7 +433,7 @@ func ask(s *Server, method, target, body string, adjust func(*http.Request)) *ht
 // codeOf reads the error code of an answer.
 func codeOf(t *testing.T, rec *httptest.ResponseRecorder) handoff.Code {
 	t.Helper()
-	var p problem
+	var p struct{ Error handoff.Problem }
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 		t.Fatalf("answer %d is not an error of ours: %q", rec.Code, rec.Body.String())
 	}

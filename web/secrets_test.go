@@ -214,7 +214,7 @@ func TestOrdersOfClientSecrets(t *testing.T) {
 			}
 			continue
 		}
-		var p problem
+		var p struct{ Error handoff.Problem }
 		_ = json.Unmarshal(rec.Body.Bytes(), &p)
 		got := ""
 		if p.Error.Param != nil {

@@ -157,7 +157,8 @@ func (s *Server) chain(to route) http.Handler {
 
 // fail answers with an error and leaves a trace of it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := writeError(w, err)
+	e := handoff.AsError(err)
+	e.Reply(w, false)
 	s.refused.Add(e.Code)
 	level := zap.DebugLevel
 	if e.Code == handoff.CodeInternal {

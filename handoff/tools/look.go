@@ -81,10 +81,7 @@ func sayList(names []string) string {
 	if n := len(names); n > 5 {
 		names = append(append([]string(nil), names[:4]...), fmt.Sprintf("%d more", n-4))
 	}
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return handoff.ListWords(names)
 }
 
 func isAre(names []string) string {

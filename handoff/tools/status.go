@@ -55,10 +55,10 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 			age := now.Sub(rec.CreatedAt)
 			out.Running = append(out.Running, StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(age)})
 			if !slices.ContainsFunc(questions, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
-				say = append(say, runningSentence(rec, age))
+				say = append(say, runningSentence(rec, now))
 			}
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(out.Finished) < maxFinished:
-			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: wording.AgoWords(now.Sub(*rec.EndedAt)), Said: handoff.Clip(rec.Spoken, 300)})
+			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
 	switch n := len(out.Finished); {
@@ -107,14 +107,15 @@ func firstOf(list []StatusWork, n int) ([]StatusWork, int) {
 }
 
 // runningSentence says what runs, or is still to begin, and since when.
-func runningSentence(rec handoff.Record, age time.Duration) string {
+func runningSentence(rec handoff.Record, now time.Time) string {
+	age := now.Sub(rec.CreatedAt)
 	what := rec.Title
 	if what == "" {
 		what = handoff.Clip(rec.Prompt, 80)
 	}
 	switch {
 	case rec.State == handoff.StatusAccepted:
-		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", wording.Capital(wording.SayTitle(what)), rec.Server, wording.AgoWords(age))
+		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", wording.Capital(wording.SayTitle(what)), rec.Server, handoff.Ago(now, rec.CreatedAt))
 	case age < wording.JustNow:
 		return fmt.Sprintf("%s has just begun on %s.", rec.Server, wording.SayTitle(what))
 	}

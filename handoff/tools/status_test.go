@@ -30,7 +30,7 @@ func TestStatusWords(t *testing.T) {
 		"an hour":           {running(handoff.StatusStarted, time.Hour), nil, "bigpc is working on Auth refactor, for about an hour."},
 		"without a title":   {untitled, nil, "bigpc is working on run the tests, for a minute."},
 		"not begun":         {running(handoff.StatusAccepted, 2*time.Second), nil, "Auth refactor has not begun on bigpc yet, asked for just now."},
-		"waits":             {running(handoff.StatusAccepted, 3*time.Minute), nil, "Auth refactor has not begun on bigpc yet, asked for three minutes ago."},
+		"waits":             {running(handoff.StatusAccepted, 3*time.Minute), nil, "Auth refactor has not begun on bigpc yet, asked for 3 minutes ago."},
 		"waits for answer":  {running(handoff.StatusStarted, time.Minute), asked, "bigpc waits for your answer."},
 		"ended just now":    {ended(time.Second), nil, "Lately one thing ended: Notes on bigpc, failed just now."},
 		"ended a while ago": {ended(20 * time.Minute), nil, "Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},

@@ -35,7 +35,7 @@ func NewsMessage(news []WorkNews) string {
 		said = append(said, n.sentence())
 	}
 	if len(reporting) > 0 {
-		said = append([]string{"News from " + enumerate(reporting)}, said...)
+		said = append([]string{"News from " + handoff.ListWords(reporting)}, said...)
 	}
 	lead := strings.Join(said, "; ") + ". Tell the caller in one short sentence, then stop."
 	if len(quotes) > 0 {
@@ -58,14 +58,6 @@ func (n WorkNews) sentence() string {
 
 // JustNow is the age below which nobody counts.
 const JustNow = 20 * time.Second
-
-// AgoWords says how long ago something was.
-func AgoWords(d time.Duration) string {
-	if d < JustNow {
-		return "just now"
-	}
-	return AgeWords(d) + " ago"
-}
 
 // AgeWords says how long something has taken, as exact as anybody wants to hear.
 func AgeWords(d time.Duration) string {
@@ -161,14 +153,6 @@ func DoingWords(kind handoff.ItemKind, text string) string {
 		return "using a tool"
 	}
 	return ""
-}
-
-// enumerate joins names: "a", "a and b", "a, b and c".
-func enumerate(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
 }
 
 func smallNumber(n int) string { return speakable.CountWord(n, false) }

@@ -248,7 +248,7 @@ func (b *brain) lastMachine() string {
 
 func (b *brain) whichMachine() string {
 	if names := b.names(); len(names) > 0 {
-		return "On which machine? I know " + listed(names) + "."
+		return "On which machine? I know " + handoff.ListWords(names) + "."
 	}
 	return "On which machine?"
 }
@@ -321,7 +321,7 @@ func (b *brain) found(h Heard, e errand, o Output) []Move {
 	for _, s := range list[:min(len(list), 4)] {
 		titles = append(titles, s.title+" on "+s.server)
 	}
-	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(list), listed(titles)))
+	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(list), handoff.ListWords(titles)))
 }
 
 func noSession(e errand) string {

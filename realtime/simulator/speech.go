@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"switchboard/handoff"
 	"switchboard/handoff/speakable"
 	"switchboard/handoff/wording"
 )
@@ -94,7 +95,7 @@ func summary(list []gjson.Result, more int64) string {
 	if rest := int64(len(list)-len(parts)) + more; rest > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", rest))
 	}
-	return "There is " + listed(parts) + "."
+	return "There is " + handoff.ListWords(parts) + "."
 }
 
 func entrySentence(e gjson.Result) string {
@@ -173,12 +174,4 @@ func sentences(text string, n int) string {
 		}
 	}
 	return text
-}
-
-// listed joins names as people do: a, b and c.
-func listed(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }

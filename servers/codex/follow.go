@@ -18,9 +18,10 @@ const (
 	restGrace      = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
 	startGrace     = 10 * time.Second // a started turn shows itself
 	catchUpTimeout = 2 * time.Second  // what is heard waits so long for what was missed
-	settlePause    = time.Second      // after a reading that decided nothing; doubled each time
-	settleMax      = 30 * time.Second
 )
+
+// readings are the pauses after readings of a thread that decided nothing.
+var readings = handoff.Backoff{First: time.Second, Longest: 30 * time.Second}
 
 // settleTurns is how many of a thread's newest turns are searched.
 const settleTurns = 20
@@ -42,6 +43,7 @@ type follower struct {
 
 	// Owned by the loop of Follow.
 	pause   time.Duration // until the next reading of the thread; 0: by the state of the turn
+	unclear int           // readings that decided nothing
 	doubts  int           // readings that showed the turn interrupted without an end
 	missing int           // readings that did not show the turn
 }
@@ -145,12 +147,12 @@ func (f *follower) settle(ctx context.Context) error {
 	}
 	page, err := c.client.turnsList(ctx, t.id, settleTurns, "notLoaded")
 	if err != nil && !refusedAs(err, refusedNeverRan) {
-		f.pause = nextPause(f.pause)
+		f.later()
 		return nil // a lost connection shows by itself
 	}
 	i := slices.IndexFunc(page.Data, func(w wireTurn) bool { return w.ID == string(f.turn.id) })
 	if i < 0 {
-		f.pause = nextPause(f.pause)
+		f.later()
 		if f.missing++; f.missing >= maxMissing {
 			return errMissing
 		}
@@ -159,7 +161,7 @@ func (f *follower) settle(ctx context.Context) error {
 	w := page.Data[i]
 	switch {
 	case w.Status == statusInProgress:
-		f.pause = nextPause(f.pause)
+		f.later()
 		t.seen(f.turn)
 		return nil
 	case doubtful(w) && f.doubts < len(doubts):
@@ -176,9 +178,10 @@ func (f *follower) settle(ctx context.Context) error {
 	return nil
 }
 
-// nextPause returns the pause after one that decided nothing.
-func nextPause(pause time.Duration) time.Duration {
-	return min(max(2*pause, settlePause), settleMax)
+// later reads again after a reading that decided nothing.
+func (f *follower) later() {
+	f.pause = readings.Step(f.unclear)
+	f.unclear++
 }
 
 // follow begins to read a turn. Two readers would take each other's updates.
