@@ -53,7 +53,8 @@ type Call struct {
 	// Owned by run.
 	floor      *floor.Floor
 	mask       *mask.Mask
-	settings   settings
+	settings   settings // as the client asked for them last
+	inForce    settings // as the model said last
 	ids        *events.Names
 	playback   playback
 	speeches   speeches
@@ -137,7 +138,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
-		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
+		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
 }

@@ -220,3 +220,15 @@ func TestBadJSONIsAnsweredAndNothingIsLost(t *testing.T) {
 		}
 	})
 }
+
+// A refused change of turn detection changes nothing: we go on speaking without being asked.
+func TestRefusedTurnDetection(t *testing.T) {
+	play(t, func(s *stage) {
+		s.fromClient(`{"type":"session.update","event_id":"bad","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
+		s.wantSent(s.model, "session.update")
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","event_id":"bad"}}`)
+		s.wantSent(s.client, "error")
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "conversation.item.create:message response.create")
+	})
+}

@@ -72,12 +72,10 @@ func (c *Call) unreadable(why string, event []byte) {
 func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case events.TypeSessionCreated:
-		c.settings.learn(gjson.GetBytes(event, "session"))
-		c.tell(c.settings.listening())
+		c.learn(event)
 		c.tell(floor.Opened{})
 	case events.TypeSessionUpdated:
-		c.settings.learn(gjson.GetBytes(event, "session"))
-		c.tell(c.settings.listening())
+		c.learn(event)
 		if shown && c.mask.Confirmed() {
 			c.tell(floor.Configured{})
 		}
@@ -122,6 +120,16 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeInputCleared:
 		c.tell(floor.Hushed{})
 	}
+}
+
+// learn reads how the session hears and speaks, as the model tells it.
+func (c *Call) learn(event []byte) {
+	session := gjson.GetBytes(event, "session")
+	c.settings.learn(session)
+	if c.inForce.learn(session); c.mask.Confirmed() { // also what the model does not repeat
+		c.inForce = c.settings
+	}
+	c.tell(c.settings.listening())
 }
 
 // voice notes that the running response reached the caller, written tells that they can read it.
@@ -230,12 +238,15 @@ func (c *Call) failed(event []byte) []byte {
 		c.speeches.refuse()
 	}
 	if shown, again, known := c.mask.Refused(id, event); known {
-		if again != nil {
-			c.toModel(again)
+		for _, own := range again {
+			c.toModel(own)
 		}
 		if shown == nil {
 			c.swallow("session update refused by the voice model", fault)
+			return nil
 		}
+		c.settings = c.inForce
+		c.tell(c.settings.listening())
 		return shown
 	}
 	s, known := c.sent[id]

@@ -180,18 +180,19 @@ func (m *Mask) FromModel(kind string, event []byte) (shown []byte, updates [][]b
 }
 
 // Refused takes an error of the model about the event with this id. Known tells that the event was a session
-// update; then shown is what the client sees of the error, or nil, and again what to send in its place, or nil.
-func (m *Mask) Refused(id string, event []byte) (shown, again []byte, known bool) {
-	refused, again := m.session.reject(id)
+// update; then shown is what the client sees of the error, or nil, and again what the model
+// is to be sent now.
+func (m *Mask) Refused(id string, event []byte) (shown []byte, again [][]byte, known bool) {
+	refused, again := m.session.reject(id, m.ids)
 	switch {
 	case refused == nil:
 		return nil, nil, false
-	case again != nil, refused.ours:
+	case refused.ours, refused.resent:
 		return nil, again, true
 	case m.ids.Own(id): // the client gave it none
-		return events.Set(event, "error.event_id", "null"), nil, true
+		return events.Set(event, "error.event_id", "null"), again, true
 	}
-	return event, nil, true
+	return event, again, true
 }
 
 func (m *Mask) show(kind string, event []byte) []byte {
@@ -314,7 +315,7 @@ func (m *Mask) response(kind string, event []byte) []byte {
 			event = events.Set(event, "response.tools", kept)
 		}
 	}
-	if s := &m.session; s.now.instructing && s.guide != "" && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
+	if s := &m.session; s.instructing() && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
 		event = restore(event, "response.instructions", s.original.instructions)
 	}
 	if kind == events.TypeDone {

@@ -30,37 +30,26 @@ const (
 // A session is one session in two views: as the client set it, and as the model has it with our tools,
 // instructions and transcription.
 type session struct {
-	tools    []handoff.Tool // Set once: ours
-	guide    string         // Set once: our instructions, which stand where the client has none; "" for none
-	now      view
-	updates  []update // on the wire, oldest first
-	original view     // as the model made it; raw fields only
+	tools    []handoff.Tool                       // Set once: ours
+	guide    string                               // Set once: our instructions, which stand where the client has none; "" for none
+	base     view                                 // as the model has confirmed it
+	updates  []update                             // on the wire, oldest first
+	now      view                                 // as it will be once the model has confirmed them
+	original struct{ tools, instructions string } // raw, as the model made it
 	created  bool
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
-}
-
-// A view is what differs between the two views.
-type view struct {
-	tools         string   // the client's, a raw array; "" for none given
-	ours          []string // names of our tools that stand beside them, as the model has them
-	forced        bool     // the client forces a tool choice: ours are left out
-	instructions  string   // raw; only in the original
-	instructed    bool     // the client gave instructions
-	instructing   bool     // ours stand in their place
-	transcription string   // raw, as the client sees it; "" for absent
-	transcribed   bool     // the client asked for transcription
-	transcribing  bool     // ours stands in its place
 }
 
 // An update is a session.update on the wire.
 type update struct {
 	id     string // its event id
 	ours   bool
-	before view
-	after  view
+	change change
+	after  view   // once it is confirmed, and those before it
 	size   int    // in bytes, of a client's
 	plain  []byte // a client's, without the transcription that we added to it
+	resent bool   // refused, and sent again as plain
 }
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
@@ -72,30 +61,29 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || again {
 		return nil
 	}
-	s.original = view{tools: r.Get("tools").Raw, instructions: r.Get("instructions").Raw, transcription: r.Get("audio.input.transcription").Raw}
-	if s.now.tools == "" && r.Get("tools").IsArray() {
-		s.now.tools = r.Get("tools").Raw
+	s.original.tools, s.original.instructions = r.Get("tools").Raw, r.Get("instructions").Raw
+	if tools := r.Get("tools"); tools.IsArray() {
+		s.base.tools, s.base.sent = tools.Raw, tools.Raw
 	}
-	if s.now.transcription == "" {
-		s.now.transcription = s.original.transcription
-		s.now.transcribed = r.Get("audio.input.transcription").IsObject()
-	}
-	var out [][]byte
-	before := s.now
-	s.now.ours = s.allowed(s.now.tools, s.now.forced)
-	fields := events.Object{"type": "realtime", "tools": json.RawMessage(s.join(s.now.tools, s.now.ours))}
-	if !s.now.instructed && s.guide != "" {
-		s.now.instructing = true
-		fields["instructions"] = s.instructions(s.now.ours)
-	}
-	out = append(out, s.own(ids, before, fields))
+	transcription := r.Get("audio.input.transcription")
+	s.base.transcription, s.base.transcribed = transcription.Raw, transcription.IsObject()
+	s.rebase()
+	out := [][]byte{s.setTools(ids, !s.now.instructed && s.guide != "")}
 	if !s.now.transcribed {
-		before = s.now
-		s.now.transcribing = true
-		out = append(out, s.own(ids, before, events.Object{"type": "realtime",
+		out = append(out, s.own(ids, change{transcribing: new(true)}, events.Object{"type": "realtime",
 			"audio": events.Object{"input": events.Object{"transcription": json.RawMessage(transcriber)}}}))
 	}
 	return out
+}
+
+// setTools makes an update of ours: the client's tools and ours, and our instructions if they are to stand.
+func (s *session) setTools(ids *events.Names, instructing bool) []byte {
+	c := change{sent: new(s.now.tools), ours: s.allowed(s.now.tools, s.now.forced), instructing: instructing}
+	fields := events.Object{"type": "realtime", "tools": json.RawMessage(s.join(s.now.tools, c.ours))}
+	if instructing {
+		fields["instructions"] = s.instructions(c.ours)
+	}
+	return s.own(ids, c, fields)
 }
 
 // full tells that too much waits for the model's confirmation. One update always may.
@@ -109,10 +97,31 @@ func (s *session) full(size int) bool {
 	return n >= maxUpdates || n > 0 && size > maxUpdateBytes
 }
 
-func (s *session) own(ids *events.Names, before view, fields events.Object) []byte {
+func (s *session) own(ids *events.Names, c change, fields events.Object) []byte {
 	id := ids.Next()
-	s.updates = append(s.updates, update{id: id, ours: true, before: before, after: s.now})
+	s.push(update{id: id, ours: true, change: c})
 	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": fields})
+}
+
+// push follows an update that goes to the model now.
+func (s *session) push(u update) {
+	s.now = u.change.apply(s.now)
+	u.after = s.now
+	s.updates = append(s.updates, u)
+}
+
+// rebase follows the updates on the wire anew, from what is in force.
+func (s *session) rebase() {
+	s.now = s.base
+	for i := range s.updates {
+		s.now = s.updates[i].change.apply(s.now)
+		s.updates[i].after = s.now
+	}
+}
+
+// instructing tells whether our instructions stand, or stood until an update that is on the wire.
+func (s *session) instructing() bool {
+	return s.guide != "" && (s.now.instructing || s.base.instructing || slices.ContainsFunc(s.updates, func(u update) bool { return u.after.instructing }))
 }
 
 // change patches the client's session.update and follows it. id is its event id.
@@ -120,65 +129,65 @@ func (s *session) change(event []byte, id string) []byte {
 	r := gjson.GetBytes(event, "session")
 	if !r.IsObject() || s.foreign || r.Get("type").String() == "transcription" {
 		s.foreign = s.foreign || r.Get("type").String() == "transcription"
-		s.updates = append(s.updates, update{id: id, before: s.now, after: s.now, size: len(event)})
+		s.push(update{id: id, size: len(event)})
 		return event
 	}
-	before := s.now
-	event = s.changeTools(event, r)
-	if r.Get("instructions").Exists() {
-		s.now.instructed, s.now.instructing = true, false
-	}
+	u := update{id: id}
+	event = s.changeTools(&u.change, event, r)
+	u.change.instructed = r.Get("instructions").Exists()
 	plain := event
-	event = s.changeTranscription(event, r)
-	if len(plain) == len(event) {
-		plain = nil
+	if event = s.changeTranscription(&u.change, event, r); len(plain) != len(event) {
+		u.plain = plain
 	}
-	s.updates = append(s.updates, update{id: id, before: before, after: s.now, size: len(event), plain: plain})
+	u.size = len(event)
+	s.push(u)
 	return event
 }
 
 // changeTools appends ours to the client's tools, or sends the client's again where ours come or go
 // because of its tool choice.
-func (s *session) changeTools(event []byte, r gjson.Result) []byte {
+func (s *session) changeTools(c *change, event []byte, r gjson.Result) []byte {
 	tools := r.Get("tools")
 	if tools.Exists() && !tools.IsArray() && tools.Type != gjson.Null {
 		return event // the model says what is wrong with it
 	}
 	if tools.Exists() {
-		s.now.tools = ""
+		c.tools = new("")
 		if tools.IsArray() {
-			s.now.tools = tools.Raw
+			c.tools = new(tools.Raw)
 		}
 	}
 	if choice := r.Get("tool_choice"); choice.Exists() {
-		s.now.forced = forces(choice)
+		c.forced = new(forces(choice))
 	}
-	ours := s.allowed(s.now.tools, s.now.forced)
-	if tools.Exists() || (s.created && !slices.Equal(ours, s.now.ours)) {
-		event = events.Set(event, pathTools, s.join(s.now.tools, ours))
-		if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && now != s.instructions(s.now.ours) {
-			event = events.Set(event, pathInstructions, events.Quote(now))
-		}
-		s.now.ours = ours
+	then := c.apply(s.now)
+	ours := s.allowed(then.tools, then.forced)
+	if !tools.Exists() && (!s.created || slices.Equal(ours, s.now.ours)) {
+		return event
+	}
+	c.sent, c.ours = new(then.tools), ours
+	event = events.Set(event, pathTools, s.join(then.tools, ours))
+	if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && now != s.instructions(s.now.ours) {
+		event = events.Set(event, pathInstructions, events.Quote(now))
 	}
 	return event
 }
 
 // changeTranscription keeps ours on while the client has none. It is repeated with every change of audio,
 // because some servers replace nested objects as a whole.
-func (s *session) changeTranscription(event []byte, r gjson.Result) []byte {
+func (s *session) changeTranscription(c *change, event []byte, r gjson.Result) []byte {
 	audio, own := r.Get("audio"), r.Get("audio.input.transcription")
 	if own.Exists() {
-		s.now.transcription, s.now.transcribed = own.Raw, own.IsObject()
+		c.transcription, c.transcribed = new(own.Raw), own.IsObject()
 	}
 	input := r.Get("audio.input")
 	switch {
-	case s.now.transcribed:
-		s.now.transcribing = false
+	case c.apply(s.now).transcribed:
+		c.transcribing = new(false)
 	case s.deaf || !audio.IsObject() || (input.Exists() && !input.IsObject()):
 	default:
 		event = events.Set(event, pathTranscription, transcriber)
-		s.now.transcribing = true
+		c.transcribing = new(true)
 	}
 	return event
 }
@@ -189,9 +198,8 @@ func (s *session) standing() []string {
 	if len(s.updates) == 0 {
 		return s.now.ours
 	}
-	before := s.updates[0].before
-	theirs := names(before.tools)
-	return append(slices.Clone(before.ours), slices.DeleteFunc(slices.Clone(s.now.ours), func(name string) bool { return theirs[name] })...)
+	theirs := names(s.base.tools)
+	return append(slices.Clone(s.base.ours), slices.DeleteFunc(slices.Clone(s.now.ours), func(name string) bool { return theirs[name] })...)
 }
 
 // show returns a session event as the client may see it, or nil for the echo of our own update.
@@ -199,7 +207,7 @@ func (s *session) show(event []byte) []byte {
 	as := s.now
 	if len(s.updates) > 0 {
 		u := s.updates[0]
-		s.updates = s.updates[1:]
+		s.base, s.updates = u.after, s.updates[1:]
 		if u.ours {
 			return nil
 		}
@@ -231,25 +239,29 @@ func restore(event []byte, path, raw string) []byte {
 	return events.Set(event, path, raw)
 }
 
-// reject undoes an update that the model refused and returns it; nil when it is none. again is what to
-// send in its place: the client's own words, when it may have been our transcription that was refused.
-func (s *session) reject(id string) (refused *update, again []byte) {
+// reject takes an update back that the model refused, and returns it; nil when it is none. What came after it is
+// followed anew, from what was in force. again is what the model is sent for that: the client's own words, when it
+// may have been our transcription that was refused, and the tools, when those on the wire went with the refused ones.
+func (s *session) reject(id string, ids *events.Names) (refused *update, again [][]byte) {
 	i := slices.IndexFunc(s.updates, func(u update) bool { return u.id == id })
 	if i < 0 || id == "" {
 		return nil, nil
 	}
 	u := s.updates[i]
-	newest := i == len(s.updates)-1
 	s.updates = slices.Delete(s.updates, i, i+1)
-	switch {
-	case u.ours && u.after.transcribing && !u.before.transcribing:
-		s.deaf, s.now.transcribing = true, false
-	case s.deaf && u.plain != nil:
-		u.after.transcribing = false
-		s.updates = append(s.updates, update{id: id, before: u.before, after: u.after, size: u.size})
-		return &u, u.plain
-	case newest:
-		s.now = u.before
+	s.deaf = s.deaf || u.ours && u.change.transcribing != nil
+	s.rebase()
+	if u.ours {
+		return &u, nil
 	}
-	return &u, nil
+	if s.deaf && u.plain != nil {
+		plain := u
+		plain.plain, plain.change.transcribing = nil, nil
+		s.push(plain)
+		u.resent, again = true, append(again, u.plain)
+	}
+	if s.created && !s.foreign && (s.now.sent != s.now.tools || !slices.Equal(s.now.ours, s.allowed(s.now.tools, s.now.forced))) {
+		again = append(again, s.setTools(ids, s.now.instructing))
+	}
+	return &u, again
 }

@@ -1,0 +1,111 @@
+package mask
+
+import (
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
+)
+
+func fault(id string) []byte {
+	return []byte(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","event_id":"` + id + `"}}`)
+}
+
+// A refused update changes nothing at the model: what the client asks for after it stands on what was in force.
+func TestUpdateAfterARefusedOne(t *testing.T) {
+	ours := events.Quote(guide)
+	for _, c := range []struct {
+		name, refused, accepted string
+		echo                    string // of the accepted one
+		instructions            string // that the client sees then
+		again                   string // tools that we set once more
+	}{
+		{"instructions, then tools", `{"instructions":"mine"}`, `{"tools":[]}`,
+			`{"instructions":` + ours + `,"tools":[` + allCalled() + `]}`, "be nice", ""},
+		{"a forced choice, then a voice", `{"tools":[{"name":"w"}],"tool_choice":"required"}`, `{"voice":"cedar"}`,
+			`{"instructions":` + ours + `,"tools":[` + allCalled() + `]}`, "be nice", ""},
+		{"a forced choice, then tools without ours", `{"tool_choice":"required"}`, `{"tools":[{"name":"w"}]}`,
+			`{"instructions":` + ours + `,"tools":[{"name":"w"}]}`, "be nice", `["w",` + allTools + `]`},
+		{"tools, then a choice that sends them along", `{"tools":[{"name":"w"}],"bad":1}`, `{"tool_choice":"required"}`,
+			`{"instructions":` + ours + `,"tools":[{"name":"w"}]}`, "be nice", `[]`},
+		{"the client's own codex, then a voice", `{"tools":[{"name":"codex"}]}`, `{"voice":"cedar"}`,
+			`{"instructions":` + ours + `,"tools":[` + allCalled() + `]}`, "be nice", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newOpenMask()
+			m.client(`{"type":"session.update","event_id":"bad","session":` + c.refused + `}`)
+			m.client(`{"type":"session.update","event_id":"good","session":` + c.accepted + `}`)
+			shown, again, known := m.Refused("bad", fault("bad"))
+			if !known || string(shown) != string(fault("bad")) {
+				t.Fatalf("the client sees %s", shown)
+			}
+			sent := ""
+			for _, e := range again {
+				sent = toolNames(string(e), pathTools)
+			}
+			if sent != c.again {
+				t.Errorf("set again: %s, want %s", sent, c.again)
+			}
+			echo := m.model(`{"type":"session.updated","session":` + c.echo + `}`)
+			for _, name := range gjson.Get(echo, pathTools+".#.name").Array() {
+				if name.String() != "w" {
+					t.Errorf("the client sees %s", echo)
+				}
+			}
+			if got := gjson.Get(echo, pathInstructions).String(); got != c.instructions {
+				t.Errorf("the client sees the instructions %q", got)
+			}
+			for range again {
+				if got := m.model(`{"type":"session.updated","session":{}}`); got != "" {
+					t.Errorf("the client sees ours: %s", got)
+				}
+			}
+			if c.again != "[]" && m.model(itemDone("r1", callItem("i1", "c1", "codex", "completed"))) != "" {
+				t.Error("a call of ours leaks to the client")
+			}
+			if !m.Confirmed() {
+				t.Error("an update is left")
+			}
+		})
+	}
+}
+
+func allCalled() string {
+	list := ""
+	for i, tool := range ourTools {
+		if i > 0 {
+			list += ","
+		}
+		list += `{"type":"function","name":` + events.Quote(tool.Name) + `}`
+	}
+	return list
+}
+
+// What is refused of ours is not asked for again and again.
+func TestOursRefused(t *testing.T) {
+	m := newTestMask()
+	_, updates := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
+	for range 3 {
+		for _, e := range updates {
+			_, again, known := m.Refused(gjson.GetBytes(e, "event_id").String(), nil)
+			if !known || len(again) > 0 {
+				t.Fatalf("again: %s", again)
+			}
+		}
+		updates = nil
+	}
+	if !m.Confirmed() {
+		t.Error("an update is left")
+	}
+}
+
+// A response that begins while the client's instructions are on their way is made with ours: they do not show.
+func TestInstructionsOnTheirWay(t *testing.T) {
+	m := newOpenMask()
+	m.client(`{"type":"session.update","session":{"instructions":"mine"}}`)
+	got := m.model(`{"type":"response.created","response":{"id":"r1","instructions":` + events.Quote(guide) + `}}`)
+	if gjson.Get(got, "response.instructions").String() != "be nice" {
+		t.Errorf("the client sees %s", got)
+	}
+}
