@@ -39,6 +39,7 @@ const (
 	TypeItemAdded      = "conversation.item.added"
 	TypeItemCreated    = "conversation.item.created" // the name of older servers for added
 	TypeItemDone       = "conversation.item.done"
+	TypeItemDeleted    = "conversation.item.deleted"
 	TypeItemRetrieved  = "conversation.item.retrieved"
 	TypeTranscribed    = "conversation.item.input_audio_transcription.completed"
 	TypeTranscription  = "conversation.item.input_audio_transcription." // prefix of all about it

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -16,6 +17,9 @@ const (
 	// maxTheirs bounds the ids that are remembered of a client's history. The oldest go first: the model has
 	// long confirmed them.
 	maxTheirs = 4096
+	// maxPlaces bounds the items of the client whose places are known. The oldest are forgotten: what is deleted is
+	// new, or nothing of ours stands behind it.
+	maxPlaces = 4096
 )
 
 // items knows which conversation items the client must not see: our requests, their outputs and our
@@ -23,7 +27,8 @@ const (
 type items struct {
 	hidden map[string]bool
 	calls  map[string]bool   // call ids of our requests
-	before map[string]string // what stands before a hidden item, "" for nothing
+	before map[string]string // what stands before an item, "" for nothing
+	placed []string          // those of the client in before, oldest first
 	last   string            // newest item seen
 	bytes  int               // of what is hidden
 	theirs recent            // call ids and item ids of the requests in the history that the client gave
@@ -88,16 +93,43 @@ func (r *recent) add(id string) {
 
 // place notes where an item stands.
 func (x *items) place(id string, previous gjson.Result) {
-	if x.hidden[id] {
-		if _, known := x.before[id]; !known {
-			x.before[id] = x.last
-			if previous.Exists() {
-				x.before[id] = previous.String()
-			}
+	if id == "" {
+		return
+	}
+	if _, known := x.before[id]; !known {
+		x.before[id] = x.last
+		if previous.Exists() {
+			x.before[id] = previous.String()
+		}
+		if !x.hidden[id] {
+			x.placed = append(x.placed, id)
 		}
 	}
-	if id != "" {
-		x.last = id
+	if len(x.placed) > maxPlaces {
+		if oldest := x.placed[0]; !x.hidden[oldest] {
+			delete(x.before, oldest)
+		}
+		x.placed = x.placed[1:]
+	}
+	x.last = id
+}
+
+// remove lets what stands behind an item that is deleted stand behind the one before it. One of ours stays known:
+// the client must not see it again.
+func (x *items) remove(id string) {
+	if x.hidden[id] {
+		return
+	}
+	before := x.before[id]
+	delete(x.before, id)
+	x.placed = slices.DeleteFunc(x.placed, func(other string) bool { return other == id })
+	for other, previous := range x.before {
+		if previous == id {
+			x.before[other] = before
+		}
+	}
+	if x.last == id {
+		x.last = before
 	}
 }
 

@@ -208,6 +208,8 @@ func (m *Mask) show(kind string, event []byte) []byte {
 		return event
 	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone, events.TypeItemRetrieved:
 		return m.item(kind, event)
+	case events.TypeItemDeleted:
+		m.items.remove(gjson.GetBytes(event, "item_id").String())
 	case events.TypeError:
 		return event
 	}
