@@ -64,6 +64,9 @@ func TestPageAnswersInWords(t *testing.T) {
 		t.Errorf("what was typed is %q", left)
 	}
 	p.tabTo("release/2.4")
+	p.press("\r") // what is offered fills the field, and Send sends it
+	p.until(`document.activeElement.textContent === "Send" && document.querySelector(".answer-field").value === "release/2.4"`)
+	p.until(`document.querySelector(".answer-offers [aria-pressed=true]").textContent === "release/2.4"`)
 	p.press("\r")
 	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
 	p.shows("That question is no longer open.")

@@ -20,7 +20,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.tap("Look")
 	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	p.hasInTree("group: laptop asks you something", "textbox: Which version are the release notes for?", "group: Answers it offers", "button: 2.4", "button: 2.5", "button: Send", "button: Decline")
-	p.shows("…or say it in a call.")
+	p.shows("…or say it.")
 	p.pictures("answer-2-phone-question")
 	p.touch(`document.querySelector(".answer-field")`)
 	p.press("2.4.2")
@@ -43,7 +43,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.status("Listening")
 	p.says("Push it from bigpc")
 	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("Yes or no?"))`)
-	p.shows("…or say yes or no in a call.")
+	p.shows("…or say yes or no.")
 	p.status("bigpc waits for you") // when it has been said
 	p.pictures("answer-5-desktop-approval")
 	p.says("yes")
@@ -57,7 +57,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.shows("comes after your other work there")
 	p.pictures("answer-6-desktop-question")
 	p.tabTo("2.5")
-	p.press("\r")
+	p.press("\r", "\r") // it fills the field, and Send sends it
 	p.work("publish", "Done")
 	p.until(card("publish") + `.querySelector(".answer").textContent.includes("published for version 2.5.")`)
 	p.work("run the tests", "Done")

@@ -213,7 +213,7 @@ export class Call {
   #closed(life, peer) {
     if (life !== this.#life || peer !== this.#peer || this.state().call.phase !== "live") return;
     this.#finish();
-    this.onProblem(endedThere, "Work goes on. Call again when you like.");
+    this.onProblem(endedThere, "Call again when you like.");
   }
 
   async #reconnect(life) {
@@ -232,7 +232,7 @@ export class Call {
       if (mine !== this.#life) return;
     }
     this.#finish();
-    this.onProblem("The call was lost.", "Work goes on. Call again when the connection is back.");
+    this.onProblem("The call was lost.", "Call again when the connection is back.");
   }
 
   #send(event) {

@@ -62,6 +62,14 @@ export function keepAtEnd(box, change) {
   if (atEnd) box.scrollTop = box.scrollHeight;
 }
 
+/** Makes a text box as high as its text, up to `most` pixels; beyond them it scrolls. */
+export function fitHeight(field, most = 160) {
+  field.style.height = "auto";
+  const want = field.scrollHeight + field.offsetHeight - field.clientHeight; // with its border
+  field.style.height = `${Math.min(want, most)}px`;
+  field.style.overflowY = want > most ? "auto" : "hidden";
+}
+
 const shapes = {
   phone: "M6.6 3.5l2.6 4.6-2 1.9a13 13 0 0 0 6.8 6.8l1.9-2 4.6 2.6c-.2 2-1.6 3.2-3.4 3.1C9.6 20 4 14.4 3.5 6.9 3.4 5.1 4.6 3.7 6.6 3.5z",
   send: "M4 12l16-8-5 17-3.5-6.5zM12 14.5L20 4",

@@ -7,7 +7,7 @@ import { byId, setAttr, setText, show } from "./dom.js";
 import { follow } from "./events.js";
 import * as held from "./login.js";
 import { reader as speechReader } from "./speech.js";
-import { running } from "./state-work.js";
+import { ended, running } from "./state-work.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView, meterOf } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
@@ -195,6 +195,15 @@ function pageEvent(event) {
   if (event.kind === "sticky") readStickies().catch(() => {}); // the next event or reset reads them again
   else if (event.kind === "servers") readServers().catch(() => {});
   else dispatch({ type: "event", event });
+  if (event.kind === "handoff" && event.record && ended(event.record)) lookAgain();
+}
+
+// What a machine does beside our own work is not told as it happens: it is looked at when work of ours ends,
+// and now and then while a machine works.
+let look = 0;
+function lookAgain() {
+  clearTimeout(look);
+  look = setTimeout(() => readServers().catch(() => {}), 300);
 }
 
 // A short loss is not worth a word.
@@ -275,6 +284,7 @@ function wire() {
   for (const b of document.querySelectorAll("[data-go]")) b.addEventListener("click", () => go(b.dataset.go));
   addEventListener("pagehide", () => call.leave());
   setInterval(refresh, 10_000);
+  setInterval(() => { if (!document.hidden && get().feed === "live" && get().servers.some((s) => s.working?.length)) lookAgain(); }, 10_000);
   remote.muted = !settings.play;
   if (settings.output) remote.setSinkId?.(settings.output).catch(() => {}); // unplugged: the usual one plays
   dispatch({ type: "mode", mode: settings.mode });

@@ -1,6 +1,6 @@
 // An answer in words: a labelled field for each thing that an agent asks, with the answers it offers.
 
-import { h, setAttr } from "./dom.js";
+import { fitHeight, h, setAttr } from "./dom.js";
 import { visible } from "./words.js";
 
 const most = 4000; // letters of an answer; Switchboard takes 4 KiB
@@ -9,7 +9,9 @@ const most = 4000; // letters of an answer; Switchboard takes 4 KiB
 export function answerForm(q, send) {
   const asks = q.asks?.length ? q.asks : [{ text: q.text }];
   const alone = asks.length === 1;
-  const rows = asks.map((ask, i) => row(q, ask, i, alone, (text) => (alone ? send(text) : null)));
+  // What is chosen is sent with Send, as what is typed: the keyboard goes there, or to what is still missing.
+  const chosen = () => (rows.find((r) => r.value() === "")?.field ?? button).focus();
+  const rows = asks.map((ask, i) => row(q, ask, i, alone, chosen));
   const button = h("button", { class: "button primary", type: "submit", text: "Send" });
   rows.at(-1).line.append(button);
   let busy = false;
@@ -36,20 +38,23 @@ export function answerForm(q, send) {
   };
 }
 
-// One thing that is asked. An answer that is offered is sent at once where it is the whole answer; else it
-// fills the field.
-function row(q, ask, i, alone, take) {
+// One thing that is asked. An answer that is offered fills the field.
+function row(q, ask, i, alone, chosen) {
   const id = `a-${q.id}-${i}`;
   const field = ask.secret
     ? h("input", { class: "answer-field", id, type: "password", maxlength: most, autocomplete: "off", spellcheck: "false" })
-    : h("textarea", { class: "answer-field", id, rows: 1, maxlength: most, autocomplete: "off", on: { keydown: sendOnEnter, input: grow } });
+    : h("textarea", { class: "answer-field", id, rows: 1, maxlength: most, autocomplete: "off", on: { keydown: sendOnEnter, input: () => typed() } });
   const offers = (ask.options ?? []).map((text) =>
-    h("button", { class: "button small", type: "button", text: visible(text), on: { click: () => pick(text) } }));
+    h("button", { class: "button small", type: "button", "aria-pressed": "false", text: visible(text), on: { click: () => pick(text) } }));
   const pick = (text) => {
     if (field.readOnly) return;
     field.value = text;
-    if (alone) take(text);
-    else field.focus();
+    typed();
+    chosen();
+  };
+  const typed = () => {
+    fitHeight(field);
+    for (const b of offers) setAttr(b, "aria-pressed", String(b.textContent === field.value));
   };
   const line = h("div", { class: "answer-line" }, field);
   const el = h("div", { class: "answer-row" },
@@ -70,9 +75,4 @@ function sendOnEnter(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   event.target.form.requestSubmit();
-}
-
-function grow({ target }) {
-  target.style.height = "auto";
-  target.style.height = `${Math.min(target.scrollHeight + 2, 160)}px`;
 }

@@ -1,7 +1,7 @@
 // The machines: health, the session in use, recent sessions.
 
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
-import { openQuestions, running } from "./state-work.js";
+import { ended, openQuestions, running } from "./state-work.js";
 import { healthWords, sentence, sessionStatus } from "./words.js";
 
 /** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
@@ -14,7 +14,7 @@ export function fleetView(acts, hue) {
     const mixed = state.servers.some((s) => !s.simulated); // else the badge says it for all
     const items = [...state.servers, ...gone].map((server) => ({
       server, mixed, waits: openQuestions(state.work).some((q) => q.server === server.name),
-      works: running(state.work).some((r) => r.server === server.name), found: state.sessions[server.name],
+      works: running(state.work).some((r) => r.server === server.name), history: historyOf(state.work, server), found: state.sessions[server.name],
       stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
@@ -27,6 +27,12 @@ export function fleetView(acts, hue) {
     setAttr(count, "aria-label", `${down} not answering`);
   };
 }
+
+// What is newer than a list of sessions: work there began or ended, or the machine came or went.
+const historyOf = (work, { name, health }) =>
+  [health, ...Object.values(work.records).filter((r) => r.server === name).map((r) => r.id + ended(r) + r.thread_id)].join(" ");
+
+const fresh = 60_000; // ages in a list of sessions hold so long
 
 function machine({ server }, hue, acts) {
   const id = `machine-${server.name}`;
@@ -42,8 +48,15 @@ function machine({ server }, hue, acts) {
     const open = recent.hidden;
     recent.hidden = !open;
     setAttr(opener, "aria-expanded", String(open));
-    if (open) acts.sessions(server.name);
+    if (open) look();
   });
+  let shown = ""; // the history that the list knows
+  let now = "";
+  let at = 0;
+  const look = () => {
+    [shown, at] = [now, Date.now()];
+    acts.sessions(server.name);
+  };
   const el = h("section", { class: `machine ${hue(server.name)}`, "aria-labelledby": id },
     h("header", { class: "card-head" },
       h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
@@ -52,7 +65,9 @@ function machine({ server }, hue, acts) {
   const fillRecent = recentList(recent, acts);
   return {
     el,
-    update({ server: s, stickies, found, mixed, waits, works }) {
+    update({ server: s, stickies, found, mixed, waits, works, history }) {
+      now = history;
+      if (!recent.hidden && (shown !== now || Date.now() - at > fresh)) look();
       const words = healthWords(s, waits, works);
       setText(health, words.text);
       setAttr(health, "data-tone", words.tone);

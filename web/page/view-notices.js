@@ -17,7 +17,7 @@ export function noticesView({ go, untoast }) {
   attention.append(what, review);
 
   return (state) => {
-    setText(banner, state.feed === "lost" ? "The connection to Switchboard is lost. Trying again… Work goes on." : "");
+    setText(banner, state.feed === "lost" ? "The connection to Switchboard is lost. Trying again…" : "");
     const [first, ...others] = openQuestions(state.work);
     show(attention, Boolean(first));
     setText(what, first ? questionWords(first) + (others.length ? `, and ${others.length} more` : "") : "");

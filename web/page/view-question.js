@@ -21,7 +21,7 @@ export function questionCard(q, hue, decide) {
     }));
   const answer = q.words ? answerForm(q, (text) => { if (!el.classList.contains("settling")) decide(q.id, "words", text); }) : null;
   const ours = q.kind === "copy"; // asked by Switchboard, not by an agent
-  const how = h("p", { class: "question-voice", text: voiceWords(q) });
+  const how = h("p", { class: "question-voice", text: voiceWords(q, q.inCall) });
   const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
     q.title ? h("p", { class: "question-session" }, ours ? "The session " : "In the session ", h("strong", { text: q.title })) : null,
@@ -40,7 +40,8 @@ export function questionCard(q, hue, decide) {
   setTimeout(() => el.classList.remove("settling"), settle);
   return {
     el,
-    update({ sending: decision }) {
+    update({ sending: decision, inCall }) {
+      setText(how, voiceWords(q, inCall));
       for (const b of buttons) {
         // Not `disabled`: the keyboard would lose its place.
         setAttr(b, "aria-disabled", decision ? "true" : null);

@@ -35,7 +35,7 @@ export function reader(goOn) {
     try {
       const read = await api.session(session.server, session.id);
       if (current !== session) return;
-      const left = read.more ? [h("p", { class: "quiet-text", text: `${read.more} earlier lines are left out.` })] : [];
+      const left = read.more ? [h("p", { class: "quiet-text", text: read.more === 1 ? "One earlier line is left out." : `${read.more} earlier lines are left out.` })] : [];
       lines.replaceChildren(...left, ...read.lines.map(row));
       if (!read.lines.length) lines.append(h("p", { class: "quiet-text", text: "Nothing was said in it yet." }));
       lines.scrollTop = lines.scrollHeight;

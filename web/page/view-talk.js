@@ -1,6 +1,6 @@
 // The conversation: lines, chips, and the box to type into.
 
-import { byId, dress, h, keyed, setAttr, setText, show } from "./dom.js";
+import { byId, dress, fitHeight, h, keyed, setAttr, setText, show } from "./dom.js";
 
 const helloCall = "Call and say what you want done, and on which machine. Or type; it goes the same way.";
 const helloTry = "Here the voice and the machines are simulated. Press Call, then try these sentences from top to bottom, or type your own.";
@@ -34,10 +34,7 @@ export function talkView({ say, chip }) {
   box.append(hello, lines);
   dress(form.querySelector("button"), "send", "");
 
-  const grow = () => {
-    field.style.height = "auto";
-    field.style.height = `${Math.min(field.scrollHeight, 160)}px`;
-  };
+  const grow = () => fitHeight(field);
   field.addEventListener("input", grow);
   // Enter sends, Shift and Enter begins a line. Phones tell of the line break, not of the key.
   let shift = false;
@@ -100,6 +97,7 @@ function stayAtEnd(box, inner) {
 export function prefill(text) {
   const field = byId("say");
   field.value = text;
+  fitHeight(field);
   field.focus();
   field.setSelectionRange(text.length, text.length);
 }

@@ -3,7 +3,7 @@
 import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, newestFirst, openQuestions, running, steps as stepsOf, unread } from "./state-work.js";
 import { questionCard } from "./view-question.js";
-import { ago, placeWords, took, workWords } from "./words.js";
+import { ago, errorWords, placeWords, took, workWords } from "./words.js";
 
 /** Wires the work. `acts`: stop(id), stopAll(), decide(id, decision), read(id); hue(server) gives a machine's colour. */
 export function workView(acts, hue) {
@@ -18,7 +18,8 @@ export function workView(acts, hue) {
     const open = openQuestions(state.work);
     const busy = running(state.work);
     const answering = questions.contains(document.activeElement);
-    keyed(questions, open, (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
+    const inCall = state.call.phase !== "idle";
+    keyed(questions, open.map((q) => ({ ...q, inCall })), (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
     if (answering && !questions.contains(document.activeElement)) byId("work-title").focus(); // the card is gone, the keyboard stays here
     const asked = new Set(open.map((q) => q.handoff));
     keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], read: state.work.read[record.id], unread: unread(state.work, record) })),
@@ -107,7 +108,7 @@ function fillCard(part, r, words, stopping) {
   part.answer.classList.toggle("partly", !good);
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));
-  if (r.error) problem(part.problem, r.error);
+  if (r.error) problem(part.problem, errorWords(r.error));
   show(part.stop.parentElement, !ended(r));
   setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
 }

@@ -6,5 +6,5 @@ const harmless = new Set(["response_cancel_not_active", "input_audio_buffer_comm
 /** Shows an error event through toast(text, options), unless it means nothing to a person. */
 export function voiceErrors(error, toast) {
   if (!error || harmless.has(error.code)) return;
-  toast(error.message || "The voice model reported a problem.", { next: error.next ?? "If it comes again, hang up and call again. Work goes on." });
+  toast(error.message || "The voice model reported a problem.", { next: error.next ?? "If it comes again, hang up and call again." });
 }

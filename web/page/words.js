@@ -23,8 +23,9 @@ export function callWords(state) {
     case "connecting":
       return { text: "Connecting…", detail: micOff, tone: "wait" };
     case "reconnecting":
-      return { text: "Reconnecting…", detail: "The sound was interrupted. Work goes on.", tone: "warn" };
+      return { text: "Reconnecting…", detail: "The sound was interrupted.", tone: "warn" };
   }
+  if (state.feed === "lost") return { text: "Reconnecting…", detail: "Switchboard is not answering.", tone: "warn" };
   const asks = openQuestions(work);
   const busy = running(work).filter((r) => !asks.some((q) => q.handoff === r.id));
   const detail = micOff;
@@ -89,8 +90,8 @@ const waits = { __proto__: null, ours: "comes after your other work there", thei
 export const placeWords = (record) => (ended(record) ? "" : waits[record.waits]) || why[record.why] || "";
 
 /** How a question can be answered but by the buttons and fields of its card. */
-export function voiceWords(q) {
-  if (q.voice) return q.words ? "…or say it in a call." : "…or say yes or no in a call.";
+export function voiceWords(q, inCall) {
+  if (q.voice) return `…or say ${q.words ? "it" : "yes or no"}${inCall ? "" : " in a call"}.`;
   if (q.words) return "Type it here only; a secret is never said aloud.";
   if ((q.decisions ?? []).includes("accept")) return "Tap only: a yes by voice does not count for this.";
   return q.decisions?.length ? "It can be allowed on the machine itself only." : "It can be answered on the machine itself only.";
@@ -131,6 +132,16 @@ const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u061c\u115f\u1160
 
 /** Writes letters that cannot be seen as their names. */
 export const visible = (text) => text.replace(unseen, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+
+const nexts = {
+  __proto__: null, unknown_server: "Choose one of the machines listed under Machines.", unknown_session: "Look under Recent sessions of that machine.",
+  session_mismatch: "Look under Recent sessions of that machine and try again.",
+};
+
+/** An error of Switchboard as people read it: no names of tools, no codes. */
+export const errorWords = ({ code, message, next, detail }) => ({
+  message, next: nexts[code] ?? next, detail: detail?.replace(/^(?:[a-z]+(?:_[a-z]+)+|unreachable)\b[^:]*(?:: |$)/, ""),
+});
 
 /** How long ago, in words. Both are milliseconds. */
 export function ago(then, now) {

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// A page that was loaded during work shows the machine ready when the work has ended, and a list of sessions
+// that is open is read anew.
+func TestPageLoadedDuringWork(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions = nil
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	const pill = `document.querySelector("#machine-bigpc").closest(".machine").querySelector(".pill").textContent`
+	p.until(pill + ` === "Working"`)
+	p.click("Recent sessions")
+	p.shows("4 minutes ago")
+	w.mu.Lock()
+	w.servers[0].Working = nil
+	w.sessions.Items[0].Age = "a moment ago"
+	record := w.records[0]
+	w.mu.Unlock()
+	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
+	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	p.until(pill + ` === "Ready"`)
+	p.shows("a moment ago")
+	p.quiet()
+}
+
+// A text box is as high as its text and shows a scroll bar only beyond its bound; a pasted log makes no tower.
+func TestPageBoundsLongTexts(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	log := strings.Repeat("2026-01-01T00:00:00Z request failed\n", 400)
+	w.records[0].Prompt = log
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	for _, lines := range []int{1, 2, 30} {
+		eval[bool](p, `(document.querySelector("#say").value = "line\n".repeat(`+strconv.Itoa(lines)+`).trim(), document.querySelector("#say").dispatchEvent(new Event("input")), true)`)
+		if bar := eval[bool](p, `getComputedStyle(document.querySelector("#say")).overflowY !== "hidden"`); bar != (lines == 30) {
+			t.Errorf("%d lines: scrolls %v", lines, bar)
+		}
+		if cut := eval[bool](p, `document.querySelector("#say").scrollHeight > document.querySelector("#say").clientHeight`); cut != (lines == 30) {
+			t.Errorf("%d lines: cut %v", lines, cut)
+		}
+	}
+	p.do(chromedp.Click(chromedp.CSS(`[data-go="work"]`)))
+	p.until(`document.querySelector(".card-prompt").textContent.length > 9000`)
+	if high := eval[float64](p, `document.querySelector(".card-prompt").closest(".card").getBoundingClientRect().height`); high > 900 {
+		t.Errorf("the card is %v pixels high", high)
+	}
+	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "`+strings.ReplaceAll(log, "\n", `\n`)+`" }), true))`)
+	p.until(`document.querySelector(".line.you")`)
+	eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
+	if high := eval[float64](p, `document.querySelector(".line.you").getBoundingClientRect().height`); high > 600 || high < 100 {
+		t.Errorf("the line is %v pixels high", high)
+	}
+}
+
+// On a phone in landscape everything that is needed to talk is in the picture.
+func TestPageLandscapePhone(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 844, 390)
+	p.loggedIn(base)
+	const cut = `["#say", ".composer button", "#start", "#sound", "#status-text"].filter((s) => { const r = document.querySelector(s).getBoundingClientRect(); return r.height < 10 || r.top < 0 || r.bottom > innerHeight || r.right > innerWidth; }).join()`
+	for _, when := range []string{"before", "in a call"} {
+		if got := eval[string](p, cut); got != "" && when == "before" || strings.ReplaceAll(got, "#start", "") != "" {
+			t.Errorf("%s: cut off: %s", when, got)
+		}
+		if high := eval[float64](p, `document.querySelector("#transcript").clientHeight + document.querySelector("#chips").clientHeight`); high < 100 {
+			t.Errorf("%s: %v pixels are left for the conversation", when, high)
+		}
+		if wide := eval[float64](p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+			t.Errorf("%s: %v pixels too wide", when, wide)
+		}
+		p.scheme("light")
+		p.shot("landscape-" + strings.ReplaceAll(when, " ", "-"))
+		if when == "before" {
+			p.talk(sceneTalk)
+			p.until(`!document.querySelector("#hangup").hidden`)
+		}
+	}
+	p.do(chromedp.EmulateViewport(667, 375))
+	p.do(chromedp.Click(chromedp.CSS(`[data-go="work"]`)))
+	p.until(`document.querySelector(".card").checkVisibility()`)
+	p.shot("landscape-work")
+}
