@@ -208,6 +208,8 @@ func (b *book) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, er
 		req.Target.Thread = ""
 	case handoff.WhyCopy:
 		req.Target.Thread = copyOf + rec.ThreadID
+	case handoff.WhyAside:
+		req.Mode = handoff.ModeAside
 	}
 	return "", nil
 }
