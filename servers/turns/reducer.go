@@ -184,6 +184,9 @@ func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 	return append(updates, end)
 }
 
+// Turn is the turn that it reduces.
+func (r *Reducer) Turn() handoff.TurnID { return r.turn }
+
 // Begun reports whether its beginning was told.
 func (r *Reducer) Begun() bool { return r.started }
 

@@ -1,0 +1,123 @@
+package responses
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers/responses/workspace"
+)
+
+const (
+	// parallel is how many tools of one answer run at once.
+	parallel = 8
+	// repeats is how often the same call may be made before the model is told that it goes in circles.
+	repeats = 3
+	// maxShown bounds what is shown of a tool's output, in bytes; its end is kept.
+	maxShown = 64 << 10
+)
+
+// A tools is what a model may call.
+type tools interface {
+	Tools() []workspace.Tool
+	Allowed() []string
+	// Run uses a tool and returns when nothing of it runs any more. Errors are results.
+	Run(ctx context.Context, name string, args json.RawMessage, out *workspace.Output) workspace.Result
+}
+
+// A window is one call while it runs: what it prints waits there until its turn to be shown.
+type window struct {
+	call   shape
+	output *workspace.Output
+	result workspace.Result
+	done   chan struct{} // closed when result is set
+}
+
+// answer runs the calls of one answer side by side, shows them one after the other in call order, and writes one
+// output for each, in call order. What the turn was told meanwhile comes after them.
+func (r *run) answer(ctx context.Context, calls []shape) error {
+	windows := make([]*window, len(calls))
+	var work sync.WaitGroup
+	room := make(chan struct{}, parallel)
+	for i, call := range calls {
+		w := &window{call: call, output: workspace.NewOutput(), done: make(chan struct{})}
+		windows[i] = w
+		work.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			r.use(ctx, w)
+		})
+	}
+	var items []threads.Item
+	for _, w := range windows {
+		r.show(w)
+		items = append(items, threads.Item{JSON: outputItem(w.call, output{Text: w.result.Text, Pictures: w.result.Pictures})})
+	}
+	work.Wait()
+	if context.Cause(ctx) == nil {
+		items = append(items, steered(r.inbox.take())...)
+	}
+	return r.keep(ctx, items, nil)
+}
+
+// use runs one call. Whatever the tool does, its window gets a result.
+func (r *run) use(ctx context.Context, w *window) {
+	defer close(w.done)
+	defer w.output.Close()
+	defer func() {
+		if v := recover(); v != nil {
+			r.server.log.Error("a tool panicked", zap.String("tool", w.call.Name), zap.Any("panic", v), zap.Stack("stack"))
+			w.result = workspace.Result{Text: "Error: the tool broke down", Failed: true}
+		}
+	}()
+	args := json.RawMessage(w.call.Arguments)
+	switch {
+	case ctx.Err() != nil:
+		w.result = workspace.Result{Text: unanswered, Failed: true}
+		return
+	case !json.Valid(args):
+		w.result = workspace.Result{Text: "Error: the arguments are no JSON", Failed: true}
+		return
+	}
+	w.result = r.server.workspace.Run(ctx, w.call.Name, args, w.output)
+	if ctx.Err() != nil {
+		w.result.Text, w.result.Failed = unanswered, true
+	}
+}
+
+// show tells a call from its beginning to its end.
+func (r *run) show(w *window) {
+	it := workspace.Shown(w.call.Name, w.call.Arguments)
+	it.ID = w.call.ID
+	r.hub.began(it)
+	var shown bytes.Buffer
+	for text := range w.output.All() {
+		r.hub.delta(it.ID, handoff.DeltaOutput, text)
+		shown.WriteString(text)
+	}
+	<-w.done
+	if it.Output = handoff.Tail(shown.String(), maxShown); it.Kind != handoff.ItemCommand {
+		it.Output = handoff.Tail(w.result.Text, maxShown)
+	}
+	it.Exit, it.Failed = w.result.Exit, w.result.Failed
+	if n := r.count(w.call); n >= repeats {
+		w.result.Text += fmt.Sprintf("\n[You made this same call %d times in this turn. Do something else, or answer.]", n)
+	}
+	r.hub.finished(it)
+}
+
+// count returns how often a call was made in this turn with the same arguments.
+func (r *run) count(call shape) int {
+	if r.asked == nil {
+		r.asked = map[string]int{}
+	}
+	key := call.Name + " " + call.Arguments
+	r.asked[key]++
+	return r.asked[key]
+}

@@ -1,0 +1,113 @@
+package responses
+
+import (
+	"context"
+	"strings"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers"
+	"switchboard/servers/responses/workspace"
+	"switchboard/servers/turns"
+)
+
+// Bounds of reading.
+const (
+	maxList      = 100 // threads
+	maxLineRunes = 600
+)
+
+// List returns the newest threads first, at most limit and at most 100.
+func (c *conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	list, err := c.server.cfg.Threads.List(ctx, c.server.cfg.Name, min(limit, maxList))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]servers.Thread, 0, len(list))
+	for _, t := range list {
+		all = append(all, c.listed(t))
+	}
+	return all, nil
+}
+
+func (c *conn) listed(t threads.Thread) servers.Thread {
+	status := handoff.SessionIdle
+	if t.Running(c.server.cfg.Now()) != "" {
+		status = handoff.SessionRunning
+	}
+	if r := c.server.running(t.ID); r != nil && r.hub.waits() {
+		status = handoff.SessionWaiting
+	}
+	return servers.Thread{ID: t.ID, Title: t.Title, Dir: t.Dir, Updated: t.Updated, Status: status}
+}
+
+// Read returns the newest lines of a thread, oldest first.
+func (c *conn) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
+	record, err := c.read(ctx, thread)
+	if err != nil {
+		return servers.Text{}, err
+	}
+	text := servers.Text{Thread: c.listed(record.Thread)}
+	for _, it := range record.Items {
+		if line, ok := readLine(it); ok {
+			text.Lines = append(text.Lines, line)
+		}
+	}
+	if n := len(text.Lines) - max(lines, 0); n > 0 {
+		text.Lines, text.More = text.Lines[n:], n
+	}
+	return text, nil
+}
+
+// readLine puts an item into a line. Reasoning, outputs and what was said beside the words are left out.
+func readLine(it threads.Item) (handoff.Line, bool) {
+	s := look(it.JSON)
+	line := handoff.Line{Text: s.text()}
+	switch {
+	case s.Type == typeMessage && s.Role == "user" && it.From == "":
+		line.Role = "user"
+	case s.Type == typeMessage && s.Role == "assistant":
+		line.Role = "agent"
+	case s.isCall():
+		line.Role, line.Text = "tool", workspace.Shown(s.Name, s.Arguments).Text
+	}
+	line.Text = handoff.ClipRunes(strings.TrimSpace(line.Text), maxLineRunes)
+	return line, line.Role != "" && line.Text != ""
+}
+
+// recalled tells a turn that is kept: what it finished, and its end. One that still counts as running without
+// anybody who runs it was lost.
+func recalled(record threads.Record, turn threads.Turn) []handoff.Update {
+	r := turns.NewReducer(handoff.TurnID(turn.ID))
+	updates := r.Begin()
+	of := record.Items[min(turn.From, len(record.Items)):min(turn.Until, len(record.Items))]
+	for i, it := range of {
+		if it.From == "" {
+			continue
+		}
+		s := look(it.JSON)
+		item, ok := shown(s, s.ID)
+		if s.isCall() {
+			item, ok = workspace.Shown(s.Name, s.Arguments), true
+			item.ID = s.ID
+			if out, answered := outputOf(s, of[i:]); answered {
+				item.Output = handoff.Tail(look(out).text(), maxShown)
+				item.Failed = strings.HasPrefix(item.Output, "Error: ")
+			}
+		}
+		if ok {
+			updates = append(updates, r.ItemDone(turns.Item{Item: item})...)
+		}
+	}
+	if used := usageOf(turn.Usage).Usage; used != (handoff.Usage{}) {
+		updates = append(updates, r.Used(used)...)
+	}
+	end := handoff.TurnEnded{Status: statuses[turn.Status], Code: handoff.Code(turn.Code), Detail: turn.Detail}
+	if turn.Status == threads.Running {
+		end = handoff.TurnEnded{Status: handoff.TurnInterrupted, Detail: "whoever ran it was lost"}
+	}
+	return append(updates, r.End(end, nil)...)
+}

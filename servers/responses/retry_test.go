@@ -1,0 +1,200 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// A raw has a request answered with these events, and then cut off.
+func raw(events ...string) func(http.ResponseWriter, fakeRequest) bool {
+	return func(w http.ResponseWriter, _ fakeRequest) bool {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, e := range events {
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", e)
+		}
+		return true
+	}
+}
+
+// status has a request refused.
+func status(code int, word string, headers ...string) func(http.ResponseWriter, fakeRequest) bool {
+	return func(w http.ResponseWriter, _ fakeRequest) bool {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		refuse(w, code, word, "not now")
+		return true
+	}
+}
+
+const (
+	created = `{"type":"response.created","sequence_number":0,"response":{"id":"r1","output":[],"error":null}}`
+	added   = `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","role":"assistant","id":"m1"}}`
+	delta   = `{"type":"response.output_text.delta","output_index":0,"item_id":"m1","delta":"half"}`
+	message = `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"m1","content":[{"type":"output_text","text":"half"}]}}`
+	failed  = `{"type":"response.failed","response":{"id":"r1","error":{"code":"server_error","message":"sorry"}}}`
+)
+
+func TestRetries(t *testing.T) {
+	soon := []string{"Retry-After-Ms", "5"}
+	for _, c := range []struct {
+		name   string
+		faults []func(http.ResponseWriter, fakeRequest) bool
+		asked  int
+		text   string       // the answer, or
+		code   handoff.Code // why the turn failed
+	}{
+		{"too many requests", []func(http.ResponseWriter, fakeRequest) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
+		{"again and again", []func(http.ResponseWriter, fakeRequest) bool{status(429, "", soon...), status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
+		{"too often", []func(http.ResponseWriter, fakeRequest) bool{status(429, "", soon...), status(429, "", soon...), status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
+		{"the server says not to", []func(http.ResponseWriter, fakeRequest) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "", handoff.CodeModelLimit},
+		{"a wrong key", []func(http.ResponseWriter, fakeRequest) bool{status(401, "invalid_api_key")}, 1, "", handoff.CodeModelRefused},
+		{"a wrong request", []func(http.ResponseWriter, fakeRequest) bool{status(400, "invalid_value")}, 1, "", handoff.CodeModelRefused},
+		{"cut before anything was heard", []func(http.ResponseWriter, fakeRequest) bool{raw(created)}, 2, "done: go", ""},
+		{"nothing at all", []func(http.ResponseWriter, fakeRequest) bool{raw()}, 2, "done: go", ""},
+		{"failed before anything was heard", []func(http.ResponseWriter, fakeRequest) bool{raw(created, failed)}, 2, "done: go", ""},
+		{"half an event", []func(http.ResponseWriter, fakeRequest) bool{raw(created, `{"type":"response.outp`)}, 2, "done: go", ""},
+		{"cut after an item began", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added)}, 1, "", handoff.CodeAgentFailed},
+		{"cut after a delta", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta)}, 1, "", handoff.CodeAgentFailed},
+		{"cut after a message", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta, message)}, 1, "half", handoff.CodeAgentFailed},
+		{"failed after a delta", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta, failed)}, 1, "", handoff.CodeAgentFailed},
+		{"half an event after a delta", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
+		{"an error event", []func(http.ResponseWriter, fakeRequest) bool{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "", handoff.CodeModelRefused},
+		{"a nested error event", []func(http.ResponseWriter, fakeRequest) bool{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2, "done: go", ""},
+		{"an answer that does not stream", []func(http.ResponseWriter, fakeRequest) bool{func(w http.ResponseWriter, _ fakeRequest) bool {
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			_, _ = fmt.Fprint(w, `{"id":"r9","status":"completed","error":null,"output":[{"type":"message","role":"assistant","id":"m","content":[{"type":"output_text","text":"whole"}]}]}`)
+			return true
+		}}, 1, "whole", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, looksOnce(""))
+			k := newTalk(t, newRig(t, f, nil))
+			for _, fault := range c.faults {
+				f.fault(fault)
+			}
+			end := k.say(handoff.Text("go"))
+			if end.Text != c.text || end.Code != c.code || (end.Status == handoff.TurnFailed) != (c.code != "") {
+				t.Errorf("%+v", end)
+			}
+			if n := len(f.got()); n != c.asked {
+				t.Errorf("asked %d times, want %d", n, c.asked)
+			}
+			// Whatever happened, the thread goes on.
+			if end := k.say(handoff.Text("more")); end.Text != "done: more" {
+				t.Errorf("then %+v", end)
+			}
+		})
+	}
+}
+
+// TestRetryAfterIsHonoured: it is not asked again before the server said.
+func TestRetryAfterIsHonoured(t *testing.T) {
+	f := newFake(t, looksOnce(""))
+	k := newTalk(t, newRig(t, f, nil))
+	f.fault(status(429, "rate_limit_exceeded", "Retry-After", "1"))
+	begun := time.Now()
+	if end := k.say(handoff.Text("go")); end.Text != "done: go" || time.Since(begun) < time.Second {
+		t.Errorf("%+v after %s", end, time.Since(begun))
+	}
+}
+
+// TestBrokenAnswerIsNotGoneOnFrom: after an answer that broke off everything is sent, with what was heard of it.
+func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {
+	f := newFake(t, looksOnce(""))
+	k := newTalk(t, newRig(t, f, nil))
+	k.say(handoff.Text("one"))
+	f.fault(raw(created, added, delta, message))
+	k.say(handoff.Text("two"))
+	k.say(handoff.Text("three"))
+	if req := f.got()[2]; req.Previous != "" || words(req.Input) != "u:one a:done: one u:two a:half u:three" {
+		t.Errorf("after %q it sends %s", req.Previous, words(req.Input))
+	}
+}
+
+// told is what a reader told, for tests.
+type toldBy struct{ lines []string }
+
+func (b *toldBy) began(it handoff.Item) { b.lines = append(b.lines, "began "+it.ID) }
+func (b *toldBy) delta(item string, kind handoff.DeltaKind, text string) {
+	b.lines = append(b.lines, string(kind)+" "+item+" "+text)
+}
+func (b *toldBy) finished(it handoff.Item) { b.lines = append(b.lines, "finished "+it.ID+" "+it.Text) }
+
+func (b *toldBy) reader() *reader {
+	var n names
+	return newReader(listener{b, n.name, func(items []json.RawMessage) error {
+		for _, it := range items {
+			b.lines = append(b.lines, "kept "+look(it).ID)
+		}
+		return nil
+	}})
+}
+
+// TestItemsInterleave: items are known by their place, also when several are written at once, or without ids.
+func TestItemsInterleave(t *testing.T) {
+	var b toldBy
+	r := b.reader()
+	for _, e := range []string{
+		created,
+		`{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"x","summary":[]}}`,
+		`{"type":"response.output_item.added","output_index":1,"item":{"type":"message","role":"assistant","id":"x"}}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":0,"item_id":"x","delta":"hm"}`,
+		`{"type":"response.output_text.delta","output_index":1,"item_id":"x","delta":"he"}`,
+		`{"type":"response.new_thing","output_index":1,"delta":{"a":1}}`,
+		`{"type":"response.output_text.delta","output_index":1,"item_id":"x","delta":"y"}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hey"}]}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"x","summary":[{"text":"hm"}]}}`,
+		`{"type":"response.completed","response":{"id":"r1","output":[{},{},{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}],"usage":{"input_tokens":3}}}`,
+	} {
+		if err := r.take([]byte(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := strings.Join(b.lines, "; ")
+	const want = "began x; began item_1; reasoning x hm; message item_1 he; message item_1 y; kept item_1; finished item_1 hey; finished x hm"
+	if got != want || !r.done || len(r.Items) != 3 || len(r.Rest) != 2 || look(r.Items[2]).ID == "" || r.Usage.Input != 3 {
+		t.Errorf("%s\n%s\n%s", got, r.Items, r.Rest)
+	}
+}
+
+// FuzzReader: whatever a server sends, nothing breaks, and what is told is in order: an item is finished at most
+// once, ids are unique, and nothing is told of one after it was finished in a whole answer.
+func FuzzReader(f *testing.F) {
+	f.Add(strings.Join([]string{created, added, delta, message, failed}, "\n"))
+	f.Add(`{"type":"response.completed","response":{"id":"r","output":[{"type":"message"},{"type":"function_call","call_id":"c"}]}}`)
+	f.Add(`{"type":"error","error":{"code":7}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var b toldBy
+		r := b.reader()
+		for line := range strings.SplitSeq(text, "\n") {
+			if err := r.take([]byte(line)); err != nil || r.done {
+				break
+			}
+		}
+		finished := map[string]bool{}
+		for _, line := range b.lines {
+			if id, ok := strings.CutPrefix(line, "finished "); ok {
+				if id, _, _ = strings.Cut(id, " "); finished[id] {
+					t.Fatalf("%s is finished twice", id)
+				}
+				finished[id] = true
+			}
+		}
+		ids := map[string]bool{}
+		for _, it := range r.Items {
+			if id := look(it).ID; id == "" || ids[id] {
+				t.Fatalf("id %q in %s", id, r.Items)
+			} else {
+				ids[id] = true
+			}
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers/turns"
+)
+
+const (
+	// defaultIterations is how many responses of one turn may call tools. After that the model is asked once more,
+	// without tools.
+	defaultIterations = 40
+	// writeTime bounds one write to the store.
+	writeTime = 5 * time.Second
+)
+
+// Causes that end a turn from outside.
+var (
+	errInterrupted = errors.New("interrupted")
+	errShutdown    = errors.New("the service was shut down")
+	errFenced      = errors.New("somebody else goes on in this thread")
+)
+
+// A run is one turn while it runs.
+type run struct {
+	server    *Server // Set once, like all up to the next comment
+	thread    string
+	id        handoff.TurnID
+	fence     int64
+	threading bool // naming responses is not switched off for it
+	hub       *hub
+	inbox     inbox
+	stop      context.CancelCauseFunc
+	done      chan struct{} // closed when it has ended and the store knows
+
+	// Owned by the loop.
+	items   []threads.Item
+	anchor  threads.Anchor
+	used    usage
+	names   names
+	forgot  bool           // the upstream did not know the response that was named; everything was sent since
+	full    bool           // the context was full, and was compacted
+	asked   map[string]int // how often each call was made with the same arguments
+	counted int
+}
+
+// main runs the turn to its end and writes that down.
+func (r *run) main(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	beat := make(chan struct{})
+	go func() {
+		defer close(beat)
+		r.beat(ctx, cancel)
+	}()
+	end := r.loop(ctx)
+	cancel(nil)
+	<-beat
+	r.inbox.close()
+	r.end(context.WithoutCancel(ctx), end)
+	close(r.done)
+}
+
+// beat renews the lease until ctx ends.
+func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(threads.Lease / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			_, err := r.server.advance(ctx, r.step(nil))
+			if err != nil && handoff.AsError(err).Code == handoff.CodeTakenOver {
+				cancel(errFenced)
+			}
+		}
+	}
+}
+
+// step is a write of the turn.
+func (r *run) step(items []threads.Item) threads.Append {
+	return threads.Append{
+		Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence, At: r.server.cfg.Now(),
+		From: len(r.items), Items: items,
+	}
+}
+
+// loop asks the model and runs what it calls until it has nothing more to call and nobody has more to say.
+func (r *run) loop(ctx context.Context) threads.End {
+	for {
+		a, err := r.ask(ctx)
+		if err != nil {
+			return r.broken(ctx, err)
+		}
+		final := r.final()
+		r.counted++
+		calls := a.calls()
+		if len(calls) > 0 && !final {
+			if err := r.answer(ctx, calls); err != nil {
+				return r.broken(ctx, err)
+			}
+			continue
+		}
+		steers := r.inbox.takeOrClose()
+		if len(steers) == 0 {
+			if final || a.Incomplete {
+				return threads.End{Status: threads.Incomplete}
+			}
+			return threads.End{Status: threads.Completed}
+		}
+		if err := r.keep(ctx, steered(steers), nil); err != nil {
+			return r.broken(ctx, err)
+		}
+	}
+}
+
+// final tells whether the next answer is the last: no tool may be called any more.
+func (r *run) final() bool { return r.counted >= r.server.cfg.Iterations }
+
+// steered makes items of what the turn was told besides.
+func steered(steers [][]handoff.Part) []threads.Item {
+	var items []threads.Item
+	for _, input := range steers {
+		items = append(items, threads.Item{JSON: userItem(input)})
+	}
+	return items
+}
+
+// ask asks the model and keeps its answer. A response that the upstream does not know any more is replaced by the
+// whole history, once; a full context is compacted, once.
+func (r *run) ask(ctx context.Context) (answer, error) {
+	for {
+		m, up := r.server.cfg.Model, r.server.upstream
+		p := planned(r.items, r.anchor, continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
+		params := m.request(asking{
+			Plan: p, Threading: r.threading, Thread: r.thread,
+			Tools: r.server.definitions, Allowed: r.server.workspace.Allowed(), Final: r.final(),
+		})
+		a, heard, err := up.ask(ctx, params, listener{r.hub, r.names.name, func(items []json.RawMessage) error { return r.keep(ctx, r.from(items), nil) }})
+		if err == nil {
+			r.forgot = false
+			return a, r.heard(ctx, a, m.stores(r.threading))
+		}
+		switch said := asRefusal(err); {
+		case said != nil && said.kind == refusedForgot && p.Previous != "" && !heard:
+			r.forgot = true
+			r.server.count.forgotten.Add(1)
+			continue
+		case said != nil && said.kind == refusedFull && !r.full && !heard:
+			if it, ok := compacted(r.items); ok {
+				r.full = true
+				r.server.count.compacted.Add(1)
+				if err := r.keep(ctx, []threads.Item{it}, nil); err != nil {
+					return answer{}, err
+				}
+				continue
+			}
+		}
+		return a, err
+	}
+}
+
+// from makes items of what the model said.
+func (r *run) from(said []json.RawMessage) []threads.Item {
+	var items []threads.Item
+	for _, it := range said {
+		items = append(items, threads.Item{From: r.server.upstream.key, JSON: it})
+	}
+	return items
+}
+
+// heard keeps an answer, and what it used. stored says that it can be gone on from by its id.
+func (r *run) heard(ctx context.Context, a answer, stored bool) error {
+	items := r.from(a.Rest)
+	var anchor *threads.Anchor
+	if stored && a.ID != "" {
+		anchor = &threads.Anchor{Response: a.ID, Upstream: r.server.upstream.key, Items: len(r.items) + len(items), At: r.server.cfg.Now()}
+	}
+	if len(a.Usage.Raw) > 0 {
+		r.used = r.used.plus(a.Usage)
+		r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.Used(a.Usage.Usage) })
+	}
+	return r.keep(ctx, items, anchor)
+}
+
+// keep writes items down before anything is done with them. An interrupt does not tear it.
+func (r *run) keep(ctx context.Context, items []threads.Item, anchor *threads.Anchor) error {
+	if len(items) == 0 && anchor == nil {
+		return nil
+	}
+	step := r.step(items)
+	step.Anchor = anchor
+	if _, err := r.server.advance(context.WithoutCancel(ctx), step); err != nil {
+		return err
+	}
+	r.items = append(r.items, items...)
+	if anchor != nil {
+		r.anchor = *anchor
+	}
+	return context.Cause(ctx)
+}
+
+// broken ends a turn that could not go on.
+func (r *run) broken(ctx context.Context, err error) threads.End {
+	if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) || errors.Is(cause, errShutdown) {
+		return threads.End{Status: threads.Interrupted, Detail: cause.Error()}
+	}
+	code, detail := failure(err)
+	return threads.End{Status: threads.Failed, Code: string(code), Detail: detail}
+}
+
+// end writes the end down and tells it. An end that cannot be written is told nevertheless; the turn is found lost
+// when its lease has passed.
+func (r *run) end(ctx context.Context, end threads.End) {
+	end.Append, end.Text = r.step(nil), r.hub.answerTo()
+	if len(r.used.Raw) > 0 {
+		end.Usage = encode(r.used)
+	}
+	if _, err := r.server.advance(ctx, end); err != nil {
+		r.server.log.Warn("the end of a turn could not be written", zap.Error(err))
+	}
+	r.server.forget(r)
+	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(asEnded(end), nil) })
+}
+
+// asEnded is an end as it is told.
+func asEnded(end threads.End) handoff.TurnEnded {
+	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text}
+}
+
+// statuses are the ends of turns as they are told. Set once.
+var statuses = map[threads.Status]handoff.TurnStatus{
+	threads.Completed: handoff.TurnCompleted, threads.Incomplete: handoff.TurnCompleted,
+	threads.Failed: handoff.TurnFailed, threads.Interrupted: handoff.TurnInterrupted,
+}
+
+// interrupt ends the turn from outside. It reports whether there was anything to end.
+func (r *run) interrupt(cause error) bool {
+	if !r.inbox.close() {
+		return false
+	}
+	r.stop(cause)
+	return true
+}

@@ -1,0 +1,242 @@
+package responses
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers"
+	"switchboard/servers/responses/workspace"
+)
+
+// Config is one agent.
+type Config struct {
+	Name       string // of the server; its threads are kept under it
+	URL        string // of the API, such as https://api.openai.com/v1
+	Token      func() (string, error)
+	Model      Model
+	Iterations int // how many answers of one turn may call tools; 0 is 40
+	Threads    threads.Store
+	Workspace  tools
+	Dir        string // of the workspace, as threads show it
+	Now        func() time.Time
+	Log        *zap.Logger
+}
+
+// A Server is one agent with its turns. They run in [Server.Run], whoever is connected.
+type Server struct {
+	cfg         Config       // Set once, like all up to count
+	upstream    *upstream    //
+	workspace   tools        //
+	definitions []definition //
+	log         *zap.Logger  //
+	threading   bool         // naming responses is not switched off here
+	count       counts
+
+	mu   sync.Mutex
+	base context.Context // Guarded by mu: of turns; nil: none may run
+	work *sync.WaitGroup // Guarded by mu: the turns
+	runs map[string]*run // Guarded by mu: by thread
+	left []leftover      // Guarded by mu: the oldest first, at most maxLeftovers
+}
+
+// maxLeftovers is how many turns are remembered for the words that did not reach the model. The oldest are forgotten.
+const maxLeftovers = 64
+
+// A leftover is what a turn accepted and did not give to the model.
+type leftover struct {
+	thread string
+	turn   handoff.TurnID
+	input  [][]handoff.Part
+}
+
+// counts are what a server counts.
+type counts struct {
+	turns, forgotten, compacted atomic.Uint64
+}
+
+// New returns a server. Its turns need [Server.Run].
+func New(cfg Config) *Server {
+	cfg.Iterations = cmp.Or(cfg.Iterations, defaultIterations)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Server{
+		cfg: cfg, upstream: newUpstream(cfg.URL, cfg.Token), workspace: cfg.Workspace, log: cfg.Log,
+		threading: !threadingDisabled(), runs: map[string]*run{},
+	}
+	for _, t := range cfg.Workspace.Tools() {
+		s.definitions = append(s.definitions, definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
+	}
+	return s
+}
+
+// Run lets turns run until ctx ends. Then it interrupts them and returns when all have ended and the store knows.
+func (s *Server) Run(ctx context.Context) error {
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var work sync.WaitGroup
+	s.mu.Lock()
+	s.base, s.work = base, &work
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.mu.Lock()
+	s.base = nil // no turn begins any more
+	s.mu.Unlock()
+	cancel(errShutdown)
+	work.Wait()
+	return nil
+}
+
+// Dial connects to the agent. It asks nobody: whether the model answers shows when a turn needs it.
+func (s *Server) Dial(context.Context) (*servers.Link, error) {
+	c := &conn{server: s, id: newID("conn"), done: make(chan struct{})}
+	return &servers.Link{Conn: c, Catalog: c, Done: c.done}, nil
+}
+
+// Metrics yields what the server counts.
+func (s *Server) Metrics(yield func(handoff.Metric) bool) {
+	for _, m := range []struct {
+		name, help string
+		value      uint64
+	}{
+		{"switchboard_responses_turns_total", "Turns begun by an agent that Switchboard runs itself.", s.count.turns.Load()},
+		{"switchboard_responses_forgotten_total", "Responses that their server did not know any more, so that everything was sent again.", s.count.forgotten.Load()},
+		{"switchboard_responses_compacted_total", "Threads that were compacted because their model's context was full.", s.count.compacted.Load()},
+	} {
+		if !yield(handoff.NewMetric(m.name, m.help, m.value, "server", s.cfg.Name)) {
+			return
+		}
+	}
+}
+
+// advance writes a step, within its time.
+func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	return s.cfg.Threads.Advance(ctx, step)
+}
+
+// begin starts a turn, or finds that it was started before: a turn's id is made of its thread and of the id that
+// the asker gave it. started is called before a new turn says anything.
+func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, started func(*run)) (handoff.TurnID, error) {
+	r := &run{
+		server: s, thread: thread, id: turnID(thread, turn.ID), threading: s.threading && !optedOut(turn),
+		done: make(chan struct{}),
+	}
+	r.hub = newHub(r.id)
+	s.mu.Lock()
+	base, work := s.base, s.work
+	if base != nil {
+		work.Add(1)
+	}
+	s.mu.Unlock()
+	if base == nil {
+		return "", handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run")
+	}
+	claimed, err := s.claim(ctx, r, turn)
+	if err != nil || claimed.Same {
+		work.Done()
+		return r.id, err
+	}
+	ctx, r.stop = context.WithCancelCause(base)
+	s.mu.Lock()
+	s.runs[thread] = r
+	s.mu.Unlock()
+	s.count.turns.Add(1)
+	started(r)
+	go func() {
+		defer work.Done()
+		r.main(ctx)
+	}()
+	return r.id, nil
+}
+
+// optedOut tells whether a turn asks for its whole history to be sent.
+func optedOut(turn handoff.Turn) bool {
+	for _, c := range turn.Context {
+		if c.Trusted && c.Key == threads.DisableResponseThreading {
+			return c.Value != "" && c.Value != "0" && c.Value != "false"
+		}
+	}
+	return false
+}
+
+// claim writes the beginning of a turn and reads what is before it. A claim of which the rest cannot be read is
+// taken back.
+func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (threads.Result, error) {
+	c, err := s.advance(ctx, threads.Claim{
+		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Items: told(turn), At: s.cfg.Now(),
+		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(turn.Input)), " "), 80),
+	})
+	if err != nil || c.Same {
+		return c, err
+	}
+	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
+	if err != nil {
+		_, undone := s.advance(context.WithoutCancel(ctx), threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
+		s.log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
+		return c, err
+	}
+	r.fence, r.items, r.anchor = c.Turn.Fence, record.Items, c.Turn.Anchor
+	return c, nil
+}
+
+// running returns the run of a thread; nil: none.
+func (s *Server) running(thread string) *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[thread]
+}
+
+// undelivered hands back, once, what a turn accepted and did not give to the model.
+func (s *Server) undelivered(thread string, turn handoff.TurnID) [][]handoff.Part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.left, func(l leftover) bool { return l.thread == thread && l.turn == turn })
+	if i < 0 {
+		return nil
+	}
+	input := s.left[i].input
+	s.left = slices.Delete(s.left, i, i+1)
+	return input
+}
+
+// forget takes a run that has ended off the running ones.
+func (s *Server) forget(r *run) {
+	input := r.inbox.undelivered()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(input) > 0 {
+		s.left = append(s.left, leftover{r.thread, r.id, input})
+		s.left = s.left[max(len(s.left)-maxLeftovers, 0):]
+	}
+	if s.runs[r.thread] == r {
+		delete(s.runs, r.thread)
+	}
+}
+
+// newID makes an id that nobody can guess.
+func newID(kind string) string { return kind + "_" + strings.ToLower(rand.Text()) }
+
+// turnID names a turn. Given the same id again it is the same turn; without one it is a new one.
+func turnID(thread, id string) handoff.TurnID {
+	if id == "" {
+		return handoff.TurnID(newID("turn"))
+	}
+	sum := sha256.Sum256([]byte(thread + "\x00" + id))
+	return handoff.TurnID("turn_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))
+}
+
+var _ tools = (*workspace.Workspace)(nil)

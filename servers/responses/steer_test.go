@@ -1,0 +1,242 @@
+package responses
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/servers/responses/workspace"
+)
+
+// steer gives the turn words.
+func (k *talk) steer(id handoff.TurnID, words string) error {
+	return k.Agent.(handoff.Controls).Steer(k.Context(), id, handoff.TextInput(words))
+}
+
+func (k *talk) code(what string, err error, want handoff.Code) {
+	k.Helper()
+	if err == nil || handoff.AsError(err).Code != want {
+		k.Errorf("%s: %v, want %s", what, err, want)
+	}
+}
+
+// TestSteerNeedsItsTurn: without a running turn, and with another one than the one meant, a steer is refused.
+func TestSteerNeedsItsTurn(t *testing.T) {
+	f := newFake(t, func(fakeRequest) fakeReply {
+		return fakeReply{items: []object{says("first"), says("last")}, wait: true}
+	})
+	k := newTalk(t, newRig(t, f, nil))
+	k.code("no turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
+	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	k.code("another turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
+	k.code("no id", k.steer("", "hi"), handoff.CodeNotPending)
+	k.code("no words", k.Agent.(handoff.Controls).Steer(t.Context(), id, nil), handoff.CodeMalformed)
+	k.code("a tool's output", k.Agent.(handoff.Controls).Steer(t.Context(), id, []handoff.Part{handoff.ToolOutput{CallID: "c"}}), handoff.CodeUnsupported)
+	for range maxSteers {
+		if err := k.steer(id, "more"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.code("too many", k.steer(id, "hi"), handoff.CodeOverloaded)
+	f.release()
+	updates, _ := k.end(id)
+	started := 0
+	for _, u := range updates {
+		if _, ok := u.(handoff.Started); ok {
+			started++
+		}
+	}
+	if started != 1 {
+		t.Errorf("the turn began %d times", started)
+	}
+	k.code("after the end", k.steer(id, "hi"), handoff.CodeNotPending)
+}
+
+// TestOutputsThenSteers: words that come while tools run reach the model after every output, in their order.
+func TestOutputsThenSteers(t *testing.T) {
+	inTool, goOn := make(chan struct{}), make(chan struct{})
+	f := newFake(t, looksOnce("look"))
+	k := newTalk(t, newRig(t, f, func(c *Config) {
+		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(context.Context, *workspace.Output) workspace.Result {
+			close(inTool)
+			<-goOn
+			return workspace.Result{Text: "seen"}
+		}}}
+	}))
+	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	<-inTool
+	for _, words := range []string{"first", "second"} {
+		if err := k.steer(id, words); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.script = looksOnce("")
+	close(goOn)
+	if _, end := k.end(id); end.Text != "done: second" {
+		t.Errorf("%+v", end)
+	}
+	if got := words(f.got()[1].Input); len(f.got()) != 2 || got != "o:call_1 u:first u:second" {
+		t.Errorf("%d requests, the second has %s", len(f.got()), got)
+	}
+}
+
+// TestSteerDuringTheLastAnswer: the turn goes on with it, and nothing is lost.
+func TestSteerDuringTheLastAnswer(t *testing.T) {
+	f := newFake(t, func(req fakeRequest) fakeReply {
+		if words, _ := req.lastSaid(); words != "go" {
+			return fakeReply{items: []object{says("I heard " + words)}}
+		}
+		return fakeReply{items: []object{says("one"), says("two")}, wait: true}
+	})
+	k := newTalk(t, newRig(t, f, nil))
+	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	if err := k.steer(id, "this"); err != nil {
+		t.Fatal(err)
+	}
+	f.release()
+	if _, end := k.end(id); end.Text != "I heard this" || end.Status != handoff.TurnCompleted {
+		t.Errorf("%+v", end)
+	}
+	if len(k.record().Turns) != 1 {
+		t.Error("it became a turn of its own")
+	}
+}
+
+// TestInterruptHandsBack: what was accepted and did not reach the model is handed back, once, in order; the calls
+// that ran are answered, so that the thread goes on.
+func TestInterruptHandsBack(t *testing.T) {
+	inTool := make(chan struct{})
+	f := newFake(t, looksOnce("look"))
+	k := newTalk(t, newRig(t, f, func(c *Config) {
+		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(ctx context.Context, _ *workspace.Output) workspace.Result {
+			close(inTool)
+			<-ctx.Done()
+			return workspace.Result{Text: "too late"}
+		}}}
+	}))
+	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	<-inTool
+	for _, words := range []string{"first", "second"} {
+		if err := k.steer(id, words); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.Agent.(handoff.Controls).Interrupt(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	k.code("a steer after it", k.steer(id, "third"), handoff.CodeNotPending)
+	if _, end := k.end(id); end.Status != handoff.TurnInterrupted {
+		t.Errorf("%+v", end)
+	}
+	back := k.Agent.(interface {
+		Undelivered(handoff.TurnID) [][]handoff.Part
+	})
+	var got []string
+	for _, input := range back.Undelivered(id) {
+		got = append(got, handoff.InputText(input))
+	}
+	if !slices.Equal(got, []string{"first", "second"}) || back.Undelivered(id) != nil {
+		t.Errorf("handed back %q", got)
+	}
+	f.script = looksOnce("")
+	if end := k.say(handoff.Text("go on")); end.Text != "done: go on" {
+		t.Errorf("%+v", end)
+	}
+	if got := words(f.got()[1].Input); got != "!:call_1 u:go on" {
+		t.Errorf("then it sends %s", got)
+	}
+}
+
+// TestAcceptedSteersReachTheModel: whenever a steer comes, it is either refused or reaches the model: never neither,
+// never twice.
+func TestAcceptedSteersReachTheModel(t *testing.T) {
+	rounds := 10_000
+	if testing.Short() {
+		rounds = 1000
+	}
+	for i := range rounds {
+		var b inbox
+		var work sync.WaitGroup
+		accepted, delivered := make([]bool, 3), map[string]int{}
+		for s := range accepted {
+			work.Go(func() { accepted[s] = b.put(handoff.TextInput(fmt.Sprint(s))) == nil })
+		}
+		give := func(steers [][]handoff.Part) {
+			for _, input := range steers {
+				delivered[handoff.InputText(input)]++
+			}
+		}
+		if i%2 == 0 {
+			work.Go(func() { b.close() }) // an interrupt
+		}
+		work.Go(func() {
+			give(b.take())
+			for steers := b.takeOrClose(); len(steers) > 0; steers = b.takeOrClose() {
+				give(steers)
+			}
+		})
+		work.Wait()
+		give(b.undelivered())
+		for s, ok := range accepted {
+			if n := delivered[fmt.Sprint(s)]; ok != (n == 1) || n > 1 {
+				t.Fatalf("round %d: steer %d was accepted: %v, and delivered %d times", i, s, ok, n)
+			}
+		}
+	}
+}
+
+// TestStartTwiceRunsOnce: a turn that is started again under its id is the same turn; other turns wait for its end.
+func TestStartTwiceRunsOnce(t *testing.T) {
+	f := newFake(t, func(fakeRequest) fakeReply {
+		return fakeReply{items: []object{says("first"), says("last")}, wait: true}
+	})
+	k := newTalk(t, newRig(t, f, nil))
+	var work sync.WaitGroup
+	ids := make([]handoff.TurnID, 8)
+	for i := range ids {
+		work.Go(func() { ids[i] = k.start(handoff.Turn{ID: "the same", Input: handoff.TextInput("go")}) })
+	}
+	work.Wait()
+	if ids = slices.Compact(ids); len(ids) != 1 {
+		t.Errorf("turns %v", ids)
+	}
+	_, err := k.Agent.Start(t.Context(), handoff.Turn{ID: "another", Input: handoff.TextInput("go")})
+	k.code("another turn", err, handoff.CodeBusy)
+	settler := k.Agent.(handoff.Settler)
+	if id, err := settler.Settle(t.Context(), "", "the same"); err != nil || id != ids[0] {
+		t.Errorf("settled %q, %v", id, err)
+	}
+	if id, err := settler.Settle(t.Context(), "", "another"); err != nil || id != "" {
+		t.Errorf("settled %q, %v", id, err)
+	}
+	f.release()
+	k.end(ids[0])
+	if id := k.start(handoff.Turn{ID: "the same", Input: handoff.TextInput("go")}); id != ids[0] {
+		t.Errorf("started again as %s", id)
+	}
+	if n := len(f.got()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestShutdownInterrupts: what runs when the server ends is interrupted, and the store knows.
+func TestShutdownInterrupts(t *testing.T) {
+	f := newFake(t, func(fakeRequest) fakeReply {
+		return fakeReply{items: []object{says("first"), says("last")}, wait: true}
+	})
+	r := newRig(t, f, nil)
+	k := newTalk(t, r)
+	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	r.stop()
+	if _, end := k.end(id); end.Status != handoff.TurnInterrupted {
+		t.Errorf("%+v", end)
+	}
+	if turn := k.record().Turns[0]; turn.Status != "interrupted" || k.record().Thread.Active != "" {
+		t.Errorf("%+v", turn)
+	}
+	_, err := k.Agent.Start(t.Context(), handoff.Turn{ID: "b", Input: handoff.TextInput("go")})
+	k.code("a start after it", err, handoff.CodeUnreachable)
+}

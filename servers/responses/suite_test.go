@@ -1,0 +1,181 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"switchboard/handoff/threads"
+	"switchboard/servers"
+	"switchboard/servers/responses/workspace"
+	"switchboard/servers/serverstest"
+)
+
+// A rig is a server under test, which can be killed and run again.
+type rig struct {
+	t     *testing.T
+	fake  *fake
+	cfg   Config
+	mu    sync.Mutex
+	conns []servers.Conn // Guarded by mu
+	now   time.Time      // Guarded by mu; the time is what it was then and what has passed since
+	begun time.Time
+
+	server *Server
+	stop   func()
+}
+
+func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
+	r := &rig{t: t, fake: f, now: time.Now(), begun: time.Now()}
+	dir := t.TempDir()
+	w, err := workspace.Open(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	r.cfg = Config{
+		Name: "helper", URL: f.server.URL + "/v1", Model: Model{Name: "m", Instructions: "be brief", Continuation: ResponseIDs},
+		Threads: threads.NewMemory(), Workspace: w, Dir: w.Dir(), Log: zaptest.NewLogger(t), Now: r.clock,
+	}
+	if change != nil {
+		change(&r.cfg)
+	}
+	r.run()
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+func (r *rig) clock() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now.Add(time.Since(r.begun))
+}
+
+// run runs the server until stop.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.server = New(r.cfg)
+	var work sync.WaitGroup
+	work.Go(func() { _ = r.server.Run(ctx) })
+	for !r.server.runs0() {
+		time.Sleep(time.Millisecond)
+	}
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		work.Wait()
+	})
+}
+
+// runs0 tells whether turns may begin.
+func (s *Server) runs0() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.base != nil
+}
+
+func (r *rig) dial(ctx context.Context) (*servers.Link, error) {
+	link, err := r.server.Dial(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns = append(r.conns, link.Conn)
+	return link, err
+}
+
+func (r *rig) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+}
+
+// A mortalStore can be cut off from a process that is killed.
+type mortalStore struct {
+	threads.Store
+	gone atomic.Bool
+}
+
+func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
+	if m.gone.Load() {
+		return threads.Result{}, errors.New("the process is dead")
+	}
+	return m.Store.Advance(ctx, s)
+}
+
+// kill ends the server as a crash does, and runs it again, later than any lease.
+func (r *rig) kill() {
+	store := r.cfg.Threads.(*mortalStore)
+	store.gone.Store(true)
+	r.drop()
+	r.stop()
+	r.mu.Lock()
+	r.now = r.now.Add(time.Hour)
+	r.mu.Unlock()
+	r.cfg.Threads = &mortalStore{Store: store.Store}
+	r.run()
+}
+
+// agentOf plays the agent of the conformance suite.
+func agentOf(req fakeRequest) fakeReply {
+	words, answered := req.lastSaid()
+	one := func(text string) fakeReply { return fakeReply{items: []object{says(text)}} }
+	look := func() fakeReply {
+		return fakeReply{items: []object{calls(fmt.Sprint("call_", len(req.history)), "list_dir", object{"path": "."})}}
+	}
+	switch words {
+	case serverstest.PromptHello:
+		return one(serverstest.TextHello)
+	case serverstest.PromptCommand:
+		if !answered {
+			return look()
+		}
+		return one(serverstest.TextCommand)
+	case serverstest.PromptEdit:
+		if !answered {
+			return look()
+		}
+		return one(serverstest.TextEdit)
+	case serverstest.PromptWait:
+		return fakeReply{items: []object{says(serverstest.TextWaiting), says(serverstest.TextBack)}, wait: true}
+	case serverstest.PromptMind:
+		return one(serverstest.TextMinded)
+	case serverstest.PromptFail:
+		return fakeReply{failed: "invalid_prompt"}
+	}
+	return one("I see.")
+}
+
+func TestConformance(t *testing.T) {
+	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
+		f := newFake(t, agentOf)
+		r := newRig(t, f, func(c *Config) { c.Threads = &mortalStore{Store: c.Threads} })
+		var before int
+		const noExec = "it runs no commands yet"
+		return serverstest.Harness{
+			Dial: r.dial, Drop: r.drop, Release: f.release, Dir: r.cfg.Dir, Gone: "thr_gone",
+			Starts: func() int { return before + int(r.server.count.turns.Load()) },
+			Restart: func() {
+				before += int(r.server.count.turns.Load())
+				r.kill()
+			},
+			Pictures: func() int {
+				n := 0
+				for _, req := range f.got() {
+					n += pictures(req.Input)
+				}
+				return n
+			},
+			Lacks: map[string]string{
+				"a command is reported with its output": noExec, "commands that run side by side are told apart": noExec,
+				"an edit is reported with its path": noExec, "a question is accepted once": noExec, "a question is declined": noExec,
+				"a question stops the turn": noExec, "a question is asked again on another connection": noExec,
+			},
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
+
+	"switchboard/handoff"
+)
+
+// Bounds of asking.
+const (
+	// requestTries is how often a request is sent that was refused for the moment, or that nobody answered. The
+	// library waits as long as the server says.
+	requestTries = 4
+	// streamTries is how often an answer is asked for that broke off before any of it was heard.
+	streamTries = 3
+	// silence is how long a stream may say nothing.
+	silence = 5 * time.Minute
+	// maxWhole bounds an answer that comes at once, in bytes.
+	maxWhole = 32 << 20
+)
+
+// pauses are between the tries of a stream.
+var pauses = handoff.Backoff{First: 250 * time.Millisecond, Longest: 4 * time.Second}
+
+// An upstream is a Responses API.
+type upstream struct {
+	client openai.Client          // Set once; it reads no environment
+	token  func() (string, error) // Set once; nil: none is sent
+	key    string                 // Set once; tells it from every other that keeps responses
+}
+
+func newUpstream(address string, token func() (string, error)) *upstream {
+	return &upstream{
+		client: openai.Client{Options: []option.RequestOption{
+			option.WithBaseURL(address), option.WithHTTPClient(http.DefaultClient), option.WithMaxRetries(requestTries - 1),
+		}},
+		token: token, key: address,
+	}
+}
+
+// errSilent is the cause when a stream said nothing for too long.
+var errSilent = errors.New("the model said nothing for too long")
+
+// ask sends a request and reads the answer to its end. An answer that breaks off before anything was heard of it is
+// asked for again. With an error, heard tells whether anything was.
+func (u *upstream) ask(ctx context.Context, p responses.ResponseNewParams, to listener) (a answer, heard bool, err error) {
+	for try := 0; ; try++ {
+		r := newReader(to)
+		err := u.stream(ctx, p, r)
+		if err == nil {
+			return r.answer, true, nil
+		}
+		if r.heard || try == streamTries-1 || ctx.Err() != nil || !again(err) {
+			return answer{}, r.heard, err
+		}
+		select {
+		case <-time.After(pauses.Pause(try)):
+		case <-ctx.Done():
+			return answer{}, false, context.Cause(ctx)
+		}
+	}
+}
+
+// again tells whether a stream that broke off may work when it is asked for once more. A request that was refused
+// before its stream began has been tried again already.
+func again(err error) bool {
+	if _, before := errors.AsType[*openai.Error](err); before {
+		return false
+	}
+	r := asRefusal(err)
+	return r == nil || r.kind == refusedBroken || r.kind == refusedLimit
+}
+
+// stream sends a request once and reads its events.
+func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader) error {
+	opts := []option.RequestOption{option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream")}
+	if u.token != nil {
+		token, err := u.token()
+		if err != nil {
+			return handoff.Fault(handoff.CodeTokenRefused, "", "read token: "+err.Error())
+		}
+		opts = append(opts, option.WithAPIKey(token))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer quiet.Stop()
+	var res *http.Response
+	if err := u.client.Post(ctx, "responses", p, &res, opts...); err != nil {
+		return caused(ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
+		return caused(ctx, readWhole(res.Body, r))
+	}
+	events := ssestream.NewDecoder(res)
+	for !r.done && events.Next() {
+		quiet.Reset(silence)
+		if err := r.take(events.Event().Data); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.done:
+		return nil
+	case events.Err() != nil:
+		return caused(ctx, fmt.Errorf("the model's answer broke off: %w", events.Err()))
+	}
+	return caused(ctx, errors.New("the model's answer broke off"))
+}
+
+// caused returns why a context ended, if that is why err came.
+func caused(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// readWhole reads an answer of a server that does not stream.
+func readWhole(body io.Reader, r *reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxWhole))
+	if err != nil {
+		return err
+	}
+	var w wireResponse
+	if handoff.TooDeep(data) || json.Unmarshal(data, &w) != nil {
+		return errBroken
+	}
+	return r.whole("response."+w.Status, w)
+}

@@ -1,0 +1,137 @@
+package workspace
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A place is a workspace with files in it, beside what must not be reached.
+func place(t *testing.T, trusted bool) *Workspace {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{
+		"in/a.go": "package a\n\nfunc A() {}\n", "in/sub/b.go": "package b\n", "in/sub/c.txt": "one\ntwo\nthree\n", "in/bin": "\x00\x01",
+		"in/.git/config": "package git\n", "in/pic.png": "\x89PNG\r\n\x1a\n....", "in/long.txt": strings.Repeat("x", 200<<10) + "\nend\n",
+		"secret": "secret\n",
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"in/out": "../secret", "in/up": "..", "in/inside": "sub/c.txt"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "in/pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Open(filepath.Join(dir, "in"), trusted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func use(t *testing.T, w *Workspace, name, args string) Result {
+	t.Helper()
+	return w.Run(t.Context(), name, json.RawMessage(args), NewOutput())
+}
+
+func TestReading(t *testing.T) {
+	w := place(t, false)
+	for _, c := range []struct{ tool, args, want string }{
+		{"read_file", `{"path":"a.go","offset":null,"limit":null}`, "package a\n\nfunc A() {}\n"},
+		{"read_file", `{"path":"./sub/../a.go","offset":3}`, "func A() {}\n"},
+		{"read_file", `{"path":"sub/c.txt","offset":2,"limit":1}`, "two\n[more follows; go on with offset 3]\n"},
+		{"read_file", `{"path":"sub/c.txt","offset":9}`, "Error: it has only 3 lines"},
+		{"read_file", `{"path":"inside"}`, "one\ntwo\nthree\n"},
+		{"read_file", `{"path":"` + w.Dir() + `/a.go"}`, "package a\n\nfunc A() {}\n"},
+		{"read_file", `{"path":"bin"}`, "Error: bin is not text (application/octet-stream, 2 bytes)"},
+		{"read_file", `{"path":"pipe"}`, "Error: pipe is no regular file"},
+		{"read_file", `{"path":"sub"}`, "Error: sub is no regular file"},
+		{"read_file", `{"path":"none"}`, "Error: none: no such file or directory"},
+		{"read_file", `{"path":"../secret"}`, "Error: ../secret is outside of the workspace"},
+		{"read_file", `{"path":"/etc/hostname"}`, "Error: /etc/hostname is outside of the workspace"},
+		{"read_file", `{"path":"out"}`, "Error: out: path escapes from parent"},
+		{"read_file", `{"path":"up/secret"}`, "Error: up/secret: path escapes from parent"},
+		{"read_file", `{"name":"a.go"}`, `Error: the arguments do not fit: json: unknown field "name"`},
+		{"read_file", `[]`, `Error: the arguments do not fit: "" is array`},
+		{"read_file", `{"path":7}`, `Error: the arguments do not fit: "path" is number`},
+		{"list_dir", `{"path":"sub"}`, "b.go\nc.txt\n"},
+		{"list_dir", `{"path":".."}`, "Error: .. is outside of the workspace"},
+		{"list_dir", `{"path":"up"}`, "Error: up: path escapes from parent"},
+		{"glob", `{"pattern":"**/*.go"}`, "a.go\nsub/b.go"},
+		{"glob", `{"pattern":"*.go"}`, "a.go"},
+		{"glob", `{"pattern":"sub/?.txt"}`, "sub/c.txt"},
+		{"glob", `{"pattern":"../*"}`, "(none)"},
+		{"grep", `{"pattern":"^package","path":null,"glob":null}`, "a.go:1: package a\nsub/b.go:1: package b"},
+		{"grep", `{"pattern":"secret"}`, "(none)"},
+		{"grep", `{"pattern":"o","path":"sub","glob":"**/*.txt"}`, "sub/c.txt:1: one\nsub/c.txt:2: two"},
+		{"grep", `{"pattern":"("}`, "Error: error parsing regexp: missing closing ): `(`"},
+		{"grep", `{"pattern":"secret","path":"up"}`, "Error: up: path escapes from parent"},
+		{"exec", `{}`, "Error: there is no tool exec"},
+	} {
+		if got := use(t, w, c.tool, c.args); got.Text != c.want || got.Failed != strings.HasPrefix(c.want, "Error") {
+			t.Errorf("%s %s: %q, want %q", c.tool, c.args, got.Text, c.want)
+		}
+	}
+	if got := use(t, w, "list_dir", `{"path":"."}`).Text; !strings.Contains(got, "sub/\n") || !strings.Contains(got, "pipe\n") {
+		t.Errorf("the workspace has %q", got)
+	}
+	if got := use(t, w, "read_file", `{"path":"pic.png"}`); len(got.Pictures) != 1 || !strings.HasPrefix(got.Pictures[0], "data:image/png;base64,iVBOR") {
+		t.Errorf("the picture is %+v", got)
+	}
+	if got := use(t, w, "read_file", `{"path":"long.txt"}`).Text; len(got) > maxRead+100 || !strings.HasSuffix(got, "offset 2]\n") {
+		t.Errorf("a long line gives %d bytes", len(got))
+	}
+}
+
+// TestMovedWorkspace: the workspace is the directory that was opened, whatever stands under its name later.
+func TestMovedWorkspace(t *testing.T) {
+	w := place(t, false)
+	if err := os.Rename(w.Dir(), w.Dir()+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc", w.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if got := use(t, w, "read_file", `{"path":"a.go"}`); got.Failed {
+		t.Error(got.Text)
+	}
+	if got := use(t, w, "read_file", `{"path":"hostname"}`); !got.Failed {
+		t.Errorf("read %q", got.Text)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	got := bounded(strings.Repeat("a", 100)+strings.Repeat("é", 100)+strings.Repeat("b", 100), 50)
+	if want := strings.Repeat("a", 25) + "\n[… 350 bytes are left out …]\n" + strings.Repeat("b", 25); got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestStrictSchemas: every parameter is required and no other is taken, as strict tools need it.
+func TestStrictSchemas(t *testing.T) {
+	for _, tool := range table() {
+		properties, required := tool.Parameters["properties"].(map[string]any), tool.Parameters["required"].([]string)
+		if len(properties) != len(required) || tool.Parameters["additionalProperties"] != false || tool.Description == "" {
+			t.Errorf("%s: %v", tool.Name, tool.Parameters)
+		}
+		for _, name := range required {
+			if properties[name] == nil {
+				t.Errorf("%s requires %s", tool.Name, name)
+			}
+		}
+	}
+}
