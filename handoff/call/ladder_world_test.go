@@ -190,6 +190,9 @@ func (w *world) record(lane, what, text string) {
 	if lane == "agent" || lane == "say" || lane == "store" {
 		r.who = what
 	}
+	if what == "notice" { // told beside what the page asks and gets
+		r.who = what
+	}
 	if text == "detach" { // beside what goes on, so after it
 		r.who += " ~"
 	}
