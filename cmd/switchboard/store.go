@@ -29,10 +29,15 @@ type routerStore interface {
 
 // edgeStore is what the edge needs of a store.
 type edgeStore interface {
-	loginStore
-	secretStore
+	keyStore
 	DropLogin(ctx context.Context, principal, id string) (bool, error)
 	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
+}
+
+// keyStore keeps what stands for a key.
+type keyStore interface {
+	loginStore
+	secretStore
 }
 
 // loginStore keeps the logins of the page.

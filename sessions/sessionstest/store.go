@@ -17,6 +17,11 @@ import (
 type Store interface {
 	handoff.Stickies
 	Ledger
+	Edge
+}
+
+// An Edge is what the edge asks of a store.
+type Edge interface {
 	Logins
 	Secrets
 }
@@ -27,7 +32,7 @@ type Ledger interface {
 	ledger.History
 }
 
-// Logins are what the edge asks of a store.
+// Logins are the logins of the page, and the minutes that callers spend.
 type Logins interface {
 	LoginKeeper
 	DropLogin(ctx context.Context, principal, id string) (bool, error)
