@@ -27,7 +27,7 @@ func ourImports() []importRule {
 		{"handoff/wording", []string{"handoff", "handoff/speakable"}, nil, "sentences decide nothing"},
 		{"handoff/evidence", []string{"handoff", "handoff/risk", "handoff/consent"}, nil, "it judges what was heard, and says nothing"},
 		{"handoff/speech", []string{"handoff", "handoff/speakable", "handoff/wording"}, nil, "it says what is said when, to whoever listens"},
-		{"handoff/tools", []string{"handoff", "handoff/speakable", "handoff/wording"}, nil, "it declares what it needs of a router; the router never imports it for that"},
+		{"handoff/tools", []string{"handoff", "handoff/wording"}, nil, "it declares what it needs of a router; the router never imports it for that"},
 		{"handoff/router", []string{"handoff", "handoff/ledger", "handoff/phase", "handoff/risk", "handoff/wording"}, nil,
 			"runs need decisions, and know no call; no decision needs the router"},
 		{"handoff/call", []string{"handoff", "handoff/consent", "handoff/evidence", "handoff/speech", "handoff/tools", "handoff/wording"},

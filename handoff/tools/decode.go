@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 // decode reads the arguments of a function call and names the fault, so that the voice model can mend it. The
@@ -45,7 +46,7 @@ func thereAre(known []string) string {
 	if len(known) == 0 {
 		return "are none"
 	}
-	return isAre(known) + " " + strings.Join(known, ", ")
+	return wording.IsAre(known) + " " + strings.Join(known, ", ")
 }
 
 func wanted(kind string) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"switchboard/handoff"
-	"switchboard/handoff/wording"
 	"testing"
 	"time"
 )
@@ -67,33 +66,5 @@ func TestResultsFitTheirLimit(t *testing.T) {
 	}
 	if text, limit := output(t, StopWork, stopAnswer(running, running, "bigpc")); !json.Valid([]byte(text)) || len(text) > limit {
 		t.Errorf("%s: %d bytes of %d", StopWork, len(text), limit)
-	}
-}
-
-func TestSummariesThatAreSaid(t *testing.T) {
-	fleet := []handoff.ServerInfo{
-		{Name: "bigpc", Health: handoff.HealthUp, Working: []string{"Auth refactor"}}, {Name: "laptop", Health: handoff.HealthUp},
-		{Name: "attic", Health: handoff.HealthDown},
-	}
-	if got := sayServers(fleet); got != "bigpc and laptop are ready. attic is not answering. bigpc is working on Auth refactor." {
-		t.Errorf("servers: %q", got)
-	}
-	list := handoff.SessionList{More: 4, Errors: []handoff.ServerProblem{{Server: "attic"}}, Items: []handoff.SessionInfo{
-		{Title: "Auth refactor", Server: "bigpc", Age: "12 minutes ago", Status: handoff.SessionRunning},
-		{Title: "Release notes", Server: "laptop", Age: "yesterday", Status: handoff.SessionWaiting},
-	}}
-	if got := saySessions(list); got != "The latest is Auth refactor on bigpc, 12 minutes ago, working now. Release notes on laptop, yesterday, waiting for you. There are 3 more. attic could not be asked." {
-		t.Errorf("sessions: %q", got)
-	}
-	if got := sayList([]string{"a", "b", "c", "d", "e", "f"}); got != "a, b, c, d and 2 more" {
-		t.Errorf("list: %q", got)
-	}
-	away := wording.AwaySummary([]handoff.Record{
-		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "All pass."}, {Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "Pushed."},
-		{Server: "laptop", Outcome: handoff.OutcomeFailed, Spoken: "The work on laptop failed."},
-	})
-	lead, quote := wording.SplitMessage(away)
-	if !strings.HasPrefix(lead, "While you were away, two things finished, one failed.") || quote != "bigpc, done: All pass.\nbigpc, done: Pushed.\nlaptop, failed: The work on laptop failed." {
-		t.Errorf("away: %q %q", lead, quote)
 	}
 }

@@ -2,11 +2,8 @@ package tools
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"switchboard/handoff"
-	"switchboard/handoff/speakable"
 	"switchboard/handoff/wording"
 	"time"
 )
@@ -44,33 +41,21 @@ func (StatusArguments) Do(_ context.Context, b Backend, g handoff.Grant) (Result
 
 func status(records []handoff.Record, questions []handoff.RecordQuestion, now time.Time) StatusResult {
 	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}}
-	var say []string
+	var running, ended []handoff.Record
 	for _, q := range questions {
 		out.Waiting = append(out.Waiting, StatusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
-		say = append(say, fmt.Sprintf("%s waits for your answer.", q.Server))
 	}
 	for _, rec := range records {
 		switch {
 		case rec.Outcome == "":
-			age := now.Sub(rec.CreatedAt)
-			out.Running = append(out.Running, StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(age)})
-			if !slices.ContainsFunc(questions, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
-				say = append(say, runningSentence(rec, now))
-			}
-		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(out.Finished) < maxFinished:
+			running = append(running, rec)
+			out.Running = append(out.Running, StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(now.Sub(rec.CreatedAt))})
+		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(ended) < maxFinished:
+			ended = append(ended, rec)
 			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
-	switch n := len(out.Finished); {
-	case n > 0:
-		say = append(say, fmt.Sprintf("Lately %s ended: %s.", speakable.CountWord(n, true), finishedWords(out.Finished)))
-	case len(say) == 0:
-		say = append(say, "Nothing is running.")
-	}
-	out.Say = strings.Join(say, " ")
-	if len(out.Say) > wording.MaxSpoken {
-		out.Say = speakable.CutSentence(out.Say, wording.MaxSpoken)
-	}
+	out.Say = wording.StatusSummary(questions, running, ended, now)
 	return out
 }
 
@@ -104,28 +89,4 @@ func clipped(list []StatusWork) []StatusWork {
 func firstOf(list []StatusWork, n int) ([]StatusWork, int) {
 	k := min(n, len(list))
 	return list[:k], n - k
-}
-
-// runningSentence says what runs, or is still to begin, and since when.
-func runningSentence(rec handoff.Record, now time.Time) string {
-	age := now.Sub(rec.CreatedAt)
-	what := rec.Title
-	if what == "" {
-		what = handoff.Clip(rec.Prompt, 80)
-	}
-	switch {
-	case rec.State == handoff.StatusAccepted:
-		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", wording.Capital(wording.SayTitle(what)), rec.Server, handoff.Ago(now, rec.CreatedAt))
-	case age < wording.JustNow:
-		return fmt.Sprintf("%s has just begun on %s.", rec.Server, wording.SayTitle(what))
-	}
-	return fmt.Sprintf("%s is working on %s, for %s.", rec.Server, wording.SayTitle(what), wording.AgeWords(age))
-}
-
-func finishedWords(list []StatusWork) string {
-	var parts []string
-	for _, w := range list {
-		parts = append(parts, fmt.Sprintf("%s on %s, %s %s", wording.SayTitle(w.Session), w.Server, wording.StatusWord(w.Outcome), w.Ago))
-	}
-	return strings.Join(parts, "; ")
 }

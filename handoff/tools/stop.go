@@ -51,7 +51,7 @@ func unclearStop(running []handoff.Record) Answer {
 		names = append(names, wording.SayTitle(rec.Title)+" on "+rec.Server)
 	}
 	return Answer{wording.Answer{
-		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)], Say: fmt.Sprintf("There is %s. Which shall I stop?", sayList(names)),
+		Status: StatusUnclear, Choices: choices[:min(len(choices), 10)], Say: fmt.Sprintf("There is %s. Which shall I stop?", wording.List(names)),
 		Note: "Nothing was stopped. Ask the caller once, then call stop_work with that machine, or with \"all\".",
 	}}
 }
@@ -81,5 +81,5 @@ func onServers(records []handoff.Record) string {
 			servers = append(servers, rec.Server)
 		}
 	}
-	return sayList(servers)
+	return wording.List(servers)
 }
