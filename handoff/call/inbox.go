@@ -21,6 +21,7 @@ type inbox struct {
 	mu    sync.Mutex
 	ended bool   // Guarded by mu
 	list  []post // Guarded by mu: for the loop of the call, in order
+	spare []post // Guarded by mu: what the loop took last, to be filled again
 }
 
 // A post is one thing that a call has to hear.
@@ -86,12 +87,13 @@ func (c *inbox) addLocked(p post) bool {
 	return true
 }
 
-// take empties the inbox.
+// take empties the inbox. The result is valid until the next take.
 func (c *inbox) take() []post {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	clear(c.spare)
 	list := c.list
-	c.list = nil
+	c.list, c.spare = c.spare[:0], list
 	return list
 }
 

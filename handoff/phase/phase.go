@@ -7,22 +7,22 @@ type Phase int
 
 // The phases of a handoff.
 const (
-	Resolving Phase = iota // names become a target
-	Joining                // other work of ours uses the thread: it is joined or waited for
-	Attaching              // the thread is resumed, copied or made
-	Offering               // the thread is held elsewhere: the caller is asked whether to copy it
-	Waiting                // somebody else's turn runs on the thread; ours comes after it
-	Starting               // the turn is on its way; it may or may not run
-	Steering               // the words are on their way into a running turn of ours
-	Settling               // finding out whether a start whose fate is not known ran
-	Running                // the turn is acknowledged
-	Rejoining              // the agent was lost while the turn ran; finding it again
-	Writing                // the outcome is known and on its way into the ledger; then it is told
-	Ended                  // the outcome is given to be told, or somebody else tells it
+	Resolving    Phase = iota // names become a target
+	Joining                   // other work of ours uses the thread: it is joined or waited for
+	Attaching                 // the thread is resumed, copied or made
+	Offering                  // the thread is held elsewhere: the caller is asked whether to copy it
+	Waiting                   // somebody else's turn runs on the thread; ours comes after it
+	Starting                  // the turn is on its way; it may or may not run
+	Steering                  // the words are on their way into a running turn of ours
+	Reconciling               // finding out whether a start whose fate is not known ran
+	Running                   // the turn is acknowledged
+	Reconnecting              // the agent was lost while the turn ran; finding it again
+	Writing                   // the outcome is known and on its way into the ledger; then it is told
+	Ended                     // the outcome is given to be told, or somebody else tells it
 )
 
 var names = [...]string{
-	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "settling", "running", "rejoining", "writing", "ended",
+	"resolving", "joining", "attaching", "offering", "waiting", "starting", "steering", "reconciling", "running", "reconnecting", "writing", "ended",
 }
 
 // String returns the phase as logs name it.
@@ -33,22 +33,24 @@ type Fact int
 
 // The facts.
 const (
-	FactResolvedThread  Fact = iota // a thread the caller named
+	FactNothing         Fact = iota // nothing changed
+	FactResolvedThread              // a thread the caller named
 	FactResolvedSticky              // the thread the caller last used there
 	FactResolvedNew                 // no thread yet, or a fresh one was asked for
 	FactResolvedCopy                // a copy of a thread was asked for
 	FactResolvedTaken               // other work of ours uses that thread
 	FactUnresolved                  // the names lead nowhere
-	FactLaneRuns                    // that work runs a turn which can take the words
+	FactOursRuns                    // that work runs a turn which can take the words
 	FactSteered                     // it took them
 	FactSteerRefused                // it did not: it had ended, or takes none
 	FactSteerUnknown                // the connection was lost with the words on their way
 	FactQueued                      // the words have to wait for work of ours
-	FactLaneFree                    // nobody of ours uses the thread any more
+	FactThreadFree                  // nobody of ours uses the thread any more
 	FactAttached                    // the thread is ready and idle
 	FactAttachedBusy                // the thread runs a turn that is not ours
 	FactThreadGone                  // the thread does not exist any more
 	FactAttachHeld                  // another program on its machine has it, and it can be copied
+	FactAttachAway                  // its machine does not answer, and may be back
 	FactAttachFailed                // it cannot be attached for another reason
 	FactCopyAllowed                 // the caller wants the copy
 	FactCopyDeclined                // they do not
@@ -61,15 +63,15 @@ const (
 	FactStartUnknown                // the connection was lost with the start on its way
 	FactAdopted                     // the turn that may have started was found
 	FactNeverRan                    // it was not: it never started and never will
-	FactUnsettled                   // it cannot be found out
+	FactNotReconciled               // it cannot be found out
 	FactSeen                        // the turn reported something
 	FactUnseen                      // the acknowledged turn did not show itself in time
 	FactTurnCompleted               // the turn ended with an answer
 	FactTurnFailed                  // the turn ended with an error
 	FactTurnInterrupted             // somebody stopped the turn
 	FactAgentGone                   // the connection was lost while the turn ran
-	FactRejoined                    // the thread is attached again
-	FactRejoinFailed                // it could not be, and patience ended
+	FactReconnected                 // the thread is attached again
+	FactReconnectFailed             // it could not be, and patience ended
 	FactSilent                      // the turn reported nothing for long
 	FactWritten                     // the outcome is in the ledger, or there is nothing to wait for
 	FactUnwritten                   // the ledger did not take it in time; it is written later
@@ -83,11 +85,11 @@ const (
 )
 
 var factNames = [factCount]string{
-	"resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "lane runs",
-	"steered", "steer refused", "steer unknown", "queued", "lane free", "attached", "attached busy",
-	"thread gone", "attach held", "attach failed", "copy allowed", "copy declined", "turn over",
-	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "unsettled", "seen",
-	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "rejoined", "rejoin failed", "silent",
+	"nothing", "resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "ours runs",
+	"steered", "steer refused", "steer unknown", "queued", "thread free", "attached", "attached busy",
+	"thread gone", "attach held", "attach away", "attach failed", "copy allowed", "copy declined", "turn over",
+	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "not reconciled", "seen",
+	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "reconnected", "reconnect failed", "silent",
 	"written", "unwritten", "taken over", "noted", "unnoted", "due", "stop", "shutdown",
 }
 
@@ -97,9 +99,11 @@ func (f Fact) String() string { return factNames[f] }
 // An Action is what the owner of a handoff has to do next.
 type Action int
 
-// The actions.
+// The actions. Those down to [ActWriteOutcome] take time, and one of them at a time is done: the next takes the place
+// of the one before. The others take none, or are done beside it.
 const (
-	ActResolve        Action = iota // find the target again
+	ActNothing        Action = iota // until a fact comes
+	ActResolve                      // find the target, also again
 	ActJoin                         // wait until the work that uses the thread runs or ends
 	ActSteer                        // give the words to its running turn, one try
 	ActAttach                       // resume the resolved thread
@@ -108,13 +112,13 @@ const (
 	ActCopy                         // make it
 	ActAwait                        // watch the turn of somebody else until it ends
 	ActStart                        // give the thread the turn, one try
-	ActSettle                       // find out what became of the start
+	ActReconcile                    // find out what became of the start
 	ActFollow                       // watch the turn
-	ActRejoin                       // attach again until it succeeds or patience ends
+	ActReconnect                    // attach again until it succeeds or patience ends
+	ActWriteOutcome                 // put the outcome into the ledger
 	ActRemember                     // make the thread sticky
 	ActForget                       // the sticky thread is gone
 	ActInterrupt                    // stop the turn
-	ActWriteOutcome                 // put the outcome into the ledger
 	ActNote                         // put into the ledger that the words were taken, unless they are there
 	ActPromise                      // publish that the work is noted: whoever waits may be told that it will be done
 	ActPublishWait                  // publish what the words wait for: they are promised already
@@ -126,12 +130,29 @@ const (
 )
 
 var actionNames = [actionCount]string{
-	"resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "settle", "follow", "rejoin", "remember", "forget",
-	"interrupt", "write outcome", "note", "promise", "publish wait", "publish joined", "publish silence", "publish outcome", "yield",
+	"nothing", "resolve", "join", "steer", "attach", "create", "offer", "copy", "await", "start", "reconcile", "follow", "reconnect",
+	"write outcome", "remember", "forget", "interrupt", "note", "promise", "publish wait", "publish joined", "publish silence",
+	"publish outcome", "yield",
 }
+
+// TakesTime tells whether the action is done for as long as it takes, in the place of the one before.
+func (a Action) TakesTime() bool { return a <= ActWriteOutcome }
 
 // String returns the action as tests and logs name it.
 func (a Action) String() string { return actionNames[a] }
+
+// First is what a handoff begins with that begins in this state.
+func (s State) First() Action {
+	switch s.Phase {
+	case Reconciling:
+		return ActReconcile
+	case Reconnecting:
+		return ActReconnect
+	case Writing: // there is nothing to look for
+		return ActWriteOutcome
+	}
+	return ActResolve
+}
 
 // State is where a handoff stands. The zero value is a fresh request.
 type State struct {

@@ -38,8 +38,8 @@ func golden(t *testing.T, name, got string) {
 // process had dispatched or started.
 var firstStates = []State{
 	{},
-	{Phase: Settling, Noted: true, Due: true, Inherited: true},
-	{Phase: Rejoining, Noted: true, Due: true, Inherited: true, Seen: true},
+	{Phase: Reconciling, Noted: true, Due: true, Inherited: true},
+	{Phase: Reconnecting, Noted: true, Due: true, Inherited: true, Seen: true},
 }
 
 // reachable returns every state that facts can lead to.
@@ -65,7 +65,7 @@ func TestEveryPhaseAndFact(t *testing.T) {
 	for _, s := range reachable() {
 		plain := s
 		plain.Noted = false
-		if len(strings.Fields(describe(plain))) > 2 || !s.Noted && s.Phase >= Settling && s.Phase < Writing {
+		if len(strings.Fields(describe(plain))) > 2 || !s.Noted && s.Phase >= Reconciling && s.Phase < Writing {
 			continue
 		}
 		for f := range factCount {

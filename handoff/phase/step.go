@@ -39,10 +39,10 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.starting(f)
 	case Steering:
 		return s.steering(f)
-	case Settling:
-		return s.settling(f)
-	case Rejoining:
-		return s.rejoining(f)
+	case Reconciling:
+		return s.reconciling(f)
+	case Reconnecting:
+		return s.reconnecting(f)
 	case Writing:
 		return s.writing(f)
 	default:
@@ -72,12 +72,12 @@ func (s State) resolving(f Fact) (State, []Action) {
 // joining: the words go into our own running turn, or wait until nobody of ours uses the thread.
 func (s State) joining(f Fact) (State, []Action) {
 	switch f {
-	case FactLaneRuns:
+	case FactOursRuns:
 		s.Phase = Steering
 		return s, []Action{ActSteer}
 	case FactQueued:
 		return s.waits()
-	case FactLaneFree: // what is sticky may have changed meanwhile
+	case FactThreadFree: // what is sticky may have changed meanwhile
 		s.Phase = Resolving
 		return s, []Action{ActResolve}
 	}
@@ -126,6 +126,11 @@ func (s State) attaching(f Fact) (State, []Action) {
 		return s.end(handoff.OutcomeFailed)
 	case FactAttachHeld:
 		return s.offer()
+	case FactAttachAway: // words that were told to begin by themselves are not given up because of that
+		if s.Phase == Waiting {
+			return s, []Action{ActAwait}
+		}
+		return s.end(handoff.OutcomeFailed)
 	case FactAttachFailed:
 		return s.end(handoff.OutcomeFailed)
 	}
@@ -174,8 +179,8 @@ func (s State) starting(f Fact) (State, []Action) {
 	case FactStartRefused:
 		return s.end(handoff.OutcomeFailed)
 	case FactStartUnknown:
-		s.Phase = Settling
-		return s, []Action{ActSettle}
+		s.Phase = Reconciling
+		return s, []Action{ActReconcile}
 	}
 	return s, nil
 }
@@ -227,9 +232,9 @@ func (s State) started() (State, []Action) {
 	return s, acts
 }
 
-// settling: a start is sent again only when it certainly never ran, only once, and only by the process
+// reconciling: a start is sent again only when it certainly never ran, only once, and only by the process
 // that sent it.
-func (s State) settling(f Fact) (State, []Action) {
+func (s State) reconciling(f Fact) (State, []Action) {
 	s.Merged = s.Merged && f != FactAdopted && f != FactNeverRan
 	switch f {
 	case FactAdopted:
@@ -247,7 +252,7 @@ func (s State) settling(f Fact) (State, []Action) {
 		}
 		s.Phase, s.Again = Starting, true
 		return s, []Action{ActStart}
-	case FactUnsettled:
+	case FactNotReconciled:
 		return s.end(handoff.OutcomeUnknown)
 	}
 	return s, nil
@@ -259,8 +264,8 @@ func (s State) running(f Fact) (State, []Action) {
 		s.Seen = true
 	case FactUnseen:
 		if !s.Seen {
-			s.Phase = Settling
-			return s, []Action{ActSettle}
+			s.Phase = Reconciling
+			return s, []Action{ActReconcile}
 		}
 	case FactSilent:
 		if !s.Silent {
@@ -269,25 +274,25 @@ func (s State) running(f Fact) (State, []Action) {
 		}
 	case FactAgentGone:
 		if !s.Seen { // acknowledged, but it may never have run
-			s.Phase = Settling
-			return s, []Action{ActSettle}
+			s.Phase = Reconciling
+			return s, []Action{ActReconcile}
 		}
-		s.Phase = Rejoining
-		return s, []Action{ActRejoin}
+		s.Phase = Reconnecting
+		return s, []Action{ActReconnect}
 	}
 	return s.ending(f)
 }
 
-func (s State) rejoining(f Fact) (State, []Action) {
+func (s State) reconnecting(f Fact) (State, []Action) {
 	switch f {
-	case FactRejoined:
+	case FactReconnected:
 		s.Phase = Running
 		acts := []Action{ActFollow}
 		if s.Stopping && !s.Merged {
 			acts = append(acts, ActInterrupt)
 		}
 		return s, acts
-	case FactRejoinFailed, FactThreadGone:
+	case FactReconnectFailed, FactThreadGone:
 		return s.end(handoff.OutcomeUnknown)
 	}
 	return s, nil
@@ -309,7 +314,7 @@ func (s State) ending(f Fact) (State, []Action) {
 // only an acknowledged turn that can be reached can be stopped.
 func (s State) stop() (State, []Action) {
 	switch s.Phase {
-	case Starting, Steering, Settling, Rejoining:
+	case Starting, Steering, Reconciling, Reconnecting:
 		s.Stopping = true
 		return s, nil
 	case Running:

@@ -82,7 +82,7 @@ func (r *Router) leave(c handoff.Caller, b *book, a *attendance) {
 		}
 	}
 	for _, w := range runs {
-		w.order(order{fact: phase.FactDue})
+		w.tell(phase.FactDue)
 	}
 	b.handOver()
 	for _, w := range runs {
@@ -105,7 +105,7 @@ func (b *book) enter(a *attendance) {
 
 // exit takes a listener away. It returns the runs that it attended to, oldest first, and the outcomes that are
 // to be told once more; they are in the outbox.
-func (b *book) exit(a *attendance) (runs []*work, untold []string) {
+func (b *book) exit(a *attendance) (runs []*run, untold []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.attending = slices.DeleteFunc(b.attending, func(o *attendance) bool { return o == a })
@@ -115,7 +115,7 @@ func (b *book) exit(a *attendance) (runs []*work, untold []string) {
 			runs = append(runs, b.works[id])
 		}
 	}
-	slices.SortFunc(runs, func(x, y *work) int { return strings.Compare(x.ID, y.ID) })
+	slices.SortFunc(runs, func(x, y *run) int { return strings.Compare(x.ID, y.ID) })
 	for _, id := range a.told {
 		if rec := b.findLocked(id); rec != nil && rec.State == handoff.StatusCompleted {
 			b.keepLocked(id)

@@ -91,7 +91,7 @@ func TestOutbox(t *testing.T) {
 func TestFollow(t *testing.T) {
 	r := running(t, Config{})
 	b := r.book(ladderCaller)
-	b.open(handoff.Record{ID: "a"}, &work{ID: "a"})
+	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
 	say := func(kind handoff.RunKind) { b.publish("a", kind) }
 	say(handoff.RunPlaced{})
 	say(handoff.RunRemark{Text: "one"})

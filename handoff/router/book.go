@@ -30,7 +30,7 @@ type book struct {
 
 	mu        sync.Mutex
 	records   []*handoff.Record                    // Guarded by mu: oldest first
-	works     map[string]*work                     // Guarded by mu: works that have not ended, by record id
+	works     map[string]*run                      // Guarded by mu: works that have not ended, by record id
 	questions map[handoff.QuestionID]*openQuestion // Guarded by mu
 	stickies  map[stickyKey]handoff.Sticky         // Guarded by mu: valid if loaded
 	chosen    map[stickyKey]time.Time              // Guarded by mu: when the caller asked for what is sticky, or for nothing
@@ -65,7 +65,7 @@ func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
 func newBook() *book {
 	return &book{
-		works:     map[string]*work{},
+		works:     map[string]*run{},
 		questions: map[handoff.QuestionID]*openQuestion{},
 		stickies:  map[stickyKey]handoff.Sticky{},
 		chosen:    map[stickyKey]time.Time{},
@@ -82,7 +82,7 @@ func newBook() *book {
 }
 
 // open adds a record.
-func (b *book) open(rec handoff.Record, w *work) {
+func (b *book) open(rec handoff.Record, w *run) {
 	b.mu.Lock()
 	left := b.makeRoomLocked()
 	b.records = append(b.records, &rec)
@@ -135,6 +135,9 @@ func (b *book) change(id string, fn func(*handoff.Record)) handoff.Record {
 	}
 	was := rec.State
 	fn(rec)
+	if l := b.logs[id]; l != nil {
+		l.rec = nil
+	}
 	b.counts.moved(was, rec)
 	shown := rec.Clone()
 	b.mu.Unlock()
@@ -347,7 +350,7 @@ func (b *book) list() []handoff.Record {
 	return out
 }
 
-func (b *book) find(id string) (handoff.Record, *work) {
+func (b *book) find(id string) (handoff.Record, *run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.findLocked(id)

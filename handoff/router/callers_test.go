@@ -24,7 +24,7 @@ func TestCallersAreLetGo(t *testing.T) {
 			"asked":  func(b *book) { b.ask(askedQ{shown: handoff.RecordQuestion{ID: "q"}}, nil) },
 			"stored": func(b *book) { b.queueSticky(stickyWrite{}) },
 			"reads":  func(b *book) { b.feed.Listen(0) },
-			"works":  func(b *book) { b.works["h-1"] = &work{} },
+			"works":  func(b *book) { b.works["h-1"] = &run{} },
 		}
 		kept := map[string]*book{}
 		for name, occupy := range busy {

@@ -149,7 +149,7 @@ func (m *model) work(s mState, p, i int) {
 		}
 	case pcRejoin:
 		if r.conn {
-			m.fact(s, p, i, phase.FactRejoined, w.known.turn, false)
+			m.fact(s, p, i, phase.FactReconnected, w.known.turn, false)
 		}
 	case pcFollow:
 		m.follow(s, p, i)
@@ -285,7 +285,7 @@ func (m *model) follow(s mState, p, i int) {
 func (m *model) look(s mState, p, i int) (phase.Fact, uint8) {
 	w := s.routers[p].works[i]
 	if w.known.status == stAccepted { // no thread is known of it
-		return phase.FactUnsettled, 0
+		return phase.FactNotReconciled, 0
 	}
 	if !s.routers[p].conn {
 		return 0, 0
@@ -310,7 +310,7 @@ func (m *model) look(s mState, p, i int) (phase.Fact, uint8) {
 
 // phases are the phases that a pc stands for when the service is asked.
 var phases = map[uint8]phase.Phase{
-	pcLost: phase.Settling, pcRejoin: phase.Rejoining, pcFollow: phase.Running,
+	pcLost: phase.Reconciling, pcRejoin: phase.Reconnecting, pcFollow: phase.Running,
 }
 
 // fact asks the service what a fact means, and does it.
@@ -337,9 +337,9 @@ func (m *model) fact(s mState, p, i int, fact phase.Fact, turn uint8, doubt bool
 	case slices.Contains(acts, phase.ActFollow):
 		m.started(s, p, i, turn, fact.String())
 		return
-	case slices.Contains(acts, phase.ActSettle):
+	case slices.Contains(acts, phase.ActReconcile):
 		w.pc = pcLost
-	case slices.Contains(acts, phase.ActRejoin):
+	case slices.Contains(acts, phase.ActReconnect):
 		w.pc = pcRejoin
 	default:
 		panic("the model does not know what to do about " + fact.String())

@@ -116,10 +116,10 @@ func (m *model) faults(s mState) {
 		}
 		for i, w := range r.works {
 			if w.pc == pcLost && s.doubts > 0 {
-				m.fact(s, p, i, phase.FactUnsettled, 0, true)
+				m.fact(s, p, i, phase.FactNotReconciled, 0, true)
 			}
 			if w.pc == pcRejoin && s.doubts > 0 {
-				m.fact(s, p, i, phase.FactRejoinFailed, 0, true)
+				m.fact(s, p, i, phase.FactReconnectFailed, 0, true)
 			}
 			if w.pc == pcHeard && s.voices > 0 {
 				do("that it was said is not confirmed", p, i, func(s *mState) { s.voices--; s.routers[p].works[i].pc = pcTell })

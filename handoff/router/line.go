@@ -228,10 +228,8 @@ func (l *line) behind(s ledger.Step) receipt {
 	begin := !l.writing
 	l.writing = true
 	l.mu.Unlock()
-	if begin && !l.r.start(l.write) { // the process ends: one short try
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		l.write(ended)
+	if begin {
+		l.r.finally(l.write)
 	}
 	return done
 }

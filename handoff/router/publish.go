@@ -18,9 +18,22 @@ const (
 type runLog struct {
 	last    uint64 // number of the newest event
 	noted   bool
-	over    bool // nothing follows
-	events  []handoff.RunEvent
+	over    bool            // nothing follows
+	rec     *handoff.Record // as it stands, without items; nil: it has changed since it was last asked for
+	events  []logged
 	changed chan struct{} // closed at the next event; nil while nobody waits
+}
+
+// A logged is one event of a log. Events share a record that did not change between them.
+type logged struct {
+	seq   uint64
+	noted bool
+	rec   *handoff.Record
+	kind  handoff.RunKind
+}
+
+func (e logged) event() handoff.RunEvent {
+	return handoff.RunEvent{Run: handoff.RunID(e.rec.ID), Seq: e.seq, Record: *e.rec, Noted: e.noted, Kind: e.kind}
 }
 
 // publish adds an event to the log of a run and gives it to who attends to the run. False: nobody heard it.
@@ -67,18 +80,21 @@ func (b *book) runLogLocked(id string) *runLog {
 
 // eventLocked is an event as a listener gets it, which is not in the log.
 func (b *book) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
-	e := handoff.RunEvent{Run: handoff.RunID(rec.ID), Record: *rec, Kind: kind}
-	e.Record.Items = nil
-	if l := b.logs[rec.ID]; l != nil {
-		e.Seq, e.Noted = l.last, l.noted
+	return b.runLogLocked(rec.ID).entry(rec, kind).event()
+}
+
+func (l *runLog) entry(rec *handoff.Record, kind handoff.RunKind) logged {
+	if l.rec == nil {
+		l.rec = new(*rec)
+		l.rec.Items = nil
 	}
-	return e
+	return logged{seq: l.last, noted: l.noted, rec: l.rec, kind: kind}
 }
 
 func (b *book) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
 	l := b.runLogLocked(rec.ID)
 	l.last++
-	e := b.eventLocked(rec, kind)
+	e := l.entry(rec, kind)
 	l.events = append(l.events, e)
 	most := maxLog
 	switch kind.(type) {
@@ -92,7 +108,7 @@ func (b *book) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunE
 		close(l.changed)
 		l.changed = nil
 	}
-	return e
+	return e.event()
 }
 
 // Follow implements [handoff.Runs].
@@ -139,7 +155,9 @@ func (b *book) eventsAfter(id string, after uint64) (events []handoff.RunEvent, 
 	case after > l.last, after < first, l.last == 0 && after == 0:
 		events = []handoff.RunEvent{b.eventLocked(rec, handoff.RunSnapshot{})}
 	default:
-		events = slices.Clone(l.events[after-first:])
+		for _, e := range l.events[after-first:] {
+			events = append(events, e.event())
+		}
 	}
 	if over {
 		return events, true, nil

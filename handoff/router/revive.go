@@ -144,26 +144,26 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		b.notice(id) // its former life did, unless it was killed: the next call tells in any case
 		return
 	}
-	w := r.newWork(id, e.Caller, b)
+	w := r.newRun(id, e.Caller, b)
 	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}
 	w.req = handoff.Request{Target: e.Target, Input: handoff.TextInput(e.Prompt)}
-	w.state = phase.State{Phase: phase.Settling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
+	w.state = phase.State{Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
 	switch {
 	case e.Status == handoff.StatusAccepted: // it certainly never began: that is written before a start. They are asked, as nothing begins unasked
 		w.state.Phase, w.state.Outcome = phase.Writing, handoff.OutcomeCancelled
 		w.fault = handoff.Fault(handoff.CodeNotBegun, e.Target.Server, "a former life of this process had accepted it")
 	case e.Turn != "":
-		w.state.Phase, w.state.Seen = phase.Rejoining, true
+		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
 	b.open(rec, w)
 	if e.Status == handoff.StatusAccepted { // its end is told with a question, in the summary
-		r.start(w.run)
+		r.start(w.loop)
 		return
 	}
 	b.noted(id)
 	b.offer(id)
-	r.start(w.run)
+	r.start(w.loop)
 }

@@ -57,12 +57,11 @@ type Router struct {
 	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
 	lanes    *lanes                            // Set once; safe by itself
 
-	launch  chan job      // works and lookups for Run, which takes them at once; unbuffered
-	closing chan struct{} // closed by Run when it takes no more
-	IDs     atomic.Uint64 // the last id given
-	owners  owners        // safe by itself
-	rates   rates         // safe by itself
-	counts  *routerCounts // Set once; safe by itself
+	jobs   jobs          // safe by itself
+	IDs    atomic.Uint64 // the last id given
+	owners owners        // safe by itself
+	rates  rates         // safe by itself
+	counts *routerCounts // Set once; safe by itself
 
 	prefetches prefetches // safe by itself
 
@@ -70,9 +69,6 @@ type Router struct {
 	books map[handoff.Caller]*book // Guarded by mu
 	hands map[string]bool          // Guarded by mu: keys of the ledger that this life of the router has in hand
 }
-
-// A job runs under [Router.Run] until it is done or the process ends.
-type job func(ctx context.Context)
 
 // NewRouter returns a router that does nothing before [Router.Run].
 func NewRouter(cfg Config) *Router {
@@ -95,37 +91,7 @@ func NewRouter(cfg Config) *Router {
 		ledger: cfg.Ledger, bodies: kept, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
-		lanes: newLanes(), launch: make(chan job), closing: make(chan struct{}), books: map[handoff.Caller]*book{}, hands: map[string]bool{},
-	}
-}
-
-// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open work gets its outcome
-// and Run returns after the last one.
-func (r *Router) Run(ctx context.Context) error {
-	var jobs sync.WaitGroup
-	defer jobs.Wait()
-	defer close(r.closing)
-	if r.ledger != nil {
-		jobs.Go(func() { r.revive(ctx) })
-		jobs.Go(func() { r.repeat(ctx) })
-	}
-	for {
-		select {
-		case j := <-r.launch:
-			jobs.Go(func() { j(ctx) })
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// start gives Run a job. False means that the process ends and the job will never run.
-func (r *Router) start(j job) bool {
-	select {
-	case r.launch <- j:
-		return true
-	case <-r.closing:
-		return false
+		lanes: newLanes(), books: map[handoff.Caller]*book{}, hands: map[string]bool{},
 	}
 }
 
@@ -220,7 +186,7 @@ func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
 	case rec.Why == handoff.WhyMerged:
 		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
-	w.order(order{fact: phase.FactStop})
+	w.tell(phase.FactStop)
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 	if err := checkRequest(g, &req); err != nil {
 		return "", err
 	}
-	w := r.newWork(r.NextID(), g.Caller, b)
+	w := r.newRun(r.NextID(), g.Caller, b)
 	if req.Key == "" {
 		req.Key = w.ID
 	}
@@ -51,7 +51,7 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 		return handoff.RunID(same), nil
 	}
 	b.began(string(req.Instead), w.ID)
-	if !r.start(w.run) {
+	if !r.start(w.loop) {
 		r.cancelUnrun(b, w.ID)
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")
 	}
@@ -150,7 +150,7 @@ type keyed struct{ key, args string }
 
 // openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
 // it is added.
-func (b *book) openKeyed(rec handoff.Record, w *work, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
+func (b *book) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	by := b.by(w.req.By)

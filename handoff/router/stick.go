@@ -28,12 +28,7 @@ func (r *Router) stick(c handoff.Caller, b *book, w stickyWrite) {
 	if !b.queueSticky(w) {
 		return
 	}
-	write := func(ctx context.Context) { r.writeStickies(ctx, c, b) }
-	if !r.start(write) { // the process ends: one short try
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		write(ended)
-	}
+	r.finally(func(ctx context.Context) { r.writeStickies(ctx, c, b) })
 }
 
 // writeStickies writes until nothing is left. When the process ends it tries each once more.

@@ -1,0 +1,321 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// ioTimeout bounds each step before the turn runs: resolving, attaching, starting.
+const ioTimeout = 30 * time.Second
+
+// storeTimeout bounds a write to the store behind the caller's back.
+const storeTimeout = 5 * time.Second
+
+// A run is the life of one request. Its goroutine is [run.loop].
+type run struct {
+	router   *Router         // Set once
+	book     *book           // Set once: the caller's
+	caller   handoff.Caller  // Set once
+	grant    handoff.Grant   // Set once; a run of a former process has none, and looks for no names
+	req      handoff.Request // Set once
+	ID       string          // Set once: the record's id
+	log      *zap.Logger     // Set once
+	prefetch *prefetch       // Set once: what was attached ahead; nil: nothing
+	line     *line           // Set once: what the ledger is told; may be nil
+	began    time.Time       // Set once
+	asked    time.Time       // Set once: when the caller asked, in whichever life of the process
+
+	// What takes time is done by the loop without the lock; facts from outside change the state meanwhile. Whoever
+	// comes back with the lock looks first whether the action is still the same: its context says so.
+	mu      sync.Mutex
+	state   phase.State        // Guarded by mu
+	act     phase.Action       // Guarded by mu: what the loop does next; nothing: it has begun, or there is nothing to do
+	ctx     context.Context    // Guarded by mu: of the action that takes time; ends when another takes its place
+	cancel  context.CancelFunc // Guarded by mu: ends ctx
+	changed chan struct{}      // holds a token when there is another action
+
+	target    handoff.Target   // Guarded by mu
+	sent      handoff.Target   // Guarded by mu: where the ledger was last told the words go
+	attempt   int              // Guarded by mu: which attempt it was told then; never less after that
+	attached  handoff.Attached // Guarded by mu: the newest attachment
+	before    handoff.TurnID   // Guarded by mu: the newest turn of the thread before the start
+	turn      handoff.TurnID   // Guarded by mu
+	claims    []string         // Guarded by mu: thread queues that this run is at the head of
+	awaited   string           // Guarded by mu: the thread queue that it waits in
+	joined    laneView         // Guarded by mu: the running turn that takes its words
+	waits     handoff.Wait     // Guarded by mu: what it has to wait for
+	elsewhere bool             // Guarded by mu: another program has the thread
+	fault     *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
+	rec       handoff.Record   // Guarded by mu: as last shown
+	written   receipt          // Guarded by mu: of the outcome in the ledger
+	noting    bool             // Guarded by mu: a note is on its way into the ledger
+	held      string           // Guarded by mu: the newest message, held back while it may be the final one
+	finished  idSet            // Guarded by mu: items whose end was reported, to tell those that are repeated
+	awaits    int              // Guarded by mu: how often a turn of somebody else was waited for
+	rejoins   int              // Guarded by mu: tries to come back since the turn last reported something
+	lost      time.Time        // Guarded by mu: when the agent was lost; zero while it is there
+
+	io           sync.WaitGroup  // goroutines beside the loop
+	ioCtx        context.Context // Set once by loop: ends with the run
+	agentsMu     sync.Mutex
+	agents       []handoff.Agent // Guarded by agentsMu: attached for this run and not closed, oldest first
+	prefetchUsed bool            // Guarded by agentsMu: what was attached ahead is among them, or was
+}
+
+// newRun returns a run that does nothing before loop.
+func (r *Router) newRun(id string, c handoff.Caller, b *book) *run {
+	return &run{
+		router: r, book: b, caller: c, ID: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
+	}
+}
+
+// loop does what the state names, one thing after the other, and hands back its fact, until the outcome is known and
+// given. Then it lets go of the thread.
+func (r *run) loop(ctx context.Context) {
+	ioCtx, endIO := context.WithCancel(context.WithoutCancel(ctx))
+	r.ioCtx = ioCtx
+	r.open()
+	if r.req.Within > 0 {
+		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue) }).Stop()
+	}
+	defer context.AfterFunc(ctx, r.shutdown)()
+	r.work()
+	endIO()
+	r.io.Wait()
+	r.dropPrefetch()
+	r.detach(0)
+	r.log.Info("handoff ended", zap.String("server", r.rec.Server), zap.String("thread", r.target.Thread),
+		zap.String("turn", string(r.turn)), zap.String("outcome", string(r.state.Outcome)),
+		zap.String("code", string(codeOf(r.fault))), zap.Duration("took", time.Since(r.began)))
+}
+
+// open does the first thing of the phase that the run begins in.
+func (r *run) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rec, _ = r.book.find(r.ID)
+	switch r.state.Phase {
+	case phase.Reconciling:
+		r.take(threadLane(r.target))
+	case phase.Reconnecting:
+		r.take(threadLane(r.target))
+		r.lost = time.Now() // with its former life; nobody needs to be told
+	case phase.Writing:
+		r.finish(r.fault)
+	}
+	r.turnTo(r.state.First())
+}
+
+func (r *run) work() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.state.Phase != phase.Ended {
+		act, ctx := r.act, r.ctx
+		r.act = phase.ActNothing
+		if act == phase.ActNothing {
+			r.mu.Unlock()
+			<-r.changed
+			r.mu.Lock()
+			continue
+		}
+		if fact, fault := r.perform(ctx, act); ctx.Err() == nil {
+			r.step(fact, fault)
+		}
+	}
+}
+
+// turnTo puts an action in the place of the one before.
+func (r *run) turnTo(a phase.Action) {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.ctx, r.cancel = context.WithCancel(r.ioCtx)
+	r.act = a
+	select {
+	case r.changed <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// outside does what waits without the lock. False: another action has taken the place, and what was found is void.
+func (r *run) outside(ctx context.Context, do func()) bool {
+	r.mu.Unlock()
+	do()
+	r.mu.Lock()
+	return ctx.Err() == nil
+}
+
+// limited is outside, for a bounded time.
+func (r *run) limited(ctx context.Context, do func(context.Context)) bool {
+	limited, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	return r.outside(ctx, func() { do(limited) })
+}
+
+// tell takes a fact from outside, at once.
+func (r *run) tell(f phase.Fact) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.step(f, nil)
+}
+
+// step applies a fact and carries out what follows; what takes time is left to the loop. The fault says why things
+// did not go well: it counts if the fact ends the run.
+func (r *run) step(f phase.Fact, fault *handoff.Error) {
+	before := r.state
+	if before.Phase == phase.Ended {
+		return
+	}
+	next, acts := before.Step(f)
+	r.state = next
+	r.log.Debug("handoff step", zap.Stringer("fact", f), zap.Stringer("phase", next.Phase))
+	if next.Outcome != "" && before.Outcome == "" {
+		r.finish(fault)
+	}
+	if next.Noted && !before.Noted {
+		r.book.noted(r.ID)
+	}
+	for _, act := range acts {
+		if act.TakesTime() {
+			r.turnTo(act)
+		} else {
+			r.do(act)
+		}
+	}
+	if next.Phase == phase.Ended {
+		r.book.ended(r.ID)
+		r.turnTo(phase.ActNothing)
+	}
+}
+
+// shutdown ends the run with the process. An outcome that is known already stays.
+func (r *run) shutdown() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.step(phase.FactShutdown, handoff.Fault(handoff.CodeShutdown, "", ""))
+}
+
+// perform does what takes time, and returns what came of it.
+func (r *run) perform(ctx context.Context, a phase.Action) (phase.Fact, *handoff.Error) {
+	switch a {
+	case phase.ActResolve:
+		return r.resolve(ctx)
+	case phase.ActJoin:
+		return r.join(ctx)
+	case phase.ActSteer:
+		return r.steer(ctx)
+	case phase.ActAttach:
+		return r.attach(ctx)
+	case phase.ActCreate:
+		return r.create(ctx)
+	case phase.ActOffer:
+		return r.offer(ctx)
+	case phase.ActCopy:
+		return r.copyThread(ctx)
+	case phase.ActAwait:
+		return r.await(ctx)
+	case phase.ActStart:
+		return r.start(ctx)
+	case phase.ActReconcile:
+		return r.reconcile(ctx)
+	case phase.ActFollow:
+		return r.follow(ctx)
+	case phase.ActReconnect:
+		return r.reconnect(ctx)
+	case phase.ActWriteOutcome:
+		return r.writeOutcome(ctx)
+	}
+	return phase.FactNothing, nil
+}
+
+// do carries out what takes no time, or begins what is done beside the loop.
+func (r *run) do(a phase.Action) {
+	switch a {
+	case phase.ActRemember:
+		r.remember()
+	case phase.ActForget:
+		r.forget()
+	case phase.ActInterrupt:
+		r.interrupt()
+	case phase.ActNote:
+		r.note()
+	case phase.ActPromise:
+		r.showWaits()
+		r.publish(handoff.RunPromised{Waits: r.waits})
+		r.book.offer(r.ID)
+	case phase.ActPublishWait:
+		r.showWaits()
+		r.publish(handoff.RunWaiting{Waits: r.waits})
+	case phase.ActPublishJoined:
+		r.publish(handoff.RunJoined{})
+	case phase.ActPublishSilence:
+		r.publish(handoff.RunSilent{})
+	case phase.ActPublishOutcome:
+		if !r.publish(handoff.RunEnded{}) && (r.state.Noted || r.req.By != nil) { // else it was never promised, and whoever asked is told
+			r.router.keep(r.caller, r.book, r.ID)
+		}
+	case phase.ActYield:
+		r.log.Warn("another life of the process has the run, and tells of it")
+		r.publish(handoff.RunYielded{})
+	}
+}
+
+// publish tells whoever hears of the run. False: nobody does.
+func (r *run) publish(kind handoff.RunKind) bool { return r.book.publish(r.ID, kind) }
+
+// prompt is what the agent is asked in words.
+func (r *run) prompt() string { return handoff.InputText(r.req.Input) }
+
+// show lets fn alter the record.
+func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.book.change(r.ID, fn) }
+
+// showWaits lets the page tell what the run comes after.
+func (r *run) showWaits() {
+	if after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[r.waits]; after != r.rec.Waits {
+		r.show(func(rec *handoff.Record) { rec.Waits = after })
+	}
+}
+
+// advance moves the record forward.
+func (r *run) advance(s handoff.Status) {
+	r.show(func(rec *handoff.Record) {
+		rec.State = s
+		if s != handoff.StatusDispatching {
+			rec.Waits = ""
+		}
+	})
+}
+
+// facts is what the ledger is told of the run now.
+func (r *run) facts(t handoff.Target) ledger.Facts {
+	return ledger.Facts{CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why}
+}
+
+// hold keeps an agent until detach.
+func (r *run) hold(a handoff.Agent) {
+	r.agentsMu.Lock()
+	defer r.agentsMu.Unlock()
+	r.agents = append(r.agents, a)
+}
+
+// detach lets go of what was attached for this run but the newest keep.
+func (r *run) detach(keep int) {
+	r.agentsMu.Lock()
+	n := max(len(r.agents)-keep, 0)
+	old := slices.Clone(r.agents[:n])
+	r.agents = r.agents[n:]
+	r.agentsMu.Unlock()
+	for _, agent := range old {
+		if err := agent.Close(); err != nil {
+			r.log.Debug("detach failed", zap.Error(err))
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"switchboard/handoff/phase"
+	"time"
+)
+
+// copyOf in front of a thread's name asks for a copy of it. The caller is asked before it is made.
+const copyOf = "copy of "
+
+// resolve finds the target: the names, then the thread (named, sticky or new), then the right to use it.
+func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
+	name, isCopy := cutPrefixFold(r.req.Target.Thread, copyOf)
+	var t handoff.Target
+	var err error
+	if !r.limited(ctx, func(ctx context.Context) {
+		if t, err = r.names(ctx, name); err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
+			err = r.router.loadStickies(ctx, r.caller, r.book)
+		}
+	}) {
+		return phase.FactNothing, nil
+	}
+	if err != nil {
+		return phase.FactUnresolved, handoff.AsError(err)
+	}
+	switch {
+	case isCopy && t.Thread != "" && t.Thread != handoff.NewThread:
+		if r.book.offers(t) {
+			return phase.FactUnresolved, offered()
+		}
+		title := ""
+		if name != t.Thread {
+			title = name
+		}
+		return r.resolved(phase.FactResolvedCopy, t, handoff.WhyCopy, title)
+	case t.Thread == "" && r.req.Mode != handoff.ModeAside:
+		if s, ok := r.book.sticky(keyOf(t)); ok {
+			t.Thread = s.Target.Thread
+			return r.resolved(phase.FactResolvedSticky, t, handoff.WhyContinued, s.Title)
+		}
+		return r.resolved(phase.FactResolvedNew, t, handoff.WhyNew, "")
+	case t.Thread == "":
+		return r.resolved(phase.FactResolvedNew, t, handoff.WhyAside, "")
+	case t.Thread == handoff.NewThread:
+		return r.resolved(phase.FactResolvedNew, t, handoff.WhyNew, "")
+	}
+	return r.resolved(phase.FactResolvedThread, t, handoff.WhyNamed, "")
+}
+
+// names resolves the names, unless that was done ahead. A machine that was away then may be back.
+func (r *run) names(ctx context.Context, thread string) (handoff.Target, error) {
+	if r.prefetch != nil {
+		t, err := r.prefetch.resolved(ctx)
+		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+			return t, err
+		}
+	}
+	return r.router.fleet.Resolve(ctx, r.grant, handoff.Target{Server: r.req.Target.Server, Thread: thread})
+}
+
+// cutPrefixFold cuts a prefix whatever its case.
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) > len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return strings.TrimSpace(s[len(prefix):]), true
+	}
+	return s, false
+}
+
+// resolved queues for the thread, so that two requests of ours never meet on it, and no second thread is made while
+// the first is on its way to become sticky.
+func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (phase.Fact, *handoff.Error) {
+	r.target = t
+	lane := ""
+	switch {
+	case fact == phase.FactResolvedNew && r.req.Target.Thread == "" && r.req.Mode != handoff.ModeAside:
+		lane = newLane(r.caller, t)
+	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
+		lane = threadLane(t)
+	case fact == phase.FactResolvedCopy:
+		r.waits = handoff.WaitsYes
+	}
+	free := lane == "" || r.take(lane)
+	r.leaveOthers(lane)
+	r.show(func(rec *handoff.Record) {
+		rec.Server, rec.Project, rec.Title = t.Server, t.Project, title
+		if free {
+			rec.Why = why
+		}
+		if fact != phase.FactResolvedNew {
+			rec.ThreadID = t.Thread
+		}
+	})
+	r.publish(handoff.RunPlaced{})
+	if !free {
+		r.awaited = lane
+		return phase.FactResolvedTaken, nil
+	}
+	if r.req.Within == 0 { // what leads nowhere was refused before
+		r.step(phase.FactDue, nil)
+	}
+	return fact, nil
+}
+
+func (r *run) take(lane string) bool {
+	if !r.router.lanes.take(lane, r.ID, r.caller) {
+		return false
+	}
+	if !slices.Contains(r.claims, lane) {
+		r.claims = append(r.claims, lane)
+	}
+	return true
+}
+
+// leaveOthers gives up the queues of threads that the words do not go to: who waits there must not meet
+// them elsewhere.
+func (r *run) leaveOthers(lane string) {
+	var kept, left []string
+	for _, key := range r.claims {
+		if key == lane {
+			kept = append(kept, key)
+		} else {
+			left = append(left, key)
+		}
+	}
+	r.claims = kept
+	r.router.lanes.leave(left, r.ID)
+}
+
+func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
+	target := r.target
+	var at handoff.Attached
+	var err error
+	if !r.limited(ctx, func(ctx context.Context) {
+		if at, err = r.reached(ctx, target); err == nil {
+			r.hold(at.Agent)
+		}
+	}) {
+		return phase.FactNothing, nil
+	}
+	if err != nil {
+		return r.unattached(handoff.AsError(err))
+	}
+	r.arrived(at)
+	r.lost = time.Time{}
+	switch {
+	case at.Target.Thread != target.Thread: // the last line of defence: adapters check it too
+		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, target.Server, "got "+at.Target.Thread)
+	case at.Running != "":
+		r.waits = handoff.WaitsTheirs
+		return phase.FactAttachedBusy, nil
+	}
+	return phase.FactAttached, nil
+}
+
+// reached attaches the thread, or takes what was attached ahead.
+func (r *run) reached(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	if r.prefetch != nil {
+		if at, ok := r.prefetch.attached(ctx, t); ok && r.usePrefetch() {
+			return at, nil
+		}
+	}
+	return r.router.fleet.Attach(ctx, t)
+}
+
+// usePrefetch tells whether what was attached ahead may be used: once.
+func (r *run) usePrefetch() bool {
+	r.agentsMu.Lock()
+	defer r.agentsMu.Unlock()
+	first := !r.prefetchUsed
+	r.prefetchUsed = true
+	return first
+}
+
+// dropPrefetch closes what was attached ahead and not used.
+func (r *run) dropPrefetch() {
+	if r.prefetch == nil {
+		return
+	}
+	<-r.prefetch.ready
+	r.agentsMu.Lock()
+	used := r.prefetchUsed
+	r.agentsMu.Unlock()
+	if agent := r.prefetch.at.Agent; agent != nil && !used {
+		r.hold(agent)
+	}
+}
+
+// unattached says what it means that the thread could not be attached.
+func (r *run) unattached(e *handoff.Error) (phase.Fact, *handoff.Error) {
+	switch e.Code {
+	case handoff.CodeSessionGone, handoff.CodeSessionElsewhere:
+		return phase.FactThreadGone, e
+	case handoff.CodeSessionInUse:
+		return r.heldElsewhere(e)
+	}
+	if r.lost.IsZero() {
+		r.lost = time.Now()
+	}
+	if final(e) || time.Since(r.lost) > r.router.patience {
+		return phase.FactAttachFailed, e
+	}
+	r.attached.Running = "" // what runs there shows when the thread is attached again
+	return phase.FactAttachAway, e
+}
+
+func (r *run) create(ctx context.Context) (phase.Fact, *handoff.Error) {
+	t, make := r.target, r.router.fleet.Create
+	t.Thread = handoff.NewThread
+	if maker, ok := r.router.fleet.(handoff.Ephemeral); ok && r.req.Mode == handoff.ModeAside {
+		make = maker.CreateEphemeral
+	}
+	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) { return make(ctx, t) })
+}
+
+// made goes on with a thread that nobody else has.
+func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attached, error)) (phase.Fact, *handoff.Error) {
+	var at handoff.Attached
+	var err error
+	if !r.limited(ctx, func(ctx context.Context) {
+		if at, err = do(ctx); err == nil {
+			r.router.owners.made(r.caller, at.Target)
+			r.hold(at.Agent)
+		}
+	}) {
+		return phase.FactNothing, nil
+	}
+	if err != nil {
+		return phase.FactAttachFailed, handoff.AsError(err)
+	}
+	r.arrived(at)
+	r.target.Thread = at.Target.Thread
+	if !r.take(threadLane(r.target)) {
+		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
+	}
+	return phase.FactAttached, nil
+}
+
+// arrived shows what was attached and lets go of what was attached before.
+func (r *run) arrived(at handoff.Attached) {
+	r.attached = at
+	r.io.Go(func() { r.detach(1) })
+	r.show(func(rec *handoff.Record) {
+		rec.ThreadID = at.Target.Thread
+		if at.Title != "" {
+			rec.Title = at.Title
+		}
+		if r.state.Replaced {
+			rec.Why, rec.Title = handoff.WhyReplaced, at.Title
+		}
+	})
+}
+
+// remember makes the thread sticky: the acknowledged turn proves that it can be resumed. What the caller has
+// chosen since they asked for this stays. The store is written behind; the book already knows.
+func (r *run) remember() {
+	title := r.rec.Title
+	if title == "" {
+		title = handoff.Clip(strings.TrimSpace(r.prompt()), 80)
+		r.show(func(rec *handoff.Record) { rec.Title = title })
+	}
+	if r.req.Mode == handoff.ModeAside {
+		return
+	}
+	s := handoff.Sticky{Target: r.target, Title: title, Named: r.rec.Why == handoff.WhyNamed, Since: time.Now()}
+	if old, ok := r.book.sticky(keyOf(r.target)); ok && old.Target == s.Target {
+		s.Named, s.Since = old.Named || s.Named, old.Since
+	}
+	if r.book.putSticky(s, r.asked) {
+		r.router.stick(r.caller, r.book, stickyWrite{sticky: s})
+	}
+}
+
+// forget drops the sticky thread that is gone; its successor becomes sticky once its turn runs. Requests for the
+// successor wait in the queue for the caller's next new thread.
+func (r *run) forget() {
+	gone := r.target
+	dropped := r.book.dropGone(gone)
+	if lane := newLane(r.caller, gone); r.take(lane) {
+		r.leaveOthers(lane)
+	}
+	if dropped {
+		r.router.stick(r.caller, r.book, stickyWrite{sticky: handoff.Sticky{Target: gone}, clear: true})
+	}
+}

@@ -1,0 +1,101 @@
+package router
+
+import (
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+	"switchboard/handoff/wording"
+	"time"
+)
+
+// finish closes the record with its outcome. The thread is free from here on: the caller may answer the
+// outcome before it is detached.
+func (r *run) finish(fault *handoff.Error) {
+	r.router.lanes.leave(append(r.claims, r.awaited), r.ID)
+	r.fault = outcomeFault(r.state, fault, r.rec.Server)
+	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
+		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
+			if it.State == itemRunning && it.Kind == handoff.ItemMessage {
+				r.book.drop(r.ID, it.ID)
+			}
+		}
+	}
+	r.show(func(rec *handoff.Record) {
+		rec.State, rec.Outcome = handoff.StatusCompleted, r.state.Outcome
+		rec.Error, rec.Fault = recordError(r.fault), r.fault
+		rec.EndedAt = new(time.Now())
+		rec.Spoken = wording.OutcomeSentence(*rec)
+		for i := range rec.Items {
+			if rec.Items[i].State == itemRunning {
+				rec.Items[i].State = itemFailed
+			}
+		}
+	})
+	for _, q := range r.book.questionsOf(r.ID) {
+		r.router.closed(r.book, q.shown.ID)
+	}
+	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
+		r.line.leave() // the next life of the process finds it and tells how it ended
+		return
+	}
+	body := ledger.Body{Text: r.rec.Text}
+	if !r.state.Inherited { // else the entry has only its first words
+		body.Prompt = r.prompt()
+	}
+	r.line.words(body)
+	facts := r.facts(r.target)
+	facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
+	r.written = r.line.completed(facts)
+}
+
+// outcomeFault is why an outcome is no result: what is known of it, if anything went wrong at all.
+func outcomeFault(s phase.State, known *handoff.Error, server string) *handoff.Error {
+	switch {
+	case s.Outcome == handoff.OutcomeResult, s.Outcome == handoff.OutcomeInterrupted:
+		return nil
+	case s.Outcome == handoff.OutcomeCancelled && s.Stopping: // that is what the caller wanted
+		return nil
+	case known == nil && s.Outcome == handoff.OutcomeUnknown:
+		return handoff.Fault(handoff.CodeAgentGone, server, "")
+	}
+	return known
+}
+
+// writeOutcome waits until the outcome is in the ledger, for a short time.
+func (r *run) writeOutcome(ctx context.Context) (phase.Fact, *handoff.Error) {
+	written := r.written
+	if written == nil {
+		return phase.FactWritten, nil
+	}
+	fact := phase.FactUnwritten
+	r.outside(ctx, func() {
+		t := time.NewTimer(writtenWithin)
+		defer t.Stop()
+		select {
+		case err := <-written:
+			fact = writtenFact(err)
+		case <-t.C:
+			r.log.Warn("an outcome is told before it is written")
+		case <-ctx.Done():
+		}
+	})
+	return fact, nil
+}
+
+func writtenFact(err error) phase.Fact {
+	switch {
+	case err == nil:
+		return phase.FactWritten
+	case handoff.AsError(err).Code == handoff.CodeTakenOver:
+		return phase.FactTakenOver
+	}
+	return phase.FactUnwritten
+}
+
+func codeOf(e *handoff.Error) handoff.Code {
+	if e == nil {
+		return ""
+	}
+	return e.Code
+}

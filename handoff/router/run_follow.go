@@ -1,0 +1,160 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/phase"
+	"time"
+)
+
+// seenWithin is how long an acknowledged turn may take to show itself: until then its id is a promise, and
+// servers are known that forgot it.
+const seenWithin = 10 * time.Second
+
+// A watch is one following of a turn.
+type watch struct {
+	ctx    context.Context // Set once: of the action
+	unseen *time.Timer     // Set once: runs until the acknowledged turn shows itself
+	silent *time.Timer     // Set once: runs while the turn reports nothing
+}
+
+// follow watches the turn to its end, and tells those who wait for the thread that it runs. Leaving it does not touch
+// the turn.
+func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r.advance(handoff.StatusStarted)
+	r.line.started(r.turn, r.rec.Why)
+	agent, turn, server := r.attached.Agent, r.turn, r.target.Server
+	controls, _ := agent.(handoff.Controls)
+	if r.state.Merged { // a turn of somebody else takes no more words of ours
+		controls = nil
+	}
+	r.router.lanes.running(r.claims, r.ID, turn, controls, r.target, r.rec.Title)
+	w := r.watch(ctx)
+	defer w.silent.Stop()
+	defer w.unseen.Stop()
+	fact, fault := phase.FactNothing, (*handoff.Error)(nil)
+	current := r.outside(ctx, func() {
+		for u, err := range agent.Follow(ctx, turn) {
+			if err != nil {
+				fault = handoff.AsError(err)
+				return
+			}
+			if fact, fault = r.reported(w, u); fact != phase.FactNothing || ctx.Err() != nil {
+				return
+			}
+		}
+		fault = handoff.Fault(handoff.CodeAgentGone, server, "the updates ended before the turn")
+	})
+	if !current {
+		return phase.FactNothing, nil
+	}
+	if fact == phase.FactNothing { // the questions that were open come again when the agent is back, and are asked anew
+		fact = phase.FactAgentGone
+		for _, q := range r.book.questionsOf(r.ID) {
+			r.router.closed(r.book, q.shown.ID)
+		}
+		r.router.lanes.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
+	}
+	return fact, fault
+}
+
+// watch begins the timers of a following.
+func (r *run) watch(ctx context.Context) *watch {
+	w := &watch{ctx: ctx}
+	w.unseen = time.AfterFunc(seenWithin, func() { r.lapsed(w, phase.FactUnseen) })
+	if r.state.Seen {
+		w.unseen.Stop()
+	}
+	w.silent = time.AfterFunc(r.router.silence, func() { r.lapsed(w, phase.FactSilent) })
+	return w
+}
+
+// lapsed: a time has passed in which something should have been reported. A turn that waits for the caller has a
+// reason to report nothing.
+func (r *run) lapsed(w *watch, f phase.Fact) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case w.ctx.Err() != nil:
+		return
+	case f == phase.FactSilent && len(r.book.questionsOf(r.ID)) > 0:
+		w.silent.Reset(r.router.silence)
+		return
+	case f == phase.FactUnseen:
+		r.router.lanes.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
+	}
+	r.step(f, nil)
+}
+
+// reported takes one report of the agent: to the page as it is, to who listens as remarks. It returns how the turn
+// ended, if it did.
+func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return phase.FactNothing, nil
+	}
+	r.lost, r.rejoins = time.Time{}, 0
+	w.silent.Reset(r.router.silence)
+	if !r.state.Seen {
+		w.unseen.Stop()
+		r.step(phase.FactSeen, nil)
+	}
+	switch u := u.(type) {
+	case handoff.ItemStarted:
+		r.flushRemark()
+		r.publish(handoff.RunDoing{Item: u.Item.Kind, Text: u.Item.Text})
+		r.book.item(r.ID, shownItem(u.Item, itemRunning))
+	case handoff.Delta:
+		r.book.delta(r.ID, u.ItemID, u.Text)
+	case handoff.ItemDone:
+		r.itemDone(u.Item)
+	case handoff.ItemDropped:
+		r.book.drop(r.ID, u.ItemID)
+	case handoff.Question:
+		r.question(u)
+	case handoff.QuestionClosed:
+		r.router.closed(r.book, u.ID)
+	case handoff.TurnEnded:
+		return r.turnEnded(u)
+	}
+	return phase.FactNothing, nil
+}
+
+// itemDone shows a finished item. One that is reported again after a loss is no news.
+func (r *run) itemDone(it handoff.Item) {
+	r.flushRemark()
+	if r.finished.add(it.ID) && it.Kind == handoff.ItemMessage {
+		r.held = it.Text
+	}
+	state := itemDone
+	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
+		state = itemFailed
+	}
+	r.book.item(r.ID, shownItem(it, state))
+}
+
+// flushRemark reports the message that was held back: something came after it, so it was not the final one.
+func (r *run) flushRemark() {
+	if r.held != "" {
+		r.publish(handoff.RunRemark{Text: r.held})
+	}
+	r.held = ""
+}
+
+func (r *run) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
+	text := cmp.Or(u.Text, r.held)
+	r.show(func(rec *handoff.Record) { rec.Text = text })
+	switch u.Status {
+	case handoff.TurnCompleted:
+		return phase.FactTurnCompleted, nil
+	case handoff.TurnInterrupted:
+		return phase.FactTurnInterrupted, nil
+	}
+	return phase.FactTurnFailed, handoff.Fault(cmp.Or(u.Code, handoff.CodeAgentFailed), r.rec.Server, u.Detail)
+}
+
+func shownItem(it handoff.Item, state string) handoff.RecordItem {
+	return handoff.RecordItem{ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, State: state}
+}

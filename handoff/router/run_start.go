@@ -1,0 +1,166 @@
+package router
+
+import (
+	"context"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// notedWithin bounds how long words wait to be noted before the caller is told that they cannot be: with the
+// time in which a result is the answer, three and a half seconds of silence at most.
+const notedWithin = 2 * time.Second
+
+// start gives the thread its turn, by one try.
+func (r *run) start(ctx context.Context) (phase.Fact, *handoff.Error) {
+	r.advance(handoff.StatusDispatching)
+	agent := r.attached.Agent
+	r.before = r.attached.Newest
+	if fact, fault, ok := r.dispatch(ctx); !ok {
+		return fact, fault
+	}
+	var id handoff.TurnID
+	var err error
+	if !r.limited(ctx, func(ctx context.Context) {
+		id, err = agent.Start(ctx, handoff.Turn{ID: r.ID, Input: r.req.Input, Context: r.req.Context})
+	}) {
+		return phase.FactNothing, nil
+	}
+	if err != nil {
+		return r.refused(id, handoff.AsError(err))
+	}
+	if id == r.attached.Newest || id == r.attached.Running { // somebody else's: the server put the words into a turn that ran already
+		return r.merged(id)
+	}
+	r.turn = id
+	return phase.FactStarted, nil
+}
+
+// refused says what it means that a start was not acknowledged.
+func (r *run) refused(id handoff.TurnID, e *handoff.Error) (phase.Fact, *handoff.Error) {
+	switch e.Code {
+	case handoff.CodeJoined:
+		return r.merged(id)
+	case handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that nothing runs
+		return phase.FactStartUnknown, e
+	case handoff.CodeBusy:
+		r.attached.Running = "" // which one it is shows when the thread is attached again
+		r.waits = handoff.WaitsTheirs
+		return phase.FactStartBusy, nil
+	case handoff.CodeSessionInUse:
+		return r.heldElsewhere(e)
+	case handoff.CodeSessionGone:
+		return phase.FactThreadGone, e
+	case handoff.CodeUnreachable: // what was attached may have been closed or lost meanwhile
+		return phase.FactStartUnsent, e
+	}
+	return phase.FactStartRefused, e
+}
+
+// merged follows the turn of somebody else that took the words in.
+func (r *run) merged(id handoff.TurnID) (phase.Fact, *handoff.Error) {
+	if id == "" {
+		return phase.FactStartUnknown, handoff.Fault(handoff.CodeUnknownStart, r.target.Server, "joined a turn without an id")
+	}
+	r.turn = id
+	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyMerged })
+	return phase.FactMerged, nil
+}
+
+// dispatch writes to the ledger that the words are about to be sent; without that they are not.
+func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
+	r.attempt = max(r.attempt, 1)
+	if r.state.Again || r.sent != (handoff.Target{}) && r.sent != r.target { // else the ledger would keep the former thread
+		r.attempt = 2
+	}
+	r.sent = r.target
+	r.line.words(ledger.Body{Prompt: r.prompt()})
+	attempt, facts := r.attempt, r.facts(r.target)
+	facts.Watermark = r.before
+	var err error
+	if !r.outside(ctx, func() {
+		limited, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		if err = r.line.dispatch(limited, attempt, facts); err != nil {
+			err = unwritten(limited, err)
+		}
+	}) {
+		return phase.FactNothing, nil, false
+	}
+	if err != nil {
+		return phase.FactStartRefused, handoff.AsError(err), false
+	}
+	r.step(phase.FactNoted, nil)
+	return phase.FactNothing, nil, ctx.Err() == nil
+}
+
+// note puts it into the ledger that words were taken which are not sent yet: what the caller is told of them is
+// a promise, which a process that is killed must not forget. It is done beside the loop.
+func (r *run) note() {
+	if r.line == nil {
+		r.step(phase.FactNoted, nil)
+		return
+	}
+	if r.noting {
+		return
+	}
+	r.noting = true
+	target := r.target
+	if target == (handoff.Target{}) {
+		target = handoff.Target{Server: r.req.Target.Server, Thread: r.req.Target.Thread}
+	}
+	r.line.words(ledger.Body{Prompt: r.prompt()})
+	facts := r.facts(target)
+	r.io.Go(func() {
+		ctx, cancel := context.WithTimeout(r.ioCtx, notedWithin)
+		defer cancel()
+		err := r.line.note(ctx, facts)
+		for try := 0; err != nil && retried(err) && r.router.pause(ctx, try); try++ {
+			err = r.line.note(ctx, facts)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.noting = false
+		if err != nil {
+			r.step(phase.FactUnnoted, handoff.AsError(unwritten(ctx, err)))
+			return
+		}
+		r.step(phase.FactNoted, nil)
+	})
+}
+
+// unwritten says what it means that the ledger did not take a step.
+func unwritten(ctx context.Context, err error) error {
+	if retried(err) || ctx.Err() != nil {
+		return handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+	}
+	return err
+}
+
+// interrupt stops the turn, beside the loop.
+func (r *run) interrupt() {
+	controls, ok := r.attached.Agent.(handoff.Controls)
+	if !ok {
+		r.log.Info("the agent cannot be interrupted")
+		return
+	}
+	turn := r.turn
+	r.io.Go(func() {
+		ctx, cancel := context.WithTimeout(r.ioCtx, ioTimeout)
+		defer cancel()
+		for try := 0; ; try++ {
+			err := controls.Interrupt(ctx, turn)
+			if err == nil {
+				return
+			}
+			code := handoff.AsError(err).Code
+			r.log.Info("interrupt failed", zap.String("code", string(code)), zap.Error(err))
+			if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.router.pause(ctx, try) { // a second one does no harm
+				return
+			}
+		}
+	})
+}
