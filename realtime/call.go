@@ -54,6 +54,7 @@ type Call struct {
 	floor      *floor.Floor
 	mask       *mask.Mask
 	settings   settings // as the client asked for them last
+	opened     bool     // the client said that it can be reached
 	inForce    settings // as the model said last
 	ids        *events.Names
 	playback   playback

@@ -39,9 +39,9 @@ func (c *Call) fromClient(event []byte) {
 		}
 		c.toModel(event)
 		return
-	case events.TypePlayed:
+	case events.TypePlayed, events.TypeFormats, events.TypeOpened:
 		if c.playback.told {
-			c.performed(event)
+			c.fromLeg(kind, event)
 			return
 		}
 	case events.TypeCreate:
@@ -76,6 +76,19 @@ func (c *Call) fromClient(event []byte) {
 		c.speeches.appended = time.Time{}
 	case events.TypeItemCreate:
 		c.typed(events.ReadItem(gjson.GetBytes(event, "item")))
+	}
+}
+
+// fromLeg handles what the client's leg says itself.
+func (c *Call) fromLeg(kind string, event []byte) {
+	switch kind {
+	case events.TypePlayed:
+		c.performed(event)
+	case events.TypeFormats:
+		c.toModel(c.mask.Formats(event))
+	case events.TypeOpened:
+		c.opened = true
+		c.open()
 	}
 }
 

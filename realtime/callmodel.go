@@ -73,10 +73,10 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case events.TypeSessionCreated:
 		c.learn(event)
-		c.tell(floor.Opened{})
+		c.open()
 	case events.TypeSessionUpdated:
 		c.learn(event)
-		if shown && c.mask.Confirmed() {
+		if shown && c.reachable() && c.mask.Configured() {
 			c.tell(floor.Configured{})
 		}
 	case events.TypeCreated:
@@ -119,6 +119,16 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		c.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
 		c.tell(floor.Hushed{})
+	}
+}
+
+// reachable tells whether the client can be reached: one that is connected some time after its call began says so.
+func (c *Call) reachable() bool { return !c.playback.told || c.opened }
+
+// open lets the client set its session up from now on.
+func (c *Call) open() {
+	if c.mask.Begun() && c.reachable() {
+		c.tell(floor.Opened{})
 	}
 }
 

@@ -177,6 +177,9 @@ func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage 
 // open begins the session, acknowledges our updates and lets the client be ready.
 func (s *stage) open(created string) {
 	s.fromModel(created)
+	if s.call.playback.told {
+		s.fromClient(opened)
+	}
 	for range s.model.sent() {
 		s.fromModel(`{"type":"session.updated","session":{"type":"realtime"}}`)
 	}

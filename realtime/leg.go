@@ -46,7 +46,8 @@ type witness interface {
 	Probe()
 }
 
-// A performer is a leg that plays the model's voice itself and knows what was heard of it. For every
+// A performer is a leg that plays the model's voice itself and knows what was heard of it. It sets the sound that it
+// carries with one switchboard.formats, and says switchboard.opened once its client can be reached. For every
 // response it reports one event of type switchboard.played among those received, once nothing more of it will be
 // heard; its client cannot send them. What other clients hear is estimated.
 type performer interface {

@@ -57,8 +57,15 @@ const (
 	TypeResponse       = "response." // prefix of all about one
 )
 
-// TypePlayed is ours, from a leg that plays the sound to its call: response_id, audio_ms that were heard, and cut.
-const TypePlayed = "switchboard.played"
+// Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
+const (
+	// TypePlayed tells what was heard of a response: response_id, audio_ms, and cut.
+	TypePlayed = "switchboard.played"
+	// TypeFormats is a session.update that sets the sound which the leg carries.
+	TypeFormats = "switchboard.formats"
+	// TypeOpened tells that the client can be reached: from now on it sets its session up.
+	TypeOpened = "switchboard.opened"
+)
 
 // Error codes of the same reference: an ask that met a running response, and a commit without sound.
 const (

@@ -60,6 +60,9 @@ func (m *Mask) Forced() bool { return m.session.now.forced }
 // Confirmed tells that no session update waits for the model's answer.
 func (m *Mask) Confirmed() bool { return len(m.session.updates) == 0 }
 
+// Configured tells that the model has what the client set, all of it.
+func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() }
+
 // Current returns the newest response of the default conversation, or "".
 func (m *Mask) Current() string { return m.current }
 
@@ -119,6 +122,14 @@ func (m *Mask) FromClient(kind string, event []byte) Verdict {
 		}
 	}
 	return Verdict{Forward: event}
+}
+
+// Formats takes the update by which the client's leg sets the sound that it carries. The client set nothing by it.
+func (m *Mask) Formats(event []byte) []byte {
+	event = events.Set(event, "type", events.Quote(events.TypeSessionUpdate))
+	event = m.session.change(event, gjson.GetBytes(event, "event_id").String())
+	m.session.updates[len(m.session.updates)-1].leg = true
+	return event
 }
 
 // Ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one

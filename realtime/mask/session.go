@@ -39,12 +39,15 @@ type session struct {
 	created  bool
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
+
+	configured bool // an update of the client was confirmed
 }
 
 // An update is a session.update on the wire.
 type update struct {
 	id     string // its event id
 	ours   bool
+	leg    bool // of the client's leg
 	change change
 	after  view   // once it is confirmed, and those before it
 	size   int    // in bytes, of a client's
@@ -212,6 +215,7 @@ func (s *session) show(event []byte) []byte {
 			return nil
 		}
 		as = u.after
+		s.configured = s.configured || !u.leg
 	}
 	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
 		if kept, dropped := without(tools, as.ours); dropped {

@@ -30,7 +30,7 @@ func newRTCNames() (ids, cuts *events.Names) {
 // formatsEvent makes the model hear and speak µ-law.
 func formatsEvent(id string) []byte {
 	format := events.Object{"format": json.RawMessage(pcmuFormat)}
-	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": events.Object{
+	return events.Encode(events.Object{"type": events.TypeFormats, "event_id": id, "session": events.Object{
 		"type": "realtime", "audio": events.Object{"input": format, "output": format}}})
 }
 
@@ -38,6 +38,9 @@ func formatsEvent(id string) []byte {
 func bufferEvent(id, kind, response string) []byte {
 	return events.Encode(events.Object{"type": kind, "event_id": id, "response_id": response})
 }
+
+// openedEvent tells the call that its client can be reached.
+func openedEvent() []byte { return events.Encode(events.Object{"type": events.TypeOpened}) }
 
 // playedEvent tells the call what was heard of a response.
 func playedEvent(response string, ms int, cut bool) []byte {
@@ -68,8 +71,8 @@ func (p *player) fromClient(event []byte) effects {
 	switch events.PeekType(event) {
 	case events.TypeAppend:
 		return p.refuse(event, events.TypeAppend+" is not available on WebRTC: sound comes from the audio track.")
-	case events.TypePlayed: // it would be taken for ours
-		return p.refuse(event, events.TypePlayed+" is not an event of clients.")
+	case events.TypePlayed, events.TypeFormats, events.TypeOpened: // they would be taken for ours
+		return p.refuse(event, "Events of Switchboard are not events of clients.")
 	case events.TypeOutputClear:
 		return p.clear()
 	case events.TypeSessionUpdate:

@@ -92,3 +92,15 @@ func isTone(t *testing.T, what string, samples []float64, rate float64) {
 		t.Errorf("%s %d samples with power %g, of the tone %g", what, len(samples), all, part)
 	}
 }
+
+// What the model makes of our formats is not the client's: its own update is answered alone.
+func TestFormatsAreNotTheClients(t *testing.T) {
+	p := newPlayer()
+	p.formats.asked = "sb_rtc_1"
+	if got := p.fromModel([]byte(asPCMU)).down; len(got) != 0 || !p.formats.settled {
+		t.Errorf("the client sees %s", got)
+	}
+	if got := p.fromModel([]byte(saysNone)).down; len(got) != 1 || string(got[0]) != saysNone {
+		t.Errorf("of its own it sees %s", got)
+	}
+}

@@ -20,7 +20,7 @@ import (
 func TestLegCarriesEvents(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
 	first := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the first event"))
-	if first.Get("type").String() != events.TypeSessionUpdate || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
+	if first.Get("type").String() != events.TypeFormats || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
 		first.Get("session.audio.input.format.type").String() != events.PCMU || first.Get("session.audio.output.format.type").String() != events.PCMU {
 		t.Errorf("first event %s", first)
 	}
@@ -30,6 +30,7 @@ func TestLegCarriesEvents(t *testing.T) {
 	if got := rtctest.Take(t, l.Messages, "session.created"); string(got) != freshSession {
 		t.Errorf("got %s", got)
 	}
+	rtctest.Event(t, l.leg.Received(), events.TypeOpened)
 	said := `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hällo"}]}}`
 	l.Send(said)
 	if got := rtctest.Take(t, l.leg.Received(), "the sentence"); string(got) != said {
@@ -49,9 +50,9 @@ func TestLegHears(t *testing.T) {
 	l.Speak(1, packets)
 	var heard []byte
 	for len(heard) < packets*frameBytes {
-		e := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "sound"))
+		e := rtctest.Event(t, l.leg.Received(), events.TypeAppend)
 		audio, err := base64.StdEncoding.DecodeString(e.Get("audio").String())
-		if err != nil || e.Get("type").String() != events.TypeAppend || len(audio)%frameBytes != 0 {
+		if err != nil || len(audio)%frameBytes != 0 {
 			t.Fatalf("got %s", e)
 		}
 		heard = append(heard, audio...)
@@ -92,6 +93,12 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 	if len(r.up) != 2 || string(r.up[0]) != `{"type":"session.update","session":{}}` || events.PeekType(r.up[1]) != events.TypeAppend {
 		t.Errorf("passed %s", r.up)
 	}
+}
+
+// A client without a data channel can be reached once it is connected.
+func TestLegWithoutChannelIsReached(t *testing.T) {
+	l := newLone(t, impatient, "", false)
+	rtctest.Event(t, l.leg.Received(), events.TypeOpened)
 }
 
 func TestLegSpeaks(t *testing.T) {
@@ -243,6 +250,7 @@ func TestLegRefusesOtherChannels(t *testing.T) {
 		rtctest.Gone(t, l.Knock(label, `{"type":"response.cancel"}`), "the other channel")
 	}
 	l.Send(`{"type":"response.create"}`)
+	rtctest.Event(t, l.leg.Received(), events.TypeOpened)
 	if e := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the event")); e.Get("type").String() != events.TypeCreate {
 		t.Errorf("heard %s", e)
 	}

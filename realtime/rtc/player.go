@@ -108,9 +108,12 @@ func (p *player) fromModel(event []byte) effects {
 	case events.TypeSessionCreated:
 		p.learn(gjson.GetBytes(event, "session"))
 		p.formats.begin(gjson.GetBytes(event, "session"))
-	case events.TypeSessionUpdated: // our own update went first, so it has been applied
+	case events.TypeSessionUpdated: // our own update went first: nothing of the client did before it was settled
 		session := gjson.GetBytes(event, "session")
 		p.learn(session)
+		if own := p.formats.asked != "" && !p.formats.settled; own {
+			pass = effects{} // the client would take it for the answer to its own
+		}
 		pass.add(p.settle(p.formats.update(session)))
 	case events.TypeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.

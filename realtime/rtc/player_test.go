@@ -261,7 +261,7 @@ func TestPlayerTellsOnce(t *testing.T) {
 
 // A client cannot tell the call what was heard.
 func TestClientCannotTellWhatItHeard(t *testing.T) {
-	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`, ` {"response_id":"r","type" : "switchboard\u002eplayed"}`} {
+	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`, `{"type":"switchboard.opened"}`, `{"type":"switchboard.formats","session":{}}`, ` {"response_id":"r","type" : "switchboard\u002eplayed"}`} {
 		p := newPlayer()
 		if got := p.fromClient([]byte(forged)); len(got.up) != 0 || len(got.down) != 1 {
 			t.Errorf("%s: up %s, down %s", forged, got.up, got.down)

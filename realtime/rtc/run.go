@@ -30,6 +30,7 @@ type run struct {
 	ticker     *time.Ticker
 	ticking    bool
 
+	reached bool   // a client without a channel is connected
 	begun   bool   // the formats are settled
 	session []byte // of the client's offer, until then; or nil
 
@@ -114,6 +115,10 @@ func (r *run) look() {
 		r.log.Debug("webrtc connection", zap.Stringer("state", state))
 	}
 	r.state = state
+	if !r.offer.channel && !r.reached && state == webrtc.PeerConnectionStateConnected {
+		r.reached = true
+		r.pass(openedEvent())
+	}
 }
 
 // gone tells that the client will not come back.
@@ -130,6 +135,7 @@ func (r *run) open(c *webrtc.DataChannel) {
 		r.deliver(event)
 	}
 	r.held, r.heldNow = nil, 0
+	r.pass(openedEvent())
 }
 
 // listen reads a track. A client has one microphone; others are not heard.
