@@ -17,10 +17,11 @@ const otherSide = `(() => {
   const far = window.far = { events: [], tracks: 0, calls: 0 };
   const real = window.fetch;
   window.fetch = async (url, init) => {
-    if (url === "/fleet/calls") return new Response(JSON.stringify({ items: far.gone ? [] : [{ id: "rtc_" + far.calls }] }));
+    if (url === "/fleet/calls") return new Response(JSON.stringify({ items: far.gone || !far.live ? [] : [{ id: far.live }] }));
+    if (url === "/v1/realtime/calls/" + far.live + "/hangup") far.live = "";
     if (url !== "/v1/realtime/calls") return real(url, init);
     if (far.broken) return new Response(JSON.stringify({ error: { code: "voice_unreachable", message: "The voice model is away.", next: "Wait." } }), { status: 502 });
-    far.calls++;
+    far.live = "rtc_" + ++far.calls;
     far.type = init.headers["Content-Type"];
     const pc = far.pc = new RTCPeerConnection();
     if (far.ends) { // it is up, and goes before the page has seen its channel open
@@ -28,6 +29,7 @@ const otherSide = `(() => {
         if (pc.connectionState !== "connected") return;
         clearInterval(stay);
         pc.close();
+        far.live = "";
       }, 1);
     }
     pc.ondatachannel = ({ channel }) => {
@@ -210,6 +212,56 @@ func TestPageWithoutMicrophone(t *testing.T) {
 	p.shot("no-microphone")
 	p.click("Hang up")
 	p.status("Not in a call")
+	p.quiet()
+}
+
+// Somebody who is in a call elsewhere moves it here, with what they have typed: there are never two.
+func TestPageMovesTheCall(t *testing.T) {
+	w, p := openCall(t, true)
+	eval[bool](p, `(far.live = "rtc_other", true)`)
+	p.click("Call")
+	p.shows("You are in a call in another window or on another device.")
+	p.status("Not in a call")
+	p.click("Dismiss")
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Run the tests on bigpc.", "\r")
+	p.shows("Move the call here")
+	if got := eval[string](p, `document.querySelector("#say").value.trim() + far.calls`); got != "Run the tests on bigpc.0" {
+		t.Errorf("typed and calls: %q", got)
+	}
+	p.shot("move-the-call")
+	p.click("Move the call here")
+	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.until(`document.querySelector("#say").value === ""`)
+	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_other") })
+	// A call that this window has left is none elsewhere, also while it ends.
+	p.click("Hang up")
+	p.status("Not in a call")
+	eval[bool](p, `(far.live = "rtc_1", true)`)
+	p.click("Call")
+	p.until(`far.calls === 2 && far.channel.readyState === "open"`)
+	p.quiet()
+}
+
+// A call by text is answered in writing; with the microphone the voice talks.
+func TestPageIsAnsweredInWriting(t *testing.T) {
+	_, p := openCall(t, true)
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Hello", "\r")
+	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	const told = `JSON.stringify(far.events.filter((e) => e.type === "session.update").map((e) => e.session.output_modalities ?? null))`
+	if got := eval[string](p, told); got != `[["text"]]` {
+		t.Errorf("a call by text: %s", got)
+	}
+	eval[bool](p, `(far.say({ type: "response.output_text.delta", item_id: "a1", delta: "Good day." }), true)`)
+	p.shows("Good day.")
+	p.click("Use mic")
+	p.until(micOn)
+	p.until(told + ` === '[["text"],["audio"]]'`)
+	p.click("Hang up")
+	p.status("Not in a call")
+	p.click("Call")
+	p.until(told + ` === '[["text"],["audio"],null]'`)
 	p.quiet()
 }
 

@@ -124,8 +124,11 @@ export async function offer(sdp, signal) {
   return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1) };
 }
 
+/** The person's calls, wherever they are: { items: [{ id, began }] }. */
+export const calls = () => json("/fleet/calls");
+
 /** Whether a call lives there. Who cannot be asked says nothing against it. */
-export const lives = (id) => json("/fleet/calls").then(({ items }) => items.some((c) => c.id === id), () => true);
+export const lives = (id) => calls().then(({ items }) => items.some((c) => c.id === id), () => true);
 
 /** Hangs up. It also works while the page is being closed. */
 export const hangup = (id) =>

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { openMicrophone } from "./audio.js";
+import { left } from "./one-call.js";
 
 const patience = 15_000; // for sound and events to come up
 const asking = 1000; // how often it is asked meanwhile whether the call still lives
@@ -21,15 +22,17 @@ export class Call {
   #life = 0; // grows with each start and end; what belongs to an older life is dropped
   #timer = 0;
   #aborter = null;
+  #silent = false; // the voice model was told to write
   #gated = false; // the browser reads aloud: its own words must not come back through the microphone
 
   /**
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
    * events, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
-   * microphone.
+   * microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
+   * of at the pace of speech.
    */
-  constructor({ state, patch, onEvent, onProblem, onMic, onBlocked, remote, input }) {
-    Object.assign(this, { state, patch, onEvent, onProblem, onMic, onBlocked, remote, input });
+  constructor(parts) {
+    Object.assign(this, parts);
   }
 
   get idle() {
@@ -62,6 +65,7 @@ export class Call {
   hangUp() {
     if (this.idle) return;
     const id = this.#id;
+    left(id);
     const peer = this.#peer;
     if (id) this.#peer = null; // told first, then closed: else the call is gone before it is told
     this.#finish();
@@ -70,7 +74,9 @@ export class Call {
 
   /** Lets the voice model go, without waiting for an answer. */
   leave() {
-    if (this.#id) api.hangup(this.#id).catch(() => {});
+    if (!this.#id) return;
+    left(this.#id);
+    api.hangup(this.#id).catch(() => {});
   }
 
   /** Ends what the voice is saying. Work goes on. */
@@ -92,6 +98,7 @@ export class Call {
   /** Opens the microphone of a call that has none, or another one. */
   async useMicrophone() {
     await this.#openMic(this.#life);
+    if (this.#mic && this.state().call.phase === "live") this.#greet(); // from now on the voice talks
     const track = this.#mic?.getAudioTracks()[0] ?? null;
     await this.#peer?.getTransceivers()[0]?.sender.replaceTrack(track).catch(() => {});
   }
@@ -177,7 +184,10 @@ export class Call {
 
   // Switchboard adds its tools by itself; the page only wants to see what was heard.
   #greet() {
-    this.#write({ type: "session.update", session: { type: "realtime", audio: { input: { transcription: { model: "gpt-4o-mini-transcribe" } } } } });
+    const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe" } } };
+    const how = this.#mic ? (this.#silent ? ["audio"] : null) : this.written() ? ["text"] : null;
+    this.#silent = how?.[0] === "text";
+    this.#write({ type: "session.update", session: { type: "realtime", audio, ...(how && { output_modalities: how }) } });
     for (const event of this.#queue.splice(0)) this.#write(event);
   }
 
@@ -219,6 +229,7 @@ export class Call {
   async #reconnect(life) {
     if (life !== this.#life || this.idle) return;
     const mine = ++this.#life;
+    left(this.#id);
     if (this.#id) api.hangup(this.#id).catch(() => {});
     this.patch({ phase: "reconnecting", id: "" });
     for (const wait of retries) {
@@ -254,6 +265,7 @@ export class Call {
     this.#peer?.close();
     this.#peer = this.#channel = this.#aborter = null;
     this.#id = "";
+    this.#silent = false;
     this.remote.srcObject = null;
   }
 

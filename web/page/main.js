@@ -6,6 +6,7 @@ import { Call } from "./call.js";
 import { byId, setAttr, setText, show } from "./dom.js";
 import { follow } from "./events.js";
 import * as held from "./login.js";
+import * as oneCall from "./one-call.js";
 import { reader as speechReader } from "./speech.js";
 import { ended, running } from "./state-work.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
@@ -45,6 +46,7 @@ const call = new Call({
     stopMeter = meterOf(stream);
   },
   input: () => settings.input,
+  written: () => get().voice.simulated || !settings.play,
 });
 
 function voiceEvent(event) {
@@ -54,6 +56,9 @@ function voiceEvent(event) {
     case "response.output_audio_transcript.done":
       if (simulated && settings.aloud && settings.play) aloud.say(event.transcript);
       break;
+    case "response.output_text.done":
+      if (settings.aloud && settings.play) aloud.say(event.text);
+      break;
     case "input_audio_buffer.speech_started":
       aloud.stop();
       break;
@@ -62,10 +67,31 @@ function voiceEvent(event) {
   }
 }
 
-function startCall(withMic) {
-  note("You called.");
-  call.start(withMic).then(() => call.gate());
+// Opens a call, unless one is held elsewhere: then it is offered to move it here and to do `then`.
+let looking = null;
+async function openCall(withMic, then) {
+  if (!call.idle) return true;
+  looking ??= oneCall.elsewhere().finally(() => { looking = null; });
+  const others = await looking;
+  if (!call.idle) return true;
+  if (!others.length) {
+    note("You called.");
+    call.start(withMic).then(() => call.gate());
+    return true;
+  }
+  const move = () => oneCall.take(others).then(then);
+  toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", action: { label: "Move the call here", run: move } });
+  return false;
 }
+
+const startCall = () => openCall(true, startCall);
+
+oneCall.onTaken((id) => {
+  if (!id || get().call.id !== id) return;
+  aloud.stop();
+  call.hangUp();
+  note("The call was moved to another window.");
+});
 
 function hangUp() {
   if (call.idle) return;
@@ -74,8 +100,12 @@ function hangUp() {
   note(running(get().work).length ? "You hung up. Work goes on; its result will be here." : "You hung up.");
 }
 
-function say(text) {
-  if (call.idle) startCall(false);
+async function say(text) {
+  if (!(await openCall(false, () => say(byId("say").value.trim() || text)))) {
+    prefill(text);
+    return;
+  }
+  if (byId("say").value === text) prefill("");
   aloud.stop();
   dispatch({ type: "typed", id: call.say(text), text });
 }
@@ -260,7 +290,7 @@ function wire() {
   }));
   onChange(callView({
     settings, changed,
-    start: () => startCall(true),
+    start: startCall,
     hangUp,
     quiet: () => {
       aloud.stop();

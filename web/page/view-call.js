@@ -36,7 +36,7 @@ export function callView(acts) {
     show(el.quiet, call.phase === "live");
     show(el.hangup, inCall);
     setText(el.hangupHint, inCall && running(state.work).length > 0 ? "Hanging up does not stop the work." : "");
-    show(el.telephone, call.phase === "live" && call.telephone);
+    show(el.telephone, call.phase === "live" && call.telephone && hasMic);
     show(el.meter, call.phase === "live" && call.mic === "on");
     dress(el.start, "phone", "Call");
     dress(el.hangup, "phone", call.phase === "asking" || call.phase === "connecting" ? "Cancel" : "Hang up");
