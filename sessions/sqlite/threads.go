@@ -1,0 +1,255 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+)
+
+// Threads keeps threads of the agents that Switchboard runs itself, in the file of a [Store]. It implements
+// [switchboard/handoff/threads.Store] and is safe for concurrent use.
+type Threads struct{ store *Store }
+
+// Threads returns what keeps threads in the file.
+func (s *Store) Threads() *Threads { return &Threads{s} }
+
+// Advance makes one step in one transaction.
+func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
+	if _, begins := step.(threads.Claim); begins && t.store.lost.Load() {
+		return threads.Result{}, t.store.taken()
+	}
+	var made threads.Change
+	var verdict error // of the decision
+	err := t.store.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := t.store.fenced(ctx, tx); err != nil {
+			return err
+		}
+		view, err := viewOf(ctx, tx, step)
+		if err != nil {
+			return err
+		}
+		if made, verdict = threads.Decide(view, step); verdict != nil || made.Same {
+			return nil
+		}
+		return writeChange(ctx, tx, made)
+	})
+	if err != nil || verdict != nil {
+		return threads.Result{}, cmp.Or(err, verdict)
+	}
+	return made.Result, nil
+}
+
+// viewOf reads what a step is about.
+func viewOf(ctx context.Context, tx *sql.Tx, step threads.Step) (threads.View, error) {
+	thread, after, turn, copied := threads.Look(step)
+	var v threads.View
+	var err error
+	if v.Thread, err = threadOf(ctx, tx, thread); err != nil || v.Thread.ID == "" {
+		return v, err
+	}
+	if v.After, err = visibleTurn(ctx, tx, v.Thread, cmp.Or(after, v.Thread.Tip)); err != nil {
+		return v, err
+	}
+	if v.Active, err = turnOf(ctx, tx, thread, v.Thread.Active); err != nil {
+		return v, err
+	}
+	if v.Turn, err = turnOf(ctx, tx, thread, turn); err != nil || copied == "" {
+		return v, err
+	}
+	if v.Copy, err = threadOf(ctx, tx, copied); err != nil || v.Copy.ID == "" {
+		return v, err
+	}
+	again, err := turnOf(ctx, tx, copied, turn)
+	if again.ID != "" {
+		v.Turn = again
+	}
+	return v, err
+}
+
+// bodyOf reads the body of one row; the zero value when there is none.
+func bodyOf[T any](ctx context.Context, tx *sql.Tx, query string, args ...any) (T, error) {
+	var value T
+	var body []byte
+	err := tx.QueryRowContext(ctx, query, args...).Scan(&body)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return value, nil
+	case err != nil:
+		return value, err
+	}
+	return value, json.Unmarshal(body, &value)
+}
+
+func threadOf(ctx context.Context, tx *sql.Tx, id string) (threads.Thread, error) {
+	return bodyOf[threads.Thread](ctx, tx, "SELECT body FROM threads WHERE id = ?", id)
+}
+
+// turnOf reads a turn that ran in the thread itself.
+func turnOf(ctx context.Context, tx *sql.Tx, thread, id string) (threads.Turn, error) {
+	if id == "" {
+		return threads.Turn{}, nil
+	}
+	return bodyOf[threads.Turn](ctx, tx, "SELECT body FROM turns WHERE thread = ? AND id = ?", thread, id)
+}
+
+// visibleTurn reads a turn of the thread or of what it sees of its ancestors.
+func visibleTurn(ctx context.Context, tx *sql.Tx, t threads.Thread, id string) (threads.Turn, error) {
+	for seen := t.Items; id != ""; {
+		turn, err := turnOf(ctx, tx, t.ID, id)
+		if err != nil || turn.ID != "" && turn.Until <= seen {
+			return turn, err
+		}
+		if t.Parent == "" {
+			break
+		}
+		seen = min(seen, t.ForkAt)
+		if t, err = threadOf(ctx, tx, t.Parent); err != nil {
+			return threads.Turn{}, err
+		}
+	}
+	return threads.Turn{}, nil
+}
+
+// writeChange writes what was decided.
+func writeChange(ctx context.Context, tx *sql.Tx, c threads.Change) error {
+	for _, t := range c.Threads {
+		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, body) VALUES (?, ?, ?, ?, ?) "+
+			"ON CONFLICT (id) DO UPDATE SET ran = excluded.ran, updated = excluded.updated, body = excluded.body",
+			t.ID, t.Owner, t.Newest() != "", t.Updated.UnixNano()); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.Turns {
+		if err := putBody(ctx, tx, t, "INSERT INTO turns (thread, id, first, until, body) VALUES (?, ?, ?, ?, ?) "+
+			"ON CONFLICT (thread, id) DO UPDATE SET until = excluded.until, body = excluded.body",
+			t.Thread, t.ID, t.From, t.Until); err != nil {
+			return err
+		}
+	}
+	for i, it := range c.Items {
+		place := c.Thread.Items - len(c.Items) + i
+		if _, err := tx.ExecContext(ctx, "INSERT INTO items (thread, place, turn, source, json) VALUES (?, ?, ?, ?, ?)",
+			c.Thread.ID, place, it.Turn, it.From, string(it.JSON)); err != nil {
+			return err
+		}
+	}
+	if !c.Drop {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM items WHERE thread = ? AND place >= ?", c.Thread.ID, c.Turn.From)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "DELETE FROM turns WHERE thread = ? AND id = ?", c.Thread.ID, c.Turn.ID)
+	}
+	if err == nil && c.Forked {
+		_, err = tx.ExecContext(ctx, "DELETE FROM threads WHERE id = ?", c.Thread.ID)
+	}
+	return err
+}
+
+// putBody writes a row whose last column is the value as JSON.
+func putBody(ctx context.Context, tx *sql.Tx, value any, query string, columns ...any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, query, append(columns, string(body))...)
+	return err
+}
+
+// Read returns a whole thread as it is at one instant.
+func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
+	tx, err := t.store.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return threads.Record{}, t.store.fault(err)
+	}
+	defer func() { _ = tx.Rollback() }() // it changes nothing
+	head, err := threadOf(ctx, tx, thread)
+	switch {
+	case err != nil:
+		return threads.Record{}, t.store.fault(err)
+	case head.ID == "" || head.Owner != owner:
+		return threads.Record{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
+	}
+	r := threads.Record{Thread: head}
+	for seen := head.Items; ; {
+		own, err := ownOf(ctx, tx, head, seen)
+		if err != nil {
+			return threads.Record{}, t.store.fault(err)
+		}
+		r.Turns, r.Items = slices.Concat(own.Turns, r.Turns), slices.Concat(own.Items, r.Items)
+		if head.Parent == "" {
+			return r, nil
+		}
+		seen = head.ForkAt
+		if head, err = threadOf(ctx, tx, head.Parent); err != nil || head.ID == "" {
+			return threads.Record{}, t.store.fault(cmp.Or(err, fmt.Errorf("the thread that %s was copied from is not there", thread)))
+		}
+	}
+}
+
+// ownOf reads what a thread has of its own, up to the item at seen.
+func ownOf(ctx context.Context, tx *sql.Tx, t threads.Thread, seen int) (threads.Record, error) {
+	var r threads.Record
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var body []byte
+		var turn threads.Turn
+		err := rows.Scan(&body)
+		if err == nil {
+			err = json.Unmarshal(body, &turn)
+		}
+		r.Turns = append(r.Turns, turn)
+		return err
+	}, "SELECT body FROM turns WHERE thread = ? AND until <= ? ORDER BY first", t.ID, seen)
+	if err != nil {
+		return r, err
+	}
+	return r, each(ctx, tx, func(rows *sql.Rows) error {
+		var it threads.Item
+		err := rows.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
+		r.Items = append(r.Items, it)
+		return err
+	}, "SELECT turn, source, json FROM items WHERE thread = ? AND place < ? ORDER BY place", t.ID, seen)
+}
+
+// each calls a function with each row.
+func each(ctx context.Context, tx *sql.Tx, row func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // its error comes with Err
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// List returns the threads of an owner in which anything ran, newest first.
+func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
+	tx, err := t.store.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, t.store.fault(err)
+	}
+	defer func() { _ = tx.Rollback() }() // it changes nothing
+	var all []threads.Thread
+	err = each(ctx, tx, func(rows *sql.Rows) error {
+		var body []byte
+		var head threads.Thread
+		err := rows.Scan(&body)
+		if err == nil {
+			err = json.Unmarshal(body, &head)
+		}
+		all = append(all, head)
+		return err
+	}, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY updated DESC, id LIMIT ?", owner, max(limit, 0))
+	return all, t.store.fault(err)
+}

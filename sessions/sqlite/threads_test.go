@@ -1,0 +1,40 @@
+package sqlite_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"switchboard/handoff/threads"
+	"switchboard/sessions/sessionstest"
+	"switchboard/sessions/sqlite"
+)
+
+func TestThreads(t *testing.T) {
+	sessionstest.TestThreads(t, func(t *testing.T) threads.Store {
+		return open(t, sqlite.Config{Dir: t.TempDir()}).Threads()
+	})
+}
+
+// TestThreadsOutliveTheProcess: what was acknowledged is there when the file is opened again.
+func TestThreadsOutliveTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, sqlite.Config{Dir: dir})
+	now := time.UnixMilli(1_700_000_000_123).UTC()
+	item := threads.Item{From: "model", JSON: json.RawMessage(`{"b": 1, "a": 2}`)}
+	for _, step := range []threads.Step{
+		threads.Create{Owner: "helper", Thread: "t", At: now},
+		threads.Claim{Owner: "helper", Thread: "t", Turn: "a", Items: []threads.Item{item}, At: now},
+	} {
+		if _, err := s.Threads().Advance(t.Context(), step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := open(t, sqlite.Config{Dir: dir}).Threads().Read(t.Context(), "helper", "t")
+	if err != nil || len(r.Items) != 1 || string(r.Items[0].JSON) != string(item.JSON) || r.Thread.Running(now) != "a" || r.Thread.Running(now.Add(threads.Lease)) != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
