@@ -5,9 +5,11 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"switchboard/handoff"
 )
 
-// wording.MaxSpoken bounds a name that somebody says; longer text is never a name.
+// maxSpoken bounds a name that somebody says; longer text is never a name.
 const maxSpoken = 200
 
 // numberWords are the numbers that people say inside names ("node two"). Set once.
@@ -178,9 +180,5 @@ func sayable(said string) string {
 	said = strings.Join(strings.FieldsFunc(said, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
-	said = strings.ToValidUTF8(said, "")
-	if utf8.RuneCountInString(said) <= most {
-		return said
-	}
-	return string([]rune(said)[:most]) + "…"
+	return handoff.ClipRunes(strings.ToValidUTF8(said, ""), most)
 }

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"slices"
 	"time"
@@ -18,6 +19,24 @@ type Login struct {
 	Made      time.Time
 	Used      time.Time // when it was last used; written at most once a minute
 	Ends      time.Time
+}
+
+// Logins are what the edge asks of a store.
+type Logins interface {
+	LoginKeeper
+	// DropLogin forgets a login of a principal; false when there is none with this id.
+	DropLogin(ctx context.Context, principal, id string) (bool, error)
+	// Spend adds time in calls of a name to a day ("2006-01-02") and returns the day's sum; d may be 0 to read it.
+	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
+}
+
+// A LoginKeeper keeps logins until they end.
+type LoginKeeper interface {
+	PutLogin(ctx context.Context, l Login) error // in the place of one with the same id
+	// Login finds the login of a token by the token's sum; false when there is none.
+	Login(ctx context.Context, sum [sha256.Size]byte) (Login, bool, error)
+	// Logins lists those of a principal, the one that was used last first.
+	Logins(ctx context.Context, principal string) ([]Login, error)
 }
 
 // SpentFor is how long the minutes of a day are kept after the last that were added.

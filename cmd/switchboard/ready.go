@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 const (
@@ -27,7 +28,7 @@ type readiness struct {
 }
 
 // newReadiness returns the readiness of a store.
-func newReadiness(s edgeStore) *readiness {
+func newReadiness(s sessions.Logins) *readiness {
 	return &readiness{write: func(ctx context.Context) error {
 		_, err := s.Spend(ctx, "ready", time.Now().UTC().Format(time.DateOnly), 0)
 		return err

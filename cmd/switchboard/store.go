@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -11,6 +10,7 @@ import (
 	"switchboard/sessions"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sqlite"
+	"switchboard/web"
 )
 
 // A store is what remembers: the Redis that is named, else a file in the state directory.
@@ -29,28 +29,8 @@ type routerStore interface {
 
 // edgeStore is what the edge needs of a store.
 type edgeStore interface {
-	keyStore
-	DropLogin(ctx context.Context, principal, id string) (bool, error)
-	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
-}
-
-// keyStore keeps what stands for a key.
-type keyStore interface {
-	loginStore
-	secretStore
-}
-
-// loginStore keeps the logins of the page.
-type loginStore interface {
-	PutLogin(ctx context.Context, l sessions.Login) error
-	Login(ctx context.Context, sum [32]byte) (sessions.Login, bool, error)
-	Logins(ctx context.Context, principal string) ([]sessions.Login, error)
-}
-
-// secretStore keeps client secrets.
-type secretStore interface {
-	PutSecret(ctx context.Context, secret sessions.Secret) (bool, error)
-	Secret(ctx context.Context, sum [32]byte) (sessions.Secret, bool, error)
+	sessions.Logins
+	web.Secrets
 }
 
 // stageStore is what the service does with a store.

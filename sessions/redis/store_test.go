@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -13,26 +12,14 @@ import (
 )
 
 var (
-	owner  = handoff.Caller{Principal: "owner"}
-	sticky = handoff.Sticky{
-		Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "thread-1"}, Title: "auth refactor",
-		Named: true, Since: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
-	}
+	owner  = sessionstest.Owner
+	sticky = sessionstest.Sticky
 )
 
 // open opens a store that is closed with the test.
-func open(t *testing.T, cfg redis.Config) *redis.Store {
+func open(t testing.TB, cfg redis.Config) *redis.Store {
 	t.Helper()
-	s, err := redis.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return s
+	return sessionstest.Opened(t, func(ctx context.Context) (*redis.Store, error) { return redis.Open(ctx, cfg) })
 }
 
 // prefix makes a test's keys its own.

@@ -10,8 +10,8 @@ import (
 )
 
 // TestLogins runs what the edge relies on. open returns an empty store that lives until the test ends.
-func TestLogins(t *testing.T, open func(t *testing.T) Logins) {
-	for name, run := range map[string]func(*testing.T, Logins){
+func TestLogins(t *testing.T, open func(t *testing.T) sessions.Logins) {
+	for name, run := range map[string]func(*testing.T, sessions.Logins){
 		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds, "minutes add up": testSpend,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
@@ -27,7 +27,7 @@ func login(principal, id, token string) sessions.Login {
 	}
 }
 
-func put(t *testing.T, s Logins, all ...sessions.Login) {
+func put(t *testing.T, s sessions.Logins, all ...sessions.Login) {
 	t.Helper()
 	for _, l := range all {
 		if err := s.PutLogin(t.Context(), l); err != nil {
@@ -37,7 +37,7 @@ func put(t *testing.T, s Logins, all ...sessions.Login) {
 }
 
 // logged fails the test unless these are a principal's logins, and each is found by its sum.
-func logged(t *testing.T, s Logins, principal string, want ...sessions.Login) {
+func logged(t *testing.T, s sessions.Logins, principal string, want ...sessions.Login) {
 	t.Helper()
 	got, err := s.Logins(t.Context(), principal)
 	if err != nil || !slices.Equal(got, want) {
@@ -50,14 +50,14 @@ func logged(t *testing.T, s Logins, principal string, want ...sessions.Login) {
 	}
 }
 
-func none(t *testing.T, s Logins, sum [sha256.Size]byte) {
+func none(t *testing.T, s sessions.Logins, sum [sha256.Size]byte) {
 	t.Helper()
 	if l, ok, err := s.Login(t.Context(), sum); ok || err != nil || l != (sessions.Login{}) {
 		t.Fatalf("found %+v, %v, %v", l, ok, err)
 	}
 }
 
-func testLoginLife(t *testing.T, s Logins) {
+func testLoginLife(t *testing.T, s sessions.Logins) {
 	logged(t, s, "owner")
 	one, two := login("owner", "one", "token-1"), login("owner", "two", "token-2")
 	two.Used = two.Used.Add(time.Minute)
@@ -80,7 +80,7 @@ func testLoginLife(t *testing.T, s Logins) {
 	logged(t, s, "owner", two)
 }
 
-func testLoginsApart(t *testing.T, s Logins) {
+func testLoginsApart(t *testing.T, s sessions.Logins) {
 	var all []sessions.Login
 	for _, c := range hostile() {
 		all = append(all, login(c.Principal+"|"+c.User, "id", c.Principal+"|"+c.User))
@@ -94,7 +94,7 @@ func testLoginsApart(t *testing.T, s Logins) {
 	}
 }
 
-func testLoginEnds(t *testing.T, s Logins) {
+func testLoginEnds(t *testing.T, s sessions.Logins) {
 	ended, lives := login("owner", "ended", "token-1"), login("owner", "lives", "token-2")
 	ended.Ends = time.Now().Add(-time.Second).UTC().Truncate(time.Millisecond)
 	put(t, s, ended, lives)
@@ -103,7 +103,7 @@ func testLoginEnds(t *testing.T, s Logins) {
 	none(t, s, sha256.Sum256([]byte("another")))
 }
 
-func testSpend(t *testing.T, s Logins) {
+func testSpend(t *testing.T, s sessions.Logins) {
 	for i, step := range []struct {
 		name, day string
 		d, want   time.Duration

@@ -5,6 +5,7 @@ package sessionstest
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ type Store interface {
 
 // An Edge is what the edge asks of a store.
 type Edge interface {
-	Logins
+	sessions.Logins
 	Secrets
 }
 
@@ -30,20 +31,6 @@ type Edge interface {
 type Ledger interface {
 	ledger.Ledger
 	ledger.History
-}
-
-// Logins are the logins of the page, and the minutes that callers spend.
-type Logins interface {
-	LoginKeeper
-	DropLogin(ctx context.Context, principal, id string) (bool, error)
-	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
-}
-
-// A LoginKeeper keeps logins.
-type LoginKeeper interface {
-	PutLogin(ctx context.Context, l sessions.Login) error
-	Login(ctx context.Context, sum [32]byte) (sessions.Login, bool, error)
-	Logins(ctx context.Context, principal string) ([]sessions.Login, error)
 }
 
 // TestStore runs every contract. open returns an empty store that lives until the test ends.
@@ -58,9 +45,33 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		TestHistory(t, func(t *testing.T) Ledger { return open(t) })
 	})
 	t.Run("logins", func(t *testing.T) {
-		TestLogins(t, func(t *testing.T) Logins { return open(t) })
+		TestLogins(t, func(t *testing.T) sessions.Logins { return open(t) })
 	})
 	t.Run("secrets", func(t *testing.T) {
 		TestSecrets(t, func(t *testing.T) Secrets { return open(t) })
 	})
 }
+
+// Opened opens a store that is closed with the test.
+func Opened[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
+	t.Helper()
+	s, err := open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// Sticky is a sticky thread of [Owner].
+var Sticky = handoff.Sticky{
+	Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "thread-1"}, Title: "auth refactor",
+	Named: true, Since: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
+}
+
+// Owner is the caller of most tests.
+var Owner = owner

@@ -1,38 +1,25 @@
 package sqlite_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
-	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
 	"switchboard/sessions/sqlite"
 )
 
 var (
-	owner  = handoff.Caller{Principal: "owner"}
-	sticky = handoff.Sticky{
-		Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "thread-1"}, Title: "auth refactor",
-		Named: true, Since: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
-	}
+	owner  = sessionstest.Owner
+	sticky = sessionstest.Sticky
 )
 
 // open opens a store that is closed with the test.
-func open(t *testing.T, cfg sqlite.Config) *sqlite.Store {
+func open(t testing.TB, cfg sqlite.Config) *sqlite.Store {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return s
+	return sessionstest.Opened(t, func(ctx context.Context) (*sqlite.Store, error) { return sqlite.Open(ctx, cfg) })
 }
 
 func TestStore(t *testing.T) {
