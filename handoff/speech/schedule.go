@@ -77,7 +77,8 @@ type ScheduleCounts struct {
 // for [ItemStarted], Remark for a message that is certainly not the last, Question and
 // QuestionClosed, and at the end either Ended (a message is due) or Gave (the outcome was
 // the answer, or a summary of the router's own). Of a request that answers a question: Claimed, and
-// Asked when its answer asks once more. Of any other request: Lookup and AnsweredEvent. A
+// Asked when its answer asks once more. Of any other request: Lookup and AnsweredEvent; of a side question, whose
+// answer may take a while, Lookup beside what is given of a codex request, under the same id. A
 // steered or queued request sends Concerned for the work it reached. Works adopted from an earlier
 // call begin with answered set.
 //

@@ -1,0 +1,82 @@
+package tools
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// desk is a backend of a few machines and pieces of work.
+type desk struct {
+	records []handoff.Record // newest first
+	stopped []string
+}
+
+func (d *desk) Handoffs(g handoff.Grant) []handoff.Record {
+	return slices.DeleteFunc(slices.Clone(d.records), func(rec handoff.Record) bool { return !rec.Shown(g) })
+}
+
+func (d *desk) Questions(handoff.Grant) []handoff.RecordQuestion { return nil }
+
+func (d *desk) Stop(_ context.Context, _ handoff.Grant, id string) error {
+	if id == "theirs" {
+		return handoff.Fault(handoff.CodeJoined, "", "")
+	}
+	d.stopped = append(d.stopped, id)
+	return nil
+}
+
+func (d *desk) Resolve(_ context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	name, project, _ := strings.Cut(t.Server, "/")
+	if !slices.Contains([]string{"bigpc", "laptop"}, name) || !g.AllowsServer(name) {
+		return t, handoff.Fault(handoff.CodeUnknownServer, name, "")
+	}
+	return handoff.Target{Server: name, Project: project}, nil
+}
+
+// Stopping names what it stops, asks when that is unclear, leaves alone what is somebody else's, and knows only the
+// machines of the grant.
+func TestStopWork(t *testing.T) {
+	ended := handoff.Record{ID: "ended", Server: "bigpc", ThreadID: "t", Outcome: handoff.OutcomeResult, EndedAt: new(time.Now())}
+	onBigpc, waits := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t", Title: "Auth"}, handoff.Record{ID: "waits", Server: "bigpc", ThreadID: "t", Title: "Docs"}
+	onAPI, onLaptop := handoff.Record{ID: "api", Server: "bigpc", Project: "api", ThreadID: "u", Title: "API"}, handoff.Record{ID: "notes", Server: "laptop", ThreadID: "v", Title: "Notes"}
+	theirs := handoff.Record{ID: "theirs", Server: "laptop", ThreadID: "w", Title: "Theirs"}
+	laptopOnly := handoff.Grant{Servers: []string{"laptop"}}
+	for _, tc := range []struct {
+		name    string
+		grant   handoff.Grant
+		where   string
+		records []handoff.Record
+		stopped string
+		says    string // of the answer, or the code of the error
+	}{
+		{"nothing runs", handoff.Grant{}, "", []handoff.Record{ended}, "", "Nothing is running."},
+		{"nothing runs there", handoff.Grant{}, "laptop", []handoff.Record{onBigpc}, "", "Nothing is running on laptop."},
+		{"the only one", handoff.Grant{}, "", []handoff.Record{onBigpc, ended}, "first", "Stopping the work on bigpc."},
+		{"one of two", handoff.Grant{}, "", []handoff.Record{onLaptop, onBigpc}, "", "There is Auth on bigpc and Notes on laptop. Which shall I stop?"},
+		{"all", handoff.Grant{}, "Everything", []handoff.Record{onLaptop, onBigpc}, "notes first", "Stopping the work on bigpc and laptop."},
+		{"what waits goes first", handoff.Grant{}, "bigpc", []handoff.Record{waits, onBigpc}, "waits first", "Stopping the work on bigpc."},
+		{"a project", handoff.Grant{}, "bigpc/api", []handoff.Record{onBigpc, onAPI}, "api", "Stopping the work on bigpc."},
+		{"somebody else's", handoff.Grant{}, "laptop", []handoff.Record{theirs}, "", "I leave that alone."},
+		{"ours and theirs", handoff.Grant{}, "laptop", []handoff.Record{theirs, onLaptop}, "notes", "Stopping the work on laptop. What you asked for on laptop went into work that somebody else began; I leave that alone."},
+		{"no such machine", handoff.Grant{}, "attic", []handoff.Record{onBigpc}, "", "unknown_server"},
+		{"a machine that it may not use", laptopOnly, "bigpc", []handoff.Record{onBigpc}, "", "unknown_server"},
+		{"work that it may not see", laptopOnly, "", []handoff.Record{onLaptop, onBigpc}, "notes", "Stopping the work on laptop."},
+	} {
+		d := &desk{records: tc.records}
+		var said string
+		switch result, err := (StopArguments{Server: tc.where}).Do(t.Context(), Backend{Resolver: d, Work: d}, tc.grant); {
+		case err != nil:
+			said = string(handoff.AsError(err).Code)
+		default:
+			said = result.(Answer).Say
+		}
+		if got := strings.Join(d.stopped, " "); got != tc.stopped || !strings.HasSuffix(said, tc.says) {
+			t.Errorf("%s: stopped %q, said %q", tc.name, got, said)
+		}
+	}
+}
