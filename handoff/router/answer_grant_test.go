@@ -39,7 +39,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
 			r := NewRouter(Config{Auditor: d})
-			b := r.book(ladderCaller)
+			b := r.caller(ladderCaller)
 			all := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
 			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now()}
 			b.ask(askedQ{question: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}}, d)

@@ -17,7 +17,7 @@ type attendance struct {
 	grant    handoff.Grant    // Set once
 	listener handoff.Listener // Set once
 
-	told []string // Guarded by the book's mu: outcomes that it was given and nobody heard so far, in order
+	told []string // Guarded by the mu of callerState: outcomes that it was given and nobody heard so far, in order
 }
 
 // may tells whether the listener may hear of a run.
@@ -27,7 +27,7 @@ func (a *attendance) may(rec *handoff.Record) bool { return rec.Shown(a.grant) }
 // any more, and of what ended meanwhile. leave ends that; what it was given and nobody heard goes to whoever
 // attends next.
 func (r *Router) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
-	b := r.book(g.Caller)
+	b := r.caller(g.Caller)
 	a := &attendance{grant: g, listener: l}
 	b.enter(a)
 	r.start(func(ctx context.Context) { r.readStickies(ctx, g.Caller) })
@@ -40,7 +40,7 @@ func (r *Router) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 // catchUp takes up what is open in the ledger for a caller and not known here: another life of the router may
 // have had it meanwhile. Then the caller is told what ended while nobody listened; a ledger that is away delays
 // that by one try.
-func (r *Router) catchUp(ctx context.Context, c handoff.Caller, b *book, a *attendance) {
+func (r *Router) catchUp(ctx context.Context, c handoff.Caller, b *callerState, a *attendance) {
 	for try := 0; ; try++ {
 		entries, err := r.openEntries(ctx, c)
 		if err == nil {
@@ -63,17 +63,17 @@ func (r *Router) openEntries(ctx context.Context, c handoff.Caller) ([]ledger.En
 func (r *Router) readStickies(ctx context.Context, c handoff.Caller) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := r.loadStickies(ctx, c, r.book(c)); err != nil {
+	if err := r.loadStickies(ctx, c, r.caller(c)); err != nil {
 		r.log.Warn("sticky sessions not read", zap.String("principal", c.Principal), zap.Error(err))
 	}
 }
 
 // leave keeps what the listener did not tell, and leaves its runs to another of the same caller, if there is one.
 // Whoever waited there waits no longer: what is not promised is promised now, to whoever comes next.
-func (r *Router) leave(c handoff.Caller, b *book, a *attendance) {
+func (r *Router) leave(c handoff.Caller, b *callerState, a *attendance) {
 	runs, untold := b.exit(a)
 	for _, id := range untold {
-		r.lineOf(b, id).keep()
+		r.writerOf(b, id).keep()
 	}
 	b.tellOutbox()
 	for _, id := range untold {
@@ -96,7 +96,7 @@ func (r *Router) leave(c handoff.Caller, b *book, a *attendance) {
 }
 
 // enter adds a listener and gives it the runs that nobody hears of.
-func (b *book) enter(a *attendance) {
+func (b *callerState) enter(a *attendance) {
 	b.mu.Lock()
 	b.attending = append(b.attending, a)
 	b.mu.Unlock()
@@ -105,14 +105,14 @@ func (b *book) enter(a *attendance) {
 
 // exit takes a listener away. It returns the runs that it attended to, oldest first, and the outcomes that are
 // to be told once more; they are in the outbox.
-func (b *book) exit(a *attendance) (runs []*run, untold []string) {
+func (b *callerState) exit(a *attendance) (runs []*run, untold []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.attending = slices.DeleteFunc(b.attending, func(o *attendance) bool { return o == a })
 	for id, other := range b.ears {
-		if other == a && b.works[id] != nil {
+		if other == a && b.runs[id] != nil {
 			b.ears[id] = nil
-			runs = append(runs, b.works[id])
+			runs = append(runs, b.runs[id])
 		}
 	}
 	slices.SortFunc(runs, func(x, y *run) int { return strings.Compare(x.ID, y.ID) })
@@ -126,21 +126,21 @@ func (b *book) exit(a *attendance) (runs []*run, untold []string) {
 }
 
 // attends tells whether a listener is still there.
-func (b *book) attends(a *attendance) bool {
+func (b *callerState) attends(a *attendance) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Contains(b.attending, a)
 }
 
 // attended tells whether somebody hears of a run.
-func (b *book) attended(id string) bool {
+func (b *callerState) attended(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ears[id] != nil
 }
 
 // by returns the attendance of a listener, or nil.
-func (b *book) by(l handoff.Listener) *attendance {
+func (b *callerState) by(l handoff.Listener) *attendance {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range b.attending {
@@ -152,9 +152,9 @@ func (b *book) by(l handoff.Listener) *attendance {
 }
 
 // offer leaves a run to whoever attends for its caller, now or later.
-func (b *book) offer(id string) {
+func (b *callerState) offer(id string) {
 	b.mu.Lock()
-	if _, known := b.ears[id]; !known && b.works[id] != nil {
+	if _, known := b.ears[id]; !known && b.runs[id] != nil {
 		b.ears[id] = nil
 	}
 	b.mu.Unlock()
@@ -162,12 +162,12 @@ func (b *book) offer(id string) {
 }
 
 // handOver gives the runs that nobody hears of to the newest listener that may hear of them, oldest first.
-func (b *book) handOver() {
+func (b *callerState) handOver() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var ids []string
 	for id, a := range b.ears {
-		if l := b.logs[id]; a == nil && b.works[id] != nil && (l == nil || !l.over) {
+		if l := b.logs[id]; a == nil && b.runs[id] != nil && (l == nil || !l.over) {
 			ids = append(ids, id)
 		}
 	}
@@ -191,12 +191,12 @@ func (b *book) handOver() {
 }
 
 // tellOutbox gives what nobody heard to the newest listener that may hear of it.
-func (b *book) tellOutbox() {
+func (b *callerState) tellOutbox() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range slices.Backward(b.attending) {
 		var ended []handoff.Record
-		for _, id := range b.unheard {
+		for _, id := range b.outbox {
 			if rec := b.findLocked(id); rec != nil && a.may(rec) {
 				ended = append(ended, rec.Clone())
 			}
@@ -206,57 +206,57 @@ func (b *book) tellOutbox() {
 		}
 		for _, rec := range ended {
 			a.told = append(a.told, rec.ID)
-			b.unheard = slices.DeleteFunc(b.unheard, func(id string) bool { return id == rec.ID })
+			b.outbox = slices.DeleteFunc(b.outbox, func(id string) bool { return id == rec.ID })
 		}
 	}
 }
 
 // keep holds an outcome that nobody heard for whoever attends next; if somebody does, that is now.
-func (r *Router) keep(c handoff.Caller, b *book, id string) {
+func (r *Router) keep(c handoff.Caller, b *callerState, id string) {
 	b.mu.Lock()
 	b.keepLocked(id)
 	b.mu.Unlock()
-	r.lineOf(b, id).keep()
+	r.writerOf(b, id).keep()
 	b.tellOutbox()
 	if b.waitsToBeHeard(id) {
 		r.notifyOutcome(c, b, id)
 	}
 }
 
-func (b *book) keepLocked(id string) {
-	if !slices.Contains(b.unheard, id) {
-		b.unheard = append(b.unheard, id)
+func (b *callerState) keepLocked(id string) {
+	if !slices.Contains(b.outbox, id) {
+		b.outbox = append(b.outbox, id)
 	}
 }
 
 // waitsToBeHeard tells whether an outcome is in the outbox.
-func (b *book) waitsToBeHeard(id string) bool {
+func (b *callerState) waitsToBeHeard(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Contains(b.unheard, id)
+	return slices.Contains(b.outbox, id)
 }
 
 // Heard implements [handoff.Runs].
 func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
-	b := r.book(c)
+	b := r.caller(c)
 	if rec, _ := b.find(string(id)); rec.ID == "" {
 		return handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
 	b.mu.Lock()
 	same := func(other string) bool { return other == string(id) }
-	b.unheard = slices.DeleteFunc(b.unheard, same)
+	b.outbox = slices.DeleteFunc(b.outbox, same)
 	for _, a := range b.attending {
 		a.told = slices.DeleteFunc(a.told, same)
 	}
 	b.mu.Unlock()
 	if b.delivered(string(id)) {
-		r.lineOf(b, string(id)).delivered()
+		r.writerOf(b, string(id)).delivered()
 	}
 	return nil
 }
 
-func (r *Router) lineOf(b *book, id string) *line {
+func (r *Router) writerOf(b *callerState, id string) *ledgerWriter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.lines[id]
+	return b.writers[id]
 }

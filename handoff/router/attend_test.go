@@ -60,7 +60,7 @@ func running(t *testing.T, cfg Config) *Router {
 // next when they leave without having told it.
 func TestOutbox(t *testing.T) {
 	r := running(t, Config{})
-	b := r.book(ladderCaller)
+	b := r.caller(ladderCaller)
 	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {
 		b.open(handoff.Record{ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 		r.keep(ladderCaller, b, id)
@@ -90,7 +90,7 @@ func TestOutbox(t *testing.T) {
 // run.
 func TestFollow(t *testing.T) {
 	r := running(t, Config{})
-	b := r.book(ladderCaller)
+	b := r.caller(ladderCaller)
 	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
 	say := func(kind handoff.RunKind) { b.publish("a", kind) }
 	say(handoff.RunPlaced{})

@@ -73,7 +73,7 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 	if !g.Approve {
 		return handoff.Fault(handoff.CodeNeedsTap, whyNoApprove, "the key does not say approve: true")
 	}
-	q := r.book(g.Caller).question(id)
+	q := r.caller(g.Caller).question(id)
 	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -98,7 +98,7 @@ const (
 
 // Question finds the open question that a name means: its label, its id, or "" where only one is open.
 func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
-	q, err := r.book(g.Caller).questionNamed(g, name)
+	q, err := r.caller(g.Caller).questionNamed(g, name)
 	if err != nil {
 		return handoff.OpenQuestion{}, err
 	}
@@ -108,7 +108,7 @@ func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 // Answer gives what the caller answered in a call; see [Router.Decide] for the errors.
 // [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since.
 func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
-	q := r.book(g.Caller).question(id)
+	q := r.caller(g.Caller).question(id)
 	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -120,13 +120,13 @@ func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 
 // Unanswered tells a question outside of calls: nobody answers it in the one where it was asked.
 func (r *Router) Unanswered(g handoff.Grant, id handoff.QuestionID) {
-	r.notifyQuestion(g.Caller, r.book(g.Caller), id)
+	r.notifyQuestion(g.Caller, r.caller(g.Caller), id)
 }
 
 // decide gives a decision to the agent that asked: one, whoever comes first. What allows something is
 // written down before; when that fails, or took too long, it is not given.
 func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.QuestionID, d decided) error {
-	b := r.book(c)
+	b := r.caller(c)
 	q, err := b.claimQuestion(id, d.decision)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func certainlyNot(c handoff.Code) bool {
 
 // stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have taken
 // its question back, what the caller said may be too old, and they may have gone on to say "wait".
-func (r *Router) stillFor(b *book, q *openQuestion, d decided) error {
+func (r *Router) stillFor(b *callerState, q *openQuestion, d decided) error {
 	switch {
 	case !d.allows():
 		return nil
@@ -209,7 +209,7 @@ func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *openQuestio
 	if r.auditor == nil {
 		return false, nil
 	}
-	rec, _ := r.book(c).find(q.shown.Handoff)
+	rec, _ := r.caller(c).find(q.shown.Handoff)
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
 	err = r.auditor.Audit(ctx, handoff.AuditRecord{
@@ -229,7 +229,7 @@ func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *openQuestio
 }
 
 // closed takes a question away everywhere.
-func (r *Router) closed(b *book, id handoff.QuestionID) {
+func (r *Router) closed(b *callerState, id handoff.QuestionID) {
 	if q := b.closeQuestion(id); q != nil {
 		b.publish(q.shown.Handoff, handoff.RunAnswered{Question: id})
 	}

@@ -66,7 +66,7 @@ func (d *desk) decisions() (out []string) {
 // asking returns a router of which the question q waits.
 func askingRouter(d *desk, id handoff.QuestionID) (*Router, *openQuestion) {
 	r := NewRouter(Config{Auditor: d})
-	b := r.book(ladderCaller)
+	b := r.caller(ladderCaller)
 	q := handoff.Question{ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now()}
 	b.ask(askedQ{question: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}}, d)
 	return r, b.question(id)
@@ -109,9 +109,9 @@ func TestDecidedOnce(t *testing.T) {
 // TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
 // not sent, and that is written down too.
 func TestNotSent(t *testing.T) {
-	gone := func(r *Router, q *openQuestion) { r.closed(r.book(ladderCaller), q.shown.ID) }
+	gone := func(r *Router, q *openQuestion) { r.closed(r.caller(ladderCaller), q.shown.ID) }
 	replaced := func(r *Router, q *openQuestion) {
-		b := r.book(ladderCaller)
+		b := r.caller(ladderCaller)
 		b.closeQuestion(q.shown.ID)
 		b.ask(q.askedQ, q.controls) // the same id, as if an adapter forgot the connection's generation
 	}

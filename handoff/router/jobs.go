@@ -79,7 +79,7 @@ func (r *Router) Run(ctx context.Context) error {
 	s.early = nil
 	s.mu.Unlock()
 	if r.ledger != nil {
-		r.start(r.revive)
+		r.start(r.recover)
 		r.start(r.repeat)
 	}
 	for _, j := range early {

@@ -103,7 +103,7 @@ func each(yield func(handoff.Metric) bool, all ...iter.Seq[handoff.Metric]) {
 // held counts what the router holds now.
 func (r *Router) held() []handoff.Metric {
 	r.mu.Lock()
-	books := slices.Collect(maps.Values(r.books))
+	books := slices.Collect(maps.Values(r.callers))
 	r.mu.Unlock()
 	states := map[handoff.Status]int{handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0}
 	questions, listeners, slow := 0, 0, uint64(0)
@@ -118,7 +118,7 @@ func (r *Router) held() []handoff.Metric {
 		handoff.NewMetric("switchboard_questions_open", "Questions of agents that wait for an answer.", questions),
 		handoff.NewMetric("switchboard_feed_listeners", "Listeners of callers' feeds.", listeners),
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),
-		handoff.NewMetric("switchboard_threads_busy", "Threads that a run holds or waits for.", r.lanes.count()),
+		handoff.NewMetric("switchboard_threads_busy", "Threads that a run holds or waits for.", r.queues.count()),
 	}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		list = append(list, handoff.NewMetric("switchboard_runs", "Runs that are open, by state; completed: the outcome was not heard yet.", states[state], "state", string(state)))
@@ -127,7 +127,7 @@ func (r *Router) held() []handoff.Metric {
 }
 
 // countOpen adds the records that are open to those of their state, and returns how many questions are.
-func (b *book) countOpen(states map[handoff.Status]int) (questions int) {
+func (b *callerState) countOpen(states map[handoff.Status]int) (questions int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, rec := range b.records {
@@ -138,7 +138,7 @@ func (b *book) countOpen(states map[handoff.Status]int) (questions int) {
 	return len(b.questions)
 }
 
-func (l *lanes) count() int {
+func (l *threadQueues) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.all)

@@ -7,7 +7,7 @@ import (
 
 // notifyOutcome tells outside of calls, once, that work has ended and nobody heard how. What goes on
 // without us has not ended: the next life of the process tells of it.
-func (r *Router) notifyOutcome(c handoff.Caller, b *book, id string) {
+func (r *Router) notifyOutcome(c handoff.Caller, b *callerState, id string) {
 	if r.notifier == nil {
 		return
 	}
@@ -19,7 +19,7 @@ func (r *Router) notifyOutcome(c handoff.Caller, b *book, id string) {
 }
 
 // notifyQuestion tells outside of calls, once, that an agent waits.
-func (r *Router) notifyQuestion(c handoff.Caller, b *book, id handoff.QuestionID) {
+func (r *Router) notifyQuestion(c handoff.Caller, b *callerState, id handoff.QuestionID) {
 	if r.notifier == nil {
 		return
 	}

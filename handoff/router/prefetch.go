@@ -137,7 +137,7 @@ func (r *Router) attachFor(ctx context.Context, g handoff.Grant, p *prefetch) {
 		return
 	}
 	if t.Thread == "" {
-		b := r.book(g.Caller)
+		b := r.caller(g.Caller)
 		if err := r.loadStickies(ctx, g.Caller, b); err != nil {
 			return
 		}

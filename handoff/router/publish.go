@@ -37,7 +37,7 @@ func (e logged) event() handoff.RunEvent {
 }
 
 // publish adds an event to the log of a run and gives it to who attends to the run. False: nobody heard it.
-func (b *book) publish(id string, kind handoff.RunKind) bool {
+func (b *callerState) publish(id string, kind handoff.RunKind) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.findLocked(id)
@@ -62,14 +62,14 @@ func (b *book) publish(id string, kind handoff.RunKind) bool {
 }
 
 // noted says that the ledger has an entry of a run.
-func (b *book) noted(id string) {
+func (b *callerState) noted(id string) {
 	b.mu.Lock()
 	b.runLogLocked(id).noted = true
 	b.mu.Unlock()
 	b.publish(id, handoff.RunNoted{})
 }
 
-func (b *book) runLogLocked(id string) *runLog {
+func (b *callerState) runLogLocked(id string) *runLog {
 	l := b.logs[id]
 	if l == nil {
 		l = &runLog{}
@@ -79,7 +79,7 @@ func (b *book) runLogLocked(id string) *runLog {
 }
 
 // eventLocked is an event as a listener gets it, which is not in the log.
-func (b *book) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
+func (b *callerState) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
 	return b.runLogLocked(rec.ID).entry(rec, kind).event()
 }
 
@@ -91,7 +91,7 @@ func (l *runLog) entry(rec *handoff.Record, kind handoff.RunKind) logged {
 	return logged{seq: l.last, noted: l.noted, rec: l.rec, kind: kind}
 }
 
-func (b *book) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
+func (b *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
 	l := b.runLogLocked(rec.ID)
 	l.last++
 	e := l.entry(rec, kind)
@@ -113,7 +113,7 @@ func (b *book) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunE
 
 // Follow implements [handoff.Runs].
 func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
-	b := r.book(c)
+	b := r.caller(c)
 	return func(yield func(handoff.RunEvent, error) bool) {
 		for {
 			events, over, changed := b.eventsAfter(string(id), after)
@@ -141,7 +141,7 @@ func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID,
 
 // eventsAfter returns what came after an event, whether nothing follows it, and what is closed at the next one.
 // Without anything: there is no such run.
-func (b *book) eventsAfter(id string, after uint64) (events []handoff.RunEvent, over bool, changed <-chan struct{}) {
+func (b *callerState) eventsAfter(id string, after uint64) (events []handoff.RunEvent, over bool, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.findLocked(id)
@@ -149,7 +149,7 @@ func (b *book) eventsAfter(id string, after uint64) (events []handoff.RunEvent, 
 		return nil, false, nil
 	}
 	l := b.runLogLocked(id)
-	over = l.over || rec.Outcome != "" && b.works[id] == nil
+	over = l.over || rec.Outcome != "" && b.runs[id] == nil
 	first := l.last - uint64(len(l.events)) // number before the oldest kept
 	switch {
 	case after > l.last, after < first, l.last == 0 && after == 0:
@@ -168,16 +168,16 @@ func (b *book) eventsAfter(id string, after uint64) (events []handoff.RunEvent, 
 	return events, false, l.changed
 }
 
-// allLines returns what the ledger is told of each record.
-func (b *book) allLines() []*line {
+// allWriters returns what the ledger is told of each record.
+func (b *callerState) allWriters() []*ledgerWriter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Collect(maps.Values(b.lines))
+	return slices.Collect(maps.Values(b.writers))
 }
 
-// setLine is for a record without a work.
-func (b *book) setLine(id string, l *line) {
+// setWriter is for a record without a run.
+func (b *callerState) setWriter(id string, l *ledgerWriter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lines[id] = l
+	b.writers[id] = l
 }

@@ -21,7 +21,7 @@ func (r *Router) repeat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for _, l := range r.lines() {
+		for _, l := range r.writers() {
 			if err := l.repeat(ctx); err != nil && retried(err) {
 				break // it is away: next time
 			}
@@ -29,14 +29,14 @@ func (r *Router) repeat(ctx context.Context) {
 	}
 }
 
-// lines returns what the ledger is told of each handoff in the books.
-func (r *Router) lines() []*line {
+// writers returns what the ledger is told of each handoff in the books.
+func (r *Router) writers() []*ledgerWriter {
 	r.mu.Lock()
-	books := slices.Collect(maps.Values(r.books))
+	books := slices.Collect(maps.Values(r.callers))
 	r.mu.Unlock()
-	var all []*line
+	var all []*ledgerWriter
 	for _, b := range books {
-		all = append(all, b.allLines()...)
+		all = append(all, b.allWriters()...)
 	}
 	return all
 }

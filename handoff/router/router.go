@@ -55,7 +55,7 @@ type Router struct {
 	patience time.Duration                     // Set once
 	silence  time.Duration                     // Set once
 	jitter   func(time.Duration) time.Duration // Set once: shortens a pause by chance
-	lanes    *lanes                            // Set once; safe by itself
+	queues   *threadQueues                     // Set once; safe by itself
 
 	jobs   jobs          // safe by itself
 	IDs    atomic.Uint64 // the last id given
@@ -65,9 +65,9 @@ type Router struct {
 
 	prefetches prefetches // safe by itself
 
-	mu    sync.Mutex
-	books map[handoff.Caller]*book // Guarded by mu
-	hands map[string]bool          // Guarded by mu: keys of the ledger that this life of the router has in hand
+	mu      sync.Mutex
+	callers map[handoff.Caller]*callerState // Guarded by mu
+	claimed map[string]bool                 // Guarded by mu: keys of the ledger that this life of the router has in hand
 }
 
 // NewRouter returns a router that does nothing before [Router.Run].
@@ -91,7 +91,7 @@ func NewRouter(cfg Config) *Router {
 		ledger: cfg.Ledger, bodies: kept, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
-		lanes: newLanes(), books: map[handoff.Caller]*book{}, hands: map[string]bool{},
+		queues: newThreadQueues(), callers: map[handoff.Caller]*callerState{}, claimed: map[string]bool{},
 	}
 }
 
@@ -102,48 +102,48 @@ func (r *Router) NextID() string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func (r *Router) book(c handoff.Caller) *book {
+func (r *Router) caller(c handoff.Caller) *callerState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	b := r.books[c]
+	b := r.callers[c]
 	if b == nil {
 		r.letGoLocked(now)
-		b = newBook()
+		b = newCallerState()
 		b.counts = r.counts
-		r.books[c] = b
+		r.callers[c] = b
 	}
 	b.asked = now
 	return b
 }
 
-// carry takes an entry of the ledger in hand. False means that it is already: there is never a second owner
+// claim takes an entry of the ledger in hand. False means that it is already: there is never a second owner
 // of a handoff here.
-func (r *Router) carry(key string) bool {
+func (r *Router) claim(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	had := r.hands[key]
-	r.hands[key] = true
+	had := r.claimed[key]
+	r.claimed[key] = true
 	return !had
 }
 
-// lay lets go of an entry that needs nobody any more.
-func (r *Router) lay(key string) {
+// release lets go of an entry that needs nobody any more.
+func (r *Router) release(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.hands, key)
+	delete(r.claimed, key)
 }
 
-// threadLane names the lane of a thread.
-func threadLane(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
+// threadKey names the queue of a thread.
+func threadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
 
-// newLane names the lane in which a caller's next thread on a server or project is made.
-func newLane(c handoff.Caller, t handoff.Target) string {
+// newSessionKey names the queue in which a caller's next thread on a server or project is made.
+func newSessionKey(c handoff.Caller, t handoff.Target) string {
 	return "new " + c.String() + " " + keyOf(t).String()
 }
 
 // loadStickies reads a caller's stickies once; after that the router is their only writer.
-func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *book) error {
+func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *callerState) error {
 	if b.isLoaded() {
 		return nil
 	}
@@ -162,22 +162,22 @@ func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *book) er
 
 // Handoffs returns a caller's handoffs, newest first.
 func (r *Router) Handoffs(g handoff.Grant) []handoff.Record {
-	return slices.DeleteFunc(r.book(g.Caller).list(), func(rec handoff.Record) bool { return !rec.Shown(g) })
+	return slices.DeleteFunc(r.caller(g.Caller).list(), func(rec handoff.Record) bool { return !rec.Shown(g) })
 }
 
 // Handoff returns one of a caller's handoffs.
 func (r *Router) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
-	rec, _ := r.book(g.Caller).find(id)
+	rec, _ := r.caller(g.Caller).find(id)
 	if rec.ID == "" || !rec.Shown(g) {
 		return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
 	return rec, nil
 }
 
-// Stop asks a work to stop: before its turn started it is cancelled, after that interrupted. It returns
+// Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
 // at once; the outcome follows on the feed.
 func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
-	rec, w := r.book(g.Caller).find(id)
+	rec, w := r.caller(g.Caller).find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
 		return handoff.Fault(handoff.CodeNotFound, "such work", "")
@@ -192,12 +192,12 @@ func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
 
 // Questions returns what agents wait for, oldest first.
 func (r *Router) Questions(g handoff.Grant) []handoff.RecordQuestion {
-	return slices.DeleteFunc(r.book(g.Caller).listQuestions(), func(q handoff.RecordQuestion) bool { return !g.AllowsServer(q.Server) })
+	return slices.DeleteFunc(r.caller(g.Caller).listQuestions(), func(q handoff.RecordQuestion) bool { return !g.AllowsServer(q.Server) })
 }
 
 // Stickies returns a caller's sticky sessions, by server.
 func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error) {
-	b := r.book(g.Caller)
+	b := r.caller(g.Caller)
 	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
 		return nil, handoff.AsError(err)
 	}
@@ -217,7 +217,7 @@ func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 
 // ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
 func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
-	b := r.book(g.Caller)
+	b := r.caller(g.Caller)
 	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
 		return handoff.AsError(err)
 	}
@@ -232,13 +232,13 @@ func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string
 }
 
 // Feed returns what a caller's pages follow.
-func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.book(g.Caller).feed }
+func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller).feed }
 
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {
 	r.mu.Lock()
-	books := make([]*book, 0, len(r.books))
-	for _, b := range r.books {
+	books := make([]*callerState, 0, len(r.callers))
+	for _, b := range r.callers {
 		books = append(books, b)
 	}
 	r.mu.Unlock()

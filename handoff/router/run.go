@@ -21,14 +21,14 @@ const storeTimeout = 5 * time.Second
 // A run is the life of one request. Its goroutine is [run.loop].
 type run struct {
 	router   *Router         // Set once
-	book     *book           // Set once: the caller's
+	known    *callerState    // Set once: the caller's
 	caller   handoff.Caller  // Set once
 	grant    handoff.Grant   // Set once; a run of a former process has none, and looks for no names
 	req      handoff.Request // Set once
 	ID       string          // Set once: the record's id
 	log      *zap.Logger     // Set once
 	prefetch *prefetch       // Set once: what was attached ahead; nil: nothing
-	line     *line           // Set once: what the ledger is told; may be nil
+	writer   *ledgerWriter   // Set once: what the ledger is told; may be nil
 	began    time.Time       // Set once
 	asked    time.Time       // Set once: when the caller asked, in whichever life of the process
 
@@ -49,7 +49,7 @@ type run struct {
 	turn      handoff.TurnID   // Guarded by mu
 	claims    []string         // Guarded by mu: thread queues that this run is at the head of
 	awaited   string           // Guarded by mu: the thread queue that it waits in
-	joined    laneView         // Guarded by mu: the running turn that takes its words
+	joined    queueView        // Guarded by mu: the running turn that takes its words
 	waits     handoff.Wait     // Guarded by mu: what it has to wait for
 	elsewhere bool             // Guarded by mu: another program has the thread
 	fault     *handoff.Error   // Guarded by mu: why it did not go well; set with the outcome
@@ -70,9 +70,9 @@ type run struct {
 }
 
 // newRun returns a run that does nothing before loop.
-func (r *Router) newRun(id string, c handoff.Caller, b *book) *run {
+func (r *Router) newRun(id string, c handoff.Caller, b *callerState) *run {
 	return &run{
-		router: r, book: b, caller: c, ID: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		router: r, known: b, caller: c, ID: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
 		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
 	}
 }
@@ -101,12 +101,12 @@ func (r *run) loop(ctx context.Context) {
 func (r *run) open() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rec, _ = r.book.find(r.ID)
+	r.rec, _ = r.known.find(r.ID)
 	switch r.state.Phase {
 	case phase.Reconciling:
-		r.take(threadLane(r.target))
+		r.take(threadKey(r.target))
 	case phase.Reconnecting:
-		r.take(threadLane(r.target))
+		r.take(threadKey(r.target))
 		r.lost = time.Now() // with its former life; nobody needs to be told
 	case phase.Writing:
 		r.finish(r.fault)
@@ -181,7 +181,7 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		r.finish(fault)
 	}
 	if next.Noted && !before.Noted {
-		r.book.noted(r.ID)
+		r.known.noted(r.ID)
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
@@ -191,7 +191,7 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		}
 	}
 	if next.Phase == phase.Ended {
-		r.book.ended(r.ID)
+		r.known.ended(r.ID)
 		r.turnTo(phase.ActNothing)
 	}
 }
@@ -250,7 +250,7 @@ func (r *run) do(a phase.Action) {
 	case phase.ActPromise:
 		r.showWaits()
 		r.publish(handoff.RunPromised{Waits: r.waits})
-		r.book.offer(r.ID)
+		r.known.offer(r.ID)
 	case phase.ActPublishWait:
 		r.showWaits()
 		r.publish(handoff.RunWaiting{Waits: r.waits})
@@ -260,7 +260,7 @@ func (r *run) do(a phase.Action) {
 		r.publish(handoff.RunSilent{})
 	case phase.ActPublishOutcome:
 		if !r.publish(handoff.RunEnded{}) && (r.state.Noted || r.req.By != nil) { // else it was never promised, and whoever asked is told
-			r.router.keep(r.caller, r.book, r.ID)
+			r.router.keep(r.caller, r.known, r.ID)
 		}
 	case phase.ActYield:
 		r.log.Warn("another life of the process has the run, and tells of it")
@@ -269,13 +269,13 @@ func (r *run) do(a phase.Action) {
 }
 
 // publish tells whoever hears of the run. False: nobody does.
-func (r *run) publish(kind handoff.RunKind) bool { return r.book.publish(r.ID, kind) }
+func (r *run) publish(kind handoff.RunKind) bool { return r.known.publish(r.ID, kind) }
 
 // prompt is what the agent is asked in words.
 func (r *run) prompt() string { return handoff.InputText(r.req.Input) }
 
 // show lets fn alter the record.
-func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.book.change(r.ID, fn) }
+func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.known.change(r.ID, fn) }
 
 // showWaits lets the page tell what the run comes after.
 func (r *run) showWaits() {

@@ -19,7 +19,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var err error
 	if !r.limited(ctx, func(ctx context.Context) {
 		if t, err = r.names(ctx, name); err == nil && t.Thread == "" && r.req.Mode != handoff.ModeAside {
-			err = r.router.loadStickies(ctx, r.caller, r.book)
+			err = r.router.loadStickies(ctx, r.caller, r.known)
 		}
 	}) {
 		return phase.FactNothing, nil
@@ -29,7 +29,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 	}
 	switch {
 	case isCopy && t.Thread != "" && t.Thread != handoff.NewThread:
-		if r.book.offers(t) {
+		if r.known.offers(t) {
 			return phase.FactUnresolved, offered()
 		}
 		title := ""
@@ -38,7 +38,7 @@ func (r *run) resolve(ctx context.Context) (phase.Fact, *handoff.Error) {
 		}
 		return r.resolved(phase.FactResolvedCopy, t, handoff.WhyCopy, title)
 	case t.Thread == "" && r.req.Mode != handoff.ModeAside:
-		if s, ok := r.book.sticky(keyOf(t)); ok {
+		if s, ok := r.known.sticky(keyOf(t)); ok {
 			t.Thread = s.Target.Thread
 			return r.resolved(phase.FactResolvedSticky, t, handoff.WhyContinued, s.Title)
 		}
@@ -74,17 +74,17 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 // the first is on its way to become sticky.
 func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (phase.Fact, *handoff.Error) {
 	r.target = t
-	lane := ""
+	key := ""
 	switch {
 	case fact == phase.FactResolvedNew && r.req.Target.Thread == "" && r.req.Mode != handoff.ModeAside:
-		lane = newLane(r.caller, t)
+		key = newSessionKey(r.caller, t)
 	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
-		lane = threadLane(t)
+		key = threadKey(t)
 	case fact == phase.FactResolvedCopy:
 		r.waits = handoff.WaitsYes
 	}
-	free := lane == "" || r.take(lane)
-	r.leaveOthers(lane)
+	free := key == "" || r.take(key)
+	r.leaveOthers(key)
 	r.show(func(rec *handoff.Record) {
 		rec.Server, rec.Project, rec.Title = t.Server, t.Project, title
 		if free {
@@ -96,7 +96,7 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	})
 	r.publish(handoff.RunPlaced{})
 	if !free {
-		r.awaited = lane
+		r.awaited = key
 		return phase.FactResolvedTaken, nil
 	}
 	if r.req.Within == 0 { // what leads nowhere was refused before
@@ -105,29 +105,29 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	return fact, nil
 }
 
-func (r *run) take(lane string) bool {
-	if !r.router.lanes.take(lane, r.ID, r.caller) {
+func (r *run) take(key string) bool {
+	if !r.router.queues.take(key, r.ID, r.caller) {
 		return false
 	}
-	if !slices.Contains(r.claims, lane) {
-		r.claims = append(r.claims, lane)
+	if !slices.Contains(r.claims, key) {
+		r.claims = append(r.claims, key)
 	}
 	return true
 }
 
 // leaveOthers gives up the queues of threads that the words do not go to: who waits there must not meet
 // them elsewhere.
-func (r *run) leaveOthers(lane string) {
+func (r *run) leaveOthers(key string) {
 	var kept, left []string
-	for _, key := range r.claims {
-		if key == lane {
-			kept = append(kept, key)
+	for _, claimed := range r.claims {
+		if claimed == key {
+			kept = append(kept, claimed)
 		} else {
-			left = append(left, key)
+			left = append(left, claimed)
 		}
 	}
 	r.claims = kept
-	r.router.lanes.leave(left, r.ID)
+	r.router.queues.leave(left, r.ID)
 }
 
 func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
@@ -233,7 +233,7 @@ func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attach
 	}
 	r.arrived(at)
 	r.target.Thread = at.Target.Thread
-	if !r.take(threadLane(r.target)) {
+	if !r.take(threadKey(r.target)) {
 		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, r.target.Server, "a new thread is already in use")
 	}
 	return phase.FactAttached, nil
@@ -255,7 +255,7 @@ func (r *run) arrived(at handoff.Attached) {
 }
 
 // remember makes the thread sticky: the acknowledged turn proves that it can be resumed. What the caller has
-// chosen since they asked for this stays. The store is written behind; the book already knows.
+// chosen since they asked for this stays. The store is written behind; the caller's state has it already.
 func (r *run) remember() {
 	title := r.rec.Title
 	if title == "" {
@@ -266,11 +266,11 @@ func (r *run) remember() {
 		return
 	}
 	s := handoff.Sticky{Target: r.target, Title: title, Named: r.rec.Why == handoff.WhyNamed, Since: time.Now()}
-	if old, ok := r.book.sticky(keyOf(r.target)); ok && old.Target == s.Target {
+	if old, ok := r.known.sticky(keyOf(r.target)); ok && old.Target == s.Target {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}
-	if r.book.putSticky(s, r.asked) {
-		r.router.stick(r.caller, r.book, stickyWrite{sticky: s})
+	if r.known.putSticky(s, r.asked) {
+		r.router.stick(r.caller, r.known, stickyWrite{sticky: s})
 	}
 }
 
@@ -278,11 +278,11 @@ func (r *run) remember() {
 // successor wait in the queue for the caller's next new thread.
 func (r *run) forget() {
 	gone := r.target
-	dropped := r.book.dropGone(gone)
-	if lane := newLane(r.caller, gone); r.take(lane) {
-		r.leaveOthers(lane)
+	dropped := r.known.dropGone(gone)
+	if key := newSessionKey(r.caller, gone); r.take(key) {
+		r.leaveOthers(key)
 	}
 	if dropped {
-		r.router.stick(r.caller, r.book, stickyWrite{sticky: handoff.Sticky{Target: gone}, clear: true})
+		r.router.stick(r.caller, r.known, stickyWrite{sticky: handoff.Sticky{Target: gone}, clear: true})
 	}
 }

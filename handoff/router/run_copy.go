@@ -12,7 +12,7 @@ import (
 
 // heldElsewhere: another program on that machine has the thread. A copy of it can be offered, once at a time.
 func (r *run) heldElsewhere(e *handoff.Error) (phase.Fact, *handoff.Error) {
-	if r.book.offers(r.target) {
+	if r.known.offers(r.target) {
 		return phase.FactAttachFailed, offered()
 	}
 	if _, copies := r.router.fleet.(handoff.Forker); !copies {
@@ -32,7 +32,7 @@ func offered() *handoff.Error {
 // offer asks the caller whether to make a copy, as an agent asks for permission: heard, with evidence for
 // a yes, or tapped on the page. The thread is not held meanwhile, as nothing is done with it.
 func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
-	r.router.lanes.leave(r.claims, r.ID)
+	r.router.queues.leave(r.claims, r.ID)
 	r.claims = nil
 	q := handoff.Question{
 		ID: handoff.QuestionID("copy:" + r.ID), Kind: handoff.QuestionCopy, Asked: time.Now(), Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline},

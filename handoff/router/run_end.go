@@ -12,12 +12,12 @@ import (
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the
 // outcome before it is detached.
 func (r *run) finish(fault *handoff.Error) {
-	r.router.lanes.leave(append(r.claims, r.awaited), r.ID)
+	r.router.queues.leave(append(r.claims, r.awaited), r.ID)
 	r.fault = outcomeFault(r.state, fault, r.rec.Server)
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
 		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
 			if it.State == itemRunning && it.Kind == handoff.ItemMessage {
-				r.book.drop(r.ID, it.ID)
+				r.known.drop(r.ID, it.ID)
 			}
 		}
 	}
@@ -32,21 +32,21 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	})
-	for _, q := range r.book.questionsOf(r.ID) {
-		r.router.closed(r.book, q.shown.ID)
+	for _, q := range r.known.questionsOf(r.ID) {
+		r.router.closed(r.known, q.shown.ID)
 	}
 	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
-		r.line.leave() // the next life of the process finds it and tells how it ended
+		r.writer.leave() // the next life of the process finds it and tells how it ended
 		return
 	}
 	body := ledger.Body{Text: r.rec.Text}
 	if !r.state.Inherited { // else the entry has only its first words
 		body.Prompt = r.prompt()
 	}
-	r.line.words(body)
+	r.writer.words(body)
 	facts := r.facts(r.target)
 	facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
-	r.written = r.line.completed(facts)
+	r.written = r.writer.completed(facts)
 }
 
 // outcomeFault is why an outcome is no result: what is known of it, if anything went wrong at all.

@@ -23,13 +23,13 @@ type watch struct {
 // the turn.
 func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.advance(handoff.StatusStarted)
-	r.line.started(r.turn, r.rec.Why)
+	r.writer.started(r.turn, r.rec.Why)
 	agent, turn, server := r.attached.Agent, r.turn, r.target.Server
 	controls, _ := agent.(handoff.Controls)
 	if r.state.Merged { // a turn of somebody else takes no more words of ours
 		controls = nil
 	}
-	r.router.lanes.running(r.claims, r.ID, turn, controls, r.target, r.rec.Title)
+	r.router.queues.running(r.claims, r.ID, turn, controls, r.target, r.rec.Title)
 	w := r.watch(ctx)
 	defer w.silent.Stop()
 	defer w.unseen.Stop()
@@ -51,10 +51,10 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	}
 	if fact == phase.FactNothing { // the questions that were open come again when the agent is back, and are asked anew
 		fact = phase.FactAgentGone
-		for _, q := range r.book.questionsOf(r.ID) {
-			r.router.closed(r.book, q.shown.ID)
+		for _, q := range r.known.questionsOf(r.ID) {
+			r.router.closed(r.known, q.shown.ID)
 		}
-		r.router.lanes.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
+		r.router.queues.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
 	}
 	return fact, fault
 }
@@ -78,11 +78,11 @@ func (r *run) lapsed(w *watch, f phase.Fact) {
 	switch {
 	case w.ctx.Err() != nil:
 		return
-	case f == phase.FactSilent && len(r.book.questionsOf(r.ID)) > 0:
+	case f == phase.FactSilent && len(r.known.questionsOf(r.ID)) > 0:
 		w.silent.Reset(r.router.silence)
 		return
 	case f == phase.FactUnseen:
-		r.router.lanes.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
+		r.router.queues.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
 	}
 	r.step(f, nil)
 }
@@ -105,17 +105,17 @@ func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) 
 	case handoff.ItemStarted:
 		r.flushRemark()
 		r.publish(handoff.RunDoing{Item: u.Item.Kind, Text: u.Item.Text})
-		r.book.item(r.ID, shownItem(u.Item, itemRunning))
+		r.known.item(r.ID, shownItem(u.Item, itemRunning))
 	case handoff.Delta:
-		r.book.delta(r.ID, u.ItemID, u.Text)
+		r.known.delta(r.ID, u.ItemID, u.Text)
 	case handoff.ItemDone:
 		r.itemDone(u.Item)
 	case handoff.ItemDropped:
-		r.book.drop(r.ID, u.ItemID)
+		r.known.drop(r.ID, u.ItemID)
 	case handoff.Question:
 		r.question(u)
 	case handoff.QuestionClosed:
-		r.router.closed(r.book, u.ID)
+		r.router.closed(r.known, u.ID)
 	case handoff.TurnEnded:
 		return r.turnEnded(u)
 	}
@@ -132,7 +132,7 @@ func (r *run) itemDone(it handoff.Item) {
 	if it.Failed || (it.Exit != nil && *it.Exit != 0) {
 		state = itemFailed
 	}
-	r.book.item(r.ID, shownItem(it, state))
+	r.known.item(r.ID, shownItem(it, state))
 }
 
 // flushRemark reports the message that was held back: something came after it, so it was not the final one.

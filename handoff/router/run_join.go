@@ -11,7 +11,7 @@ import (
 func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 	key, refused := r.awaited, r.joined.turn
 	for told := false; ; {
-		v := r.router.lanes.look(key, r.ID, r.caller)
+		v := r.router.queues.look(key, r.ID, r.caller)
 		joinable := v.same && r.req.Mode == handoff.ModeNow && (v.turn == "" || (v.turn != refused && v.control != nil))
 		switch {
 		case v.mine:
@@ -39,7 +39,7 @@ func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 }
 
 // queued shows that the words wait.
-func (r *run) queued(v laneView) {
+func (r *run) queued(v queueView) {
 	if r.waits != handoff.WaitsNot {
 		return
 	}

@@ -33,9 +33,9 @@ func (r *run) askCaller(a askedQ, controls handoff.Controls) {
 	if r.rec.Project != "" {
 		a.names = append(a.names, r.rec.Project)
 	}
-	asked := r.book.ask(a, controls)
+	asked := r.known.ask(a, controls)
 	if !r.publish(handoff.RunAsked{Question: asked.open()}) {
-		r.router.notifyQuestion(r.caller, r.book, asked.shown.ID)
+		r.router.notifyQuestion(r.caller, r.known, asked.shown.ID)
 	}
 	r.io.Go(func() { r.giveUpOn(asked) })
 }
@@ -51,7 +51,7 @@ func (r *run) giveUpOn(q askedQ) {
 		case <-r.ioCtx.Done():
 			return
 		}
-		if now := r.book.question(q.shown.ID); now == nil || now.shown.Label != q.shown.Label { // asked anew, it has its own time
+		if now := r.known.question(q.shown.ID); now == nil || now.shown.Label != q.shown.Label { // asked anew, it has its own time
 			return
 		}
 		err := r.declineFor(q)

@@ -77,14 +77,14 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 		r.attempt = 2
 	}
 	r.sent = r.target
-	r.line.words(ledger.Body{Prompt: r.prompt()})
+	r.writer.words(ledger.Body{Prompt: r.prompt()})
 	attempt, facts := r.attempt, r.facts(r.target)
 	facts.Watermark = r.before
 	var err error
 	if !r.outside(ctx, func() {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
-		if err = r.line.dispatch(limited, attempt, facts); err != nil {
+		if err = r.writer.dispatch(limited, attempt, facts); err != nil {
 			err = unwritten(limited, err)
 		}
 	}) {
@@ -100,7 +100,7 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 // note puts it into the ledger that words were taken which are not sent yet: what the caller is told of them is
 // a promise, which a process that is killed must not forget. It is done beside the loop.
 func (r *run) note() {
-	if r.line == nil {
+	if r.writer == nil {
 		r.step(phase.FactNoted, nil)
 		return
 	}
@@ -112,14 +112,14 @@ func (r *run) note() {
 	if target == (handoff.Target{}) {
 		target = handoff.Target{Server: r.req.Target.Server, Thread: r.req.Target.Thread}
 	}
-	r.line.words(ledger.Body{Prompt: r.prompt()})
+	r.writer.words(ledger.Body{Prompt: r.prompt()})
 	facts := r.facts(target)
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(r.ioCtx, notedWithin)
 		defer cancel()
-		err := r.line.note(ctx, facts)
+		err := r.writer.note(ctx, facts)
 		for try := 0; err != nil && retried(err) && r.router.pause(ctx, try); try++ {
-			err = r.line.note(ctx, facts)
+			err = r.writer.note(ctx, facts)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 // Start implements [handoff.Runs]. [handoff.CodeJoined] comes with the id of the run that was begun instead of the
 // same one before.
 func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
-	b := r.book(g.Caller)
+	b := r.caller(g.Caller)
 	if req.Instead != "" {
 		begun, err := b.unbegun(g, &req)
 		if err != nil {
@@ -39,7 +39,7 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 		if e := r.rates.take(g, w.began); e != nil {
 			return e
 		}
-		w.line = r.newLine(asked.key, g.Caller, w.ID, asked.args)
+		w.writer = r.newLedgerWriter(asked.key, g.Caller, w.ID, asked.args)
 		return nil
 	})
 	switch {
@@ -114,7 +114,7 @@ func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request)
 
 // unanswered keeps an outcome that was not promised and whose asker has gone.
 func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error {
-	b := r.book(c)
+	b := r.caller(c)
 	if rec, w := b.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
 		r.keep(c, b, rec.ID)
 	}
@@ -124,7 +124,7 @@ func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error
 // Steer gives more words to work that runs, as a request of its own: they go into its turn, or, should that end
 // this moment, come after it in the same session. It waits as [Router.Give] does.
 func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
-	rec, w := r.book(g.Caller).find(id)
+	rec, w := r.caller(g.Caller).find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
 		return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "such work", "")
@@ -138,7 +138,7 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 }
 
 // cancelUnrun closes the record of work that the end of the process kept from running.
-func (r *Router) cancelUnrun(b *book, id string) {
+func (r *Router) cancelUnrun(b *callerState, id string) {
 	b.change(id, func(rec *handoff.Record) {
 		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
 	})
@@ -150,7 +150,7 @@ type keyed struct{ key, args string }
 
 // openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
 // it is added.
-func (b *book) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
+func (b *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	by := b.by(w.req.By)
@@ -178,7 +178,7 @@ func (b *book) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handof
 }
 
 // setKey notes by what a record is known.
-func (b *book) setKey(id string, k keyed) {
+func (b *callerState) setKey(id string, k keyed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.findLocked(id) != nil {
@@ -188,7 +188,7 @@ func (b *book) setKey(id string, k keyed) {
 
 // unbegun makes a request that of a run which was not begun. When it was begun since, it returns that run with
 // [handoff.CodeJoined].
-func (b *book) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, error) {
+func (b *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.findLocked(string(req.Instead))
@@ -196,7 +196,7 @@ func (b *book) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, er
 		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
 	if begun := b.begun[rec.ID]; begun != "" {
-		if b.works[begun] != nil {
+		if b.runs[begun] != nil {
 			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
 		}
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")

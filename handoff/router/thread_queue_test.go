@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-func TestLanesAreTakenInOrder(t *testing.T) {
-	l := newLanes()
+func TestThreadQueuesAreTakenInOrder(t *testing.T) {
+	l := newThreadQueues()
 	c := handoff.Caller{Principal: "owner"}
 	if took, again := l.take("k", "a", c), l.take("k", "a", c); !took || !again || l.take("k", "b", c) {
-		t.Fatal("a lane has one holder")
+		t.Fatal("a queue has one holder")
 	}
 	first, second := l.look("k", "b", c), l.look("k", "c", handoff.Caller{Principal: "else"})
 	if first.mine || !first.same || second.same {
@@ -31,17 +31,17 @@ func TestLanesAreTakenInOrder(t *testing.T) {
 	l.leave([]string{"k"}, "c")
 	l.leave([]string{"k"}, "b")
 	if !l.take("k", "d", c) {
-		t.Fatal("who left the line does not hold it up")
+		t.Fatal("who left the queue does not hold it up")
 	}
 	l.leave([]string{"k"}, "d")
 	if len(l.all) != 0 {
-		t.Fatalf("%d lanes are kept", len(l.all))
+		t.Fatalf("%d threadQueues are kept", len(l.all))
 	}
 }
 
-// TestLanesUnderLoad holds that never two hold a lane, that everybody gets it, and that nothing is kept.
-func TestLanesUnderLoad(t *testing.T) {
-	l := newLanes()
+// TestThreadQueuesUnderLoad holds that never two hold a queue, that everybody gets it, and that nothing is kept.
+func TestThreadQueuesUnderLoad(t *testing.T) {
+	l := newThreadQueues()
 	var works sync.WaitGroup
 	var mu sync.Mutex
 	holders := map[string]int{}
@@ -69,6 +69,6 @@ func TestLanesUnderLoad(t *testing.T) {
 	}
 	works.Wait()
 	if len(l.all) != 0 {
-		t.Errorf("%d lanes are kept", len(l.all))
+		t.Errorf("%d threadQueues are kept", len(l.all))
 	}
 }

@@ -15,23 +15,23 @@ func TestCallersAreLetGo(t *testing.T) {
 		grant := func(name string) handoff.Grant {
 			return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: name}}
 		}
-		busy := map[string]func(b *book){
-			"attends": func(b *book) { b.enter(&attendance{listener: &ear{}}) },
-			"unheard": func(b *book) { b.keepLocked("h-1") },
-			"untold": func(b *book) {
+		busy := map[string]func(b *callerState){
+			"attends": func(b *callerState) { b.enter(&attendance{listener: &ear{}}) },
+			"unheard": func(b *callerState) { b.keepLocked("h-1") },
+			"untold": func(b *callerState) {
 				b.open(handoff.Record{ID: "h-1", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 			},
-			"asked":  func(b *book) { b.ask(askedQ{shown: handoff.RecordQuestion{ID: "q"}}, nil) },
-			"stored": func(b *book) { b.queueSticky(stickyWrite{}) },
-			"reads":  func(b *book) { b.feed.Listen(0) },
-			"works":  func(b *book) { b.works["h-1"] = &run{} },
+			"asked":  func(b *callerState) { b.ask(askedQ{shown: handoff.RecordQuestion{ID: "q"}}, nil) },
+			"stored": func(b *callerState) { b.queueSticky(stickyWrite{}) },
+			"reads":  func(b *callerState) { b.feed.Listen(0) },
+			"works":  func(b *callerState) { b.runs["h-1"] = &run{} },
 		}
-		kept := map[string]*book{}
+		kept := map[string]*callerState{}
 		for name, occupy := range busy {
-			kept[name] = r.book(grant(name).Caller)
+			kept[name] = r.caller(grant(name).Caller)
 			occupy(kept[name])
 		}
-		told := r.book(grant("told").Caller)
+		told := r.caller(grant("told").Caller)
 		told.open(handoff.Record{ID: "h-1", State: handoff.StatusDelivered}, nil)
 		for i := range 5 * maxCallers {
 			if i%100 == 0 {
@@ -40,14 +40,14 @@ func TestCallersAreLetGo(t *testing.T) {
 			r.Handoffs(grant(fmt.Sprint("caller ", i)))
 		}
 		for name, b := range kept {
-			if r.books[grant(name).Caller] != b {
+			if r.callers[grant(name).Caller] != b {
 				t.Errorf("the caller who %s was let go of", name)
 			}
 		}
-		if r.books[grant("told").Caller] == told {
+		if r.callers[grant("told").Caller] == told {
 			t.Error("who has heard everything is kept")
 		}
-		if n := len(r.books); n > maxCallers+len(busy) {
+		if n := len(r.callers); n > maxCallers+len(busy) {
 			t.Errorf("%d callers are known", n)
 		}
 	})

@@ -18,10 +18,10 @@ const writtenWithin = time.Second
 // lastWrite bounds the last try of what is still to be written when the process ends.
 const lastWrite = 500 * time.Millisecond
 
-// A line is what the ledger is told of one handoff, in order. Only the step before a start is waited for;
+// A ledgerWriter tells the ledger of one handoff, in order. Only the step before a start is waited for;
 // the others are written behind and repeated until the store is back. Each step has all that is known by
-// then, so that a store which came back empty learns everything from the next one. A nil line writes nothing.
-type line struct {
+// then, so that a store which came back empty learns everything from the next one. A nil one writes nothing.
+type ledgerWriter struct {
 	r      *Router        // Set once
 	key    string         // Set once
 	caller handoff.Caller // Set once
@@ -39,12 +39,12 @@ type line struct {
 	turn    handoff.TurnID // Guarded by mu: as last written
 	closed  bool           // Guarded by mu: the next life of the process goes on with it
 	ended   *ledger.Step   // Guarded by mu: the outcome of what is not in the ledger, not written so far
-	pending []lineStep     // Guarded by mu: not yet written, in order; bounded by the table: six at most
+	pending []pendingStep  // Guarded by mu: not yet written, in order; bounded by the table: six at most
 	writing bool           // Guarded by mu: a job writes them
 }
 
-// A lineStep is a step that is written behind.
-type lineStep struct {
+// A pendingStep is a step that is written behind.
+type pendingStep struct {
 	ledger.Step
 	done chan<- error // gets what became of it; holds one
 }
@@ -52,18 +52,18 @@ type lineStep struct {
 // A receipt gives once what became of a step: nil when it is in the ledger, else why it was refused.
 type receipt <-chan error
 
-// newLine returns a line for one handoff, or nil without a ledger.
-func (r *Router) newLine(key string, c handoff.Caller, owner, args string) *line {
+// newLedgerWriter returns one for one handoff, or nil without a ledger.
+func (r *Router) newLedgerWriter(key string, c handoff.Caller, owner, args string) *ledgerWriter {
 	if r.ledger == nil {
 		return nil
 	}
-	r.carry(key)
-	return &line{r: r, key: key, caller: c, owner: owner, args: args, turns: make(chan struct{}, 1)}
+	r.claim(key)
+	return &ledgerWriter{r: r, key: key, caller: c, owner: owner, args: args, turns: make(chan struct{}, 1)}
 }
 
 // Step returns the next step, with all facts so far; it may make the entry, because a store may come back
 // empty. Nothing leads from there to delivered, which adds no facts.
-func (l *line) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
+func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
 	s := ledger.Step{
 		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered, Attempt: attempt,
 		At: time.Now(), Set: facts,
@@ -79,7 +79,7 @@ func (l *line) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.S
 }
 
 // words gives the whole words, which the steps from here on carry. A text that is "" leaves what is known.
-func (l *line) words(b ledger.Body) {
+func (l *ledgerWriter) words(b ledger.Body) {
 	if l == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (l *line) words(b ledger.Body) {
 
 // note writes that words were taken which are not sent yet. An error means that the caller must not be told
 // that they will be. What is written already is not written again.
-func (l *line) note(ctx context.Context, facts ledger.Facts) error {
+func (l *ledgerWriter) note(ctx context.Context, facts ledger.Facts) error {
 	if l == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *line) note(ctx context.Context, facts ledger.Facts) error {
 
 // dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
 // bounds how long it takes.
-func (l *line) dispatch(ctx context.Context, attempt int, facts ledger.Facts) error {
+func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.Facts) error {
 	if l == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (l *line) dispatch(ctx context.Context, attempt int, facts ledger.Facts) er
 }
 
 // adopt becomes the owner of an entry that a former life of the router left.
-func (l *line) adopt(ctx context.Context) (ledger.Entry, error) {
+func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
 	e, err := l.r.ledger.Advance(ctx, ledger.Step{
 		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, Adopt: true, At: time.Now(),
 	})
@@ -132,7 +132,7 @@ func (l *line) adopt(ctx context.Context) (ledger.Entry, error) {
 }
 
 // started writes the turn behind.
-func (l *line) started(turn handoff.TurnID, why string) {
+func (l *ledgerWriter) started(turn handoff.TurnID, why string) {
 	if l == nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (l *line) started(turn handoff.TurnID, why string) {
 // completed writes the outcome behind; the receipt is nil when there is nothing to wait for: a store that
 // was away a moment ago is not waited for once more. Of what was neither dispatched nor promised
 // nothing is remembered, unless nobody hears it and it is kept.
-func (l *line) completed(facts ledger.Facts) receipt {
+func (l *ledgerWriter) completed(facts ledger.Facts) receipt {
 	if l == nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (l *line) completed(facts ledger.Facts) receipt {
 }
 
 // keep sees to it that the outcome outlives the process.
-func (l *line) keep() {
+func (l *ledgerWriter) keep() {
 	if l == nil {
 		return
 	}
@@ -184,7 +184,7 @@ func (l *line) keep() {
 }
 
 // delivered writes behind that the outcome was heard.
-func (l *line) delivered() {
+func (l *ledgerWriter) delivered() {
 	if l == nil {
 		return
 	}
@@ -193,14 +193,14 @@ func (l *line) delivered() {
 	l.ended = nil
 	l.mu.Unlock()
 	if !known {
-		l.r.lay(l.key)
+		l.r.release(l.key)
 		return
 	}
 	l.behind(l.Step(handoff.StatusDelivered, 0, ledger.Facts{}))
 }
 
 // leave writes no more: the entry stays as it is for the next life of the process.
-func (l *line) leave() {
+func (l *ledgerWriter) leave() {
 	if l != nil {
 		l.mu.Lock()
 		l.closed = true
@@ -208,15 +208,15 @@ func (l *line) leave() {
 	}
 }
 
-// layDown leaves the entry to whoever finds it.
-func (l *line) layDown() {
+// release leaves the entry to whoever finds it.
+func (l *ledgerWriter) release() {
 	if l != nil {
-		l.r.lay(l.key)
+		l.r.release(l.key)
 	}
 }
 
 // behind adds a step to what is written in the background. The receipt is nil when it will not be.
-func (l *line) behind(s ledger.Step) receipt {
+func (l *ledgerWriter) behind(s ledger.Step) receipt {
 	done := make(chan error, 1)
 	l.mu.Lock()
 	if l.closed {
@@ -224,7 +224,7 @@ func (l *line) behind(s ledger.Step) receipt {
 		return nil
 	}
 	l.known = true
-	l.pending = append(l.pending, lineStep{s, done})
+	l.pending = append(l.pending, pendingStep{s, done})
 	begin := !l.writing
 	l.writing = true
 	l.mu.Unlock()
@@ -236,7 +236,7 @@ func (l *line) behind(s ledger.Step) receipt {
 
 // write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
 // rest: the next life finds the entry as it was.
-func (l *line) write(ctx context.Context) {
+func (l *ledgerWriter) write(ctx context.Context) {
 	for try := 0; ; {
 		l.mu.Lock()
 		if len(l.pending) == 0 {
@@ -262,7 +262,7 @@ func (l *line) write(ctx context.Context) {
 		try = 0
 		s.done <- err
 		if s.To == handoff.StatusDelivered {
-			l.r.lay(l.key)
+			l.r.release(l.key)
 		}
 		l.mu.Lock()
 		l.pending = l.pending[1:]
@@ -270,7 +270,7 @@ func (l *line) write(ctx context.Context) {
 	}
 }
 
-func (l *line) once(ctx context.Context, s ledger.Step) error {
+func (l *ledgerWriter) once(ctx context.Context, s ledger.Step) error {
 	limit := storeTimeout
 	if ctx.Err() != nil {
 		limit = lastWrite
@@ -281,7 +281,7 @@ func (l *line) once(ctx context.Context, s ledger.Step) error {
 }
 
 // try writes a step and notes whether the store is there.
-func (l *line) try(ctx context.Context, s ledger.Step) error {
+func (l *ledgerWriter) try(ctx context.Context, s ledger.Step) error {
 	select {
 	case l.turns <- struct{}{}:
 		defer func() { <-l.turns }()
@@ -306,7 +306,7 @@ func (l *line) try(ctx context.Context, s ledger.Step) error {
 
 // advance writes a step. Of a store that came back empty it makes first what the step leads on from. Who
 // calls it has the turn.
-func (l *line) advance(ctx context.Context, s ledger.Step) error {
+func (l *ledgerWriter) advance(ctx context.Context, s ledger.Step) error {
 	_, err := l.r.ledger.Advance(ctx, s)
 	if err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
 		return err
@@ -330,7 +330,7 @@ func (l *line) advance(ctx context.Context, s ledger.Step) error {
 
 // repeat writes the newest step again, unless another is on its way or all is said: it is found written, or
 // the store came back empty and learns it. That also lets the entry of long work live on.
-func (l *line) repeat(ctx context.Context) error {
+func (l *ledgerWriter) repeat(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
 		c := handoff.Caller{Principal: "owner"}
-		b := r.book(c)
+		b := r.caller(c)
 		fn(func(server, thread string) {
 			r.stick(c, b, stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}}, clear: thread == ""})
 		})

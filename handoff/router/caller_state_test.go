@@ -9,7 +9,7 @@ import (
 )
 
 func TestBookKeepsItsBounds(t *testing.T) {
-	b := newBook()
+	b := newCallerState()
 	for i := range maxRecords + 5 {
 		id := fmt.Sprint(i)
 		b.open(handoff.Record{ID: id}, nil)
@@ -48,13 +48,13 @@ func TestBookKeepsItsBounds(t *testing.T) {
 // beyond that the oldest is left to the ledger.
 func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	r := NewRouter(Config{})
-	b := newBook()
+	b := newCallerState()
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprint(i)
-			r.carry(id)
+			r.claim(id)
 			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
-			b.setLine(id, &line{r: r, key: id})
+			b.setWriter(id, &ledgerWriter{r: r, key: id})
 			b.keepLocked(id)
 		}
 	}
@@ -68,13 +68,13 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	if rec, _ := b.find("0"); rec.ID != "" || len(b.list()) != maxUntold {
 		t.Errorf("%d records, the oldest %q", len(b.list()), rec.ID)
 	}
-	if !r.carry("0") {
+	if !r.claim("0") {
 		t.Error("nobody can take up what was pushed out")
 	}
 }
 
 func TestBookItems(t *testing.T) {
-	b := newBook()
+	b := newCallerState()
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.delta("h", "m1", "half of ")
 	b.delta("h", "m1", "a message")
@@ -95,7 +95,7 @@ func TestBookItems(t *testing.T) {
 }
 
 func TestBookUnheard(t *testing.T) {
-	b := newBook()
+	b := newCallerState()
 	for _, id := range []string{"a", "b"} {
 		b.open(handoff.Record{ID: id}, nil)
 		b.change(id, func(r *handoff.Record) { r.State = handoff.StatusCompleted })
@@ -176,7 +176,7 @@ func TestFeedDropsTheSlow(t *testing.T) {
 // TestDeltaOfWhatIsGone: an item that was pushed out or withdrawn is not brought back by the end of its text,
 // and a record never shows more items than it may.
 func TestDeltaOfWhatIsGone(t *testing.T) {
-	b := newBook()
+	b := newCallerState()
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.delta("h", "joined", "resumed in the middle")
 	for i := range maxItems {

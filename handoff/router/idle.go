@@ -17,30 +17,30 @@ const awayFor = 10 * time.Minute
 
 // letGoLocked lets go of callers who have been away longest, until there is room.
 func (r *Router) letGoLocked(now time.Time) {
-	if len(r.books) < maxCallers {
+	if len(r.callers) < maxCallers {
 		return
 	}
 	var away []handoff.Caller
-	for c, b := range r.books {
+	for c, b := range r.callers {
 		if now.Sub(b.asked) >= awayFor && b.idle() {
 			away = append(away, c)
 		}
 	}
-	slices.SortFunc(away, func(x, y handoff.Caller) int { return r.books[x].asked.Compare(r.books[y].asked) })
+	slices.SortFunc(away, func(x, y handoff.Caller) int { return r.callers[x].asked.Compare(r.callers[y].asked) })
 	for _, c := range away[:min(len(away), maxCallers/4)] { // some at once: looking costs
-		delete(r.books, c)
+		delete(r.callers, c)
 	}
 }
 
-// idle tells whether everything about the caller is in the store: nobody attends, no work or question is open, no page
+// idle tells whether everything about the caller is in the store: nobody attends, no run or question is open, no page
 // listens, and there is nothing to be told or written.
-func (b *book) idle() bool {
+func (b *callerState) idle() bool {
 	if listeners, _ := b.feed.Load(); listeners > 0 {
 		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.attending)+len(b.works)+len(b.questions)+len(b.unheard)+len(b.unstored) > 0 || b.storing {
+	if len(b.attending)+len(b.runs)+len(b.questions)+len(b.outbox)+len(b.unstored) > 0 || b.storing {
 		return false
 	}
 	return !slices.ContainsFunc(b.records, func(rec *handoff.Record) bool { return rec.State != handoff.StatusDelivered })

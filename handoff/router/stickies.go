@@ -16,12 +16,12 @@ type stickyWrite struct {
 	clear  bool
 }
 
-// stick sees to it that the store has a sticky session, or has it no more, as the book does. The store is
+// stick sees to it that the store has a sticky session, or has it no more, as the caller's state does. The store is
 // written behind: one write after the other, of each session the newest alone, repeated until the store is
 // back.
 //
 // Who has no name comes back to nothing, so nothing is stored for them.
-func (r *Router) stick(c handoff.Caller, b *book, w stickyWrite) {
+func (r *Router) stick(c handoff.Caller, b *callerState, w stickyWrite) {
 	if c.Nameless() {
 		return
 	}
@@ -32,7 +32,7 @@ func (r *Router) stick(c handoff.Caller, b *book, w stickyWrite) {
 }
 
 // writeStickies writes until nothing is left. When the process ends it tries each once more.
-func (r *Router) writeStickies(ctx context.Context, c handoff.Caller, b *book) {
+func (r *Router) writeStickies(ctx context.Context, c handoff.Caller, b *callerState) {
 	for try := 0; ; {
 		w, more := b.nextSticky()
 		if !more {
@@ -67,7 +67,7 @@ func (r *Router) writeSticky(ctx context.Context, c handoff.Caller, w stickyWrit
 
 // queueSticky adds a write; it replaces an older one of the same server or project, so that there are never
 // more than those. True: nobody writes them yet, the caller has to.
-func (b *book) queueSticky(w stickyWrite) bool {
+func (b *callerState) queueSticky(w stickyWrite) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unstored[keyOf(w.sticky.Target)] = w
@@ -77,7 +77,7 @@ func (b *book) queueSticky(w stickyWrite) bool {
 }
 
 // nextSticky takes a write out. False: there is none, and from here on nobody writes.
-func (b *book) nextSticky() (stickyWrite, bool) {
+func (b *callerState) nextSticky() (stickyWrite, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keys := slices.SortedFunc(maps.Keys(b.unstored), func(x, y stickyKey) int { return strings.Compare(x.String(), y.String()) })
@@ -91,7 +91,7 @@ func (b *book) nextSticky() (stickyWrite, bool) {
 }
 
 // returnSticky puts a write back that failed, unless a newer one has come.
-func (b *book) returnSticky(w stickyWrite) {
+func (b *callerState) returnSticky(w stickyWrite) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, newer := b.unstored[keyOf(w.sticky.Target)]; !newer {

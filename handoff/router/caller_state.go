@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Bounds of what a book keeps. When full, the oldest record goes whose outcome was heard, and the oldest
+// Bounds of what is kept of a caller. When full, the oldest record goes whose outcome was heard, and the oldest
 // item of a record. Records that are still to be told stay up to a bound of their own; beyond it the oldest
 // is left to the ledger, where a later call finds it.
 const (
@@ -19,28 +19,28 @@ const (
 	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
 )
 
-// A book is what the router knows of one caller: what the page shows and what outlives a call. Its
+// A callerState is what the router knows of one caller: what the page shows and what outlives a call. Its
 // methods never wait.
-type book struct {
+type callerState struct {
 	feed   handoff.Feed  // what happens, in order; safe by itself
 	counts *routerCounts // Set once; nil: nobody counts
 	asked  time.Time     // Guarded by the router's mu: when the router was last asked for it
 
-	opening sync.Mutex // held while work without a call is added, so that its key is looked for and taken in one; before mu
+	opening sync.Mutex // held while a run is added, so that its key is looked for and taken in one; before mu
 
 	mu        sync.Mutex
 	records   []*handoff.Record                    // Guarded by mu: oldest first
-	works     map[string]*run                      // Guarded by mu: works that have not ended, by record id
+	runs      map[string]*run                      // Guarded by mu: runs that have not ended, by record id
 	questions map[handoff.QuestionID]*openQuestion // Guarded by mu
 	stickies  map[stickyKey]handoff.Sticky         // Guarded by mu: valid if loaded
 	chosen    map[stickyKey]time.Time              // Guarded by mu: when the caller asked for what is sticky, or for nothing
 	loaded    bool                                 // Guarded by mu
 	unstored  map[stickyKey]stickyWrite            // Guarded by mu: what the store has still to learn of stickies
 	storing   bool                                 // Guarded by mu: a job writes them
-	unheard   []string                             // Guarded by mu: record ids whose outcome nobody heard, oldest first
-	ears      map[string]*attendance               // Guarded by mu: who hears of a work, by record id; nil: nobody, and whoever comes may
+	outbox    []string                             // Guarded by mu: record ids whose outcome nobody heard, oldest first
+	ears      map[string]*attendance               // Guarded by mu: who hears of a run, by record id; nil: nobody, and whoever comes may
 	logs      map[string]*runLog                   // Guarded by mu: what happened, by record id
-	lines     map[string]*line                     // Guarded by mu: what the ledger is told, by record id
+	writers   map[string]*ledgerWriter             // Guarded by mu: what the ledger is told, by record id
 	gone      map[string]*idSet                    // Guarded by mu: items that a record let go of, by record id
 	noticed   map[string]bool                      // Guarded by mu: records whose outcome was told outside of calls
 	begun     map[string]string                    // Guarded by mu: what was begun of records that had not been, by record id
@@ -63,16 +63,16 @@ func (k stickyKey) String() string {
 
 func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
-func newBook() *book {
-	return &book{
-		works:     map[string]*run{},
+func newCallerState() *callerState {
+	return &callerState{
+		runs:      map[string]*run{},
 		questions: map[handoff.QuestionID]*openQuestion{},
 		stickies:  map[stickyKey]handoff.Sticky{},
 		chosen:    map[stickyKey]time.Time{},
 		unstored:  map[stickyKey]stickyWrite{},
 		ears:      map[string]*attendance{},
 		logs:      map[string]*runLog{},
-		lines:     map[string]*line{},
+		writers:   map[string]*ledgerWriter{},
 		gone:      map[string]*idSet{},
 		noticed:   map[string]bool{},
 		begun:     map[string]string{},
@@ -82,22 +82,22 @@ func newBook() *book {
 }
 
 // open adds a record.
-func (b *book) open(rec handoff.Record, w *run) {
+func (b *callerState) open(rec handoff.Record, w *run) {
 	b.mu.Lock()
 	left := b.makeRoomLocked()
 	b.records = append(b.records, &rec)
 	if w != nil {
-		b.works[rec.ID], b.lines[rec.ID] = w, w.line
+		b.runs[rec.ID], b.writers[rec.ID] = w, w.writer
 	}
 	shown := rec.Clone()
 	b.mu.Unlock()
-	left.layDown()
+	left.release()
 	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &shown})
 }
 
-// makeRoomLocked takes a record out of a full book. Of one that is still to be told it returns the line;
-// of others the line itself lets go once all is written.
-func (b *book) makeRoomLocked() *line {
+// makeRoomLocked takes a record out where there are too many. Of one that is still to be told it returns the writer;
+// of others the writer itself lets go once all is written.
+func (b *callerState) makeRoomLocked() *ledgerWriter {
 	if len(b.records) < maxRecords {
 		return nil
 	}
@@ -109,27 +109,27 @@ func (b *book) makeRoomLocked() *line {
 		return nil
 	}
 	id := b.records[i].ID
-	var left *line
+	var left *ledgerWriter
 	if b.records[i].State != handoff.StatusDelivered {
-		left = b.lines[id]
+		left = b.writers[id]
 	}
-	delete(b.lines, id)
+	delete(b.writers, id)
 	delete(b.noticed, id)
 	delete(b.begun, id)
 	delete(b.byKey, b.keys[id].key)
 	delete(b.keys, id)
 	delete(b.gone, id)
 	delete(b.logs, id)
-	b.unheard = slices.DeleteFunc(b.unheard, func(other string) bool { return other == id })
+	b.outbox = slices.DeleteFunc(b.outbox, func(other string) bool { return other == id })
 	b.records = slices.Delete(b.records, i, i+1)
 	return left
 }
 
 // change lets fn alter a record and shows it to the pages. It returns the record as it is then.
-func (b *book) change(id string, fn func(*handoff.Record)) handoff.Record {
+func (b *callerState) change(id string, fn func(*handoff.Record)) handoff.Record {
 	b.mu.Lock()
 	rec := b.findLocked(id)
-	if rec == nil { // pushed out of the book by newer ones
+	if rec == nil { // pushed out by newer ones
 		b.mu.Unlock()
 		return handoff.Record{ID: id}
 	}
@@ -146,7 +146,7 @@ func (b *book) change(id string, fn func(*handoff.Record)) handoff.Record {
 }
 
 // item adds an item to a record, or replaces the one with its id.
-func (b *book) item(id string, it handoff.RecordItem) {
+func (b *callerState) item(id string, it handoff.RecordItem) {
 	it.Text, it.Output = handoff.Tail(it.Text, maxOutput), handoff.Tail(it.Output, maxOutput)
 	b.mu.Lock()
 	if rec := b.findLocked(id); rec != nil {
@@ -161,7 +161,7 @@ func (b *book) item(id string, it handoff.RecordItem) {
 }
 
 // addItemLocked adds an item; a full record lets go of its oldest.
-func (b *book) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
+func (b *callerState) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
 	if len(rec.Items) >= maxItems {
 		b.letGoLocked(rec, 0)
 	}
@@ -169,7 +169,7 @@ func (b *book) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
 }
 
 // letGoLocked takes an item out of a record for good.
-func (b *book) letGoLocked(rec *handoff.Record, i int) {
+func (b *callerState) letGoLocked(rec *handoff.Record, i int) {
 	if b.gone[rec.ID] == nil {
 		b.gone[rec.ID] = &idSet{}
 	}
@@ -179,7 +179,7 @@ func (b *book) letGoLocked(rec *handoff.Record, i int) {
 
 // delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
 // by it.
-func (b *book) delta(id, itemID, text string) {
+func (b *callerState) delta(id, itemID, text string) {
 	b.mu.Lock()
 	rec := b.findLocked(id)
 	if rec == nil || b.gone[id].known(itemID) {
@@ -202,7 +202,7 @@ func (b *book) delta(id, itemID, text string) {
 }
 
 // drop withdraws an item.
-func (b *book) drop(id, itemID string) {
+func (b *callerState) drop(id, itemID string) {
 	b.mu.Lock()
 	if rec := b.findLocked(id); rec != nil {
 		if i := indexItem(rec.Items, itemID); i >= 0 {
@@ -213,17 +213,17 @@ func (b *book) drop(id, itemID string) {
 	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
 }
 
-// ended closes a record's work and its open questions.
-func (b *book) ended(id string) {
+// ended closes a record's run and its open questions.
+func (b *callerState) ended(id string) {
 	b.mu.Lock()
-	delete(b.works, id)
+	delete(b.runs, id)
 	delete(b.ears, id)
 	b.mu.Unlock()
 	b.closeQuestions(id)
 }
 
 // notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
-func (b *book) notice(id string) (handoff.Record, bool) {
+func (b *callerState) notice(id string) (handoff.Record, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.findLocked(id)
@@ -235,7 +235,7 @@ func (b *book) notice(id string) (handoff.Record, bool) {
 }
 
 // began notes what was begun instead of a record; "" is none.
-func (b *book) began(id, instead string) {
+func (b *callerState) began(id, instead string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.findLocked(id) != nil {
@@ -244,7 +244,7 @@ func (b *book) began(id, instead string) {
 }
 
 // delivered marks a record whose outcome was given. False means that it was marked before.
-func (b *book) delivered(id string) bool {
+func (b *callerState) delivered(id string) bool {
 	first := false
 	b.change(id, func(r *handoff.Record) {
 		if r.State == handoff.StatusCompleted {
@@ -255,7 +255,7 @@ func (b *book) delivered(id string) bool {
 }
 
 // sticky returns the sticky thread for a target, if the stickies were read.
-func (b *book) sticky(k stickyKey) (handoff.Sticky, bool) {
+func (b *callerState) sticky(k stickyKey) (handoff.Sticky, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, ok := b.stickies[k]
@@ -264,7 +264,7 @@ func (b *book) sticky(k stickyKey) (handoff.Sticky, bool) {
 
 // setStickies takes what the store has. What was set meanwhile is newer and stays. A time that is still to
 // come tells nothing: the clock was set back.
-func (b *book) setStickies(list []handoff.Sticky) {
+func (b *callerState) setStickies(list []handoff.Sticky) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -284,7 +284,7 @@ func (b *book) setStickies(list []handoff.Sticky) {
 	b.loaded = true
 }
 
-func (b *book) isLoaded() bool {
+func (b *callerState) isLoaded() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.loaded
@@ -292,7 +292,7 @@ func (b *book) isLoaded() bool {
 
 // putSticky makes a thread sticky for a request of that time. False: the caller has chosen another one
 // since, or none. Work that waited, or that was lost and found, comes late.
-func (b *book) putSticky(s handoff.Sticky, asked time.Time) bool {
+func (b *callerState) putSticky(s handoff.Sticky, asked time.Time) bool {
 	k := keyOf(s.Target)
 	b.mu.Lock()
 	late := b.chosen[k].After(asked)
@@ -310,7 +310,7 @@ func (b *book) putSticky(s handoff.Sticky, asked time.Time) bool {
 }
 
 // dropSticky is the caller's wish.
-func (b *book) dropSticky(k stickyKey) {
+func (b *callerState) dropSticky(k stickyKey) {
 	b.mu.Lock()
 	delete(b.stickies, k)
 	b.chosen[k] = time.Now()
@@ -319,7 +319,7 @@ func (b *book) dropSticky(k stickyKey) {
 }
 
 // dropGone forgets a sticky thread that is gone. False: another one is sticky by now, or none.
-func (b *book) dropGone(t handoff.Target) bool {
+func (b *callerState) dropGone(t handoff.Target) bool {
 	b.mu.Lock()
 	if b.stickies[keyOf(t)].Target != t {
 		b.mu.Unlock()
@@ -331,7 +331,7 @@ func (b *book) dropGone(t handoff.Target) bool {
 	return true
 }
 
-func (b *book) listStickies() []handoff.Sticky {
+func (b *callerState) listStickies() []handoff.Sticky {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.SortedFunc(maps.Values(b.stickies), func(x, y handoff.Sticky) int {
@@ -340,7 +340,7 @@ func (b *book) listStickies() []handoff.Sticky {
 }
 
 // list returns the records, newest first.
-func (b *book) list() []handoff.Record {
+func (b *callerState) list() []handoff.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := make([]handoff.Record, 0, len(b.records))
@@ -350,17 +350,17 @@ func (b *book) list() []handoff.Record {
 	return out
 }
 
-func (b *book) find(id string) (handoff.Record, *run) {
+func (b *callerState) find(id string) (handoff.Record, *run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rec := b.findLocked(id)
 	if rec == nil {
 		return handoff.Record{}, nil
 	}
-	return rec.Clone(), b.works[id]
+	return rec.Clone(), b.runs[id]
 }
 
-func (b *book) findLocked(id string) *handoff.Record {
+func (b *callerState) findLocked(id string) *handoff.Record {
 	for _, rec := range slices.Backward(b.records) {
 		if rec.ID == id {
 			return rec

@@ -48,12 +48,12 @@ type openQuestion struct {
 	askedQ                    // Set once
 	controls handoff.Controls // Set once
 
-	deciding bool // Guarded by the book's mu: an answer is on its way
-	notified bool // Guarded by the book's mu: told outside of calls, which happens once
+	deciding bool // Guarded by the mu of callerState: an answer is on its way
+	notified bool // Guarded by the mu of callerState: told outside of calls, which happens once
 }
 
 // ask shows a question and gives it its name.
-func (b *book) ask(q askedQ, controls handoff.Controls) askedQ {
+func (b *callerState) ask(q askedQ, controls handoff.Controls) askedQ {
 	b.mu.Lock()
 	b.serial++
 	q.shown.Label = "q" + itoa(b.serial)
@@ -66,7 +66,7 @@ func (b *book) ask(q askedQ, controls handoff.Controls) askedQ {
 }
 
 // closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (b *book) closeQuestion(id handoff.QuestionID) *openQuestion {
+func (b *callerState) closeQuestion(id handoff.QuestionID) *openQuestion {
 	b.mu.Lock()
 	q := b.questions[id]
 	delete(b.questions, id)
@@ -77,8 +77,8 @@ func (b *book) closeQuestion(id handoff.QuestionID) *openQuestion {
 	return q
 }
 
-// closeQuestions takes away what a work asked and nobody answered yet.
-func (b *book) closeQuestions(id string) []handoff.QuestionID {
+// closeQuestions takes away what a run asked and nobody answered yet.
+func (b *callerState) closeQuestions(id string) []handoff.QuestionID {
 	var closed []handoff.QuestionID
 	for _, q := range b.questionsOf(id) {
 		b.closeQuestion(q.shown.ID)
@@ -87,14 +87,14 @@ func (b *book) closeQuestions(id string) []handoff.QuestionID {
 	return closed
 }
 
-// questionsOf returns the open questions of a work, oldest first.
-func (b *book) questionsOf(id string) []askedQ {
+// questionsOf returns the open questions of a run, oldest first.
+func (b *callerState) questionsOf(id string) []askedQ {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.questionsOfLocked(id)
 }
 
-func (b *book) questionsOfLocked(id string) []askedQ {
+func (b *callerState) questionsOfLocked(id string) []askedQ {
 	var out []askedQ
 	for _, q := range b.questions {
 		if q.shown.Handoff == id {
@@ -113,7 +113,7 @@ func compareQuestions(x, y handoff.RecordQuestion) int {
 }
 
 // offers tells whether the caller is being asked about a copy of a thread.
-func (b *book) offers(t handoff.Target) bool {
+func (b *callerState) offers(t handoff.Target) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, q := range b.questions {
@@ -125,14 +125,14 @@ func (b *book) offers(t handoff.Target) bool {
 }
 
 // question returns an open question, or nil.
-func (b *book) question(id handoff.QuestionID) *openQuestion {
+func (b *callerState) question(id handoff.QuestionID) *openQuestion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.questions[id]
 }
 
 // questionNamed finds the question that a name means; without a name, the only one.
-func (b *book) questionNamed(g handoff.Grant, name string) (*openQuestion, error) {
+func (b *callerState) questionNamed(g handoff.Grant, name string) (*openQuestion, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var found []*openQuestion
@@ -159,7 +159,7 @@ func (b *book) questionNamed(g handoff.Grant, name string) (*openQuestion, error
 }
 
 // notifyQuestion returns an open question that is to be told outside of calls. Asked again it returns none.
-func (b *book) notifyQuestion(id handoff.QuestionID) (askedQ, bool) {
+func (b *callerState) notifyQuestion(id handoff.QuestionID) (askedQ, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[id]
@@ -171,7 +171,7 @@ func (b *book) notifyQuestion(id handoff.QuestionID) (askedQ, bool) {
 }
 
 // claimQuestion reserves a question for one answer, so that two taps never send two decisions.
-func (b *book) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*openQuestion, error) {
+func (b *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*openQuestion, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[id]
@@ -186,13 +186,13 @@ func (b *book) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*openQu
 }
 
 // releaseQuestion opens a question again whose answer could not be given.
-func (b *book) releaseQuestion(q *openQuestion) {
+func (b *callerState) releaseQuestion(q *openQuestion) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q.deciding = false
 }
 
-func (b *book) listQuestions() []handoff.RecordQuestion {
+func (b *callerState) listQuestions() []handoff.RecordQuestion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := make([]handoff.RecordQuestion, 0, len(b.questions))

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// revive takes up what a former life of the router left: work that ran or may run is looked for and
+// recover takes up what a former life of the router left: what ran or may run is looked for and
 // watched, outcomes that nobody heard are told. Nothing is ever started by it.
-func (r *Router) revive(ctx context.Context) {
+func (r *Router) recover(ctx context.Context) {
 	for try := 0; ; try++ {
 		entries, err := r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
 		if err == nil {
@@ -35,24 +35,24 @@ func (r *Router) revive(ctx context.Context) {
 func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
 	slices.SortStableFunc(entries, func(a, b ledger.Entry) int { return strings.Compare(a.Caller.String(), b.Caller.String()) })
 	for i, e := range entries {
-		if r.carry(e.Key) {
+		if r.claim(e.Key) {
 			r.adoptOne(ctx, e)
 		}
 		if i+1 == len(entries) || entries[i+1].Caller != e.Caller {
-			r.book(e.Caller).tellOutbox()
+			r.caller(e.Caller).tellOutbox()
 		}
 	}
 }
 
 func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
-	l := r.newLine(e.Key, e.Caller, r.NextID(), e.Args)
+	l := r.newLedgerWriter(e.Key, e.Caller, r.NextID(), e.Args)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
 		cancel()
 		switch {
 		case err == nil && adopted.Status == handoff.StatusDelivered: // told since the entries were read
-			r.lay(e.Key)
+			r.release(e.Key)
 			return
 		case err == nil && r.heardAlready(adopted, l):
 			return
@@ -60,14 +60,14 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 			if adopted.Status != handoff.StatusCompleted {
 				r.readStickies(ctx, e.Caller)
 			}
-			r.takeOver(r.withWords(ctx, adopted), l)
+			r.restore(r.withWords(ctx, adopted), l)
 			return
 		case !retried(err):
 			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
-			r.lay(e.Key)
+			r.release(e.Key)
 			return
 		case !r.pause(ctx, try):
-			r.lay(e.Key)
+			r.release(e.Key)
 			return
 		}
 	}
@@ -75,8 +75,8 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 
 // heardAlready tells whether the outcome of an entry was heard here: then the store came back as it was a
 // while ago, and is told once more.
-func (r *Router) heardAlready(e ledger.Entry, l *line) bool {
-	rec, _ := r.book(e.Caller).find(e.ClientID)
+func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
+	rec, _ := r.caller(e.Caller).find(e.ClientID)
 	if rec.State != handoff.StatusDelivered {
 		return false
 	}
@@ -114,9 +114,9 @@ func (r *Router) withWords(ctx context.Context, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// takeOver puts an entry into the book of its caller, and work that is not over under way again.
-func (r *Router) takeOver(e ledger.Entry, l *line) {
-	b := r.book(e.Caller)
+// restore makes an entry known to its caller, and takes up a run that is not over.
+func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
+	b := r.caller(e.Caller)
 	if e.Why == handoff.WhyNew || e.Why == handoff.WhyCopy {
 		r.owners.made(e.Caller, e.Target)
 	}
@@ -137,7 +137,7 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		}
 		b.open(rec, nil)
 		b.ended(id)
-		b.setLine(id, l)
+		b.setWriter(id, l)
 		b.mu.Lock()
 		b.keepLocked(id)
 		b.mu.Unlock()
@@ -145,7 +145,7 @@ func (r *Router) takeOver(e ledger.Entry, l *line) {
 		return
 	}
 	w := r.newRun(id, e.Caller, b)
-	w.began, w.target, w.before, w.turn, w.line = time.Now(), e.Target, e.Watermark, e.Turn, l
+	w.began, w.target, w.before, w.turn, w.writer = time.Now(), e.Target, e.Watermark, e.Turn, l
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}

@@ -1,0 +1,121 @@
+package router
+
+import (
+	"slices"
+	"switchboard/handoff"
+	"sync"
+)
+
+// threadQueues serialise what this process asks of one thread: a queue is held by one run at a time, and the
+// others wait in order of arrival or join the run that holds it.
+type threadQueues struct {
+	mu  sync.Mutex
+	all map[string]*threadQueue // Guarded by mu: queues that are held or waited for
+}
+
+// A threadQueue is one thread, or the making of a caller's next thread on a server.
+type threadQueue struct {
+	holder  string           // the run's id, "" while nobody holds it
+	caller  handoff.Caller   // of the holder
+	turn    handoff.TurnID   // of the holder, "" while it does not run or cannot be reached
+	control handoff.Controls // of the holder's agent while turn is set
+	target  handoff.Target   // where the turn runs
+	title   string           // of that thread
+	waiting []string         // runs, in order of arrival; bounded by the runs that are open
+	changed chan struct{}    // closed at each change
+}
+
+// queueView is a queue as one waiting run sees it.
+type queueView struct {
+	mine    bool // the asking run holds it now
+	holder  string
+	same    bool // the holder is a run of the same caller
+	turn    handoff.TurnID
+	control handoff.Controls
+	target  handoff.Target
+	title   string
+	changed <-chan struct{}
+}
+
+func newThreadQueues() *threadQueues { return &threadQueues{all: map[string]*threadQueue{}} }
+
+// take gives a queue to a run if it is free and nobody waited longer. Taking it again is harmless.
+func (l *threadQueues) take(key, id string, c handoff.Caller) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.getLocked(key).take(id, c)
+}
+
+// look takes the queue if it is this run's turn, and tells who has it otherwise. The run waits
+// from the first look on, until it holds it or leaves.
+func (l *threadQueues) look(key, id string, c handoff.Caller) queueView {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.getLocked(key)
+	if n.take(id, c) {
+		return queueView{mine: true}
+	}
+	if !slices.Contains(n.waiting, id) {
+		n.waiting = append(n.waiting, id)
+	}
+	return queueView{holder: n.holder, same: n.caller == c, turn: n.turn, control: n.control, target: n.target, title: n.title, changed: n.changed}
+}
+
+// running tells those who wait which turn they could join; no turn: none.
+func (l *threadQueues) running(keys []string, id string, turn handoff.TurnID, control handoff.Controls, target handoff.Target, title string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		if n := l.all[key]; n != nil && n.holder == id {
+			n.turn, n.control, n.target, n.title = turn, control, target, title
+			n.wake()
+		}
+	}
+}
+
+// leave gives the queues up, held or waited for.
+func (l *threadQueues) leave(keys []string, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		n := l.all[key]
+		if n == nil {
+			continue
+		}
+		n.waiting = slices.DeleteFunc(n.waiting, func(w string) bool { return w == id })
+		if n.holder == id {
+			*n = threadQueue{waiting: n.waiting, changed: n.changed}
+		}
+		n.wake()
+		if n.holder == "" && len(n.waiting) == 0 {
+			delete(l.all, key)
+		}
+	}
+}
+
+func (l *threadQueues) getLocked(key string) *threadQueue {
+	n := l.all[key]
+	if n == nil {
+		n = &threadQueue{changed: make(chan struct{})}
+		l.all[key] = n
+	}
+	return n
+}
+
+// take is called with the queues locked.
+func (n *threadQueue) take(id string, c handoff.Caller) bool {
+	switch {
+	case n.holder == id:
+		return true
+	case n.holder != "", len(n.waiting) > 0 && n.waiting[0] != id:
+		return false
+	}
+	n.holder, n.caller = id, c
+	n.waiting = slices.DeleteFunc(n.waiting, func(w string) bool { return w == id })
+	return true
+}
+
+func (n *threadQueue) wake() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
