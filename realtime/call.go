@@ -49,6 +49,10 @@ type Call struct {
 	says    chan handoff.Utterance
 	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
 	over    atomic.Bool         // nothing is said any more
+	joins   chan leg            // sockets that come to stand beside the client
+	beside  chan besideEvent    // what they send
+	past    chan struct{}       // closed when the loop has ended; cause is set then
+	besides int                 // how many of them there are; Guarded by the front's mu
 
 	// Owned by run.
 	floor      *floor.Floor
@@ -77,6 +81,8 @@ type Call struct {
 	unsure     []handoff.Said  // given to a client that gave no sign, oldest first
 	pending    []handoff.Event // for the router, oldest first
 	alarms     [alarmKinds]alarm
+	others     []leg  // sockets beside the client
+	shown      string // the session as the client saw it last, raw
 	ended      bool
 	cause      *handoff.Error
 	counts     counts
@@ -138,7 +144,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 	return &Call{
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
-		events: make(chan handoff.Event), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
+		events: make(chan handoff.Event), joins: make(chan leg), beside: make(chan besideEvent), past: make(chan struct{}), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
 		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
@@ -186,6 +192,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	})
 	c.log.Debug("call began")
 	c.loop(ctx, left)
+	close(c.past)
 	c.signs(time.Now())
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
@@ -246,6 +253,10 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 				break
 			}
 			c.fromClient(event)
+		case l := <-c.joins:
+			c.welcome(l)
+		case e := <-c.beside:
+			c.fromBeside(e)
 		case event, ok := <-c.model.Received():
 			if !ok {
 				c.end(handoff.Fault(handoff.CodeVoiceGone, "", ""))
@@ -314,6 +325,7 @@ func (c *Call) parting(otherwise *handoff.Error) *handoff.Error {
 
 // toClient sends the client an event; a client that does not keep up ends the call.
 func (c *Call) toClient(event []byte) {
+	c.toOthers(event)
 	if !c.client.Send(event) {
 		c.end(c.parting(handoff.Fault(handoff.CodeSlowClient, "", "")))
 	}

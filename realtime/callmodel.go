@@ -48,6 +48,9 @@ func (c *Call) fromModel(event []byte) {
 	}
 	shown, updates := c.mask.FromModel(kind, event)
 	if shown != nil {
+		if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated {
+			c.shown = gjson.GetBytes(shown, "session").Raw
+		}
 		c.toClient(shown)
 	} else {
 		c.counts.swallowed++

@@ -34,7 +34,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		return
 	}
 	if query.Has("call_id") {
-		handoff.Fault(handoff.CodeNotFound, "such call", "a running call cannot be joined by a second socket").Reply(w, true)
+		f.serveBeside(w, r, grant, query.Get("call_id"))
 		return
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
@@ -65,11 +65,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		fault.Reply(w, true)
 		return
 	}
-	upgrader := websocket.Upgrader{
-		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
-		ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
-	}
-	conn, err := upgrader.Upgrade(w, r, nil)
+	conn, err := f.upgrader().Upgrade(w, r, nil)
 	if err != nil { // it has answered the client
 		f.log.Debug("upgrade refused", zap.Error(err))
 		model.Abandon()
@@ -80,4 +76,12 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	call.opening = first
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)
+}
+
+// upgrader makes sockets of requests. The edge has looked at the Origin.
+func (f *Front) upgrader() *websocket.Upgrader {
+	return &websocket.Upgrader{
+		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
+		ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+	}
 }

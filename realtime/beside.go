@@ -1,0 +1,131 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// maxBeside bounds the sockets beside a call's own client. Who comes later is refused.
+const maxBeside = 4
+
+// A besideEvent is what a socket beside a call's own client sent, or that it has gone.
+type besideEvent struct {
+	from  leg
+	event []byte
+	gone  bool
+}
+
+// serveBeside serves GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
+// sees, and whose events count as the client's. The call goes on without it, and ends it. It returns when the
+// socket or the call has ended.
+func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) {
+	c, fault := f.enterBeside(grant, id)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		c.besides--
+	}()
+	if !websocket.IsWebSocketUpgrade(r) {
+		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
+		return
+	}
+	conn, err := f.upgrader().Upgrade(w, r, nil)
+	if err != nil { // it has answered the client
+		f.log.Debug("upgrade refused", zap.Error(err))
+		return
+	}
+	s := newSocket(conn, f.bound, f.patient, c.log)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(s.Run)
+	c.carryBeside(s)
+}
+
+// enterBeside finds a call that one more socket may join, and counts it.
+func (f *Front) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.calls[id]
+	switch {
+	case c == nil || !c.grant.MayEnd(grant):
+		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+	case c.besides >= maxBeside:
+		return nil, &handoff.Error{Code: handoff.CodeLimited, Subject: "more sockets on this call", Param: "call_id"}
+	}
+	c.besides++
+	return c, nil
+}
+
+// carryBeside carries a socket until it or the call has ended.
+func (c *Call) carryBeside(s *socket) {
+	tell := func(e besideEvent) {
+		select {
+		case c.beside <- e:
+		case <-c.past:
+		}
+	}
+	select {
+	case c.joins <- s:
+	case <-c.past:
+	}
+	for {
+		select {
+		case event, ok := <-s.Received():
+			tell(besideEvent{s, event, !ok})
+			if !ok {
+				return
+			}
+		case <-c.past:
+			s.Close(c.cause)
+			return
+		}
+	}
+}
+
+// welcome lets a socket take part: it begins with the session as the client sees it.
+func (c *Call) welcome(l leg) {
+	c.others = append(c.others, l)
+	if c.shown != "" {
+		l.Send(events.Encode(events.Object{"type": events.TypeSessionCreated, "event_id": c.ids.Next(), "session": json.RawMessage(c.shown)}))
+	}
+}
+
+// fromBeside handles what a socket beside the client sent. The sound of a call in a browser is not its to set.
+func (c *Call) fromBeside(e besideEvent) {
+	if e.gone {
+		c.others = slices.DeleteFunc(c.others, func(l leg) bool { return l == e.from })
+		return
+	}
+	event := e.event
+	if c.playback.told && !handoff.TooDeep(event) && events.IsObject(event) {
+		switch events.PeekType(event) {
+		case events.TypePlayed:
+			return
+		case events.TypeSessionUpdate:
+			event = events.Remove(events.Remove(event, "session.audio.input.format"), "session.audio.output.format")
+		}
+	}
+	c.fromClient(event)
+}
+
+// toOthers sends what the client sees to the sockets beside it. One that does not keep up ends alone.
+func (c *Call) toOthers(event []byte) {
+	if len(c.others) == 0 {
+		return
+	}
+	event = bytes.Clone(event) // the client's leg may keep the slice
+	c.others = slices.DeleteFunc(c.others, func(l leg) bool { return !l.Send(event) })
+}
