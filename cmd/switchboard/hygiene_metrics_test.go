@@ -20,8 +20,9 @@ var noCounters = map[string]string{
 
 // elsewhere are metrics that a plain service does not show, by the beginning of their names.
 var elsewhere = map[string]string{
-	"switchboard_redis_":   "the store is SQLite",
-	"switchboard_notices_": "no webhook is configured",
+	"switchboard_redis_":     "the store is SQLite",
+	"switchboard_notices_":   "no webhook is configured",
+	"switchboard_responses_": "no agent of ours is configured",
 }
 
 // queues are all buffered channels that hold more than one, by package and bound: what happens when one is
@@ -115,7 +116,9 @@ func (a metricScan) queue(room string, call *ast.CallExpr) {
 			a.queues[room+"."+n.Value] = true
 		}
 	case *ast.Ident:
-		a.queues[room+"."+n.Name] = true
+		if elem, ok := call.Args[0].(*ast.ChanType).Value.(*ast.StructType); !ok || len(elem.Fields.List) > 0 { // places hold nothing
+			a.queues[room+"."+n.Name] = true
+		}
 	case *ast.CallExpr: // of len: as many as there are
 	default:
 		a.queues[room+".an expression"] = true
