@@ -36,6 +36,17 @@ type Settings struct {
 	Sandbox        string                 // of new threads
 	Approval       string                 // of new threads
 	Ceiling        string                 // the loosest sandbox that may run
+
+	Continuation string    // how requests to a model follow each other
+	Reasoning    Reasoning // of a model
+	Verbosity    string    // of a model
+}
+
+// Reasoning is how a model thinks. Empty fields leave its own setting.
+type Reasoning struct {
+	Effort    string
+	Summary   string
+	Encrypted bool // have it given back encrypted instead of kept
 }
 
 // A Report takes what is wrong in the configuration. A row is named as in the file, such as "url" or "env[0]"; ""

@@ -1,0 +1,301 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+)
+
+//go:embed threads.lua
+var threadsSource string
+
+var threadsScript = goredis.NewScript(threadsSource)
+
+// threadTries is how often a step is decided anew because somebody else changed what it was decided on. Of any number
+// of claims only one changes the thread; the others are copies, which change nothing that is compared.
+const threadTries = 8
+
+// Threads keeps threads of the agents that Switchboard runs itself, in the Redis of a [Store]. It implements
+// [switchboard/handoff/threads.Store] and is safe for concurrent use.
+type Threads struct{ store *Store }
+
+// Threads returns what keeps threads in the Redis.
+func (s *Store) Threads() *Threads { return &Threads{s} }
+
+// The keys have one hash tag for all threads, so that one script may touch a thread and its copy.
+func (t *Threads) key(kind, id string) string {
+	return t.store.prefix + ":{threads}:" + kind + ":" + id
+}
+
+// A seen is what a step was decided on, to be compared when it is written.
+type seen struct {
+	key, field, value string
+}
+
+// A threadReader reads rows and remembers what it saw.
+type threadReader struct {
+	*Threads
+	ctx  context.Context // of the step
+	seen []seen
+}
+
+// row reads one JSON value into the given one, which stays as it is when there is none.
+func (r *threadReader) row(key, field string, into any) error {
+	var text string
+	var err error
+	if field == "" {
+		text, err = r.store.client.Get(r.ctx, key).Result()
+	} else {
+		text, err = r.store.client.HGet(r.ctx, key, field).Result()
+	}
+	if err != nil && !errors.Is(err, goredis.Nil) {
+		return err
+	}
+	r.seen = append(r.seen, seen{key, field, text})
+	if text == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), into)
+}
+
+func (r *threadReader) thread(id string) (head threads.Thread, err error) {
+	return head, r.row(r.key("thread", id), "", &head)
+}
+
+// turnOf reads a turn that ran in the thread itself.
+func (r *threadReader) turnOf(thread, id string) (turn threads.Turn, err error) {
+	if id == "" {
+		return turn, nil
+	}
+	return turn, r.row(r.key("turns", thread), id, &turn)
+}
+
+// visible reads a turn of the thread or of what it sees of its ancestors.
+func (r *threadReader) visible(head threads.Thread, id string) (threads.Turn, error) {
+	for limit := head.Items; id != ""; {
+		turn, err := r.turnOf(head.ID, id)
+		if err != nil || turn.ID != "" && turn.Until <= limit {
+			return turn, err
+		}
+		if head.Parent == "" {
+			break
+		}
+		limit = min(limit, head.ForkAt)
+		if head, err = r.thread(head.Parent); err != nil {
+			return threads.Turn{}, err
+		}
+	}
+	return threads.Turn{}, nil
+}
+
+// view reads what a step is about.
+func (r *threadReader) view(step threads.Step) (v threads.View, err error) {
+	thread, after, turn, copied := threads.Look(step)
+	if v.Thread, err = r.thread(thread); err != nil || v.Thread.ID == "" {
+		return v, err
+	}
+	if v.After, err = r.visible(v.Thread, cmp.Or(after, v.Thread.Tip)); err != nil {
+		return v, err
+	}
+	if v.Active, err = r.turnOf(thread, v.Thread.Active); err != nil {
+		return v, err
+	}
+	if v.Turn, err = r.turnOf(thread, turn); err != nil || copied == "" {
+		return v, err
+	}
+	if v.Copy, err = r.thread(copied); err != nil || v.Copy.ID == "" {
+		return v, err
+	}
+	again, err := r.turnOf(copied, turn)
+	if again.ID != "" {
+		v.Turn = again
+	}
+	return v, err
+}
+
+// Advance makes one step: what it is about is read, the step decided, and the change written by one script if
+// nothing of that has changed meanwhile.
+func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
+	for range threadTries {
+		r := &threadReader{Threads: t, ctx: ctx}
+		view, err := r.view(step)
+		if err != nil {
+			return threads.Result{}, t.store.fault(err)
+		}
+		made, err := threads.Decide(view, step)
+		if err != nil || made.Same {
+			return made.Result, err
+		}
+		done, err := t.write(ctx, r.seen, made)
+		if err != nil || done {
+			return made.Result, err
+		}
+	}
+	return threads.Result{}, handoff.Fault(handoff.CodeBusy, "", "too many change the thread at once")
+}
+
+// write writes a change; false when what was seen has changed.
+func (t *Threads) write(ctx context.Context, was []seen, c threads.Change) (bool, error) {
+	keys := []string{t.store.epochKey()}
+	args := []any{t.store.lease.epoch, len(was)}
+	for _, s := range was {
+		keys, args = append(keys, s.key), append(args, s.key, s.field, s.value)
+	}
+	commands, err := t.commands(c)
+	if err != nil {
+		return false, err
+	}
+	for _, words := range commands {
+		keys, args = append(keys, words[1]), append(args, len(words))
+		for _, word := range words {
+			args = append(args, word)
+		}
+	}
+	slices.Sort(keys[1:])
+	done, err := threadsScript.Run(ctx, t.store.client, slices.Compact(keys), args...).Int()
+	switch {
+	case err != nil:
+		return false, t.store.fault(err)
+	case done < 0:
+		return false, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+t.store.where)
+	}
+	return done == 1, nil
+}
+
+// commands are what a change writes, the key as the second word.
+func (t *Threads) commands(c threads.Change) ([][]string, error) {
+	var all [][]string
+	for _, head := range c.Threads {
+		body, err := json.Marshal(head)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, []string{"SET", t.key("thread", head.ID), string(body)})
+		if head.Newest() != "" {
+			all = append(all, []string{"ZADD", t.key("list", head.Owner), strconv.FormatInt(head.Updated.UnixMicro(), 10), head.ID})
+		} else {
+			all = append(all, []string{"ZREM", t.key("list", head.Owner), head.ID})
+		}
+	}
+	for _, turn := range c.Turns {
+		body, err := json.Marshal(turn)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, []string{"HSET", t.key("turns", turn.Thread), turn.ID, string(body)})
+	}
+	for _, it := range c.Items {
+		body, err := json.Marshal(it)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, []string{"RPUSH", t.key("items", c.Thread.ID), string(body)})
+	}
+	id := c.Thread.ID
+	switch {
+	case c.Drop && c.Forked:
+		all = append(all, []string{"DEL", t.key("thread", id), t.key("turns", id), t.key("items", id)}, []string{"ZREM", t.key("list", c.Thread.Owner), id})
+	case c.Drop && c.Turn.From == c.Thread.ForkAt:
+		all = append(all, []string{"DEL", t.key("turns", id), t.key("items", id)})
+	case c.Drop:
+		all = append(all, []string{"HDEL", t.key("turns", id), c.Turn.ID},
+			[]string{"LTRIM", t.key("items", id), "0", strconv.Itoa(c.Turn.From - c.Thread.ForkAt - 1)})
+	}
+	return all, nil
+}
+
+// Read returns a whole thread. What it shares with the threads that it was copied from never changes.
+func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
+	r, err := t.own(ctx, thread, -1)
+	switch {
+	case err != nil:
+		return threads.Record{}, err
+	case r.Thread.ID == "" || r.Thread.Owner != owner:
+		return threads.Record{}, handoff.Fault(handoff.CodeSessionGone, "", "there is no such thread")
+	}
+	for head := r.Thread; head.Parent != ""; {
+		up, err := t.own(ctx, head.Parent, head.ForkAt)
+		if err != nil {
+			return threads.Record{}, err
+		}
+		if up.Thread.ID == "" {
+			return threads.Record{}, handoff.Fault(handoff.CodeInternal, "", "the thread that "+thread+" was copied from is not there")
+		}
+		r.Turns, r.Items = slices.Concat(up.Turns, r.Turns), slices.Concat(up.Items, r.Items)
+		head = up.Thread
+	}
+	return r, nil
+}
+
+// own reads what a thread has of its own, as it is at one instant, up to the item at limit (-1: all).
+func (t *Threads) own(ctx context.Context, id string, limit int) (threads.Record, error) {
+	var head *goredis.StringCmd
+	var turns *goredis.MapStringStringCmd
+	var items *goredis.StringSliceCmd
+	_, err := t.store.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		head, turns = p.Get(ctx, t.key("thread", id)), p.HGetAll(ctx, t.key("turns", id))
+		items = p.LRange(ctx, t.key("items", id), 0, -1)
+		return nil
+	})
+	var r threads.Record
+	if errors.Is(err, goredis.Nil) {
+		return r, nil // there is no such thread
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(head.Val()), &r.Thread)
+	}
+	if limit < 0 {
+		limit = r.Thread.Items
+	}
+	for _, body := range turns.Val() {
+		var turn threads.Turn
+		err = cmp.Or(err, json.Unmarshal([]byte(body), &turn))
+		if turn.Until <= limit {
+			r.Turns = append(r.Turns, turn)
+		}
+	}
+	slices.SortFunc(r.Turns, func(a, b threads.Turn) int { return cmp.Compare(a.From, b.From) })
+	bodies := items.Val()
+	for _, body := range bodies[:min(max(limit-r.Thread.ForkAt, 0), len(bodies))] {
+		var it threads.Item
+		err = cmp.Or(err, json.Unmarshal([]byte(body), &it))
+		r.Items = append(r.Items, it)
+	}
+	return r, t.store.fault(err)
+}
+
+// List returns the threads of an owner in which anything ran, newest first.
+func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	ids, err := t.store.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: t.key("list", owner), Start: 0, Stop: limit - 1, Rev: true}).Result()
+	if err != nil || len(ids) == 0 {
+		return nil, t.store.fault(err)
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = t.key("thread", id)
+	}
+	bodies, err := t.store.client.MGet(ctx, keys...).Result()
+	var all []threads.Thread
+	for _, body := range bodies {
+		text, ok := body.(string)
+		if !ok {
+			continue // it went meanwhile
+		}
+		var head threads.Thread
+		err = cmp.Or(err, json.Unmarshal([]byte(text), &head))
+		all = append(all, head)
+	}
+	return all, t.store.fault(err)
+}
