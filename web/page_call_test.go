@@ -273,8 +273,15 @@ func TestPageTypingCalls(t *testing.T) {
 	if eval[bool](p, `Boolean(window.mic)`) {
 		t.Error("typing opened the microphone")
 	}
+	const leaves = `dispatchEvent(new Event("beforeunload", { cancelable: true }))`
+	if !eval[bool](p, leaves) {
+		t.Error("who only types is asked before they leave the page")
+	}
 	p.click("Use mic") // now it is wanted
 	p.until(micOn)
+	if eval[bool](p, leaves) {
+		t.Error("a call is left without a warning")
+	}
 	p.until(`far.pc.getReceivers()[0].track && document.querySelector("#mute").textContent === "Mute"`)
 	// The other side ends the call in good order.
 	eval[bool](p, `(far.channel.close(), true)`)

@@ -97,3 +97,31 @@ func TestPageLandscapePhone(t *testing.T) {
 	p.until(`document.querySelector(".card").checkVisibility()`)
 	p.shot("landscape-work")
 }
+
+// The conversation outlives a reload of the page, which tells that it ended the call.
+func TestPageKeepsTheConversation(t *testing.T) {
+	w, p := openCall(t, false)
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Hello there", "\r")
+	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	eval[bool](p, `([{ type: "response.output_text.done", item_id: "a1", text: "One two three four five six seven eight nine ten eleven twelve." },
+	  { type: "conversation.item.truncated", item_id: "a1", audio_end_ms: 1000 }].forEach(far.say), true)`)
+	p.shows("interrupted")
+	if text := eval[string](p, `document.querySelector(".line.voice .line-text").innerText`); text != "One two three" {
+		t.Errorf("of an interrupted answer it shows %q", text)
+	}
+	p.click("Show all of it")
+	p.shows("nine ten eleven twelve.")
+	p.scheme("light")
+	p.shot("interrupted")
+	p.open(eval[string](p, `location.href`))
+	p.shows("Hello there")
+	p.shows("One two three")
+	p.shows("The page was left, which ended the call.")
+	p.status("Not in a call")
+	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_1") })
+	if kept := eval[bool](p, `"switchboard-talk" in sessionStorage`); kept {
+		t.Error("what was recalled stays in the browser")
+	}
+	p.quiet()
+}

@@ -185,7 +185,8 @@ export class Call {
   // Switchboard adds its tools by itself; the page only wants to see what was heard.
   #greet() {
     const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe" } } };
-    const how = this.#mic ? (this.#silent ? ["audio"] : null) : this.written() ? ["text"] : null;
+    const byText = !this.#mic && this.state().call.mic === "off" && this.written(); // who was refused the microphone called to hear
+    const how = byText ? ["text"] : this.#silent ? ["audio"] : null;
     this.#silent = how?.[0] === "text";
     this.#write({ type: "session.update", session: { type: "realtime", audio, ...(how && { output_modalities: how }) } });
     for (const event of this.#queue.splice(0)) this.#write(event);

@@ -8,6 +8,7 @@ import { follow } from "./events.js";
 import * as held from "./login.js";
 import * as oneCall from "./one-call.js";
 import { reader as speechReader } from "./speech.js";
+import { toKeep } from "./state-talk.js";
 import { ended, running } from "./state-work.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView, meterOf } from "./view-call.js";
@@ -246,6 +247,23 @@ function feedState(state) {
   else lostTimer = setTimeout(() => dispatch({ type: "feed", state }), 1500);
 }
 
+// The conversation lasts as long as this window, also when its page is loaded anew.
+const place = "switchboard-talk";
+function keepTalk(last) {
+  if (get().session !== "in") return;
+  if (last) note(last);
+  try {
+    sessionStorage.setItem(place, JSON.stringify({ of: held.mine()?.id, entries: toKeep(get().talk) }));
+  } catch { /* private window: it ends with the page */ }
+}
+function recallTalk() {
+  try {
+    const { of, entries } = JSON.parse(sessionStorage.getItem(place) ?? "{}");
+    if (of && of === held.mine()?.id) dispatch({ type: "kept", entries });
+  } catch { /* not ours: nothing is shown */ }
+  sessionStorage.removeItem(place);
+}
+
 function signedOut() {
   held.drop();
   stopFeed();
@@ -259,6 +277,7 @@ function signedIn() {
   show(byId("opening"), false);
   show(byId("login"), false);
   show(byId("app"), true);
+  recallTalk();
   refresh();
   stopFeed();
   stopFeed = follow({ onState: feedState, onReset: snapshot, onEvent: pageEvent });
@@ -312,7 +331,11 @@ function wire() {
   loginsView(signedOut);
   onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }) }));
   for (const b of document.querySelectorAll("[data-go]")) b.addEventListener("click", () => go(b.dataset.go));
-  addEventListener("pagehide", () => call.leave());
+  addEventListener("pagehide", () => {
+    keepTalk(call.idle ? "" : "The page was left, which ended the call.");
+    call.leave();
+  });
+  addEventListener("beforeunload", (event) => { if (!call.idle && get().call.mic === "on") event.preventDefault(); }); // it would end the call
   setInterval(refresh, 10_000);
   setInterval(() => { if (!document.hidden && get().feed === "live" && get().servers.some((s) => s.working?.length)) lookAgain(); }, 10_000);
   remote.muted = !settings.play;

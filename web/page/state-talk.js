@@ -18,6 +18,8 @@ export function reduceTalk(talk, action) {
       return add(talk, { id: action.id, who: "you", text: action.text, state: "done", typed: true });
     case "note":
       return add(talk, { id: action.id, who: "note", text: action.text, state: "done" });
+    case "kept":
+      return { ...talk, entries: [...action.entries.filter(readable), ...talk.entries] };
     case "call-ended":
       return {
         ...talk, hearing: false, responding: false, speaking: false,
@@ -31,11 +33,22 @@ export function reduceTalk(talk, action) {
 const unchanged = (talk) => talk;
 
 function add(talk, entry, after) {
-  if (talk.entries.some((e) => e.id === entry.id)) return talk;
+  if (talk.entries.some((e) => e.id === entry.id)) return moved(talk, entry.id, after);
   const entries = [...talk.entries];
   const at = after ? entries.findIndex((e) => e.id === after) : -1;
   entries.splice(at < 0 ? entries.length : at + 1, 0, entry);
   return { ...talk, entries: entries.slice(-keep) };
+}
+
+// What was typed stands in the conversation at once; if the voice spoke before it came there, it belongs below.
+function moved(talk, id, after) {
+  const at = talk.entries.findIndex((e) => e.id === id);
+  const to = after ? talk.entries.findIndex((e) => e.id === after) : -1;
+  if (to <= at) return talk;
+  const entries = [...talk.entries];
+  const [entry] = entries.splice(at, 1);
+  entries.splice(to, 0, entry);
+  return { ...talk, entries };
 }
 
 function patch(talk, id, change) {
@@ -101,6 +114,20 @@ function responseDone(talk, { response }) {
   return { ...talk, responding: false, entries };
 }
 
+// About how much of a text was heard after so long: whole words, at the pace of speech. Nothing says it exactly.
+const lettersPerSecond = 15;
+function heardOf(text, ms) {
+  const about = Math.round((ms / 1000) * lettersPerSecond);
+  if (!(ms >= 0) || about >= text.length) return undefined;
+  return Math.max(0, text.lastIndexOf(" ", about));
+}
+
+/** What of a conversation survives a reload of the page. */
+export const toKeep = (talk) =>
+  talk.entries.filter((e) => e.text).slice(-100).map(({ id, who, text, state, typed, heard }) => ({ id, who, text: text.slice(0, 4000), state: state === "saying" || state === "heard" ? "cut" : state, typed, heard }));
+
+const readable = (e) => typeof e?.id === "string" && typeof e.text === "string" && ["you", "voice", "note"].includes(e.who);
+
 const handlers = {
   __proto__: null, // a name is only what is listed here
   "conversation.item.added": itemAdded,
@@ -108,7 +135,7 @@ const handlers = {
   "conversation.item.done": itemDone,
   "response.output_item.done": itemDone,
   "conversation.item.deleted": (talk, e) => remove(talk, e.item_id),
-  "conversation.item.truncated": (talk, e) => patch(talk, e.item_id, () => ({ state: "cut" })),
+  "conversation.item.truncated": (talk, e) => patch(talk, e.item_id, ({ text }) => ({ state: "cut", heard: heardOf(text, e.audio_end_ms) })),
   "conversation.item.input_audio_transcription.delta": heard,
   "conversation.item.input_audio_transcription.completed": heardAll,
   "conversation.item.input_audio_transcription.failed": (talk, e) => patch(talk, e.item_id, () => ({ state: "unclear" })),

@@ -104,12 +104,18 @@ function delta(work, { handoff, item_id: id, delta: text = "" }) {
     }));
 }
 
+// A message that is withdrawn comes anew; what a command did until it was stopped has happened.
+function dropped(work, { handoff, item_id: id }) {
+  return changeItems(work, handoff, (items) =>
+    items.filter((i) => i.id !== id || i.kind === "command").map((i) => (i.id === id ? { ...i, state: "stopped" } : i)));
+}
+
 const handlers = {
   __proto__: null, // a name is only what is listed here
   handoff: record,
   item,
   delta,
-  dropped: (work, e) => changeItems(work, e.handoff, (items) => items.filter((i) => i.id !== e.item_id)),
+  dropped,
   question: (work, { question: q }) =>
     q ? { ...work, questions: { ...work.questions, [q.id]: { ...q, sending: work.questions[q.id]?.sending } } } : work,
   closed,

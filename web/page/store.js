@@ -40,7 +40,7 @@ export function toast(text, { next = "", tone = "bad", action } = {}) {
 export const toastProblem = (error) => toast(error.message, { next: error.next });
 
 /** Adds a quiet line to the conversation. */
-export const note = (text) => dispatch({ type: "note", id: `note-${++ids}`, text });
+export const note = (text) => dispatch({ type: "note", id: `note-${Date.now()}-${++ids}`, text });
 
 /** Tells the views again, for what changes with time alone. */
 export function refresh() {

@@ -10,11 +10,27 @@ function line(entry) {
   const name = h("span", { class: "line-who", text: who[entry.who] });
   const text = h("span", { class: "line-text" });
   const mark = h("span", { class: "line-mark" });
-  const el = h("div", { class: `line ${entry.who}` }, entry.who === "note" ? null : name, text, mark);
+  const heard = document.createTextNode("");
+  const unheard = h("span", { class: "line-unheard", hidden: true });
+  text.append(heard, unheard);
+  const all = h("button", { class: "line-all", type: "button", hidden: true, "aria-expanded": "false" });
+  all.addEventListener("click", () => {
+    show(unheard, unheard.hidden);
+    told();
+  });
+  const told = () => {
+    setText(all, unheard.hidden ? "Show all of it" : "Show what was heard");
+    setAttr(all, "aria-expanded", String(!unheard.hidden));
+  };
+  told();
+  const el = h("div", { class: `line ${entry.who}` }, entry.who === "note" ? null : name, text, mark, all);
   return {
     el,
     update(e) {
-      setText(text, e.text || (e.state === "heard" ? "…" : ""));
+      const end = e.heard ?? e.text.length;
+      setText(heard, e.text ? e.text.slice(0, end) : e.state === "heard" ? "…" : "");
+      setText(unheard, e.text.slice(end));
+      show(all, end < e.text.length);
       setText(mark, { cut: "interrupted", unclear: "This could not be understood." }[e.state] ?? "");
       el.classList.toggle("partial", e.state === "heard" || e.state === "saying");
       setAttr(el, "aria-busy", e.state === "saying" || e.state === "heard" ? "true" : null);

@@ -156,8 +156,8 @@ function command() {
     update(i) {
       setText(line, i.text);
       const bad = i.state === "failed" || (i.exit !== undefined && i.exit !== 0);
-      setText(mark, i.asks ? "waits for you" : i.state === "running" ? "running…" : bad ? (i.exit !== undefined ? `failed (exit ${i.exit})` : "failed") : "ok");
-      setAttr(mark, "data-tone", i.asks ? "ask" : i.state === "running" ? "busy" : bad ? "bad" : "good");
+      setText(mark, i.asks ? "waits for you" : i.state === "running" ? "running…" : i.state === "stopped" ? "stopped" : bad ? (i.exit !== undefined ? `failed (exit ${i.exit})` : "failed") : "ok");
+      setAttr(mark, "data-tone", i.asks ? "ask" : i.state === "running" ? "busy" : i.state === "stopped" ? "flat" : bad ? "bad" : "good");
       show(output, Boolean(i.output));
       keepAtEnd(output, () => setText(output, i.output));
     },
