@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -44,12 +45,22 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	if id := client.Get(safetyHeader); id != "" {
 		header.Set(safetyHeader, id)
 	}
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers}
+	var head *headConn
+	dialer := websocket.Dialer{
+		Proxy: http.ProxyFromEnvironment, ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+		NetDialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+			if head, err = dialHead(ctx, network, address); err != nil {
+				return nil, err
+			}
+			return head, nil
+		},
+	}
 	conn, response, err := dialer.DialContext(ctx, target.String(), header)
 	f.counts.dialled(err == nil)
 	if err != nil {
 		return nil, f.unreachable(response, err, query.Get("model"))
 	}
+	head.left = -1
 	return newSocket(conn, outbound.MaxBytes, writeLimit, f.log), nil
 }
 
