@@ -42,7 +42,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			b := r.caller(ladderCaller)
 			all := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
 			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: tt.command, Cwd: "/src", Decisions: all, Asked: time.Now()}
-			b.ask(askedQ{question: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}}, d)
+			b.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: all}, controls: d}, 0, nil)
 			err := r.Decide(t.Context(), tt.grant, "q", tt.decision)
 			if got := codeOfError(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)

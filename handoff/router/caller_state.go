@@ -29,25 +29,25 @@ type callerState struct {
 	opening sync.Mutex // held while a run is added, so that its key is looked for and taken in one; before mu
 
 	mu        sync.Mutex
-	records   []*handoff.Record                    // Guarded by mu: oldest first
-	runs      map[string]*run                      // Guarded by mu: runs that have not ended, by record id
-	questions map[handoff.QuestionID]*openQuestion // Guarded by mu
-	stickies  map[stickyKey]handoff.Sticky         // Guarded by mu: valid if loaded
-	chosen    map[stickyKey]time.Time              // Guarded by mu: when the caller asked for what is sticky, or for nothing
-	loaded    bool                                 // Guarded by mu
-	unstored  map[stickyKey]stickyWrite            // Guarded by mu: what the store has still to learn of stickies
-	storing   bool                                 // Guarded by mu: a job writes them
-	outbox    []string                             // Guarded by mu: record ids whose outcome nobody heard, oldest first
-	ears      map[string]*attendance               // Guarded by mu: who hears of a run, by record id; nil: nobody, and whoever comes may
-	logs      map[string]*runLog                   // Guarded by mu: what happened, by record id
-	writers   map[string]*ledgerWriter             // Guarded by mu: what the ledger is told, by record id
-	gone      map[string]*idSet                    // Guarded by mu: items that a record let go of, by record id
-	noticed   map[string]bool                      // Guarded by mu: records whose outcome was told outside of calls
-	begun     map[string]string                    // Guarded by mu: what was begun of records that had not been, by record id
-	keys      map[string]keyed                     // Guarded by mu: of requests, by record id
-	byKey     map[string]string                    // Guarded by mu: record ids, by the key of their ledger entry
-	serial    int                                  // Guarded by mu: questions asked so far
-	attending []*attendance                        // Guarded by mu: who listens for the caller, oldest first
+	records   []*handoff.Record                // Guarded by mu: oldest first
+	runs      map[string]*run                  // Guarded by mu: runs that have not ended, by record id
+	questions map[handoff.QuestionID]*question // Guarded by mu
+	stickies  map[stickyKey]handoff.Sticky     // Guarded by mu: valid if loaded
+	chosen    map[stickyKey]time.Time          // Guarded by mu: when the caller asked for what is sticky, or for nothing
+	loaded    bool                             // Guarded by mu
+	unstored  map[stickyKey]stickyWrite        // Guarded by mu: what the store has still to learn of stickies
+	storing   bool                             // Guarded by mu: a job writes them
+	outbox    []string                         // Guarded by mu: record ids whose outcome nobody heard, oldest first
+	ears      map[string]*attendance           // Guarded by mu: who hears of a run, by record id; nil: nobody, and whoever comes may
+	logs      map[string]*runLog               // Guarded by mu: what happened, by record id
+	writers   map[string]*ledgerWriter         // Guarded by mu: what the ledger is told, by record id
+	gone      map[string]*idSet                // Guarded by mu: items that a record let go of, by record id
+	noticed   map[string]bool                  // Guarded by mu: records whose outcome was told outside of calls
+	begun     map[string]string                // Guarded by mu: what was begun of records that had not been, by record id
+	keys      map[string]keyed                 // Guarded by mu: of requests, by record id
+	byKey     map[string]string                // Guarded by mu: record ids, by the key of their ledger entry
+	serial    int                              // Guarded by mu: questions asked so far
+	attending []*attendance                    // Guarded by mu: who listens for the caller, oldest first
 }
 
 // stickyKey says where a sticky thread counts.
@@ -66,7 +66,7 @@ func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 func newCallerState() *callerState {
 	return &callerState{
 		runs:      map[string]*run{},
-		questions: map[handoff.QuestionID]*openQuestion{},
+		questions: map[handoff.QuestionID]*question{},
 		stickies:  map[stickyKey]handoff.Sticky{},
 		chosen:    map[stickyKey]time.Time{},
 		unstored:  map[stickyKey]stickyWrite{},

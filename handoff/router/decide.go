@@ -77,7 +77,7 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	d.by, d.tier = handoff.ByAPI, risk.Of(q.question, q.workspace)
+	d.by, d.tier = handoff.ByAPI, risk.Of(q.asked, q.workspace)
 	switch {
 	case g.Page:
 		d.by = handoff.ByPage
@@ -113,7 +113,7 @@ func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	return r.decide(ctx, g.Caller, id, decided{
-		decision: a.Decision, words: a.Words, by: a.By, tier: risk.Of(q.question, q.workspace),
+		decision: a.Decision, words: a.Words, by: a.By, tier: risk.Of(q.asked, q.workspace),
 		transcript: a.Transcript, call: a.Call, said: a.Said, more: a.More,
 	})
 }
@@ -178,7 +178,7 @@ func certainlyNot(c handoff.Code) bool {
 
 // stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have taken
 // its question back, what the caller said may be too old, and they may have gone on to say "wait".
-func (r *Router) stillFor(b *callerState, q *openQuestion, d decided) error {
+func (r *Router) stillFor(b *callerState, q *question, d decided) error {
 	switch {
 	case !d.allows():
 		return nil
@@ -193,7 +193,7 @@ func (r *Router) stillFor(b *callerState, q *openQuestion, d decided) error {
 }
 
 // give sends a decision to the agent.
-func (q *openQuestion) give(ctx context.Context, d decided) error {
+func (q *question) give(ctx context.Context, d decided) error {
 	if d.decision != handoff.DecisionWords {
 		return q.controls.Decide(ctx, q.shown.ID, d.decision)
 	}
@@ -205,7 +205,7 @@ func (q *openQuestion) give(ctx context.Context, d decided) error {
 }
 
 // writeDown writes a decision to the audit. Only what allows something depends on it: a no can do no harm.
-func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *openQuestion, d decided) (written bool, err error) {
+func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *question, d decided) (written bool, err error) {
 	if r.auditor == nil {
 		return false, nil
 	}
@@ -213,8 +213,8 @@ func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *openQuestio
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
 	err = r.auditor.Audit(ctx, handoff.AuditRecord{
-		Who: c.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.question.Turn, Question: q.shown.ID,
-		CommandHash: handoff.CommandHash(q.question, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
+		Who: c.String(), Call: d.call, Server: q.shown.Server, Thread: rec.ThreadID, Turn: q.asked.Turn, Question: q.shown.ID,
+		CommandHash: handoff.CommandHash(q.asked, q.shown.Server), Decision: d.decision, Tier: d.tier.String(), By: d.by,
 		Transcript: handoff.TranscriptHash(d.transcript), At: time.Now(),
 	})
 	if err == nil {
@@ -236,8 +236,8 @@ func (r *Router) closed(b *callerState, id handoff.QuestionID) {
 }
 
 // mayAnswer tells whether a question can be answered so.
-func (q askedQ) mayAnswer(d handoff.Decision) error {
-	if d == handoff.DecisionWords && (!q.question.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(q.shown.Decisions, d) {
+func (q *question) mayAnswer(d handoff.Decision) error {
+	if d == handoff.DecisionWords && (!q.asked.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(q.shown.Decisions, d) {
 		return handoff.Fault(handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")
 	}
 	return nil

@@ -64,11 +64,11 @@ func (d *desk) decisions() (out []string) {
 }
 
 // asking returns a router of which the question q waits.
-func askingRouter(d *desk, id handoff.QuestionID) (*Router, *openQuestion) {
+func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 	r := NewRouter(Config{Auditor: d})
 	b := r.caller(ladderCaller)
 	q := handoff.Question{ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now()}
-	b.ask(askedQ{question: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}}, d)
+	b.ask(&question{asked: q, workspace: "/src", shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions}, controls: d}, 0, nil)
 	return r, b.question(id)
 }
 
@@ -109,14 +109,14 @@ func TestDecidedOnce(t *testing.T) {
 // TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
 // not sent, and that is written down too.
 func TestNotSent(t *testing.T) {
-	gone := func(r *Router, q *openQuestion) { r.closed(r.caller(ladderCaller), q.shown.ID) }
-	replaced := func(r *Router, q *openQuestion) {
+	gone := func(r *Router, q *question) { r.closed(r.caller(ladderCaller), q.shown.ID) }
+	replaced := func(r *Router, q *question) {
 		b := r.caller(ladderCaller)
 		b.closeQuestion(q.shown.ID)
-		b.ask(q.askedQ, q.controls) // the same id, as if an adapter forgot the connection's generation
+		b.ask(&question{asked: q.asked, workspace: q.workspace, shown: q.shown, controls: q.controls}, 0, nil) // the same id, as if an adapter forgot the connection's generation
 	}
 	for name, tt := range map[string]struct {
-		meanwhile func(*Router, *openQuestion)
+		meanwhile func(*Router, *question)
 		age       time.Duration // of the yes when the decision begins
 		by        string
 		failing   error

@@ -21,7 +21,7 @@ func TestCallersAreLetGo(t *testing.T) {
 			"untold": func(b *callerState) {
 				b.open(handoff.Record{ID: "h-1", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 			},
-			"asked":  func(b *callerState) { b.ask(askedQ{shown: handoff.RecordQuestion{ID: "q"}}, nil) },
+			"asked":  func(b *callerState) { b.ask(&question{shown: handoff.RecordQuestion{ID: "q"}}, 0, nil) },
 			"stored": func(b *callerState) { b.queueSticky(stickyWrite{}) },
 			"reads":  func(b *callerState) { b.feed.Listen(0) },
 			"works":  func(b *callerState) { b.runs["h-1"] = &run{} },

@@ -6,70 +6,102 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
 	"switchboard/handoff/wording"
+	"time"
 )
 
-// askedQ is a question of an agent with what is needed to judge an answer to it.
-type askedQ struct {
-	shown     handoff.RecordQuestion
-	question  handoff.Question
-	workspace string   // of the thread
-	level     string   // what may be approved by voice there
-	replies   bool     // the agent takes an answer in words
-	names     []string // by which a reply may mean the machine
+// A questionState is how far a question has come.
+type questionState int
+
+// The states of a question, in order. Only one whose answer could not be given goes back, to announced.
+const (
+	questionOpen      questionState = iota // the agent asks, and nobody knows
+	questionAnnounced                      // somebody who attends has it, or it was told outside of calls
+	questionClaimed                        // an answer is on its way to the agent: there is no other
+	questionDecided                        // answered, withdrawn or given up; it is in no registry any more
+)
+
+// A question waits for a caller: who asks, and what is needed to judge an answer.
+type question struct {
+	shown     handoff.RecordQuestion // Set once, by ask
+	asked     handoff.Question       // Set once
+	workspace string                 // Set once: of the thread
+	level     string                 // Set once: what may be approved by voice there
+	replies   bool                   // Set once: the agent takes an answer in words
+	names     []string               // Set once: by which a reply may mean the machine
+	controls  handoff.Controls       // Set once: the agent
+
+	state    questionState // Guarded by the mu of callerState
+	notified bool          // Guarded by the mu of callerState: told outside of calls, which happens once
+	giveUp   *time.Timer   // Guarded by the mu of callerState: declines it when nobody answers; nil: never
 }
 
 // tapReason says why a question can only be answered on the page, or "".
-func (q askedQ) tapReason() string {
+func (q *question) tapReason() string {
 	switch {
-	case q.question.Secret():
+	case q.asked.Secret():
 		return handoff.WhySecret
 	case q.shown.Words:
 		return ""
 	case wording.OnlyThere(q.shown):
 		return handoff.WhyNoWords
-	case q.question.Beyond != "":
+	case q.asked.Beyond != "":
 		return handoff.WhyBeyond
 	}
-	return risk.WhyNotVoice(q.level, risk.Of(q.question, q.workspace))
+	return risk.WhyNotVoice(q.level, risk.Of(q.asked, q.workspace))
 }
 
 // open is the question as those see it who hear of the run.
-func (q askedQ) open() handoff.OpenQuestion {
-	return handoff.OpenQuestion{Shown: q.shown, Question: q.question, Workspace: q.workspace, Level: q.level, Names: q.names}
+func (q *question) open() handoff.OpenQuestion {
+	return handoff.OpenQuestion{Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names}
 }
 
 // mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.
-func (q askedQ) mayBeSaid() bool {
+func (q *question) mayBeSaid() bool {
 	return q.shown.Tap == "" && (q.shown.Words || slices.Contains(q.shown.Decisions, handoff.DecisionAccept))
 }
 
-// openQuestion is a question that waits for the caller, with the agent that asked.
-type openQuestion struct {
-	askedQ                    // Set once
-	controls handoff.Controls // Set once
-
-	deciding bool // Guarded by the mu of callerState: an answer is on its way
-	notified bool // Guarded by the mu of callerState: told outside of calls, which happens once
-}
-
-// ask shows a question and gives it its name.
-func (b *callerState) ask(q askedQ, controls handoff.Controls) askedQ {
+// ask shows a question and gives it its name. When nobody answers for a time, giveUp runs.
+func (b *callerState) ask(q *question, wait time.Duration, giveUp func()) {
 	b.mu.Lock()
 	b.serial++
 	q.shown.Label = "q" + itoa(b.serial)
-	b.questions[q.shown.ID] = &openQuestion{askedQ: q, controls: controls}
+	if giveUp != nil {
+		q.giveUp = time.AfterFunc(wait, giveUp)
+	}
+	b.questions[q.shown.ID] = q
 	b.mu.Unlock()
 	b.counts.asked(q.shown.Kind)
 	shown := q.shown
 	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
-	return q
+}
+
+// announced notes that somebody knows of a question.
+func (b *callerState) announced(q *question) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q.state = max(q.state, questionAnnounced)
+}
+
+// waitOn gives a question that could not be given up some more time.
+func (b *callerState) waitOn(q *question, d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q.state != questionDecided && q.giveUp != nil {
+		q.giveUp.Reset(d)
+	}
 }
 
 // closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (b *callerState) closeQuestion(id handoff.QuestionID) *openQuestion {
+func (b *callerState) closeQuestion(id handoff.QuestionID) *question {
 	b.mu.Lock()
 	q := b.questions[id]
 	delete(b.questions, id)
+	if q != nil {
+		q.state = questionDecided
+		if q.giveUp != nil {
+			q.giveUp.Stop()
+		}
+	}
 	b.mu.Unlock()
 	if q != nil {
 		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
@@ -88,20 +120,20 @@ func (b *callerState) closeQuestions(id string) []handoff.QuestionID {
 }
 
 // questionsOf returns the open questions of a run, oldest first.
-func (b *callerState) questionsOf(id string) []askedQ {
+func (b *callerState) questionsOf(id string) []*question {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.questionsOfLocked(id)
 }
 
-func (b *callerState) questionsOfLocked(id string) []askedQ {
-	var out []askedQ
+func (b *callerState) questionsOfLocked(id string) []*question {
+	var out []*question
 	for _, q := range b.questions {
 		if q.shown.Handoff == id {
-			out = append(out, q.askedQ)
+			out = append(out, q)
 		}
 	}
-	slices.SortFunc(out, func(x, y askedQ) int { return compareQuestions(x.shown, y.shown) })
+	slices.SortFunc(out, func(x, y *question) int { return compareQuestions(x.shown, y.shown) })
 	return out
 }
 
@@ -125,17 +157,17 @@ func (b *callerState) offers(t handoff.Target) bool {
 }
 
 // question returns an open question, or nil.
-func (b *callerState) question(id handoff.QuestionID) *openQuestion {
+func (b *callerState) question(id handoff.QuestionID) *question {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.questions[id]
 }
 
 // questionNamed finds the question that a name means; without a name, the only one.
-func (b *callerState) questionNamed(g handoff.Grant, name string) (*openQuestion, error) {
+func (b *callerState) questionNamed(g handoff.Grant, name string) (*question, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var found []*openQuestion
+	var found []*question
 	var names []string
 	for _, q := range b.questions {
 		if !g.AllowsServer(q.shown.Server) {
@@ -159,37 +191,39 @@ func (b *callerState) questionNamed(g handoff.Grant, name string) (*openQuestion
 }
 
 // notifyQuestion returns an open question that is to be told outside of calls. Asked again it returns none.
-func (b *callerState) notifyQuestion(id handoff.QuestionID) (askedQ, bool) {
+func (b *callerState) notifyQuestion(id handoff.QuestionID) (*question, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[id]
 	if q == nil || q.notified {
-		return askedQ{}, false
+		return nil, false
 	}
-	q.notified = true
-	return q.askedQ, true
+	q.notified, q.state = true, max(q.state, questionAnnounced)
+	return q, true
 }
 
 // claimQuestion reserves a question for one answer, so that two taps never send two decisions.
-func (b *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*openQuestion, error) {
+func (b *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*question, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[id]
-	if q == nil || q.deciding {
+	if q == nil || q.state >= questionClaimed {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if err := q.mayAnswer(d); err != nil {
 		return nil, err
 	}
-	q.deciding = true
+	q.state = questionClaimed
 	return q, nil
 }
 
 // releaseQuestion opens a question again whose answer could not be given.
-func (b *callerState) releaseQuestion(q *openQuestion) {
+func (b *callerState) releaseQuestion(q *question) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	q.deciding = false
+	if q.state == questionClaimed {
+		q.state = questionAnnounced
+	}
 }
 
 func (b *callerState) listQuestions() []handoff.RecordQuestion {

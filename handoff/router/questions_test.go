@@ -3,6 +3,8 @@ package router
 import (
 	"switchboard/handoff"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestWhatMayBeSaid holds what the page tells of answering in the call.
@@ -25,11 +27,67 @@ func TestWhatMayBeSaid(t *testing.T) {
 		"a copy":                     {q: handoff.Question{Kind: handoff.QuestionCopy, Decisions: both}, want: true},
 		"only where the agent runs":  {q: handoff.Question{Kind: handoff.QuestionOther}},
 	} {
-		a := askedQ{question: c.q, workspace: "/src", level: c.level, replies: c.replies}
+		a := &question{asked: c.q, workspace: "/src", level: c.level, replies: c.replies}
 		a.shown = handoff.RecordQuestion{Server: "bigpc", Kind: c.q.Kind, Decisions: c.q.Decisions, Words: c.q.Words && c.replies}
 		a.shown.Tap = a.tapReason()
 		if got := a.mayBeSaid(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// TestQuestionStates: open, announced, claimed, decided. One answer at a time has it, one that could not be given
+// gives it back, and what is decided stays so and is not given up.
+func TestQuestionStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newCallerState()
+		gaveUp := 0
+		q := &question{shown: handoff.RecordQuestion{ID: "q", Decisions: []handoff.Decision{handoff.DecisionDecline}}}
+		b.ask(q, time.Minute, func() { gaveUp++ })
+		is := func(want questionState) {
+			t.Helper()
+			if q.state != want {
+				t.Fatalf("state %d, want %d", q.state, want)
+			}
+		}
+		is(questionOpen)
+		b.announced(q)
+		is(questionAnnounced)
+		for _, tt := range []struct {
+			decision handoff.Decision
+			code     handoff.Code
+			state    questionState
+		}{
+			{handoff.DecisionAccept, handoff.CodeMalformed, questionAnnounced},
+			{handoff.DecisionDecline, "", questionClaimed},
+			{handoff.DecisionDecline, handoff.CodeNotPending, questionClaimed},
+		} {
+			if _, err := b.claimQuestion("q", tt.decision); codeOfError(err) != tt.code {
+				t.Errorf("%s: %v", tt.decision, err)
+			}
+			is(tt.state)
+		}
+		b.announced(q)
+		is(questionClaimed)
+		b.releaseQuestion(q)
+		is(questionAnnounced)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		b.waitOn(q, time.Minute)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if gaveUp != 2 {
+			t.Errorf("given up %d times", gaveUp)
+		}
+		b.waitOn(q, time.Minute)
+		b.closeQuestion("q")
+		is(questionDecided)
+		b.releaseQuestion(q)
+		is(questionDecided)
+		b.waitOn(q, time.Minute)
+		time.Sleep(time.Hour)
+		if gaveUp != 2 || len(b.questions) != 0 {
+			t.Errorf("given up %d times, %d are open", gaveUp, len(b.questions))
+		}
+	})
 }

@@ -41,7 +41,7 @@ func (r *run) offer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if r.elsewhere {
 		q.Reason = "It is open in another program on that machine."
 	}
-	r.askCaller(askedQ{question: q, level: r.router.registered(r.target.Server).VoiceApprovals}, offer{r})
+	r.askCaller(&question{asked: q, level: r.router.registered(r.target.Server).VoiceApprovals, controls: offer{r}})
 	r.outside(ctx, func() { <-ctx.Done() }) // until the answer comes, from outside
 	return phase.FactNothing, nil
 }

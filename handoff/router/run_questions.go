@@ -5,68 +5,57 @@ import (
 	"slices"
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
-	"time"
 
 	"go.uber.org/zap"
 )
 
+// question takes what the agent asks.
 func (r *run) question(q handoff.Question) {
 	controls, ok := r.attached.Agent.(handoff.Controls)
 	if !ok || r.state.Merged { // others answer what others are asked
 		return
 	}
 	_, replies := r.attached.Agent.(handoff.Replier)
-	r.askCaller(askedQ{question: q, workspace: r.attached.Workspace, level: r.attached.VoiceApprovals, replies: replies}, controls)
+	r.askCaller(&question{asked: q, workspace: r.attached.Workspace, level: r.attached.VoiceApprovals, replies: replies, controls: controls})
 }
 
 // askCaller asks in the call, on the page, and later outside; when nobody answers for long it is a no.
-func (r *run) askCaller(a askedQ, controls handoff.Controls) {
-	q := a.question
-	a.shown = handoff.RecordQuestion{
-		ID: q.ID, Handoff: r.ID, Server: r.rec.Server, Title: r.rec.Title, Kind: q.Kind, Text: q.Text, Command: q.Command,
-		Cwd: q.Cwd, Reason: q.Reason, Changes: q.Changes, Decisions: q.Decisions,
-		Words: q.Words && a.replies, Asks: q.Asks, Beyond: q.Beyond, Asked: q.Asked,
+func (r *run) askCaller(q *question) {
+	a := q.asked
+	q.shown = handoff.RecordQuestion{
+		ID: a.ID, Handoff: r.ID, Server: r.rec.Server, Title: r.rec.Title, Kind: a.Kind, Text: a.Text, Command: a.Command,
+		Cwd: a.Cwd, Reason: a.Reason, Changes: a.Changes, Decisions: a.Decisions,
+		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, Asked: a.Asked,
 	}
-	a.shown.Tap = a.tapReason()
-	a.shown.Voice = a.mayBeSaid()
-	a.names = slices.Clone(r.router.registered(a.shown.Server).Names)
+	q.shown.Tap = q.tapReason()
+	q.shown.Voice = q.mayBeSaid()
+	q.names = slices.Clone(r.router.registered(q.shown.Server).Names)
 	if r.rec.Project != "" {
-		a.names = append(a.names, r.rec.Project)
+		q.names = append(q.names, r.rec.Project)
 	}
-	asked := r.known.ask(a, controls)
-	if !r.publish(handoff.RunAsked{Question: asked.open()}) {
-		r.router.notifyQuestion(r.caller, r.known, asked.shown.ID)
+	r.known.ask(q, r.router.giveUp, func() {
+		r.router.start(func(ctx context.Context) { r.giveUpOn(ctx, q) })
+	})
+	if !r.publish(handoff.RunAsked{Question: q.open()}) {
+		r.router.notifyQuestion(r.caller, r.known, q.shown.ID)
+		return
 	}
-	r.io.Go(func() { r.giveUpOn(asked) })
+	r.known.announced(q)
 }
 
-// giveUpOn declines a question that nobody answers in time. Where that does not go, because an answer is on
+// giveUpOn declines a question that nobody answered in time. Where that does not go, because an answer is on
 // its way or the agent takes none, it is tried again while the question is open: nobody else ends it.
-func (r *run) giveUpOn(q askedQ) {
-	t := time.NewTimer(r.router.giveUp)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-		case <-r.ioCtx.Done():
-			return
-		}
-		if now := r.known.question(q.shown.ID); now == nil || now.shown.Label != q.shown.Label { // asked anew, it has its own time
-			return
-		}
-		err := r.declineFor(q)
-		if err == nil {
-			r.publish(handoff.RunGaveUp{Question: q.shown})
-			return
-		}
-		r.log.Info("question not declined", zap.Error(err))
-		t.Reset(r.router.askAgain)
+func (r *run) giveUpOn(ctx context.Context, q *question) {
+	if r.known.question(q.shown.ID) != q { // asked anew, it has its own time
+		return
 	}
-}
-
-// declineFor declines a question for a caller who does not answer.
-func (r *run) declineFor(q askedQ) error {
-	ctx, cancel := context.WithTimeout(r.ioCtx, ioTimeout)
+	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	return r.router.decide(ctx, r.caller, q.shown.ID, decided{decision: handoff.DecisionDecline, by: ByNobody, tier: risk.Of(q.question, q.workspace)})
+	err := r.router.decide(limited, r.caller, q.shown.ID, decided{decision: handoff.DecisionDecline, by: ByNobody, tier: risk.Of(q.asked, q.workspace)})
+	if err == nil {
+		r.publish(handoff.RunGaveUp{Question: q.shown})
+		return
+	}
+	r.log.Info("question not declined", zap.Error(err))
+	r.known.waitOn(q, r.router.askAgain)
 }
