@@ -6,6 +6,8 @@ import (
 	"switchboard/handoff"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 var (
@@ -56,10 +58,60 @@ func running(t *testing.T, cfg Config) *Router {
 	return r
 }
 
+// notices are what was told outside of calls. The test is over before anybody else looks.
+type notices struct{ ids []string }
+
+func (n *notices) Notify(x handoff.Notice) { n.ids = append(n.ids, x.Handoff) }
+
+// A stuckFleet attaches nothing until its caller gives up.
+type stuckFleet struct {
+	handoff.Fleet
+	attaching, left chan struct{}
+}
+
+func (f stuckFleet) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	return t, nil
+}
+
+func (f stuckFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached, error) {
+	close(f.attaching)
+	<-ctx.Done()
+	close(f.left)
+	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
+}
+
+// TestStopEndsTheAction: what takes time is left at once when a fact from outside puts another action in its place.
+func TestStopEndsTheAction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := stuckFleet{attaching: make(chan struct{}), left: make(chan struct{})}
+		r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		began := time.Now()
+		id, err := r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), Within: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-fleet.attaching
+		if err := r.Stop(ctx, ladderGrant, string(id)); err != nil {
+			t.Fatal(err)
+		}
+		<-fleet.left
+		synctest.Wait()
+		if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
+			t.Errorf("after %v: %+v, %v", time.Since(began), rec, err)
+		}
+		stop()
+		<-done
+	})
+}
+
 // TestOutbox: what ended waits for somebody who may hear of its machine, is told to one of them, and goes to the
 // next when they leave without having told it.
 func TestOutbox(t *testing.T) {
-	r := running(t, Config{})
+	told := &notices{}
+	r := running(t, Config{Notifier: told})
 	b := r.caller(ladderCaller)
 	for id, server := range map[string]string{"a": "bigpc", "b": "laptop"} {
 		b.open(handoff.Record{ID: id, Server: server, ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
@@ -70,8 +122,13 @@ func TestOutbox(t *testing.T) {
 	if !slices.Equal(narrow.away, []string{"b"}) {
 		t.Fatalf("who may use laptop alone was told %v", narrow.away)
 	}
+	b.open(handoff.Record{ID: "c", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+	r.keep(ladderCaller, b, "c")
+	if len(narrow.away) != 1 || !slices.Contains(told.ids, "c") {
+		t.Fatalf("what nobody there may hear of: told %v, noticed %v", narrow.away, told.ids)
+	}
 	leaveAll := r.Attend(ladderGrant, all)
-	if !slices.Equal(all.away, []string{"a"}) {
+	if slices.Sort(all.away); !slices.Equal(all.away, []string{"a", "c"}) {
 		t.Fatalf("who may use everything was told %v", all.away)
 	}
 	if err := r.Heard(t.Context(), ladderCaller, "b"); err != nil {
@@ -81,7 +138,7 @@ func TestOutbox(t *testing.T) {
 	leaveNarrow()
 	leaveNarrow() // again, harmless
 	r.Attend(ladderGrant, next)()
-	if !slices.Equal(next.away, []string{"a"}) || len(narrow.away) != 1 {
+	if slices.Sort(next.away); !slices.Equal(next.away, []string{"a", "c"}) || len(narrow.away) != 1 {
 		t.Errorf("the next was told %v, the first %v", next.away, narrow.away)
 	}
 }
