@@ -73,6 +73,21 @@ func (b *brain) told(message string) {
 	})
 }
 
+// overtaken tells whether an answer says that a machine is at work which waits for the caller by now.
+func (b *brain) overtaken(h Heard, o Output) bool {
+	out := gjson.Parse(o.Text)
+	if !readable(o.Text) || out.Get("status").String() != "started" {
+		return false
+	}
+	asked := slices.Clone(b.open)
+	for _, m := range h.Messages {
+		if q, ok := readQuestion(m); ok {
+			asked = append(asked, q)
+		}
+	}
+	return slices.ContainsFunc(asked, func(q question) bool { return q.server == out.Get("server").String() })
+}
+
 func (b *brain) forget(gone func(question) bool) { b.open = slices.DeleteFunc(b.open, gone) }
 
 // replied takes a sentence as the caller's answer to an agent that asks, if it is one. It passes on what

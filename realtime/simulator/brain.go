@@ -76,6 +76,7 @@ func (b *brain) reply(h Heard) []Move {
 			done = append(done, b.wasOpened(o.errand.session, o)...)
 		case o.errand != nil && o.Tool == tools.AnswerAgent:
 			done = append(done, b.answerGiven(o.errand.question, o)...)
+		case b.overtaken(h, o): // the question is what counts
 		default:
 			plain.Outputs = append(plain.Outputs, o)
 		}

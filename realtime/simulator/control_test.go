@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 )
 
@@ -93,6 +94,30 @@ var (
 	asksCopy  = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with answer_agent, question q3; never decide yourself."
 	asksTap   = wording.Message("bigpc asks for permission to run a command. Please answer on the page: it is too risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
 )
+
+// Once a question is open nothing says that its machine is at work: it waits for the caller.
+func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
+	started := func(server string) Output {
+		return Output{Tool: tools.Codex, Text: fmt.Sprintf(`{"status":"started","server":%q,"say":"Working on it on %s."}`, server, server)}
+	}
+	const asks = "bigpc asks for permission to run a command. git push origin main. Yes or no?"
+	b := newBrain()
+	for _, c := range []struct {
+		heard Heard
+		want  string
+	}{
+		{Heard{Outputs: []Output{started("bigpc")}}, "say Working on it on bigpc."},
+		{Heard{Outputs: []Output{started("bigpc"), started("laptop")}, Messages: []string{asksPush}}, "say Working on it on laptop. " + asks},
+		{Heard{Outputs: []Output{started("bigpc")}}, ""},
+		{Heard{Outputs: []Output{started("laptop")}}, "say Working on it on laptop."},
+		{Heard{Outputs: []Output{{Tool: tools.Codex, Text: `{"status":"failed","server":"bigpc","say":"bigpc is not answering."}`}}}, "say bigpc is not answering."},
+	} {
+		c.heard.Nth, c.heard.Tools = 2, allTools()
+		if got := show(b.reply(c.heard)); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
 
 func TestBrainAsksWhatAgentsAsk(t *testing.T) {
 	for message, want := range map[string]string{
