@@ -43,7 +43,8 @@ type Usage struct {
 // ItemDone is a finished item with its authoritative content.
 type ItemDone struct{ Item Item }
 
-// ItemDropped withdraws an item that will never be finished, and its deltas.
+// ItemDropped withdraws an item that will never be finished, and its deltas. A command or an edit that the end of
+// its turn cuts short is not withdrawn: it has run so far.
 type ItemDropped struct{ ItemID string }
 
 // QuestionClosed says that a question was answered (by whomever) or withdrawn.

@@ -177,7 +177,9 @@ func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 		r.remember(it) // also one that was heard: they are in order
 	}
 	for _, o := range r.open {
-		updates = append(updates, handoff.ItemDropped{ItemID: o.id})
+		if o.streamed || end.Status == handoff.TurnCompleted { // a command that was cut short has run: what it printed stays
+			updates = append(updates, handoff.ItemDropped{ItemID: o.id})
+		}
 	}
 	r.open, r.ended = nil, true
 	end.Text = r.Answer()

@@ -79,7 +79,9 @@ function card({ record }, hue, acts) {
       if (more && details.open) acts.read(r.id);
       fillReading(part, r, read, count > steps.length);
       // What runs while something is asked does not run: it waits for the answer.
-      const shown = waiting ? steps.map((i) => (i.state === "running" ? { ...i, asks: true } : i)) : steps;
+      // What ran when it ended was stopped with it.
+      const cut = (i) => i.state === "running" || (r.outcome === "interrupted" && i.state === "failed" && i.exit === undefined);
+      const shown = ended(r) ? steps.map((i) => (cut(i) ? { ...i, state: "stopped" } : i)) : waiting ? steps.map((i) => (i.state === "running" ? { ...i, asks: true } : i)) : steps;
       keepAtEnd(part.steps, () => keyed(part.steps, shown, (i) => i.id, step));
       el.classList.toggle("over", ended(r));
     },

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestStoppedWorkKeepsItsOutput: what a command printed until its work was stopped stays with the work.
+func TestStoppedWorkKeepsItsOutput(t *testing.T) {
+	r := start(t, nil)
+	id := r.hand(`{"server":"bigpc","prompt":"run the benchmarks"}`)
+	printed := func() bool {
+		return slices.ContainsFunc(r.whole(id).Items, func(it handoff.RecordItem) bool { return it.Kind == handoff.ItemCommand && it.Output != "" })
+	}
+	until(t, "the benchmarks to print", printed)
+	if status, body := r.ask(http.MethodPost, "/fleet/handoffs/"+id+"/stop", "{}"); status/100 != 2 {
+		t.Fatalf("%d %s", status, body)
+	}
+	until(t, "the work to be stopped", func() bool { return r.whole(id).Outcome == handoff.OutcomeInterrupted })
+	if !printed() {
+		t.Errorf("what it printed is gone: %+v", r.whole(id).Items)
+	}
+}
