@@ -22,6 +22,7 @@ type asking struct {
 	initials [256]bool  // the first bytes of those
 	book     phrasebook // what a yes may repeat, in any language
 	acts     map[string]bool
+	programs map[string]bool // the first words of commands: "npm"
 	about    []string        // names of acts
 	digits   []string        // numbers in the question
 	files    [][]string      // the words of each file
@@ -78,6 +79,10 @@ func newAsking(q Question) asking {
 				}
 			}
 		}
+	}
+	a.programs = map[string]bool{}
+	if first := hear(strings.Join(q.Acts, " ")).tokens; len(first) > 1 && !slices.Contains([]string{"go", "edit", "copy", "make"}, first[0]) {
+		a.programs[first[0]] = true // "go" is a word of much else
 	}
 	for t := range a.acts {
 		a.book.add(words(t), kindTopic)
@@ -151,6 +156,7 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 			take(1, kindTopic)
 		}
 	}
+	a.spelledAt(tokens, take)
 	for _, of := range a.languages(l) {
 		a.actAt(tokens, of, take)
 	}
@@ -159,6 +165,52 @@ func (a asking) at(tokens []string, l *language, take func(length int, kind phra
 	}
 	a.machineAt(tokens, l, take)
 }
+
+// spelledAt calls take for a word of the question that is spelled, "en pee em", and for two with the name of a mark
+// between them, "cart dot go".
+func (a asking) spelledAt(tokens []string, take func(length int, kind phraseKind)) {
+	if len(tokens) > 2 && markNames[tokens[1]] && a.acts[tokens[0]] && (a.acts[tokens[2]] || fileEndings[tokens[2]]) {
+		take(3, kindTopic)
+	}
+	word := ""
+	for n, t := range tokens[:min(len(tokens), maxSpelled)] {
+		letter, ok := letterNames[t]
+		if !ok && len(t) == 1 {
+			letter, ok = t, true
+		}
+		if !ok {
+			return
+		}
+		if word += letter; n > 0 && a.acts[word] {
+			take(n+1, kindTopic)
+		}
+	}
+}
+
+// maxSpelled is how many letters of a word may be spelled.
+const maxSpelled = 6
+
+// markNames are what people call the marks of a command. Set once.
+var markNames = setOf("dot slash dash underscore hyphen minus point punkt strich punto barra ponto punt kropka точка крапка nokta डॉट ドット دوت نقطه")
+
+// fileEndings are the ends of files' names that are no word of a question. Set once.
+var fileEndings = setOf("go js ts py")
+
+// namesOtherCommand tells whether a reply names the program of the question with something else that it does:
+// "npm start" for "npm install".
+func (a asking) namesOtherCommand(tokens []string) bool {
+	for i := 1; i < len(tokens); i++ {
+		if a.programs[tokens[i-1]] && subcommands[tokens[i]] && !a.acts[tokens[i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// subcommands are what programs do. Set once.
+var subcommands = setOf("start run build push pull commit publish audit update upgrade uninstall remove test ci init clean merge rebase reset checkout " +
+	"fetch clone stash deploy exec link login add list outdated dedupe prune rollback revert cache config vet generate mod tool fmt install freeze download " +
+	"tag restart serve lint format старт пуш билд スタート 스타트")
 
 // actAt calls take for the act and the numbers of the question at the front, in a language.
 func (a asking) actAt(tokens []string, l *language, take func(length int, kind phraseKind)) {
@@ -194,6 +246,13 @@ func (a asking) machineAt(tokens []string, l *language, take func(length int, ki
 	}
 	if n := a.machine(tokens); n > 0 {
 		named(n)
+	}
+	if name, ok := strings.CutSuffix(tokens[0], "s"); ok && len(tokens) > 1 && a.calls(name) { // "mini's allowed"
+		english.book.at(append([]string{"is"}, tokens[1:]...), func(length int, kind phraseKind) {
+			if kind == kindMay {
+				take(length, kindOrder)
+			}
+		})
 	}
 	a.after(tokens, 0, l, func(end int, kind phraseKind) {
 		switch kind {

@@ -41,6 +41,7 @@ const (
 	kindTrouble                    // a trouble that there is not,
 	kindAsk                        // one that nobody needs to take; alone it is a need, after a yes a nod,
 	kindGlue                       // and little words between them
+	kindGo                         // orders or permits to go ahead: "go ahead"
 	kindNone
 )
 

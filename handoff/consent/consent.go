@@ -48,35 +48,50 @@ const (
 // language of the reply; where that is not certain, the reply is unclear.
 func Read(reply string, asked Question) Reply {
 	said, ask := hear(head(reply)), askedWords(asked)
-	if said.isEchoOf(ask) {
+	got := said.read(reply, ask)
+	if (got == Unclear || got == Later) && said.isTold(reply, ask) {
+		return Yes
+	}
+	return got
+}
+
+// read is Read without the stories.
+func (h heard) read(reply string, ask asking) Reply {
+	if h.isEchoOf(ask) {
 		return Echo
 	}
-	deny, hold := said.find(signalDeny, ask), said.find(signalHold, ask)
+	deny, hold := h.find(signalDeny, ask), h.find(signalHold, ask)
 	switch {
-	case deny == present && said.nearEchoOf(ask):
+	case deny == present && h.nearEchoOf(ask):
 		return Echo
-	case deny == present && (said.asksItself() || said.turnsToYes(ask) || said.explains(ask)):
+	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.explains(ask)):
 		return Unclear
 	case deny == present:
 		return No
 	case hold == present:
 		return Later
-	case said.isNoise():
+	case h.isNoise():
 		return Nothing
-	case deny == contested, hold == contested, said.find(signalUnsure, ask) != absent, said.find(signalAsk, ask) != absent,
-		said.odd, said.asksBack(), said.isInverted(ask), said.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, said.weight() > maxReplyTokens:
+	case deny == contested, hold == contested, h.find(signalUnsure, ask) != absent, h.find(signalAsk, ask) != absent,
+		h.odd, h.asksBack(), h.isInverted(ask), h.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, h.weight() > maxReplyTokens:
 		return Unclear
 	}
-	verdict := said.verdictOf(ask)
+	verdict := h.verdictOf(ask)
 	switch {
-	case verdict >= verdictYes && (said.isLimited(ask) || said.isPart(ask)):
+	case verdict >= verdictYes && (h.isLimited(ask) || h.isPart(ask) || h.waives(ask) || ask.namesOtherCommand(h.tokens)):
 		return Unclear
-	case verdict == verdictFirm, verdict == verdictYes && said.find(signalGrumble, ask) == absent:
+	case verdict == verdictFirm, verdict == verdictYes && h.find(signalGrumble, ask) == absent:
 		return Yes
 	case verdict == verdictOpen:
 		return Nothing
 	}
 	return Unclear
+}
+
+// isTold tells whether a reply in which nothing denies is a yes with a story.
+func (h heard) isTold(reply string, ask asking) bool {
+	return !h.odd && !h.cutOff && !h.asksBack() && utf8.RuneCountInString(reply) <= maxReplyRunes && h.weight() <= maxReplyTokens &&
+		!h.isInverted(ask) && h.tells(ask) && h.find(signalDeny, ask) == absent && h.find(signalUnsure, ask) == absent && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !ask.namesOtherCommand(h.tokens)
 }
 
 // Names tells whether a reply names the machine or the act of the question, so that it can be told apart

@@ -45,6 +45,7 @@ var halves = []struct {
 	{"f.tsv", "", sixQuestions},
 	{"g.tsv", "", sixQuestions},
 	{"h.tsv", "", sixQuestions},
+	{"i.tsv", "", sixQuestions},
 }
 
 // sixQuestions are numbered in the files. Set once.
@@ -387,13 +388,18 @@ func TestDenialAnywhere(t *testing.T) {
 		}
 	}
 	inParallel(len(replies), func(i int) {
-		if Read(replies[i], to[i]) == Yes {
+		if Read(replies[i], to[i]) == Yes && !reassures(replies[i], to[i]) {
 			t.Errorf("%q is a yes", replies[i])
 		}
 	})
 	if turn < len(words) {
 		t.Errorf("%d words, only %d turns", len(words), turn)
 	}
+}
+
+// reassures tells whether a reply has a reassurance, in which one more "not" means nothing: "I don't have no problem".
+func reassures(reply string, asked Question) bool {
+	return slices.Contains(hear(reply).reassured(askedWords(asked)), true)
 }
 
 // FuzzDenialAnywhere cuts a denial into an accepted reply at any character.
@@ -407,7 +413,7 @@ func FuzzDenialAnywhere(f *testing.F) {
 		runes := []rune(texts[i])
 		cut := magnitude(at) % (len(runes) + 1)
 		reply := string(runes[:cut]) + " " + words[magnitude(word)%len(words)] + " " + string(runes[cut:])
-		if Read(reply, asked[i]) == Yes {
+		if Read(reply, asked[i]) == Yes && !reassures(reply, asked[i]) {
 			t.Errorf("%q is a yes", reply)
 		}
 	})

@@ -67,6 +67,14 @@
 // ahead and push"), or, when it names the act itself, between a yes and an order ("yes, it's a package we know, go
 // ahead"). It must tell something and have no word of doubt:
 //
+// A story with unknown words may stand after a yes, when the reply also orders or permits the act or going ahead; see
+// story.go. It has no word of doubt either, but for what a story tells of the past and of habit:
+//
+//	go      orders or permits to go ahead
+//	told    a doubtful word that a story may hold: "yesterday"
+//
+// The other sections of a clause:
+//
 //	clause  makes a statement: "is"
 //	opens   likewise, and may begin one that stands after the yes: "because"
 //	doubt   a condition, a contrast, somebody else, what they said; no unknown word may stand beside it

@@ -13,6 +13,7 @@ type heard struct {
 	tokens []string
 	apart  []bool // a mark or a space stands before the token
 	marked []bool // a mark stands before the token
+	told   []bool // a story may hold the token; see toldIn
 	doubts []bool // no unknown word may stand beside the token; see doubtful
 
 	questions  []int // where question marks stand: after so many tokens

@@ -6,18 +6,19 @@ import "slices"
 type state uint16
 
 const (
-	stateYes   state = 1 << iota // a yes was said
-	stateFirm                    // it orders or permits: more than a "yeah"
-	stateNamed                   // the act or the machine was named
-	stateDo                      // "run": what to run is missing
-	stateOpen                    // "um", "the": something must follow
-	stateWeak                    // after the yes came a word that weakens it ("yeah, right"): a yes must follow
-	stateNod                     // "no problem": a yes must follow
-	stateNeed                    // "no need to ask": a firm yes that names the act must follow
-	stateStory                   // a clause with unknown words: likewise
-	stateTold                    // that clause named the act itself
-	stateSide                    // the only yes was "for my part", which a no-objection takes away
-	stateAct                     // just now the act was ordered by name: "all of them" may follow
+	stateYes     state = 1 << iota // a yes was said
+	stateFirm                      // it orders or permits: more than a "yeah"
+	stateNamed                     // the act or the machine was named
+	stateDo                        // "run": what to run is missing
+	stateOpen                      // "um", "the": something must follow
+	stateWeak                      // after the yes came a word that weakens it ("yeah, right"): a yes must follow
+	stateNod                       // "no problem": a yes must follow
+	stateNeed                      // "no need to ask": a firm yes that names the act must follow
+	stateStory                     // a clause with unknown words: likewise
+	stateTold                      // that clause named the act itself
+	stateSide                      // the only yes was "for my part", which a no-objection takes away
+	stateOrdered                   // it ordered or permitted, by the act or by "go ahead"
+	stateAct                       // just now the act was ordered by name: "all of them" may follow
 )
 
 // A verdict is what a state says where a reply ends.
@@ -62,17 +63,19 @@ func (s state) after(kind phraseKind) (state, bool) {
 	switch kind {
 	case kindYes:
 		return s.says(stateFirm), true
+	case kindGo:
+		return s.says(stateFirm | stateOrdered), true
 	case kindWeak:
 		return s.says(0), true
 	case kindOrder:
-		return s.says(stateFirm | stateNamed | stateAct), true
+		return s.says(stateFirm | stateNamed | stateAct | stateOrdered), true
 	case kindAll:
 		return s.says(stateFirm), act
 	case kindEnd:
-		return s.says(stateFirm), !begun
+		return s.says(stateFirm | stateOrdered), !begun
 	case kindThing:
 		if s.has(stateDo) && s.has(stateNamed) {
-			return s.says(stateFirm | stateNamed | stateAct), true
+			return s.says(stateFirm | stateNamed | stateAct | stateOrdered), true
 		}
 		return s &^ stateOpen, act || s.has(stateFirm) && s.has(stateNamed)
 	case kindTotal:
@@ -106,7 +109,7 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 		return s, !begun
 	case kindTail:
 		if s.has(stateDo) {
-			return s.says(stateFirm), true
+			return s.says(stateFirm | stateOrdered), true
 		}
 		return s &^ stateOpen, yes || s.has(stateNod)
 	case kindLink:
@@ -146,7 +149,7 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 		return s &^ stateOpen, yes || s.has(stateNamed)
 	case kindTopic:
 		if s.has(stateDo) {
-			return s.says(stateFirm | stateNamed), true
+			return s.says(stateFirm | stateNamed | stateOrdered), true
 		}
 		return s&^stateOpen | stateNamed, true
 	}
@@ -225,7 +228,7 @@ func (h heard) covered(l *language, ask asking, steps [][]step, plain bool) stat
 		}
 		for _, step := range steps[at] {
 			to := at + step.length
-			if step.kind == kindEnd && to < len(h.tokens) {
+			if step.kind == kindGo || step.kind == kindEnd && to < len(h.tokens) {
 				continue
 			}
 			begins[to] = begins[to] || step.kind == kindSo

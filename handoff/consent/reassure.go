@@ -104,6 +104,20 @@ func (h heard) calmParts(at, to int, l *language, ask asking, take func(length i
 	}
 }
 
+// waives tells whether a reply says that nobody needs to ask again: that allows more than was asked.
+func (h heard) waives(ask asking) bool {
+	if !slices.ContainsFunc(h.tokens, func(t string) bool { return everAgain[t] }) {
+		return false
+	}
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		return slices.ContainsFunc(h.tokens, func(t string) bool { return l.troubles[t] && l.asks[t] })
+	})
+}
+
+// everAgain are words for a time to come, beside which "don't ask" allows more than once. Set once.
+var everAgain = setOf("ever again anymore future mehr wieder kunftig zukunft nochmal jamais plus desormais nunca mas jamas mai piu mais nooit meer ooit " +
+	"nigdy wiecej juz больше никогда більше ніколи artik aldrig mer igen कभी दोबारा ابدا تاني مجددا")
+
 // signs tells whether a word alone denies or holds off in a language.
 func (l *language) signs(token string) bool {
 	return slices.ContainsFunc([]signal{signalDeny, signalHold}, func(s signal) bool {
@@ -118,6 +132,10 @@ func (h heard) reassured(ask asking) []bool {
 	for _, l := range languages {
 		for from, found := range h.reassurances(l, ask) {
 			for _, s := range found {
+				if before, after := from-1, from+s.length; before >= 0 && l.denies[h.tokens[before]] && !h.marked[from] ||
+					after < len(h.tokens) && l.denies[h.tokens[after]] && !h.marked[after] { // two that deny deny again
+					continue
+				}
 				for i := from; i < from+s.length; i++ {
 					t := h.tokens[i]
 					out[i] = out[i] || l.denies[t] || l.troubles[t] || !l.signs(t)

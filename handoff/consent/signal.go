@@ -80,13 +80,16 @@ func (h heard) find(s signal, ask asking) finding {
 	}
 	calm := sync.OnceValue(func() []bool { return h.reassured(ask) })
 	for at := range purpose {
+		if s == signalAsk && h.endsOrder(at) {
+			continue
+		}
 		if h.polite(at) || s == signalDeny && h.choice(at) {
 			continue
 		}
 		var in []*language
 		length := 0
 		for _, m := range marks[s][h.tokens[at]] {
-			if h.hasAt(at, m.tokens) && !h.masked(at, len(m.tokens), s) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
+			if h.hasAt(at, m.tokens) && !h.isTale(at, len(m.tokens)) && !h.masked(at, len(m.tokens), s) && !(s == signalAsk && h.calmEnd(at+len(m.tokens)-1, calm)) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
 		}
@@ -104,6 +107,33 @@ func (h heard) find(s signal, ask asking) finding {
 		out = present
 	}
 	return out
+}
+
+// isTale tells whether a story may hold tokens.
+func (h heard) isTale(at, length int) bool {
+	return h.told != nil && !slices.Contains(h.told[at:at+length], false)
+}
+
+// endsOrder tells whether an order ends with a token that would begin a question: "please do I left it open".
+func (h heard) endsOrder(at int) bool {
+	if at == 0 {
+		return false
+	}
+	ends := false
+	english.book.at(h.tokens[at-1:], func(n int, kind phraseKind) { ends = ends || n == 2 && kind == kindYes && h.unbroken(at-1, 2) })
+	return ends
+}
+
+// calmEnd tells whether what looks like "yes or no" ends with the first word of a reassurance: "yes, no problem".
+func (h heard) calmEnd(at int, calm func() []bool) bool {
+	if at == 0 || !h.denies(at) {
+		return false
+	}
+	return calm()[at] || slices.ContainsFunc(languages, func(l *language) bool {
+		nod := false
+		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { nod = nod || kind == kindNod })
+		return nod
+	})
 }
 
 // goesOn tells whether a sentence goes on with the act, or with an order: "laat maar" ("never mind") before
@@ -256,13 +286,25 @@ func (h heard) turnsToYes(ask asking) bool {
 	for n < len(h.tokens) && h.tokens[n] == h.tokens[0] && h.denies(n) {
 		n++
 	}
-	if n == 0 || n == len(h.tokens) || n == 1 && !h.marked[n] && !h.corrects(n) {
+	if n == 0 || n == len(h.tokens) {
+		return false
+	}
+	for at := n; at < min(n+maxSlip, len(h.tokens)); at++ { // "nope wait sorry, yes"
+		if h.corrects(at) {
+			n = at
+			break
+		}
+	}
+	if n == 1 && !h.marked[n] && !h.corrects(n) {
 		return false
 	}
 	rest := h.from(n)
 	return rest.find(signalDeny, ask) == absent && rest.find(signalHold, ask) == absent && !rest.odd && !rest.asksBack() &&
 		rest.verdictOf(ask) >= verdictYes
 }
+
+// maxSlip is how many words may stand between a no and its correction.
+const maxSlip = 3
 
 // explains tells whether a reply orders or permits, and denies only in what it goes on to say: "allow it, it can't work
 // without them". Nor is it a no what stands between two yeses: "sure, that isn't much, go ahead". A short clause that

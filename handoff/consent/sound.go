@@ -3,7 +3,7 @@ package consent
 // letterNames are letters as speech recognition spells them in a name.
 var letterNames = map[string]string{
 	"bee": "b", "sea": "c", "see": "c", "dee": "d", "gee": "g", "jay": "j", "kay": "k", "ell": "l", "em": "m", "en": "n", "oh": "o",
-	"pea": "p", "pee": "p", "queue": "q", "cue": "q", "are": "r", "ess": "s", "tea": "t", "tee": "t", "vee": "v", "ex": "x", "zee": "z", "zed": "z",
+	"pea": "p", "pee": "p", "queue": "q", "cue": "q", "are": "r", "ess": "s", "tea": "t", "tee": "t", "vee": "v", "ex": "x", "zee": "z", "zed": "z", "eye": "i", "eff": "f", "aitch": "h", "el": "l", "ay": "a",
 }
 
 // homophones are English words that sound like a harmless one.

@@ -19,7 +19,7 @@ var wordFiles embed.FS
 var sections = map[string]phraseKind{
 	"yes": kindYes, "end": kindEnd, "fill": kindFill, "hum": kindHum, "lead": kindLead, "tail": kindTail, "link": kindLink,
 	"nod": kindNod, "shrug": kindShrug, "need": kindNeed, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
-	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "side": kindSide,
+	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "side": kindSide, "go": kindGo,
 }
 
 // A signal is a phrase that ends the search for a yes, wherever it stands.
@@ -43,26 +43,30 @@ var signals = map[string]signal{
 
 // A language is what one file of words says. Set once.
 type language struct {
-	code     string // "de"
-	nouns    bool   // its orders begin with a noun, which alone is none
-	book     phrasebook
-	signals  [signalCount]phrasebook
-	acts     map[string]phrasebook // the words of an act by its name; see acts
-	numbers  map[string][][]string // the words for a number by its digits
-	doubt    phrasebook            // no unknown words may stand beside it
-	mends    phrasebook            // corrects what was said before it
-	very     phrasebook            // strengthens the yes before which it stands
-	inverted phrasebook            // asks, as the first words, without a mark: "mag je"
-	modal    phrasebook            // likewise, before the machine's name: "puede"
-	reason   map[string]bool       // words of a clause that says what needs the act
-	purpose  phrasebook            // begins what the act is good for
-	calm     phrasebook            // the parts of a reassurance
-	denies   map[string]bool       // words that deny in a reassurance
-	troubles map[string]bool       // words of what it denies
-	clause   map[string]bool       // words that make a statement
-	opens    map[string]bool       // those that may begin one that gives a reason
-	vocab    map[string]bool       // words of doubt and of clauses
-	known    map[string]bool       // every word of the file that can stand in a reply
+	code      string // "de"
+	nouns     bool   // its orders begin with a noun, which alone is none
+	book      phrasebook
+	signals   [signalCount]phrasebook
+	acts      map[string]phrasebook // the words of an act by its name; see acts
+	numbers   map[string][][]string // the words for a number by its digits
+	doubt     phrasebook            // no unknown words may stand beside it
+	mends     phrasebook            // corrects what was said before it
+	very      phrasebook            // strengthens the yes before which it stands
+	inverted  phrasebook            // asks, as the first words, without a mark: "mag je"
+	modal     phrasebook            // likewise, before the machine's name: "puede"
+	reason    map[string]bool       // words of a clause that says what needs the act
+	purpose   phrasebook            // begins what the act is good for
+	calm      phrasebook            // the parts of a reassurance
+	denies    map[string]bool       // words that deny in a reassurance
+	troubles  map[string]bool       // words of what it denies
+	asks      map[string]bool       // those of them that mean to ask
+	clause    map[string]bool       // words that make a statement
+	opens     map[string]bool       // those that may begin one that gives a reason
+	told      phrasebook            // doubtful words that a story may hold
+	openers   phrasebook            // begin a story
+	statement phrasebook            // make a statement
+	vocab     map[string]bool       // words of doubt and of clauses
+	known     map[string]bool       // every word of the file that can stand in a reply
 }
 
 // Every language, and English, which is understood beside each of them. Set once.
@@ -95,7 +99,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, reason: map[string]bool{}, purpose: phrasebook{}, calm: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, reason: map[string]bool{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, openers: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -171,22 +175,22 @@ func (l *language) section(name string, phrases []phrase) bool {
 		case name == "reason":
 			l.reason[p.joined], l.clause[p.joined], l.vocab[p.joined] = true, true, true
 			continue
+		case name == "told":
+			l.told.add(p, kindNone)
+			l.vocab[p.joined] = true
+			continue
 		case name == "purpose":
 			l.purpose.add(p, kindNone)
 			l.vocab[p.joined] = true
 			continue
 		case calmKinds[name] != kindYes:
-			l.calm.add(p, calmKinds[name])
-			for _, t := range p.tokens {
-				switch calmKinds[name] {
-				case kindNot, kindNeedless:
-					l.denies[t] = true
-				case kindAsk, kindTrouble:
-					l.troubles[t] = true
-				}
-			}
+			l.calms(p, calmKinds[name])
 			continue
 		case name == "clause", name == "opens":
+			l.statement.add(p, kindNone)
+			if name == "opens" {
+				l.openers.add(p, kindNone)
+			}
 			l.clause[p.joined], l.opens[p.joined] = true, l.opens[p.joined] || name == "opens"
 			l.vocab[p.joined] = true
 			continue
@@ -205,6 +209,20 @@ func (l *language) section(name string, phrases []phrase) bool {
 		}
 	}
 	return true
+}
+
+// calms takes a part of a reassurance.
+func (l *language) calms(p phrase, kind phraseKind) {
+	l.calm.add(p, kind)
+	for _, t := range p.tokens {
+		switch kind {
+		case kindNot, kindNeedless:
+			l.denies[t] = true
+		case kindAsk, kindTrouble:
+			l.troubles[t] = true
+			l.asks[t] = l.asks[t] || kind == kindAsk
+		}
+	}
 }
 
 // totals are words for all that was asked and more. Set once.

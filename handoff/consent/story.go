@@ -1,0 +1,405 @@
+package consent
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a yes with a story.
+const (
+	minTale = 5  // words of the reply; characters of a dense script
+	maxTale = 24 // words of a clause
+)
+
+// A tale is how far a reply has come in being a yes with a story.
+type tale uint8
+
+const (
+	taleYes     tale = 1 << iota // it began as a yes
+	taleOrdered                  // it held an order or a permission
+	taleNamed                    // the act or the machine was named, or a reason was opened
+	taleOrder                    // the last clause was plain: an order, or a yes
+	taleBare                     // that one was a yes alone
+	taleOpen                     // an order must follow
+)
+
+// A teller looks for the story in a reply.
+type teller struct {
+	h       heard
+	l       *language
+	ask     asking
+	steps   [][]step
+	walks   [][]states // what plain words from each token on lead to
+	strict  []bool     // no clause may hold the token
+	loose   []bool     // no clause may hold the token, words of the past and of habit excepted
+	held    []bool     // words begin there that hold off or ask
+	ordered []bool     // an order begins at the token
+}
+
+// tells tells whether a reply is a yes with a story: it begins as a yes, and holds an order or a permission of the
+// act or of going ahead. What stands between or beside them may have unknown words, but none that denies, holds
+// off, limits, asks, or names another machine or act. The clause of the order is wholly understood.
+func (h heard) tells(ask asking) bool {
+	said := h
+	h = h.fluent()
+	if len(h.tokens) < minTale || !h.beginsAsYes() {
+		return false
+	}
+	shared, spoken := h.sharedSteps(ask), h.likely(nil, ask)
+	tongue := h.spoken()
+	for _, l := range spoken {
+		steps := shared
+		if i := slices.Index(languages, l); l != english {
+			if steps = h.stepsIn(i, tongue, shared, ask); steps == nil {
+				continue
+			}
+		}
+		t := teller{h: h, l: l, ask: ask, steps: steps, walks: make([][]states, len(h.tokens)+1)}
+		t.mark(spoken)
+		said.told = said.toldIn(l)
+		if t.isYes() && said.find(signalHold, ask) == absent && said.find(signalAsk, ask) == absent {
+			return true
+		}
+	}
+	return false
+}
+
+// beginsAsYes tells whether a yes that is no order stands among the first words.
+func (h heard) beginsAsYes() bool {
+	for at := range min(3, len(h.tokens)) {
+		if slices.ContainsFunc(languages, func(l *language) bool {
+			yes, order := 0, 0
+			l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
+				switch kind {
+				case kindYes, kindWeak, kindSide:
+					yes = max(yes, n)
+				case kindGo:
+					order = max(order, n)
+				}
+			})
+			return yes > order
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark finds the tokens that no clause may hold.
+func (t *teller) mark(spoken []*language) {
+	n := len(t.h.tokens)
+	t.strict, t.loose, t.held, t.ordered = make([]bool, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	told := t.h.toldIn(t.l)
+	for at := range n {
+		t.blocks(at, spoken, func(length int) {
+			t.strict[at] = true
+			t.loose[at] = t.loose[at] || slices.Contains(told[at:at+length], false)
+		})
+		for _, step := range t.steps[at] {
+			t.ordered[at] = t.ordered[at] || step.kind == kindGo || step.kind == kindOrder || step.kind == kindAct
+		}
+	}
+}
+
+// toldIn are the tokens of a reply that a story in a language may hold though they are doubtful elsewhere.
+func (h heard) toldIn(l *language) []bool {
+	out := make([]bool, len(h.tokens))
+	for at := range h.tokens {
+		l.told.at(h.tokens[at:], func(length int, _ phraseKind) {
+			for i := at; i < at+length; i++ {
+				out[i] = true
+			}
+		})
+	}
+	return out
+}
+
+// blocks calls take for the phrases at a position that no clause may hold.
+func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
+	rest, token := t.h.tokens[at:], t.h.tokens[at]
+	if t.ask.machine(rest) > 0 || at > 0 && t.ask.machine(t.h.tokens[at-1:]) > 1 {
+		return
+	}
+	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || token == "si" && at > 0 ||
+		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) || t.isDenseAt(at) && t.ordersOther(rest) {
+		take(1)
+	}
+	for s := signalDeny; s <= signalAsk; s++ {
+		for _, m := range marks[s][token] {
+			if s == signalAsk && t.h.endsOrder(at) {
+				continue
+			}
+			if t.h.hasAt(at, m.tokens) && (s == signalDeny || !t.h.masked(at, len(m.tokens), s)) && (m.in == t.l || m.in == english || !t.l.knows(m.tokens)) {
+				take(len(m.tokens))
+				t.held[at] = t.held[at] || s != signalDeny
+			}
+		}
+	}
+	t.l.mends.at(rest, func(n int, _ phraseKind) { take(n) })
+	for _, l := range spoken {
+		l.doubt.at(rest, func(n int, _ phraseKind) { take(n) })
+	}
+	if !t.l.known[token] && !t.l.vocab[token] {
+		english.doubt.at(rest, func(n int, _ phraseKind) { take(n) })
+	}
+}
+
+// ordersOther tells whether tokens of a dense script begin with an order of another act.
+func (t *teller) ordersOther(rest []string) bool {
+	for name, book := range orders {
+		if slices.Contains(t.ask.about, name) {
+			continue
+		}
+		other := false
+		book.at(rest, func(n int, _ phraseKind) { other = other || n > 1 })
+		if other {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *teller) isDenseAt(at int) bool {
+	r, _ := utf8.DecodeRuneInString(t.h.tokens[at])
+	return isDense(r)
+}
+
+// walk is what plain words lead to that begin at a token: states by the token where they end.
+func (t *teller) walk(from int) []states {
+	if t.walks[from] != nil {
+		return t.walks[from]
+	}
+	n := len(t.h.tokens)
+	reached := make([]states, n+1)
+	reached[from].add(0)
+	for at := from; at < n; at++ {
+		for _, step := range t.steps[at] {
+			to := at + step.length
+			if step.kind == kindEnd && to < n && !t.h.marked[to] {
+				continue
+			}
+			for _, s := range reached[at] {
+				if s, ok := s.after(step.kind); ok {
+					reached[to].add(s)
+				}
+			}
+		}
+	}
+	t.walks[from] = reached
+	return reached
+}
+
+// isYes looks for a way to cut the reply into plain words and clauses.
+func (t *teller) isYes() bool {
+	n := len(t.h.tokens)
+	reached := make([][]tale, n+1)
+	add := func(at int, s tale) {
+		if !slices.Contains(reached[at], s) {
+			reached[at] = append(reached[at], s)
+		}
+	}
+	reached[0] = []tale{0}
+	for at := 0; at < n; at++ {
+		for i := 0; i < len(reached[at]); i++ {
+			s := reached[at][i]
+			if !s.has(taleOrder) {
+				t.plain(at, s, add)
+			}
+			if s.has(taleYes) && !s.has(taleOpen) {
+				t.clause(at, s, add)
+			}
+		}
+	}
+	return slices.ContainsFunc(reached[n], func(s tale) bool { return s.has(taleOrdered) && s.has(taleNamed) && !s.has(taleOpen) })
+}
+
+func (s tale) has(what tale) bool { return s&what != 0 }
+
+// plain adds where plain words from a token on can end.
+func (t *teller) plain(from int, s tale, add func(at int, s tale)) {
+	for to, found := range t.walk(from) {
+		if to > from && t.held[to-1] {
+			return
+		}
+		if to > from && t.isIf(to-1) {
+			return
+		}
+		for _, state := range found {
+			if to == from || state.verdict() < verdictYes || state.has(stateOpen|stateDo&^stateYes) {
+				continue
+			}
+			next := s&^(taleOpen|taleBare) | taleYes | taleOrder
+			switch {
+			case state.has(stateOrdered):
+				next |= taleOrdered
+			case s.has(taleOpen):
+				continue
+			default:
+				next |= taleBare
+			}
+			if state.has(stateNamed) {
+				next |= taleNamed
+			}
+			add(to, next)
+		}
+	}
+}
+
+// clause adds where a clause that tells something can end.
+func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
+	opens := t.opens(from)
+	order := s.has(taleOrder) && !s.has(taleBare)
+	if order && !t.h.marked[from] && !opens || t.ordered[from] && (t.l != english || !opens) {
+		return
+	}
+	blocked := t.loose
+	if s.has(taleOrdered) && !opens {
+		blocked = t.strict
+	}
+	states := opens
+	next := s &^ (taleOrder | taleBare)
+	for end := from; end < len(t.h.tokens); end++ {
+		if blocked[end] || t.joinsOrder(end) || t.h.weightOf(from, end) > maxTale {
+			return
+		}
+		states = states || t.states(end)
+		to := end + 1
+		if t.ask.named(t.h.tokens[end:to]) || opens && order {
+			next |= taleNamed
+		}
+		if !states || t.h.weightOf(from, to) < 2 {
+			continue
+		}
+		switch {
+		case to == len(t.h.tokens), t.h.marked[to]:
+			add(to, next)
+			return
+		case t.concludes(to):
+			add(to, next|taleNamed)
+			if t.ordersAfter(to) {
+				return
+			}
+		case t.opens(to):
+			add(to, next)
+		case t.strong(to):
+			add(to, next|taleOpen)
+		}
+		if t.h.marked[to] {
+			return
+		}
+	}
+}
+
+// weightOf is how many words stand between two tokens.
+func (h heard) weightOf(from, to int) int {
+	part := h
+	part.tokens = h.tokens[from:to]
+	if to-from > 0 && part.weight() == 0 {
+		return 1
+	}
+	return part.weight()
+}
+
+// opens tells whether a word at a position begins a reason or a story.
+func (t *teller) opens(at int) bool {
+	return t.l.openers.has(t.h.tokens[at:]) || t.concludes(at)
+}
+
+// concludes tells whether a word that draws a conclusion stands at a position.
+func (t *teller) concludes(at int) bool {
+	return slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindSo })
+}
+
+// ordersAfter tells whether an order begins after a word that draws a conclusion.
+func (t *teller) ordersAfter(at int) bool {
+	return slices.ContainsFunc(t.steps[at], func(s step) bool {
+		return s.kind == kindSo && at+s.length < len(t.h.tokens) && t.ordered[at+s.length]
+	})
+}
+
+// states tells whether a word that makes a statement stands at a position.
+func (t *teller) states(at int) bool {
+	return t.l.statement.has(t.h.tokens[at:])
+}
+
+// endsStatement tells whether a statement ends before a position, so that an order may begin there.
+func (t *teller) endsStatement(at int) bool {
+	for from := max(0, at-maxSpelled); from < at; from++ {
+		ends := false
+		take := func(n int, _ phraseKind) { ends = ends || from+n == at }
+		t.l.statement.at(t.h.tokens[from:], take)
+		if ends {
+			return true
+		}
+	}
+	return false
+}
+
+// has tells whether tokens begin with a phrase.
+func (b phrasebook) has(tokens []string) bool {
+	found := false
+	b.at(tokens, func(int, phraseKind) { found = true })
+	return found
+}
+
+// strong tells whether an order begins at a position, though no mark stands before it. The orders of English look
+// like its infinitives.
+func (t *teller) strong(at int) bool {
+	before := t.h.tokens[at-1]
+	if infinitive[before] {
+		return false
+	}
+	if t.isDenseAt(at) && !t.endsStatement(at) {
+		return false
+	}
+	if t.isDenseAt(at) || imperative[t.l.code] {
+		return t.ordered[at] || slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindTopic || s.kind == kindDo })
+	}
+	return slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindGo && s.length > 1 })
+}
+
+// joinsOrder tells whether a token joins more than a statement to a clause: "and wipe it".
+func (t *teller) joinsOrder(at int) bool {
+	if !slices.Contains(joins[t.l.code], t.h.tokens[at]) {
+		return false
+	}
+	for i := at + 1; i < min(at+3, len(t.h.tokens)); i++ {
+		if t.states(i) || t.l.openers.has(t.h.tokens[i:]) {
+			return false
+		}
+	}
+	return true
+}
+
+// surely are words before which "si" is a yes, and no "if". Set once.
+var surely = setOf("porque perche parce puisque car pues")
+
+// isIf tells whether a "si" stands at a position that may be an "if": before what is neither a yes nor an order.
+func (t *teller) isIf(at int) bool {
+	next := at + 1
+	if t.h.tokens[at] != "si" || next == len(t.h.tokens) || t.h.marked[next] || surely[t.h.tokens[next]] {
+		return false
+	}
+	return !t.ordered[next] && !slices.ContainsFunc(t.steps[next], func(s step) bool {
+		return s.kind == kindYes || s.kind == kindWeak || s.kind == kindFill || s.kind == kindNod || s.kind == kindDo
+	})
+}
+
+// joins are the words for "and" of each language that writes them apart. Set once.
+var joins = map[string][]string{
+	"en": {"and", "then"}, "de": {"und"}, "fr": {"et", "puis"}, "es": {"y"}, "it": {"e", "poi"}, "pt": {"e"}, "nl": {"en"}, "pl": {"i", "oraz", "a"},
+	"ru": {"и", "а"}, "uk": {"і", "и", "та", "й", "а"}, "sv": {"och"}, "tr": {"ve"}, "hi": {"और"},
+}
+
+// imperative are languages whose orders look like nothing else. Set once.
+var imperative = setOf("ar hi tr")
+
+// infinitive are words after which what looks like an order is none. Set once.
+var infinitive = setOf("to can could should would will shall may might must we you they i he she it and or if not let lets who which that always never " +
+	"zu à de a di å att te at 不 没 要 想")
+
+// technical are words that change how an act is done or where. Set once.
+var technical = setOf("sudo root admin administrator force forced dry global globally branch branches develop dev staging stage production prod live flag flags " +
+	"version verbose tag release backup hotfix feature origin fork verify skip clean cache registry mirror upstream downstream " +
+	"zweig  rama ramo branche ветку ветка ветке гілку гілка gren dal ブランチ 브랜치 分支 फ़ोर्स ब्रांच फرع")

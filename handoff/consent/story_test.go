@@ -1,0 +1,166 @@
+package consent
+
+import "testing"
+
+// stories are replies to one of the six questions that tell something, or look as if they did: a yes, or not one.
+// Set once.
+var stories = []struct {
+	question int
+	text     string
+	yes      bool
+}{
+	{1, "Yes, I went over the diff twice this morning and it's clean, so push it.", true},
+	{1, "Sure, push it, we already reviewed it yesterday.", true},
+	{2, "Yeah go ahead and install, I deleted the folder by accident yesterday.", true},
+	{3, "Yes, run the tests because I changed the parser this morning.", true},
+	{6, "Yes, that's the package everyone uses for this, so let it download it.", true},
+	{5, "Yes, I forgot to close the other window, so continue in a copy.", true},
+	{1, "Yes, push it to develop.", false},
+	{1, "Yes, push it, but to develop because main is frozen.", false},
+	{1, "Yes, push it because it's fine once the tests pass.", false},
+	{1, "Yes, I looked at it, so push it tomorrow.", false},
+	{1, "Yes, I looked at it, so push it after lunch.", false},
+	{1, "Yes, I know it's fine, so push it as soon as Tom says okay.", false},
+	{1, "Yes, it's reviewed, so push it from the laptop.", false},
+	{1, "Yes, it's reviewed so push it to the staging branch, go ahead.", false},
+	{1, "Yes, because it's reviewed, so force push it.", false},
+	{2, "Yes, install it because it's needed and then delete the old folder.", false},
+	{2, "Yes, it needs that, so run it with sudo.", false},
+	{2, "Yes, it needs that, so run npm audit fix.", false},
+	{2, "Yes, it needs the packages so install only zod.", false},
+	{2, "Yes install it because I need it, provided it's free.", false},
+	{2, "Yes, install it, I changed my mind about it.", false},
+	{3, "yes I think he said to run the tests so whatever", false},
+	{3, "Yes, run them, I mean the build because it's broken.", false},
+	{3, "Yes, run them since it's green already so skip it.", false},
+	{4, "Yes, that's the bug, so change cart.go and leave the rest.", false},
+	{6, "Yes, I know requests, so allow npm start.", false},
+	{1, "Before you push, show me, yes go ahead.", false},
+	{1, "yes before you push show me because I want to see it", false},
+	{1, "Yes, run it after lunch.", false},
+	{1, "Yes because the boss wants it, go ahead and push it when he is back.", false},
+	{1, "Ja, push es, ich habe gestern alles geprüft.", true},
+	{1, "Ja, push es, sobald ich das geprüft habe.", false},
+	{1, "Ja, ich hab es gesehen, also push es morgen.", false},
+	{1, "Ja, ich hab es gesehen, also push es auf develop.", false},
+	{1, "Ja, push es, wenn die Tests durch sind, weil das muss.", false},
+	{2, "Ja, mach das, weil ich es brauche, und lösch dann den Ordner.", false},
+	{2, "Oui, j'ai supprimé le dossier hier soir, donc vas-y installe.", true},
+	{3, "Oui vas-y, parce que j'ai tout changé hier soir.", true},
+	{3, "Oui, c'est bien, donc lance-les demain.", false},
+	{1, "Oui, j'ai relu, donc pousse sur develop.", false},
+	{1, "Oui, vas-y, parce que c'est bon si les tests passent.", false},
+	{1, "Oui j'ai relu donc vas-y dès que c'est vert.", false},
+	{1, "Sí, ya lo revisé anoche, así que adelante, haz el push.", true},
+	{1, "Sí, ya lo revisé, así que haz el push mañana.", false},
+	{1, "Sí, ya lo revisé, así que haz el push a develop.", false},
+	{1, "Sí, haz el push, que yo lo reviso antes.", false},
+	{2, "Sí, adelante, porque lo necesita cuando termine.", false},
+	{2, "Sì, ho cancellato la cartella ieri, quindi vai pure e installa.", true},
+	{2, "Sì, ho visto, quindi installa solo zod.", false},
+	{2, "Sì, quindi vai, perché serve, ma dopo.", false},
+	{2, "Pode sim, eu apaguei a pasta ontem, então pode instalar.", true},
+	{2, "Pode sim, eu vi, então instala amanhã.", false},
+	{2, "Pode, porque eu preciso, desde que seja rápido.", false},
+	{1, "Ja, ik heb het bekeken, dus push maar naar develop.", false},
+	{1, "Ja, push maar, want het is goed als de tests groen zijn.", false},
+	{1, "Ja, ik heb het gezien, dus push het morgen maar.", false},
+	{4, "Tak, bo tam jest błąd od wczoraj, więc niech zmienia te pliki.", true},
+	{4, "Tak, bo tam jest błąd, więc niech zmienia tylko cart.go.", false},
+	{1, "Tak, sprawdziłem, więc wypchnij jutro.", false},
+	{1, "Tak, sprawdziłem, więc wypchnij na develop.", false},
+	{3, "Да, я вчера всё поменял, так что запускай тесты.", true},
+	{3, "Да, я поменял, так что запускай тесты завтра.", false},
+	{3, "Да, запускай тесты, потому что надо, если не занято.", false},
+	{1, "Да, я проверил, так что пушь в develop.", false},
+	{2, "Да, мне это надо, так что запускай npm start.", false},
+	{3, "Так, я вчора все поміняв, тому запускай тести.", true},
+	{3, "Так, я поміняв, тому запускай тести завтра.", false},
+	{1, "Так, я перевірив, тому пуш у develop.", false},
+	{1, "Ja, jag läste igenom det igår, så pusha bara.", true},
+	{1, "Ja, jag läste det, så pusha imorgon.", false},
+	{1, "Ja, jag läste det, så pusha till develop.", false},
+	{1, "Ja, pusha, för det är bra om testerna går igenom.", false},
+	{2, "Evet, dün klasörü sildim, o yüzden kur.", true},
+	{2, "Evet, sildim, o yüzden yarın kur.", false},
+	{2, "Evet kur, çünkü lazım ama önce bana göster.", false},
+	{2, "Evet, testler geçerse kur çünkü lazım.", false},
+	{2, "ايوه مسحت المجلد امبارح عشان كده ثبته", true},
+	{2, "ايوه انا محتاجها عشان كده ثبتها بكرة", false},
+	{2, "ايوه ثبتها عشان لو خلصت", false},
+	{2, "ايوه محتاجها بس ثبتها على السيرفر", false},
+	{3, "हाँ मैंने कल बदला था तो टेस्ट चला दो", true},
+	{3, "हाँ मैंने बदला था तो टेस्ट कल चलाना", false},
+	{3, "हाँ टेस्ट चला दो क्योंकि अगर पास हो तो", false},
+	{3, "はい、昨日コードを直したので、テストを実行してください。", true},
+	{3, "はい、直したので、明日テストを実行してください。", false},
+	{3, "はい、ビルドが通ったらテストを実行してください。", false},
+	{3, "はい、サーバーが空いているので向こうで実行してください。", false},
+	{1, "はい、確認したので、developにプッシュしてください。", false},
+	{1, "はい確認が終わったあとにプッシュしてください", false},
+	{1, "はい部長がいいと言っているのでプッシュしてください", false},
+	{3, "네 어제 코드를 고쳤으니까 테스트 돌려 주세요", true},
+	{3, "네 고쳤으니까 내일 테스트 돌려 주세요", false},
+	{3, "네 빌드가 끝나면 테스트 돌려 주세요", false},
+	{1, "네 확인했으니까 develop에 푸시해 주세요", false},
+	{2, "네 폴더를 지우고 설치해 주세요", false},
+	{6, "可以，这个包我一直在用，让它下载吧", true},
+	{6, "可以，这个包我要看一下再让它下载吧", false},
+	{6, "可以，如果这个包没问题就让它下载吧", false},
+	{6, "可以这个包我明天用让它明天下载吧", false},
+	{1, "好我看过了推送到develop吧", false},
+	{1, "可以啊这个我看了让它先跑测试吧", false},
+	{3, "可以啊测试我看了让它跑构建吧", false},
+	{2, "可以啊我删了让它删掉文件夹再安装吧", false},
+	{1, "yes no problem push it", true},
+	{1, "ja kein problem push es", true},
+	{1, "oui pas de problème pousse", true},
+	{1, "sí no hay problema haz el push", true},
+	{1, "да без проблем пушь", true},
+	{2, "はい問題ないのでインストールしてください", true},
+	{5, "我不反对", false},
+	{5, "No objection.", false},
+	{5, "Keine Einwände.", false},
+	{5, "Pas d'objection.", false},
+	{5, "не против", false},
+	{5, "Nie mam nic przeciwko", false},
+	{5, "No tengo objeciones", false},
+	{5, "異議なし", false},
+	{5, "이의 없습니다", false},
+	{3, "yes and never ask me again", false},
+	{3, "Ja, du musst mich nie wieder fragen", false},
+	{3, "oui et plus besoin de me demander", false},
+	{3, "sure, you don't have to ask anymore", false},
+	{2, "yes run npm start", false},
+	{2, "да запускай npm run build", false},
+	{6, "yes, run pip uninstall requests", false},
+	{1, "sure, do git push origin develop", false},
+	{1, "yes git pull origin main", false},
+	{2, "yes en pee em install", true},
+	{6, "yes pee eye pee install requests", true},
+	{4, "yes cart dot go and cart test dot go", true},
+	{1, "yes, bigpc's allowed", true},
+}
+
+// TestStories holds that a yes with a story is one where an order of the act or of going ahead stands beside it, and
+// that a condition, a limit, another time, machine, command or act, and what takes it back leave it unclear.
+func TestStories(t *testing.T) {
+	for _, c := range stories {
+		if got := Read(c.text, sixQuestions[c.question-1]); (got == Yes) != c.yes {
+			t.Errorf("question %d: %q is %s", c.question, c.text, got)
+		}
+	}
+}
+
+// TestSlips holds that a no which is corrected, and one that only asks to agree, is no denial.
+func TestSlips(t *testing.T) {
+	for text, question := range map[string]int{
+		"nope wait sorry, yes, yes it may edit them": 4,
+		"no sorry I mean yes run the tests":          3,
+		"हाँ हाँ बिल्कुल वो कार्ट वाला बग ठीक करना है ना तो दोनों फाइल बदलने दो": 4,
+	} {
+		if got := Read(text, sixQuestions[question-1]); got == No {
+			t.Errorf("%q is a no", text)
+		}
+	}
+}
