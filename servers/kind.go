@@ -37,6 +37,7 @@ type Settings struct {
 	Approval       string                 // of new threads
 	Ceiling        string                 // the loosest sandbox that may run
 
+	Workspace    string    // the only directory of an agent that runs here
 	Continuation string    // how requests to a model follow each other
 	Reasoning    Reasoning // of a model
 	Verbosity    string    // of a model

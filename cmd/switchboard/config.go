@@ -59,13 +59,13 @@ type modelSettings struct {
 type serverSetting struct {
 	Name           string            `yaml:"name" doc:"what you call the machine"`
 	Aliases        []string          `yaml:"aliases" doc:"what else you call it"`
-	Kind           string            `yaml:"kind" doc:"codex"`
-	URL            string            `yaml:"url" doc:"of a codex app-server, ws://host:port or wss://host/path; or"`
+	Kind           string            `yaml:"kind" doc:"codex, or responses: an agent that Switchboard runs itself on an API like OpenAI's Responses"`
+	URL            string            `yaml:"url" doc:"of a codex app-server, ws://host:port or wss://host/path, or of the API, such as https://api.openai.com/v1; or"`
 	Command        []string          `yaml:"command" doc:"program and arguments of an app-server that runs as a child, such as [codex, app-server]"`
 	TokenFile      string            `yaml:"token_file" doc:"file with the token for url; or"`
 	TokenEnv       string            `yaml:"token_env" doc:"variable with the token for url"`
 	Env            []string          `yaml:"env" unset:"none" doc:"what a child gets beside PATH, HOME, the language, proxies, XDG_* and CODEX_*: NAME passes a variable on, NAME=value sets one"`
-	AllowPlaintext bool              `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// to another machine: whoever is on the way can read along and take over"`
+	AllowPlaintext bool              `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// or http:// to another machine: whoever is on the way can read along and take over"`
 	Cwd            string            `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
 	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`
 	Sandbox        string            `yaml:"sandbox" unset:"the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
@@ -73,9 +73,20 @@ type serverSetting struct {
 	Ceiling        string            `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
 	VoiceApprovals string            `yaml:"voice_approvals" unset:"medium" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap"`
 	Model          string            `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
+	Workspace      string            `yaml:"workspace" doc:"for responses: the directory here that the agent reads, and nothing else"`
+	Continuation   string            `yaml:"continuation" unset:"replay" doc:"for responses: replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
+	Reasoning      reasoningSetting  `yaml:"reasoning"`
+	Verbosity      string            `yaml:"verbosity" unset:"the model's own" doc:"for responses: low, medium or high"`
 	For            []string          `yaml:"for" unset:"everybody" doc:"principals who may use it; for all others it is not there"`
 
 	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
+}
+
+// reasoningSetting is how the model of an agent of ours thinks.
+type reasoningSetting struct {
+	Effort    string `yaml:"effort" unset:"the model's own" doc:"for responses: none, minimal, low, medium, high or xhigh, as far as the model has it"`
+	Summary   string `yaml:"summary" unset:"none" doc:"for responses: auto, concise or detailed"`
+	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"for responses: have reasoning given back encrypted, so that nothing is kept there"`
 }
 
 // defaults returns the settings when nothing is set.

@@ -72,12 +72,22 @@ func laterProblems() []problemCase {
 			`switchboard.yaml:2:82: servers[0].env[3]: must be NAME, which passes a variable on, or NAME=value`,
 			`switchboard.yaml:2:89: servers[0].env[4]: SWITCHBOARD_X is Switchboard's own, …`,
 			`switchboard.yaml:3:59: servers[1].env[0]: goes with a command only`}},
-		{"later in lists", `servers: [{name: a, kind: responses, url: "wss://a/v1", ssh: me@a, unix: /a}]
+		{"an agent of ours", `servers:
+  - {name: a, kind: responses, url: "https://a/v1", cwd: /x, workspace: not-there, continuation: replays, verbosity: low}
+  - {name: b, kind: codex, url: "ws://127.0.0.1:1", workspace: ., reasoning: {effort: low}}
+`, []string{
+			`switchboard.yaml:2:6: servers[0].model: is missing: …`,
+			`switchboard.yaml:2:58: servers[0].cwd: is not for servers of kind responses`,
+			`switchboard.yaml:2:73: servers[0].workspace: must be a directory on this machine: …`,
+			`switchboard.yaml:2:98: servers[0].continuation: "replays" is unknown; did you mean "replay"?`,
+			`switchboard.yaml:3:64: servers[1].workspace: is not for servers of kind codex`,
+			`switchboard.yaml:3:79: servers[1].reasoning: is not for servers of kind codex`}},
+		{"later in lists", `servers: [{name: a, kind: acp, url: "wss://a/v1", ssh: me@a, unix: /a}]
 model: {transport: auto}
 `, []string{
-			`switchboard.yaml:1:27: servers[0].kind: "responses" is unknown; there is codex`,
-			`switchboard.yaml:1:57: unknown key "ssh"; …`,
-			`switchboard.yaml:1:68: unknown key "unix"; …`,
+			`switchboard.yaml:1:27: servers[0].kind: "acp" is unknown; there is codex, responses`,
+			`switchboard.yaml:1:51: unknown key "ssh"; …`,
+			`switchboard.yaml:1:62: unknown key "unix"; …`,
 			`switchboard.yaml:2:9: unknown key "transport"; …`}},
 	}
 }
@@ -232,7 +242,7 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:2:6: servers[0].name: must be a name of A-Z a-z 0-9 . _ -; other forms are aliases",
 			"switchboard.yaml:3:12: servers[1].name: must be a name of …",
 			"switchboard.yaml:3:27: servers[1].aliases[0]: has a slash, which stands between a machine and a project",
-			"switchboard.yaml:4:6: servers[2].kind: is missing; there is codex",
+			"switchboard.yaml:4:6: servers[2].kind: is missing; there is codex, responses",
 			`switchboard.yaml:5:21: servers[3].kind: "codec" is unknown; did you mean "codex"?`,
 			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
 			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",

@@ -27,8 +27,12 @@ func (c *checker) server(path string, s *serverSetting) {
 	if len(s.Command) > 0 && strings.ContainsRune(s.Command[0], filepath.Separator) { // else it is looked up in PATH
 		s.Command[0] = c.path(s.Command[0])
 	}
-	if c.oneOf(path+".kind", s.Kind, kindNames()...); kindOfServer(s.Kind).Check != nil {
-		kindOfServer(s.Kind).Check(s.settings(), report{c, path})
+	if s.Workspace != "" {
+		s.Workspace = c.path(s.Workspace)
+	}
+	c.oneOf(path+".kind", s.Kind, kindNames()...)
+	if check := kindOfServer(s.Kind, nil).Check; check != nil {
+		check(s.settings(), report{c, path})
 	}
 	s.Token = c.token(path, s.TokenFile, s.TokenEnv, s.URL != "", "url")
 	c.directories(path, s)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -71,7 +72,7 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 
 func (s serverSetting) plan() serverPlan {
 	p := serverPlan{
-		Spec:     servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: s.Cwd, Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
+		Spec:     servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: cmp.Or(s.Cwd, s.Workspace), Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
 		Settings: s.settings(),
 	}
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !servers.Loopback(u.Hostname()) {
@@ -85,6 +86,7 @@ func (s serverSetting) settings() servers.Settings {
 	return servers.Settings{
 		Name: s.Name, URL: s.URL, Command: s.Command, Env: s.Env, AllowPlaintext: s.AllowPlaintext, Token: s.Token,
 		Dir: s.Cwd, Model: s.Model, Sandbox: s.Sandbox, Approval: s.Approval, Ceiling: s.Ceiling,
+		Workspace: s.Workspace, Continuation: s.Continuation, Reasoning: servers.Reasoning(s.Reasoning), Verbosity: s.Verbosity,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"switchboard/realtime"
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
+	"switchboard/servers/responses"
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/metrics"
@@ -110,7 +111,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	var runs *router.Router
-	fleet, err := s.fleet(p, func() *router.Router { return runs })
+	agents := responses.NewAgents(s.store.Threads())
+	fleet, err := s.fleet(p, agents, func() *router.Router { return runs })
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	after = append(append(after, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
+	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
 	verbs, err := listenControl(p.StateDir)
 	if err != nil {
 		return err
@@ -162,12 +164,12 @@ func (s *service) build(ctx context.Context, p plan) error {
 }
 
 // fleet makes the registry of agent servers. The router is there before it runs.
-func (s *service) fleet(p plan, router func() *router.Router) (*servers.Fleet, error) {
+func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.Router) (*servers.Fleet, error) {
 	var specs []servers.Spec
 	for _, planned := range p.Servers {
 		spec := planned.Spec
 		planned.Settings.Name = spec.Name
-		kind := kindOfServer(spec.Kind)
+		kind := kindOfServer(spec.Kind, agents)
 		if kind.Dial == nil {
 			return nil, fmt.Errorf("server %q: there is no kind %q", spec.Name, spec.Kind)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/threads"
 	"switchboard/sessions"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sqlite"
@@ -37,6 +38,7 @@ type edgeStore interface {
 type stageStore interface {
 	Run(ctx context.Context) error
 	Close() error
+	Threads() threads.Store
 }
 
 // openStore opens the store of a plan.

@@ -44,6 +44,13 @@ func checkSettings(s servers.Settings, to servers.Report) {
 		to.Bad("allow_plaintext", "goes with a ws:// address only")
 	}
 	checkEnv(s, to)
+	for row, set := range map[string]bool{
+		"workspace": s.Workspace != "", "continuation": s.Continuation != "", "reasoning": s.Reasoning != servers.Reasoning{}, "verbosity": s.Verbosity != "",
+	} {
+		if set {
+			to.Bad(row, "is not for servers of kind %s", Name)
+		}
+	}
 }
 
 // strictFirst are the words for sandboxes, from strict to loose. Set once.

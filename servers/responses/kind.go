@@ -62,14 +62,14 @@ func (a *Agents) Run(ctx context.Context) error {
 
 // dial makes the agent of one configured server.
 func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
-	w, err := workspace.Open(s.Dir, false)
+	w, err := workspace.Open(s.Workspace, false)
 	if err != nil {
 		return func(context.Context) (*servers.Link, error) {
 			return nil, handoff.Fault(handoff.CodeUnreachable, s.Name, "its workspace cannot be opened: "+err.Error())
 		}, nil
 	}
 	server := New(Config{
-		Name: s.Name, URL: s.URL, Token: s.Token, Threads: a.store, Workspace: w, Dir: s.Dir, Log: log.Named(Name),
+		Name: s.Name, URL: s.URL, Token: s.Token, Threads: a.store, Workspace: w, Dir: s.Workspace, Log: log.Named(Name),
 		Model: Model{
 			Name: s.Model, Instructions: instructions, Verbosity: s.Verbosity, Continuation: s.Continuation,
 			Effort: s.Reasoning.Effort, Summary: s.Reasoning.Summary, Encrypted: s.Reasoning.Encrypted,
@@ -87,8 +87,8 @@ func checkSettings(s servers.Settings, to servers.Report) {
 	if s.Model == "" {
 		to.Bad("model", "is missing: the name of a model of that API")
 	}
-	if about, err := os.Stat(s.Dir); s.Dir == "" || err != nil || !about.IsDir() {
-		to.Bad("cwd", "must be a directory: the agent works there and nowhere else")
+	if about, err := os.Stat(s.Workspace); s.Workspace == "" || err != nil || !about.IsDir() {
+		to.Bad("workspace", "must be a directory on this machine: the agent works there and nowhere else")
 	}
 	for _, word := range []struct {
 		row, value string
@@ -107,7 +107,7 @@ func checkSettings(s servers.Settings, to servers.Report) {
 		to.Bad("continuation", "%s needs responses to be kept, and encrypted reasoning has nothing kept: use %s, or leave reasoning.encrypted out", ResponseIDs, Replay)
 	}
 	for row, set := range map[string]bool{
-		"command": len(s.Command) > 0, "env": len(s.Env) > 0, "sandbox": s.Sandbox != "", "approval": s.Approval != "", "ceiling": s.Ceiling != "",
+		"cwd": s.Dir != "", "command": len(s.Command) > 0, "env": len(s.Env) > 0, "sandbox": s.Sandbox != "", "approval": s.Approval != "", "ceiling": s.Ceiling != "",
 	} {
 		if set {
 			to.Bad(row, "is not for servers of kind %s", Name)

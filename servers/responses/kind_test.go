@@ -30,7 +30,7 @@ func (f *findings) OneOf(row, word string, known ...string) {
 }
 
 func TestCheck(t *testing.T) {
-	good := servers.Settings{URL: "https://api.openai.com/v1", Model: "m", Dir: t.TempDir()}
+	good := servers.Settings{URL: "https://api.openai.com/v1", Model: "m", Workspace: t.TempDir()}
 	for _, c := range []struct {
 		name   string
 		change func(*servers.Settings)
@@ -48,14 +48,15 @@ func TestCheck(t *testing.T) {
 		{"allowed in the clear", func(s *servers.Settings) { s.URL, s.AllowPlaintext = "http://host/v1", true }, ""},
 		{"nothing in the clear", func(s *servers.Settings) { s.AllowPlaintext = true }, "allow_plaintext: "},
 		{"no model", func(s *servers.Settings) { s.Model = "" }, "model: is missing"},
-		{"no directory", func(s *servers.Settings) { s.Dir = "" }, "cwd: must be"},
-		{"a directory that is not there", func(s *servers.Settings) { s.Dir += "/none" }, "cwd: must be"},
+		{"no directory", func(s *servers.Settings) { s.Workspace = "" }, "workspace: must be"},
+		{"a directory that is not there", func(s *servers.Settings) { s.Workspace += "/none" }, "workspace: must be"},
 		{"a continuation", func(s *servers.Settings) { s.Continuation = "magic" }, "continuation: magic"},
 		{"an effort", func(s *servers.Settings) { s.Reasoning.Effort = "huge" }, "reasoning.effort: huge"},
 		{"a summary", func(s *servers.Settings) { s.Reasoning.Summary = "none" }, "reasoning.summary: none"},
 		{"a verbosity", func(s *servers.Settings) { s.Verbosity = "loud" }, "verbosity: loud"},
 		{"encrypted", func(s *servers.Settings) { s.Reasoning.Encrypted = true }, ""},
 		{"encrypted and kept", func(s *servers.Settings) { s.Reasoning.Encrypted, s.Continuation = true, ResponseIDs }, "continuation: response_ids needs"},
+		{"another directory", func(s *servers.Settings) { s.Dir = "/" }, "cwd: is not for"},
 		{"a command", func(s *servers.Settings) { s.Command = []string{"x"} }, "command: is not for"},
 		{"a sandbox", func(s *servers.Settings) { s.Sandbox = "read-only" }, "sandbox: is not for"},
 	} {
@@ -76,9 +77,9 @@ func TestAgents(t *testing.T) {
 	agents := NewAgents(threads.NewMemory())
 	dir := t.TempDir()
 	dial, metrics := agents.Kind().Dial(servers.Settings{
-		Name: "helper", URL: f.server.URL + "/v1", Model: "m-1", Dir: dir, Continuation: ResponseIDs, Token: func() (string, error) { return "k3y", nil },
+		Name: "helper", URL: f.server.URL + "/v1", Model: "m-1", Workspace: dir, Continuation: ResponseIDs, Token: func() (string, error) { return "k3y", nil },
 	}, zaptest.NewLogger(t))
-	lost, _ := agents.Kind().Dial(servers.Settings{Name: "lost", Dir: dir + "/none"}, zaptest.NewLogger(t))
+	lost, _ := agents.Kind().Dial(servers.Settings{Name: "lost", Workspace: dir + "/none"}, zaptest.NewLogger(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	defer work.Wait()

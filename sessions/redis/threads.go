@@ -29,7 +29,7 @@ const threadTries = 8
 type Threads struct{ store *Store }
 
 // Threads returns what keeps threads in the Redis.
-func (s *Store) Threads() *Threads { return &Threads{s} }
+func (s *Store) Threads() threads.Store { return &Threads{s} }
 
 // The keys have one hash tag for all threads, so that one script may touch a thread and its copy.
 func (t *Threads) key(kind, id string) string {

@@ -18,7 +18,7 @@ import (
 type Threads struct{ store *Store }
 
 // Threads returns what keeps threads in the file.
-func (s *Store) Threads() *Threads { return &Threads{s} }
+func (s *Store) Threads() threads.Store { return &Threads{s} }
 
 // Advance makes one step in one transaction.
 func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
