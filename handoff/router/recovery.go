@@ -117,7 +117,8 @@ func (r *Router) withWords(ctx context.Context, e ledger.Entry) ledger.Entry {
 // restore makes an entry known to its caller, and takes up a run that is not over.
 func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
 	b := r.caller(e.Caller)
-	if e.Why == handoff.WhyNew || e.Why == handoff.WhyCopy {
+	switch e.Why {
+	case handoff.WhyNew, handoff.WhyReplaced, handoff.WhyCopy, handoff.WhyAside:
 		r.owners.made(e.Caller, e.Target)
 	}
 	id := e.ClientID
@@ -150,6 +151,9 @@ func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
 		w.asked = e.Accepted
 	}
 	w.req = handoff.Request{Target: e.Target, Input: handoff.TextInput(e.Prompt)}
+	if e.Why == handoff.WhyAside {
+		w.req.Mode = handoff.ModeAside
+	}
 	w.state = phase.State{Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged}
 	switch {
 	case e.Status == handoff.StatusAccepted: // it certainly never began: that is written before a start. They are asked, as nothing begins unasked
