@@ -39,6 +39,7 @@ type fakeRequest struct {
 	Choice       json.RawMessage   `json:"tool_choice"`
 	CacheKey     string            `json:"prompt_cache_key"`
 	key          string
+	n            int // of the request, from 1
 	history      []json.RawMessage
 	done         <-chan struct{}
 }
@@ -84,6 +85,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req.key, req.done = r.Header.Get("Authorization"), r.Context().Done()
 	f.mu.Lock()
+	req.n = len(f.requests) + 1
 	f.requests = append(f.requests, req)
 	var fault func(http.ResponseWriter, fakeRequest) bool
 	if len(f.faults) > 0 {
@@ -100,7 +102,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req.history = slices.Concat(before, req.Input)
 	if why := invalid(req); why != "" {
-		f.t.Errorf("request %d: %s", len(f.got()), why)
+		f.t.Errorf("request %d: %s", req.n, why)
 		refuse(w, http.StatusBadRequest, "", why)
 		return
 	}
@@ -161,7 +163,7 @@ func (f *frames) send(kind string, fields object) {
 
 // stream writes a response as the real API does.
 func (f *fake) stream(w http.ResponseWriter, req fakeRequest, reply fakeReply) {
-	id := fmt.Sprint("resp_", len(f.got()), "_", strings.TrimPrefix(f.server.URL, "http://127.0.0.1:"))
+	id := fmt.Sprint("resp_", req.n, "_", strings.TrimPrefix(f.server.URL, "http://127.0.0.1:"))
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := &frames{w: w}
 	response := func(status string, items []object) object {
