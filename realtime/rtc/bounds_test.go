@@ -13,7 +13,7 @@ import (
 
 // Sound of more responses and items than anybody can hear is dropped and counted.
 func TestPlayerIsBoundedInItems(t *testing.T) {
-	p := newPlayer()
+	p := newPlayer(narrow)
 	for i := range 2 * maxResponses {
 		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + fmt.Sprint("id_", i) + `","item_id":"i","delta":"AAAA"}`))
 		p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"one","item_id":"` + fmt.Sprint("id_", i) + `","delta":"AAAA"}`))
@@ -30,7 +30,7 @@ func TestPlayerIsBoundedInItems(t *testing.T) {
 
 // Responses that are being made without end are bounded in number and name.
 func TestPlayerIsBoundedInResponses(t *testing.T) {
-	p := newPlayer()
+	p := newPlayer(narrow)
 	p.fromModel([]byte(began(strings.Repeat("r", events.MaxID+1))))
 	if len(p.live) != 0 {
 		t.Error("a long id is kept")
@@ -48,7 +48,7 @@ func TestPlayerIsBoundedInResponses(t *testing.T) {
 // An event of a client that nests too deep is left to the call, unread: what parses it recurses.
 func TestDeepMessages(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
-	p := newPlayer()
+	p := newPlayer(narrow)
 	for _, kind := range []string{events.TypeSessionUpdate, events.TypeCreate, events.TypeAppend, "x"} {
 		frame := []byte(`{"type":"` + kind + `","event_id":"e7","session":{"audio":{}},"a":` + strings.Repeat("[", 1_000_000))
 		if got := p.fromClient(frame); len(got.up) != 1 || !bytes.Equal(got.up[0], frame) || len(got.down) != 0 {
@@ -74,7 +74,7 @@ func FuzzDataChannel(f *testing.F) {
 	}
 	f.Add(`{"type":"output_audio_buffer.clear"}`+"\n"+`{"type":"session.update","session":{"audio":{}}}`, sounds("r1", "i", 20, 1))
 	f.Fuzz(func(t *testing.T, client, model string) {
-		p := newPlayer()
+		p := newPlayer(narrow)
 		ours := strings.SplitN(model, "\n", 20)
 		for i, frame := range strings.SplitN(client, "\n", 20) {
 			for _, e := range p.fromClient([]byte(frame)).up {

@@ -38,13 +38,13 @@ const (
 // An Engine is the WebRTC of the process: one UDP port under all calls. [Listen] takes the port, Start begins
 // to read it. Legs may be made of it from any goroutine until Close.
 type Engine struct {
-	config Config         // Set once; without zeros
-	conn   net.PacketConn // Set once
-	local  bool           // Set once: loopback addresses are told
-	log    *zap.Logger    // Set once
-	mux    ice.UDPMux     // Set once, by Start
-	api    *webrtc.API    // Set once, by Start
-	counts mediaCounts    // safe by itself
+	config Config               // Set once; without zeros
+	conn   net.PacketConn       // Set once
+	local  bool                 // Set once: loopback addresses are told
+	log    *zap.Logger          // Set once
+	mux    ice.UDPMux           // Set once, by Start
+	apis   map[line]*webrtc.API // Set once, by Start: each with one codec, so that both sides use it
+	counts mediaCounts          // safe by itself
 }
 
 // Listen checks the configuration and binds the port, which Close gives back. log may not be nil. Errors are [*handoff.Error].
@@ -85,14 +85,6 @@ func onlyLoopback() bool {
 // Start begins to serve the port, until Close.
 func (m *Engine) Start() error {
 	logs := pionLogs{m.log}
-	var engine webrtc.MediaEngine
-	err := engine.RegisterCodec(webrtc.RTPCodecParameters{
-		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000, Channels: 1},
-		PayloadType:        0,
-	}, webrtc.RTPCodecTypeAudio)
-	if err != nil {
-		return handoff.AsError(err)
-	}
 	m.mux = webrtc.NewICEUDPMux(logs.NewLogger("ice"), m.conn)
 	settings := webrtc.SettingEngine{LoggerFactory: logs}
 	settings.SetICEUDPMux(m.mux)
@@ -114,9 +106,16 @@ func (m *Engine) Start() error {
 			return handoff.AsError(err)
 		}
 	}
-	// Interceptors (NACK, reports, TWCC) are for video and Opus; without them a packet costs half.
-	m.api = webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
-		webrtc.WithSettingEngine(settings))
+	m.apis = map[line]*webrtc.API{}
+	for _, l := range []line{narrow, wide} {
+		var engine webrtc.MediaEngine
+		if err := engine.RegisterCodec(l.codec(), webrtc.RTPCodecTypeAudio); err != nil {
+			return handoff.AsError(err)
+		}
+		// Interceptors (NACK, reports, TWCC) are for video and Opus; without them a packet costs half.
+		m.apis[l] = webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+			webrtc.WithSettingEngine(settings))
+	}
 	m.log.Info("webrtc listens", zap.String("udp", m.conn.LocalAddr().String()))
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"switchboard/realtime/events"
 )
 
-// pcmuFormat is what a model is made to hear and speak while its caller is on WebRTC.
+// pcmuFormat is what a model is made to hear and speak while its caller is on a telephone's sound.
 const pcmuFormat = `{"type":"` + events.PCMU + `"}`
 
 // Events of OpenAI's Realtime API that only a WebRTC client sees, beside typeOutputClear.
@@ -27,9 +27,9 @@ func newRTCNames() (ids, cuts *events.Names) {
 	return all.Of("rtc_"), all.Of("rtc_cut_")
 }
 
-// formatsEvent makes the model hear and speak µ-law.
-func formatsEvent(id string) []byte {
-	format := events.Object{"format": json.RawMessage(pcmuFormat)}
+// formatsEvent makes the model hear and speak what a line needs.
+func formatsEvent(id string, l line) []byte {
+	format := events.Object{"format": json.RawMessage(l.asked().raw)}
 	return events.Encode(events.Object{"type": events.TypeFormats, "event_id": id, "session": events.Object{
 		"type": "realtime", "audio": events.Object{"input": format, "output": format}}})
 }

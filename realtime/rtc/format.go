@@ -54,12 +54,14 @@ func factorOf(kind string, rate gjson.Result) int {
 
 // formats follow what sound the model takes and gives while its client is on WebRTC. They are pure.
 type formats struct {
+	line      line   // Set once: how the client hears and speaks
 	asked     string // event id of our update
 	settled   bool   // what the model takes is known
 	in, out   format // as they are
 	made      struct{ in, out format }
-	fromModel *converter // of what the model says; nil for µ-law
-	toModel   *converter // of what it is to hear; nil for µ-law
+	fromModel translator // of what the model says; nil where the line is the same
+	toModel   translator // of what it is to hear; nil where the line is the same
+	used      bool       // the translators are made
 }
 
 // begin learns what the session was made with, which holds until our update does.
@@ -74,14 +76,15 @@ func (f *formats) begin(session gjson.Result) *handoff.Error {
 // update learns what the model made of an update. What it does not mention is as it was asked.
 func (f *formats) update(session gjson.Result) *handoff.Error {
 	in, out := readFormat(session, "input"), readFormat(session, "output")
+	asked := f.line.asked()
 	switch {
 	case f.settled:
 		in, out = cmp.Or(in, f.in), cmp.Or(out, f.out)
-	case in.raw == "" && out.factor != 0: // where it does not speak it, it does not hear it
+	case in.raw == "" && out.raw != "" && out.factor != asked.factor: // where it does not speak it, it does not hear it
 		in = cmp.Or(f.made.in, format{pcmFormat, 3})
 	}
 	f.settled = true
-	return f.use(in, out)
+	return f.use(cmp.Or(in, asked), cmp.Or(out, asked))
 }
 
 // refuse notes that the model does not do what we asked for: it does what it did.
@@ -100,18 +103,18 @@ func (f *formats) assume() *handoff.Error {
 		return f.refuse()
 	}
 	f.settled = true
-	return f.use(format{}, format{})
+	return f.use(f.line.asked(), f.line.asked())
 }
 
 // use converts from now on as these formats need.
 func (f *formats) use(in, out format) *handoff.Error {
-	if in.factor != f.in.factor {
-		f.toModel = converterFor(in)
+	if !f.used || in.factor != f.in.factor {
+		f.toModel = f.line.translator(in)
 	}
-	if out.factor != f.out.factor {
-		f.fromModel = converterFor(out)
+	if !f.used || out.factor != f.out.factor {
+		f.fromModel = f.line.translator(out)
 	}
-	f.in, f.out = in, out
+	f.used, f.in, f.out = true, in, out
 	for _, side := range []format{in, out} {
 		if side.factor < 0 && f.settled {
 			kind := gjson.Get(side.raw, "type").String()
@@ -124,14 +127,7 @@ func (f *formats) use(in, out format) *handoff.Error {
 // maxKind bounds the name of a format in an error.
 const maxKind = 40
 
-func converterFor(f format) *converter {
-	if f.factor <= 0 {
-		return nil
-	}
-	return newConverter(f.factor)
-}
-
-// hear turns sound of the model into µ-law. What cannot be converted is nothing: as µ-law it would be noise.
+// hear turns sound of the model into that of the line. What cannot be converted is nothing: it would be noise.
 func (f *formats) hear(sound []byte) []byte {
 	switch {
 	case f.out.factor < 0:
@@ -142,12 +138,12 @@ func (f *formats) hear(sound []byte) []byte {
 	return sound
 }
 
-// say turns µ-law of the client into sound for the model.
-func (f *formats) say(mulaw []byte) []byte {
+// say turns sound of the line into sound for the model.
+func (f *formats) say(sound []byte) []byte {
 	if f.toModel != nil {
-		return f.toModel.up(mulaw)
+		return f.toModel.up(sound)
 	}
-	return mulaw
+	return sound
 }
 
 // keep puts a format into a client's event, so that it changes nothing.
@@ -155,7 +151,7 @@ func (f *formats) keep(event []byte, path string, now format) []byte {
 	if !gjson.ValidBytes(event) { // patching could make it look good
 		return event
 	}
-	return events.Set(event, path, cmp.Or(now.raw, pcmuFormat))
+	return events.Set(event, path, cmp.Or(now.raw, f.line.asked().raw))
 }
 
 // ofFormats tells whether an error of the model is its refusal of our update. Some servers do not say which

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"switchboard/realtime/codec"
 	"switchboard/realtime/events"
 )
 
@@ -21,7 +22,7 @@ const (
 var upstreams = []struct {
 	name   string
 	script []string // what it says; "refused" is its error for our update, "silence" is that no answer comes
-	factor int      // what it speaks then
+	factor int      // what it speaks then, when it was asked for µ-law
 }{
 	{"does as asked", []string{madeOfPCM, asPCMU}, 0},
 	{"does as asked without a word of it", []string{madeOfPCM, saysNone}, 0},
@@ -40,27 +41,8 @@ var upstreams = []struct {
 func TestModelFormats(t *testing.T) {
 	for _, tc := range upstreams {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newPlayer()
-			p.formats.asked = "sb_rtc_1"
-			var down [][]byte
-			for _, line := range tc.script {
-				switch line {
-				case "refused":
-					line = `{"type":"error","error":{"type":"invalid_request_error","message":"no","event_id":"sb_rtc_1"}}`
-				case "silence":
-					down = append(down, p.settle(p.formats.assume()).down...)
-					continue
-				}
-				down = append(down, p.fromModel([]byte(line)).down...)
-			}
-			for _, e := range down {
-				if events.PeekType(e) == events.TypeError {
-					t.Errorf("the client was told %s", e)
-				}
-			}
-			if !p.formats.settled {
-				t.Fatal("not settled")
-			}
+			p := newPlayer(narrow)
+			settleOn(t, &p, tc.script)
 			theirs := tone(1000, 8000*float64(max(tc.factor, 1)), 4000*max(tc.factor, 1))
 			if tc.factor == 0 {
 				theirs = newConverter(1).down(theirs)
@@ -85,6 +67,77 @@ func TestModelFormats(t *testing.T) {
 	}
 }
 
+// settleOn lets a model say what it makes of our formats. The client hears of no refusal.
+func settleOn(t *testing.T, p *player, script []string) {
+	t.Helper()
+	p.formats.asked = "sb_rtc_1"
+	var down [][]byte
+	for _, line := range script {
+		switch line {
+		case "refused":
+			line = `{"type":"error","error":{"type":"invalid_request_error","message":"no","event_id":"sb_rtc_1"}}`
+		case "silence":
+			down = append(down, p.settle(p.formats.assume()).down...)
+			continue
+		}
+		down = append(down, p.fromModel([]byte(line)).down...)
+	}
+	for _, e := range down {
+		if events.PeekType(e) == events.TypeError {
+			t.Errorf("the client was told %s", e)
+		}
+	}
+	if !p.formats.settled {
+		t.Fatal("not settled")
+	}
+}
+
+// TestModelFormatsWide does so with a client on G.722: what the model does not say is that it does as asked.
+func TestModelFormatsWide(t *testing.T) {
+	for _, tc := range upstreams {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlayer(wide)
+			settleOn(t, &p, tc.script)
+			factor := tc.factor
+			if tc.name == "does as asked without a word of it" || tc.name == "never speaks of formats" {
+				factor = 3
+			}
+			theirs := tone(1000, 8000*float64(max(factor, 1)), 4000*max(factor, 1))
+			if factor == 0 {
+				theirs = newConverter(1).down(theirs)
+			}
+			p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"r","item_id":"i","delta":"` + base64.StdEncoding.EncodeToString(theirs) + `"}`))
+			var sound []byte
+			for frame, _ := p.next(); frame != nil && len(sound) < 3840; frame, _ = p.next() {
+				sound = append(sound, frame...)
+			}
+			isTone(t, "the client hears", unWide(sound), wideRate)
+			said := p.formats.say(wideTone(1000, 8000))
+			if factor == 0 {
+				isTone(t, "the model hears", unMulaw(said), 8000)
+				return
+			}
+			isTone(t, "the model hears", fromPCM(said), 8000*float64(factor))
+		})
+	}
+}
+
+// wideTone is a tone as G.722.
+func wideTone(hz float64, samples int) []byte {
+	pcm := make([]int16, samples)
+	for i, s := range fromPCM(tone(hz, wideRate, samples)) {
+		pcm[i] = int16(s)
+	}
+	return codec.NewG722Encoder().Encode(nil, pcm)
+}
+
+func unWide(sound []byte) (samples []float64) {
+	for _, s := range codec.NewG722Decoder().Decode(nil, sound) {
+		samples = append(samples, float64(s))
+	}
+	return samples
+}
+
 func isTone(t *testing.T, what string, samples []float64, rate float64) {
 	t.Helper()
 	samples = samples[min(len(samples), 400):]
@@ -95,7 +148,7 @@ func isTone(t *testing.T, what string, samples []float64, rate float64) {
 
 // What the model makes of our formats is not the client's: its own update is answered alone.
 func TestFormatsAreNotTheClients(t *testing.T) {
-	p := newPlayer()
+	p := newPlayer(narrow)
 	p.formats.asked = "sb_rtc_1"
 	if got := p.fromModel([]byte(asPCMU)).down; len(got) != 0 || !p.formats.settled {
 		t.Errorf("the client sees %s", got)

@@ -23,6 +23,12 @@ type lone struct {
 // newLone connects a browser to a leg, unless dark: then the answer does not reach it.
 func newLone(t *testing.T, config Config, label string, dark bool) lone {
 	t.Helper()
+	return newLoneOf(t, rtctest.New, config, label, dark)
+}
+
+// newLoneOf does so with a browser that open makes.
+func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool) lone {
+	t.Helper()
 	rtctest.NoLeaks(t)
 	m, err := Listen(config, zap.NewNop())
 	if err != nil {
@@ -32,7 +38,7 @@ func newLone(t *testing.T, config Config, label string, dark bool) lone {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
-	b := rtctest.New(t, label)
+	b := open(t, label)
 	offer := Offer{SDP: b.Offer()}
 	if fault := offer.Check(); fault != nil || offer.channel != (label != "") {
 		t.Fatalf("%v, channel %t", fault, offer.channel)

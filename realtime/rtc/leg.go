@@ -30,7 +30,7 @@ const (
 	peerGrace = 5 * time.Second
 )
 
-// A Leg is a browser on WebRTC, presented to its call as a client that sends and hears µ-law in events.
+// A Leg is a browser on WebRTC, presented to its call as a client that sends and hears its sound in events.
 type Leg struct {
 	*outbound.Queue                             // Set once: events for the client
 	peer            *webrtc.PeerConnection      // Set once
@@ -58,7 +58,7 @@ type Leg struct {
 // NewLeg makes a leg of an offer that was checked. Whoever has it calls Answer and then Run, or Abandon. Errors
 // have code [handoff.CodeMalformed] or [handoff.CodeInternal].
 func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
-	peer, err := m.api.NewPeerConnection(webrtc.Configuration{})
+	peer, err := m.apis[offer.line].NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
@@ -77,8 +77,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 
 // accept takes the offer. Nothing travels before answer.
 func (l *Leg) accept(offer string) *handoff.Error {
-	capability := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000, Channels: 1}
-	track, err := webrtc.NewTrackLocalStaticRTP(capability, "audio", "realtime")
+	track, err := webrtc.NewTrackLocalStaticRTP(l.offer.line.codec().RTPCodecCapability, "audio", "realtime")
 	if err != nil {
 		return handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
@@ -183,9 +182,9 @@ func (l *Leg) Close(reason *handoff.Error) {
 // have ended.
 func (l *Leg) Run() {
 	defer close(l.done)
-	r := run{Leg: l, player: newPlayer(), session: l.offer.Session}
+	r := run{Leg: l, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line}, session: l.offer.Session}
 	r.player.formats.asked = r.player.ids.Next()
-	r.pass(formatsEvent(r.player.formats.asked))
+	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))
 	r.loop()
 	l.End(nil)
 	close(l.received)

@@ -66,7 +66,7 @@ func TestLegHears(t *testing.T) {
 
 // TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
 func TestLegKeepsOrder(t *testing.T) {
-	r := run{Leg: &Leg{}, player: newPlayer()}
+	r := run{Leg: &Leg{}, player: newPlayer(narrow)}
 	r.player.formats.settled = true
 	r.packet(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.message([]byte(`{"type":"input_audio_buffer.commit"}`))
@@ -79,7 +79,7 @@ func TestLegKeepsOrder(t *testing.T) {
 // TestLegPassesWhatItHeldBack holds that sound that came before the formats were settled goes to the model then, and
 // waits for no more of it.
 func TestLegPassesWhatItHeldBack(t *testing.T) {
-	r := run{Leg: &Leg{}, player: newPlayer()}
+	r := run{Leg: &Leg{}, player: newPlayer(narrow)}
 	for i := range uint16(2) {
 		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes}, Payload: make([]byte, frameBytes)})
 	}

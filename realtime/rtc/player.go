@@ -12,7 +12,7 @@ import (
 	"switchboard/realtime/events"
 )
 
-// Sound of a WebRTC leg: G.711 µ-law (RFC 3551), one byte a sample, 8 samples a millisecond.
+// Sound of a WebRTC leg takes 8 bytes a millisecond, see [line].
 const (
 	bytesPerMS = 8
 	frameBytes = 20 * bytesPerMS
@@ -69,9 +69,9 @@ type clip struct {
 	heard   int    // bytes
 }
 
-func newPlayer() player {
+func newPlayer(l line) player {
 	ids, cuts := newRTCNames()
-	return player{ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{}, muted: map[string]bool{}, responses: map[string]*response{}}
+	return player{formats: formats{line: l}, ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{}, muted: map[string]bool{}, responses: map[string]*response{}}
 }
 
 // A response is what the caller and the call have of one.
@@ -252,6 +252,7 @@ func (p *player) next() (frame []byte, follows effects) {
 				s.started, p.newest = true, s.response
 				follows.down = append(follows.down, p.buffer(typeBufferStarted, s.response))
 			}
+			p.formats.line.silence(p.frame[n:])
 			return p.frame[:], follows
 		}
 		if !s.ended {
@@ -269,7 +270,7 @@ func (p *player) next() (frame []byte, follows effects) {
 	}
 	if p.tail > 0 {
 		p.tail--
-		silence(p.frame[:])
+		p.formats.line.silence(p.frame[:])
 		return p.frame[:], follows
 	}
 	return nil, follows
@@ -283,8 +284,8 @@ func (s *sound) left() (n int) {
 	return n
 }
 
-// take fills a frame and returns how many bytes of sound are in it. Only the last frame of a sound is
-// filled up with silence; before that a part of a frame waits for the rest.
+// take puts sound into a frame and returns how many bytes. Only the last frame of a sound is not filled; before
+// that a part of a frame waits for the rest.
 func (s *sound) take(frame []byte) (n int) {
 	need := len(frame)
 	switch {
@@ -305,14 +306,7 @@ func (s *sound) take(frame []byte) (n int) {
 		}
 		s.clips = slices.Delete(s.clips, 0, 1) // heard to its end
 	}
-	silence(frame[n:])
 	return n
-}
-
-func silence(frame []byte) {
-	for i := range frame {
-		frame[i] = silentByte
-	}
 }
 
 // clear is the client's output_audio_buffer.clear. It is always confirmed.

@@ -27,7 +27,7 @@ type deck struct {
 const shortTail = 5
 
 func newDeck() *deck {
-	d := &deck{p: newPlayer()}
+	d := &deck{p: newPlayer(narrow)}
 	d.p.tails = shortTail
 	return d
 }
@@ -262,7 +262,7 @@ func TestPlayerTellsOnce(t *testing.T) {
 // A client cannot tell the call what was heard.
 func TestClientCannotTellWhatItHeard(t *testing.T) {
 	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`, `{"type":"switchboard.opened"}`, `{"type":"switchboard.formats","session":{}}`, ` {"response_id":"r","type" : "switchboard\u002eplayed"}`} {
-		p := newPlayer()
+		p := newPlayer(narrow)
 		if got := p.fromClient([]byte(forged)); len(got.up) != 0 || len(got.down) != 1 {
 			t.Errorf("%s: up %s, down %s", forged, got.up, got.down)
 		}
@@ -316,7 +316,7 @@ func TestPlayerKeepsItsFaultsToItself(t *testing.T) {
 	d := newDeck()
 	d.do(sounds("r", "i", 40, 1))
 	up := d.p.cut().up
-	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.Next()), "event_id").String()
+	cut, format := gjson.GetBytes(up[0], "event_id").String(), gjson.GetBytes(formatsEvent(d.p.ids.Next(), narrow), "event_id").String()
 	if !strings.HasPrefix(cut, "sb_rtc_") || !strings.HasPrefix(format, "sb_rtc_") || cut == format {
 		t.Errorf("ids %q %q", cut, format)
 	}
@@ -341,7 +341,7 @@ func TestClientKeepsPCMU(t *testing.T) {
 		{"odd audio", `{"type":"session.update","session":{"audio":7}}`, `{"type":"session.update","session":{"audio":7}}`},
 		{"another event", ` { "type" : "response.cancel" }`, ` { "type" : "response.cancel" }`},
 	} {
-		p := newPlayer()
+		p := newPlayer(narrow)
 		got := p.fromClient([]byte(tc.in))
 		if len(got.up) != 1 || len(got.down) != 0 || string(got.up[0]) != tc.want {
 			t.Errorf("%s: %s", tc.name, got.up)

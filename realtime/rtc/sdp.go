@@ -2,6 +2,7 @@ package rtc
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,68 +24,76 @@ type Offer struct {
 	SDP     string // at most [MaxSDP] bytes
 	Session []byte // a session.update that it came with, or nil
 
+	line    line // the best of ours that it can speak
 	channel bool // a data channel is offered
 	fits    int  // bytes of the largest message that the client takes
 }
 
-// Check refuses what is not an offer of telephone audio. Errors have code [handoff.CodeMalformed] or
+// Check refuses what is not an offer of sound that we can speak. Errors have code [handoff.CodeMalformed] or
 // [handoff.CodeTooLarge].
 func (o *Offer) Check() (fault *handoff.Error) {
-	if o.channel, fault = checkOffer(o.SDP); fault == nil {
+	if o.line, o.channel, fault = checkOffer(o.SDP); fault == nil {
 		o.fits = maxMessageOf(o.SDP)
 	}
 	return fault
 }
 
-// checkOffer returns whether a data channel is offered.
-func checkOffer(sdp string) (channel bool, fault *handoff.Error) {
+// checkOffer returns the best line that is offered, and whether a data channel is.
+func checkOffer(sdp string) (best line, channel bool, fault *handoff.Error) {
 	if len(sdp) > MaxSDP {
-		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("at most %d bytes", MaxSDP))
+		return narrow, false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("at most %d bytes", MaxSDP))
 	}
 	if !strings.HasPrefix(sdp, "v=0\r\n") && !strings.HasPrefix(sdp, "v=0\n") {
-		return false, handoff.Fault(handoff.CodeMalformed, "the offer is not SDP", "it does not begin with v=0")
+		return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer is not SDP", "it does not begin with v=0")
 	}
 	media, candidates := 0, 0
-	audio, speaks, inAudio := false, false, false
-	for line := range strings.Lines(sdp) {
-		line = strings.TrimRight(line, "\r\n")
+	audio, inAudio, speaks := false, false, [2]bool{}
+	for text := range strings.Lines(sdp) {
+		text = strings.TrimRight(text, "\r\n")
 		switch {
-		case len(line) > maxSDPLine:
-			return false, handoff.Fault(handoff.CodeTooLarge, "a line of the offer", fmt.Sprintf("at most %d bytes", maxSDPLine))
-		case strings.HasPrefix(line, "m="):
+		case len(text) > maxSDPLine:
+			return narrow, false, handoff.Fault(handoff.CodeTooLarge, "a line of the offer", fmt.Sprintf("at most %d bytes", maxSDPLine))
+		case strings.HasPrefix(text, "m="):
 			media++
-			inAudio = strings.HasPrefix(line, "m=audio ")
+			inAudio = strings.HasPrefix(text, "m=audio ")
 			audio = audio || inAudio
-			channel = channel || strings.HasPrefix(line, "m=application ")
-			speaks = speaks || inAudio && hasPCMU(line)
-		case strings.HasPrefix(line, "a=rtpmap:"):
-			speaks = speaks || inAudio && strings.HasSuffix(strings.ToUpper(line), " PCMU/8000")
-		case strings.HasPrefix(line, "a=candidate:"):
+			channel = channel || strings.HasPrefix(text, "m=application ")
+			for l := range speaks {
+				speaks[l] = speaks[l] || inAudio && hasType(text, payloads[l])
+			}
+		case strings.HasPrefix(text, "a=rtpmap:"):
+			for l := range speaks {
+				speaks[l] = speaks[l] || inAudio && strings.HasSuffix(strings.ToUpper(text), encodings[l])
+			}
+		case strings.HasPrefix(text, "a=candidate:"):
 			candidates++
 		}
 	}
 	switch {
 	case media > maxMedia:
-		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d media, at most %d", media, maxMedia))
+		return narrow, false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d media, at most %d", media, maxMedia))
 	case candidates > maxCandidates:
-		return false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d candidates, at most %d", candidates, maxCandidates))
+		return narrow, false, handoff.Fault(handoff.CodeTooLarge, "the offer", fmt.Sprintf("%d candidates, at most %d", candidates, maxCandidates))
 	case !audio:
-		return false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio", "there is no m=audio line")
-	case !speaks:
-		return false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio that I can speak", "PCMU (G.711 µ-law) is needed")
+		return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio", "there is no m=audio line")
+	case speaks[wide]:
+		return wide, channel, nil
+	case speaks[narrow]:
+		return narrow, channel, nil
 	}
-	return channel, nil
+	return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio that I can speak", "G722 or PCMU (G.711 µ-law) is needed")
 }
 
-// hasPCMU tells whether an m=audio line lists payload type 0, which is PCMU (RFC 3551).
-func hasPCMU(line string) bool {
-	fields := strings.Fields(line)
-	for i, f := range fields {
-		if i >= 3 && f == "0" {
-			return true
-		}
-	}
-	return false
+// The lines in an offer: by the payload type that RFC 3551 gives them, and as a=rtpmap names them.
+var (
+	payloads  = [2]string{narrow: "0", wide: "9"}
+	encodings = [2]string{narrow: " PCMU/8000", wide: " G722/8000"}
+)
+
+// hasType tells whether an m= line lists a payload type.
+func hasType(media, payload string) bool {
+	fields := strings.Fields(media)
+	return len(fields) > 3 && slices.Contains(fields[3:], payload)
 }
 
 // What a client takes in one message (RFC 8841, section 6): without a word of it 64 KiB, and 0 is any size.

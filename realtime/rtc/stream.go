@@ -82,6 +82,7 @@ const (
 // is the sound itself. A few packets wait for one that was overtaken; what is lost is concealed with the sound
 // before it, fading, and a pause is silence.
 type reorderBuffer struct {
+	line      line // Set once
 	begun     bool
 	sequence  uint16  // expected next
 	timestamp uint32  // expected next
@@ -157,10 +158,12 @@ func (h *reorderBuffer) accept(p heard) {
 
 // fill stands for n bytes of sound that did not come.
 func (h *reorderBuffer) fill(n int, conceal bool) {
+	var quiet [frameBytes]byte
+	h.line.silence(quiet[:])
 	for i := range n {
-		b := byte(silentByte)
+		b := quiet[i%len(quiet)]
 		if conceal && i < fadeBytes && len(h.newest) > 0 {
-			b = toMulaw(int16(int(fromMulaw(h.newest[i%len(h.newest)])) * (fadeBytes - i) / fadeBytes))
+			b = h.line.conceal(h.newest[i%len(h.newest)], i)
 		}
 		h.audio = append(h.audio, b)
 	}

@@ -21,7 +21,7 @@ import (
 // Label names the data channel that carries events.
 const Label = "oai-events"
 
-// FrameBytes is the sound in one packet of a browser: 20 ms of µ-law.
+// FrameBytes is the sound in one packet of a browser: 20 ms of µ-law or G.722.
 const FrameBytes = 160
 
 // A Browser is a WebRTC client: no ICE servers, one microphone, one data channel.
@@ -38,11 +38,26 @@ type Browser struct {
 	conn    net.PacketConn // under everything
 }
 
-// New makes a browser; label "" offers no data channel. It ends with the test.
+// New makes a browser that speaks µ-law and not G.722; label "" offers no data channel. It ends with the test.
 func New(t testing.TB, label string) *Browser {
 	t.Helper()
+	return newBrowser(t, label, webrtc.RTPCodecParameters{
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}, PayloadType: 0,
+	})
+}
+
+// NewWide makes a browser that speaks G.722 and not µ-law.
+func NewWide(t testing.TB, label string) *Browser {
+	t.Helper()
+	return newBrowser(t, label, webrtc.RTPCodecParameters{
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeG722, ClockRate: 8000}, PayloadType: 9,
+	})
+}
+
+func newBrowser(t testing.TB, label string, codec webrtc.RTPCodecParameters) *Browser {
+	t.Helper()
 	b := &Browser{t: t, Open: make(chan struct{}), Over: make(chan struct{}), Messages: make(chan []byte, 4096), Packets: make(chan *rtp.Packet, 4096)}
-	b.connect()
+	b.connect(codec)
 	_, err := b.peer.AddTrack(b.mic)
 	b.must(err)
 	b.peer.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
@@ -64,7 +79,7 @@ func New(t testing.TB, label string) *Browser {
 	return b
 }
 
-func (b *Browser) connect() {
+func (b *Browser) connect(codec webrtc.RTPCodecParameters) {
 	b.t.Helper()
 	var err error
 	b.conn, err = net.ListenPacket("udp", "127.0.0.1:0")
@@ -77,7 +92,10 @@ func (b *Browser) connect() {
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetICETimeouts(time.Second, time.Second, 100*time.Millisecond)
 	var engine webrtc.MediaEngine
-	b.must(engine.RegisterDefaultCodecs())
+	b.must(engine.RegisterCodec(codec, webrtc.RTPCodecTypeAudio))
+	b.must(engine.RegisterCodec(webrtc.RTPCodecParameters{ // browsers offer it, too
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, PayloadType: 111,
+	}, webrtc.RTPCodecTypeAudio))
 	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}))
 	b.peer, err = api.NewPeerConnection(webrtc.Configuration{})
 	b.must(err)
@@ -85,7 +103,7 @@ func (b *Browser) connect() {
 		_ = b.peer.GracefulClose()
 		_ = mux.Close()
 	})
-	b.mic, err = webrtc.NewTrackLocalStaticRTP(webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}, "mic", "stream")
+	b.mic, err = webrtc.NewTrackLocalStaticRTP(codec.RTPCodecCapability, "mic", "stream")
 	b.must(err)
 }
 
@@ -118,6 +136,17 @@ func (b *Browser) Speak(first byte, packets int) {
 		b.must(b.mic.WriteRTP(&rtp.Packet{
 			Header:  rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * FrameBytes)},
 			Payload: bytes.Repeat([]byte{first + byte(i)}, FrameBytes),
+		}))
+	}
+}
+
+// Say sends packets of sound, a frame each.
+func (b *Browser) Say(sound []byte) {
+	b.t.Helper()
+	for i := 0; (i+1)*FrameBytes <= len(sound); i++ {
+		b.must(b.mic.WriteRTP(&rtp.Packet{
+			Header:  rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * FrameBytes)},
+			Payload: sound[i*FrameBytes : (i+1)*FrameBytes],
 		}))
 	}
 }

@@ -28,6 +28,7 @@ func Offers() []Offer {
 		{"good", GoodOffer, "", ""},
 		{"bare newlines", strings.ReplaceAll(GoodOffer, "\r\n", "\n"), "", ""},
 		{"PCMU under another number", strings.NewReplacer("111 0 8", "111 96", "rtpmap:0 PCMU", "rtpmap:96 pcmu").Replace(GoodOffer), "", ""},
+		{"only G.722", strings.NewReplacer("111 0 8", "111 9", "rtpmap:0 PCMU/8000", "rtpmap:9 G722/8000").Replace(GoodOffer), "", ""},
 		{"empty", "", handoff.CodeMalformed, "not SDP"},
 		{"words", "hello", handoff.CodeMalformed, "not SDP"},
 		{"JSON", `{"type":"offer","sdp":"v=0"}`, handoff.CodeMalformed, "not SDP"},
