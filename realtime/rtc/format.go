@@ -138,6 +138,15 @@ func (f *formats) hear(sound []byte) []byte {
 	return sound
 }
 
+// silence fills a piece of the client's sound with silence.
+func (f *formats) silence(sound []byte) {
+	if w, ok := f.fromModel.(*wideband); ok {
+		w.silence(sound)
+		return
+	}
+	f.line.silence(sound)
+}
+
 // say turns sound of the line into sound for the model.
 func (f *formats) say(sound []byte) []byte {
 	if f.toModel != nil {

@@ -40,7 +40,7 @@ func (l line) asked() format {
 }
 
 // wideSilence is a frame of the smallest differences that G.722 has, to either side in turn: a decoder in any
-// state comes to rest with it.
+// state comes close to rest with it.
 var wideSilence = bytes.Repeat([]byte{0xff, 0x7d}, frameBytes/2)
 
 // silence fills a piece of sound, at most a frame, with silence.
@@ -105,6 +105,12 @@ func newWideband(factor int) *wideband {
 		pcm: factor > 0, encoder: codec.NewG722Encoder(), decoder: codec.NewG722Decoder(),
 		toModel: codec.NewResampler(wideRate, rate), toLine: codec.NewResampler(rate, wideRate),
 	}
+}
+
+// silence fills a piece of sound with what follows as silence on what was turned into sound of the line before.
+func (w *wideband) silence(sound []byte) {
+	w.samples = append(w.samples[:0], make([]int16, 2*len(sound))...)
+	copy(sound, w.encoder.Encode(nil, w.samples))
 }
 
 func (w *wideband) up(line []byte) []byte {

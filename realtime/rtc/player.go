@@ -252,7 +252,7 @@ func (p *player) next() (frame []byte, follows effects) {
 				s.started, p.newest = true, s.response
 				follows.down = append(follows.down, p.buffer(typeBufferStarted, s.response))
 			}
-			p.formats.line.silence(p.frame[n:])
+			p.formats.silence(p.frame[n:])
 			return p.frame[:], follows
 		}
 		if !s.ended {
@@ -270,7 +270,7 @@ func (p *player) next() (frame []byte, follows effects) {
 	}
 	if p.tail > 0 {
 		p.tail--
-		p.formats.line.silence(p.frame[:])
+		p.formats.silence(p.frame[:])
 		return p.frame[:], follows
 	}
 	return nil, follows
