@@ -47,7 +47,7 @@ const (
 // and nothing in it is left over. A word that denies in one language and not in another is read in the
 // language of the reply; where that is not certain, the reply is unclear.
 func Read(reply string, asked Question) Reply {
-	said, ask := hear(head(reply)), askedWords(asked)
+	said, ask := hear(head(reply)).unfused(), askedWords(asked)
 	got := said.read(reply, ask)
 	if (got == Unclear || got == Later) && said.isTold(reply, ask) {
 		return Yes
@@ -64,7 +64,7 @@ func (h heard) read(reply string, ask asking) Reply {
 	switch {
 	case deny == present && h.nearEchoOf(ask):
 		return Echo
-	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.explains(ask)):
+	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.explains(ask) || h.deniesInStory(ask)):
 		return Unclear
 	case deny == present:
 		return No

@@ -98,6 +98,9 @@ func (h heard) find(s signal, ask asking) finding {
 		}
 		if len(in) > 0 {
 			if s == signalGrumble {
+				if slices.ContainsFunc(in, func(l *language) bool { return h.strengthens(at, length, l) }) {
+					continue
+				}
 				return present
 			}
 			out = max(out, h.contest(at, length, in, ask))
@@ -298,7 +301,25 @@ func (h heard) turnsToYes(ask asking) bool {
 	if n == 1 && !h.marked[n] && !h.corrects(n) {
 		return false
 	}
-	rest := h.from(n)
+	return h.from(n).isPlain(ask) || h.correctsToYes(n, ask)
+}
+
+// correctsToYes tells whether a speaker goes on after a no to say that they misheard, and ends in a plain yes: "no,
+// sorry, I misheard, I mean yes".
+func (h heard) correctsToYes(from int, ask asking) bool {
+	if !h.corrects(from) {
+		return false
+	}
+	for at := from + 1; at < min(from+maxSlip*2, len(h.tokens)); at++ {
+		if h.corrects(at) && h.from(at).isPlain(ask) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlain tells whether words are a yes in which nothing denies, holds off or asks.
+func (rest heard) isPlain(ask asking) bool {
 	return rest.find(signalDeny, ask) == absent && rest.find(signalHold, ask) == absent && !rest.odd && !rest.asksBack() &&
 		rest.verdictOf(ask) >= verdictYes
 }
@@ -438,10 +459,10 @@ func (h heard) hasAt(at int, phrase []string) bool {
 	return true
 }
 
-// polite tells whether a token ends the "hai" that begins a Japanese reply: with the word after it that
+// polite tells whether a token ends the "hai", or one of several, that begins a Japanese reply: with the word after it that
 // can look like a denial ("hai, yatte").
 func (h heard) polite(at int) bool {
-	return at > 0 && h.tokens[at] == "い" && h.tokens[at-1] == "は" && h.apart[at-1]
+	return at > 0 && h.tokens[at] == "い" && h.tokens[at-1] == "は" && (h.apart[at-1] || at > 2 && h.tokens[at-2] == "い" && h.tokens[at-3] == "は")
 }
 
 func startsWith(tokens, phrase []string) bool {
