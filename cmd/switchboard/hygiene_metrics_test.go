@@ -191,7 +191,7 @@ func TestEveryCounterIsShown(t *testing.T) {
 			t.Errorf("%s is in the code; in a scrape: %v", name, there)
 		}
 	}
-	for _, line := range strings.Split(scrape, "\n") {
+	for line := range strings.SplitSeq(scrape, "\n") {
 		if name, ok := strings.CutPrefix(line, "# HELP switchboard_"); ok {
 			if name, _, _ = strings.Cut(name, " "); !scan.names["switchboard_"+name] {
 				t.Errorf("switchboard_%s is in a scrape, and the code names no such metric", name)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"strings"
 )
 
 // starter is the file that `switchboard init` writes. As it stands it sets nothing.
@@ -42,16 +43,17 @@ func version() string {
 	if !ok {
 		return "switchboard, built in a way that does not tell its version"
 	}
-	text := "switchboard " + info.Main.Version
+	var text strings.Builder
+	text.WriteString("switchboard " + info.Main.Version)
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			text += " " + s.Value
+			text.WriteString(" " + s.Value)
 		case s.Key == "vcs.modified" && s.Value == "true":
-			text += ", changed since"
+			text.WriteString(", changed since")
 		}
 	}
-	return text + ", " + info.GoVersion
+	return text.String() + ", " + info.GoVersion
 }
 
 // about is what `--help` begins with.

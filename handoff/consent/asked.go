@@ -172,7 +172,7 @@ func (a asking) spelledAt(tokens []string, take func(length int, kind phraseKind
 	if len(tokens) > 2 && markNames[tokens[1]] && a.acts[tokens[0]] && (a.acts[tokens[2]] || fileEndings[tokens[2]]) {
 		take(3, kindTopic)
 	}
-	word := ""
+	var word strings.Builder
 	for n, t := range tokens[:min(len(tokens), maxSpelled)] {
 		letter, ok := letterNames[t]
 		if !ok && len(t) == 1 {
@@ -181,7 +181,7 @@ func (a asking) spelledAt(tokens []string, take func(length int, kind phraseKind
 		if !ok {
 			return
 		}
-		if word += letter; n > 0 && a.acts[word] {
+		if word.WriteString(letter); n > 0 && a.acts[word.String()] {
 			take(n+1, kindTopic)
 		}
 	}
@@ -318,16 +318,18 @@ func (a asking) machine(tokens []string) int {
 	if len(tokens) == 0 || !a.initials[tokens[0][0]] {
 		return 0
 	}
-	joined := ""
+	var joined strings.Builder
 	for n, t := range tokens[:min(len(tokens), maxHeardTokens)] {
 		if letter, ok := letterNames[t]; ok && n > 0 {
 			t = letter
 		}
-		joined += t
+		joined.WriteString(t)
 		switch {
-		case a.calls(joined):
+		case a.calls(joined.String()):
 			return n + 1
-		case !slices.ContainsFunc(a.machines, func(name string) bool { return strings.HasPrefix(name, joined) || strings.HasPrefix(joined, name) }):
+		case !slices.ContainsFunc(a.machines, func(name string) bool {
+			return strings.HasPrefix(name, joined.String()) || strings.HasPrefix(joined.String(), name)
+		}):
 			return 0
 		}
 	}

@@ -200,7 +200,7 @@ func (t *teller) isYes() bool {
 		}
 	}
 	reached[0] = []tale{0}
-	for at := 0; at < n; at++ {
+	for at := range n {
 		for i := 0; i < len(reached[at]); i++ {
 			s := reached[at][i]
 			if !s.has(taleOrder) {

@@ -104,11 +104,12 @@ func TestForGrant(t *testing.T) {
 
 // The instructions and the descriptions name no tool that is not there.
 func TestNamesInWordsExist(t *testing.T) {
-	text := Instructions
+	var text strings.Builder
+	text.WriteString(Instructions)
 	for _, tool := range All() {
-		text += " " + tool.Description
+		text.WriteString(" " + tool.Description)
 	}
-	for _, name := range regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`).FindAllString(text, -1) {
+	for _, name := range regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`).FindAllString(text.String(), -1) {
 		if !slices.Contains(append(Names(), "thread_id"), name) {
 			t.Errorf("there is no %s", name)
 		}

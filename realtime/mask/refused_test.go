@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -72,14 +73,14 @@ func TestUpdateAfterARefusedOne(t *testing.T) {
 }
 
 func allCalled() string {
-	list := ""
+	var list strings.Builder
 	for i, tool := range ourTools {
 		if i > 0 {
-			list += ","
+			list.WriteString(",")
 		}
-		list += `{"type":"function","name":` + events.Quote(tool.Name) + `}`
+		list.WriteString(`{"type":"function","name":` + events.Quote(tool.Name) + `}`)
 	}
-	return list
+	return list.String()
 }
 
 // What is refused of ours is not asked for again and again.

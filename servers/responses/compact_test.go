@@ -16,12 +16,12 @@ func TestCuts(t *testing.T) {
 		{"u:hi r: a:yes", "||.|"},
 		{"u:hi c:1 u:no", "||||"},
 	} {
-		got := ""
+		var got strings.Builder
 		for _, ok := range cuts(history(strings.Fields(c.items)...)) {
-			got += map[bool]string{true: "|", false: "."}[ok]
+			got.WriteString(map[bool]string{true: "|", false: "."}[ok])
 		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.items, got, c.want)
+		if got.String() != c.want {
+			t.Errorf("%s: %s, want %s", c.items, got.String(), c.want)
 		}
 	}
 }
