@@ -331,12 +331,6 @@ func take[T any](t *testing.T, from <-chan T, what string) T {
 	return rtctest.Take(t, from, what)
 }
 
-// gone waits for a channel to be closed, whatever comes before.
-func gone[T any](t *testing.T, c <-chan T, what string) {
-	t.Helper()
-	rtctest.Gone(t, c, what)
-}
-
 // Lines of the model.
 
 func began(id, tag string) string {

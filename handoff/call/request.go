@@ -23,7 +23,7 @@ const asideWithin = 20 * time.Second
 
 // request answers or starts one function call. Delivered twice, it counts once.
 func (s *serving) request(req handoff.FunctionCall) {
-	if !s.seen.add(req.CallID) {
+	if !s.seen.Add(req.CallID) {
 		return
 	}
 	if !req.Asked.IsZero() {

@@ -30,7 +30,7 @@ type serving struct {
 	lasting context.Context // Set once: of what is finished although the call has ended
 
 	over     bool              // Owned by the loop: the call has ended
-	seen     idSet             // Owned by the loop: call ids of function calls, to tell one that is delivered twice
+	seen     handoff.IDSet     // Owned by the loop: call ids of function calls, to tell one that is delivered twice
 	runs     map[string]*owed  // Owned by the loop: runs that go on and of which this call hears
 	schedule *speech.Schedule  // Owned by the loop
 	evidence evidence.Evidence // Owned by the loop: what the caller said to which question

@@ -41,7 +41,7 @@ type callerState struct {
 	ears      map[string]*attendance           // Guarded by mu: who hears of a run, by record id; nil: nobody, and whoever comes may
 	logs      map[string]*runLog               // Guarded by mu: what happened, by record id
 	writers   map[string]*ledgerWriter         // Guarded by mu: what the ledger is told, by record id
-	gone      map[string]*idSet                // Guarded by mu: items that a record let go of, by record id
+	gone      map[string]*handoff.IDSet        // Guarded by mu: items that a record let go of, by record id
 	noticed   map[string]bool                  // Guarded by mu: records whose outcome was told outside of calls
 	begun     map[string]string                // Guarded by mu: what was begun of records that had not been, by record id
 	keys      map[string]keyed                 // Guarded by mu: of requests, by record id
@@ -73,7 +73,7 @@ func newCallerState() *callerState {
 		ears:      map[string]*attendance{},
 		logs:      map[string]*runLog{},
 		writers:   map[string]*ledgerWriter{},
-		gone:      map[string]*idSet{},
+		gone:      map[string]*handoff.IDSet{},
 		noticed:   map[string]bool{},
 		begun:     map[string]string{},
 		keys:      map[string]keyed{},
@@ -171,9 +171,9 @@ func (b *callerState) addItemLocked(rec *handoff.Record, it handoff.RecordItem) 
 // letGoLocked takes an item out of a record for good.
 func (b *callerState) letGoLocked(rec *handoff.Record, i int) {
 	if b.gone[rec.ID] == nil {
-		b.gone[rec.ID] = &idSet{}
+		b.gone[rec.ID] = &handoff.IDSet{}
 	}
-	b.gone[rec.ID].add(rec.Items[i].ID)
+	b.gone[rec.ID].Add(rec.Items[i].ID)
 	rec.Items = slices.Delete(rec.Items, i, i+1)
 }
 
@@ -182,7 +182,7 @@ func (b *callerState) letGoLocked(rec *handoff.Record, i int) {
 func (b *callerState) delta(id, itemID, text string) {
 	b.mu.Lock()
 	rec := b.findLocked(id)
-	if rec == nil || b.gone[id].known(itemID) {
+	if rec == nil || b.gone[id].Known(itemID) {
 		b.mu.Unlock()
 		return
 	}

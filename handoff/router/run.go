@@ -57,7 +57,7 @@ type run struct {
 	written   receipt          // Guarded by mu: of the outcome in the ledger
 	noting    bool             // Guarded by mu: a note is on its way into the ledger
 	held      string           // Guarded by mu: the newest message, held back while it may be the final one
-	finished  idSet            // Guarded by mu: items whose end was reported, to tell those that are repeated
+	finished  handoff.IDSet    // Guarded by mu: items whose end was reported, to tell those that are repeated
 	awaits    int              // Guarded by mu: how often a turn of somebody else was waited for
 	rejoins   int              // Guarded by mu: tries to come back since the turn last reported something
 	lost      time.Time        // Guarded by mu: when the agent was lost; zero while it is there

@@ -125,7 +125,7 @@ func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) 
 // itemDone shows a finished item. One that is reported again after a loss is no news.
 func (r *run) itemDone(it handoff.Item) {
 	r.flushRemark()
-	if r.finished.add(it.ID) && it.Kind == handoff.ItemMessage {
+	if r.finished.Add(it.ID) && it.Kind == handoff.ItemMessage {
 		r.held = it.Text
 	}
 	state := itemDone

@@ -1,0 +1,30 @@
+package handoff
+
+// maxIDs bounds an [IDSet].
+const maxIDs = 1024
+
+// An IDSet is a bounded set of ids, to tell what comes twice: when it is full, the oldest is forgotten. The zero
+// value is empty.
+type IDSet struct {
+	has   map[string]bool
+	order []string
+}
+
+// Known tells whether an id was taken.
+func (s *IDSet) Known(id string) bool { return s != nil && s.has[id] }
+
+// Add takes an id and tells whether it is new.
+func (s *IDSet) Add(id string) bool {
+	if s.has[id] {
+		return false
+	}
+	if s.has == nil {
+		s.has = map[string]bool{}
+	}
+	s.has[id] = true
+	if s.order = append(s.order, id); len(s.order) > maxIDs {
+		delete(s.has, s.order[0])
+		s.order = s.order[1:]
+	}
+	return true
+}
