@@ -254,6 +254,9 @@ func (a asking) machineAt(tokens []string, l *language, take func(length int, ki
 			}
 		})
 	}
+	if tokens[0] == "que" && a.machine(tokens[1:]) > 0 { // "sí que bigpc corra"
+		take(1, kindLink)
+	}
 	a.after(tokens, 0, l, func(end int, kind phraseKind) {
 		switch kind {
 		case kindLink:
@@ -307,6 +310,11 @@ func (a asking) place(tokens []string, l *language) int {
 		}
 	})
 	return longest
+}
+
+// permits tells whether a "que" at a position begins what the machine may do: "sí que bigpc corra las pruebas".
+func (h heard) permits(at int, ask asking) bool {
+	return at > 0 && h.tokens[at] == "que" && !h.marked[at] && ask.machine(h.tokens[at+1:]) > 0
 }
 
 // pronouns name no machine, though somebody may call it so. Set once.

@@ -200,7 +200,7 @@ var orders = func() map[string]phrasebook {
 
 // softVerbs order many acts, and are said of much else. Set once.
 var softVerbs = setOf("make take work works add start save write change launch bring made build create code " +
-	"mach mache nimm fais prends haz usa usar fai crea prueba prova trabaja faz cria maak werk neem zrób gör skapa")
+	"mach mache nimm fais prends haz utilise utilisent utiliza utilizan editor usa usar fai crea prueba prova trabaja faz cria maak werk neem zrób gör skapa")
 
 // devices are words for machines: one that the question is not about ends a yes. Set once.
 var devices = setOf("laptop desktop workstation macbook mac imac notebook tablet phone server servers cluster cloud vm nas pc computer raspberry " +

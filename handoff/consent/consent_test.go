@@ -380,16 +380,18 @@ func TestDenialAnywhere(t *testing.T) {
 	turn := 0
 	var replies []string
 	var to []Question
+	var put [][2]string
 	for i, text := range texts {
 		fields := strings.Fields(text)
 		for at := range len(fields) + 1 {
 			word := words[turn%len(words)]
 			turn++
+			put = append(put, [2]string{strings.Join(fields[:at], " "), word})
 			replies, to = append(replies, strings.Join(slices.Concat(fields[:at], []string{word}, fields[at:]), " ")), append(to, asked[i])
 		}
 	}
 	inParallel(len(replies), func(i int) {
-		if Read(replies[i], to[i]) == Yes && !reassures(replies[i], to[i]) {
+		if Read(replies[i], to[i]) == Yes && !reassures(put[i][0], put[i][1], replies[i], to[i]) {
 			t.Errorf("%q is a yes", replies[i])
 		}
 	})
@@ -398,9 +400,12 @@ func TestDenialAnywhere(t *testing.T) {
 	}
 }
 
-// reassures tells whether a reply has a reassurance, in which one more "not" means nothing: "I don't have no problem".
-func reassures(reply string, asked Question) bool {
-	return slices.Contains(hear(reply).reassured(askedWords(asked)), true)
+// reassures tells whether a word that was put into a reply after some others stands in a reassurance, in which one more
+// "not" means nothing: "I don't have no problem".
+func reassures(before, word, reply string, asked Question) bool {
+	calm := hear(reply).unfused().reassured(askedWords(asked))
+	from := len(hear(before).unfused().tokens)
+	return slices.Contains(calm[min(from, len(calm)):min(from+len(hear(word).unfused().tokens), len(calm))], true)
 }
 
 // FuzzDenialAnywhere cuts a denial into an accepted reply at any character.
@@ -413,8 +418,9 @@ func FuzzDenialAnywhere(f *testing.F) {
 		i := magnitude(text) % len(texts)
 		runes := []rune(texts[i])
 		cut := magnitude(at) % (len(runes) + 1)
-		reply := string(runes[:cut]) + " " + words[magnitude(word)%len(words)] + " " + string(runes[cut:])
-		if Read(reply, asked[i]) == Yes && !reassures(reply, asked[i]) {
+		before, denial := string(runes[:cut]), words[magnitude(word)%len(words)]
+		reply := before + " " + denial + " " + string(runes[cut:])
+		if Read(reply, asked[i]) == Yes && !reassures(before, denial, reply, asked[i]) {
 			t.Errorf("%q is a yes", reply)
 		}
 	})

@@ -49,8 +49,12 @@ func (h heard) beginsOrder(at int, l *language, ask asking) bool {
 
 // tellsOnly tells whether what stands between two positions holds no order, and begins with none of its denials.
 func (h heard) tellsOnly(from, to int, l *language, ask asking) bool {
+	begun := from
 	for at := from; at < to; at++ {
-		if h.denies(at) && (at == from || h.marked[at] || at+1 == to || h.marked[at+1]) {
+		if at == from || h.marked[at] {
+			begun = at
+		}
+		if h.denies(at) && (at == begun || (at+1 == to || h.marked[at+1]) && at-begun < minStory) {
 			return false
 		}
 		orders := false
@@ -65,4 +69,19 @@ func (h heard) tellsOnly(from, to int, l *language, ask asking) bool {
 		}
 	}
 	return true
+}
+
+// allowVain is a reply whose story may say what goes wrong without the act: "otherwise nothing works" denies nothing.
+func (h heard) allowVain() heard {
+	h.told = make([]bool, len(h.tokens))
+	for at := range h.tokens {
+		for _, l := range languages {
+			l.vain.at(h.tokens[at:], func(n int, _ phraseKind) {
+				for i := at; h.unbroken(at, n) && i < at+n; i++ {
+					h.told[i] = true
+				}
+			})
+		}
+	}
+	return h
 }

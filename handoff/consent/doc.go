@@ -71,6 +71,7 @@
 // story.go. It has no word of doubt either, but for what a story tells of the past and of habit:
 //
 //	go      orders or permits to go ahead
+//	else    what goes wrong without it, which denies nothing there: "otherwise nothing works"
 //	told    a doubtful word that a story may hold: "yesterday"
 //
 // The other sections of a clause:

@@ -19,7 +19,7 @@ var translated = func() map[string][]string {
 		"server":                    "server servidor serveur serwer сервер 服务器 伺服器 サーバー サーバ 서버 सर्वर خادم الخادم سيرفر السيرفر sunucu servern",
 		"mini macmini themacmini":   "mini macmini мини міні мак_мини мак_міні 迷你 ミニ マックミニ 미니 맥미니 मिनी मैक_मिनी ميني الميني ماك_ميني الماك_ميني",
 		"mac macbook":               "mac macbook мак макбук マック マックブック 맥 맥북 मैक मैकबुक ماك الماك ماكبوك",
-		"bigpc":                     "bigpc бигписи бигпк большой_пк бігпісі ビッグピーシー ビッグPC 빅피씨 빅피시 बिगपीसी बिग_पीसी بيغ_بي_سي بيج_بي_سي 大PC 大电脑",
+		"bigpc":                     "bigpc бигписи бигпк большой_пк бігпісі бігписі ビッグピーシー ビッグPC 빅피씨 빅피시 बिगपीसी बिग_पीसी بيغ_بي_سي بيج_بي_سي 大PC 大电脑",
 		"workstation myworkstation": "workstation arbeitsrechner arbeitsstation 工作站 ワークステーション 워크스테이션 वर्कस्टेशन",
 	} {
 		for name := range strings.FieldsSeq(names) {

@@ -80,7 +80,7 @@ func (h heard) find(s signal, ask asking) finding {
 	}
 	calm := sync.OnceValue(func() []bool { return h.reassured(ask) })
 	for at := range purpose {
-		if s == signalAsk && h.endsOrder(at) {
+		if s == signalAsk && (h.endsOrder(at) || h.permits(at, ask)) {
 			continue
 		}
 		if h.polite(at) || s == signalDeny && h.choice(at) {

@@ -226,12 +226,13 @@ func (t *teller) plain(from int, s tale, add func(at int, s tale)) {
 			return
 		}
 		for _, state := range found {
-			if to == from || state.verdict() < verdictYes || state.has(stateOpen|stateDo&^stateYes) {
+			bare := state.has(stateAct) && to < len(t.h.tokens) && t.opens(to) // "yes, push, I want it out"
+			if to == from || state.verdict() < verdictYes || state.has(stateOpen) || state.has(stateDo) && !bare {
 				continue
 			}
 			next := s&^(taleOpen|taleBare) | taleYes | taleOrder
 			switch {
-			case state.has(stateOrdered):
+			case state.has(stateOrdered), state.has(stateDo):
 				next |= taleOrdered
 			case s.has(taleOpen):
 				continue
@@ -356,8 +357,12 @@ func (t *teller) strong(at int) bool {
 	if t.isDenseAt(at) || imperative[t.l.code] {
 		return t.ordered[at] || slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindTopic || s.kind == kindDo })
 	}
-	return slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindGo && s.length > 1 })
+	return hortative[t.h.tokens[at]] && len(t.steps[at]) > 0 ||
+		slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindGo && s.length > 1 })
 }
+
+// hortative are words that begin an order to somebody else, and nothing else. Set once.
+var hortative = setOf("niech niechaj пусть пускаи хаи нехаи")
 
 // joinsOrder tells whether a token joins more than a statement to a clause: "and wipe it".
 func (t *teller) joinsOrder(at int) bool {

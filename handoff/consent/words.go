@@ -63,6 +63,7 @@ type language struct {
 	clause    map[string]bool       // words that make a statement
 	opens     map[string]bool       // those that may begin one that gives a reason
 	told      phrasebook            // doubtful words that a story may hold
+	vain      phrasebook            // those that say what goes wrong without the act
 	openers   phrasebook            // begin a story
 	statement phrasebook            // make a statement
 	vocab     map[string]bool       // words of doubt and of clauses
@@ -99,7 +100,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, reason: map[string]bool{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, openers: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, reason: map[string]bool{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, vain: phrasebook{}, openers: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -177,6 +178,11 @@ func (l *language) section(name string, phrases []phrase) bool {
 			continue
 		case name == "told":
 			l.told.add(p, kindNone)
+			l.vocab[p.joined] = true
+			continue
+		case name == "else":
+			l.told.add(p, kindNone)
+			l.vain.add(p, kindNone)
 			l.vocab[p.joined] = true
 			continue
 		case name == "purpose":
