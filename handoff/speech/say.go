@@ -41,7 +41,7 @@ func (s *Schedule) outcome(e Ended) {
 func (s *Schedule) gave(e Gave) {
 	e.Works = slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
 	if len(e.Works) > 0 {
-		s.fly(&flight{IDs: []string{e.Utterance}, class: classFinal, works: e.Works, text: e.Text})
+		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: e.Works, text: e.Text})
 	}
 }
 
@@ -55,38 +55,38 @@ func (s *Schedule) forget(id string) bool {
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool { return q.work == id })
 	return !slices.Contains(s.unheard, id) && !slices.ContainsFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id }) &&
-		!slices.ContainsFunc(s.flights, func(f *flight) bool { return f.class == classFinal && slices.Contains(f.works, id) })
+		!slices.ContainsFunc(s.deliveries, func(f *delivery) bool { return f.class == classFinal && slices.Contains(f.works, id) })
 }
 
 // fly remembers something said until it is confirmed.
-func (s *Schedule) fly(f *flight) {
-	if len(s.flights) >= maxFlights {
+func (s *Schedule) fly(f *delivery) {
+	if len(s.deliveries) >= maxDeliveries {
 		s.makeRoom()
 	}
 	f.at = s.now
-	s.flights = append(s.flights, f)
+	s.deliveries = append(s.deliveries, f)
 }
 
-// makeRoom forgets a flight: the oldest of no weight, else the oldest outcome. One of an open question stays, or
+// makeRoom forgets a delivery: the oldest of no weight, else the oldest outcome. One of an open question stays, or
 // nobody would know when that had been heard. An outcome that has to make room is kept when the call ends, not at
 // once: it would come back at once, as news of the same call.
 func (s *Schedule) makeRoom() {
-	light := func(f *flight) bool {
+	light := func(f *delivery) bool {
 		return f.class == classSpeakable || f.class == classUrgent && s.openQuestion(f.question) == nil
 	}
-	i := slices.IndexFunc(s.flights, light)
+	i := slices.IndexFunc(s.deliveries, light)
 	if i < 0 {
-		i = max(0, slices.IndexFunc(s.flights, func(f *flight) bool { return f.class == classFinal }))
+		i = max(0, slices.IndexFunc(s.deliveries, func(f *delivery) bool { return f.class == classFinal }))
 	}
-	if old := s.flights[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
+	if old := s.deliveries[i]; old.class == classFinal && len(s.unheard) < maxUnheard {
 		s.unheard = append(s.unheard, old.works...)
 	}
 	s.Counts.Overflow++
-	s.flights = slices.Delete(s.flights, i, i+1)
+	s.deliveries = slices.Delete(s.deliveries, i, i+1)
 }
 
 // say proposes an utterance and watches it.
-func (s *Schedule) say(f *flight) {
+func (s *Schedule) say(f *delivery) {
 	f.IDs = append(f.IDs, s.nextID())
 	s.emit(Effect{Act: DoSay, class: f.class, ID: f.IDs[len(f.IDs)-1], Text: f.text, Works: f.works, Question: f.question})
 	if len(f.IDs) == 1 {
@@ -98,11 +98,11 @@ func (s *Schedule) say(f *flight) {
 // said settles what an utterance carried. Of one outcome that was cut, anything heard is enough: the
 // caller knows that there is one and asks for the rest.
 func (s *Schedule) said(e handoff.Said) {
-	i := slices.IndexFunc(s.flights, func(f *flight) bool { return slices.Contains(f.IDs, e.ID) })
+	i := slices.IndexFunc(s.deliveries, func(f *delivery) bool { return slices.Contains(f.IDs, e.ID) })
 	if i < 0 {
 		return
 	}
-	f := s.flights[i]
+	f := s.deliveries[i]
 	s.lost = 0
 	if e.Cut {
 		s.Counts.Cut++
@@ -112,7 +112,7 @@ func (s *Schedule) said(e handoff.Said) {
 		f.cut = true
 		return
 	}
-	s.flights = slices.Delete(s.flights, i, i+1)
+	s.deliveries = slices.Delete(s.deliveries, i, i+1)
 	switch f.class {
 	case classSpeakable:
 		s.spoke = s.now
@@ -130,9 +130,9 @@ func (s *Schedule) said(e handoff.Said) {
 
 // expire gives up what nobody confirmed: something speakable is lost, an outcome is said once more.
 func (s *Schedule) expire() {
-	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
+	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
 		switch {
-		case s.now.Sub(f.at) < flightWait || f.class == classFinal:
+		case s.now.Sub(f.at) < deliveryWait || f.class == classFinal:
 			return false
 		case f.class == classUrgent:
 			return s.openQuestion(f.question) == nil
@@ -141,7 +141,7 @@ func (s *Schedule) expire() {
 		s.Counts.Lost++
 		return true
 	})
-	for _, f := range s.flights {
+	for _, f := range s.deliveries {
 		if s.quiet && !s.invited && f.again(s.now) {
 			s.Counts.Lost++
 			f.text = wording.AgainMessage(f.text)
@@ -151,7 +151,7 @@ func (s *Schedule) expire() {
 }
 
 // again tells whether an outcome must be said once more.
-func (f *flight) again(now time.Time) bool {
+func (f *delivery) again(now time.Time) bool {
 	return f.class == classFinal && f.text != "" && len(f.IDs) < maxTellings && (f.cut || now.Sub(f.at) >= finalAgain)
 }
 
@@ -173,13 +173,13 @@ func (s *Schedule) askQuestions() {
 		q.times++
 		q.at, s.asked = s.now, s.now
 		s.Counts.Questions++
-		s.say(&flight{class: classUrgent, question: q.ID, text: q.text})
+		s.say(&delivery{class: classUrgent, question: q.ID, text: q.text})
 	}
 }
 
 // takeBack keeps a question that is closed from being asked, where it waits to be said.
 func (s *Schedule) takeBack(id handoff.QuestionID) {
-	s.flights = slices.DeleteFunc(s.flights, func(f *flight) bool {
+	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
 		asks := f.class == classUrgent && f.question == id && f.text != "" // an answer of the router's stays one
 		if asks {
 			s.emit(Effect{Act: DoTakeBack, class: classUrgent, ID: f.IDs[len(f.IDs)-1], Question: id})
@@ -204,7 +204,7 @@ func (s *Schedule) askedByRouter(e Asked) {
 	q.times = min(q.times+1, maxTellings)
 	q.at, s.asked = s.now, s.now
 	s.Counts.Questions++
-	s.fly(&flight{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
+	s.fly(&delivery{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
 }
 
 // tellAfter is how long after a question was last asked it is told outside of the call: also where there
@@ -230,7 +230,7 @@ func (s *Schedule) tellFinals() {
 	if !s.quiet && len(s.finals) < maxHeldFinals && s.now.Sub(s.finals[0].at) < urgentHold {
 		return
 	}
-	f := &flight{class: classFinal, text: wording.FinalsMessage(records(s.finals))}
+	f := &delivery{class: classFinal, text: wording.FinalsMessage(records(s.finals))}
 	for _, held := range s.finals {
 		f.works = append(f.works, held.rec.ID)
 	}
@@ -253,13 +253,13 @@ func (s *Schedule) fill() {
 	if slow != nil && !s.busy() {
 		s.Counts.Fillers++
 		s.spoke = s.now
-		s.say(&flight{class: classSpeakable, text: wording.FillerMessage(slow.server)})
+		s.say(&delivery{class: classSpeakable, text: wording.FillerMessage(slow.server)})
 	}
 }
 
 // busy tells whether something said is on its way to the caller.
 func (s *Schedule) busy() bool {
-	return slices.ContainsFunc(s.flights, func(f *flight) bool { return s.now.Sub(f.at) < flightWait })
+	return slices.ContainsFunc(s.deliveries, func(f *delivery) bool { return s.now.Sub(f.at) < deliveryWait })
 }
 
 // open tells whether the caller waits for the answer to a request.
@@ -281,7 +281,7 @@ func (s *Schedule) speak() {
 	var news []wording.WorkNews
 	beat := false
 	for _, w := range s.works {
-		beat = beat || s.beatDue(w, 0)
+		beat = beat || s.heartbeatDue(w, 0)
 	}
 	for _, w := range s.works {
 		n := wording.WorkNews{Name: s.name(w), Doing: w.doing}
@@ -293,12 +293,12 @@ func (s *Schedule) speak() {
 			w.remarks = nil
 			s.Counts.Remarks++
 			w.heard(s.now)
-		case beat && s.beatDue(w, beatTogether):
+		case beat && s.heartbeatDue(w, heartbeatTogether):
 			n.Age = s.now.Sub(w.began)
 			s.Counts.Beats++
-			w.beats++
-			for w.beatAt = w.began.Add(beatAge(w.beats)); w.beatAt.Sub(s.now) < beatTimes[0]; w.beats++ { // missed ones are not made up for
-				w.beatAt = w.began.Add(beatAge(w.beats + 1))
+			w.heartbeats++
+			for w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats)); w.heartbeatAt.Sub(s.now) < heartbeatTimes[0]; w.heartbeats++ { // missed ones are not made up for
+				w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats + 1))
 			}
 		case s.level == handoff.LevelChatty && w.newDoing && !s.waitsForCaller(w):
 			s.Counts.Remarks++
@@ -311,7 +311,7 @@ func (s *Schedule) speak() {
 	}
 	if len(news) > 0 {
 		s.spoke = s.now
-		s.say(&flight{class: classSpeakable, text: wording.NewsMessage(news)})
+		s.say(&delivery{class: classSpeakable, text: wording.NewsMessage(news)})
 	}
 }
 
@@ -324,9 +324,9 @@ func (s *Schedule) name(w *pacedWork) string {
 	return w.server + ", session " + wording.SayTitle(w.title) + ","
 }
 
-// beatDue tells whether the work owes a sign of life now, or within the time given.
-func (s *Schedule) beatDue(w *pacedWork, within time.Duration) bool {
-	return !s.now.Add(within).Before(w.beatAt) && !s.waitsForCaller(w)
+// heartbeatDue tells whether the work owes a heartbeat now, or within the time given.
+func (s *Schedule) heartbeatDue(w *pacedWork, within time.Duration) bool {
+	return !s.now.Add(within).Before(w.heartbeatAt) && !s.waitsForCaller(w)
 }
 
 // free returns when something speakable may be said if nothing happens before. False: not before
@@ -339,8 +339,8 @@ func (s *Schedule) free() (time.Time, bool) {
 	if len(s.questions) > 0 {
 		at = latest(at, s.asked.Add(questionRest))
 	}
-	for _, f := range s.flights {
-		if end := f.at.Add(flightWait); end.After(s.now) {
+	for _, f := range s.deliveries {
+		if end := f.at.Add(deliveryWait); end.After(s.now) {
 			at = latest(at, end)
 		}
 	}
@@ -367,7 +367,7 @@ func (s *Schedule) dropStale() {
 func (s *Schedule) end() {
 	s.over = true
 	ids := s.unheard
-	for _, f := range s.flights {
+	for _, f := range s.deliveries {
 		if f.class == classFinal {
 			ids = append(ids, f.works...)
 		}
@@ -376,7 +376,7 @@ func (s *Schedule) end() {
 		ids = append(ids, f.rec.ID)
 	}
 	s.keep(ids)
-	s.works, s.lookups, s.questions, s.finals, s.flights, s.unheard = nil, nil, nil, nil, nil, nil
+	s.works, s.lookups, s.questions, s.finals, s.deliveries, s.unheard = nil, nil, nil, nil, nil, nil
 }
 
 // late keeps what ends after the call.
@@ -414,12 +414,12 @@ func (s *Schedule) arm() {
 	if len(s.finals) > 0 {
 		consider(s.finals[0].at.Add(urgentHold))
 	}
-	for _, f := range s.flights {
+	for _, f := range s.deliveries {
 		switch f.class {
 		case classFinal:
 			consider(f.at.Add(finalAgain))
 		case classSpeakable:
-			consider(f.at.Add(flightWait))
+			consider(f.at.Add(deliveryWait))
 		}
 	}
 	if s.quiet && !s.invited && s.level != handoff.LevelQuiet {
@@ -446,7 +446,7 @@ func (s *Schedule) ready(w *pacedWork) time.Time {
 	if s.waitsForCaller(w) {
 		return s.now.Add(-1) // nothing, until the question closes
 	}
-	return w.beatAt
+	return w.heartbeatAt
 }
 
 func latest(a, b time.Time) time.Time {

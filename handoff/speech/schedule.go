@@ -31,18 +31,18 @@ const (
 	urgentHold = 3 * time.Second
 	// questionRest leaves the caller time to answer before anything speakable is said.
 	questionRest = 10 * time.Second
-	// flightWait is how long something speakable may be on its way before it counts as lost.
-	flightWait = 30 * time.Second
+	// deliveryWait is how long something speakable may be on its way before it counts as lost.
+	deliveryWait = 30 * time.Second
 	// finalAgain is when an outcome that nobody confirmed is said again.
 	finalAgain = time.Minute
-	// beatTogether lets a sign of life that is nearly due ride on another.
-	beatTogether = 10 * time.Second
+	// heartbeatTogether lets a heartbeat that is nearly due ride on another.
+	heartbeatTogether = 10 * time.Second
 )
 
-// beatTimes is the age of a work at its signs of life; then one every beatEvery. Set once.
-var beatTimes = [...]time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute}
+// heartbeatTimes is the age of a work at its heartbeats; then one every heartbeatEvery. Set once.
+var heartbeatTimes = [...]time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute}
 
-const beatEvery = 10 * time.Minute
+const heartbeatEvery = 10 * time.Minute
 
 // Bounds of the schedule.
 const (
@@ -52,10 +52,10 @@ const (
 	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
 	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
 	MaxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
-	maxFlights       = 192  // said and not confirmed: more than each open question twice; see makeRoom
+	maxDeliveries    = 192  // said and not confirmed: more than each open question twice; see makeRoom
 	maxUnheard       = 1024 // outcomes kept so; more than anybody asks for in one call, more are given up
 	maxTellings      = 2    // an outcome, a question: never more often
-	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of life of the caller goes on
+	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
 )
 
 // ScheduleCounts is what happened in a call so far.
@@ -92,26 +92,26 @@ type ScheduleCounts struct {
 // else the schedule says was confirmed or will be kept: the router needs no account of its own of
 // outcomes that are on their way.
 type Schedule struct {
-	level     handoff.SpeechLevel
-	askAgain  time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
-	works     []*pacedWork  // oldest first
-	lookups   []*lookup
-	questions []*askedQuestion
-	finals    []heldFinal // wait for quiet
-	flights   []*flight   // given, not confirmed, oldest first
-	unheard   []string    // works whose outcome had to make room: nobody confirmed it
-	quiet     bool        // both sides; a call begins quiet
-	invited   bool        // only the client asks: what we say waits for that, so nothing speakable is said
-	since     time.Time   // quiet began
-	epoch     int         // the caller's utterances so far
-	sentence  time.Time   // when their last one was known to be over; zero while they speak
-	spoke     time.Time   // the last speakable thing was said
-	asked     time.Time   // the last question was said
-	lost      int         // speakable things in a row that nobody confirmed
-	over      bool        // the call has ended
-	serial    int
-	wake      time.Time // as last told
-	Counts    ScheduleCounts
+	level      handoff.SpeechLevel
+	askAgain   time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
+	works      []*pacedWork  // oldest first
+	lookups    []*lookup
+	questions  []*askedQuestion
+	finals     []heldFinal // wait for quiet
+	deliveries []*delivery // given, not confirmed, oldest first
+	unheard    []string    // works whose outcome had to make room: nobody confirmed it
+	quiet      bool        // both sides; a call begins quiet
+	invited    bool        // only the client asks: what we say waits for that, so nothing speakable is said
+	since      time.Time   // quiet began
+	epoch      int         // the caller's utterances so far
+	sentence   time.Time   // when their last one was known to be over; zero while they speak
+	spoke      time.Time   // the last speakable thing was said
+	asked      time.Time   // the last question was said
+	lost       int         // speakable things in a row that nobody confirmed
+	over       bool        // the call has ended
+	serial     int
+	wake       time.Time // as last told
+	Counts     ScheduleCounts
 
 	now time.Time // of the step that runs
 	out []Effect  // of the step that runs
@@ -122,8 +122,8 @@ type pacedWork struct {
 	ID, server, title string
 	began             time.Time
 	answered          bool
-	beats             int       // signs of life so far
-	beatAt            time.Time // the next one
+	heartbeats        int       // heartbeats so far
+	heartbeatAt       time.Time // the next one
 	doing             string    // what it does, in words
 	newDoing          bool      // that was not said yet
 	early             []string  // remarks from before the answer
@@ -170,8 +170,8 @@ func records(finals []heldFinal) []handoff.Record {
 	return out
 }
 
-// A flight is something said that the voice has not confirmed.
-type flight struct {
+// A delivery is something said that the voice has not confirmed.
+type delivery struct {
 	IDs      []string // of its utterances, the newest last
 	class    Class
 	works    []string
@@ -292,7 +292,7 @@ func (s *Schedule) began(e Began) {
 		s.Counts.Overflow++
 		return
 	}
-	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered, beatAt: s.now.Add(beatTimes[0]), concerned: s.epoch}
+	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered, heartbeatAt: s.now.Add(heartbeatTimes[0]), concerned: s.epoch}
 	s.works = append(s.works, w)
 }
 
@@ -382,7 +382,7 @@ func (s *Schedule) question(e Question) {
 	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
 }
 
-// closeQuestion lets the work's signs of life begin anew: it waited, now it works again.
+// closeQuestion lets the work's heartbeats begin anew: it waited, now it works again.
 func (s *Schedule) closeQuestion(id handoff.QuestionID) {
 	s.takeBack(id)
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool {
@@ -403,21 +403,21 @@ func (s *Schedule) work(id string) *pacedWork {
 
 // heard moves the next sign of life: something else of the work was just heard.
 func (w *pacedWork) heard(now time.Time) {
-	next := now.Add(beatAge(w.beats) - beatAge(w.beats-1))
-	if next.After(w.beatAt) {
-		w.beatAt = next
+	next := now.Add(heartbeatAge(w.heartbeats) - heartbeatAge(w.heartbeats-1))
+	if next.After(w.heartbeatAt) {
+		w.heartbeatAt = next
 	}
 }
 
-// beatAge is the age of a work at its nth sign of life, from 0.
-func beatAge(n int) time.Duration {
+// heartbeatAge is the age of a work at its nth heartbeat, from 0.
+func heartbeatAge(n int) time.Duration {
 	switch {
 	case n < 0:
 		return 0
-	case n < len(beatTimes):
-		return beatTimes[n]
+	case n < len(heartbeatTimes):
+		return heartbeatTimes[n]
 	}
-	return beatTimes[len(beatTimes)-1] + time.Duration(n-len(beatTimes)+1)*beatEvery
+	return heartbeatTimes[len(heartbeatTimes)-1] + time.Duration(n-len(heartbeatTimes)+1)*heartbeatEvery
 }
 
 func (s *Schedule) nextID() string {

@@ -214,11 +214,11 @@ func TestParseSpeechLevel(t *testing.T) {
 	}
 }
 
-// TestBeats holds the ages at which a silent work gives a sign of life.
+// TestBeats holds the ages at which a silent work gives a heartbeat.
 func TestBeats(t *testing.T) {
 	var got []time.Duration
 	for n := range 6 {
-		got = append(got, beatAge(n))
+		got = append(got, heartbeatAge(n))
 	}
 	want := []time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 25 * time.Minute, 35 * time.Minute}
 	if !slices.Equal(got, want) {
@@ -264,11 +264,11 @@ func TestScheduleBounds(t *testing.T) {
 			t.Fatalf("%d remarks held", len(w.remarks))
 		}
 	}
-	const finals = maxFlights*maxHeldFinals + maxUnheard/2
+	const finals = maxDeliveries*maxHeldFinals + maxUnheard/2
 	for i := range finals {
 		give(Ended{Rec: handoff.Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: handoff.OutcomeResult, Text: "Done."}})
-		if len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
-			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.flights))
+		if len(s.finals) >= maxHeldFinals || len(s.deliveries) > maxDeliveries {
+			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.deliveries))
 		}
 	}
 	give(handoff.CallEnded{})

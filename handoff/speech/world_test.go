@@ -196,7 +196,7 @@ func (w *speechWorld) speakable(x Effect) {
 		w.fail("speakable though nobody confirms any")
 	}
 	for id, at := range w.flying {
-		if w.now.Sub(at) < flightWait {
+		if w.now.Sub(at) < deliveryWait {
 			w.fail("speakable while %s is on its way", id)
 		}
 	}
@@ -227,8 +227,8 @@ func (w *speechWorld) settled(x Effect) {
 func (w *speechWorld) bounds() {
 	w.t.Helper()
 	s := w.schedule
-	if len(s.works) > maxPaced || len(s.lookups) > maxLookups || len(s.questions) > maxOpenQuestions || len(s.finals) >= maxHeldFinals || len(s.flights) > maxFlights {
-		w.fail("over a bound: %d works, %d lookups, %d questions, %d finals, %d flights", len(s.works), len(s.lookups), len(s.questions), len(s.finals), len(s.flights))
+	if len(s.works) > maxPaced || len(s.lookups) > maxLookups || len(s.questions) > maxOpenQuestions || len(s.finals) >= maxHeldFinals || len(s.deliveries) > maxDeliveries {
+		w.fail("over a bound: %d works, %d lookups, %d questions, %d finals, %d deliveries", len(s.works), len(s.lookups), len(s.questions), len(s.finals), len(s.deliveries))
 	}
 	for _, p := range s.works {
 		if len(p.remarks) > maxHeldRemarks || len(p.early) > maxHeldRemarks {
@@ -265,8 +265,8 @@ func (w *speechWorld) alive() {
 		if w.level == handoff.LevelChatty && len(p.remarks) > 0 {
 			w.fail("silence for %v while %s has something to say", w.now.Sub(w.quietAt), p.ID)
 		}
-		if !w.now.Before(p.beatAt) {
-			w.fail("%s owes a sign of life", p.ID)
+		if !w.now.Before(p.heartbeatAt) {
+			w.fail("%s owes a heartbeat", p.ID)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func (w *speechWorld) idle() bool {
 		}
 	}
 	for _, at := range w.flying {
-		if w.now.Sub(at) < flightWait {
+		if w.now.Sub(at) < deliveryWait {
 			return false
 		}
 	}
@@ -299,7 +299,7 @@ func (w *speechWorld) pass(d time.Duration) {
 		}
 		w.now = next
 		for id, at := range w.flying { // the schedule gives up on it now
-			if w.IDs[id].class == classSpeakable && w.now.Sub(at) >= flightWait {
+			if w.IDs[id].class == classSpeakable && w.now.Sub(at) >= deliveryWait {
 				delete(w.flying, id)
 				w.silence++
 			}
