@@ -230,11 +230,11 @@ function pageEvent(event) {
 }
 
 // What a machine does beside our own work is not told as it happens: it is looked at when work of ours ends,
-// and now and then while a machine works.
-let look = 0;
+// and now and then while a machine works. What is told of a machine may be two seconds old, hence the second look.
+let looks = [];
 function lookAgain() {
-  clearTimeout(look);
-  look = setTimeout(() => readServers().catch(() => {}), 300);
+  looks.forEach(clearTimeout);
+  looks = [300, 2600].map((ms) => setTimeout(() => readServers().catch(() => {}), ms));
 }
 
 // A short loss is not worth a word.
