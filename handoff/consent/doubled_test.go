@@ -62,7 +62,7 @@ func TestDoubledYes(t *testing.T) {
 				check(sure, yes, yes, goOn)
 				check(yes, yes, yes, sure, goOn)
 			}
-			for _, fused := range strings.Split(l.fused, "|") {
+			for fused := range strings.SplitSeq(l.fused, "|") {
 				check(fused, sure)
 				for _, goOn := range gos {
 					check(fused, goOn)
