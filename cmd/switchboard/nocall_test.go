@@ -50,6 +50,9 @@ func TestWorkWithoutACall(t *testing.T) {
 	if status, _ := post("/fleet/handoffs/"+first.ID+"/steer", "k3", `{"prompt":"more"}`); status != http.StatusConflict {
 		t.Errorf("more words for what has ended: %d", status)
 	}
+	until(t, "its end", func() bool { // what ends while a call begins is news there
+		return strings.Contains(r.logs.String(), `"msg":"handoff ended","principal":"owner","handoff":"`+first.ID+`"`)
+	})
 	r.call().hear("While you were away")
 	r.allHeard()
 }
