@@ -266,10 +266,11 @@ func (r *run) remember() {
 		return
 	}
 	s := handoff.Sticky{Target: r.target, Title: title, Named: r.rec.Why == handoff.WhyNamed, Since: time.Now()}
-	if old, ok := r.known.sticky(keyOf(r.target)); ok && old.Target == s.Target {
+	old, ok := r.known.sticky(keyOf(r.target))
+	if ok && old.Target == s.Target {
 		s.Named, s.Since = old.Named || s.Named, old.Since
 	}
-	if r.known.putSticky(s, r.asked) {
+	if r.known.putSticky(s, r.asked) && (!ok || s != old) { // else the store has it
 		r.router.stick(r.caller, r.known, stickyWrite{sticky: s})
 	}
 }
