@@ -46,7 +46,8 @@ type Runs interface {
 	Start(ctx context.Context, g Grant, req Request) (RunID, error)
 	// Follow yields the events of a run that come after a number, without gaps, and then those that happen; where the
 	// log no longer reaches back that far, it begins with a [RunSnapshot]. It ends after [RunEnded] or [RunYielded], or
-	// with an error. Leaving it never touches the run.
+	// with an error. Leaving it never touches the run. Deltas are those that come while somebody follows, and a slow
+	// follower misses the oldest.
 	Follow(ctx context.Context, c Caller, id RunID, after uint64) iter.Seq2[RunEvent, error]
 	// Heard notes that the caller was told the outcome. Until then it waits in the outbox.
 	Heard(ctx context.Context, c Caller, id RunID) error
@@ -64,7 +65,7 @@ type Listener interface {
 // A RunEvent is something that happened to a run.
 type RunEvent struct {
 	Run    RunID
-	Seq    uint64 // of the run, from 1, without gaps
+	Seq    uint64 // of the run, from 1, without gaps; a delta and a snapshot have that of the event before
 	Record Record // as it stood then, without items
 	Noted  bool   // the ledger has an entry: what is promised outlives the process
 	Kind   RunKind
@@ -74,8 +75,12 @@ type RunEvent struct {
 type RunKind interface{ runKind() }
 
 type (
-	// RunSnapshot: nothing happened; it is how the run stands.
-	RunSnapshot struct{}
+	// RunSnapshot: nothing happened; it is how the run stands. Items are what the agent has done or is doing, oldest
+	// first, the newest 200.
+	RunSnapshot struct {
+		Items []RecordItem
+		Usage Usage
+	}
 	// RunPlaced: it is known where it goes.
 	RunPlaced struct{}
 	// RunNoted: the ledger has an entry of it.
@@ -88,9 +93,23 @@ type (
 	RunJoined struct{}
 	// RunDoing: the agent began an item.
 	RunDoing struct {
+		ID   string
 		Item ItemKind
 		Text string
 	}
+	// RunDelta is a piece of an item that the agent writes. It is advisory: [RunItem] has the whole. Listeners get none.
+	RunDelta struct {
+		ItemID string
+		Kind   DeltaKind
+		At     int // how many bytes of the item came before, so that a gap shows; -1: nobody knows
+		Text   string
+	}
+	// RunItem: the agent finished an item. Listeners get [RunRemark] instead.
+	RunItem struct{ Item Item }
+	// RunDropped withdraws an item that will not be finished, and its deltas. Listeners do not get it.
+	RunDropped struct{ ItemID string }
+	// RunUsage is what the turn has used so far. Listeners do not get it.
+	RunUsage struct{ Usage Usage }
 	// RunRemark: the agent said something on the way, in its own words.
 	RunRemark struct{ Text string }
 	// RunAsked: the agent waits for the caller.
@@ -120,6 +139,10 @@ func (RunPromised) runKind() {}
 func (RunWaiting) runKind()  {}
 func (RunJoined) runKind()   {}
 func (RunDoing) runKind()    {}
+func (RunDelta) runKind()    {}
+func (RunItem) runKind()     {}
+func (RunDropped) runKind()  {}
+func (RunUsage) runKind()    {}
 func (RunRemark) runKind()   {}
 func (RunAsked) runKind()    {}
 func (RunAnswered) runKind() {}

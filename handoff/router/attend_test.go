@@ -187,7 +187,7 @@ func TestFollow(t *testing.T) {
 		}
 		return kinds
 	}
-	if got := from(0); len(got) != 1 || got[0] != (handoff.RunSnapshot{}) {
+	if got := from(0); len(got) != 1 || !isSnapshot(got[0]) {
 		t.Errorf("from the beginning of what has ended: %v", got)
 	}
 	if got := from(last - 1); len(got) != 1 || got[0] != (handoff.RunEnded{}) {

@@ -179,26 +179,33 @@ func (b *callerState) letGoLocked(rec *handoff.Record, i int) {
 
 // delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
 // by it.
-func (b *callerState) delta(id, itemID, text string) {
+func (b *callerState) delta(id string, d handoff.Delta) {
 	b.mu.Lock()
 	rec := b.findLocked(id)
-	if rec == nil || b.gone[id].Known(itemID) {
+	if rec == nil || b.gone[id].Known(d.ItemID) {
 		b.mu.Unlock()
 		return
 	}
-	i := indexItem(rec.Items, itemID)
+	at, i := 0, indexItem(rec.Items, d.ItemID)
 	if i < 0 { // its beginning was missed: the thread was resumed in the middle
-		b.addItemLocked(rec, handoff.RecordItem{ID: itemID, Kind: handoff.ItemMessage, State: itemRunning})
-		i = len(rec.Items) - 1
+		b.addItemLocked(rec, handoff.RecordItem{ID: d.ItemID, Kind: handoff.ItemMessage, State: itemRunning})
+		at, i = -1, len(rec.Items)-1
 	}
 	it := &rec.Items[i]
+	text := &it.Text
 	if it.Kind == handoff.ItemCommand {
-		it.Output = handoff.Tail(it.Output+text, maxOutput)
-	} else {
-		it.Text = handoff.Tail(it.Text+text, maxOutput)
+		text = &it.Output
 	}
+	if at == 0 {
+		at = len(*text)
+	}
+	if at+len(d.Text) > maxOutput {
+		at = -1
+	}
+	*text = handoff.Tail(*text+d.Text, maxOutput)
+	b.deltaLocked(rec, handoff.RunDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
 	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: itemID, Delta: text})
+	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: d.ItemID, Delta: d.Text})
 }
 
 // drop withdraws an item.

@@ -33,8 +33,8 @@ func TestBookKeepsItsBounds(t *testing.T) {
 	for i := range maxItems + 3 {
 		b.item("2", handoff.RecordItem{ID: fmt.Sprint("i", i), Kind: handoff.ItemCommand})
 	}
-	b.delta("2", "i10", strings.Repeat("x", maxOutput))
-	b.delta("2", "i10", "end")
+	b.delta("2", handoff.Delta{ItemID: "i10", Text: strings.Repeat("x", maxOutput)})
+	b.delta("2", handoff.Delta{ItemID: "i10", Text: "end"})
 	rec, _ := b.find("2")
 	if len(rec.Items) != maxItems || rec.Items[0].ID != "i3" {
 		t.Errorf("%d items, first %s", len(rec.Items), rec.Items[0].ID)
@@ -76,8 +76,8 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 func TestBookItems(t *testing.T) {
 	b := newCallerState()
 	b.open(handoff.Record{ID: "h"}, nil)
-	b.delta("h", "m1", "half of ")
-	b.delta("h", "m1", "a message")
+	b.delta("h", handoff.Delta{ItemID: "m1", Text: "half of "})
+	b.delta("h", handoff.Delta{ItemID: "m1", Text: "a message"})
 	b.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemRunning})
 	b.item("h", handoff.RecordItem{ID: "c1", Kind: handoff.ItemCommand, Text: "go test", State: itemDone})
 	rec, _ := b.find("h")
@@ -89,7 +89,7 @@ func TestBookItems(t *testing.T) {
 	if again, _ := b.find("h"); len(again.Items) != 1 || again.Items[0].Text != "half of a message" {
 		t.Fatalf("a copy shares its items: %+v", again.Items)
 	}
-	b.delta("gone", "m", "x")
+	b.delta("gone", handoff.Delta{ItemID: "m", Text: "x"})
 	b.item("gone", handoff.RecordItem{ID: "m"})
 	b.drop("gone", "m")
 }
@@ -178,7 +178,7 @@ func TestFeedDropsTheSlow(t *testing.T) {
 func TestDeltaOfWhatIsGone(t *testing.T) {
 	b := newCallerState()
 	b.open(handoff.Record{ID: "h"}, nil)
-	b.delta("h", "joined", "resumed in the middle")
+	b.delta("h", handoff.Delta{ItemID: "joined", Text: "resumed in the middle"})
 	for i := range maxItems {
 		b.item("h", handoff.RecordItem{ID: itoa(i), Kind: handoff.ItemMessage, State: itemRunning})
 	}
@@ -190,22 +190,22 @@ func TestDeltaOfWhatIsGone(t *testing.T) {
 	if shown("joined") || len(items()) != maxItems {
 		t.Fatalf("%d items, the oldest is there: %t", len(items()), shown("joined"))
 	}
-	b.delta("h", "joined", "more")
+	b.delta("h", handoff.Delta{ItemID: "joined", Text: "more"})
 	b.drop("h", "7")
-	b.delta("h", "joined", "still more")
-	b.delta("h", "7", "withdrawn")
+	b.delta("h", handoff.Delta{ItemID: "joined", Text: "still more"})
+	b.delta("h", handoff.Delta{ItemID: "7", Text: "withdrawn"})
 	if shown("joined") || shown("7") || len(items()) != maxItems-1 {
 		t.Errorf("%d items, brought back: %t, %t", len(items()), shown("joined"), shown("7"))
 	}
 	for i := range 3 * maxItems {
-		b.delta("h", "new-"+itoa(i), "text")
+		b.delta("h", handoff.Delta{ItemID: "new-" + itoa(i), Text: "text"})
 	}
 	if len(items()) > maxItems {
 		t.Errorf("%d items", len(items()))
 	}
 	b.open(handoff.Record{ID: "short"}, nil)
 	for i := range 3 * maxItems {
-		b.delta("short", itoa(i), "text")
+		b.delta("short", handoff.Delta{ItemID: itoa(i), Text: "text"})
 	}
 	if rec, _ := b.find("short"); len(rec.Items) > maxItems {
 		t.Errorf("%d items that only deltas made", len(rec.Items))

@@ -104,14 +104,17 @@ func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) 
 	switch u := u.(type) {
 	case handoff.ItemStarted:
 		r.flushRemark()
-		r.publish(handoff.RunDoing{Item: u.Item.Kind, Text: u.Item.Text})
+		r.publish(handoff.RunDoing{ID: u.Item.ID, Item: u.Item.Kind, Text: u.Item.Text})
 		r.known.item(r.ID, shownItem(u.Item, itemRunning))
 	case handoff.Delta:
-		r.known.delta(r.ID, u.ItemID, u.Text)
+		r.known.delta(r.ID, u)
 	case handoff.ItemDone:
 		r.itemDone(u.Item)
 	case handoff.ItemDropped:
 		r.known.drop(r.ID, u.ItemID)
+		r.known.record(r.ID, handoff.RunDropped(u))
+	case handoff.Usage:
+		r.known.record(r.ID, handoff.RunUsage{Usage: u})
 	case handoff.Question:
 		r.question(u)
 	case handoff.QuestionClosed:
@@ -125,7 +128,8 @@ func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) 
 // itemDone shows a finished item. One that is reported again after a loss is no news.
 func (r *run) itemDone(it handoff.Item) {
 	r.flushRemark()
-	if r.finished.Add(it.ID) && it.Kind == handoff.ItemMessage {
+	news := r.finished.Add(it.ID)
+	if news && it.Kind == handoff.ItemMessage {
 		r.held = it.Text
 	}
 	state := itemDone
@@ -133,6 +137,9 @@ func (r *run) itemDone(it handoff.Item) {
 		state = itemFailed
 	}
 	r.known.item(r.ID, shownItem(it, state))
+	if news {
+		r.known.record(r.ID, handoff.RunItem{Item: it})
+	}
 }
 
 // flushRemark reports the message that was held back: something came after it, so it was not the final one.

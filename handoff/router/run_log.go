@@ -1,0 +1,240 @@
+package router
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"switchboard/handoff"
+)
+
+// Bounds of a run's log. Who follows and is further behind gets a snapshot instead.
+const (
+	maxLog      = 128 // events of a run that goes on
+	maxEndedLog = 8   // of one that has ended
+
+	maxDeltas     = 512       // deltas among them: when there are more, all of them go
+	maxDeltaBytes = 256 << 10 // of their texts
+)
+
+// A runLog is what happened to a run, the newest of it.
+type runLog struct {
+	last      uint64 // number of the newest event
+	noted     bool
+	over      bool            // nothing follows
+	rec       *handoff.Record // as it stands, without items; nil: it has changed since it was last asked for
+	used      handoff.Usage   // as last told
+	events    []logged        // by place
+	place     uint64          // of the newest in events, deltas too, without gaps when it was added
+	deltas    int             // in events
+	bytes     int             // of their texts
+	followers int             // without any, deltas are left out
+	changed   chan struct{}   // closed at the next event; nil while nobody waits
+}
+
+// A logged is one event of a log. Events share a record that did not change between them.
+type logged struct {
+	seq, place uint64
+	noted      bool
+	rec        *handoff.Record
+	kind       handoff.RunKind
+}
+
+func (e logged) event() handoff.RunEvent {
+	return handoff.RunEvent{Run: handoff.RunID(e.rec.ID), Seq: e.seq, Record: *e.rec, Noted: e.noted, Kind: e.kind}
+}
+
+func (e logged) isDelta() bool {
+	_, delta := e.kind.(handoff.RunDelta)
+	return delta
+}
+
+func (b *callerState) runLogLocked(id string) *runLog {
+	l := b.logs[id]
+	if l == nil {
+		l = &runLog{}
+		b.logs[id] = l
+	}
+	return l
+}
+
+// eventLocked is an event as a listener gets it, which is not in the log.
+func (b *callerState) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
+	return b.runLogLocked(rec.ID).entry(rec, kind).event()
+}
+
+// record adds an event for who follows the run; listeners do not get it.
+func (b *callerState) record(id string, kind handoff.RunKind) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if rec := b.findLocked(id); rec != nil {
+		b.logLocked(rec, kind)
+	}
+}
+
+// logLocked adds an event to the log of a record.
+func (b *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
+	l := b.runLogLocked(rec.ID)
+	l.last++
+	most := maxLog
+	switch k := kind.(type) {
+	case handoff.RunUsage:
+		l.used = k.Usage
+	case handoff.RunEnded, handoff.RunYielded:
+		l.over, most = true, maxEndedLog
+	}
+	e := l.entry(rec, kind)
+	l.add(e)
+	l.trim(most)
+	return e.event()
+}
+
+// deltaLocked adds a delta, if somebody follows. The oldest go before anything else does.
+func (b *callerState) deltaLocked(rec *handoff.Record, d handoff.RunDelta) {
+	l := b.logs[rec.ID]
+	if l == nil || l.followers == 0 {
+		return
+	}
+	if l.deltas >= maxDeltas || l.bytes+len(d.Text) > maxDeltaBytes {
+		l.dropDeltas()
+	}
+	l.deltas++
+	l.bytes += len(d.Text)
+	l.add(l.entry(rec, d))
+}
+
+func (l *runLog) entry(rec *handoff.Record, kind handoff.RunKind) logged {
+	if l.rec == nil {
+		l.rec = new(*rec)
+		l.rec.Items = nil
+	}
+	return logged{seq: l.last, noted: l.noted, rec: l.rec, kind: kind}
+}
+
+func (l *runLog) add(e logged) {
+	l.place++
+	e.place = l.place
+	l.events = append(l.events, e)
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+func (l *runLog) dropDeltas() {
+	l.events = slices.DeleteFunc(l.events, logged.isDelta)
+	l.deltas, l.bytes = 0, 0
+}
+
+// trim keeps the newest events, with the deltas between them.
+func (l *runLog) trim(most int) {
+	n := len(l.events) - l.deltas - most
+	if n <= 0 {
+		return
+	}
+	i := 0
+	for ; n > 0; i++ {
+		if !l.events[i].isDelta() {
+			n--
+			continue
+		}
+		l.deltas--
+		l.bytes -= len(l.events[i].kind.(handoff.RunDelta).Text)
+	}
+	l.events = slices.Delete(l.events, 0, i)
+}
+
+// from returns what comes after an event, or, where place is known, after that.
+func (l *runLog) from(after, place uint64) []logged {
+	i, _ := slices.BinarySearchFunc(l.events, place+1, func(e logged, place uint64) int {
+		if e.place < place {
+			return -1
+		}
+		return 1
+	})
+	if place == 0 {
+		i = slices.IndexFunc(l.events, func(e logged) bool { return e.seq > after || e.seq == after && e.isDelta() })
+		if i < 0 {
+			return nil
+		}
+	}
+	return l.events[i:]
+}
+
+// first is the number of the event before the oldest that is kept.
+func (l *runLog) first() uint64 { return l.last - uint64(len(l.events)-l.deltas) }
+
+// A follower is how far somebody has read a log.
+type follower struct {
+	after, place uint64
+	events       []handoff.RunEvent // what was read last
+}
+
+// Follow implements [handoff.Runs].
+func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
+	b := r.caller(c)
+	return func(yield func(handoff.RunEvent, error) bool) {
+		b.follows(string(id), 1)
+		defer b.follows(string(id), -1)
+		for f := (follower{after: after}); ; {
+			over, changed := b.read(string(id), &f)
+			if len(f.events) == 0 && changed == nil && !over {
+				yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+				return
+			}
+			for _, e := range f.events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if over {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(handoff.RunEvent{}, handoff.AsError(context.Cause(ctx)))
+				return
+			}
+		}
+	}
+}
+
+// follows counts who follows a run.
+func (b *callerState) follows(id string, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.findLocked(id) != nil {
+		b.runLogLocked(id).followers += n
+	}
+}
+
+// read gives a follower what came since, and tells whether nothing follows it, and what is closed at the next one.
+// Without anything: there is no such run.
+func (b *callerState) read(id string, f *follower) (over bool, changed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(f.events)
+	f.events = f.events[:0]
+	rec := b.findLocked(id)
+	if rec == nil {
+		return false, nil
+	}
+	l := b.runLogLocked(id)
+	over = l.over || rec.Outcome != "" && b.runs[id] == nil
+	switch {
+	case f.after > l.last, f.after < l.first(), l.last == 0 && f.place == 0:
+		f.events = append(f.events, b.eventLocked(rec, handoff.RunSnapshot{Items: slices.Clone(rec.Items), Usage: l.used}))
+	default:
+		for _, e := range l.from(f.after, f.place) {
+			f.events = append(f.events, e.event())
+		}
+	}
+	f.after, f.place = l.last, l.place
+	if over {
+		return true, nil
+	}
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return false, l.changed
+}

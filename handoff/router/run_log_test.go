@@ -1,0 +1,94 @@
+package router
+
+import (
+	"slices"
+	"strings"
+	"switchboard/handoff"
+	"testing"
+)
+
+func isSnapshot(k handoff.RunKind) bool {
+	_, is := k.(handoff.RunSnapshot)
+	return is
+}
+
+// TestFollowDeltas: who follows gets an item as it is written, and then the whole; nobody's number is taken by a
+// delta, and no listener gets one.
+func TestFollowDeltas(t *testing.T) {
+	r := running(t, Config{})
+	b := r.caller(ladderCaller)
+	heard := &ear{}
+	defer r.Attend(ladderGrant, heard)()
+	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
+	b.publish("a", handoff.RunDoing{ID: "m", Item: handoff.ItemMessage})
+	b.item("a", handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
+	b.delta("a", handoff.Delta{ItemID: "m", Text: "unheard "})
+	var text strings.Builder
+	var seqs []uint64
+	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs = append(seqs, e.Seq)
+		switch k := e.Kind.(type) {
+		case handoff.RunDoing:
+			b.delta("a", handoff.Delta{ItemID: "m", Text: "by "})
+			b.delta("a", handoff.Delta{ItemID: "m", Text: "others"})
+			b.record("a", handoff.RunItem{Item: handoff.Item{ID: "m", Text: "unheard by others"}})
+			b.record("a", handoff.RunUsage{Usage: handoff.Usage{Output: 3}})
+			b.publish("a", handoff.RunEnded{})
+		case handoff.RunDelta:
+			if want := len("unheard ") + text.Len(); k.At != want {
+				t.Errorf("%q is at %d, want %d", k.Text, k.At, want)
+			}
+			text.WriteString(k.Text)
+		case handoff.RunItem:
+			if !strings.HasSuffix(k.Item.Text, text.String()) || text.Len() == 0 {
+				t.Errorf("heard %q of %q", text.String(), k.Item.Text)
+			}
+		}
+	}
+	if want := []uint64{1, 1, 1, 2, 3, 4}; !slices.Equal(seqs, want) {
+		t.Errorf("numbers %v, want %v", seqs, want)
+	}
+	if n := b.logs["a"].followers; n != 0 {
+		t.Errorf("%d follow still", n)
+	}
+}
+
+// TestFollowLate: who comes late gets what was done as a whole, and its use; deltas are dropped first.
+func TestFollowLate(t *testing.T) {
+	r := running(t, Config{})
+	b := r.caller(ladderCaller)
+	b.open(handoff.Record{ID: "a"}, &run{ID: "a"})
+	b.follows("a", 1)
+	b.item("a", handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
+	b.publish("a", handoff.RunDoing{ID: "m"})
+	for range 3 * maxDeltas {
+		b.delta("a", handoff.Delta{ItemID: "m", Text: "x"})
+	}
+	l := b.logs["a"]
+	if l.deltas == 0 || l.deltas > maxDeltas || len(l.events) != l.deltas+1 || l.bytes != l.deltas {
+		t.Fatalf("%d deltas of %d bytes among %d events", l.deltas, l.bytes, len(l.events))
+	}
+	b.delta("a", handoff.Delta{ItemID: "m", Text: strings.Repeat("x", maxDeltaBytes)})
+	if l.deltas != 1 || l.events[0].isDelta() {
+		t.Fatalf("a large one leaves %d deltas", l.deltas)
+	}
+	for range 2 * maxLog {
+		b.record("a", handoff.RunUsage{Usage: handoff.Usage{Input: 7}})
+	}
+	if l.deltas != 0 || l.bytes != 0 || len(l.events) != maxLog {
+		t.Fatalf("%d events with %d deltas of %d bytes", len(l.events), l.deltas, l.bytes)
+	}
+	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, is := e.Kind.(handoff.RunSnapshot)
+		if !is || len(s.Items) != 1 || s.Usage.Input != 7 || e.Seq != l.last {
+			t.Errorf("begins with %d %#v", e.Seq, e.Kind)
+		}
+		break
+	}
+}
