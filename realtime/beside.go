@@ -112,7 +112,7 @@ func (c *Call) fromBeside(e besideEvent) {
 	event := e.event
 	if c.playback.told && !handoff.TooDeep(event) && events.IsObject(event) {
 		switch events.PeekType(event) {
-		case events.TypePlayed:
+		case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
 			return
 		case events.TypeSessionUpdate:
 			event = events.Remove(events.Remove(event, "session.audio.input.format"), "session.audio.output.format")

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -37,15 +38,16 @@ const (
 
 // A Call is one live voice call. It implements [handoff.Voice].
 type Call struct {
-	id      string             // Set once
-	made    time.Time          // Set once
-	grant   handoff.Grant      // Set once
-	opening []byte             // Set once, before run: a session.update that the client begins with unsaid; or nil
-	client  leg                // Set once
-	witness witness            // Set once: the client's leg; nil: it does not know
-	model   leg                // Set once
-	log     *zap.Logger        // Set once
-	events  chan handoff.Event // closed by run
+	id      string               // Set once
+	made    time.Time            // Set once
+	grant   handoff.Grant        // Set once
+	opening []byte               // Set once, before run: a session.update that the client begins with unsaid; or nil
+	begins  func(*handoff.Error) // Set once, before run: called once when the client's session has begun, or was refused; or nil
+	client  leg                  // Set once
+	witness witness              // Set once: the client's leg; nil: it does not know
+	model   leg                  // Set once
+	log     *zap.Logger          // Set once
+	events  chan handoff.Event   // closed by run
 	says    chan handoff.Utterance
 	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
 	over    atomic.Bool         // nothing is said any more
@@ -59,6 +61,7 @@ type Call struct {
 	mask       *mask.Mask
 	settings   settings // as the client asked for them last
 	opened     bool     // the client said that it can be reached
+	waited     bool     // from then on it has its time to set its session up
 	inForce    settings // as the model said last
 	ids        *events.Names
 	playback   playback
@@ -120,6 +123,7 @@ const (
 	alarmPlayback = int(floor.TimerKinds) + iota
 	alarmSign     // something given waits for a sign of the client
 	alarmBegin    // the model's session has not begun
+	alarmOpening  // nor the one that the client began with
 	alarmKinds
 )
 
@@ -193,6 +197,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.log.Debug("call began")
 	c.loop(ctx, left)
 	close(c.past)
+	c.begun(cmp.Or(c.cause, handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")))
 	c.signs(time.Now())
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
@@ -227,7 +232,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	var set time.Time
 	c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
 	if c.opening != nil {
-		c.fromClient(c.opening)
+		c.opens(c.opening)
 	}
 	for !c.ended {
 		if next := c.nextAlarm(); next != set {
@@ -323,9 +328,14 @@ func (c *Call) parting(otherwise *handoff.Error) *handoff.Error {
 	return otherwise
 }
 
-// toClient sends the client an event; a client that does not keep up ends the call.
+// toClient sends the client an event, and the sockets beside it.
 func (c *Call) toClient(event []byte) {
 	c.toOthers(event)
+	c.toLeg(event)
+}
+
+// toLeg sends the client's leg an event; a client that does not keep up ends the call.
+func (c *Call) toLeg(event []byte) {
 	if !c.client.Send(event) {
 		c.end(c.parting(handoff.Fault(handoff.CodeSlowClient, "", "")))
 	}
@@ -362,6 +372,10 @@ func (c *Call) ring(now time.Time) {
 			continue
 		case alarmSign:
 			c.signs(now)
+			continue
+		case alarmOpening:
+			c.show(c.mask.Release())
+			c.ready()
 			continue
 		case alarmBegin:
 			if !c.mask.Begun() {

@@ -39,7 +39,7 @@ func (c *Call) fromClient(event []byte) {
 		}
 		c.toModel(event)
 		return
-	case events.TypePlayed, events.TypeFormats, events.TypeOpened:
+	case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
 		if c.playback.told {
 			c.fromLeg(kind, event)
 			return
@@ -86,9 +86,11 @@ func (c *Call) fromLeg(kind string, event []byte) {
 		c.performed(event)
 	case events.TypeFormats:
 		c.toModel(c.mask.Formats(event))
+	case events.TypeOpening:
+		c.opens(event)
 	case events.TypeOpened:
 		c.opened = true
-		c.open()
+		c.ready()
 	}
 }
 

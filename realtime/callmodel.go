@@ -46,15 +46,12 @@ func (c *Call) fromModel(event []byte) {
 		c.unreadable("has an id that is too long", event)
 		return
 	}
+	expected := c.mask.Expects()
 	shown, updates := c.mask.FromModel(kind, event)
-	if shown != nil {
-		if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated {
-			c.shown = gjson.GetBytes(shown, "session").Raw
-		}
-		c.toClient(shown)
-	} else {
-		c.counts.swallowed++
+	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated && (expected || shown != nil) {
+		c.tellLeg(event)
 	}
+	c.show(shown)
 	for _, own := range updates {
 		c.toModel(own)
 	}
@@ -76,9 +73,11 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case events.TypeSessionCreated:
 		c.learn(event)
-		c.open()
+		c.alarms[alarmOpening].at = time.Now().Add(openingLimit)
+		c.ready()
 	case events.TypeSessionUpdated:
 		c.learn(event)
+		c.ready()
 		if shown && c.reachable() && c.mask.Configured() {
 			c.tell(floor.Configured{})
 		}
@@ -122,16 +121,6 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		c.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
 		c.tell(floor.Hushed{})
-	}
-}
-
-// reachable tells whether the client can be reached: one that is connected some time after its call began says so.
-func (c *Call) reachable() bool { return !c.playback.told || c.opened }
-
-// open lets the client set its session up from now on.
-func (c *Call) open() {
-	if c.mask.Begun() && c.reachable() {
-		c.tell(floor.Opened{})
 	}
 }
 
@@ -250,17 +239,8 @@ func (c *Call) failed(event []byte) []byte {
 	if code == events.CodeCommitEmpty {
 		c.speeches.refuse()
 	}
-	if shown, again, known := c.mask.Refused(id, event); known {
-		for _, own := range again {
-			c.toModel(own)
-		}
-		if shown == nil {
-			c.swallow("session update refused by the voice model", fault)
-			return nil
-		}
-		c.settings = c.inForce
-		c.tell(c.settings.listening())
-		return shown
+	if refusal, known := c.mask.Refused(id, event); known {
+		return c.updateRefused(refusal, fault)
 	}
 	s, known := c.sent[id]
 	if !known {
@@ -288,6 +268,27 @@ func (c *Call) failed(event []byte) []byte {
 		return events.Set(event, "error.event_id", "null")
 	}
 	return event
+}
+
+// updateRefused handles the refusal of a session update and returns what the client sees of it.
+func (c *Call) updateRefused(r mask.Refusal, fault gjson.Result) []byte {
+	for _, own := range r.Again {
+		c.toModel(own)
+	}
+	if r.Shown == nil {
+		c.swallow("session update refused by the voice model", fault)
+		return nil
+	}
+	c.settings = c.inForce
+	c.tell(c.settings.listening())
+	switch {
+	case r.Leg:
+		c.toLeg(r.Shown)
+		return nil
+	case r.Opening:
+		return c.openingRefused(r.Shown, fault)
+	}
+	return r.Shown
 }
 
 // stray handles an error whose event we do not know. The model that does not say which ask was refused

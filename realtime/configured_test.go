@@ -81,8 +81,9 @@ func TestSocketOfABoundSession(t *testing.T) {
 	if q := <-h.model.query; q != "api-version=1&model=gpt-bound" {
 		t.Errorf("model was asked for %q", q)
 	}
-	expect(t, client, "session.created")
 	first := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
+	send(t, model, updated)
+	expect(t, client, "session.created")
 	if first.Get("instructions").String() != "Be brief." || first.Get("model").Exists() || first.Get("tools.0.name").String() != "mine" || first.Get("tools.#").Int() != int64(1+len(ourTools)) {
 		t.Errorf("begun with %s", first)
 	}
@@ -106,18 +107,12 @@ func TestOfferOfABoundSession(t *testing.T) {
 	h.grant.Session = []byte(`{"type":"realtime","model":"gpt-bound","instructions":"Be brief.","audio":{"output":{"voice":"cedar"}}}`)
 	b := rtctest.New(t, rtctest.Label)
 	kind, body := form(t, "session", `{"model":"gpt-form","audio":{"output":{"speed":1.5}}}`, "sdp", b.Offer())
-	response, answer := post(t, h.desk()+"?model=gpt-other", kind, body)
-	if response.StatusCode != 201 {
-		t.Fatalf("%d %s", response.StatusCode, answer)
-	}
+	_, answer, model := h.postAnswered(h.desk()+"?model=gpt-other", kind, body)
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer func() { _ = model.Close() }()
 	if q := <-h.model.query; q != "api-version=1&model=gpt-bound" {
 		t.Errorf("model was asked for %q", q)
 	}
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
-	settle(t, model)
 	for range 4 {
 		if s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session"); s.Get("instructions").String() == "Be brief." {
 			if s.Get("audio.output.voice").String() != "cedar" || s.Get("audio.output.speed").Num != 1.5 || s.Get("model").Exists() {

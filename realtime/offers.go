@@ -34,7 +34,7 @@ type rtcOffer struct {
 // ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
 // raw or in a form with a session, is answered with 201 and an SDP answer, and the call lives on in Run.
 // Host and Origin were checked before. The model is reached before the answer, so that its failure is an
-// HTTP error and not a call that says nothing.
+// HTTP error and not a call that says nothing; so is its refusal of the form's session.
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	offer, fault := readOffer(w, r, grant)
 	if fault != nil {
@@ -86,11 +86,26 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	id := newCallID()
 	call := f.admit(grant, id, client, model) // first: who reads the id may hang up at once
-	w.Header().Set("Content-Type", "application/sdp")
-	w.Header().Set("Location", "/v1/realtime/calls/"+id)
-	w.WriteHeader(http.StatusCreated)
-	_, _ = io.WriteString(w, answer) // a client that is gone does not connect, which ends the leg
-	answered()
+	begun := make(chan *handoff.Error, 1)
+	call.begins = func(fault *handoff.Error) { begun <- fault }
+	if offer.Session == nil {
+		call.begun(nil)
+	} else {
+		call.mask.Await()
+	}
+	var replying sync.WaitGroup // the call waits for nobody
+	defer replying.Wait()
+	replying.Go(func() {
+		defer answered()
+		if fault := <-begun; fault != nil {
+			fault.Reply(w, true)
+			return
+		}
+		w.Header().Set("Content-Type", "application/sdp")
+		w.Header().Set("Location", "/v1/realtime/calls/"+id)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, answer) // a client that is gone does not connect, which ends the leg
+	})
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)
 }

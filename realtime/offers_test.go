@@ -43,6 +43,25 @@ func post(t *testing.T, url, kind, body string) (*http.Response, string) {
 	return response, string(answer)
 }
 
+// postAnswered posts an offer with a session, which the model confirms, and returns the model beside the answer.
+func (h *house) postAnswered(url, kind, body string) (*http.Response, string, *websocket.Conn) {
+	h.t.Helper()
+	models := make(chan *websocket.Conn, 1)
+	go func() {
+		model := <-h.model.conns
+		settle(h.t, model)
+		send(h.t, model, updated)
+		models <- model
+	}()
+	response, answer := post(h.t, url, kind, body)
+	if response.StatusCode != 201 {
+		h.t.Fatalf("%d %s", response.StatusCode, answer)
+	}
+	model := <-models
+	h.t.Cleanup(func() { _ = model.Close() })
+	return response, answer, model
+}
+
 // form is a multipart body of parts name, content.
 func form(t *testing.T, parts ...string) (kind, body string) {
 	t.Helper()
@@ -208,18 +227,12 @@ func TestWebRTCCallWithASession(t *testing.T) {
 	h := newHouse(t)
 	b := rtctest.New(t, rtctest.Label)
 	kind, body := form(t, "session", `{"model":"gpt-mine","audio":{"output":{"voice":"cedar"}}}`, "sdp", b.Offer(), "more", "ignored")
-	response, answer := post(t, h.desk(), kind, body)
-	if response.StatusCode != 201 {
-		t.Fatalf("%d %s", response.StatusCode, answer)
-	}
+	_, answer, model := h.postAnswered(h.desk(), kind, body)
 	b.Accept(answer)
-	model := rtctest.Take(t, h.model.conns, "model")
-	defer model.Close()
 	if q := <-h.model.query; q != "api-version=1&model=gpt-mine" {
 		t.Errorf("model was asked for %q", q)
 	}
 	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
-	settle(t, model)
 	for range 4 {
 		s := gjson.Get(expect(t, model, events.TypeSessionUpdate), "session")
 		if s.Get("audio.output.voice").Exists() {

@@ -28,7 +28,7 @@ func TestBrowserIsReadyWhenItsChannelIsOpen(t *testing.T) {
 			_ = e
 			s.fromModel(updated)
 		}
-		s.wantSent(s.client, "session.created session.updated") // the second is for the leg
+		s.wantSent(s.client, "switchboard.session.created session.created switchboard.session.updated") // of them the client sees one
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		s.wait(time.Minute)
 		s.wantSent(s.model, "")
@@ -42,7 +42,7 @@ func TestBrowserIsReadyWhenItsChannelIsOpen(t *testing.T) {
 			s.fromClient(`{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"mine"}}`)
 			s.wantSent(s.model, "session.update")
 			s.fromModel(updated)
-			s.wantSent(s.client, "session.updated")
+			s.wantSent(s.client, "switchboard.session.updated session.updated")
 			s.wantSent(s.model, "conversation.item.create:message response.create")
 			s.close()
 		})
@@ -65,7 +65,7 @@ func TestSessionOfTheOfferIsNotReady(t *testing.T) {
 		client := newWire()
 		s := newStageFor(t, client, performing{client})
 		s.fromModel(freshSession)
-		s.fromClient(`{"type":"session.update","session":{"type":"realtime","instructions":"of the form"}}`)
+		s.fromClient(offered)
 		for range s.wantSent(s.model, "session.update session.update session.update") {
 			s.fromModel(updated)
 		}

@@ -73,7 +73,9 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	}
 	client := newSocket(conn, f.bound, f.patient, f.log)
 	call := f.admit(grant, newCallID(), client, model)
-	call.opening = first
+	if call.opening = first; first != nil {
+		call.mask.Await()
+	}
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)
 }

@@ -43,7 +43,9 @@ func TestClientSecretOutlivesARestart(t *testing.T) {
 				if err := c.ReadJSON(&event); err != nil {
 					t.Fatal(err)
 				}
-				bound = event.Type == "session.updated" && event.Session.Instructions == "Speak like a pirate."
+				if bound = event.Type == "session.created"; bound && event.Session.Instructions != "Speak like a pirate." {
+					t.Fatalf("begun with %q", event.Session.Instructions)
+				}
 			}
 			_ = c.Close()
 			r.stop()

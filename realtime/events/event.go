@@ -65,6 +65,15 @@ const (
 	TypeFormats = "switchboard.formats"
 	// TypeOpened tells that the client can be reached: from now on it sets its session up.
 	TypeOpened = "switchboard.opened"
+	// TypeOpening is a session.update that the client's session begins with, and which the client never sends.
+	TypeOpening = "switchboard.opening"
+)
+
+// Events of ours, from a call to a leg that plays the sound: session.created and session.updated, as the model's
+// session is and before the client may see it. They are for the leg alone.
+const (
+	TypeMade    = "switchboard." + TypeSessionCreated
+	TypeChanged = "switchboard." + TypeSessionUpdated
 )
 
 // Error codes of the same reference: an ask that met a running response, and a commit without sound.

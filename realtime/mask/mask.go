@@ -51,6 +51,17 @@ func (m *Mask) Full() bool {
 // Begun tells whether the model's session exists.
 func (m *Mask) Begun() bool { return m.session.created }
 
+// Open tells whether the client knows of the session.
+func (m *Mask) Open() bool { return m.session.created && !m.session.awaiting }
+
+// Await tells, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
+func (m *Mask) Await() { m.session.awaiting = true }
+
+// Expects tells whether the model's next answer is to an update that the client's leg made.
+func (m *Mask) Expects() bool {
+	return len(m.session.updates) > 0 && (m.session.updates[0].by == byLeg || m.session.updates[0].by == byOffer)
+}
+
 // Foreign tells that the session transcribes only: nobody speaks in it, and nothing of ours is.
 func (m *Mask) Foreign() bool { return m.session.foreign }
 
@@ -124,13 +135,27 @@ func (m *Mask) FromClient(kind string, event []byte) Verdict {
 	return Verdict{Forward: event}
 }
 
-// Formats takes the update by which the client's leg sets the sound that it carries. The client set nothing by it.
-func (m *Mask) Formats(event []byte) []byte {
-	event = events.Set(event, "type", events.Quote(events.TypeSessionUpdate))
-	event = m.session.change(event, gjson.GetBytes(event, "event_id").String())
-	m.session.updates[len(m.session.updates)-1].leg = true
+// Formats takes the update by which the client's leg sets the sound that it carries. The client set nothing by it,
+// and sees nothing of it.
+func (m *Mask) Formats(event []byte) []byte { return m.unasked(event, byLeg) }
+
+// Opening takes the update that the client's session begins with. The client sees its effect in session.created, which
+// waits for it.
+func (m *Mask) Opening(event []byte) []byte { return m.unasked(event, byOffer) }
+
+func (m *Mask) unasked(event []byte, by author) []byte {
+	id := gjson.GetBytes(event, "event_id").String()
+	if id == "" {
+		id = m.ids.Next()
+		event = events.Set(event, "event_id", events.Quote(id))
+	}
+	event = m.session.change(events.Set(event, "type", events.Quote(events.TypeSessionUpdate)), id)
+	m.session.updates[len(m.session.updates)-1].by = by
 	return event
 }
+
+// Release lets a client see its session that waited for too long; nil: it did not wait.
+func (m *Mask) Release() []byte { return m.session.release() }
 
 // Ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one
 // gets the client's tools alone, for its requests could not be answered.
@@ -185,25 +210,40 @@ func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
 // follow when its session begins. It is given every event in order but sound and errors.
 func (m *Mask) FromModel(kind string, event []byte) (shown []byte, updates [][]byte) {
 	if kind == events.TypeSessionCreated { // before anything of ours
-		return event, m.session.begin(event, m.ids)
+		updates = m.session.begin(event, m.ids)
+		if m.session.awaiting {
+			m.session.held, event = event, nil
+		}
+		return event, updates
 	}
 	return m.show(kind, event), nil
 }
 
-// Refused takes an error of the model about the event with this id. Known tells that the event was a session
-// update; then shown is what the client sees of the error, or nil, and again what the model
-// is to be sent now.
-func (m *Mask) Refused(id string, event []byte) (shown []byte, again [][]byte, known bool) {
-	refused, again := m.session.reject(id, m.ids)
-	switch {
-	case refused == nil:
-		return nil, nil, false
-	case refused.ours, refused.resent:
-		return nil, again, true
-	case m.ids.Own(id): // the client gave it none
-		return events.Set(event, "error.event_id", "null"), again, true
+// A Refusal is what follows from a session update that the model refused.
+type Refusal struct {
+	Shown   []byte   // what the client sees of the error, or nil
+	Again   [][]byte // what the model is to be sent now
+	Leg     bool     // it was the update of the client's leg, which alone is told
+	Opening bool     // it was the one that the client's session begins with
+}
+
+// Refused takes an error of the model, which names the event with this id or none. False: it is not about a session
+// update.
+func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
+	refused, again := m.session.reject(id, gjson.GetBytes(event, "error"), m.ids)
+	if refused == nil {
+		return Refusal{}, false
 	}
-	return event, again, true
+	r := Refusal{Again: again, Leg: refused.by == byLeg}
+	switch {
+	case refused.by == byUs, refused.resent:
+	case m.ids.Own(id): // the client gave it none
+		r.Shown = events.Set(event, "error.event_id", "null")
+	default:
+		r.Shown = event
+	}
+	r.Opening = refused.by == byOffer && !refused.resent
+	return r, true
 }
 
 func (m *Mask) show(kind string, event []byte) []byte {

@@ -317,10 +317,10 @@ func TestModelThatCannotTranscribe(t *testing.T) {
 	if got := m.client(early).Forward; string(got) == early {
 		t.Error("no transcription")
 	}
-	if u, again := m.session.reject(m.session.updates[1].id, m.ids); u == nil || !u.ours || again != nil {
+	if u, again := m.session.reject(m.session.updates[1].id, gjson.Result{}, m.ids); u == nil || u.by != byUs || again != nil {
 		t.Error("our update is not known")
 	}
-	if u, again := m.session.reject("early", m.ids); u == nil || u.ours || len(again) != 1 || string(again[0]) != early {
+	if u, again := m.session.reject("early", gjson.Result{}, m.ids); u == nil || u.by != byClient || len(again) != 1 || string(again[0]) != early {
 		t.Errorf("the client's update becomes %s", again)
 	}
 	if m.model(`{"type":"session.updated","session":{}}`) != "" {
@@ -335,7 +335,7 @@ func TestModelThatCannotTranscribe(t *testing.T) {
 func TestRefusedUpdateIsForgotten(t *testing.T) {
 	m := newOpenMask()
 	m.client(`{"type":"session.update","event_id":"bad","session":{"tools":[{"name":"codex"}],"tool_choice":"required"}}`)
-	m.session.reject("bad", m.ids)
+	m.session.reject("bad", gjson.Result{}, m.ids)
 	if names := fmt.Sprintf("%q", m.session.now.ours); names != strings.ReplaceAll("["+allTools+"]", ",", " ") {
 		t.Errorf("ours are %s", names)
 	}

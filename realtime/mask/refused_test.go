@@ -37,10 +37,11 @@ func TestUpdateAfterARefusedOne(t *testing.T) {
 			m := newOpenMask()
 			m.client(`{"type":"session.update","event_id":"bad","session":` + c.refused + `}`)
 			m.client(`{"type":"session.update","event_id":"good","session":` + c.accepted + `}`)
-			shown, again, known := m.Refused("bad", fault("bad"))
-			if !known || string(shown) != string(fault("bad")) {
-				t.Fatalf("the client sees %s", shown)
+			refusal, known := m.Refused("bad", fault("bad"))
+			if !known || string(refusal.Shown) != string(fault("bad")) {
+				t.Fatalf("the client sees %s", refusal.Shown)
 			}
+			again := refusal.Again
 			sent := ""
 			for _, e := range again {
 				sent = toolNames(string(e), pathTools)
@@ -89,9 +90,9 @@ func TestOursRefused(t *testing.T) {
 	_, updates := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	for range 3 {
 		for _, e := range updates {
-			_, again, known := m.Refused(gjson.GetBytes(e, "event_id").String(), nil)
-			if !known || len(again) > 0 {
-				t.Fatalf("again: %s", again)
+			refusal, known := m.Refused(gjson.GetBytes(e, "event_id").String(), nil)
+			if !known || len(refusal.Again) > 0 {
+				t.Fatalf("again: %s", refusal.Again)
 			}
 		}
 		updates = nil

@@ -3,6 +3,7 @@ package mask
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -40,20 +41,32 @@ type session struct {
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
 
+	awaiting bool   // an update that the client's session begins with is to come, or not confirmed
+	held     []byte // session.created, which waits for it
+
 	configured bool // an update of the client was confirmed
 }
 
 // An update is a session.update on the wire.
 type update struct {
 	id     string // its event id
-	ours   bool
-	leg    bool // of the client's leg
+	by     author
 	change change
 	after  view   // once it is confirmed, and those before it
 	size   int    // in bytes, of a client's
 	plain  []byte // a client's, without the transcription that we added to it
 	resent bool   // refused, and sent again as plain
 }
+
+// An author is who made an update. What the client did not make it never sees.
+type author int
+
+const (
+	byClient author = iota
+	byUs
+	byLeg   // of the client: the sound that it carries
+	byOffer // the session that the client began with
+)
 
 // begin learns the model's session and returns our own updates: tools with instructions, and
 // transcription by itself, so that a model without it still takes the tools.
@@ -102,7 +115,7 @@ func (s *session) full(size int) bool {
 
 func (s *session) own(ids *events.Names, c change, fields events.Object) []byte {
 	id := ids.Next()
-	s.push(update{id: id, ours: true, change: c})
+	s.push(update{id: id, by: byUs, change: c})
 	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": fields})
 }
 
@@ -211,12 +224,37 @@ func (s *session) show(event []byte) []byte {
 	if len(s.updates) > 0 {
 		u := s.updates[0]
 		s.base, s.updates = u.after, s.updates[1:]
-		if u.ours {
+		switch as = u.after; u.by {
+		case byUs, byLeg:
 			return nil
+		case byOffer:
+			return s.opened(s.unmask(event, as))
+		case byClient:
+			s.configured = true
 		}
-		as = u.after
-		s.configured = s.configured || !u.leg
 	}
+	return s.unmask(event, as)
+}
+
+// opened returns the session.created that waited for the update which this event confirms; nil: it does not wait
+// any more.
+func (s *session) opened(event []byte) []byte {
+	created := s.release()
+	if session := gjson.GetBytes(event, "session"); created != nil && session.IsObject() {
+		created = events.Set(created, "session", session.Raw)
+	}
+	return created
+}
+
+// release gives up waiting, and returns what waited.
+func (s *session) release() []byte {
+	held := s.held
+	s.awaiting, s.held = false, nil
+	return held
+}
+
+// unmask returns a session event without what is ours in a view.
+func (s *session) unmask(event []byte, as view) []byte {
 	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
 		if kept, dropped := without(tools, as.ours); dropped {
 			if kept == "[]" && s.original.tools == "" && as.tools == "" {
@@ -246,16 +284,19 @@ func restore(event []byte, path, raw string) []byte {
 // reject takes an update back that the model refused, and returns it; nil when it is none. What came after it is
 // followed anew, from what was in force. again is what the model is sent for that: the client's own words, when it
 // may have been our transcription that was refused, and the tools, when those on the wire went with the refused ones.
-func (s *session) reject(id string, ids *events.Names) (refused *update, again [][]byte) {
+func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refused *update, again [][]byte) {
 	i := slices.IndexFunc(s.updates, func(u update) bool { return u.id == id })
-	if i < 0 || id == "" {
+	if id == "" && len(s.updates) > 0 && s.concerns(fault) {
+		i = 0
+	}
+	if i < 0 {
 		return nil, nil
 	}
 	u := s.updates[i]
 	s.updates = slices.Delete(s.updates, i, i+1)
-	s.deaf = s.deaf || u.ours && u.change.transcribing != nil
+	s.deaf = s.deaf || u.by == byUs && u.change.transcribing != nil
 	s.rebase()
-	if u.ours {
+	if u.by == byUs {
 		return &u, nil
 	}
 	if s.deaf && u.plain != nil {
@@ -268,4 +309,19 @@ func (s *session) reject(id string, ids *events.Names) (refused *update, again [
 		again = append(again, s.setTools(ids, s.now.instructing))
 	}
 	return &u, again
+}
+
+// concerns tells whether an error that names no event is about a session update: then about the oldest, as models
+// answer in order.
+func (s *session) concerns(fault gjson.Result) bool {
+	field, _, _ := strings.Cut(fault.Get("param").String(), ".")
+	message := fault.Get("message").String()
+	return slices.Contains(sessionFields, field) || strings.Contains(message, events.TypeSessionUpdate) ||
+		s.updates[0].by == byLeg && strings.Contains(message, "format")
+}
+
+// sessionFields are what the param of an error about a session update begins with; the last are of older servers.
+var sessionFields = []string{
+	"session", "audio", "tools", "tool_choice", "instructions", "output_modalities", "voice", "turn_detection",
+	"input_audio_transcription", "input_audio_format", "output_audio_format",
 }

@@ -82,8 +82,8 @@ func (w *world) answer(refuse bool) {
 	id := gjson.GetBytes(u, "event_id").String()
 	own := strings.HasPrefix(id, "sb_")
 	if refuse && !own {
-		shown, again, known := w.m.Refused(id, fault(id))
-		if w.queue = append(w.queue, again...); !known || shown == nil {
+		refusal, known := w.m.Refused(id, fault(id))
+		if w.queue = append(w.queue, refusal.Again...); !known || refusal.Shown == nil {
 			w.t.Fatalf("the client does not hear that %s was refused", id)
 		}
 		return

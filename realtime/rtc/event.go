@@ -39,6 +39,11 @@ func bufferEvent(id, kind, response string) []byte {
 	return events.Encode(events.Object{"type": kind, "event_id": id, "response_id": response})
 }
 
+// openingEvent is the session.update of the offer.
+func (p *player) openingEvent(update []byte) []byte {
+	return events.Set(events.Set(p.sessionAsIs(update), "event_id", events.Quote(p.ids.Next())), "type", events.Quote(events.TypeOpening))
+}
+
 // openedEvent tells the call that its client can be reached.
 func openedEvent() []byte { return events.Encode(events.Object{"type": events.TypeOpened}) }
 
@@ -71,7 +76,7 @@ func (p *player) fromClient(event []byte) effects {
 	switch events.PeekType(event) {
 	case events.TypeAppend:
 		return p.refuse(event, events.TypeAppend+" is not available on WebRTC: sound comes from the audio track.")
-	case events.TypePlayed, events.TypeFormats, events.TypeOpened: // they would be taken for ours
+	case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening: // they would be taken for ours
 		return p.refuse(event, "Events of Switchboard are not events of clients.")
 	case events.TypeOutputClear:
 		return p.clear()

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	madeOfPCM = `{"type":"session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
-	asPCM     = `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
-	asPCMU    = `{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`
-	saysNone  = `{"type":"session.updated","session":{"type":"realtime"}}`
+	madeOfPCM = `{"type":"switchboard.session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+	asPCM     = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":24000}},"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
+	asPCMU    = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcmu"}},"output":{"format":{"type":"audio/pcmu"}}}}}`
+	saysNone  = `{"type":"switchboard.session.updated","session":{"type":"realtime"}}`
 )
 
 // upstreams are voice models, each of which takes our formats in another way.
@@ -28,13 +28,13 @@ var upstreams = []struct {
 	{"does as asked without a word of it", []string{madeOfPCM, saysNone}, 0},
 	{"refuses", []string{madeOfPCM, "refused"}, 3},
 	{"refuses and does not say what", []string{madeOfPCM, `{"type":"error","error":{"message":"unsupported format","param":"session.audio.input.format"}}`}, 3},
-	{"refuses and never said what it speaks", []string{`{"type":"session.created","session":{}}`, "refused"}, 3},
+	{"refuses and never said what it speaks", []string{`{"type":"switchboard.session.created","session":{}}`, "refused"}, 3},
 	{"ignores", []string{madeOfPCM, asPCM}, 3},
-	{"ignores, and tells of its output alone", []string{`{"type":"session.created","session":{}}`, `{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`}, 3},
+	{"ignores, and tells of its output alone", []string{`{"type":"switchboard.session.created","session":{}}`, `{"type":"switchboard.session.updated","session":{"audio":{"output":{"format":{"type":"audio/pcm"}}}}}`}, 3},
 	{"ignores without a word", []string{madeOfPCM, "silence"}, 3},
-	{"never speaks of formats", []string{`{"type":"session.created","session":{}}`, "silence"}, 0},
-	{"speaks at 16 kHz", []string{`{"type":"session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":16000}},"output":{"format":{"type":"audio/pcm","rate":16000}}}}}`, "refused"}, 2},
-	{"is of the old kind", []string{`{"type":"session.created","session":{"input_audio_format":"pcm16","output_audio_format":"pcm16"}}`, "refused"}, 3},
+	{"never speaks of formats", []string{`{"type":"switchboard.session.created","session":{}}`, "silence"}, 0},
+	{"speaks at 16 kHz", []string{`{"type":"switchboard.session.created","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":16000}},"output":{"format":{"type":"audio/pcm","rate":16000}}}}}`, "refused"}, 2},
+	{"is of the old kind", []string{`{"type":"switchboard.session.created","session":{"input_audio_format":"pcm16","output_audio_format":"pcm16"}}`, "refused"}, 3},
 }
 
 // TestModelFormats lets a tone go both ways: it must be heard as that tone, and no refusal reaches the client.
@@ -153,7 +153,8 @@ func TestFormatsAreNotTheClients(t *testing.T) {
 	if got := p.fromModel([]byte(asPCMU)).down; len(got) != 0 || !p.formats.settled {
 		t.Errorf("the client sees %s", got)
 	}
-	if got := p.fromModel([]byte(saysNone)).down; len(got) != 1 || string(got[0]) != saysNone {
+	own := `{"type":"session.updated","session":{"type":"realtime"}}`
+	if got := p.fromModel([]byte(own)).down; len(got) != 1 || string(got[0]) != own {
 		t.Errorf("of its own it sees %s", got)
 	}
 }

@@ -105,16 +105,14 @@ func (p *player) fromModel(event []byte) effects {
 	case events.TypeAudioDelta:
 		p.enqueue(event)
 		return effects{}
-	case events.TypeSessionCreated:
+	case events.TypeMade:
 		p.learn(gjson.GetBytes(event, "session"))
 		p.formats.begin(gjson.GetBytes(event, "session"))
-	case events.TypeSessionUpdated: // our own update went first: nothing of the client did before it was settled
+		return effects{}
+	case events.TypeChanged: // our own update went first: nothing of the client did before it was settled
 		session := gjson.GetBytes(event, "session")
 		p.learn(session)
-		if own := p.formats.asked != "" && !p.formats.settled; own {
-			pass = effects{} // the client would take it for the answer to its own
-		}
-		pass.add(p.settle(p.formats.update(session)))
+		return p.settle(p.formats.update(session))
 	case events.TypeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.
 		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {

@@ -90,7 +90,7 @@ func making(response string) string {
 const spokenTo = `{"type":"input_audio_buffer.speech_started"}`
 
 // patient is a session that speech does not interrupt.
-const patient = `{"type":"session.updated","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
+const patient = `{"type":"switchboard.session.updated","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":false}}}}}`
 
 // playerCases are scripts, what comes of them, and how much is played.
 var playerCases = []struct {
@@ -138,13 +138,13 @@ var playerCases = []struct {
 	{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`, spokenTo, sounds("r", "i", 100, 1), "play 1"},
 		[]string{"down response.created", "down input_audio_buffer.speech_started", "down output_audio_buffer.started r"}, 1},
 	{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
-		[]string{"down session.updated", "down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
+		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
 	{"the client clears", []string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
 		[]string{"down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 20"}, 1},
 	{"the client clears nothing", []string{`<{"type":"output_audio_buffer.clear"}`}, []string{"down output_audio_buffer.cleared "}, 0},
 	{"the client appends", []string{`<{"event_id":"mine","type":"input_audio_buffer.append","audio":"AAAA"}`}, []string{"down error mine"}, 0},
-	{"sound that is not ours", []string{`{"type":"session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`, sounds("r", "i", 100, 1), "play 1"},
-		[]string{"down session.updated", "down error "}, 0},
+	{"sound that is not ours", []string{`{"type":"switchboard.session.updated","session":{"audio":{"output":{"format":{"type":"audio/opus"}}}}}`, sounds("r", "i", 100, 1), "play 1"},
+		[]string{"down error "}, 0},
 	{"sound that cannot be read", []string{`{"type":"response.output_audio.delta","response_id":"r","delta":"?"}`, made("r"), "play 1"}, []string{"down response.done"}, 0},
 	{"what the client sends passes", []string{`<{"type":"response.cancel"}`, `<no JSON`}, []string{"up response.cancel", "up "}, 0},
 }

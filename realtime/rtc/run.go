@@ -102,7 +102,7 @@ func (r *run) begin() {
 	}
 	r.begun = true
 	if r.session != nil {
-		r.tell(r.player.fromClient(r.session))
+		r.pass(r.player.openingEvent(r.session))
 		r.session = nil
 	}
 	r.passSound(appendBytes)

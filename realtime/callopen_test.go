@@ -1,0 +1,152 @@
+package realtime
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
+	"switchboard/realtime/rtc/rtctest"
+)
+
+const offered = `{"type":"` + events.TypeOpening + `","event_id":"sb_rtc_2","session":{"type":"realtime","instructions":"Be brief."}}`
+
+// briefly is the model's answer to it.
+const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"realtime","id":"sess_1","instructions":"Be brief.","tools":[]}}`
+
+// playOpening runs a test on a stage whose client began with a session, when the model has answered all but that.
+func playOpening(t *testing.T, fn func(*stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newWire()
+		s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+		s.call = newCall(someone, ours, "rtc_test", performing{client}, s.model, nopLog())
+		s.call.mask.Await()
+		go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+		s.fromClient(formats)
+		s.fromModel(freshSession)
+		s.fromClient(offered, opened)
+		s.wantSent(s.model, "session.update session.update session.update session.update")
+		for range 3 { // formats, tools, transcription
+			s.fromModel(updated)
+		}
+		s.wantSent(s.client, "switchboard.session.created switchboard.session.updated") // for its leg alone
+		fn(s)
+		s.close()
+	})
+}
+
+// The session that a client began with is in force before it sees any: then session.created tells of it, and no update
+// that the client never sent is answered.
+func TestSessionBeginsAsOffered(t *testing.T) {
+	playOpening(t, func(s *stage) {
+		s.fromModel(briefly)
+		got := s.wantSent(s.client, "switchboard.session.updated session.created")[1]
+		if gjson.Get(got, "session.instructions").String() != "Be brief." || gjson.Get(got, "event_id").String() != "e0" {
+			t.Errorf("it begins with %s", got)
+		}
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wantSent(s.model, "") // it has its time to set more
+		s.wait(floor.Delay[floor.TimerOpen])
+		s.wantSent(s.model, "conversation.item.create:message response.create")
+	})
+}
+
+// A model that does not answer keeps no client from its call; an answer that comes late is still not the client's.
+func TestOpeningWithoutAnAnswer(t *testing.T) {
+	playOpening(t, func(s *stage) {
+		s.wait(openingLimit)
+		got := s.wantSent(s.client, "session.created")[0]
+		if gjson.Get(got, "session.instructions").String() != "be nice" {
+			t.Errorf("it begins with %s", got)
+		}
+		s.fromModel(briefly)
+		s.wantSent(s.client, "switchboard.session.updated")
+	})
+}
+
+// What the model refuses of it, the client is told after the session began without.
+func TestOpeningThatIsRefused(t *testing.T) {
+	playOpening(t, func(s *stage) {
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio","message":"no","event_id":"sb_rtc_2"}}`)
+		s.wantSent(s.client, "session.created error")
+	})
+}
+
+// An error that names no event is of the update that waits longest: of ours the client hears nothing.
+func TestRefusalWithoutAnEvent(t *testing.T) {
+	const nameless = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio.input.transcription","message":"no","event_id":null}}`
+	play(t, func(s *stage) {
+		s.fromClient(`{"type":"session.update","event_id":"mine","session":{"audio":{"input":{"turn_detection":null}}}}`)
+		s.fromModel(nameless)
+		s.wantSent(s.client, "error")
+		if !s.call.mask.Confirmed() {
+			t.Error("the update still waits")
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fromModel(freshSession)
+		s.wantSent(s.model, "session.update session.update")
+		s.fromModel(updated, nameless)
+		s.wantSent(s.client, "session.created")
+		if !s.call.mask.Confirmed() {
+			t.Error("the update still waits")
+		}
+		s.close()
+	})
+}
+
+// A socket by a client secret sees the session that the secret is bound to from the first event on.
+func TestSocketBeginsAsBound(t *testing.T) {
+	h := newHouse(t)
+	h.grant.Session = []byte(`{"type":"realtime","instructions":"Be brief."}`)
+	client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	model := <-h.model.conns
+	defer func() { _ = model.Close() }()
+	expect(t, model, events.TypeSessionUpdate)
+	send(t, model, briefly)
+	if e := expect(t, client, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." {
+		t.Errorf("it begins with %s", e)
+	}
+	send(t, model, `{"type":"the.end"}`)
+	expect(t, client, "the.end")
+}
+
+// What the model refuses of a form is the answer to the offer: there is no call.
+func TestFormThatTheModelRefuses(t *testing.T) {
+	h := newHouse(t)
+	refuse := make(chan struct{})
+	go func() {
+		defer close(refuse)
+		model := <-h.model.conns
+		defer func() { _ = model.Close() }()
+		for {
+			_, e, err := model.ReadMessage()
+			if err != nil {
+				return
+			}
+			answer := updated
+			if gjson.GetBytes(e, "session.audio.output.voice").Exists() {
+				answer = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio.output.voice","message":"There is no voice nobody.","event_id":` + gjson.GetBytes(e, "event_id").Raw + `}}`
+			}
+			if model.WriteMessage(websocket.TextMessage, []byte(answer)) != nil {
+				return
+			}
+		}
+	}()
+	kind, body := form(t, "session", `{"audio":{"output":{"voice":"nobody"}}}`, "sdp", rtctest.New(t, rtctest.Label).Offer())
+	response, answer := post(t, h.desk(), kind, body)
+	if e := gjson.Get(answer, "error"); response.StatusCode != 400 || e.Get("param").String() != "session.audio.output.voice" || !strings.Contains(e.Get("message").String(), "no voice nobody") {
+		t.Errorf("%d %s", response.StatusCode, answer)
+	}
+	rtctest.Gone(t, refuse, "the model's call")
+}
