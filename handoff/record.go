@@ -119,7 +119,9 @@ type RecordQuestion struct {
 	Voice     bool         `json:"voice"`            // a yes, or the words, may also be said in a call
 	Tap       string       `json:"tap,omitempty"`    // why it can only be answered on the page; "": also by voice
 	Beyond    string       `json:"beyond,omitempty"` // what a yes would allow beyond this one act
+	Risk      string       `json:"risk,omitempty"`   // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`
+	GivesUp   time.Time    `json:"gives_up,omitzero"` // when it is declined because nobody answered; later, where that fails
 }
 
 // A RecordSticky is a sticky session as the page shows it.

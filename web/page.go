@@ -23,6 +23,9 @@ var types = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".png":  "image/png",
+
+	".webmanifest": "application/manifest+json",
 }
 
 // A file of the page. Set once.

@@ -143,7 +143,7 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	p.until(`document.querySelectorAll(".card").length === 5`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)
 	want := []string{
-		"Waits its turn: comes after your other work there", "Waits its turn: comes after somebody else's work there", "Added: given to the work that was running there",
+		"Waiting: comes after your other work there", "Waiting: comes after somebody else's work there", "Done: given to the work that was running there",
 		"Working: done together with somebody else's work there", "Working: a copy of the session you named",
 	}
 	if !slices.Equal(got, want) {

@@ -55,7 +55,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	p.loggedIn(base)
 	for _, text := range []string{
 		"laptop asks to run a command", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
-		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Waits for you", "Failed", "Done",
+		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Done",
 		"Not answering", "Session: auth refactor", "Session in api: rate limits", "bigpc goes on working. laptop waits for you.",
 	} {
 		p.shows(text)
@@ -63,7 +63,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='owned'"><b>bold</b>`
 	record := handoff.Record{ID: "h9", Server: "bigpc", Title: "auth refactor", Why: "continued", Prompt: evil, State: handoff.StatusDispatching, CreatedAt: w.records[0].CreatedAt.AddDate(0, 0, 1)}
 	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
-	p.until(`document.querySelector(".card .pill").textContent === "Handing over"`)
+	p.until(`document.querySelector(".card").id === "card-h9" && document.querySelector(".card .pill").textContent === "Working"`)
 	if got := eval[string](p, `document.querySelector(".card-prompt").textContent`); got != evil {
 		t.Errorf("the prompt reads %q", got)
 	}
@@ -98,7 +98,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
 	p.until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Not answering")`)
 	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
-	p.until(`!document.querySelector(".question") && document.title === "Switchboard"`)
+	p.until(`!document.querySelector(".question") && document.title.startsWith("(1) Work failed on mini")`)
 	p.quiet()
 }
 
@@ -180,7 +180,7 @@ func TestPageStopsWork(t *testing.T) {
 	w.change(func(w *world) { w.fail = nil })
 	p.click("Stop all work (2)")
 	p.until(at + `.querySelector(".pill").textContent === "Stopping…"`)
-	p.until(`document.querySelectorAll(".card-foot [aria-disabled]").length === 2`)
+	p.until(`document.querySelectorAll(".card-foot [aria-disabled]").length === 2 && document.querySelectorAll(".card-foot").length === 4`)
 	stops := 0
 	for _, line := range w.log() {
 		if strings.HasPrefix(line, "stop owner ") {
@@ -201,7 +201,7 @@ func TestPageFleet(t *testing.T) {
 	p.tabTo("Recent sessions")
 	p.press("\r")
 	p.shows("Find out why the upload test fails")
-	p.shows("working now")
+	p.shows("working")
 	p.press("\t", "\t", "\r")
 	p.shows("31 earlier lines are left out.")
 	p.shows("One test fails")

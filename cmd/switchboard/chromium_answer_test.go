@@ -53,7 +53,7 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.says("On laptop, publish the release notes")
 	p.until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	p.says("After that, run the tests on laptop")
-	p.work("run the tests", "Waits its turn")
+	p.work("run the tests", "Waiting")
 	p.shows("comes after your other work there")
 	p.pictures("answer-6-desktop-question")
 	p.tabTo("2.5")

@@ -123,7 +123,7 @@ func (p *tab) keyboardWorks(r *running) {
 	p.status("Listening")
 	p.says("On laptop, write the release notes")
 	p.says("Push it from bigpc")
-	p.work("push it", "Waits for you")
+	p.work("push it", "Needs you")
 	p.until(`document.title.includes("bigpc asks to run a command")`)
 	p.hasInTree("group: bigpc asks to run a command", "button: Allow once", "button: Decline", "heading: bigpc asks to run a command")
 	p.until(`document.querySelector(".question-command").textContent.includes("git push origin") && !document.querySelector(".question.settling")`)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -29,6 +30,10 @@ func (r *run) askCaller(q *question) {
 	}
 	q.shown.Tap = q.tapReason()
 	q.shown.Voice = q.mayBeSaid()
+	if !q.shown.Words && a.Kind != handoff.QuestionCopy && slices.Contains(a.Decisions, handoff.DecisionAccept) {
+		q.shown.Risk = risk.Of(a, q.workspace).String()
+	}
+	q.shown.GivesUp = time.Now().Add(r.router.giveUp)
 	q.names = slices.Clone(r.router.registered(q.shown.Server).Names)
 	if r.rec.Project != "" {
 		q.names = append(q.names, r.rec.Project)

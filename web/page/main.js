@@ -10,6 +10,10 @@ import * as oneCall from "./one-call.js";
 import { reader as speechReader } from "./speech.js";
 import { toKeep } from "./state-talk.js";
 import { ended, running } from "./state-work.js";
+import { deviceView } from "./device.js";
+import { chime } from "./sounds.js";
+import { keepDismissed, loadDismissed } from "./dismissed.js";
+import { needsView } from "./view-needs.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView, meterOf } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
@@ -299,6 +303,24 @@ function changed(name) {
   call.gate();
 }
 
+function quiet() {
+  aloud.stop();
+  call.stopTalking();
+}
+
+function mute(muted) {
+  dispatch({ type: "call", patch: { muted } });
+  call.gate();
+}
+
+// Brings a piece of work into sight.
+function showWork(id) {
+  go("work");
+  const card = byId(`card-${id}`);
+  card?.scrollIntoView({ block: "nearest" });
+  card?.focus({ preventScroll: true });
+}
+
 function wire() {
   onChange(talkView({
     say,
@@ -311,14 +333,7 @@ function wire() {
     settings, changed,
     start: startCall,
     hangUp,
-    quiet: () => {
-      aloud.stop();
-      call.stopTalking();
-    },
-    mute: (muted) => {
-      dispatch({ type: "call", patch: { muted } });
-      call.gate();
-    },
+    quiet, mute,
     hold: (held) => {
       if (held) aloud.stop();
       dispatch({ type: "call", patch: { held } });
@@ -326,10 +341,14 @@ function wire() {
     },
     useMic: () => call.useMicrophone(),
   }));
-  onChange(workView({ stop: stopWork, stopAll, decide, read: readWork }, hue));
+  onChange(needsView({ decide, go, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
+  onChange(keepDismissed);
+  onChange(workView({ stop: stopWork, stopAll, read: readWork }, hue));
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   loginsView(signedOut);
-  onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }) }));
+  const counted = deviceView({ hangUp, mute, quiet });
+  onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }), counted, sound: (kind) => { if (settings.sounds) chime(kind); } }));
+  dispatch({ type: "dismissed", keys: loadDismissed() });
   for (const b of document.querySelectorAll("[data-go]")) b.addEventListener("click", () => go(b.dataset.go));
   addEventListener("pagehide", () => {
     keepTalk(call.idle ? "" : "The page was left, which ended the call.");

@@ -1,5 +1,6 @@
 // What the page knows, and how each thing that happens changes it. Pure: no DOM, no time, no network.
 
+import { stillDismissed } from "./state-needs.js";
 import { talkStart, reduceTalk } from "./state-talk.js";
 import { workStart, reduceWork } from "./state-work.js";
 
@@ -23,6 +24,7 @@ export const start = {
   mode: "open", // open, hold
   call: callStart,
   usedChips: [],
+  dismissed: {}, // what needs nobody any more, by its key
   toasts: [],
   talk: talkStart,
   work: workStart,
@@ -36,7 +38,9 @@ export function reduce(state, action) {
     case "feed":
       return { ...state, feed: action.state };
     case "servers":
-      return { ...state, loaded: true, servers: action.items, voice: { ...start.voice, ...action.voice } };
+      return tidy({ ...state, loaded: true, servers: action.items, voice: { ...start.voice, ...action.voice } });
+    case "dismissed":
+      return { ...state, dismissed: { ...state.dismissed, ...action.keys } };
     case "sessions":
       return { ...state, sessions: { ...state.sessions, [action.server]: action.value } };
     case "mode":
@@ -53,6 +57,8 @@ export function reduce(state, action) {
       return { ...state, talk: reduceTalk(state.talk, action), work: reduceWork(state.work, action) };
   }
 }
+
+const tidy = (state) => ({ ...state, dismissed: stillDismissed(state.dismissed, state) });
 
 // The same words twice are one message.
 const withoutToast = (toasts, toast) => toasts.filter((t) => t.text !== toast.text);

@@ -19,12 +19,6 @@ export function fleetView(acts, hue) {
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
     show(byId("no-machines"), state.loaded && items.length === 0);
-    const down = state.servers.filter((s) => s.health === "down").length;
-    const count = byId("fleet-count");
-    show(count, down > 0);
-    setText(count, String(down || ""));
-    setAttr(count, "data-tone", "bad");
-    setAttr(count, "aria-label", `${down} not answering`);
   };
 }
 

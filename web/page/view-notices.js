@@ -1,27 +1,33 @@
-// What must be noticed: a lost connection, messages, questions, and the page's title.
+// What must be noticed: a lost connection, messages, what needs the person, and the page's title.
 
 import { byId, dress, h, keyed, setText, show } from "./dom.js";
+import { needs } from "./state-needs.js";
 import { ended, openQuestions } from "./state-work.js";
-import { questionWords, workWords } from "./words.js";
+import { needWords, questionWords, workWords } from "./words.js";
 
 const stay = 12_000;
 
-/** Wires the notices; go(area) shows an area, untoast(id) takes a message away. */
-export function noticesView({ go, untoast }) {
+/**
+ * Wires the notices; go(area) shows an area, untoast(id) takes a message away, counted(state, count) hears how much
+ * needs the person, sound(kind) plays one: ask, bad or good.
+ */
+export function noticesView({ go, untoast, counted, sound }) {
   const banner = byId("banner");
   const attention = byId("attention");
   const toasts = byId("toasts");
-  const announce = announcer();
+  const announce = announcer(sound);
   const review = h("button", { class: "button small", type: "button", text: "Look", on: { click: () => go("work") } });
   const what = h("span", {});
   attention.append(what, review);
 
   return (state) => {
     setText(banner, state.feed === "lost" ? "The connection to Switchboard is lost. Trying again…" : "");
-    const [first, ...others] = openQuestions(state.work);
-    show(attention, Boolean(first));
-    setText(what, first ? questionWords(first) + (others.length ? `, and ${others.length} more` : "") : "");
-    document.title = first ? `(${others.length + 1}) ${questionWords(first)} · Switchboard` : "Switchboard";
+    const now = needs(state, Date.now());
+    const first = now.count ? needWords(now) : "";
+    show(attention, now.questions.length > 0);
+    setText(what, first + (now.count > 1 ? `, and ${now.count - 1} more` : ""));
+    document.title = first ? `(${now.count}) ${first} · Switchboard` : "Switchboard";
+    counted(state, now.count);
     keyed(toasts, state.toasts, (t) => t.id, (t) => toastCard(t, untoast));
     announce(state);
     brand(state);
@@ -29,7 +35,7 @@ export function noticesView({ go, untoast }) {
 }
 
 // Tells screen readers what a sighted person notices at once: a new question, work that ended.
-function announcer() {
+function announcer(sound) {
   const urgent = byId("urgent");
   const asked = new Set();
   let known = null;
@@ -38,10 +44,13 @@ function announcer() {
       if (asked.has(q.id)) continue;
       asked.add(q.id);
       setText(urgent, `${questionWords(q)}. ${q.command ?? q.text ?? ""}`);
+      if (known) sound("ask");
     }
     const now = new Map(Object.values(work.records).map((r) => [r.id, ended(r)]));
     for (const r of Object.values(work.records)) {
-      if (known?.get(r.id) === false && ended(r)) setText(urgent, `Work on ${r.server}: ${workWords(r).text}.`);
+      if (known?.get(r.id) !== false || !ended(r)) continue;
+      setText(urgent, `Work on ${r.server}: ${workWords(r).text}.`);
+      sound(r.outcome === "result" ? "good" : "bad");
     }
     if (loaded) known = now;
   };

@@ -2,7 +2,7 @@
 
 import { h, setAttr, setText, show } from "./dom.js";
 import { answerForm } from "./view-answer.js";
-import { decisionWords, questionWords, visible, voiceWords } from "./words.js";
+import { decisionWords, givesUpWords, questionWords, riskWords, visible, voiceWords } from "./words.js";
 
 // A card that appears under a finger must not be pressed by it.
 const settle = 400;
@@ -22,6 +22,8 @@ export function questionCard(q, hue, decide) {
   const answer = q.words ? answerForm(q, (text) => { if (!el.classList.contains("settling")) decide(q.id, "words", text); }) : null;
   const ours = q.kind === "copy"; // asked by Switchboard, not by an agent
   const how = h("p", { class: "question-voice", text: voiceWords(q, q.inCall) });
+  const until = h("p", { class: "question-until" });
+  const [risk, because] = riskWords(q) ?? [];
   const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
     q.title ? h("p", { class: "question-session" }, ours ? "The session " : "In the session ", h("strong", { text: q.title })) : null,
@@ -32,16 +34,19 @@ export function questionCard(q, hue, decide) {
     q.changes?.length ? h("ul", { class: "paths mono", "aria-label": "Files" }, ...q.changes.map((c) => h("li", { text: visible(c) }))) : null,
     q.cwd || (q.reason && !ours) ? h("dl", { class: "facts" }, ...fact("In", q.cwd && visible(q.cwd), "mono"), ...fact("It says", !ours && q.reason)) : null,
     q.beyond ? h("p", { class: "question-text", text: `A yes would also allow: ${visible(q.beyond)}.` }) : null,
+    risk ? h("p", { class: "question-risk", data: { risk: q.risk } }, h("strong", { text: risk }), `: ${because}.`) : null,
     answer?.el,
     q.words ? how : null,
     order.length ? h("div", { class: "question-buttons" }, ...buttons) : null,
     q.words ? null : how,
-    sending);
+    until, sending);
   setTimeout(() => el.classList.remove("settling"), settle);
   return {
     el,
     update({ sending: decision, inCall }) {
       setText(how, voiceWords(q, inCall));
+      setText(until, givesUpWords(q, Date.now()));
+      show(until, Boolean(until.textContent));
       for (const b of buttons) {
         // Not `disabled`: the keyboard would lose its place.
         setAttr(b, "aria-disabled", decision ? "true" : null);

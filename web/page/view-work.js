@@ -1,13 +1,11 @@
-// The work: approvals on top, then one card for each piece, newest first.
+// The work: one card for each piece, newest first.
 
 import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, newestFirst, openQuestions, running, steps as stepsOf, unread } from "./state-work.js";
-import { questionCard } from "./view-question.js";
 import { ago, errorWords, placeWords, took, workWords } from "./words.js";
 
-/** Wires the work. `acts`: stop(id), stopAll(), decide(id, decision), read(id); hue(server) gives a machine's colour. */
+/** Wires the work. `acts`: stop(id), stopAll(), read(id); hue(server) gives a machine's colour. */
 export function workView(acts, hue) {
-  const questions = byId("questions");
   const cards = byId("cards");
   const stopAll = byId("stop-all");
   const box = cards.parentElement;
@@ -17,25 +15,16 @@ export function workView(acts, hue) {
     const all = newestFirst(state.work);
     const open = openQuestions(state.work);
     const busy = running(state.work);
-    const answering = questions.contains(document.activeElement);
-    const inCall = state.call.phase !== "idle";
-    keyed(questions, open.map((q) => ({ ...q, inCall })), (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
-    if (answering && !questions.contains(document.activeElement)) byId("work-title").focus(); // the card is gone, the keyboard stays here
     const asked = new Set(open.map((q) => q.handoff));
     keyed(cards, all.map((record) => ({ record, waiting: asked.has(record.id), stopping: state.work.stopping[record.id], read: state.work.read[record.id], unread: unread(state.work, record) })),
       (v) => v.record.id, (v) => card(v, hue, acts));
     // What comes on top is what was asked for just now: it is shown, unless somebody is at work in the list.
-    const first = open[0]?.id ?? all[0]?.id ?? "";
-    if (first !== top && !box.contains(document.activeElement)) box.scrollTop = 0;
+    const first = all[0]?.id ?? "";
+    if (first !== top && !open.length && !box.contains(document.activeElement)) box.scrollTop = 0;
     top = first;
     show(byId("no-work"), state.loaded && all.length === 0 && open.length === 0);
     show(stopAll, busy.length > 1);
     setText(stopAll, `Stop all work (${busy.length})`);
-    const count = byId("work-count");
-    show(count, open.length + busy.length > 0);
-    setText(count, String(open.length || busy.length || ""));
-    setAttr(count, "data-tone", open.length ? "ask" : "busy");
-    setAttr(count, "aria-label", open.length ? `${open.length} waiting for you` : `${busy.length} running`);
   };
 }
 
@@ -63,7 +52,7 @@ function card({ record }, hue, acts) {
   details.addEventListener("toggle", () => { if (details.open && !has) acts.read(record.id); });
   const head = h("header", { class: "card-head" },
     h("h3", { class: "card-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, " ", part.title), part.state);
-  const el = h("article", { class: `card ${hue(record.server)}`, "aria-labelledby": `m-${record.id}` },
+  const el = h("article", { class: `card ${hue(record.server)}`, id: `card-${record.id}`, tabindex: "-1", "aria-labelledby": `m-${record.id}` },
     head, part.meta, part.prompt, details, part.answer, part.problem, part.whole, h("footer", { class: "card-foot" }, part.stop));
   return {
     el,
@@ -71,6 +60,7 @@ function card({ record }, hue, acts) {
       if (ended(r) && !wasEnded && !touched) details.open = false;
       wasEnded = ended(r);
       fillCard(part, r, workWords(r, waiting, stopping), stopping);
+      if (waiting) show(part.stop.parentElement, false); // its question offers that
       const steps = stepsOf(r);
       const count = Math.max(steps.length, read === "whole" ? 0 : r.item_count ?? 0);
       show(details, count > 0);

@@ -61,22 +61,23 @@ function micDetail(call, mode, simulated) {
   return mode === "hold" ? "Hold Space or the button while you talk." : "You can go on talking.";
 }
 
-/** Where a piece of work stands: { text, tone: wait | busy | ask | good | bad | flat }. */
+/**
+ * Where a piece of work stands: { text, tone: wait | busy | ask | good | bad | flat }. There are five words, Needs
+ * you, Working, Waiting, Done and Failed, each with one mark by its tone, the same for work, machines and sessions;
+ * what a person stopped is Stopped, and Unclear is what was lost on the way.
+ */
 export function workWords(record, waiting, stopping) {
   if (!ended(record)) {
-    if (stopping) return { text: "Stopping…", tone: "wait" };
-    if (waiting) return { text: "Waits for you", tone: "ask" };
-    if (record.waits) return { text: "Waits its turn", tone: "wait" };
-    if (record.state === "accepted") return { text: "Getting ready", tone: "wait" };
-    if (record.state === "dispatching") return { text: "Handing over", tone: "wait" };
-    return { text: "Working", tone: "busy" };
+    if (stopping) return { text: "Stopping…", tone: "busy" };
+    if (waiting) return { text: "Needs you", tone: "ask" };
+    return record.waits ? { text: "Waiting", tone: "wait" } : { text: "Working", tone: "busy" };
   }
   switch (record.outcome) {
-    case "result": return { text: record.why === "added" ? "Added" : "Done", tone: "good" };
+    case "result": return { text: "Done", tone: "good" };
     case "failed": return { text: "Failed", tone: "bad" };
     case "interrupted": return { text: "Stopped", tone: "flat" };
-    case "cancelled": return { text: "Not started", tone: "flat" };
-    default: return { text: "Unclear whether it ran", tone: "bad" };
+    case "cancelled": return { text: "Stopped", tone: "flat" };
+    default: return { text: "Unclear", tone: "bad" };
   }
 }
 
@@ -87,7 +88,8 @@ const why = {
 const waits = { __proto__: null, ours: "comes after your other work there", theirs: "comes after somebody else's work there" };
 
 /** Why work went to its session, or what it comes after. */
-export const placeWords = (record) => (ended(record) ? "" : waits[record.waits]) || why[record.why] || "";
+export const placeWords = (record) =>
+  (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it cannot be told whether it ran" : "") : waits[record.waits]) || why[record.why] || "";
 
 /** How a question can be answered but by the buttons and fields of its card. */
 export function voiceWords(q, inCall) {
@@ -101,20 +103,42 @@ export function voiceWords(q, inCall) {
 export function healthWords(server, waits, works) {
   switch (server.health) {
     case "up":
-      if (waits) return { text: "Waits for you", tone: "ask" };
+      if (waits) return { text: "Needs you", tone: "ask" };
       return works || server.working?.length ? { text: "Working", tone: "busy" } : { text: "Ready", tone: "good" };
     case "connecting": return { text: "Connecting…", tone: "wait" };
     default: return { text: "Not answering", tone: "bad" };
   }
 }
 
-export const sessionStatus = { __proto__: null, idle: "", running: "working now", waiting: "waits for an answer", unknown: "" };
+export const sessionStatus = { __proto__: null, idle: "", running: "working", waiting: "waiting for an answer", unknown: "" };
 
 const decisions = { accept: "Allow once", accept_for_session: "Allow for this session", decline: "Decline", stop: "Stop the work" };
 const ofCopies = { accept: "Make a copy", decline: "No copy" };
 
 /** What a button of a question says. */
 export const decisionWords = (q, decision) => (q.kind === "copy" && ofCopies[decision]) || decisions[decision];
+
+const risks = {
+  __proto__: null, low: ["Low risk", "it reads, or works in its workspace"], medium: ["Medium risk", "it changes or fetches something, or is not known"],
+  high: ["High risk", "it deletes, leaves its workspace, uses credentials, or cannot be read"],
+};
+
+/** How risky it is to allow something: [in two words, why], or undefined. */
+export const riskWords = (q) => risks[q.risk];
+
+/** When a question is given up. */
+export function givesUpWords(q, now) {
+  const at = Date.parse(q.gives_up);
+  if (!(at > now)) return "";
+  const minutes = Math.round((at - now) / 60_000);
+  return `If nobody answers, it is declined ${minutes < 1 ? "in less than a minute" : minutes === 1 ? "in a minute" : minutes < 120 ? `in ${minutes} minutes` : `in ${Math.round(minutes / 60)} hours`}.`;
+}
+
+/** The first thing that needs the person, in words. */
+export function needWords({ questions: [q], alerts: [a] }) {
+  if (q) return questionWords(q);
+  return a.kind === "machine" ? `${a.server} is not answering` : `Work failed on ${a.server}`;
+}
 
 /** The heading of a question. */
 export function questionWords(q) {

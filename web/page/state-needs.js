@@ -1,0 +1,41 @@
+// What needs the person, as one list with one number: questions, failures that nobody has looked at, machines
+// that are lost. Pure.
+
+import { ended, newestFirst, openQuestions } from "./state-work.js";
+
+const recent = 24 * 3600_000; // an older failure is history
+
+/** The key under which an item is dismissed. */
+export const keyOf = (item) => `${item.kind}:${item.id}`;
+
+/**
+ * The list: { questions, alerts: [{ kind: failure | machine, id, server, record? }], count }. A failure goes when
+ * newer work in its session is done or under way, and one that is only because its machine is lost is that
+ * machine's.
+ */
+export function needs({ work, servers, dismissed }, now) {
+  const questions = openQuestions(work);
+  const lost = new Set(servers.filter((s) => s.health === "down").map((s) => s.name));
+  const machines = [...lost].map((name) => ({ kind: "machine", id: name, server: name, problem: servers.find((s) => s.name === name).problem }));
+  const newer = new Set(); // sessions and prompts of work that is newer and did not fail
+  const failures = [];
+  for (const r of newestFirst(work)) {
+    const places = [r.thread_id && `${r.server} ${r.thread_id}`, `${r.server}: ${r.prompt}`].filter(Boolean);
+    const failed = ended(r) && (r.outcome === "failed" || r.outcome === "unknown");
+    if (!failed) places.forEach((p) => newer.add(p));
+    else if (!places.some((p) => newer.has(p)) && now - Date.parse(r.ended_at ?? r.created_at) < recent &&
+      !(lost.has(r.server) && r.error?.code === "unreachable")) failures.push({ kind: "failure", id: r.id, server: r.server, record: r });
+  }
+  const alerts = [...failures, ...machines].filter((item) => !dismissed[keyOf(item)]);
+  return { questions, alerts, count: questions.length + alerts.length };
+}
+
+/** What stays dismissed: a machine that is back, and work that is gone, may need somebody again. */
+export function stillDismissed(dismissed, { servers, work, loaded }) {
+  if (!loaded) return dismissed;
+  const gone = Object.keys(dismissed).filter((key) => {
+    const [kind, id] = [key.slice(0, key.indexOf(":")), key.slice(key.indexOf(":") + 1)];
+    return kind === "machine" ? servers.some((s) => s.name === id && s.health === "up") : Object.keys(work.records).length > 0 && !work.records[id];
+  });
+  return gone.length ? Object.fromEntries(Object.entries(dismissed).filter(([key]) => !gone.includes(key))) : dismissed;
+}

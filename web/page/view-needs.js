@@ -1,0 +1,55 @@
+// What needs the person: questions first, each once, then failures and lost machines; and their number, the same
+// wherever it stands.
+
+import { byId, h, keyed, setAttr, setText, show } from "./dom.js";
+import { keyOf, needs } from "./state-needs.js";
+import { questionCard } from "./view-question.js";
+import { errorWords, sentence } from "./words.js";
+
+/** Wires the list. `acts`: decide(id, decision, text), dismiss(key), go(area), show(id of work); hue(server). */
+export function needsView(acts, hue) {
+  const section = byId("needs");
+  const questions = byId("questions");
+  const alerts = byId("alerts");
+  const count = byId("work-count");
+  let first = "";
+  return (state) => {
+    const now = needs(state, Date.now());
+    const answering = section.contains(document.activeElement);
+    const inCall = state.call.phase !== "idle";
+    keyed(questions, now.questions.map((q) => ({ ...q, inCall })), (q) => q.id, (q) => questionCard(q, hue(q.server), acts.decide));
+    keyed(alerts, now.alerts, keyOf, (item) => alertRow(item, hue, acts));
+    show(section, now.count > 0);
+    show(alerts, now.alerts.length > 0);
+    setText(byId("needs-title"), `Needs you (${now.count})`);
+    if (answering && !section.contains(document.activeElement)) byId("work-title").focus(); // what it was in is gone, the keyboard stays here
+    const top = now.questions[0]?.id ?? "";
+    const box = section.parentElement;
+    if (top && top !== first && !box.contains(document.activeElement)) box.scrollTop = 0;
+    first = top;
+    show(count, now.count > 0);
+    setText(count, String(now.count || ""));
+    setAttr(count, "aria-label", `${now.count} need you`);
+  };
+}
+
+function alertRow(item, hue, acts) {
+  const failure = item.kind === "failure";
+  const name = h("p", { class: "alert-name" });
+  const what = h("p", { class: "alert-what" });
+  const look = h("button", { class: "button small", type: "button", text: "Show", on: { click: () => (failure ? acts.show(item.id) : acts.go("fleet")) } });
+  const away = h("button", { class: "button small", type: "button", text: "Dismiss", on: { click: () => acts.dismiss(keyOf(item)) } });
+  const el = h("li", { class: `alert ${hue(item.server)}` }, h("div", { class: "alert-words" }, name, what), look, away);
+  return {
+    el,
+    update({ server, record: r, problem }) {
+      const title = failure ? `${server}: ${r.title || r.prompt}` : `${server} is not answering`;
+      setText(name, title.length > 80 ? `${title.slice(0, 79)}…` : title);
+      setText(what, failure ? failureWords(r) : sentence(problem || "Its agent server may not run."));
+      setAttr(look, "aria-label", `Show ${title.slice(0, 80)}`);
+      setAttr(away, "aria-label", `Dismiss ${title.slice(0, 80)}`);
+    },
+  };
+}
+
+const failureWords = (r) => (r.error ? errorWords(r.error).message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));

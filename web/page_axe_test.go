@@ -1,0 +1,77 @@
+package web
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axe holds what is on the screen to axe-core's rules; none may be broken.
+func (p *tab) axe(name string) {
+	p.t.Helper()
+	for _, rule := range p.brokenRules() {
+		p.t.Errorf("%s: %s", name, rule)
+	}
+}
+
+func (p *tab) brokenRules() []string {
+	p.t.Helper()
+	if !eval[bool](p, `Boolean(window.axe)`) {
+		source, err := os.ReadFile(filepath.Join("..", ".tools", "node_modules", "axe-core", "axe.min.js"))
+		if err != nil {
+			p.t.Fatalf("axe-core is missing (make tools installs it): %v", err)
+		}
+		eval[bool](p, `(() => { `+string(source)+`; return true; })()`)
+	}
+	const broken = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
+	  v.id + " (" + v.impact + "): " + v.nodes.slice(0, 4).map((n) => n.target.join(" ") + (n.any[0] ? " [" + n.any[0].message + "]" : "")).join("; ")))`
+	return eval[[]string](p, broken)
+}
+
+// TestPageAxe runs axe-core over every view, light and dark, wide and narrow.
+func TestPageAxe(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions[0].Risk = "high"
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	browser := startChromium(t, true)
+	for _, size := range []struct{ width, height int64 }{{1280, 800}, {390, 844}} {
+		for _, scheme := range []string{"light", "dark"} {
+			t.Run(fmt.Sprint(size.width, " ", scheme), func(t *testing.T) {
+				p := openTab(t, browser, size.width, size.height)
+				p.scheme(scheme)
+				p.open(base)
+				p.shows("Or enter a key.")
+				p.axe("login")
+				eval[bool](p, `(document.querySelector("h1").append(Object.assign(new Image(), { id: "nameless" })), true)`)
+				if len(p.brokenRules()) == 0 {
+					t.Error("a picture without a name breaks no rule")
+				}
+				eval[bool](p, `(document.querySelector("#nameless").remove(), true)`)
+				p.loggedIn(base)
+				p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector(".question:not(.settling)")`)
+				p.axe("start")
+				p.talk(sceneTalk)
+				for _, area := range []string{"talk", "work", "fleet"} {
+					eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
+					p.axe(area)
+				}
+				p.click("Recent sessions")
+				p.shows("auth-refactor")
+				eval[bool](p, `(document.querySelector(".session").click(), true)`)
+				p.shows("31 earlier lines")
+				p.axe("reader")
+				p.click("Close")
+				for _, popover := range []string{"sound-menu", "simulated", "logins"} {
+					p.do(chromedp.Click(chromedp.CSS("[popovertarget=" + popover + "]")))
+					p.until(`document.querySelector("#` + popover + `:popover-open")`)
+					p.axe(popover)
+					p.press("\x1b")
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// What needs the person is one list with one number: in its heading, the tab's title, the app's icon and the tab of
+// a phone; what was put away stays away, until a machine is lost anew.
+func TestPageNeedsYou(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	now := time.Now()
+	failed := func(id, thread, prompt string, ago time.Duration, code handoff.Code) handoff.Record {
+		at := now.Add(-ago)
+		return handoff.Record{
+			ID: id, Server: "bigpc", ThreadID: thread, Title: "session " + thread, Prompt: prompt, State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, CreatedAt: at, EndedAt: new(at),
+			Error: &handoff.RecordError{Code: code, Message: "The work on bigpc failed."},
+		}
+	}
+	w.records = append(w.records,
+		failed("f1", "t1", "Deploy it.", 5*time.Minute, handoff.CodeAgentFailed),
+		failed("f2", "t-auth", "Run them.", 20*time.Minute, handoff.CodeAgentFailed), // newer work in its session
+		failed("f3", "t3", "Long ago.", 30*time.Hour, handoff.CodeAgentFailed))
+	_, base := serve(t, w, nil)
+	feed := w.feed("owner")
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.do(badged())
+	p.loggedIn(base)
+	count := func(want string) {
+		t.Helper()
+		p.until(`document.querySelector("#needs-title").textContent === "Needs you (` + want + `)"`)
+		p.until(`document.title.startsWith("(` + want + `) ") && document.querySelector("#work-count").textContent === "` + want + `" && window.badge === ` + want)
+	}
+	count("3") // the question, f1, and mini, which also explains its own failure
+	p.shows("laptop asks to run a command, and 2 more")
+	p.click("Look")
+	rows := eval[[]string](p, `[...document.querySelectorAll(".alert")].map((e) => e.innerText.replace(/\s+/g, " "))`)
+	want := []string{"bigpc: session t1 The work on bigpc failed. Show Dismiss", "mini is not answering Nothing answers at its address; its agent server may not run. Show Dismiss"}
+	if !slices.Equal(rows, want) {
+		t.Errorf("rows: %q", rows)
+	}
+	p.scheme("light")
+	p.shot("needs-phone")
+	p.click("Show bigpc: session t1")
+	p.until(`document.activeElement.id === "card-f1"`)
+	p.click("Dismiss bigpc: session t1")
+	count("2")
+	p.click("Dismiss mini is not answering")
+	count("1")
+	p.until(`!document.querySelector("#alerts").checkVisibility()`)
+	p.open(base + "/?again") // it stays away
+	count("1")
+	health := func(h handoff.Health) {
+		w.change(func(w *world) { w.servers[2].Health = h })
+		feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
+	}
+	health(handoff.HealthUp)
+	p.until(`document.querySelector("#machine-mini").closest(".machine").querySelector(".pill").textContent === "Ready"`)
+	health(handoff.HealthDown)
+	count("2")
+	feed.publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
+	count("1")
+	p.until(`document.title === "(1) mini is not answering · Switchboard"`)
+	p.quiet()
+}
+
+// badged has the page keep the number on the app's icon where a test finds it.
+func badged() chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+			Source: `window.badge = 0; navigator.setAppBadge = async (n) => { window.badge = n; }; navigator.clearAppBadge = async () => { window.badge = 0; };`,
+		})
+		return err
+	})
+}
+
+// A question says how risky a yes is and when it is given up.
+func TestPageTellsTheRisk(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions[0].Risk, w.questions[0].GivesUp = "medium", time.Now().Add(25*time.Minute+20*time.Second)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.shows("Medium risk: it changes or fetches something, or is not known.")
+	p.shows("If nobody answers, it is declined in 25 minutes.")
+	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Done "✓";Failed "!";Needs you "?";Not answering "!";Working "●"` {
+		t.Errorf("words and marks: %q", marks)
+	}
+}
+
+// The page is an app that can be installed: its manifest and what it names are there, of the kinds they say.
+func TestPageInstalls(t *testing.T) {
+	_, base := serve(t, newWorld(), nil)
+	p := openTab(t, startChromium(t, true), 800, 600)
+	p.open(base)
+	got := eval[[]string](p, `(async () => {
+	  const link = document.querySelector("link[rel=manifest]").href;
+	  const answer = await fetch(link);
+	  const manifest = await answer.json();
+	  const icons = await Promise.all(manifest.icons.map(async (i) => {
+	    const picture = await createImageBitmap(await (await fetch(new URL(i.src, link))).blob()).catch(() => null);
+	    return [i.type, i.purpose, i.type === "image/png" && picture.width + "x" + picture.height === i.sizes].join();
+	  }));
+	  return [answer.headers.get("content-type"), manifest.display, manifest.start_url, ...icons];
+	})()`)
+	want := []string{"application/manifest+json", "standalone", "/", "image/png,,true", "image/png,,true", "image/png,maskable,true", "image/svg+xml,,false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
