@@ -47,6 +47,7 @@ type Record struct {
 	Server    string       `json:"server"`
 	Project   string       `json:"project,omitempty"`
 	ThreadID  string       `json:"thread_id,omitempty"`
+	TurnID    TurnID       `json:"-"` // once the agent has acknowledged it
 	Title     string       `json:"title,omitempty"`
 	Why       string       `json:"why,omitempty"` // named, continued or new
 	Prompt    string       `json:"prompt"`
@@ -58,6 +59,7 @@ type Record struct {
 	Error     *RecordError `json:"error,omitempty"`
 	Fault     *Error       `json:"-"`               // what Error tells, for sentences about it
 	Items     []RecordItem `json:"items,omitempty"` // what the agent did, oldest first, the newest 200
+	Unkept    bool         `json:"-"`               // it is forgotten once it was heard
 	CreatedAt time.Time    `json:"created_at"`
 	EndedAt   *time.Time   `json:"ended_at,omitempty"`
 }

@@ -28,6 +28,12 @@ type Request struct {
 	Input   []Part
 	Context []Context
 	Mode    Mode
+	// After is the turn of the named thread that the words go on from. Where the thread has gone on since, or is in use,
+	// they go on in a copy up to there, which does not become sticky. "": the newest.
+	After TurnID
+	// Unkept: the store gets nothing of the run, and once its outcome was heard nobody knows of it. What runs when the
+	// process ends is not looked for.
+	Unkept bool
 	// Within is how long whoever asks can do without a promise; 0: it is given as soon as it is known where the
 	// work goes.
 	Within time.Duration

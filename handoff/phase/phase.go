@@ -39,6 +39,7 @@ const (
 	FactResolvedNew                 // no thread yet, or a fresh one was asked for
 	FactResolvedCopy                // a copy of a thread was asked for
 	FactResolvedTaken               // other work of ours uses that thread
+	FactBranches                    // the words go on from an older turn of the thread, or it is in use: a copy is due
 	FactUnresolved                  // the names lead nowhere
 	FactOursRuns                    // that work runs a turn which can take the words
 	FactSteered                     // it took them
@@ -85,7 +86,7 @@ const (
 )
 
 var factNames = [factCount]string{
-	"nothing", "resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "unresolved", "ours runs",
+	"nothing", "resolved thread", "resolved sticky", "resolved new", "resolved copy", "resolved taken", "branches", "unresolved", "ours runs",
 	"steered", "steer refused", "steer unknown", "queued", "thread free", "attached", "attached busy",
 	"thread gone", "attach held", "attach away", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "not reconciled", "seen",

@@ -63,10 +63,18 @@ func (s State) resolving(f Fact) (State, []Action) {
 	case FactResolvedTaken:
 		s.Phase = Joining
 		return s, []Action{ActJoin}
+	case FactBranches:
+		return s.branch()
 	case FactUnresolved:
 		return s.end(handoff.OutcomeFailed)
 	}
 	return s, nil
+}
+
+// branch makes a copy that was asked for with the words: nobody is asked.
+func (s State) branch() (State, []Action) {
+	s.Phase, s.Sticky = Attaching, false
+	return s, []Action{ActCopy}
 }
 
 // joining: the words go into our own running turn, or wait until nobody of ours uses the thread.
@@ -110,6 +118,8 @@ func (s State) attaching(f Fact) (State, []Action) {
 		return s, []Action{ActStart}
 	case FactAttachedBusy:
 		return s.await()
+	case FactBranches:
+		return s.branch()
 	case FactTurnOver:
 		if s.Phase == Waiting {
 			return s, []Action{ActAttach} // still waiting: the next turn may be somebody else's too

@@ -251,6 +251,7 @@ func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) er
 	b.mu.Unlock()
 	if b.delivered(string(id)) {
 		r.writerOf(b, string(id)).delivered()
+		b.forgetUnkept(string(id))
 	}
 	return nil
 }

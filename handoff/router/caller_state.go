@@ -108,11 +108,17 @@ func (b *callerState) makeRoomLocked() *ledgerWriter {
 	if i < 0 {
 		return nil
 	}
-	id := b.records[i].ID
 	var left *ledgerWriter
 	if b.records[i].State != handoff.StatusDelivered {
-		left = b.writers[id]
+		left = b.writers[b.records[i].ID]
 	}
+	b.removeLocked(i)
+	return left
+}
+
+// removeLocked forgets a record and all that is known of it.
+func (b *callerState) removeLocked(i int) {
+	id := b.records[i].ID
 	delete(b.writers, id)
 	delete(b.noticed, id)
 	delete(b.begun, id)
@@ -122,7 +128,15 @@ func (b *callerState) makeRoomLocked() *ledgerWriter {
 	delete(b.logs, id)
 	b.outbox = slices.DeleteFunc(b.outbox, func(other string) bool { return other == id })
 	b.records = slices.Delete(b.records, i, i+1)
-	return left
+}
+
+// forgetUnkept forgets a record that was heard and is not to be kept.
+func (b *callerState) forgetUnkept(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.IndexFunc(b.records, func(r *handoff.Record) bool { return r.ID == id }); i >= 0 && b.records[i].Unkept {
+		b.removeLocked(i)
+	}
 }
 
 // change lets fn alter a record and shows it to the pages. It returns the record as it is then.

@@ -287,7 +287,7 @@ func (r *run) showWaits() {
 // advance moves the record forward.
 func (r *run) advance(s handoff.Status) {
 	r.show(func(rec *handoff.Record) {
-		rec.State = s
+		rec.State, rec.TurnID = s, r.turn
 		if s != handoff.StatusDispatching {
 			rec.Waits = ""
 		}

@@ -85,6 +85,9 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	}
 	free := key == "" || r.take(key)
 	r.leaveOthers(key)
+	if !free && r.req.After != "" {
+		fact, free = phase.FactBranches, true
+	}
 	r.show(func(rec *handoff.Record) {
 		rec.Server, rec.Project, rec.Title = t.Server, t.Project, title
 		if free {
@@ -149,6 +152,9 @@ func (r *run) attach(ctx context.Context) (phase.Fact, *handoff.Error) {
 	switch {
 	case at.Target.Thread != target.Thread: // the last line of defence: adapters check it too
 		return phase.FactAttachFailed, handoff.Fault(handoff.CodeSessionMismatch, target.Server, "got "+at.Target.Thread)
+	case r.req.After != "" && (at.Running != "" || at.Newest != r.req.After):
+		r.leaveOthers("")
+		return phase.FactBranches, nil
 	case at.Running != "":
 		r.waits = handoff.WaitsTheirs
 		return phase.FactAttachedBusy, nil
@@ -262,7 +268,7 @@ func (r *run) remember() {
 		title = handoff.Clip(strings.TrimSpace(r.prompt()), 80)
 		r.show(func(rec *handoff.Record) { rec.Title = title })
 	}
-	if r.req.Mode == handoff.ModeAside {
+	if r.req.Mode == handoff.ModeAside || r.req.After != "" && r.rec.Why == handoff.WhyCopy {
 		return
 	}
 	s := handoff.Sticky{Target: r.target, Title: title, Named: r.rec.Why == handoff.WhyNamed, Since: time.Now()}

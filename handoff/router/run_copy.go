@@ -69,7 +69,7 @@ func (o offer) Interrupt(context.Context, handoff.TurnID) error {
 	return handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
-// copyThread makes the copy that the caller allowed; it is theirs from here on.
+// copyThread makes the copy that the caller allowed, or asked for with the words; it is theirs from here on.
 func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.waits = handoff.WaitsNot
 	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyCopy })
@@ -79,6 +79,6 @@ func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
 		if !ok {
 			return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, target.Server, "this fleet makes no copies")
 		}
-		return forker.Fork(ctx, target, "")
+		return forker.Fork(ctx, target, r.req.After)
 	})
 }

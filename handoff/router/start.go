@@ -33,13 +33,15 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 	}
 	w.grant, w.req, w.began = g, req, time.Now()
 	w.asked, w.prefetch = w.began, r.prefetches.take(g.Caller, req.Key, req.Target)
-	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.Input}))}
-	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, CreatedAt: w.began}
+	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))}
+	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
 	same, e := b.openKeyed(rec, w, asked, func() *handoff.Error {
 		if e := r.rates.take(g, w.began); e != nil {
 			return e
 		}
-		w.writer = r.newLedgerWriter(asked.key, g.Caller, w.ID, asked.args)
+		if !req.Unkept {
+			w.writer = r.newLedgerWriter(asked.key, g.Caller, w.ID, asked.args)
+		}
 		return nil
 	})
 	switch {

@@ -1,0 +1,214 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A copier is a fleet of one server whose threads can be copied. Turns run until they are let go.
+type copier struct {
+	mu      sync.Mutex
+	turns   map[string][]handoff.TurnID // by thread, oldest first
+	running map[string]handoff.TurnID   // by thread
+	started int
+	refuse  bool
+	let     chan struct{} // closed: turns end
+}
+
+func newCopier() *copier {
+	return &copier{turns: map[string][]handoff.TurnID{"t": {"1", "2"}}, running: map[string]handoff.TurnID{}, let: make(chan struct{})}
+}
+
+func (c *copier) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	return t, nil
+}
+
+func (c *copier) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	turns := c.turns[t.Thread]
+	if len(turns) == 0 {
+		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionGone, t.Thread, "")
+	}
+	return handoff.Attached{Agent: &copied{c, t.Thread}, Target: t, Newest: turns[len(turns)-1], Running: c.running[t.Thread]}, nil
+}
+
+func (c *copier) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	return c.Fork(ctx, t, "")
+}
+
+func (c *copier) Fork(_ context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refuse {
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "")
+	}
+	turns := slices.Clone(c.turns[t.Thread])
+	t.Thread = fmt.Sprintf("copy %d", len(c.turns))
+	c.turns[t.Thread] = turns[:slices.Index(turns, last)+1]
+	return handoff.Attached{Agent: &copied{c, t.Thread}, Target: t, Newest: last}, nil
+}
+
+type copied struct {
+	c      *copier
+	thread string
+}
+
+func (a *copied) Start(context.Context, handoff.Turn) (handoff.TurnID, error) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.c.started++
+	id := handoff.TurnID(fmt.Sprintf("turn %d", a.c.started))
+	a.c.turns[a.thread] = append(a.c.turns[a.thread], id)
+	return id, nil
+}
+
+func (a *copied) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return func(yield func(handoff.Update, error) bool) {
+		yield(handoff.Started{Turn: id}, nil)
+		select {
+		case <-a.c.let:
+			yield(handoff.TurnEnded{Text: "done"}, nil)
+		case <-ctx.Done():
+			yield(nil, ctx.Err())
+		}
+	}
+}
+
+func (a *copied) Close() error { return nil }
+
+// outcome follows a run to its end.
+func outcome(t *testing.T, r *Router, id handoff.RunID) handoff.Record {
+	t.Helper()
+	var rec handoff.Record
+	for e, err := range r.Follow(t.Context(), ladderCaller, id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec = e.Record
+	}
+	return rec
+}
+
+func after(turn handoff.TurnID) handoff.Request {
+	return handoff.Request{Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go on"), After: turn}
+}
+
+// TestGoingOnAfterATurn: of any number that go on from the newest turn at once one does so in the thread, every other
+// one in a copy of its own up to there.
+func TestGoingOnAfterATurn(t *testing.T) {
+	c := newCopier()
+	r := running(t, Config{Fleet: c})
+	var ids []handoff.RunID
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			id, err := r.Start(t.Context(), ladderGrant, after("2"))
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ids = append(ids, id)
+		})
+	}
+	all.Wait()
+	for { // all of them at work at once, or the later ones would find the thread idle and further
+		c.mu.Lock()
+		n := c.started
+		c.mu.Unlock()
+		if n == len(ids) {
+			break
+		}
+		runtime.Gosched()
+	}
+	close(c.let)
+	threads, turns := map[string]int{}, map[handoff.TurnID]bool{}
+	for _, id := range ids {
+		rec := outcome(t, r, id)
+		if rec.Outcome != handoff.OutcomeResult || rec.TurnID == "" || (rec.Why == handoff.WhyCopy) == (rec.ThreadID == "t") {
+			t.Errorf("%+v", rec)
+		}
+		threads[rec.ThreadID]++
+		turns[rec.TurnID] = true
+	}
+	if len(threads) != len(ids) || threads["t"] != 1 || len(turns) != len(ids) {
+		t.Errorf("threads %v, turns %v", threads, turns)
+	}
+	if s, _ := r.caller(ladderCaller).sticky(stickyKey{server: "s"}); s.Target.Thread != "t" {
+		t.Errorf("%q is sticky", s.Target.Thread)
+	}
+}
+
+// TestGoingOnFromAnOlderTurn: the copy has nothing that came later, the thread stays as it is, and where no copy can
+// be made nothing runs.
+func TestGoingOnFromAnOlderTurn(t *testing.T) {
+	c := newCopier()
+	close(c.let)
+	r := running(t, Config{Fleet: c})
+	start := func(req handoff.Request) handoff.Record {
+		t.Helper()
+		id, err := r.Start(t.Context(), ladderGrant, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outcome(t, r, id)
+	}
+	rec := start(after("1"))
+	if got, want := c.turns[rec.ThreadID], []handoff.TurnID{"1", "turn 1"}; rec.Why != handoff.WhyCopy || !slices.Equal(got, want) {
+		t.Errorf("%s has %v, want %v", rec.ThreadID, got, want)
+	}
+	c.running["t"] = "theirs"
+	if rec := start(after("2")); rec.Why != handoff.WhyCopy || len(c.turns["t"]) != 2 {
+		t.Errorf("with work of others there: %+v", rec)
+	}
+	c.refuse = true
+	if rec := start(after("1")); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
+		t.Errorf("without copies: %+v", rec)
+	}
+}
+
+// TestUnkept: nothing of it comes into the ledger, and nothing is known of it once it was heard.
+func TestUnkept(t *testing.T) {
+	c := newCopier()
+	close(c.let)
+	kept := &steps{}
+	r := running(t, Config{Fleet: c, Ledger: kept})
+	req := after("2")
+	req.Unkept = true
+	id, err := r.Start(t.Context(), ladderGrant, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec := outcome(t, r, id); rec.Text != "done" {
+		t.Errorf("%+v", rec)
+	}
+	if err := r.Heard(t.Context(), ladderCaller, id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Handoff(ladderGrant, string(id)); codeOfError(err) != handoff.CodeNotFound {
+		t.Errorf("found after it was heard: %v", err)
+	}
+	if kept.n.Load() != 0 {
+		t.Error("the ledger was told of it")
+	}
+}
+
+// steps is a ledger that counts what it is told.
+type steps struct{ n atomic.Int64 }
+
+func (s *steps) Advance(context.Context, ledger.Step) (ledger.Entry, error) {
+	s.n.Add(1)
+	return ledger.Entry{}, nil
+}
+func (*steps) Open(context.Context, handoff.Caller) ([]ledger.Entry, error) { return nil, nil }
+func (*steps) OpenAll(context.Context) ([]ledger.Entry, error)              { return nil, nil }
