@@ -76,6 +76,7 @@ type Call struct {
 	voiced     bool                 // the running response reached the caller
 	wrote      bool                 // it did so in writing
 	unsaid     string               // the response that ends now and gives its utterances without a word of them
+	early      [][]byte             // response.create of the client that came before the model's session existed
 	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent      // our and adopted event ids that may still fail
 	requests   map[string]*request  // by call id

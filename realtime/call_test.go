@@ -10,6 +10,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 func TestSessionBeginsWithOurTools(t *testing.T) {
@@ -59,6 +60,41 @@ func TestStockClient(t *testing.T) {
 		if gjson.Get(down[1], "session.instructions").String() != "mine" || gjson.Get(down[1], "session.tools").Raw != `[{"type":"function","name":"weather"}]` {
 			t.Errorf("second echo %s", down[1])
 		}
+	})
+}
+
+// What it does when the model begins late: everything at once. The response must have our tools.
+func TestAskBeforeTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fromClient(`{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`,
+			`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}`,
+			`{"type":"response.create","event_id":"one"}`,
+			`{"type":"response.create","event_id":"two","response":{"conversation":"none"}}`)
+		s.wantSent(s.model, "session.update conversation.item.create:message")
+		s.fromModel(freshSession)
+		up := s.wantSent(s.model, "session.update session.update response.create response.create")
+		if got := toolNames(up[0], "session.tools"); got != "["+allTools+"]" {
+			t.Errorf("tools %s", got)
+		}
+		if first, second := gjson.Get(up[2], "event_id").String(), toolNames(up[3], "response.tools"); first != "one" || second != "[]" {
+			t.Errorf("asked %q first, and out of band with %s", up[2], second)
+		}
+
+		s.wantSent(s.client, "session.created")
+		s.close()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		for range floor.MaxHeld {
+			s.fromClient(`{"type":"response.create"}`)
+		}
+		s.wantSent(s.client, "")
+		s.fromClient(`{"type":"response.create","event_id":"more"}`)
+		if got := s.wantSent(s.client, "error"); gjson.Get(got[0], "error.event_id").String() != "more" {
+			t.Errorf("told %s", got[0])
+		}
+		s.close()
 	})
 }
 

@@ -107,22 +107,29 @@ func (c *Call) heldBytes() (n int) {
 	for _, a := range c.asks {
 		n += len(a.event)
 	}
+	for _, event := range c.early {
+		n += len(event)
+	}
 	return n
 }
 
-// clientAsks queues the client's response.create.
+// clientAsks queues the client's response.create. One that comes before the model's session exists waits for that:
+// its response could use none of our tools.
 func (c *Call) clientAsks(event []byte) {
 	id := gjson.GetBytes(event, "event_id").String()
+	if !c.mask.Begun() {
+		if c.tooManyAsks(len(c.early) >= floor.MaxHeld, len(event), id) {
+			return
+		}
+		c.early = append(c.early, event)
+		return
+	}
 	patched, tag := c.mask.Ask(event)
 	if tag == mask.TagOut {
 		c.toModel(patched)
 		return
 	}
-	if c.floor.Full() || len(c.asks) > 0 && c.heldBytes()+len(patched) > maxAskBytes {
-		c.counts.refused++
-		c.toClient(events.Error(c.ids.Next(), events.Fault{
-			Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id,
-		}))
+	if c.tooManyAsks(c.floor.Full(), len(patched), id) {
 		return
 	}
 	a := clientAsk{event: patched, eventID: id}
@@ -132,4 +139,24 @@ func (c *Call) clientAsks(event []byte) {
 	}
 	c.asks[tag] = a
 	c.tell(floor.ClientAsked{Ask: tag, Apart: gjson.GetBytes(event, "response.input").IsArray()})
+}
+
+// tooManyAsks refuses an ask of so many bytes where too much waits.
+func (c *Call) tooManyAsks(full bool, size int, id string) bool {
+	if full = full || len(c.asks)+len(c.early) > 0 && c.heldBytes()+size > maxAskBytes; full {
+		c.counts.refused++
+		c.toClient(events.Error(c.ids.Next(), events.Fault{
+			Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id,
+		}))
+	}
+	return full
+}
+
+// askedEarly queues what the client asked for before the model's session existed.
+func (c *Call) askedEarly() {
+	early := c.early
+	c.early = nil
+	for _, event := range early {
+		c.clientAsks(event)
+	}
 }

@@ -75,6 +75,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		c.learn(event)
 		c.alarms[alarmOpening].at = time.Now().Add(openingLimit)
 		c.ready()
+		c.askedEarly()
 	case events.TypeSessionUpdated:
 		c.learn(event)
 		c.ready()
