@@ -22,8 +22,9 @@ import (
 // figure is a median, and the same in hops: how many times as long as one message of 512 bytes takes over
 // loopback TCP in the same run.
 
-// BenchmarkStart is from the voice model's finished function call to the turn/start at the agent, with the
-// one step of the ledger on the way: two sockets and a round trip to the store, four hops at the least.
+// BenchmarkStart is from the voice model's finished function call to the turn/start on the agent's wire, with the
+// one step of the ledger on the way, and back: from the end of the turn on that wire to the answer on the voice
+// model's, with another step. Each is two hops at the least, and two more where the store is behind a socket.
 func BenchmarkStart(b *testing.B) {
 	for _, store := range stores {
 		b.Run(store.name, func(b *testing.B) {
@@ -37,10 +38,15 @@ func BenchmarkStart(b *testing.B) {
 				p.say(fmt.Sprintf(`codex {"server":"bigpc","prompt":%q}`, prompt))
 				called := l.next(b, l.called)
 				l.took = append(l.took, l.next(b, l.started).Sub(called))
+				ended := l.next(b, l.ended)
+				l.back = append(l.back, l.next(b, l.answered).Sub(ended))
 				l.hop()
 				p.hear(fmt.Sprintf("job %d is done", n))
 			}
 			l.report(b, p)
+			back := quantile(l.back, 0.5)
+			b.ReportMetric(float64(back)/float64(quantile(l.hops, 0.5)), "back-hops/op")
+			b.ReportMetric(float64(back.Microseconds()), "back-median-µs/op")
 		})
 	}
 }
@@ -76,15 +82,15 @@ type lab struct {
 	r    *running
 	echo net.Conn
 
-	called, started, remarked, noted chan time.Time // Set once: what happened when
+	called, started, remarked, noted, ended, answered chan time.Time // Set once: what happened when
 
-	took, hops []time.Duration // Owned by the benchmark
+	took, back, hops []time.Duration // Owned by the benchmark
 }
 
 func newLab(b *testing.B, redis string) *lab {
 	b.Helper()
 	l := &lab{}
-	for _, c := range []*chan time.Time{&l.called, &l.started, &l.remarked, &l.noted} {
+	for _, c := range []*chan time.Time{&l.called, &l.started, &l.remarked, &l.noted, &l.ended, &l.answered} {
 		*c = make(chan time.Time, 256)
 	}
 	voice := newVoiceTap(b, hurriedVoice(b, 1000).URL)
@@ -92,6 +98,8 @@ func newLab(b *testing.B, redis string) *lab {
 		switch {
 		case !toModel && e.Type == "response.output_item.done" && e.Item.Type == "function_call":
 			l.called <- time.Now()
+		case toModel && e.Item.Type == "function_call_output":
+			l.answered <- time.Now()
 		case toModel && e.Item.Role == "system" && len(e.Item.Content) > 0 && strings.Contains(e.Item.Content[0].Text, "I noticed"):
 			l.noted <- time.Now()
 		}
@@ -111,7 +119,6 @@ func newLab(b *testing.B, redis string) *lab {
 func (l *lab) machine(b *testing.B) string {
 	b.Helper()
 	world := machines.NewWorld(machines.Config{Script: func(p machines.Prompt) []machines.Step {
-		l.started <- time.Now()
 		var n int
 		if !scans(p.Text, "remark %d", &n) {
 			return jobSteps(p)
@@ -128,32 +135,62 @@ func (l *lab) machine(b *testing.B) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- world.Serve(ctx, "bigpc", watched{at, l.remarked}) }()
+	go func() { done <- world.Serve(ctx, "bigpc", watched{at, l}) }()
 	b.Cleanup(func() { cancel(); <-done })
 	return "ws://" + at.Addr().String()
 }
 
-// A watched listener tells when a command item begins on one of its connections.
+// A watched listener tells what passes on its connections.
 type watched struct {
 	net.Listener
-	began chan<- time.Time
+	lab *lab
 }
 
 func (w watched) Accept() (net.Conn, error) {
 	conn, err := w.Listener.Accept()
-	return watchedConn{conn, w.began}, err
+	return watchedConn{conn, w.lab}, err
 }
 
 type watchedConn struct {
 	net.Conn
-	began chan<- time.Time
+	lab *lab
+}
+
+func (c watchedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if bytes.Contains(unmasked(p[:n]), []byte(`"turn/start"`)) {
+		c.lab.started <- time.Now()
+	}
+	return n, err
 }
 
 func (c watchedConn) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("item/started")) && bytes.Contains(p, []byte("commandExecution")) {
-		c.began <- time.Now()
+	switch {
+	case bytes.Contains(p, []byte("item/started")) && bytes.Contains(p, []byte("commandExecution")):
+		c.lab.remarked <- time.Now()
+	case bytes.Contains(p, []byte("turn/completed")):
+		c.lab.ended <- time.Now()
 	}
 	return c.Conn.Write(p)
+}
+
+// unmasked returns the text in a client's WebSocket frames (RFC 6455, 5.2), as far as they are there whole.
+func unmasked(p []byte) []byte {
+	var text []byte
+	for len(p) > 6 && p[1]&0x80 != 0 {
+		n, p2 := int(p[1]&0x7f), p[2:]
+		if n == 126 {
+			n, p2 = int(p[2])<<8|int(p[3]), p[4:]
+		}
+		if len(p2) < 4+n {
+			break
+		}
+		for i := range n {
+			text = append(text, p2[4+i]^p2[i%4])
+		}
+		p = p2[4+n:]
+	}
+	return text
 }
 
 // next waits for the next of something.
