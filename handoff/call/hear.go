@@ -115,8 +115,8 @@ func (s *serving) ended(id string, o *owed) {
 	}
 	o.answered = true
 	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec), Floor: handoff.FloorAsk, Tells: []string{id}}
-	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}})
 	s.box.say(u)
+	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}})
 }
 
 // given notes that the caller was told outcomes.
