@@ -92,7 +92,7 @@ func (w *wire) cut() {
 // attached is a connection with a thread of the real codex.
 type attached struct {
 	handoff.Attached
-	t    *testing.T
+	t    testing.TB
 	link *servers.Link
 }
 

@@ -18,7 +18,7 @@ import (
 
 // A realCodex is the real codex app-server with a fake model behind it.
 type realCodex struct {
-	t        *testing.T
+	t        testing.TB
 	provider *fakeProvider
 	home     string // CODEX_HOME
 	work     string // where threads work
@@ -26,7 +26,7 @@ type realCodex struct {
 	kill     func() // ends it at once, as kill -9 does
 }
 
-func startCodex(t *testing.T) *realCodex {
+func startCodex(t testing.TB) *realCodex {
 	t.Helper()
 	c := &realCodex{t: t, provider: newProvider(t), home: t.TempDir(), work: t.TempDir()}
 	config := fmt.Sprintf(`model = "fake-model"

@@ -16,6 +16,7 @@ import (
 // last message of the user says decides what it does:
 //
 //	run CMD           calls the shell tool with CMD, then says "ran CMD"
+//	list N            says N messages
 //	slow SECONDS      streams an answer for that long
 //	anything else     says "answer N to: ..." at once
 type fakeProvider struct {
@@ -27,7 +28,7 @@ type fakeProvider struct {
 	bodies []string // Guarded by mu
 }
 
-func newProvider(t *testing.T) *fakeProvider {
+func newProvider(t testing.TB) *fakeProvider {
 	p := &fakeProvider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(p.Close)
@@ -76,6 +77,12 @@ func (p *fakeProvider) serve(w http.ResponseWriter, r *http.Request) {
 		s.shell(rest)
 	case verb == "run":
 		s.say("ran "+rest, 0)
+	case verb == "list":
+		var n int
+		_, _ = fmt.Sscan(rest, &n)
+		for i := range n {
+			s.say(fmt.Sprintf("Entry %d: I looked at the tests of that package, and none of them fails.", i), 0)
+		}
 	case verb == "slow":
 		var seconds float64
 		_, _ = fmt.Sscan(rest, &seconds)

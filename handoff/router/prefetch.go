@@ -23,7 +23,9 @@ type prefetches struct {
 }
 
 // A prefetch attaches the thread of a request that is still being written. It runs nothing and makes nothing:
-// a wrong one costs a resume.
+// a wrong one costs a resume. A right one saves what attaching takes beside the 1 ms of all else: with codex 0.169 on
+// the same machine 97 ms for a session of 2,000 items that it has to load, 24 ms for a short one, 4 ms for one that it
+// has loaded (BenchmarkAttach), and a round trip more to a machine that is far.
 type prefetch struct {
 	asked handoff.Target // Set once: where the request seems to go
 	taken chan struct{}  // holds a token when the request came for it
