@@ -7,14 +7,14 @@ import (
 
 // Bounds of a clause with unknown words beside a yes.
 const (
-	minClause = 3  // words; fewer name somebody, or what is meant
+	minClause = 3  // words of a reply with unknown ones
 	maxClause = 14 // words
 	maxFollow = 8  // words of what is to be told afterwards
 )
 
-// clauses adds to the states what a clause leads to that begins at a position: one that gives a reason, with a
-// firm yes that names the act after it or before it, or one that asks to be told how it went, after a yes.
-func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []states) {
+// ends adds to the states what the end of a reply leads to that begins at a position and may have unknown words: one
+// that asks to be told how it went, after a yes, or that says what the order of the act is good for.
+func (h heard) ends(at int, l *language, ask asking, reached []states) {
 	if n := h.follows(at, l); n > 0 {
 		for _, s := range reached[at] {
 			if s.has(stateYes) && !s.has(stateWeak) {
@@ -29,65 +29,6 @@ func (h heard) clauses(at int, begins bool, l *language, ask asking, reached []s
 			}
 		}
 	}
-	opens := l.opens[h.tokens[at]] || english.opens[h.tokens[at]]
-	if !(at == 0 || h.marked[at] || begins || opens) {
-		return
-	}
-	end := h.clauseEnd(at, l)
-	opens = opens || h.marked[at] && slices.ContainsFunc(h.tokens[at:end], func(t string) bool { return l.reason[t] || english.reason[t] })
-	if opens && end == len(h.tokens) && h.isReason(at, end, l, true) {
-		for _, s := range reached[at] {
-			if s.has(stateYes) && s.has(stateFirm) && s.has(stateNamed) && !s.has(stateOpen|stateWeak) {
-				reached[end].add(s)
-			}
-		}
-	}
-	if !h.isReason(at, end, l, false) {
-		return
-	}
-	told := state(0)
-	if ask.named(h.tokens[at:end]) {
-		told = stateTold
-	}
-	for _, s := range reached[at] {
-		if end < len(h.tokens) && !(s.has(stateDo) && !s.has(stateYes)) {
-			reached[end].add(s&stateNeed | stateStory | told)
-			if told != 0 && s.has(stateYes) && h.marked[at] && h.marked[end] { // "yes, it's a package we know, go ahead"
-				reached[end].add(s&stateNeed | stateStory | stateNamed)
-			}
-		}
-	}
-}
-
-// clauseEnd is where the clause ends that begins at a position: at a mark or a word that draws a conclusion.
-func (h heard) clauseEnd(at int, l *language) int {
-	for end := at + 1; end < len(h.tokens); end++ {
-		concludes := h.marked[end]
-		for _, book := range []phrasebook{l.book, english.book} {
-			book.at(h.tokens[end:], func(_ int, kind phraseKind) { concludes = concludes || kind == kindSo })
-		}
-		if concludes {
-			return end
-		}
-	}
-	return len(h.tokens)
-}
-
-// isReason tells whether a clause only tells something: it has a word that makes it a statement, and none of
-// a condition, a limit, somebody else's words, another act or another machine. The last one of a reply, after the yes,
-// may speak of all.
-func (h heard) isReason(at, end int, l *language, last bool) bool {
-	if end-at < minClause || end-at > maxClause {
-		return false
-	}
-	tokens := h.tokens[at:end]
-	states := slices.ContainsFunc(tokens, func(t string) bool { return l.clause[t] || english.clause[t] })
-	for i, t := range tokens {
-		if h.doubts[at+i] && !(last && totals[t]) {
-			return false
-		}
-	}
-	return states
 }
 
 // follows is the length of a request to be told how it went that begins at a position and goes to the end, or 0.

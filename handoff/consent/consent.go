@@ -64,7 +64,7 @@ func (h heard) read(reply string, ask asking) Reply {
 	switch {
 	case deny == present && h.nearEchoOf(ask):
 		return Echo
-	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.explains(ask) || h.deniesInStory(ask)):
+	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.deniesInStory(ask)):
 		return Unclear
 	case deny == present:
 		return No
@@ -90,8 +90,8 @@ func (h heard) read(reply string, ask asking) Reply {
 
 // isTold tells whether a reply in which nothing denies is a yes with a story.
 func (h heard) isTold(reply string, ask asking) bool {
-	return !h.odd && !h.cutOff && !h.asksBack() && utf8.RuneCountInString(reply) <= maxReplyRunes && h.weight() <= maxReplyTokens &&
-		!h.isInverted(ask) && h.tells(ask) && h.allowVain().find(signalDeny, ask) == absent && h.find(signalUnsure, ask) == absent && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !ask.namesOtherCommand(h.tokens)
+	return !h.odd && !h.cutOff && !h.asksBack() && !h.nearEchoOf(ask) && utf8.RuneCountInString(reply) <= maxReplyRunes && h.weight() <= maxReplyTokens &&
+		!h.isInverted(ask) && h.tells(ask) && h.find(signalUnsure, ask) == absent && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !ask.namesOtherCommand(h.tokens)
 }
 
 // Names tells whether a reply names the machine or the act of the question, so that it can be told apart

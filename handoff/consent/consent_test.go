@@ -401,9 +401,19 @@ func TestDenialAnywhere(t *testing.T) {
 }
 
 // reassures tells whether a word that was put into a reply after some others stands in a reassurance, in which one more
-// "not" means nothing: "I don't have no problem".
+// "not" means nothing: "I don't have no problem"; or in a clause that tells something, of which it denies a part.
 func reassures(before, word, reply string, asked Question) bool {
-	calm := hear(reply).unfused().reassured(askedWords(asked))
+	h, ask := hear(reply).unfused(), askedWords(asked)
+	calm := h.reassured(ask)
+	h.tellsIn(ask, func(t *teller, _ heard, spoken []*language) bool {
+		if t.mark(spoken); len(t.inert) != len(calm) || !t.isYes() {
+			return false
+		}
+		for i, inert := range t.inert {
+			calm[i] = calm[i] || inert
+		}
+		return true
+	})
 	from := len(hear(before).unfused().tokens)
 	return slices.Contains(calm[min(from, len(calm)):min(from+len(hear(word).unfused().tokens), len(calm))], true)
 }

@@ -2,86 +2,86 @@ package consent
 
 import "slices"
 
-// minStory is how many words a story has at least in which a word that denies may deny something else.
-const minStory = 4
-
-// deniesInStory tells whether a reply begins as a yes, ends as an order, and denies only in what it tells between them:
-// "oh yes, it needs those anyway, otherwise nothing builds, so go ahead". What it tells does not begin with the denial
-// and has no order: one of those may be what it denies.
-func (h heard) deniesInStory(ask asking) bool {
-	if len(h.tokens) < minStory+2 || h.odd || h.asksBack() || !h.beginsAsYes() {
-		return false
-	}
-	return slices.ContainsFunc(h.likely(nil, ask), func(l *language) bool {
-		from := h.yesEnd(l)
-		for to := len(h.tokens) - 1; to >= from+minStory; to-- {
-			if h.beginsOrder(to, l, ask) {
-				return h.tellsOnly(from, to, l, ask)
-			}
-		}
-		return false
-	})
-}
-
-// yesEnd is where the yes ends with which a reply begins.
-func (h heard) yesEnd(l *language) int {
-	end := 0
-	for at := range min(3, len(h.tokens)) {
-		l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
-			if kind == kindYes || kind == kindWeak || kind == kindSide {
-				end = max(end, at+n)
+// vainIn are the tokens of a reply that say in a language what goes wrong without the act: "otherwise nothing works"
+// denies nothing.
+func (h heard) vainIn(l *language) []bool {
+	out := make([]bool, len(h.tokens))
+	for at := range h.tokens {
+		l.vain.at(h.tokens[at:], func(n int, _ phraseKind) {
+			for i := at; h.unbroken(at, n) && i < at+n; i++ {
+				out[i] = true
 			}
 		})
 	}
-	return end
+	return out
 }
 
-// beginsOrder tells whether a mark or a word that draws a conclusion stands before the last order of a reply, which
-// begins at a position and is understood to its end.
-func (h heard) beginsOrder(at int, l *language, ask asking) bool {
-	so := h.marked[at]
-	for _, book := range []phrasebook{l.book, english.book} {
-		book.at(h.tokens[at:], func(_ int, kind phraseKind) { so = so || kind == kindSo })
+// deniesInStory tells whether what a reply denies may be something else than the act: it orders or permits, and denies
+// only in a clause of its own that has no order.
+func (h heard) deniesInStory(ask asking) bool {
+	return h.tellsIn(ask, func(t *teller, _ heard, _ []*language) bool {
+		t.markDenied()
+		t.lenient = true
+		return t.isYes()
+	})
+}
+
+// markInert finds the tokens that deny something in a clause which begins as one that tells something before them, and
+// goes on without an order, a yes, or a word of what is wanted or allowed: "go ahead, I never liked the old one".
+func (t *teller) markInert() {
+	for at, token := range t.h.tokens {
+		t.inert[at] = t.l.inner[token] && t.tellsBefore(at) && t.tellsAfter(at)
 	}
-	rest := h.from(at)
-	return so && rest.find(signalDeny, ask) == absent && rest.plainVerdict(ask) == verdictFirm
 }
 
-// tellsOnly tells whether what stands between two positions holds no order, and begins with none of its denials.
-func (h heard) tellsOnly(from, to int, l *language, ask asking) bool {
-	begun := from
-	for at := from; at < to; at++ {
-		if at == from || h.marked[at] {
-			begun = at
-		}
-		if h.denies(at) && (at == begun || (at+1 == to || h.marked[at+1]) && at-begun < minStory) {
+// tellsBefore tells whether a clause that tells something begins before a position and goes on to it.
+func (t *teller) tellsBefore(at int) bool {
+	for from := at - 1; from >= 0 && !t.h.marked[from+1]; from-- {
+		if t.ordered[from] || t.l.wishes.has(t.h.tokens[from:]) {
 			return false
 		}
-		orders := false
-		take := func(_ int, kind phraseKind) {
-			orders = orders || kind == kindGo || kind == kindOrder || kind == kindAct || kind == kindDo
+		if t.opens(from) && !t.concludes(from) || t.l.subjects.has(t.h.tokens[from:]) {
+			return true
 		}
-		l.book.at(h.tokens[at:], take)
-		english.book.at(h.tokens[at:], take)
-		ask.actAt(h.tokens[at:], l, take)
-		if orders || h.corrects(at) {
+	}
+	return false
+}
+
+// tellsAfter tells whether the clause of a position goes on after it and speaks of nothing that is wanted or allowed.
+func (t *teller) tellsAfter(at int) bool {
+	next := at + 1
+	for ; next < len(t.h.tokens) && !t.h.marked[next] && !t.concludes(next); next++ {
+		if t.ordered[next] || t.l.wishes.has(t.h.tokens[next:]) || t.affirms(next) {
 			return false
 		}
 	}
-	return true
+	return next > at+1
 }
 
-// allowVain is a reply whose story may say what goes wrong without the act: "otherwise nothing works" denies nothing.
-func (h heard) allowVain() heard {
-	h.told = make([]bool, len(h.tokens))
-	for at := range h.tokens {
-		for _, l := range languages {
-			l.vain.at(h.tokens[at:], func(n int, _ phraseKind) {
-				for i := at; h.unbroken(at, n) && i < at+n; i++ {
-					h.told[i] = true
+// affirms tells whether a yes stands at a position.
+func (t *teller) affirms(at int) bool {
+	return slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindYes || s.kind == kindWeak || s.kind == kindEnd })
+}
+
+// markDenied finds the tokens that deny.
+func (t *teller) markDenied() {
+	vain := t.h.vainIn(t.l)
+	for at, token := range t.h.tokens {
+		for _, m := range marks[signalDeny][token] {
+			if t.h.hasAt(at, m.tokens) {
+				for i := range m.tokens {
+					t.denied[at+i] = !vain[at]
 				}
-			})
+			}
 		}
 	}
-	return h
 }
+
+// deniesFirst tells whether a clause may begin with its "not", as in languages whose verbs need no subject.
+func (t *teller) deniesFirst(at int) bool {
+	next := at + 1
+	return noSubjects[t.l.code] && next < len(t.h.tokens) && !t.h.marked[next] && !t.denied[next] && len(t.steps[next]) == 0
+}
+
+// noSubjects are languages whose verbs need no subject. Set once.
+var noSubjects = setOf("es it pt pl ru uk tr hi ar ja ko zh")

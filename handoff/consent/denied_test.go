@@ -11,8 +11,8 @@ func TestStoryDenies(t *testing.T) {
 	}{
 		{2, "yes we need those, otherwise nothing works, so go ahead", Yes},
 		{2, "oui il en a besoin sinon rien ne marche donc vas-y", Yes},
-		{2, "yes the old ones never really worked for us, so go ahead", Unclear},
-		{2, "ja die brauchen wir sonst geht nichts, also mach das", Unclear},
+		{2, "yes the old ones never really worked for us, so go ahead", Yes},
+		{2, "ja die brauchen wir sonst geht nichts, also mach das", Yes},
 		{2, "ja das nicht, mach das", No},
 		{2, "yes, no, go ahead", No},
 		{2, "yes it needs those but don't run it, go ahead", No},

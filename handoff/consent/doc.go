@@ -63,21 +63,23 @@
 // A word of an act that ends in * is the beginning of others. A phrase that denies and ends in $ does so only
 // where the sentence does not go on with the act: "laat maar", never mind, but "laat maar installeren".
 //
-// A clause with unknown words may stand beside a yes that orders the act by name ("I looked at the diff, so go
-// ahead and push"), or, when it names the act itself, between a yes and an order ("yes, it's a package we know, go
-// ahead"). It must tell something and have no word of doubt:
+// A story with unknown words may stand beside a yes; see story.go. It is one or more clauses that each begin and state
+// something as such a clause does, and hold no word of doubt but for what a story tells of the past and of habit. The
+// reply must also order or permit the act or going ahead, and the clause that does is wholly understood; or the story
+// is the reason of the yes before it. What it denies is not the act where it begins before that word and goes on after
+// it without an order, a yes, or a word of what is wanted or allowed; elsewhere a denial that may be part of a story
+// makes a reply unclear:
 //
-// A story with unknown words may stand after a yes, when the reply also orders or permits the act or going ahead; see
-// story.go. It has no word of doubt either, but for what a story tells of the past and of habit:
-//
-//	go      orders or permits to go ahead
-//	else    what goes wrong without it, which denies nothing there: "otherwise nothing works"
-//	told    a doubtful word that a story may hold: "yesterday"
-//
-// The other sections of a clause:
-//
-//	clause  makes a statement: "is"
-//	opens   likewise, and may begin one that stands after the yes: "because"
-//	doubt   a condition, a contrast, somebody else, what they said; no unknown word may stand beside it
-//	mend    corrects what was said before it: "no, sorry, I mean"; such a reply is no denial, and unclear
+//	go       orders or permits to go ahead
+//	opens    begins such a clause and makes a statement: "because", "we"
+//	subject  begins one, but states nothing yet: "the", "my"
+//	clause   makes a statement: "is"
+//	ending   how words end that make one: "ed"
+//	reason   makes the clause the reason of a yes: "anyway", "it needs"
+//	else     what goes wrong without the act, which denies nothing there: "otherwise nothing works"
+//	told     a doubtful word that a story may hold: "yesterday"
+//	inner    denies a part of what is told: "hasn't"
+//	wish     says what is wanted or allowed, so a denial beside it may be one of the act
+//	doubt    a condition, a contrast, somebody else's words, another time; no unknown word may stand beside it
+//	mend     corrects what was said before it: "no, sorry, I mean"; such a reply is no denial, and unclear
 package consent

@@ -1,7 +1,6 @@
 package consent
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -127,13 +126,6 @@ func (h heard) from(at int) heard {
 		questions = append(questions, max(0, q-at))
 	}
 	h.tokens, h.apart, h.marked, h.questions = h.tokens[at:], h.apart[at:], h.marked[at:], questions
-	return h
-}
-
-// until is what was said before a token.
-func (h heard) until(end int) heard {
-	questions := slices.DeleteFunc(slices.Clone(h.questions), func(q int) bool { return q > end })
-	h.tokens, h.apart, h.marked, h.questions = h.tokens[:end], h.apart[:end], h.marked[:end], questions
 	return h
 }
 

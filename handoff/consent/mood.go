@@ -14,8 +14,6 @@ const (
 	stateWeak                      // after the yes came a word that weakens it ("yeah, right"): a yes must follow
 	stateNod                       // "no problem": a yes must follow
 	stateNeed                      // "no need to ask": a firm yes that names the act must follow
-	stateStory                     // a clause with unknown words: likewise
-	stateTold                      // that clause named the act itself
 	stateSide                      // the only yes was "for my part", which a no-objection takes away
 	stateOrdered                   // it ordered or permitted, by the act or by "go ahead"
 	stateAct                       // just now the act was ordered by name: "all of them" may follow
@@ -38,7 +36,7 @@ func (s state) verdict() verdict {
 	switch {
 	case s&^stateNamed == 0:
 		return verdictOpen
-	case !s.has(stateYes), s.has(stateOpen | stateWeak), s.has(stateStory|stateNeed) && !(s.has(stateFirm) && s.has(stateNamed)):
+	case !s.has(stateYes), s.has(stateOpen | stateWeak), s.has(stateNeed) && !(s.has(stateFirm) && s.has(stateNamed)):
 		return verdictNone
 	case s.has(stateFirm):
 		return verdictFirm
@@ -172,14 +170,11 @@ func (s state) so() state {
 	if s.has(stateYes) {
 		s |= stateOpen
 	}
-	if s.has(stateTold) {
-		s |= stateNamed
-	}
 	return s
 }
 
 // verdictOf is the best that a reply can say that is made of harmless phrases of one language, English and the
-// question, and else of clauses that give a reason.
+// question, and of an end with unknown words.
 func (h heard) verdictOf(ask asking) verdict {
 	fluent := h.fluent()
 	shared := fluent.sharedSteps(ask)
@@ -192,25 +187,25 @@ func (h heard) verdictOf(ask asking) verdict {
 	return max(plain, fluent.bestOf(ask, shared, spoken))
 }
 
-// bestOf is the best that a reply can say, with clauses that give a reason in some languages.
-func (h heard) bestOf(ask asking, shared [][]step, clauses []*language) verdict {
+// bestOf is the best that a reply can say, with an end with unknown words in some languages.
+func (h heard) bestOf(ask asking, shared [][]step, ends []*language) verdict {
 	best := verdictNone
 	if len(h.tokens) == 0 {
 		return best
 	}
 	spoken := h.spoken()
 	for i, l := range languages {
-		withClauses, steps := slices.Contains(clauses, l), shared
+		withEnds, steps := slices.Contains(ends, l), shared
 		if l != english {
 			steps = h.stepsIn(i, spoken, shared, ask)
 		}
-		if steps == nil && !withClauses { // English says as much
+		if steps == nil && !withEnds { // English says as much
 			continue
 		}
 		if steps == nil {
 			steps = shared
 		}
-		for _, s := range h.covered(l, ask, steps, !withClauses) {
+		for _, s := range h.covered(l, ask, steps, !withEnds) {
 			best = max(best, s.verdict())
 		}
 	}
@@ -221,7 +216,6 @@ func (h heard) bestOf(ask asking, shared [][]step, clauses []*language) verdict 
 func (h heard) covered(l *language, ask asking, steps [][]step, plain bool) states {
 	reached := make([]states, len(h.tokens)+1)
 	reached[0].add(0)
-	begins := make([]bool, len(h.tokens)+1) // after a word that draws a conclusion
 	for at := range h.tokens {
 		if len(reached[at]) == 0 {
 			continue
@@ -231,7 +225,6 @@ func (h heard) covered(l *language, ask asking, steps [][]step, plain bool) stat
 			if step.kind == kindGo || step.kind == kindEnd && to < len(h.tokens) {
 				continue
 			}
-			begins[to] = begins[to] || step.kind == kindSo
 			for _, s := range reached[at] {
 				if s, ok := s.after(step.kind); ok {
 					reached[to].add(s)
@@ -239,7 +232,7 @@ func (h heard) covered(l *language, ask asking, steps [][]step, plain bool) stat
 			}
 		}
 		if !plain {
-			h.clauses(at, begins[at], l, ask, reached)
+			h.ends(at, l, ask, reached)
 		}
 	}
 	return reached[len(h.tokens)]

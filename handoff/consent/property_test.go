@@ -88,7 +88,7 @@ func TestUncertainLanguage(t *testing.T) {
 		"no, would you?":                         No,
 		"go ahead, it can't work without that":   Unclear,
 		"yes, that isn't much to push, go ahead": Unclear,
-		"mach das, sonst geht gar nichts mehr":   Unclear,
+		"mach das, sonst geht gar nichts mehr":   Yes,
 		"go ahead, no, I don't want that":        No,
 		"go ahead, oh no, stop":                  No,
 		"go ahead, don't":                        No,

@@ -89,7 +89,7 @@ func (h heard) find(s signal, ask asking) finding {
 		var in []*language
 		length := 0
 		for _, m := range marks[s][h.tokens[at]] {
-			if h.hasAt(at, m.tokens) && !h.isTale(at, len(m.tokens)) && !h.masked(at, len(m.tokens), s) && !(s == signalAsk && h.calmEnd(at+len(m.tokens)-1, calm)) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
+			if h.hasAt(at, m.tokens) && !(h.isTale(at, len(m.tokens)) && (at > 0 || s != signalAsk)) && !h.masked(at, len(m.tokens), s) && !(s == signalAsk && h.calmEnd(at+len(m.tokens)-1, calm)) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
 		}
@@ -326,60 +326,6 @@ func (rest heard) isPlain(ask asking) bool {
 
 // maxSlip is how many words may stand between a no and its correction.
 const maxSlip = 3
-
-// explains tells whether a reply orders or permits, and denies only in what it goes on to say: "allow it, it can't work
-// without them". Nor is it a no what stands between two yeses: "sure, that isn't much, go ahead". A short clause that
-// denies takes the yes back, and so does one that begins so.
-func (h heard) explains(ask asking) bool {
-	var clauses []heard
-	denied := false
-	for at := 0; at < len(h.tokens); {
-		end := at + 1
-		for end < len(h.tokens) && !h.marked[end] {
-			end++
-		}
-		clause := h.from(at).until(end - at)
-		if clause.find(signalDeny, ask) == present {
-			if at == 0 || h.denies(at) || end-at < minExplained {
-				return false
-			}
-			denied = true
-			clause.tokens = nil
-		}
-		clauses, at = append(clauses, clause), end
-	}
-	if !denied {
-		return false
-	}
-	firm, between := false, false
-	for i, clause := range clauses {
-		said := verdictNone
-		if len(clause.tokens) > 0 {
-			said = clause.plainVerdict(ask)
-		}
-		switch {
-		case len(clause.tokens) == 0:
-			between = !firm
-		case said == verdictFirm:
-			firm, between = true, false
-		case i == 0 && said != verdictYes:
-			return false
-		}
-	}
-	return firm && !between
-}
-
-// minExplained is how many words a clause has at least that explains; a shorter one takes back what was said.
-const minExplained = 4
-
-// plainVerdict is what a reply says that holds nothing off.
-func (h heard) plainVerdict(ask asking) verdict {
-	if h.find(signalHold, ask) != absent {
-		return verdictNone
-	}
-	fluent := h.fluent()
-	return fluent.bestOf(ask, fluent.sharedSteps(ask), nil)
-}
 
 // corrects tells whether a speaker corrects what they said before a position: "no sorry I mean".
 func (h heard) corrects(at int) bool {

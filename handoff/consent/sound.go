@@ -30,7 +30,7 @@ func (h heard) fluent() heard {
 	out := h
 	out.tokens, out.apart, out.marked = nil, nil, nil
 	for i := 0; i < len(h.tokens); {
-		if n := restarted(h.tokens[i:]); n > 0 {
+		if n := restarted(h.tokens[i:]); n > 0 && h.unbroken(i, 2*n) {
 			i += n
 			continue
 		}

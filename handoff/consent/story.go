@@ -8,8 +8,9 @@ import (
 
 // Bounds of a yes with a story.
 const (
-	minTale = 5  // words of the reply; characters of a dense script
-	maxTale = 24 // words of a clause
+	minTale   = 4  // words of the reply; characters of a dense script
+	maxTale   = 24 // words of a clause
+	minDenied = 3  // words of a clause that denies something else than the act; a shorter one takes back what was said
 )
 
 // A tale is how far a reply has come in being a yes with a story.
@@ -22,6 +23,8 @@ const (
 	taleOrder                    // the last clause was plain: an order, or a yes
 	taleBare                     // that one was a yes alone
 	taleOpen                     // an order must follow
+	taleReason                   // a clause gave a reason
+	taleTold                     // it held a clause
 )
 
 // A teller looks for the story in a reply.
@@ -35,70 +38,70 @@ type teller struct {
 	loose   []bool     // no clause may hold the token, words of the past and of habit excepted
 	held    []bool     // words begin there that hold off or ask
 	ordered []bool     // an order begins at the token
+	denied  []bool     // the token denies; set where a clause may deny something else than the act
+	inert   []bool     // the token denies something that a clause tells
+	lenient bool       // clauses may begin anywhere and state nothing
 }
 
-// tells tells whether a reply is a yes with a story: it begins as a yes, and holds an order or a permission of the
-// act or of going ahead. What stands between or beside them may have unknown words, but none that denies, holds
-// off, limits, asks, or names another machine or act. The clause of the order is wholly understood.
+// tells tells whether a reply is a yes with a story: it holds an order or a permission of the act or of going ahead.
+// What stands beside it may have unknown words, but none that denies, holds off, limits, asks, or names another machine
+// or act. The clause of the order is wholly understood.
 func (h heard) tells(ask asking) bool {
+	return h.tellsIn(ask, func(t *teller, said heard, spoken []*language) bool {
+		t.mark(spoken)
+		if !t.isYes() {
+			return false
+		}
+		said.told = said.toldIn(t.l)
+		if said.find(signalHold, ask) != absent || said.find(signalAsk, ask) != absent {
+			return false
+		}
+		said.told = said.vainIn(t.l)
+		for i, inert := range t.inert {
+			said.told[i] = said.told[i] || inert && len(t.inert) == len(said.told)
+		}
+		return said.find(signalDeny, ask) == absent
+	})
+}
+
+// tellsIn tells whether a teller in one of the likely languages finds something.
+func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*language) bool) bool {
 	said := h
 	h = h.fluent()
-	if len(h.tokens) < minTale || !h.beginsAsYes() {
+	if len(h.tokens) < minTale {
 		return false
 	}
 	shared, spoken := h.sharedSteps(ask), h.likely(nil, ask)
 	tongue := h.spoken()
-	for _, l := range spoken {
+	return slices.ContainsFunc(spoken, func(l *language) bool {
 		steps := shared
 		if i := slices.Index(languages, l); l != english {
 			if steps = h.stepsIn(i, tongue, shared, ask); steps == nil {
-				continue
+				return false
 			}
 		}
-		t := teller{h: h, l: l, ask: ask, steps: steps, walks: make([][]states, len(h.tokens)+1)}
-		t.mark(spoken)
-		said.told = said.toldIn(l)
-		if t.isYes() && said.find(signalHold, ask) == absent && said.find(signalAsk, ask) == absent {
-			return true
+		n := len(h.tokens)
+		t := &teller{h: h, l: l, ask: ask, steps: steps, walks: make([][]states, n+1),
+			strict: make([]bool, n), loose: make([]bool, n), held: make([]bool, n), ordered: make([]bool, n), denied: make([]bool, n), inert: make([]bool, n)}
+		for at := range n {
+			t.ordered[at] = slices.ContainsFunc(steps[at], func(s step) bool { return s.kind == kindGo || s.kind == kindOrder || s.kind == kindAct })
 		}
-	}
-	return false
-}
-
-// beginsAsYes tells whether a yes that is no order stands among the first words.
-func (h heard) beginsAsYes() bool {
-	for at := range min(3, len(h.tokens)) {
-		if slices.ContainsFunc(languages, func(l *language) bool {
-			yes, order := 0, 0
-			l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
-				switch kind {
-				case kindYes, kindWeak, kindSide:
-					yes = max(yes, n)
-				case kindGo:
-					order = max(order, n)
-				}
-			})
-			return yes > order
-		}) {
-			return true
-		}
-	}
-	return false
+		return finds(t, said, spoken)
+	})
 }
 
 // mark finds the tokens that no clause may hold.
 func (t *teller) mark(spoken []*language) {
-	n := len(t.h.tokens)
-	t.strict, t.loose, t.held, t.ordered = make([]bool, n), make([]bool, n), make([]bool, n), make([]bool, n)
 	told := t.h.toldIn(t.l)
-	for at := range n {
+	t.markInert()
+	for at := range t.h.tokens {
 		t.blocks(at, spoken, func(length int) {
+			if length == 1 && t.inert[at] {
+				return
+			}
 			t.strict[at] = true
 			t.loose[at] = t.loose[at] || slices.Contains(told[at:at+length], false)
 		})
-		for _, step := range t.steps[at] {
-			t.ordered[at] = t.ordered[at] || step.kind == kindGo || step.kind == kindOrder || step.kind == kindAct
-		}
 	}
 }
 
@@ -121,7 +124,7 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 	if t.ask.machine(rest) > 0 || at > 0 && t.ask.machine(t.h.tokens[at-1:]) > 1 {
 		return
 	}
-	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || token == "si" && at > 0 ||
+	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] && !t.opens(max(0, at-1)) || token == "si" && at > 0 ||
 		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) || t.isDenseAt(at) && t.ordersOther(rest) {
 		take(1)
 	}
@@ -206,12 +209,12 @@ func (t *teller) isYes() bool {
 			if !s.has(taleOrder) {
 				t.plain(at, s, add)
 			}
-			if s.has(taleYes) && !s.has(taleOpen) {
+			if !s.has(taleOpen) {
 				t.clause(at, s, add)
 			}
 		}
 	}
-	return slices.ContainsFunc(reached[n], func(s tale) bool { return s.has(taleOrdered) && s.has(taleNamed) && !s.has(taleOpen) })
+	return slices.ContainsFunc(reached[n], func(s tale) bool { return s.has(taleTold) && s.has(taleOrdered|taleReason) && !s.has(taleOpen) })
 }
 
 func (s tale) has(what tale) bool { return s&what != 0 }
@@ -219,10 +222,10 @@ func (s tale) has(what tale) bool { return s&what != 0 }
 // plain adds where plain words from a token on can end.
 func (t *teller) plain(from int, s tale, add func(at int, s tale)) {
 	for to, found := range t.walk(from) {
-		if to > from && t.held[to-1] {
+		if to > from && (t.held[to-1] || t.inert[to-1]) {
 			return
 		}
-		if to > from && t.isIf(to-1) {
+		if to > from && (t.isIf(to-1) || subordinate[t.h.tokens[to-1]] && to < len(t.h.tokens) && !t.h.marked[to]) {
 			return
 		}
 		for _, state := range found {
@@ -249,47 +252,71 @@ func (t *teller) plain(from int, s tale, add func(at int, s tale)) {
 
 // clause adds where a clause that tells something can end.
 func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
-	opens := t.opens(from)
-	order := s.has(taleOrder) && !s.has(taleBare)
-	if order && !t.h.marked[from] && !opens || t.ordered[from] && (t.l != english || !opens) {
+	if !t.begins(from, s) {
 		return
 	}
+	states := t.opens(from)
+	opens := states || t.l.subjects.has(t.h.tokens[from:])
+	order := s.has(taleOrder) && !s.has(taleBare)
 	blocked := t.loose
-	if s.has(taleOrdered) && !opens {
+	if s.has(taleOrdered) && !opens && !t.h.marked[from] {
 		blocked = t.strict
 	}
-	states := opens
-	next := s &^ (taleOrder | taleBare)
-	for end := from; end < len(t.h.tokens); end++ {
-		if blocked[end] || t.joinsOrder(end) || t.h.weightOf(from, end) > maxTale {
+	next, denies := s&^(taleOrder|taleBare)|taleTold, false
+	for end := from; end < len(t.h.tokens) && (end == from || !t.h.marked[end]); end++ {
+		if blocked[end] || t.joinsOrder(end) || t.h.weightOf(from, end) > maxTale || denies && t.ordered[end] && !infinitive[t.h.tokens[end-1]] {
 			return
 		}
-		states = states || t.states(end)
+		denies = denies || t.denied[end]
+		states = states || denies || t.states(end)
 		to := end + 1
 		if t.ask.named(t.h.tokens[end:to]) || opens && order {
 			next |= taleNamed
 		}
-		if !states || t.h.weightOf(from, to) < 2 {
+		if s.has(taleYes) && t.l.reasons.has(t.h.tokens[end:]) {
+			next |= taleReason
+		}
+		if weight := t.h.weightOf(from, to); !states || weight < 2 || denies && weight < minDenied {
 			continue
 		}
 		switch {
 		case to == len(t.h.tokens), t.h.marked[to]:
 			add(to, next)
-			return
 		case t.concludes(to):
 			add(to, next|taleNamed)
 			if t.ordersAfter(to) {
 				return
 			}
+		case t.denied[end]:
 		case t.opens(to):
 			add(to, next)
-		case t.strong(to):
+		case t.agrees(to), !denies && t.strong(to):
 			add(to, next|taleOpen)
 		}
-		if t.h.marked[to] {
-			return
-		}
 	}
+}
+
+// begins tells whether a clause that tells something may begin at a position.
+func (t *teller) begins(at int, s tale) bool {
+	opens := t.opens(at)
+	switch {
+	case t.inert[at]:
+		return false
+	case t.ordered[at] && (t.l != english || !opens):
+		return false
+	case t.denied[at]:
+		return t.deniesFirst(at)
+	case !opens && t.agrees(at):
+		return false
+	case t.h.marked[at] || opens || !s.has(taleOrder) || s.has(taleBare) || t.l.subjects.has(t.h.tokens[at:]):
+		return true
+	}
+	return t.lenient || s.has(taleNamed) && len(t.steps[at]) == 0 && at+1 < len(t.h.tokens) && t.states(at+1)
+}
+
+// agrees tells whether a word that says yes, and orders nothing, stands at a position.
+func (t *teller) agrees(at int) bool {
+	return !t.ordered[at] && slices.ContainsFunc(t.steps[at], func(s step) bool { return s.kind == kindWeak })
 }
 
 // weightOf is how many words stand between two tokens.
@@ -321,7 +348,10 @@ func (t *teller) ordersAfter(at int) bool {
 
 // states tells whether a word that makes a statement stands at a position.
 func (t *teller) states(at int) bool {
-	return t.l.statement.has(t.h.tokens[at:])
+	token := t.h.tokens[at]
+	return t.lenient || t.l.statement.has(t.h.tokens[at:]) || len(t.steps[at]) == 0 && slices.ContainsFunc(t.l.endings, func(end string) bool {
+		return len(token) > len(end)+2 && strings.HasSuffix(token, end)
+	})
 }
 
 // endsStatement tells whether a statement ends before a position, so that an order may begin there.
@@ -366,11 +396,11 @@ var hortative = setOf("niech niechaj пусть пускаи хаи нехаи")
 
 // joinsOrder tells whether a token joins more than a statement to a clause: "and wipe it".
 func (t *teller) joinsOrder(at int) bool {
-	if !slices.Contains(joins[t.l.code], t.h.tokens[at]) {
+	if t.lenient || !slices.Contains(joins[t.l.code], t.h.tokens[at]) {
 		return false
 	}
 	for i := at + 1; i < min(at+3, len(t.h.tokens)); i++ {
-		if t.states(i) || t.l.openers.has(t.h.tokens[i:]) {
+		if t.l.subjects.has(t.h.tokens[i:]) || t.states(i) || t.l.openers.has(t.h.tokens[i:]) {
 			return false
 		}
 	}
@@ -383,13 +413,16 @@ var surely = setOf("porque perche parce puisque car pues")
 // isIf tells whether a "si" stands at a position that may be an "if": before what is neither a yes nor an order.
 func (t *teller) isIf(at int) bool {
 	next := at + 1
-	if t.h.tokens[at] != "si" || next == len(t.h.tokens) || t.h.marked[next] || surely[t.h.tokens[next]] {
+	if t.h.tokens[at] != "si" && (t.h.tokens[at] != "se" || t.l.code != "pt" && t.l.code != "it") || next == len(t.h.tokens) || t.h.marked[next] || surely[t.h.tokens[next]] {
 		return false
 	}
 	return !t.ordered[next] && !slices.ContainsFunc(t.steps[next], func(s step) bool {
 		return s.kind == kindYes || s.kind == kindWeak || s.kind == kindFill || s.kind == kindNod || s.kind == kindDo
 	})
 }
+
+// subordinate are words that end a yes and may begin a condition: "push it once it's reviewed". Set once.
+var subordinate = setOf("once immediately directly sitot ora toen da")
 
 // joins are the words for "and" of each language that writes them apart. Set once.
 var joins = map[string][]string{

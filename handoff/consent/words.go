@@ -54,17 +54,20 @@ type language struct {
 	very      phrasebook            // strengthens the yes before which it stands
 	inverted  phrasebook            // asks, as the first words, without a mark: "mag je"
 	modal     phrasebook            // likewise, before the machine's name: "puede"
-	reason    map[string]bool       // words of a clause that says what needs the act
 	purpose   phrasebook            // begins what the act is good for
 	calm      phrasebook            // the parts of a reassurance
 	denies    map[string]bool       // words that deny in a reassurance
 	troubles  map[string]bool       // words of what it denies
 	asks      map[string]bool       // those of them that mean to ask
 	clause    map[string]bool       // words that make a statement
-	opens     map[string]bool       // those that may begin one that gives a reason
 	told      phrasebook            // doubtful words that a story may hold
 	vain      phrasebook            // those that say what goes wrong without the act
-	openers   phrasebook            // begin a story
+	openers   phrasebook            // begin a story, and make a statement
+	subjects  phrasebook            // begin one, if it states something: "the", "my"
+	reasons   phrasebook            // make a clause the reason of a yes
+	inner     map[string]bool       // words that may deny something in a story
+	wishes    phrasebook            // what such a story may not speak of: "want", "allow"
+	endings   []string              // with which words end that make a statement: "ed"
 	statement phrasebook            // make a statement
 	vocab     map[string]bool       // words of doubt and of clauses
 	known     map[string]bool       // every word of the file that can stand in a reply
@@ -100,7 +103,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, reason: map[string]bool{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, vain: phrasebook{}, openers: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, opens: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, vain: phrasebook{}, openers: phrasebook{}, reasons: phrasebook{}, inner: map[string]bool{}, wishes: phrasebook{}, subjects: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -151,6 +154,16 @@ func (l *language) section(name string, phrases []phrase) bool {
 	kind, isKind := sections[name]
 	sign, isSignal := signals[name]
 	_, isAct := actNames[of]
+	if books := l.clauseBooks(name); books != nil {
+		for _, p := range phrases {
+			for _, b := range books {
+				b.add(p, kindNone)
+			}
+			l.vocab[p.joined] = true
+			l.clause[p.joined] = l.clause[p.joined] || name == "clause" || name == "opens"
+		}
+		return true
+	}
 	for _, p := range phrases {
 		switch {
 		case isKind && totals[p.joined] && kind != kindAll:
@@ -159,10 +172,6 @@ func (l *language) section(name string, phrases []phrase) bool {
 			l.book.add(p, kind)
 		case isSignal:
 			l.signals[sign].add(p, kindNone)
-		case name == "doubt":
-			l.doubt.add(p, kindNone)
-			l.vocab[p.joined] = true
-			continue
 		case name == "mend":
 			l.mends.add(p, kindNone)
 		case name == "very":
@@ -173,32 +182,13 @@ func (l *language) section(name string, phrases []phrase) bool {
 		case name == "modal":
 			l.modal.add(p, kindNone)
 			continue
-		case name == "reason":
-			l.reason[p.joined], l.clause[p.joined], l.vocab[p.joined] = true, true, true
-			continue
-		case name == "told":
-			l.told.add(p, kindNone)
-			l.vocab[p.joined] = true
-			continue
-		case name == "else":
-			l.told.add(p, kindNone)
-			l.vain.add(p, kindNone)
-			l.vocab[p.joined] = true
-			continue
-		case name == "purpose":
-			l.purpose.add(p, kindNone)
-			l.vocab[p.joined] = true
-			continue
 		case calmKinds[name] != kindYes:
 			l.calms(p, calmKinds[name])
 			continue
-		case name == "clause", name == "opens":
-			l.statement.add(p, kindNone)
-			if name == "opens" {
-				l.openers.add(p, kindNone)
-			}
-			l.clause[p.joined], l.opens[p.joined] = true, l.opens[p.joined] || name == "opens"
-			l.vocab[p.joined] = true
+		case name == "inner":
+			l.inner[p.joined] = true
+		case name == "ending":
+			l.endings = append(l.endings, p.joined)
 			continue
 		case isAct && actKinds[what] != kindYes:
 			if l.acts[of] == nil {
@@ -215,6 +205,31 @@ func (l *language) section(name string, phrases []phrase) bool {
 		}
 	}
 	return true
+}
+
+// clauseBooks are where the phrases of a section belong that says something of clauses with unknown words, or nil.
+func (l *language) clauseBooks(name string) []phrasebook {
+	switch name {
+	case "doubt":
+		return []phrasebook{l.doubt}
+	case "told":
+		return []phrasebook{l.told}
+	case "else":
+		return []phrasebook{l.told, l.vain}
+	case "purpose":
+		return []phrasebook{l.purpose}
+	case "clause":
+		return []phrasebook{l.statement}
+	case "opens":
+		return []phrasebook{l.statement, l.openers}
+	case "subject":
+		return []phrasebook{l.subjects}
+	case "reason":
+		return []phrasebook{l.reasons}
+	case "wish":
+		return []phrasebook{l.wishes}
+	}
+	return nil
 }
 
 // calms takes a part of a reassurance.
