@@ -13,6 +13,7 @@ const (
 	MaxSessions      = 40
 	DefaultSessions  = 10
 	MaxReadLines     = 40
+	MaxReadWhole     = 2000 // lines of a session that a person reads on the page
 	DefaultReadLines = 12
 )
 

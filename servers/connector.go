@@ -37,6 +37,7 @@ type view struct {
 	version  string         // the last one seen
 	fault    *handoff.Error // why it is not up; nil before the first attempt has ended
 	lost     time.Time      // when the last connection was lost; zero before that
+	due      time.Time      // while down: when the next attempt is made unless somebody needs it earlier
 	ended    bool           // the connector has stopped: nothing better will come
 	next     chan struct{}  // closed when another view has replaced this one
 }
@@ -155,7 +156,7 @@ func (k *connector) dial(ctx context.Context) (*Link, *handoff.Error) {
 func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
 	last := k.now.Load()
 	if !lost {
-		k.publish(view{health: handoff.HealthDown, version: last.version, fault: fault})
+		k.publish(view{health: handoff.HealthDown, version: last.version, fault: fault, due: time.Now().Add(wait)})
 	}
 	defer func() {
 		if v := *k.now.Load(); !v.trying && ctx.Err() == nil {

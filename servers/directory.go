@@ -255,7 +255,7 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if fault != nil {
 		return handoff.Transcript{}, fault
 	}
-	text, err := link.Catalog.Read(ctx, target.Thread, min(limit, handoff.MaxReadLines))
+	text, err := link.Catalog.Read(ctx, target.Thread, min(limit, handoff.MaxReadWhole))
 	if err != nil {
 		return handoff.Transcript{}, f.name(err, target)
 	}

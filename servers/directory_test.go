@@ -146,7 +146,7 @@ func TestRead(t *testing.T) {
 		dead := &fakeServer{refuse: errRefused}
 		f := run(t, Spec{Name: "bigpc", Dial: s.dial}, Spec{Name: "attic", Dial: dead.dial})
 		synctest.Wait()
-		for limit, lines := range map[int]int{0: handoff.DefaultReadLines, 3: 3, 1000: handoff.MaxReadLines} {
+		for limit, lines := range map[int]int{0: handoff.DefaultReadLines, 3: 3, 1000: 1000, 9999: handoff.MaxReadWhole} {
 			got, err := f.Read(t.Context(), nobody, handoff.Target{Server: "big pc", Thread: "auth"}, limit)
 			if err != nil || got.ID != idAuth || got.Title != "Auth refactor" || got.Server != "bigpc" || len(got.Lines) != lines || got.More != 3 {
 				t.Errorf("limit %d: %+v, %v", limit, got, err)

@@ -26,6 +26,7 @@ type Spec struct {
 	Projects map[string]string // named directories
 	// VoiceApprovals is the highest risk that may be approved by voice: none, low or medium; "" is medium.
 	VoiceApprovals string
+	About          handoff.Machine // what people are shown of it; its Name, Directory, VoiceApprovals and times are filled in
 	Simulated      bool
 	Dial           Dial
 	Metrics        iter.Seq[handoff.Metric] // what its kind counts of it; nil: nothing

@@ -51,6 +51,11 @@ type Catalog interface {
 	Read(ctx context.Context, thread string, lines int) (Text, error)
 }
 
+// An Archiver is a [Catalog] that can put threads away, and bring them back.
+type Archiver interface {
+	Archive(ctx context.Context, thread string, on bool) error
+}
+
 // A Thread is one conversation as its server lists it.
 type Thread struct {
 	ID      string

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -35,6 +36,26 @@ type Questions interface {
 type Stickies interface {
 	Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error)
 	ClearSticky(ctx context.Context, g handoff.Grant, server string) error
+	PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error
+}
+
+// Machines is what people look after: how each server is reached, whether it answers now, and which sessions are put
+// away there.
+type Machines interface {
+	Machines(g handoff.Grant) []handoff.Machine
+	Test(ctx context.Context, g handoff.Grant, server string) (took time.Duration, err error)
+	Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error
+}
+
+// Levels is how much of work that runs is told to a caller.
+type Levels interface {
+	Level(c handoff.Caller) handoff.SpeechLevel
+	SetLevel(c handoff.Caller, level handoff.SpeechLevel)
+}
+
+// Decisions reads back what was decided, the newest first.
+type Decisions interface {
+	Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error)
 }
 
 // Feeds gives each caller's feed: the same one for the same caller as long as the process lives.
@@ -75,6 +96,9 @@ type Config struct {
 	Stickies  Stickies
 	Feeds     Feeds
 	Directory handoff.Directory
+	Machines  Machines
+	Levels    Levels
+	Decisions Decisions
 	Front     Front
 	Calls     Calls
 
@@ -100,7 +124,7 @@ type Config struct {
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
 	if cfg.Work == nil || cfg.Runs == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
-		cfg.Calls == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
+		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}
 	if len(cfg.Keys) == 0 {

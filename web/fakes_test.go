@@ -41,10 +41,12 @@ type world struct {
 	secrets     map[[sha256.Size]byte]sessions.Secret // Guarded by mu
 	mostSecrets int                                   // Guarded by mu: how many are kept
 	failLogins  error                                 // Guarded by mu: what the store of logins returns
+	desk        desk                                  // Guarded by mu
+	archived    []handoff.SessionInfo                 // Guarded by mu
 }
 
 func newWorld() *world {
-	return &world{feeds: map[string]*testFeed{}, secrets: map[[sha256.Size]byte]sessions.Secret{}, mostSecrets: 8}
+	return &world{feeds: map[string]*testFeed{}, secrets: map[[sha256.Size]byte]sessions.Secret{}, mostSecrets: 8, desk: desk{level: handoff.LevelMilestones}}
 }
 
 func (w *world) note(parts ...string) error {
@@ -354,7 +356,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Runs: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
+		Work: w, Runs: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Machines: w, Levels: w, Decisions: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

@@ -82,7 +82,7 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request, g handoff.Gran
 }
 
 func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	limit, err := number(r, "limit", handoff.MaxReadLines)
+	limit, err := number(r, "limit", handoff.MaxReadWhole)
 	if err != nil {
 		return err
 	}

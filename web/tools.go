@@ -12,13 +12,20 @@ var routeTools = map[string]string{
 	"GET /fleet/sessions":                   tools.ListSessions,
 	"GET /fleet/sessions/{server}/{thread}": tools.ReadSession,
 	"GET /fleet/handoffs":                   tools.Status,
-	"GET /fleet/handoffs/{id}":              tools.Status,
-	"POST /fleet/handoffs":                  tools.Codex,
-	"POST /fleet/handoffs/{id}/steer":       tools.Codex,
-	"POST /fleet/handoffs/{id}/stop":        tools.StopWork,
-	"GET /fleet/questions":                  tools.Status,
-	"POST /fleet/questions/{id}":            tools.AnswerAgent,
-	"GET /fleet/events":                     tools.Status,
+	"GET /fleet/machines":                   tools.ListServers,
+	"POST /fleet/machines/{server}/test":    tools.ListServers,
+	"PUT /fleet/updates":                    tools.SetUpdates,
+	"PUT /fleet/sticky/{server...}":         tools.Codex,
+
+	"POST /fleet/sessions/{server}/{thread}/archive":   tools.Codex,
+	"DELETE /fleet/sessions/{server}/{thread}/archive": tools.Codex,
+	"GET /fleet/handoffs/{id}":                         tools.Status,
+	"POST /fleet/handoffs":                             tools.Codex,
+	"POST /fleet/handoffs/{id}/steer":                  tools.Codex,
+	"POST /fleet/handoffs/{id}/stop":                   tools.StopWork,
+	"GET /fleet/questions":                             tools.Status,
+	"POST /fleet/questions/{id}":                       tools.AnswerAgent,
+	"GET /fleet/events":                                tools.Status,
 }
 
 // mayUse tells whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].

@@ -7,11 +7,13 @@ import (
 	"net"
 	"net/url"
 	"os/exec"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
+	"switchboard/servers/codex"
 	"switchboard/web"
 )
 
@@ -75,10 +77,28 @@ func (s serverSetting) plan() serverPlan {
 		Spec:     servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: cmp.Or(s.Cwd, s.Workspace), Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
 		Settings: s.settings(),
 	}
+	p.Spec.About = s.about()
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !servers.Loopback(u.Hostname()) {
 		p.Spec.Host = u.Hostname()
 	}
 	return p
+}
+
+// about is what people are shown of a server: nothing that lets anybody in.
+func (s serverSetting) about() handoff.Machine {
+	m := handoff.Machine{Model: s.Model, Sandbox: s.Sandbox, Approval: s.Approval, Ceiling: s.Ceiling}
+	u, err := url.Parse(s.URL)
+	switch {
+	case len(s.Command) > 0:
+		m.Address = strings.Join(s.Command[:min(len(s.Command), 2)], " ") // what follows may be a secret
+		m.Start = m.Address
+	case err == nil && u.Host != "":
+		m.Address = u.Scheme + "://" + u.Host
+		if s.Kind == codex.Name {
+			m.Start = "codex app-server --listen ws://127.0.0.1:" + cmp.Or(u.Port(), "4500")
+		}
+	}
+	return m
 }
 
 // settings is what the kind of a server gets to know of its configuration.

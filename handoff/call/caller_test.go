@@ -179,3 +179,24 @@ func TestRateInACall(t *testing.T) {
 		<-done
 	})
 }
+
+// What a caller wants to hear is the same by voice and on the page, in a call and before one.
+func TestLevel(t *testing.T) {
+	c := New(Config{})
+	owner, nobody := handoff.Caller{Principal: "owner"}, handoff.NamelessCaller("owner", "1")
+	for _, caller := range []handoff.Caller{owner, nobody} {
+		if got := c.Level(caller); got != handoff.LevelMilestones {
+			t.Errorf("at first: %s", got)
+		}
+		c.SetLevel(caller, handoff.LevelQuiet)
+	}
+	if got := c.Level(owner); got != handoff.LevelQuiet {
+		t.Errorf("then: %s", got)
+	}
+	if got := c.enter(owner, nil); got != handoff.LevelQuiet {
+		t.Errorf("in a call: %s", got)
+	}
+	if got := c.Level(nobody); got != handoff.LevelMilestones {
+		t.Errorf("of nobody: %s", got)
+	}
+}

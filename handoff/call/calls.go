@@ -115,6 +115,29 @@ func (c *Calls) enter(caller handoff.Caller, box *inbox) handoff.SpeechLevel {
 	return cmp.Or(t.level, c.cfg.Updates)
 }
 
+// Level returns what a caller wants to hear of work.
+func (c *Calls) Level(caller handoff.Caller) handoff.SpeechLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.talkers[caller]; t != nil {
+		return cmp.Or(t.level, c.cfg.Updates)
+	}
+	return c.cfg.Updates
+}
+
+// SetLevel takes what a caller wants to hear, in the calls that they are in and in later ones.
+func (c *Calls) SetLevel(caller handoff.Caller, level handoff.SpeechLevel) {
+	c.mu.Lock()
+	if c.talkers[caller] == nil && !caller.Nameless() {
+		c.makeRoomLocked()
+		c.talkers[caller] = &talker{}
+	}
+	c.mu.Unlock()
+	for _, box := range c.setLevel(caller, level, nil) {
+		box.tell(speech.LevelSet{Level: level})
+	}
+}
+
 func (c *Calls) makeRoomLocked() {
 	if len(c.talkers) < maxTalkers {
 		return

@@ -215,6 +215,27 @@ func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 	return list, nil
 }
 
+// PutSticky makes a session the one in use on "bigpc" or "bigpc/api". It must be there; the title is what it is called.
+func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
+	b := r.caller(g.Caller)
+	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
+		return handoff.AsError(err)
+	}
+	target, err := r.fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
+	if err != nil {
+		return err
+	}
+	if target.Thread == "" || target.Thread == handoff.NewThread {
+		return handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
+	}
+	now := time.Now()
+	s := handoff.Sticky{Target: target, Title: title, Named: true, Since: now.UTC()}
+	if b.putSticky(s, now) {
+		r.stick(g.Caller, b, stickyWrite{sticky: s})
+	}
+	return nil
+}
+
 // ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
 func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
 	b := r.caller(g.Caller)

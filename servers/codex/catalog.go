@@ -15,6 +15,7 @@ import (
 const (
 	maxList      = 100 // threads; the server gives no more at once
 	maxReadTurns = 10  // turns with all their items
+	maxReadPages = 50  // of turns, for who reads a session to its beginning
 	maxLineRunes = 600
 )
 
@@ -32,8 +33,17 @@ func (c *Conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 	return threads, nil
 }
 
-// Read returns the newest lines of a thread, oldest first, out of its newest 10 turns. More counts what
-// was left out of those, and 1 when there are older turns. A thread that never ran has no lines.
+// Archive implements [servers.Archiver].
+func (c *Conn) Archive(ctx context.Context, thread string, on bool) error {
+	if err := c.client.archive(ctx, thread, on); err != nil {
+		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	}
+	return nil
+}
+
+// Read returns the newest lines of a thread, oldest first: out of its newest 10 turns, unless more are wanted than a
+// voice model gets. More counts what was left out of those, and 1 when there are older turns. A thread that never ran
+// has no lines.
 func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
 	w, err := c.client.threadRead(ctx, thread)
 	if err != nil {
@@ -50,6 +60,9 @@ func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 	if err != nil {
 		return servers.Text{}, c.name(text.Thread.Title).fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
+	if lines > handoff.MaxReadLines {
+		c.older(ctx, thread, lines, &page)
+	}
 	text.Lines = readLines(page.Data)
 	if n := len(text.Lines) - max(lines, 0); n > 0 {
 		text.Lines, text.More = text.Lines[n:], n
@@ -58,6 +71,21 @@ func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 		text.More++
 	}
 	return text, nil
+}
+
+// older adds the turns before a page to it, until it has as many lines as are wanted. What cannot be read is left
+// out, and counted as there is more.
+func (c *Conn) older(ctx context.Context, thread string, lines int, page *turnsPage) {
+	for range maxReadPages {
+		if page.NextCursor == nil || len(readLines(page.Data)) >= lines {
+			return
+		}
+		next, err := c.client.turnsAfter(ctx, thread, *page.NextCursor, maxReadTurns, "full")
+		if err != nil {
+			return
+		}
+		page.Data, page.NextCursor = append(page.Data, next.Data...), next.NextCursor
+	}
 }
 
 // newestItems returns a thread's newest items as if they were one turn.

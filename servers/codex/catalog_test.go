@@ -183,3 +183,51 @@ func TestItems(t *testing.T) {
 		}
 	}
 }
+
+// Who reads more than a voice model gets reads page after page, to the beginning; one that fails leaves out what is
+// before it.
+func TestReadToTheBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		page := func(n int, cursor string) string {
+			return fmt.Sprintf(`{"data":[{"id":"%d","status":"completed","items":[{"type":"agentMessage","id":"a","text":"answer %d"}]}],"nextCursor":%s}`, n, n, cursor)
+		}
+		text := read(t, link, 500)
+		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
+		f.reply(f.expect("thread/turns/list"), page(3, `"two"`))
+		next := f.expect("thread/turns/list")
+		if want := fmt.Sprintf(`{"threadId":%q,"cursor":"two","limit":10,"itemsView":"full"}`, thread1); string(next.Params) != want {
+			t.Errorf("asked %s", next.Params)
+		}
+		f.reply(next, page(2, `"one"`))
+		f.reply(f.expect("thread/turns/list"), page(1, "null"))
+		got := text.get(t)
+		if len(got.Lines) != 3 || got.Lines[0].Text != "answer 1" || got.Lines[2].Text != "answer 3" || got.More != 0 {
+			t.Errorf("read %+v", got)
+		}
+		text = read(t, link, 500)
+		f.reply(f.expect("thread/read"), threadJSON(thread1, idle, "none"))
+		f.reply(f.expect("thread/turns/list"), page(3, `"two"`))
+		f.refuse(f.expect("thread/turns/list"), -32600, "no")
+		if got := text.get(t); len(got.Lines) != 1 || got.More != 1 {
+			t.Errorf("read %+v", got)
+		}
+	})
+}
+
+func TestArchive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		for _, method := range []string{"thread/archive", "thread/unarchive"} {
+			done := call(func() (struct{}, error) {
+				return struct{}{}, link.Catalog.(servers.Archiver).Archive(t.Context(), thread1, method == "thread/archive")
+			})
+			frame := f.expect(method)
+			if want := fmt.Sprintf(`{"threadId":%q}`, thread1); string(frame.Params) != want {
+				t.Errorf("%s %s", method, frame.Params)
+			}
+			f.reply(frame, `{}`)
+			done.get(t)
+		}
+	})
+}

@@ -125,6 +125,23 @@ func (c client) turnsList(ctx context.Context, thread string, limit int, view st
 	return result, err
 }
 
+// turnsAfter returns the turns after a page, newest first.
+func (c client) turnsAfter(ctx context.Context, thread, cursor string, limit int, view string) (turnsPage, error) {
+	params := turnsListParams{ThreadID: thread, Cursor: &cursor, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
+	var result turnsPage
+	err := c.ask(ctx, "thread/turns/list", params, readTimeout, &result, nil)
+	return result, err
+}
+
+// archive puts a thread away, or brings it back.
+func (c client) archive(ctx context.Context, thread string, on bool) error {
+	method := "thread/archive"
+	if !on {
+		method = "thread/unarchive"
+	}
+	return c.ask(ctx, method, threadParams{ThreadID: thread}, controlTimeout, &struct{}{}, nil)
+}
+
 // itemsPage is how many items are read at once, unless they are too long together: outputs and pictures come
 // with them.
 const itemsPage = 50

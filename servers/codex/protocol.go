@@ -99,7 +99,8 @@ type threadListResult struct {
 // turnsListParams: thread/turns/list. Newest first unless told otherwise; works for threads that are not
 // loaded.
 type turnsListParams struct {
-	ThreadID string `json:"threadId"`
+	ThreadID string  `json:"threadId"`
+	Cursor   *string `json:"cursor,omitempty"`
 	turnsRequest
 }
 

@@ -74,7 +74,7 @@ var (
 
 // unrecorded are fields that stand in the generated schema of codex 0.169.0 and in no transcript.
 var unrecorded = []string{
-	"contextEntry.kind", "contextEntry.value", "itemsListParams.cursor", "itemsListParams.sortDirection",
+	"contextEntry.kind", "contextEntry.value", "turnsListParams.cursor", "itemsListParams.cursor", "itemsListParams.sortDirection",
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
 	"threadStartParams.model",
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions",

@@ -1,0 +1,87 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Machines tells people about the servers of a grant, in configured order.
+func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
+	connectors := f.allowed(g)
+	all := make([]handoff.Machine, len(connectors))
+	for i, k := range connectors {
+		v := k.now.Load()
+		m := k.spec.About
+		m.Name, m.Directory, m.VoiceApprovals = k.spec.Name, k.spec.Dir, cmp.Or(k.spec.VoiceApprovals, "medium")
+		switch v.health {
+		case handoff.HealthUp:
+			m.Seen = time.Now()
+		case handoff.HealthDown:
+			m.NextTry = v.due
+			fallthrough
+		default:
+			m.Seen = v.lost
+		}
+		all[i] = m
+	}
+	return all
+}
+
+// Test asks a server something now, and connects to it first if need be. It returns how long the answer took.
+func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Duration, error) {
+	k, err := f.allowedOne(g, name)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, WaitConnecting+listTimeout)
+	defer cancel()
+	link, fault := k.link(ctx, true)
+	if fault != nil {
+		return 0, fault
+	}
+	began := time.Now()
+	if _, err := link.Catalog.List(ctx, 1); err != nil {
+		return 0, f.name(err, handoff.Target{Server: name})
+	}
+	return time.Since(began), nil
+}
+
+// Archive puts a session away, or brings it back. A kind that cannot says so.
+func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error {
+	k, err := f.allowedOne(g, t.Server)
+	if err != nil {
+		return err
+	}
+	if f.hidden(g.Caller, t.Server, t.Thread) {
+		return handoff.Fault(handoff.CodeUnknownSession, t.Thread, "")
+	}
+	ctx, cancel := context.WithTimeout(ctx, WaitConnecting+listTimeout)
+	defer cancel()
+	link, fault := k.link(ctx, true)
+	if fault != nil {
+		return fault
+	}
+	archiver, ok := link.Catalog.(Archiver)
+	if !ok {
+		return handoff.Fault(handoff.CodeUnsupported, t.Server, "its kind keeps all sessions")
+	}
+	if err := archiver.Archive(ctx, t.Thread, on); err != nil {
+		return f.name(err, t)
+	}
+	f.mu.Lock()
+	delete(f.lists, t.Server) // it tells of the session, or does not
+	f.mu.Unlock()
+	return nil
+}
+
+// allowedOne finds a server of a grant by its name alone.
+func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
+	k := f.byName[name]
+	if k == nil || !g.AllowsServer(name) {
+		return nil, handoff.Fault(handoff.CodeUnknownServer, handoff.Clip(name, 80), "")
+	}
+	return k, nil
+}
