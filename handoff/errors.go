@@ -24,6 +24,7 @@ const (
 	CodeSessionMismatch  Code = "session_mismatch"
 	CodeSessionElsewhere Code = "session_elsewhere"
 	CodeTokenRefused     Code = "token_refused"
+	CodeOutdated         Code = "outdated"
 	CodeUnreachable      Code = "unreachable"
 	CodeBusy             Code = "busy"
 	CodeRefused          Code = "refused"
@@ -33,6 +34,7 @@ const (
 	CodeStoreDown        Code = "store_down"
 	CodeAgentGone        Code = "agent_gone"
 	CodeAgentFailed      Code = "agent_failed"
+	CodeUnread           Code = "unread"
 	CodeContextFull      Code = "context_full"
 	CodeModelLimit       Code = "model_limit"
 	CodeModelRefused     Code = "model_refused"
@@ -83,6 +85,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look with list_sessions and try again.", http.StatusBadGateway, 0},
 	CodeSessionElsewhere: {"The session %s is not in that project.", "Name the place it is in, if that is meant; nothing was run.", http.StatusConflict, 0},
 	CodeTokenRefused:     {"%s did not accept Switchboard's token.", "Correct token_file or token_env of that machine in Switchboard's configuration; nothing was run.", http.StatusBadGateway, 0},
+	CodeOutdated:         {"%s.", "Update it on that machine and start its agent server again; nothing was run.", http.StatusBadGateway, 0}, // the subject is the sentence
 	CodeUnreachable:      {"%s is not answering.", "Check that its agent server runs; try again later.", http.StatusServiceUnavailable, 0},
 	CodeBusy:             {"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0},
 	CodeRefused:          {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
@@ -92,6 +95,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeStoreDown:        {"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
 	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
 	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
+	CodeUnread:           {"The work on %s is done, but I can't read what came of it.", "Read that session, or ask there what came of the work.", http.StatusBadGateway, 0},
 	CodeContextFull:      {"The session on %s has grown too long for its model.", "Ask for less at once, or for a new session.", http.StatusUnprocessableEntity, 0},
 	CodeModelLimit:       {"The model behind the work on %s takes no more right now.", "Try again later; the account there may have reached its limit.", http.StatusTooManyRequests, 0},
 	CodeModelRefused:     {"The model behind the work on %s refused the request.", "The page shows what it said; its login or its settings may need a look.", http.StatusBadGateway, 0},

@@ -54,8 +54,8 @@ type QuestionClosed struct{ ID QuestionID }
 type TurnEnded struct {
 	Status TurnStatus
 	Text   string // the last message of the agent, its authoritative answer; may be empty
-	Code   Code   // why it failed, where the agent said so; "" is [CodeAgentFailed]
-	Detail string // why it failed; for logs and the page
+	Code   Code   // why it failed, where the agent said so; "" is [CodeAgentFailed]. Of a completed turn [CodeUnread]: Text may not be its answer
+	Detail string // of Code; for logs and the page
 }
 
 // TurnStatus is how a turn ended.

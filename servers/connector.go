@@ -68,9 +68,18 @@ func (k *connector) publish(v view) {
 	old := k.now.Swap(&v)
 	close(old.next)
 	if old.health != v.health {
-		k.log.Info("server changed", zap.String("health", string(v.health)), zap.NamedError("problem", asError(v.fault)))
+		level := zap.InfoLevel
+		if v.fault != nil && needsSomebody(v.fault.Code) {
+			level = zap.WarnLevel
+		}
+		k.log.Log(level, "server changed", zap.String("health", string(v.health)), zap.NamedError("problem", asError(v.fault)))
 		k.changed()
 	}
+}
+
+// needsSomebody tells whether a server stays away until somebody sets something right there or in the configuration.
+func needsSomebody(code handoff.Code) bool {
+	return code == handoff.CodeTokenRefused || code == handoff.CodeOutdated
 }
 
 // asError keeps a nil fault a nil error.
@@ -220,8 +229,8 @@ func (k *connector) unreachable(v *view, detail string) *handoff.Error {
 	switch {
 	case v.ended:
 		return handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
-	case v.fault != nil && v.fault.Code == handoff.CodeTokenRefused:
-		return handoff.Fault(handoff.CodeTokenRefused, k.spec.Name, v.fault.Detail)
+	case v.fault != nil && needsSomebody(v.fault.Code):
+		return v.fault
 	case v.fault != nil && v.fault.Code == handoff.CodeUnreachable && v.fault.Detail != "":
 		detail = v.fault.Detail
 	case v.fault != nil:
@@ -258,6 +267,8 @@ func problem(fault *handoff.Error) string {
 		return "it refused the key"
 	case fault.Code == handoff.CodeTokenRefused:
 		return "it did not accept Switchboard's token: correct its token_file or token_env"
+	case fault.Code == handoff.CodeOutdated:
+		return fault.Detail
 	case strings.HasPrefix(detail, "read token"):
 		return "its token cannot be read: look at its token_file or token_env"
 	case fault.Code == handoff.CodeShutdown:

@@ -299,12 +299,37 @@ func TestProblemInWords(t *testing.T) {
 		{handoff.Fault(handoff.CodeUnauthorized, "", "401"), "it refused the key"},
 		{handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401"), "it did not accept Switchboard's token: correct its token_file or token_env"},
 		{handoff.Fault(handoff.CodeUnreachable, "bigpc", "read token: open x: no such file or directory"), "its token cannot be read: look at its token_file or token_env"},
+		{outdated, "it runs codex 0.140; 0.150 is needed"},
 		{handoff.Fault(handoff.CodeOverloaded, "bigpc", ""), "bigpc has too much to do right now."},
 	} {
 		if got := problem(row.fault); got != row.want {
 			t.Errorf("%v: %q, want %q", row.fault, got, row.want)
 		}
 	}
+}
+
+// outdated is what a kind says of a server that is too old. Set once.
+var outdated = handoff.Fault(handoff.CodeOutdated, "bigpc runs codex 0.140; 0.150 is needed", "it runs codex 0.140; 0.150 is needed")
+
+// TestOutdated: a server that is too old is down, and says what it runs wherever it is asked for.
+func TestOutdated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeServer{refuse: outdated}
+		f := run(t, Spec{Name: "bigpc", Dial: s.dial})
+		synctest.Wait()
+		if info := f.Servers(t.Context(), nobody)[0]; info.Health != handoff.HealthDown || info.Problem != "it runs codex 0.140; 0.150 is needed" {
+			t.Errorf("%+v", info)
+		}
+		_, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"})
+		if e := handoff.AsError(err); e.Code != handoff.CodeOutdated || e.Spoken() != "bigpc runs codex 0.140; 0.150 is needed." {
+			t.Errorf("create: %v", err)
+		}
+		list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
+		if err != nil || len(list.Errors) != 1 || list.Errors[0].Message != "bigpc runs codex 0.140; 0.150 is needed." {
+			t.Errorf("sessions: %+v, %v", list, err)
+		}
+	})
 }
 
 // TestWrongToken: it reads as what it is wherever the server is asked for, and names what to mend.

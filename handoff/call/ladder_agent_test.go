@@ -201,10 +201,13 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		w.record("agent", a.name(), "is lost")
 		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
 		return false
-	case "completed", "failed", "interrupted":
+	case "completed", "failed", "interrupted", "unread":
 		w.end(turn)
 		w.record("agent", a.name(), "turn "+step)
 		end := handoff.TurnEnded{Status: map[string]handoff.TurnStatus{"failed": handoff.TurnFailed, "interrupted": handoff.TurnInterrupted}[verb], Text: text}
+		if verb == "unread" {
+			end.Code = handoff.CodeUnread
+		}
 		turn.final <- end
 		yield(end, nil)
 		return false

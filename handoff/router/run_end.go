@@ -49,9 +49,12 @@ func (r *run) finish(fault *handoff.Error) {
 	r.written = r.writer.completed(facts)
 }
 
-// outcomeFault is why an outcome is no result: what is known of it, if anything went wrong at all.
+// outcomeFault is why an outcome is no result, or one that could not be read: what is known of it, if anything went
+// wrong at all.
 func outcomeFault(s phase.State, known *handoff.Error, server string) *handoff.Error {
 	switch {
+	case s.Outcome == handoff.OutcomeResult && codeOf(known) == handoff.CodeUnread:
+		return known
 	case s.Outcome == handoff.OutcomeResult, s.Outcome == handoff.OutcomeInterrupted:
 		return nil
 	case s.Outcome == handoff.OutcomeCancelled && s.Stopping: // that is what the caller wanted

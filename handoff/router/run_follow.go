@@ -155,6 +155,9 @@ func (r *run) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 	r.show(func(rec *handoff.Record) { rec.Text = text })
 	switch u.Status {
 	case handoff.TurnCompleted:
+		if u.Code == handoff.CodeUnread {
+			return phase.FactTurnCompleted, handoff.Fault(u.Code, r.rec.Server, u.Detail)
+		}
 		return phase.FactTurnCompleted, nil
 	case handoff.TurnInterrupted:
 		return phase.FactTurnInterrupted, nil

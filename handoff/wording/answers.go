@@ -173,6 +173,9 @@ func OutcomeSentence(rec handoff.Record) string {
 		if rec.Why == handoff.WhyAdded {
 			return fmt.Sprintf("Added to the running work on %s, %s.", rec.Server, SayTitle(rec.Title))
 		}
+		if rec.Fault != nil {
+			return rec.Fault.Spoken()
+		}
 		if spoken == "" {
 			return fmt.Sprintf("%s is done; there is nothing to report.", rec.Server)
 		}
@@ -207,13 +210,13 @@ func OutcomeMessage(rec handoff.Record) string {
 		in = " in the session " + SayTitle(rec.Title)
 	}
 	quote := handoff.Clip(rec.Text, maxQuote)
-	switch rec.Outcome {
-	case handoff.OutcomeResult:
+	switch {
+	case rec.Outcome == handoff.OutcomeResult && rec.Fault == nil:
 		if rec.Why == handoff.WhyAdded { // its early answer was given: nothing is done by that
 			return Message(OutcomeSentence(rec)+" Its result comes with that work's. Tell the caller briefly.", "")
 		}
 		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", rec.Server, in), quote)
-	case handoff.OutcomeInterrupted:
+	case rec.Outcome == handoff.OutcomeInterrupted:
 		return Message(fmt.Sprintf("The work on %s%s was stopped. Tell the caller once.", rec.Server, in), quote)
 	}
 	next := ""

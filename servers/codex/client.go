@@ -164,6 +164,29 @@ func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsL
 		params.Limit = limit
 		return c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
 	})
+	if refusedAs(err, refusedItems) {
+		return c.itemsOfTurns(ctx, params.ThreadID, params.TurnID)
+	}
+	return result, err
+}
+
+// itemsOfTurns returns the items of a thread's newest turns, or of one of them, newest first. A session whose
+// history is of the kind "legacy" lists its items only so: all that codex before 0.155 began, also in newer ones.
+// They have other ids there than those that were heard.
+func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsListResult, error) {
+	var page turnsPage
+	err := less(settleTurns, func(limit int) (err error) {
+		page, err = c.turnsList(ctx, thread, limit, "full")
+		return err
+	})
+	result := itemsListResult{}
+	for _, w := range page.Data {
+		for _, item := range slices.Backward(w.Items) {
+			if turn == "" || turn == w.ID {
+				result.Data = append(result.Data, itemEntry{w.ID, item})
+			}
+		}
+	}
 	return result, err
 }
 
@@ -241,16 +264,6 @@ func landing[T any](land func(*T)) func(json.RawMessage) {
 			land(result)
 		}
 	}
-}
-
-// serverVersion reads "0.169.0" out of "switchboard/0.169.0 (Debian 12.0.0; x86_64) …".
-func serverVersion(userAgent string) string {
-	_, rest, ok := strings.Cut(userAgent, "/")
-	if !ok {
-		return ""
-	}
-	version, _, _ := strings.Cut(rest, " ")
-	return handoff.ClipRunes(version, titleRunes)
 }
 
 // ownVersion is the version of this program as it was built.

@@ -89,6 +89,9 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 		c.logEnd()
 	}()
 	version, err := c.client.initialize(ctx)
+	if err == nil {
+		err = checkVersion(cfg.Name, version)
+	}
 	if err != nil {
 		_ = c.Close()
 		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)

@@ -18,6 +18,7 @@ const (
 	refusedUnloaded           // the thread is not in the server's memory, or not there at all
 	refusedGone               // there is no such thread to resume
 	refusedNeverRan           // the thread exists but has no turns to list
+	refusedItems              // the thread's items can be listed only with their turns, or it never ran
 	refusedArchived           // the thread is archived
 	refusedInUse              // another process has the thread open
 	refusedBadID              // not a thread id at all
@@ -50,10 +51,11 @@ var refusals = []struct {
 	{"thread not found", refusedUnloaded},
 	{"thread not loaded", refusedGone},
 	{"list_turns is not supported", refusedNeverRan},
-	{"thread/items/list is not supported", refusedNeverRan},
+	{"thread/items/list is not supported", refusedItems},
 	{"is not materialized yet", refusedNeverRan},
 	{"ephemeral threads do not support", refusedNeverRan},
 	{"turn not found", refusedNoSuchTurn},
+	{"was not found in the source thread", refusedNoSuchTurn}, // 0.150
 	{"identifies an in-progress turn", refusedTurnRuns},
 	{"no active turn", refusedNoTurn},
 	{"expected active turn id", refusedNoTurn},
@@ -99,6 +101,7 @@ var codes = map[refusal]handoff.Code{
 	refusedUnloaded:   handoff.CodeSessionGone,
 	refusedGone:       handoff.CodeSessionGone,
 	refusedNeverRan:   handoff.CodeSessionGone,
+	refusedItems:      handoff.CodeSessionGone,
 	refusedArchived:   handoff.CodeSessionArchived,
 	refusedInUse:      handoff.CodeSessionInUse,
 	refusedBadID:      handoff.CodeUnknownSession,

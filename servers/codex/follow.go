@@ -26,6 +26,9 @@ var readings = handoff.Backoff{First: time.Second, Longest: 30 * time.Second}
 // settleTurns is how many of a thread's newest turns are searched.
 const settleTurns = 20
 
+// maxUnread is how often the items of a turn that has ended are read before what was heard of it must do.
+const maxUnread = 3
+
 // maxMissing is how often a turn may be missing in its thread before it counts as lost.
 const maxMissing = 3
 
@@ -46,6 +49,7 @@ type follower struct {
 	unclear int           // readings that decided nothing
 	doubts  int           // readings that showed the turn interrupted without an end
 	missing int           // readings that did not show the turn
+	unread  int           // readings of its items that failed
 }
 
 // Follow yields the updates of exactly one turn. What was heard of it since the thread was attached is
@@ -169,13 +173,32 @@ func (f *follower) settle(ctx context.Context) error {
 		f.doubts++
 		return nil
 	}
-	items, err := c.client.itemsList(ctx, t.id, w.ID)
+	items, err := f.items(ctx, i+1)
 	if err != nil {
-		items = nil // the end is known; what was heard of the text must do
+		if f.unread++; f.unread < maxUnread {
+			f.later()
+			return nil
+		}
 	}
-	t.conclude(f.turn, &w, items)
+	t.conclude(f.turn, w.end(), items, err)
 	c.dismiss(t, f.turn.id)
 	return nil
+}
+
+// items reads what a turn finished, which is among so many newest turns of its thread: its items, else its last
+// message.
+func (f *follower) items(ctx context.Context, among int) ([]wireItem, error) {
+	ask, thread, id := f.agent.conn.client, f.agent.thread.id, string(f.turn.id)
+	items, err := ask.itemsList(ctx, thread, id)
+	if err == nil {
+		return items, nil
+	}
+	page, unread := ask.turnsList(ctx, thread, among, "summary")
+	i := slices.IndexFunc(page.Data, func(w wireTurn) bool { return w.ID == id && len(w.Items) > 0 })
+	if unread == nil && i >= 0 {
+		return page.Data[i].Items, nil
+	}
+	return nil, err
 }
 
 // later reads again after a reading that decided nothing.
@@ -307,14 +330,17 @@ func (t *thread) seen(k *turn) {
 	k.report(k.reducer.Begin())
 }
 
-// conclude ends a turn by what was read of it.
-func (t *thread) conclude(k *turn, w *wireTurn, items []wireItem) {
+// conclude ends a turn by what was read of it. unread says why its items could not be; nil: they were.
+func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unread error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == k.id {
 		t.running = ""
 	}
-	t.endLocked(k, w, items)
+	if unread != nil && end.Status == handoff.TurnCompleted && !k.reducer.Answered() {
+		end.Code, end.Detail = handoff.CodeUnread, handoff.ClipRunes(unread.Error(), maxDetail)
+	}
+	t.endLocked(k, end, items)
 }
 
 // forget drops a turn that was read to its end.

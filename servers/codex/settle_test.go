@@ -122,10 +122,12 @@ var settleCases = map[string]struct {
 		func(f *fake) {
 			f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
 			f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
+			f.refuse(f.expect("thread/turns/list"), -32601, "list_turns is not supported yet")
 		},
 		func(f *fake) {
 			f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
 			f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
+			f.refuse(f.expect("thread/turns/list"), -32601, "list_turns is not supported yet")
 		},
 	}, "", "", settleFor},
 	"it is lost again": {[]func(*fake){func(f *fake) { f.expect("thread/resume"); f.close() }}, "", handoff.CodeUnreachable, 0},

@@ -87,7 +87,7 @@ func playChild(part string) {
 		case frame.Method == "initialize" && part == "dies":
 			os.Exit(3)
 		case frame.Method == "initialize":
-			fmt.Printf("\n"+`{"id":%s,"result":{"userAgent":"switchboard/0.1 (%s)"}}`+"\r\n", frame.ID, os.Getenv("EXTRA"))
+			fmt.Printf("\n"+`{"id":%s,"result":{"userAgent":"switchboard/0.150.1 (%s)"}}`+"\r\n", frame.ID, os.Getenv("EXTRA"))
 		case frame.Method == "thread/list" && part == "tells":
 			told, _ := json.Marshal(strings.Join(os.Environ(), "\n"))
 			fmt.Printf(`{"id":%s,"result":{"data":[{"id":%s}]}}`+"\n", frame.ID, told)
@@ -112,7 +112,7 @@ func TestChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := link.Catalog.List(t.Context(), 1); err != nil || list[0].ID != "extra" || link.Version != "0.1" {
+	if list, err := link.Catalog.List(t.Context(), 1); err != nil || list[0].ID != "extra" || link.Version != "0.150.1" {
 		t.Errorf("list %v %v", list, err)
 	}
 	if err := link.Conn.Close(); err != nil {

@@ -228,13 +228,13 @@ func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 	if t.running == id {
 		t.running = ""
 	}
-	t.endLocked(k, w, w.Items)
+	t.endLocked(k, w.end(), w.Items)
 }
 
 // endLocked ends a turn and what it asked.
-func (t *thread) endLocked(k *turn, w *wireTurn, items []wireItem) {
+func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 	t.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id })
-	k.report(k.reducer.End(w.end(), reported(items)))
+	k.report(k.reducer.End(end, reported(items)))
 }
 
 // deltaKinds says what each method streams. Set once.

@@ -203,6 +203,9 @@ func (r *Reducer) Answer() string {
 	return r.last
 }
 
+// Answered reports whether a message came that the model calls its answer.
+func (r *Reducer) Answered() bool { return r.isFinal }
+
 // finish takes an item off the open ones and remembers a message. It reports whether the item is new.
 func (r *Reducer) finish(it Item) bool {
 	if r.closed[it.ID] == closedDone {
