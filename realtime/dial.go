@@ -1,11 +1,14 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -23,6 +26,17 @@ const frameBuffer = 16 << 10
 // safetyHeader names the end user to OpenAI; the only header of a client that is passed on.
 const safetyHeader = "OpenAI-Safety-Identifier"
 
+// anyModel is the alias for every name that has none of its own.
+const anyModel = "*"
+
+// tokenHead begins a JSON Web Token, which is no key: Azure takes it as a bearer token.
+const tokenHead = "eyJ"
+
+// azure tells whether a model is at Azure OpenAI, or behind a gateway with its addresses.
+func azure(model *url.URL) bool {
+	return strings.HasSuffix(model.Hostname(), ".azure.com") || strings.HasPrefix(model.Path, "/openai/")
+}
+
 // dialModel opens a model session. model overrides the configured one when it is not empty; client holds
 // the headers of the client's request. The connection does not run yet. Errors have code
 // [handoff.CodeVoiceUnreachable], or one that says what the server refused.
@@ -33,13 +47,19 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	query := target.Query()
 	if model == "" {
 		model = f.config.Model
+	} else {
+		model = cmp.Or(f.config.Aliases[model], f.config.Aliases[anyModel], model)
 	}
 	if model != "" {
 		query.Set("model", model)
 	}
 	target.RawQuery = query.Encode()
 	header := http.Header{}
-	if f.config.Key != "" {
+	switch {
+	case f.config.Key == "":
+	case azure(f.model) && !strings.HasPrefix(f.config.Key, tokenHead):
+		header.Set("Api-Key", f.config.Key)
+	default:
 		header.Set("Authorization", "Bearer "+f.config.Key)
 	}
 	if id := client.Get(safetyHeader); id != "" {

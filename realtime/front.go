@@ -27,7 +27,10 @@ type Config struct {
 	ModelURL string
 	// Model is asked for when a client names none. Empty leaves the choice to the server.
 	Model string
-	// Key is sent to the model as a bearer token; empty sends none. It never reaches a client or a log.
+	// Aliases maps names that clients ask for to the model's own; "*" is any other. What is not here is passed on.
+	Aliases map[string]string
+	// Key is sent to the model as a bearer token, or as api-key where the URL is Azure's; empty sends none. It never
+	// reaches a client or a log.
 	Key string
 	// Router serves every call. Required.
 	Router Router

@@ -48,9 +48,10 @@ type mediaSettings struct {
 
 // modelSettings is the voice model.
 type modelSettings struct {
-	URL    string `yaml:"url" unset:"the simulator without a key, else OpenAI" doc:"a server of the Realtime protocol, wss://host/path"`
-	Name   string `yaml:"name" doc:"the voice model; a client's ?model= wins"`
-	KeyEnv string `yaml:"key_env" unset:"OPENAI_API_KEY, for OpenAI alone" doc:"variable with the key for model.url"`
+	URL     string            `yaml:"url" unset:"the simulator without a key, else OpenAI" doc:"a server of the Realtime protocol, wss://host/path"`
+	Name    string            `yaml:"name" doc:"the voice model; a client's ?model= wins"`
+	Aliases map[string]string `yaml:"aliases" doc:"the names that clients ask for, each with the model it means at model.url; \"*\" is any other"`
+	KeyEnv  string            `yaml:"key_env" unset:"OPENAI_API_KEY, for OpenAI alone" doc:"variable with the key for model.url"`
 
 	Key secret `yaml:"-"` // what is sent to URL
 }

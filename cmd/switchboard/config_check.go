@@ -168,6 +168,11 @@ func count(texts ...string) int {
 // unless key_env names it for another address on purpose.
 func (c *checker) model() {
 	m := &c.s.Model
+	for name, model := range m.Aliases {
+		if name == "" || model == "" {
+			c.bad("model.aliases", "needs a name, and the model that it means")
+		}
+	}
 	if m.KeyEnv != "" {
 		text, err := c.variable(m.KeyEnv)()
 		if err != nil {

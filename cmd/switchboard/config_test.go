@@ -106,7 +106,7 @@ keys:
   - {principal: assistant, key_env: ASSISTANT_KEY, names_callers: true, servers: [bigpc, far], tools: [codex, status],
      approve: true, metrics: true, instructions: true, limits: {calls: 50, handoffs_per_minute: 0}}
   - {principal: guest, key_sha256: ABCDEF11f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e5641769299}
-model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY}
+model: {url: wss://voice.example.com/v1/realtime, name: some-model, key_env: VOICE_KEY, aliases: {gpt-realtime: some-model}}
 limits: {calls: 2, minutes_per_day: 60, handoffs_per_minute: 9}
 speech: {updates: chatty}
 approvals: {ask_again: 45s, give_up: 1h}

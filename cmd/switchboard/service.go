@@ -53,7 +53,10 @@ type plan struct {
 }
 
 // modelPlan is the voice model; without a URL it is simulated.
-type modelPlan struct{ URL, Name, Key string }
+type modelPlan struct {
+	URL, Name, Key string
+	Aliases        map[string]string
+}
 
 // notifyPlan is where callers are told who are in no call; without a URL nowhere. Token may be nil.
 type notifyPlan struct {
@@ -127,7 +130,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	runs = router.NewRouter(routing)
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err
