@@ -75,4 +75,5 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON schema
 	Early       bool            // its arguments are worth knowing while the model still writes them
 	Silence     bool            // calling it is choosing to say nothing
+	Words       bool            // it counts only with what the caller was heard to say: their speech has to be transcribed
 }

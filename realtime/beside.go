@@ -51,6 +51,8 @@ func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handof
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(s.Run)
+	f.counts.beginBeside()
+	defer f.counts.endBeside(s)
 	c.carryBeside(s)
 }
 

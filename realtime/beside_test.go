@@ -54,7 +54,9 @@ func TestSocketBesideAClient(t *testing.T) {
 			t.Errorf("our tools are seen: %s", e)
 		}
 	}
+	h.wantNumbers(t, map[string]float64{"call_sockets_open": 1, "call_sockets_total": 1, "call_sockets_slow_total": 0})
 	_ = other.Close() // the call goes on
+	rtctest.Eventually(t, "the socket to be counted out", func() bool { return h.numbers()["call_sockets_open"] == 0 })
 	late := h.besideIt(id)
 	if e := expect(t, late, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." || gjson.Get(e, "session.tools.#").Int() != 1 {
 		t.Errorf("who comes late begins with %s", e)

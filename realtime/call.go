@@ -61,6 +61,7 @@ type Call struct {
 	mask       *mask.Mask
 	settings   settings // as the client asked for them last
 	opened     bool     // the client said that it can be reached
+	listens    bool     // the log tells that the caller's speech is transcribed for us
 	waited     bool     // from then on it has its time to set its session up
 	inForce    settings // as the model said last
 	ids        *events.Names
@@ -79,6 +80,9 @@ type Call struct {
 	early      [][]byte             // response.create of the client that came before the model's session existed
 	asks       map[string]clientAsk // of the client, not yet on the wire or refused, by tag
 	sent       map[string]sent      // our and adopted event ids that may still fail
+	outputs    []string             // call ids that the client answered last, oldest first
+	items      int                  // that were put into the conversation from this side
+	itemOf     int                  // the client's newest of them
 	requests   map[string]*request  // by call id
 	utterances map[string]*utterance
 	said       []saidWords     // what the last responses said, oldest first
@@ -98,6 +102,7 @@ type counts struct {
 
 	unreadable int // events of the model that nest too deep or are no JSON
 	refused    int // events of the client that found too much waiting
+	made       int // events of the model that we made in its place
 }
 
 // add adds those of another call.
@@ -112,6 +117,7 @@ func (n *counts) add(o counts) {
 	n.swallowed += o.swallowed
 	n.unreadable += o.unreadable
 	n.refused += o.refused
+	n.made += o.made
 }
 
 // An alarm is a timer of the floor, or (the last ones) of the call itself.
@@ -125,6 +131,7 @@ const (
 	alarmSign     // something given waits for a sign of the client
 	alarmBegin    // the model's session has not begun
 	alarmOpening  // nor the one that the client began with
+	alarmAnswer   // session updates are not answered
 	alarmKinds
 )
 
@@ -136,9 +143,10 @@ type request struct {
 
 // A clientAsk is a response.create of the client.
 type clientAsk struct {
-	event   []byte
-	eventID string // ours if the client gave none
-	adopted bool   // the client gave none
+	event    []byte // for the model
+	metadata string // of the client, raw
+	eventID  string // ours if the client gave none
+	adopted  bool   // the client gave none
 }
 
 func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, string), id string, client, model leg, log *zap.Logger) *Call {
@@ -203,7 +211,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable), zap.Int("refused", c.counts.refused))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable), zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made))
 
 	c.farewell()
 	var closing sync.WaitGroup
@@ -375,8 +383,10 @@ func (c *Call) ring(now time.Time) {
 			c.signs(now)
 			continue
 		case alarmOpening:
-			c.show(c.mask.Release())
-			c.ready()
+			c.release()
+			continue
+		case alarmAnswer:
+			c.unanswered()
 			continue
 		case alarmBegin:
 			if !c.mask.Begun() {

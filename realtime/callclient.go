@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +48,10 @@ func (c *Call) fromClient(event []byte) {
 	case events.TypeCreate:
 		c.clientAsks(event)
 		return
+	case events.TypeCancel:
+		if !gjson.GetBytes(event, "response_id").Exists() {
+			c.tell(floor.Cancelled{})
+		}
 	}
 	v := c.mask.FromClient(kind, event)
 	if v.Leaked {
@@ -62,8 +67,16 @@ func (c *Call) fromClient(event []byte) {
 		return
 	}
 	c.toModel(v.Forward)
+	c.follow(kind, event)
+}
+
+// follow notes what an event of the client changes that went to the model.
+func (c *Call) follow(kind string, event []byte) {
 	switch kind {
 	case events.TypeSessionUpdate:
+		if c.alarms[alarmAnswer].at.IsZero() {
+			c.watchAnswers()
+		}
 		if !c.mask.Foreign() {
 			c.settings.change(gjson.GetBytes(event, "session"))
 		}
@@ -75,8 +88,24 @@ func (c *Call) fromClient(event []byte) {
 	case events.TypeInputClear:
 		c.speeches.appended = time.Time{}
 	case events.TypeItemCreate:
-		c.typed(events.ReadItem(gjson.GetBytes(event, "item")))
+		c.given(events.ReadItem(gjson.GetBytes(event, "item")))
 	}
+}
+
+// maxOutputs bounds the client's outputs that are remembered: those to a response that runs.
+const maxOutputs = 64
+
+// given notes an item of the client: what the caller wrote, or the output of a call.
+func (c *Call) given(it events.Item) {
+	c.items++
+	c.itemOf = c.items
+	if c.typed(it); it.Kind != events.ItemOutput || len(it.CallID) > events.MaxID {
+		return
+	}
+	if c.outputs = append(c.outputs, it.CallID); len(c.outputs) > maxOutputs {
+		c.outputs = slices.Delete(c.outputs, 0, 1)
+	}
+	c.tell(floor.Output{Call: it.CallID})
 }
 
 // fromLeg handles what the client's leg says itself.
@@ -86,6 +115,7 @@ func (c *Call) fromLeg(kind string, event []byte) {
 		c.performed(event)
 	case events.TypeFormats:
 		c.toModel(c.mask.Formats(event))
+		c.watchAnswers()
 	case events.TypeOpening:
 		c.opens(event)
 	case events.TypeOpened:
@@ -125,14 +155,14 @@ func (c *Call) clientAsks(event []byte) {
 		return
 	}
 	patched, tag := c.mask.Ask(event)
-	if tag == mask.TagOut {
+	if mask.Aside(tag) {
 		c.toModel(patched)
 		return
 	}
 	if c.tooManyAsks(c.floor.Full(), len(patched), id) {
 		return
 	}
-	a := clientAsk{event: patched, eventID: id}
+	a := clientAsk{event: patched, metadata: gjson.GetBytes(event, "response.metadata").Raw, eventID: id}
 	if id == "" {
 		a.eventID, a.adopted = c.ids.Next(), true
 		a.event = events.Set(patched, "event_id", events.Quote(a.eventID))

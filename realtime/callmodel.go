@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,16 +47,23 @@ func (c *Call) fromModel(event []byte) {
 		c.unreadable("has an id that is too long", event)
 		return
 	}
-	expected := c.mask.Expects()
 	shown, updates := c.mask.FromModel(kind, event)
-	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated && (expected || shown != nil) {
+	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated && (len(shown) > 0 || c.mask.ForLeg()) {
 		c.tellLeg(event)
 	}
-	c.show(shown)
+	for _, e := range shown {
+		c.show(e)
+	}
+	if len(shown) == 0 {
+		c.counts.swallowed++
+	}
 	for _, own := range updates {
 		c.toModel(own)
 	}
-	c.observe(kind, event, shown != nil)
+	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated {
+		c.watchAnswers()
+	}
+	c.observe(kind, event, len(shown) > 0)
 	if c.mask.Full() {
 		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
 	}
@@ -77,6 +85,10 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		c.ready()
 		c.askedEarly()
 	case events.TypeSessionUpdated:
+		if on := c.mask.Transcribing(); on && !c.listens { // somebody pays for it
+			c.listens = true
+			c.log.Info("the caller's speech is transcribed for the router, beside what the client asked for", zap.String("model", mask.TranscriptionModel))
+		}
 		c.learn(event)
 		c.ready()
 		if shown && c.reachable() && c.mask.Configured() {
@@ -151,8 +163,8 @@ func (c *Call) voice(event []byte, written bool) {
 
 func (c *Call) began(r gjson.Result) {
 	tag := events.TagOf(r)
-	c.playback.begin(r.Get("id").String(), tag == mask.TagOut)
-	if tag == mask.TagOut {
+	c.playback.begin(r.Get("id").String(), mask.Aside(tag))
+	if mask.Aside(tag) {
 		return
 	}
 	c.voiced, c.wrote = false, false
@@ -180,7 +192,7 @@ func (c *Call) finished(r gjson.Result) {
 	c.playback.complete(id)
 	c.overhear(now, c.playback.drain(now)) // first: it may have been heard before it is done
 	defer c.playback.done(id)
-	if tag == mask.TagOut {
+	if mask.Aside(tag) {
 		return
 	}
 	c.hints.end(id)
@@ -195,6 +207,7 @@ func (c *Call) finished(r gjson.Result) {
 		// Servers that give items no status mean the response's.
 		c.requested(it, id, it.Status == events.StatusCompleted || (it.Status == "" && status == events.StatusCompleted))
 	}
+	c.mixed(id, r)
 	c.settled(tag)
 	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
 	switch {
@@ -221,6 +234,29 @@ func (c *Call) silent(it events.Item, client bool) bool {
 	return !client
 }
 
+// mixed tells the floor of a response with requests of ours and calls of the client.
+func (c *Call) mixed(response string, r gjson.Result) {
+	ours, theirs := false, false
+	var open []string
+	for _, raw := range r.Get("output").Array() {
+		it := events.ReadItem(raw)
+		if it.Kind != events.ItemCall {
+			continue
+		}
+		if _, own := c.mask.Requested(it); own {
+			ours = true
+			continue
+		}
+		theirs = true
+		if !slices.Contains(c.outputs, it.CallID) && len(open) < maxOutputs {
+			open = append(open, it.CallID)
+		}
+	}
+	if ours && theirs {
+		c.tell(floor.Mixed{Response: response, Calls: open})
+	}
+}
+
 // requested hands a completed function call for one of our tools to the router, once.
 func (c *Call) requested(it events.Item, response string, completed bool) {
 	tool, ours := c.mask.Requested(it)
@@ -241,7 +277,11 @@ func (c *Call) failed(event []byte) []byte {
 		c.speeches.refuse()
 	}
 	if refusal, known := c.mask.Refused(id, event); known {
+		c.watchAnswers()
 		return c.updateRefused(refusal, fault)
+	}
+	if id == "" && code != events.CodeActive {
+		id = c.nameless(fault)
 	}
 	s, known := c.sent[id]
 	if !known {

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -18,15 +19,12 @@ const openingLimit = 6 * time.Second
 func (c *Call) opens(event []byte) {
 	c.settings.change(gjson.GetBytes(event, "session"))
 	c.toModel(c.mask.Opening(event))
+	c.watchAnswers()
 	c.tell(c.settings.listening())
 }
 
-// show gives the client what it sees of an event of the model, nil for nothing.
+// show gives the client what it sees of an event of the model.
 func (c *Call) show(event []byte) {
-	if event == nil {
-		c.counts.swallowed++
-		return
-	}
 	switch kind := events.PeekType(event); kind {
 	case events.TypeSessionCreated, events.TypeSessionUpdated:
 		c.shown = gjson.GetBytes(event, "session").Raw
@@ -59,9 +57,45 @@ func (c *Call) openingRefused(shown []byte, fault gjson.Result) []byte {
 		c.end(why)
 		return nil
 	}
-	c.show(c.mask.Release())
-	c.ready()
+	c.release()
 	return shown
+}
+
+// release lets the client begin with its session as it is.
+func (c *Call) release() {
+	if created := c.mask.Release(); created != nil {
+		c.show(created)
+		c.ready()
+	}
+}
+
+// answerLimit bounds how long the model may take to answer a session update, from the newest answer: some give none,
+// or one for several. Clients wait 5 s at most (agents-realtime).
+const answerLimit = 3 * time.Second
+
+// watchAnswers lets the alarm ring if the session updates on the wire are not answered in time.
+func (c *Call) watchAnswers() {
+	if c.alarms[alarmAnswer].at = (time.Time{}); !c.mask.Confirmed() && c.mask.Begun() {
+		c.alarms[alarmAnswer].at = time.Now().Add(answerLimit)
+	}
+}
+
+// unanswered answers the client's session updates itself, as the model does not: with the session as it was known, and
+// what the client asked for in it.
+func (c *Call) unanswered() {
+	asked := c.mask.Overdue()
+	c.counts.made += len(asked)
+	for _, session := range asked {
+		if session == "" || !gjson.Parse(c.shown).IsObject() {
+			continue
+		}
+		c.show(events.Encode(events.Object{"type": events.TypeSessionUpdated, "event_id": c.ids.Next(),
+			"session": json.RawMessage(overlay([]byte(c.shown), []byte(session)))}))
+	}
+	c.release()
+	if len(asked) > 0 && c.reachable() {
+		c.tell(floor.Configured{})
+	}
 }
 
 // maxFaultSaid bounds the model's words in an error of ours, in bytes.

@@ -29,6 +29,7 @@ type sent struct {
 	kind    sentKind
 	what    string // the ask's tag or the utterance's id
 	adopted bool   // the client gave no event id
+	item    int    // which of the items from this side it was
 }
 
 type sentKind int
@@ -74,7 +75,8 @@ func (c *Call) say(u handoff.Utterance) {
 
 func (c *Call) sendItem(u *utterance, itemID string) {
 	id := c.ids.Next()
-	c.sent[id] = sent{kind: sentItem, what: u.ID}
+	c.items++
+	c.sent[id] = sent{kind: sentItem, what: u.ID, item: c.items}
 	c.mask.Hide(itemID)
 	if u.CallID != "" && !u.reworded {
 		c.toModel(events.Output(id, itemID, u.CallID, u.Text))
@@ -170,6 +172,8 @@ func (c *Call) tell(e floor.Event) {
 		case floor.EffectCancel:
 			c.muted[x.Response] = true
 			c.toModel(events.Cancel(c.ids.Next(), x.Response))
+		case floor.EffectTakenBack:
+			c.takenBack(x.Ask)
 		case floor.EffectQuiet:
 			c.report(handoff.Quiet{On: x.On, Invited: x.Invited})
 		}

@@ -22,6 +22,7 @@ type frontCounts struct {
 	open   map[string]int    // Guarded by mu: calls, by kind of leg
 	began  map[string]uint64 // Guarded by mu: the same of all
 	ended  counts            // Guarded by mu: of calls that ended
+	beside besideCounts      // Guarded by mu
 	dials  uint64            // Guarded by mu: of the model
 	failed uint64            // Guarded by mu: dials that reached nothing
 }
@@ -50,6 +51,29 @@ func (n *frontCounts) end(kind string, c counts, cause *handoff.Error) {
 	defer n.mu.Unlock()
 	n.open[kind]--
 	n.ended.add(c)
+}
+
+// besideCounts are of sockets beside a call's own client.
+type besideCounts struct {
+	open        int
+	began, slow uint64
+}
+
+func (n *frontCounts) beginBeside() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.beside.open++
+	n.beside.began++
+}
+
+// endBeside counts a socket out that has ended or will.
+func (n *frontCounts) endBeside(s *socket) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.beside.open--
+	if s.Behind() {
+		n.beside.slow++
+	}
 }
 
 func (n *frontCounts) dialled(reached bool) {
@@ -98,8 +122,12 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	ended("call_answers_late_total", "Answers to requests that were not open any more.", n.ended.unanswerable)
 	ended("call_outputs_refused_total", "Outputs of a client for a function call of ours, which are dropped.", n.ended.leaked)
 	ended("call_events_refused_total", "Events of a client that were refused because too much waited.", n.ended.refused)
+	ended("model_events_made_total", "Events that the voice model owed its client and that were made in its place.", n.ended.made)
 	ended("model_events_unreadable_total", "Events of the voice model that could not be read.", n.ended.unreadable)
 	all = append(all,
+		handoff.NewMetric("switchboard_call_sockets_open", "Sockets beside a call's own client.", n.beside.open),
+		handoff.NewMetric("switchboard_call_sockets_total", "Sockets that joined a call beside its own client.", n.beside.began),
+		handoff.NewMetric("switchboard_call_sockets_slow_total", "Of those, sockets that did not keep up and were let go.", n.beside.slow),
 		handoff.NewMetric("switchboard_model_dials_total", "Connections to the voice model that were tried.", n.dials),
 		handoff.NewMetric("switchboard_model_dials_failed_total", "Connections to the voice model that were not had.", n.failed))
 	return slices.Values(all)

@@ -192,7 +192,7 @@ func controlTools() []Tool {
 			Description: "What runs now, what waits for an answer, and what finished lately. Say it in a sentence or two.",
 		}}),
 		row[AnswerArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
-			Name: AnswerAgent,
+			Name: AnswerAgent, Words: true,
 			Description: "Give the caller's answer to a question of an agent. Call it only after the caller has answered that question; never decide yourself. " +
 				"decision is for permissions, text for other questions, in the caller's words.",
 		}},

@@ -20,6 +20,8 @@ const (
 	timerLongRest              // after it failed again
 	TimerSpeech                // the caller speaks, but no sound comes from them
 	TimerRun                   // a response runs, but nothing comes of it
+	timerTheirs                // the client owes an output to a response that holds a request of ours, too
+	timerTheirAsk              // it gave them, and owes the ask
 	TimerKinds                 // how many there are
 )
 
@@ -27,7 +29,7 @@ const (
 var Delay = [TimerKinds]time.Duration{
 	TimerVAD: time.Second, timerSiblings: time.Second, timerAsk: 15 * time.Second, timerUnknown: 15 * time.Second,
 	timerEcho: 3 * time.Second, TimerOpen: time.Second, TimerRest: time.Second, timerLongRest: 3 * time.Second,
-	TimerSpeech: 5 * time.Second, TimerRun: time.Minute,
+	TimerSpeech: 5 * time.Second, TimerRun: time.Minute, timerTheirs: 10 * time.Second, timerTheirAsk: 500 * time.Millisecond,
 }
 
 // An Event is something the floor has to know.
@@ -62,6 +64,15 @@ type (
 	Missed struct{ ID string }
 	// Called: a response holds a request of ours.
 	Called struct{ Response, Call string }
+	// Mixed: a response that holds requests of ours also holds these calls of the client, which it has not answered.
+	Mixed struct {
+		Response string
+		Calls    []string
+	}
+	// Output: the client answered a call.
+	Output struct{ Call string }
+	// Cancelled: the client takes back what it asked for.
+	Cancelled struct{}
 	// Spoke: a response gave the caller something to hear or read.
 	Spoke struct{ Response string }
 	// Sounded: sound of a response is on its way to the caller.
@@ -99,6 +110,9 @@ func (Rejected) floorEvent()    {}
 func (Withdrawn) floorEvent()   {}
 func (Missed) floorEvent()      {}
 func (Called) floorEvent()      {}
+func (Mixed) floorEvent()       {}
+func (Output) floorEvent()      {}
+func (Cancelled) floorEvent()   {}
 func (Spoke) floorEvent()       {}
 func (Sounded) floorEvent()     {}
 func (Played) floorEvent()      {}
@@ -114,14 +128,15 @@ func (Elapsed) floorEvent()     {}
 type EffectKind int
 
 const (
-	EffectAsk     EffectKind = iota // send our response.create, tagged with ask, for this speech
-	EffectForward                   // send the client's response.create, tagged with ask; this speech rides along
-	EffectGiven                     // the caller got this speech
-	EffectSilent                    // this speech needs no response after all
-	EffectLost                      // this speech is given up
-	EffectTimer                     // start the timer; an older one of its kind is void
-	EffectCancel                    // cancel our response, and let nothing of it be heard
-	EffectQuiet                     // both sides became quiet (on), or no longer are
+	EffectAsk       EffectKind = iota // send our response.create, tagged with ask, for this speech
+	EffectForward                     // send the client's response.create, tagged with ask; this speech rides along
+	EffectGiven                       // the caller got this speech
+	EffectSilent                      // this speech needs no response after all
+	EffectLost                        // this speech is given up
+	EffectTimer                       // start the timer; an older one of its kind is void
+	EffectCancel                      // cancel our response, and let nothing of it be heard
+	EffectTakenBack                   // this ask of the client waited, and is not sent any more
+	EffectQuiet                       // both sides became quiet (on), or no longer are
 )
 
 // An Effect is one thing to be done, in order.

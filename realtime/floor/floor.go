@@ -22,6 +22,7 @@ type Floor struct {
 	held         []*ask           // of the client, that wait, in order
 	pending      []*pendingSpeech // of ours, in order
 	calls        map[string]*carrier
+	theirs       map[string]*carrier // that hold requests of ours, too, by the client's calls without an output
 	carriers     map[string]*carrier // by response id; forgotten once done and without open calls
 	asks         int                 // ours so far
 	untagged     int                 // untagged responses that ended since the ask on the wire was sent
@@ -59,6 +60,8 @@ type carrier struct {
 	ended  bool
 	open   int
 	waited bool // its open requests had their time: the others need not wait for them
+	theirs int  // of the client's calls in it that have no output
+	shared bool // the client is expected to ask for what follows on it
 
 	sounds bool  // its sound is on its way to the caller
 	over   bool  // nothing more of its sound will be heard
@@ -94,7 +97,7 @@ const (
 // New returns the floor of a call whose session does not exist yet.
 func New() *Floor {
 	return &Floor{
-		runs: map[string]*ask{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{}, autoVAD: true,
+		runs: map[string]*ask{}, theirs: map[string]*carrier{}, calls: map[string]*carrier{}, carriers: map[string]*carrier{}, autoVAD: true,
 	}
 }
 
@@ -120,6 +123,12 @@ func (f *Floor) Step(e Event) []Effect {
 		f.missed(e.ID)
 	case Called:
 		f.called(e)
+	case Mixed:
+		f.mixed(e)
+	case Output:
+		f.output(e.Call)
+	case Cancelled:
+		f.cancelled()
 	case Spoke:
 		if c := f.carriers[e.Response]; c != nil {
 			c.spoke = true
@@ -306,6 +315,8 @@ func (f *Floor) elapsed(e Elapsed) {
 		}
 	case timerAsk, timerEcho:
 		f.overdue()
+	case timerTheirs, timerTheirAsk:
+		f.alone(e.Timer == timerTheirs)
 	}
 }
 
@@ -316,9 +327,13 @@ func (f *Floor) decide() {
 	}
 	if len(f.held) > 0 {
 		a := f.held[0]
+		if !a.apart && f.shares() {
+			return
+		}
 		f.held = f.held[1:]
-		if f.manual && !a.apart {
-			a.speech = f.resolve()
+		if !a.apart {
+			a.speech = f.resolve(func(w *pendingSpeech) bool { return f.manual || w.from.joined() })
+			f.joined()
 		}
 		f.send(EffectForward, a)
 		return
@@ -329,26 +344,31 @@ func (f *Floor) decide() {
 	if !slices.ContainsFunc(f.pending, (*pendingSpeech).due) {
 		return
 	}
-	if speech := f.resolve(); len(speech) > 0 {
+	if speech := f.resolve(func(w *pendingSpeech) bool { return w.from == nil || !w.from.shared }); len(speech) > 0 {
 		f.asks++
 		f.send(EffectAsk, &ask{ID: "a" + strconv.Itoa(f.asks), speech: speech})
 	}
 }
 
 // due tells whether nothing more is waited for: requests of one response are answered together.
-func (w *pendingSpeech) due() bool { return w.from == nil || w.from.open == 0 || w.from.waited }
+func (w *pendingSpeech) due() bool {
+	return w.from == nil || !w.from.shared && (w.from.open == 0 || w.from.waited)
+}
 
-// resolve takes all pending speech and drops that whose request came with words for the caller.
-func (f *Floor) resolve() []*pendingSpeech {
-	var need, silent []*pendingSpeech
+// resolve takes the pending speech that which picks, and drops that whose request came with words for the caller.
+func (f *Floor) resolve(which func(*pendingSpeech) bool) []*pendingSpeech {
+	var need, silent, rest []*pendingSpeech
 	for _, w := range f.pending {
-		if w.unless && w.from.spoke {
+		switch {
+		case !which(w):
+			rest = append(rest, w)
+		case w.unless && w.from.spoke:
 			silent = append(silent, w)
-		} else {
+		default:
 			need = append(need, w)
 		}
 	}
-	f.pending = nil
+	f.pending = rest
 	f.emit(Effect{Kind: EffectSilent}, silent)
 	return need
 }
@@ -379,7 +399,7 @@ func (f *Floor) carrier(response string) *carrier {
 
 // forget drops what is no longer asked about; pending speech keeps its own pointer.
 func (f *Floor) forget(c *carrier) {
-	if c.ended && c.open == 0 && (!c.sounds || c.over) {
+	if c.ended && c.open == 0 && c.theirs == 0 && (!c.sounds || c.over) {
 		delete(f.carriers, c.id)
 	}
 }

@@ -10,6 +10,7 @@ type view struct {
 	instructing   bool     // ours stand in their place
 	transcription string   // raw, as the client sees it; "" for absent
 	transcribed   bool     // the client asked for transcription
+	silenced      bool     // the client asked that there be none
 	transcribing  bool     // ours stands in its place
 }
 
@@ -23,6 +24,7 @@ type change struct {
 	instructing   bool     // we did
 	transcription *string  // the client's
 	transcribed   bool     // it is on
+	silenced      bool     // it is off
 	transcribing  *bool    // ours is on
 }
 
@@ -41,7 +43,7 @@ func (c change) apply(v view) view {
 	}
 	v.instructing = v.instructing || c.instructing
 	if c.transcription != nil {
-		v.transcription, v.transcribed = *c.transcription, c.transcribed
+		v.transcription, v.transcribed, v.silenced = *c.transcription, c.transcribed, c.silenced
 	}
 	if c.transcribing != nil {
 		v.transcribing = *c.transcribing

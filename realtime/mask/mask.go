@@ -11,16 +11,8 @@ import (
 	"switchboard/realtime/events"
 )
 
-const (
-	// TagOut marks the client's out-of-band responses, which need no floor.
-	TagOut = "out"
-	// tagClient begins the tags of the client's other asks.
-	tagClient = "c"
-	// maxOpen bounds responses that are begun or asked for and not done.
-	maxOpen = 1024
-	// maxMetadata is how many pairs a response's metadata may have (API reference).
-	maxMetadata = 16
-)
+// maxOpen bounds responses that are begun or asked for and not done.
+const maxOpen = 1024
 
 // A Mask is the mask of one call. It may be used from one goroutine at a time.
 type Mask struct {
@@ -29,6 +21,7 @@ type Mask struct {
 	session session
 	asks    int                 // of the client
 	special map[string][]string // our tools in asks with tools of their own, by tag
+	pairs   map[string]pair     // of the client's metadata, which our tag took the place of, by tag
 	owned   map[string][]string // our tools in responses that run, by response id
 	out     map[string]bool     // out-of-band responses that run
 	current string              // newest response of the default conversation
@@ -39,13 +32,13 @@ type Mask struct {
 func New(ids *events.Names, tools []handoff.Tool, instructions string) *Mask {
 	return &Mask{
 		ids: ids, items: newItems(), session: session{tools: tools, guide: instructions},
-		special: map[string][]string{}, owned: map[string][]string{}, out: map[string]bool{},
+		special: map[string][]string{}, pairs: map[string]pair{}, owned: map[string][]string{}, out: map[string]bool{},
 	}
 }
 
 // Full tells that the model leaves more open than a call can have.
 func (m *Mask) Full() bool {
-	return m.items.full() || len(m.owned)+len(m.out)+len(m.special) > maxOpen
+	return m.items.full() || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
 }
 
 // Begun tells whether the model's session exists.
@@ -57,10 +50,8 @@ func (m *Mask) Open() bool { return m.session.created && !m.session.awaiting }
 // Await tells, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
 func (m *Mask) Await() { m.session.awaiting = true }
 
-// Expects tells whether the model's next answer is to an update that the client's leg made.
-func (m *Mask) Expects() bool {
-	return len(m.session.updates) > 0 && (m.session.updates[0].by == byLeg || m.session.updates[0].by == byOffer)
-}
+// ForLeg tells whether the newest session.updated answered an update that the client's leg made.
+func (m *Mask) ForLeg() bool { return m.session.forLeg }
 
 // Foreign tells that the session transcribes only: nobody speaks in it, and nothing of ours is.
 func (m *Mask) Foreign() bool { return m.session.foreign }
@@ -73,6 +64,9 @@ func (m *Mask) Confirmed() bool { return len(m.session.updates) == 0 }
 
 // Configured tells that the model has what the client set, all of it.
 func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() }
+
+// Transcribing tells whether the model transcribes the caller's speech because we asked for it.
+func (m *Mask) Transcribing() bool { return m.session.base.transcribing }
 
 // Current returns the newest response of the default conversation, or "".
 func (m *Mask) Current() string { return m.current }
@@ -88,12 +82,6 @@ func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
 // Hide keeps an item that we are about to put into the conversation from the client.
 func (m *Mask) Hide(item string) { m.items.hide(item) }
 
-// Forget forgets an ask of the client that was refused.
-func (m *Mask) Forget(tag string) { delete(m.special, tag) }
-
-// Asked tells whether a tag is of an ask of the client.
-func Asked(tag string) bool { return strings.HasPrefix(tag, tagClient) }
-
 // A Verdict is what becomes of an event of the client.
 type Verdict struct {
 	Forward []byte // to the model, or nil
@@ -106,6 +94,12 @@ type Verdict struct {
 func (m *Mask) FromClient(kind string, event []byte) Verdict {
 	switch kind {
 	case events.TypeSessionUpdate:
+		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.foreign {
+			return Verdict{Reply: events.Error(m.ids.Next(), events.Fault{
+				Kind: "invalid_request_error", Code: "invalid_value", Param: "session.type", EventID: gjson.GetBytes(event, "event_id").String(),
+				Message: "session.type is realtime: a session that only transcribes has no voice that could hand anything over.",
+			})}
+		}
 		id := gjson.GetBytes(event, "event_id").String()
 		if m.session.full(len(event)) {
 			return Verdict{Crowded: true, Reply: events.Error(m.ids.Next(), events.Fault{
@@ -157,66 +151,24 @@ func (m *Mask) unasked(event []byte, by author) []byte {
 // Release lets a client see its session that waited for too long; nil: it did not wait.
 func (m *Mask) Release() []byte { return m.session.release() }
 
-// Ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one
-// gets the client's tools alone, for its requests could not be answered.
-func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
-	r := gjson.GetBytes(event, "response")
-	if r.Exists() && r.Type != gjson.Null && !r.IsObject() {
-		m.asks++
-		return event, tagClient + strconv.Itoa(m.asks) // the model says what is wrong with it
-	}
-	if tag = TagOut; r.Get("conversation").String() != "none" {
-		m.asks++
-		tag = tagClient + strconv.Itoa(m.asks)
-	}
-	event = m.askTools(event, r, tag)
-	metadata := r.Get("metadata")
-	switch {
-	case metadata.IsObject() && len(metadata.Map()) < maxMetadata:
-		event = events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag))
-	case !metadata.Exists() || metadata.Type == gjson.Null:
-		event = events.Set(event, "response.metadata", `{"`+events.TagKey+`":"`+tag+`"}`)
-	}
-	return event, tag
-}
-
-func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
-	s := &m.session
-	if s.foreign {
-		return event
-	}
-	forced := s.now.forced
-	if choice := r.Get("tool_choice"); choice.Exists() && choice.Type != gjson.Null {
-		forced = forces(choice)
-	}
-	tools := r.Get("tools")
-	switch {
-	case tools.IsArray() && tag != TagOut:
-		ours := s.allowed(tools.Raw, forced)
-		m.special[tag] = ours
-		if len(ours) > 0 {
-			event = events.Set(event, "response.tools", s.join(tools.Raw, ours))
-		}
-	case (tag == TagOut || forced) && !tools.Exists() && len(s.now.ours) > 0:
-		if tag != TagOut {
-			m.special[tag] = nil
-		}
-		event = events.Set(event, "response.tools", s.join(s.now.tools, nil))
-	}
-	return event
-}
-
-// FromModel returns what the client sees of a model's event, or nil, and updates of ours for the model, which
+// FromModel returns what the client sees of a model's event, and updates of ours for the model, which
 // follow when its session begins. It is given every event in order but sound and errors.
-func (m *Mask) FromModel(kind string, event []byte) (shown []byte, updates [][]byte) {
-	if kind == events.TypeSessionCreated { // before anything of ours
+func (m *Mask) FromModel(kind string, event []byte) (shown, updates [][]byte) {
+	switch kind {
+	case events.TypeSessionCreated: // before anything of ours
 		updates = m.session.begin(event, m.ids)
 		if m.session.awaiting {
-			m.session.held, event = event, nil
+			m.session.held = event
+			return nil, updates
 		}
-		return event, updates
+		return [][]byte{event}, updates
+	case events.TypeSessionUpdated:
+		return m.session.show(event), nil
 	}
-	return m.show(kind, event), nil
+	if event = m.show(kind, event); event == nil {
+		return nil, nil
+	}
+	return [][]byte{event}, nil
 }
 
 // A Refusal is what follows from a session update that the model refused.
@@ -248,8 +200,6 @@ func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
 
 func (m *Mask) show(kind string, event []byte) []byte {
 	switch kind {
-	case events.TypeSessionUpdated:
-		return m.session.show(event)
 	case events.TypeCreated, events.TypeDone:
 		return m.response(kind, event)
 	case events.TypeOutputAdded, events.TypeOutputDone:
@@ -356,13 +306,7 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	if output, dropped := m.items.filter(r.Get("output")); dropped {
 		event = events.Set(event, "response.output", output)
 	}
-	if tag != "" {
-		if len(r.Get("metadata").Map()) == 1 {
-			event = events.Set(event, "response.metadata", "null")
-		} else {
-			event = events.Remove(event, "response.metadata."+events.TagKey)
-		}
-	}
+	event = m.untag(event, r, tag)
 	if tools := r.Get("tools"); tools.IsArray() {
 		if kept, dropped := without(tools, m.tools(id)); dropped {
 			event = events.Set(event, "response.tools", kept)
@@ -374,12 +318,13 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	if kind == events.TypeDone {
 		delete(m.owned, id)
 		delete(m.out, id)
+		delete(m.pairs, tag)
 	}
 	return event
 }
 
 func (m *Mask) begin(id, tag string) {
-	if tag == TagOut {
+	if Aside(tag) {
 		m.out[id] = true
 		return
 	}

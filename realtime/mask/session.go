@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,7 +14,10 @@ import (
 
 // transcriber turns the caller's speech into words where the client did not ask for it: the router needs
 // what the caller said.
-const transcriber = `{"model":"gpt-4o-mini-transcribe"}`
+const transcriber = `{"model":"` + TranscriptionModel + `"}`
+
+// TranscriptionModel is the model that does so. It is billed beside the voice.
+const TranscriptionModel = "gpt-4o-mini-transcribe"
 
 // maxUpdates and maxUpdateBytes bound a client's session updates that the model has not confirmed. What is beyond
 // them is refused: the client is told so.
@@ -41,6 +45,10 @@ type session struct {
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
 
+	known  string // the session as the model told it last, raw
+	late   int    // updates that were given up unanswered
+	forLeg bool   // the newest answer was to the client's leg
+
 	awaiting bool   // an update that the client's session begins with is to come, or not confirmed
 	held     []byte // session.created, which waits for it
 
@@ -54,6 +62,8 @@ type update struct {
 	change change
 	after  view   // once it is confirmed, and those before it
 	size   int    // in bytes, of a client's
+	asked  string // what the client asked for, a raw session; "" for ours
+	got    string // what the model got of it
 	plain  []byte // a client's, without the transcription that we added to it
 	resent bool   // refused, and sent again as plain
 }
@@ -77,15 +87,17 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || again {
 		return nil
 	}
+	s.known = r.Raw
 	s.original.tools, s.original.instructions = r.Get("tools").Raw, r.Get("instructions").Raw
 	if tools := r.Get("tools"); tools.IsArray() {
 		s.base.tools, s.base.sent = tools.Raw, tools.Raw
 	}
 	transcription := r.Get("audio.input.transcription")
 	s.base.transcription, s.base.transcribed = transcription.Raw, transcription.IsObject()
+	s.base.instructed = r.Get("prompt").IsObject()
 	s.rebase()
 	out := [][]byte{s.setTools(ids, !s.now.instructed && s.guide != "")}
-	if !s.now.transcribed {
+	if s.listens(s.now) {
 		out = append(out, s.own(ids, change{transcribing: new(true)}, events.Object{"type": "realtime",
 			"audio": events.Object{"input": events.Object{"transcription": json.RawMessage(transcriber)}}}))
 	}
@@ -115,7 +127,7 @@ func (s *session) full(size int) bool {
 
 func (s *session) own(ids *events.Names, c change, fields events.Object) []byte {
 	id := ids.Next()
-	s.push(update{id: id, by: byUs, change: c})
+	s.push(update{id: id, by: byUs, change: c, got: string(events.Encode(fields))})
 	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "event_id": id, "session": fields})
 }
 
@@ -148,16 +160,28 @@ func (s *session) change(event []byte, id string) []byte {
 		s.push(update{id: id, size: len(event)})
 		return event
 	}
-	u := update{id: id}
+	u := update{id: id, asked: r.Raw}
 	event = s.changeTools(&u.change, event, r)
-	u.change.instructed = r.Get("instructions").Exists()
+	event, u.change.instructed = s.changeInstructions(event, r)
+	event = events.Remove(event, "session.model") // a running session has one, and refuses all for another
 	plain := event
 	if event = s.changeTranscription(&u.change, event, r); len(plain) != len(event) {
 		u.plain = plain
 	}
-	u.size = len(event)
+	u.size, u.got = len(event), gjson.GetBytes(event, "session").Raw
 	s.push(u)
 	return event
+}
+
+// changeInstructions tells whether the client gave instructions. A stored prompt is some: ours leave the model as it was.
+func (s *session) changeInstructions(event []byte, r gjson.Result) ([]byte, bool) {
+	if r.Get("instructions").Exists() || !r.Get("prompt").IsObject() {
+		return event, r.Get("instructions").Exists()
+	}
+	if s.now.instructing {
+		event = events.Set(event, pathInstructions, cmp.Or(s.original.instructions, `""`))
+	}
+	return event, true
 }
 
 // changeTools appends ours to the client's tools, or sends the client's again where ours come or go
@@ -183,7 +207,7 @@ func (s *session) changeTools(c *change, event []byte, r gjson.Result) []byte {
 	}
 	c.sent, c.ours = new(then.tools), ours
 	event = events.Set(event, pathTools, s.join(then.tools, ours))
-	if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && now != s.instructions(s.now.ours) {
+	if now := s.instructions(ours); s.created && s.now.instructing && !r.Get("instructions").Exists() && !r.Get("prompt").IsObject() && now != s.instructions(s.now.ours) {
 		event = events.Set(event, pathInstructions, events.Quote(now))
 	}
 	return event
@@ -194,18 +218,32 @@ func (s *session) changeTools(c *change, event []byte, r gjson.Result) []byte {
 func (s *session) changeTranscription(c *change, event []byte, r gjson.Result) []byte {
 	audio, own := r.Get("audio"), r.Get("audio.input.transcription")
 	if own.Exists() {
-		c.transcription, c.transcribed = new(own.Raw), own.IsObject()
+		c.transcription, c.transcribed, c.silenced = new(own.Raw), own.IsObject(), own.Type == gjson.Null
 	}
 	input := r.Get("audio.input")
 	switch {
 	case c.apply(s.now).transcribed:
 		c.transcribing = new(false)
-	case s.deaf || !audio.IsObject() || (input.Exists() && !input.IsObject()):
+	case own.Type == gjson.Null && own.Exists() && !s.listens(c.apply(s.now)):
+		c.transcribing = new(false)
+	case s.deaf || !s.listens(c.apply(s.now)) || !audio.IsObject() || (input.Exists() && !input.IsObject()):
 	default:
 		event = events.Set(event, pathTranscription, transcriber)
 		c.transcribing = new(true)
 	}
 	return event
+}
+
+// listens tells whether the caller's speech is to be transcribed for us in a view: a client that has it off keeps it
+// off, unless a tool of ours acts on what the caller said.
+func (s *session) listens(v view) bool {
+	switch {
+	case v.transcribed || len(s.tools) == 0:
+		return false
+	case v.silenced:
+		return slices.ContainsFunc(s.tools, func(t handoff.Tool) bool { return t.Words })
+	}
+	return true
 }
 
 // standing names our tools that the model may call now: those before the oldest unacknowledged update
@@ -218,22 +256,37 @@ func (s *session) standing() []string {
 	return append(slices.Clone(s.base.ours), slices.DeleteFunc(slices.Clone(s.now.ours), func(name string) bool { return theirs[name] })...)
 }
 
-// show returns a session event as the client may see it, or nil for the echo of our own update.
-func (s *session) show(event []byte) []byte {
-	as := s.now
-	if len(s.updates) > 0 {
-		u := s.updates[0]
-		s.base, s.updates = u.after, s.updates[1:]
-		switch as = u.after; u.by {
-		case byUs, byLeg:
-			return nil
-		case byOffer:
-			return s.opened(s.unmask(event, as))
-		case byClient:
-			s.configured = true
+// show returns what the client may see of a session event: nothing of the echo of what it did not ask for.
+func (s *session) show(event []byte) (shown [][]byte) {
+	now := gjson.GetBytes(event, "session")
+	answered := s.updates[:s.answered(now)]
+	s.updates, s.known, s.forLeg = s.updates[len(answered):], now.Raw, false
+	switch {
+	case len(answered) > 0:
+		s.base = answered[len(answered)-1].after
+	case s.late > 0: // it was given up
+		s.late--
+		s.forLeg = true // which has to know how things are
+		return nil
+	default: // the model tells of it by itself
+		return [][]byte{s.unmask(event, s.now)}
+	}
+	event = s.unmask(event, s.base)
+	asked := false
+	for _, u := range answered {
+		s.forLeg = s.forLeg || u.by == byLeg || u.by == byOffer
+		asked = asked || u.by == byClient
+		if u.by != byOffer {
+			continue
+		}
+		if created := s.opened(event); created != nil {
+			shown = append(shown, created)
 		}
 	}
-	return s.unmask(event, as)
+	if s.configured = s.configured || asked; asked {
+		shown = append(shown, event)
+	}
+	return shown
 }
 
 // opened returns the session.created that waited for the update which this event confirms; nil: it does not wait

@@ -17,7 +17,7 @@ type world struct {
 	n      int
 	queue  [][]byte        // session updates that the model has not answered, oldest first
 	has    string          // the tools that the model has, raw
-	guided bool            // our instructions are in force
+	says   string          // the instructions that are in force, raw
 	items  []string        // of the conversation, in the model's order
 	seen   map[string]bool // items that the client knows
 }
@@ -26,7 +26,7 @@ type world struct {
 // of ours, all of its own, and no place that it does not know.
 func TestClientSeesItsOwn(t *testing.T) {
 	for seed := range uint64(300) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestMask(), has: "[]", seen: map[string]bool{}}
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestMask(), has: "[]", says: `"be nice"`, seen: map[string]bool{}}
 		_, w.queue = w.m.FromModel("session.created", []byte(freshSession))
 		for range 80 {
 			w.step()
@@ -84,7 +84,7 @@ func (w *world) answer(refuse bool) {
 	if refuse && !own {
 		refusal, known := w.m.Refused(id, fault(id))
 		if w.queue = append(w.queue, refusal.Again...); !known || refusal.Shown == nil {
-			w.t.Fatalf("the client does not hear that %s was refused", id)
+			w.t.Fatalf("the client does not hear that %s was refused: %s; known %s", id, u, w.m.session.known)
 		}
 		return
 	}
@@ -92,13 +92,9 @@ func (w *world) answer(refuse bool) {
 		w.has = tools.Raw
 	}
 	if instructions := gjson.GetBytes(u, pathInstructions); instructions.Exists() {
-		w.guided = strings.HasPrefix(instructions.String(), guide)
+		w.says = instructions.Raw
 	}
-	instructions := `"mine"`
-	if w.guided {
-		instructions = `"` + guide + `"`
-	}
-	shown := w.m.model(`{"type":"session.updated","session":{"instructions":` + instructions + `,"tools":` + w.has + `}}`)
+	shown := w.m.model(`{"type":"session.updated","session":{"instructions":` + w.says + `,"tools":` + w.has + `}}`)
 	if (shown == "") != own || strings.Contains(shown, guide) || strings.Contains(shown, "list_servers") {
 		w.t.Fatalf("of the answer to %s the client sees %q", u, shown)
 	}

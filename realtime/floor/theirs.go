@@ -1,0 +1,88 @@
+package floor
+
+// A response may hold requests of ours and calls of the client. The client answers its own and then asks the model to
+// go on; ours are answered by then, or a moment later, and what they need said is said with that. So the caller hears
+// one answer, to both.
+
+// mixed notes such a response.
+func (f *Floor) mixed(e Mixed) {
+	c := f.carrier(e.Response)
+	c.shared = true
+	for _, call := range e.Calls {
+		if f.theirs[call] == nil {
+			f.theirs[call] = c
+			c.theirs++
+		}
+	}
+	f.expect(c)
+}
+
+// output notes an output of the client.
+func (f *Floor) output(call string) {
+	c := f.theirs[call]
+	if c == nil {
+		return
+	}
+	delete(f.theirs, call)
+	c.theirs--
+	f.expect(c)
+	f.forget(c)
+}
+
+// expect waits for what the client owes next, for so long.
+func (f *Floor) expect(c *carrier) {
+	if c.theirs > 0 {
+		f.arm(timerTheirs)
+		return
+	}
+	f.arm(timerTheirAsk)
+}
+
+// alone gives up waiting for the client: outputs, or its ask.
+func (f *Floor) alone(outputs bool) {
+	if outputs {
+		clear(f.theirs)
+	}
+	for _, c := range f.carriers {
+		if outputs {
+			c.theirs = 0
+		}
+		c.shared = c.shared && c.theirs > 0
+		f.forget(c)
+	}
+	for _, w := range f.pending { // its carrier may be forgotten
+		if w.from != nil {
+			w.from.shared = w.from.shared && w.from.theirs > 0
+		}
+	}
+}
+
+// shares tells whether the client's next ask waits for requests of ours, which have their time.
+func (f *Floor) shares() bool {
+	if f.waiting {
+		for _, c := range f.carriers {
+			if c.shared && c.theirs == 0 && c.open > 0 && !c.waited {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// joined tells whether what a response needs said can be said with the client's ask.
+func (c *carrier) joined() bool { return c != nil && c.shared && c.theirs == 0 }
+
+// joined notes that the client has asked for what it owed.
+func (f *Floor) joined() {
+	for _, c := range f.carriers {
+		c.shared = c.shared && c.theirs > 0
+	}
+}
+
+// cancelled takes back the client's asks that wait.
+func (f *Floor) cancelled() {
+	for _, a := range f.held {
+		f.out = append(f.out, Effect{Kind: EffectTakenBack, Ask: a.ID})
+	}
+	f.held = nil
+}

@@ -1,0 +1,76 @@
+package mask
+
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+)
+
+// answered returns how many of the updates on the wire a session answers. That is the oldest, and those up to the
+// newest whose effect shows and has no other cause: some models answer several at once.
+func (s *session) answered(now gjson.Result) int {
+	causes := []gjson.Result{gjson.Parse(s.known)}
+	n := min(len(s.updates), 1)
+	for i, u := range s.updates {
+		asked := gjson.Parse(u.asked)
+		if shown, own := shows(now, asked, causes); i > 0 && shown && own {
+			n = i + 1
+		}
+		causes = append(causes, gjson.Parse(u.got))
+	}
+	return n
+}
+
+// shows tells whether a value has what was asked for, and whether a part of that is in none of its other causes. Of
+// tools only the names count, as ours stand among them.
+func shows(value, asked gjson.Result, causes []gjson.Result) (shown, own bool) {
+	if !asked.IsObject() {
+		has := func(v gjson.Result) bool { return holds(v, asked) }
+		return has(value), asked.Raw != "[]" && !slices.ContainsFunc(causes, has)
+	}
+	shown = value.IsObject()
+	asked.ForEach(func(key, part gjson.Result) bool {
+		name := gjson.Escape(key.String())
+		if name == "model" {
+			return true
+		}
+		within := make([]gjson.Result, len(causes))
+		for i, c := range causes {
+			within[i] = c.Get(name)
+		}
+		partShown, partOwn := shows(value.Get(name), part, within)
+		shown, own = shown && partShown, own || partOwn
+		return shown
+	})
+	return shown, own
+}
+
+// holds tells whether a value is what was asked for, or a list that has all of it.
+func holds(value, asked gjson.Result) bool {
+	if !asked.IsArray() {
+		return value.Type == asked.Type && value.String() == asked.String()
+	}
+	for _, part := range asked.Array() {
+		if !slices.ContainsFunc(value.Array(), func(has gjson.Result) bool {
+			return has.Raw == part.Raw || part.IsObject() && part.Get("name").String() == has.Get("name").String()
+		}) {
+			return false
+		}
+	}
+	return value.IsArray()
+}
+
+// Overdue gives up waiting for answers to session updates: some models give none. What they ask for counts as in
+// force. It returns the client's own, as it asked.
+func (m *Mask) Overdue() (asked []string) {
+	s := &m.session
+	for _, u := range s.updates {
+		if u.by == byClient {
+			s.configured = true
+			asked = append(asked, u.asked)
+		}
+	}
+	s.late += len(s.updates)
+	s.base, s.updates = s.now, nil
+	return asked
+}

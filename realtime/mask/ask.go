@@ -1,0 +1,117 @@
+package mask
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
+)
+
+const (
+	// tagAside begins the tags of the client's out-of-band responses, which need no floor.
+	tagAside = "out"
+	// tagClient begins the tags of the client's other asks.
+	tagClient = "c"
+	// maxMetadata is how many pairs a response's metadata may have (API reference).
+	maxMetadata = 16
+)
+
+// A pair is one of a client's metadata, raw.
+type pair struct{ key, value string }
+
+// Asked tells whether a tag is of an ask of the client in the conversation, and Aside whether of one beside it.
+func Asked(tag string) bool { return strings.HasPrefix(tag, tagClient) }
+
+// Aside tells whether a tag is of a response of the client out of band.
+func Aside(tag string) bool { return strings.HasPrefix(tag, tagAside) }
+
+// Forget forgets an ask of the client that was refused.
+func (m *Mask) Forget(tag string) {
+	delete(m.special, tag)
+	delete(m.pairs, tag)
+}
+
+// Ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one
+// gets the client's tools alone, for its requests could not be answered.
+func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
+	r := gjson.GetBytes(event, "response")
+	m.asks++
+	tag = tagClient + strconv.Itoa(m.asks)
+	if r.Exists() && r.Type != gjson.Null && !r.IsObject() {
+		return event, tag // the model says what is wrong with it
+	}
+	if r.Get("conversation").String() == "none" {
+		tag = tagAside
+	}
+	event = m.askTools(event, r, tag)
+	metadata := r.Get("metadata")
+	switch n := len(metadata.Map()); {
+	case metadata.IsObject() && n == maxMetadata:
+		return m.exchange(event, metadata, tag)
+	case metadata.IsObject() && n < maxMetadata:
+		event = events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag))
+	case !metadata.Exists() || metadata.Type == gjson.Null:
+		event = events.Set(event, "response.metadata", `{"`+events.TagKey+`":"`+tag+`"}`)
+	}
+	return event, tag
+}
+
+// exchange puts our tag in the place of the client's last pair, where there is no room for one more. The client gets
+// it back with the response.
+func (m *Mask) exchange(event []byte, metadata gjson.Result, tag string) ([]byte, string) {
+	if Aside(tag) { // they share a tag, but not a pair
+		tag += strconv.Itoa(m.asks)
+	}
+	var last pair
+	metadata.ForEach(func(key, value gjson.Result) bool {
+		last = pair{key.String(), value.Raw}
+		return true
+	})
+	m.pairs[tag] = last
+	event = events.Remove(event, "response.metadata."+gjson.Escape(last.key))
+	return events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag)), tag
+}
+
+// untag gives a response the metadata that its client gave it.
+func (m *Mask) untag(event []byte, r gjson.Result, tag string) []byte {
+	taken, exchanged := m.pairs[tag]
+	switch {
+	case tag == "":
+	case exchanged:
+		event = events.Remove(event, "response.metadata."+events.TagKey)
+		return events.Set(event, "response.metadata."+gjson.Escape(taken.key), taken.value)
+	case len(r.Get("metadata").Map()) == 1:
+		return events.Set(event, "response.metadata", "null")
+	default:
+		return events.Remove(event, "response.metadata."+events.TagKey)
+	}
+	return event
+}
+
+func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
+	s := &m.session
+	if s.foreign {
+		return event
+	}
+	forced := s.now.forced
+	if choice := r.Get("tool_choice"); choice.Exists() && choice.Type != gjson.Null {
+		forced = forces(choice)
+	}
+	tools, aside := r.Get("tools"), Aside(tag)
+	switch {
+	case tools.IsArray() && !aside:
+		ours := s.allowed(tools.Raw, forced)
+		m.special[tag] = ours
+		if len(ours) > 0 {
+			event = events.Set(event, "response.tools", s.join(tools.Raw, ours))
+		}
+	case (aside || forced) && (!tools.Exists() || tools.Type == gjson.Null) && len(s.now.ours) > 0:
+		if !aside {
+			m.special[tag] = nil
+		}
+		event = events.Set(event, "response.tools", s.join(s.now.tools, nil))
+	}
+	return event
+}
