@@ -1,6 +1,9 @@
 package consent
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // vainIn are the tokens of a reply that say in a language what goes wrong without the act: "otherwise nothing works"
 // denies nothing.
@@ -21,9 +24,31 @@ func (h heard) vainIn(l *language) []bool {
 func (h heard) deniesInStory(ask asking) bool {
 	return h.tellsIn(ask, func(t *teller, _ heard, _ []*language) bool {
 		t.markDenied()
-		t.lenient = true
-		return t.isYes()
+		if t.lenient = true; t.isYes() {
+			return true
+		}
+		return t.rambles()
 	})
+}
+
+// minRamble is how many words a reply has in which a yes and a denial may have nothing to do with each other.
+const minRamble = 9
+
+// rambles tells whether a long reply orders or says yes somewhere, and denies neither at its beginning nor an order.
+func (t *teller) rambles() bool {
+	yes := false
+	for at := range t.h.tokens {
+		if t.denied[at] && (at == 0 || !t.l.inner[t.h.tokens[at]] && !t.isNoOne(at) || at+1 < len(t.h.tokens) && t.ordered[at+1]) {
+			return false
+		}
+		yes = yes || t.ordered[at] || t.affirms(at)
+	}
+	return yes && t.h.weight() >= minRamble
+}
+
+// isNoOne tells whether a "no" at a position is one of "no one".
+func (t *teller) isNoOne(at int) bool {
+	return t.h.tokens[at] == "no" && at+1 < len(t.h.tokens) && strings.HasPrefix(t.h.tokens[at+1], "one")
 }
 
 // markInert finds the tokens that deny something in a clause which begins as one that tells something before them, and

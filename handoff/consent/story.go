@@ -14,17 +14,18 @@ const (
 )
 
 // A tale is how far a reply has come in being a yes with a story.
-type tale uint8
+type tale uint16
 
 const (
-	taleYes     tale = 1 << iota // it began as a yes
-	taleOrdered                  // it held an order or a permission
-	taleNamed                    // the act or the machine was named, or a reason was opened
-	taleOrder                    // the last clause was plain: an order, or a yes
-	taleBare                     // that one was a yes alone
-	taleOpen                     // an order must follow
-	taleReason                   // a clause gave a reason
-	taleTold                     // it held a clause
+	taleYes      tale = 1 << iota // it began as a yes
+	taleOrdered                   // it held an order or a permission
+	taleNamed                     // the act or the machine was named, or a reason was opened
+	taleOrder                     // the last clause was plain: an order, or a yes
+	taleBare                      // that one was a yes alone
+	taleOpen                      // an order must follow
+	taleReason                    // a clause gave a reason
+	taleTold                      // it held a clause
+	taleDoubtful                  // it spoke of what only a story may speak of
 )
 
 // A teller looks for the story in a reply.
@@ -124,7 +125,7 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 	if t.ask.machine(rest) > 0 || at > 0 && t.ask.machine(t.h.tokens[at-1:]) > 1 {
 		return
 	}
-	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] && !t.opens(max(0, at-1)) || token == "si" && at > 0 ||
+	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || token == "si" && at > 0 ||
 		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) || t.isDenseAt(at) && t.ordersOther(rest) {
 		take(1)
 	}
@@ -214,7 +215,9 @@ func (t *teller) isYes() bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(reached[n], func(s tale) bool { return s.has(taleTold) && s.has(taleOrdered|taleReason) && !s.has(taleOpen) })
+	return slices.ContainsFunc(reached[n], func(s tale) bool {
+		return s.has(taleTold) && !s.has(taleOpen) && (s.has(taleOrdered) || s.has(taleReason) && !s.has(taleDoubtful))
+	})
 }
 
 func (s tale) has(what tale) bool { return s&what != 0 }
@@ -268,12 +271,15 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 			return
 		}
 		denies = denies || t.denied[end]
+		if t.strict[end] || t.inert[end] {
+			next |= taleDoubtful
+		}
 		states = states || denies || t.states(end)
 		to := end + 1
 		if t.ask.named(t.h.tokens[end:to]) || opens && order {
 			next |= taleNamed
 		}
-		if s.has(taleYes) && t.l.reasons.has(t.h.tokens[end:]) {
+		if s.has(taleYes) && t.l.reasons.has(t.h.tokens[end:]) && (end > from || states) {
 			next |= taleReason
 		}
 		if weight := t.h.weightOf(from, to); !states || weight < 2 || denies && weight < minDenied {
@@ -300,7 +306,7 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 func (t *teller) begins(at int, s tale) bool {
 	opens := t.opens(at)
 	switch {
-	case t.inert[at]:
+	case t.inert[at], !opens && t.joined(at):
 		return false
 	case t.ordered[at] && (t.l != english || !opens):
 		return false
@@ -312,6 +318,13 @@ func (t *teller) begins(at int, s tale) bool {
 		return true
 	}
 	return t.lenient || s.has(taleNamed) && len(t.steps[at]) == 0 && at+1 < len(t.h.tokens) && t.states(at+1)
+}
+
+// joined tells whether a preposition or an article stands before a position, with no mark between them.
+func (t *teller) joined(at int) bool {
+	return at > 0 && !t.h.marked[at] && slices.ContainsFunc(t.steps[at-1], func(s step) bool {
+		return s.length == 1 && (s.kind == kindIn || s.kind == kindLink)
+	})
 }
 
 // agrees tells whether a word that says yes, and orders nothing, stands at a position.
@@ -439,5 +452,5 @@ var infinitive = setOf("to can could should would will shall may might must we y
 
 // technical are words that change how an act is done or where. Set once.
 var technical = setOf("sudo root admin administrator force forced dry global globally branch branches develop dev staging stage production prod live flag flags " +
-	"version verbose tag release backup hotfix feature origin fork verify skip clean cache registry mirror upstream downstream " +
+	"version verbose tag release backup hotfix feature origin fork verify skip cache registry mirror upstream downstream " +
 	"zweig  rama ramo branche ветку ветка ветке гілку гілка gren dal ブランチ 브랜치 分支 फ़ोर्स ब्रांच फرع")
