@@ -85,6 +85,7 @@ type Chip struct {
 type VoiceInfo struct {
 	Simulated bool   `json:"simulated"`
 	Model     string `json:"model"`
+	Host      string `json:"host,omitempty"` // of its server
 	Chips     []Chip `json:"chips"`
 }
 

@@ -86,7 +86,23 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err != nil {
 		return err
 	}
-	return s.look(w, r, g, &tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread"), Limit: limit})
+	args := &wholeRead{ReadArguments: tools.ReadArguments{Server: r.PathValue("server"), Thread: r.PathValue("thread")}, limit: limit}
+	return s.look(w, r, g, args)
+}
+
+// wholeRead reads a session for a person, who has room for more lines than a voice model.
+type wholeRead struct {
+	tools.ReadArguments
+	limit int // 0: as for a voice model
+}
+
+// Check implements [lookup].
+func (a *wholeRead) Check() error {
+	err := a.ReadArguments.Check()
+	if a.limit > 0 {
+		a.Limit = a.limit
+	}
+	return err
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {

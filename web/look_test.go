@@ -128,7 +128,7 @@ func TestPageLooks(t *testing.T) {
 				p.look(size.name + "-" + scheme + "-sound")
 				p.click("Close")
 				eval[bool](p, `(document.querySelector(".session").click(), true)`)
-				p.shows("31 earlier lines")
+				p.shows("Show earlier lines (31 or more)")
 				p.look(size.name + "-" + scheme + "-reader")
 			})
 		}

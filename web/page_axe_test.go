@@ -62,10 +62,15 @@ func TestPageAxe(t *testing.T) {
 				p.click("Recent sessions")
 				p.shows("auth-refactor")
 				eval[bool](p, `(document.querySelector(".session").click(), true)`)
-				p.shows("31 earlier lines")
+				p.shows("Show earlier lines (31 or more)")
 				p.axe("reader")
 				p.click("Close")
-				for _, popover := range []string{"sound-menu", "simulated", "logins"} {
+				for _, place := range []string{"sessions", "history", "settings", "help"} {
+					eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, place))
+					p.until(`document.querySelector("#` + place + `").checkVisibility()`)
+					p.axe(place)
+				}
+				for _, popover := range []string{"sound-menu", "simulated", "call-sheet"} {
 					p.do(chromedp.Click(chromedp.CSS("[popovertarget=" + popover + "]")))
 					p.until(`document.querySelector("#` + popover + `:popover-open")`)
 					p.axe(popover)

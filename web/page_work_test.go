@@ -203,7 +203,7 @@ func TestPageFleet(t *testing.T) {
 	p.shows("Find out why the upload test fails")
 	p.shows("working")
 	p.press("\t", "\t", "\r")
-	p.shows("31 earlier lines are left out.")
+	p.shows("Show earlier lines (31 or more)")
 	p.shows("One test fails")
 	p.tabTo("Continue this session")
 	p.press("\r")

@@ -72,8 +72,8 @@ const json = async (path) => {
   }
 };
 
-const post = (path, value) =>
-  request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value ?? {}) });
+const jsonBody = (method, value) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(value ?? {}) });
+const post = (path, value) => request(path, jsonBody("POST", value));
 
 const part = encodeURIComponent;
 const mostWork = 2000; // more than Switchboard keeps at hand
@@ -111,6 +111,17 @@ export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);
 export const questions = () => json("/fleet/questions");
 export const stickies = () => json("/fleet/sticky");
 export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);
+/** The newest sessions of all machines, or of one, that have some words. */
+export const allSessions = (server, query) => json(`/fleet/sessions?limit=40${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
+export const archive = (server, thread, on) => request(`/fleet/sessions/${part(server)}/${part(thread)}/archive`, on ? { ...jsonBody("POST", {}) } : { method: "DELETE" });
+export const pin = (server, thread, title) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, jsonBody("PUT", { thread_id: thread, title }));
+export const machines = () => json("/fleet/machines");
+export const testMachine = (server) => post(`/fleet/machines/${part(server)}/test`).then((answer) => answer.json());
+export const level = () => json("/fleet/updates").then((answer) => answer.level);
+export const setLevel = (level) => request("/fleet/updates", jsonBody("PUT", { level }));
+export const decisions = () => json("/fleet/decisions");
+/** Makes a code with which another device logs in. */
+export const deviceCode = () => post("/login/code").then((answer) => answer.json());
 export const session = (server, thread, limit = 40) => json(`/fleet/sessions/${part(server)}/${part(thread)}?limit=${limit}`);
 export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
 /** Answers a question: by a decision, or in words. */

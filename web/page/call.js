@@ -5,6 +5,7 @@ import { openMicrophone } from "./audio.js";
 import { left } from "./one-call.js";
 
 const patience = 15_000; // for sound and events to come up
+const measuring = 2000; // how often the connection is looked at
 const asking = 1000; // how often it is asked meanwhile whether the call still lives
 const interrupted = 6000; // how long a broken connection may mend itself
 const retries = [500, 2000, 4000, 8000];
@@ -29,7 +30,8 @@ export class Call {
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
    * events, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
    * microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
-   * of at the pace of speech.
+   * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. onStats(report) hears
+   * of the connection now and then.
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -180,11 +182,24 @@ export class Call {
     if (life !== this.#life) return;
     this.patch({ phase: "live" });
     this.#greet();
+    this.#measure(peer);
+  }
+
+  // Tells how good the connection is, as long as it is this one.
+  #measure(peer) {
+    const timer = setInterval(async () => {
+      if (peer !== this.#peer) return clearInterval(timer);
+      const report = await peer.getStats().catch(() => null);
+      if (report && peer === this.#peer) this.onStats(report);
+    }, measuring);
   }
 
   // Switchboard adds its tools by itself; the page only wants to see what was heard.
   #greet() {
-    const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe" } } };
+    const { voice, speed, language, interrupt } = this.wishes();
+    const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe", ...(language && { language }) } } };
+    if (!interrupt) audio.input.turn_detection = { type: "server_vad", interrupt_response: false };
+    if (voice || speed !== "1") audio.output = { ...(voice && { voice }), ...(speed !== "1" && { speed: Number(speed) }) };
     const byText = !this.#mic && this.state().call.mic === "off" && this.written(); // who was refused the microphone called to hear
     const how = byText ? ["text"] : this.#silent ? ["audio"] : null;
     this.#silent = how?.[0] === "text";

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { loadSettings, saveSettings } from "./audio.js";
 import { Call } from "./call.js";
-import { byId, setAttr, setText, show } from "./dom.js";
+import { byId, dress, h, setText, show } from "./dom.js";
 import { follow } from "./events.js";
 import * as held from "./login.js";
 import * as oneCall from "./one-call.js";
@@ -13,12 +13,16 @@ import { ended, running } from "./state-work.js";
 import { deviceView } from "./device.js";
 import { chime } from "./sounds.js";
 import { keepDismissed, loadDismissed } from "./dismissed.js";
+import { go, wirePlaces } from "./places.js";
+import { keysOf, shortcuts } from "./shortcuts.js";
+import { connectionOf, factsView } from "./view-facts.js";
 import { needsView } from "./view-needs.js";
+import { sessionsView } from "./view-sessions.js";
+import { settingsView } from "./view-settings.js";
 import { dispatch, get, note, onChange, refresh, toast, toastProblem } from "./store.js";
 import { callView, meterOf } from "./view-call.js";
 import { fleetView } from "./view-fleet.js";
 import { codeFromAddress, loginView } from "./view-login.js";
-import { loginsView } from "./view-logins.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
 import { prefill, talkView } from "./view-talk.js";
@@ -42,7 +46,10 @@ const aloud = speechReader((talking) => call.gateForSpeech(talking));
 const call = new Call({
   remote,
   state: get,
-  patch: (patch) => dispatch({ type: "call", patch }),
+  patch: (patch) => {
+    if (patch.phase === "live" && !["live", "reconnecting"].includes(get().call.phase)) dispatch({ type: "call-began", at: performance.now() });
+    dispatch({ type: "call", patch });
+  },
   onEvent: voiceEvent,
   onProblem: (text, next) => toast(text, { next }),
   onBlocked: () => toast("Your browser holds the sound back.", { tone: "info", action: { label: "Play the voice", run: () => remote.play().catch(() => {}) } }),
@@ -52,10 +59,15 @@ const call = new Call({
   },
   input: () => settings.input,
   written: () => get().voice.simulated || !settings.play,
+  wishes: () => settings,
+  onStats: (report) => {
+    const found = connectionOf(report);
+    if (found) dispatch({ type: "connection", ...found });
+  },
 });
 
 function voiceEvent(event) {
-  dispatch({ type: "voice", event });
+  dispatch({ type: "voice", event, at: performance.now() });
   const { simulated } = get().voice;
   switch (event.type) {
     case "response.output_audio_transcript.done":
@@ -112,7 +124,7 @@ async function say(text) {
   }
   if (byId("say").value === text) prefill("");
   aloud.stop();
-  dispatch({ type: "typed", id: call.say(text), text });
+  dispatch({ type: "typed", id: call.say(text), text, at: performance.now() });
 }
 
 async function decide(id, decision, text) {
@@ -165,9 +177,10 @@ async function readStickies() {
 }
 
 async function readServers() {
-  const { items, voice } = await api.servers();
+  const [{ items, voice }, about] = await Promise.all([api.servers(), api.machines().catch(() => null)]);
   for (const s of items) hue(s.name);
-  dispatch({ type: "servers", items, voice });
+  const machines = about && Object.fromEntries(about.items.map((m) => [m.name, m]));
+  dispatch({ type: "servers", items, voice, machines });
 }
 
 async function readSessions(server) {
@@ -190,11 +203,6 @@ async function forget(server) {
   } catch (error) {
     toastProblem(error);
   }
-}
-
-function go(area) {
-  setAttr(document.body, "data-area", area);
-  for (const b of document.querySelectorAll("[data-go]")) setAttr(b, "aria-current", b.dataset.go === area ? "true" : null);
 }
 
 const ofItems = new Set(["item", "delta", "dropped"]);
@@ -283,6 +291,8 @@ function signedIn() {
   show(byId("app"), true);
   recallTalk();
   refresh();
+  api.level().then((level) => dispatch({ type: "level", level }), () => {}); // the usual one is shown
+  if (location.hash.length > 1) go(location.hash.slice(1), { remember: false });
   stopFeed();
   stopFeed = follow({ onState: feedState, onReset: snapshot, onEvent: pageEvent });
 }
@@ -321,6 +331,32 @@ function showWork(id) {
   card?.focus({ preventScroll: true });
 }
 
+async function setLevel(level) {
+  dispatch({ type: "level", level });
+  await api.setLevel(level).catch(toastProblem);
+}
+
+function wireKeys() {
+  const sheet = byId("keys-sheet");
+  byId("keys-list").append(...keysOf().flatMap(([key, what]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: what })]));
+  dress(byId("keys-close"), "close", "");
+  byId("keys-close").addEventListener("click", () => sheet.close());
+  shortcuts({
+    mute: () => { if (!call.idle) mute(!get().call.muted); },
+    quiet, hangUp,
+    call: () => { if (call.idle) startCall(); },
+    next: () => {
+      go("work");
+      document.querySelector(".question button, .question textarea, .question input")?.focus();
+    },
+    type: () => {
+      go("talk");
+      byId("say").focus();
+    },
+    sheet: () => sheet.showModal(),
+  }, () => settings.keys && get().session === "in");
+}
+
 function wire() {
   onChange(talkView({
     say,
@@ -345,11 +381,16 @@ function wire() {
   onChange(keepDismissed);
   onChange(workView({ stop: stopWork, stopAll, read: readWork }, hue));
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
-  loginsView(signedOut);
+  onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
+  onChange(settingsView({ settings, changed, level: setLevel, signedOut }));
+  const facts = factsView(setLevel);
+  onChange(facts);
+  setInterval(() => { if (!call.idle && !document.hidden) facts(get()); }, 1000);
   const counted = deviceView({ hangUp, mute, quiet });
   onChange(noticesView({ go, untoast: (id) => dispatch({ type: "untoast", id }), counted, sound: (kind) => { if (settings.sounds) chime(kind); } }));
   dispatch({ type: "dismissed", keys: loadDismissed() });
-  for (const b of document.querySelectorAll("[data-go]")) b.addEventListener("click", () => go(b.dataset.go));
+  wirePlaces();
+  wireKeys();
   addEventListener("pagehide", () => {
     keepTalk(call.idle ? "" : "The page was left, which ended the call.");
     call.leave();

@@ -1,6 +1,7 @@
 // What the page knows, and how each thing that happens changes it. Pure: no DOM, no time, no network.
 
 import { stillDismissed } from "./state-needs.js";
+import { factsStart, reduceFacts } from "./state-facts.js";
 import { talkStart, reduceTalk } from "./state-talk.js";
 import { workStart, reduceWork } from "./state-work.js";
 
@@ -20,6 +21,9 @@ export const start = {
   loaded: false,
   voice: { simulated: false, model: "", chips: [] },
   servers: [],
+  machines: {}, // by name: how it is set up
+  level: "milestones", // how much is told of work: quiet, milestones, chatty
+  facts: factsStart,
   sessions: {}, // by machine: { state: loading | ready | failed, items, more, problem }
   mode: "open", // open, hold
   call: callStart,
@@ -38,7 +42,9 @@ export function reduce(state, action) {
     case "feed":
       return { ...state, feed: action.state };
     case "servers":
-      return tidy({ ...state, loaded: true, servers: action.items, voice: { ...start.voice, ...action.voice } });
+      return tidy({ ...state, loaded: true, servers: action.items, machines: action.machines ?? state.machines, voice: { ...start.voice, ...action.voice } });
+    case "level":
+      return { ...state, level: action.level };
     case "dismissed":
       return { ...state, dismissed: { ...state.dismissed, ...action.keys } };
     case "sessions":
@@ -54,7 +60,7 @@ export function reduce(state, action) {
     case "call":
       return reduceCall(state, action.patch);
     default:
-      return { ...state, talk: reduceTalk(state.talk, action), work: reduceWork(state.work, action) };
+      return { ...state, facts: reduceFacts(state.facts, action), talk: reduceTalk(state.talk, action), work: reduceWork(state.work, action) };
   }
 }
 

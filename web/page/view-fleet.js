@@ -2,6 +2,7 @@
 
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, openQuestions, running } from "./state-work.js";
+import { setup } from "./view-setup.js";
 import { healthWords, sentence, sessionStatus } from "./words.js";
 
 /** Wires the machines. `acts`: sessions(server) reads them, read(session), forget(server). */
@@ -14,7 +15,7 @@ export function fleetView(acts, hue) {
     const mixed = state.servers.some((s) => !s.simulated); // else the badge says it for all
     const items = [...state.servers, ...gone].map((server) => ({
       server, mixed, waits: openQuestions(state.work).some((q) => q.server === server.name),
-      works: running(state.work).some((r) => r.server === server.name), history: historyOf(state.work, server), found: state.sessions[server.name],
+      works: running(state.work).some((r) => r.server === server.name), history: historyOf(state.work, server), found: state.sessions[server.name], about: state.machines[server.name],
       stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
@@ -37,6 +38,7 @@ function machine({ server }, hue, acts) {
   const used = h("div", { class: "stickies" });
   const none = h("p", { class: "quiet-text", text: "No session yet; the next request starts one." });
   const recent = h("div", { class: "recent", hidden: true, id: `${id}-recent` });
+  const about = setup(server.name);
   const opener = h("button", { class: "opener", type: "button", "aria-expanded": "false", "aria-controls": recent.id }, icon("chevron"), "Recent sessions");
   opener.addEventListener("click", () => {
     const open = recent.hidden;
@@ -55,11 +57,11 @@ function machine({ server }, hue, acts) {
     h("header", { class: "card-head" },
       h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
       stand, health),
-    problem, doing, used, none, opener, recent);
+    problem, doing, used, none, about.el, opener, recent);
   const fillRecent = recentList(recent, acts);
   return {
     el,
-    update({ server: s, stickies, found, mixed, waits, works, history }) {
+    update({ server: s, stickies, found, mixed, waits, works, history, about: told }) {
       now = history;
       if (!recent.hidden && (shown !== now || Date.now() - at > fresh)) look();
       const words = healthWords(s, waits, works);
@@ -73,6 +75,7 @@ function machine({ server }, hue, acts) {
       show(doing, others.length > 0);
       keyed(used, stickies, (t) => `${t.server} ${t.thread_id}`, (t) => sticky(t, acts));
       show(none, stickies.length === 0 && s.health !== "down");
+      about.update(s, told);
       if (!recent.hidden) fillRecent(found);
     },
   };

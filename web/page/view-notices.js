@@ -75,10 +75,10 @@ function toastCard(t, untoast) {
   return { el };
 }
 
-function brand({ voice, servers, loaded }) {
+function brand({ voice, servers, loaded, call }) {
   const stand = servers.filter((s) => s.simulated).length;
   show(byId("badge"), loaded && (voice.simulated || stand > 0));
-  setText(byId("model"), voice.model && !voice.simulated ? voice.model : "");
+  setText(byId("model"), voice.model && !voice.simulated && call.phase === "idle" ? voice.model : "");
   const machines = stand === 0 ? "" : stand === servers.length ? "the machines" : `${stand} of the ${servers.length} machines`;
   const parts = [voice.simulated ? "the voice" : "", machines].filter(Boolean).join(" and ");
   const many = machines !== "" && !(stand === 1 && !voice.simulated);

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, dress, h, setText, show } from "./dom.js";
+import { toastProblem } from "./store.js";
 import { paragraphs } from "./view-work.js";
 
 const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
@@ -11,6 +12,8 @@ function row({ role, text }) {
   if (role !== "command" && role !== "edit") paragraphs(body, text);
   return h("div", { class: `read ${role}` }, h("span", { class: "read-who", text: roles[role] ?? role }), body);
 }
+
+const steps = [40, 200, 1000, 2000]; // lines that are read, as many as are wanted
 
 /** Wires the reader; goOn(session) is called when the person wants to continue. Returns open(session). */
 export function reader(goOn) {
@@ -25,6 +28,20 @@ export function reader(goOn) {
     dialog.close();
     goOn(current);
   });
+  async function earlier(session, limit) {
+    const before = lines.scrollHeight - lines.scrollTop;
+    await fill(session, limit);
+    lines.scrollTop = lines.scrollHeight - before;
+  }
+  async function fill(session, limit) {
+    const read = await api.session(session.server, session.id, limit);
+    if (current !== session) return;
+    const next = steps.find((n) => n > limit);
+    const left = read.more && next ? [h("button", { class: "button small earlier", type: "button", text: `Show earlier lines${read.more > 1 ? ` (${read.more} or more)` : ""}`, on: { click: () => earlier(session, next).catch(toastProblem) } })]
+      : [h("p", { class: "quiet-text", text: read.more ? "What is before this is too long for the page." : "This is its beginning." })];
+    lines.replaceChildren(...left, ...read.lines.map(row));
+    if (!read.lines.length) lines.replaceChildren(h("p", { class: "quiet-text", text: "Nothing was said in it yet." }));
+  }
   return async (session) => {
     current = session;
     setText(byId("reader-title"), session.title || session.label || "Session");
@@ -33,12 +50,8 @@ export function reader(goOn) {
     show(more, true);
     dialog.showModal();
     try {
-      const read = await api.session(session.server, session.id);
-      if (current !== session) return;
-      const left = read.more ? [h("p", { class: "quiet-text", text: read.more === 1 ? "One earlier line is left out." : `${read.more} earlier lines are left out.` })] : [];
-      lines.replaceChildren(...left, ...read.lines.map(row));
-      if (!read.lines.length) lines.append(h("p", { class: "quiet-text", text: "Nothing was said in it yet." }));
-      lines.scrollTop = lines.scrollHeight;
+      await fill(session, steps[0]);
+      if (current === session) lines.scrollTop = lines.scrollHeight;
     } catch (error) {
       if (current !== session) return;
       lines.replaceChildren(h("p", { text: error.message }), h("p", { class: "quiet-text", text: error.next ?? "" }));

@@ -110,6 +110,9 @@ export function healthWords(server, waits, works) {
   }
 }
 
+/** What a session does, as one of the words of states: { text, tone }; undefined: nothing to tell. */
+export const sessionPill = (status) => ({ running: { text: "Working", tone: "busy" }, waiting: { text: "Needs you", tone: "ask" } })[status];
+
 export const sessionStatus = { __proto__: null, idle: "", running: "working", waiting: "waiting for an answer", unknown: "" };
 
 const decisions = { accept: "Allow once", accept_for_session: "Allow for this session", decline: "Decline", stop: "Stop the work" };
@@ -176,6 +179,31 @@ export function ago(then, now) {
   if (seconds < 3600) return say(Math.floor(seconds / 60), "minute");
   if (seconds < 86400) return say(Math.floor(seconds / 3600), "hour");
   return say(Math.floor(seconds / 86400), "day");
+}
+
+/** In how long, in words. Both are milliseconds. */
+export function until(then, now) {
+  const seconds = Math.round((then - now) / 1000);
+  return seconds < 2 ? "now" : seconds < 90 ? `in ${seconds} seconds` : `in ${Math.round(seconds / 60)} minutes`;
+}
+
+const sandboxes = { __proto__: null, "read-only": "read, and change nothing", "workspace-write": "read, and change files in their directory", "danger-full-access": "do everything, without a sandbox" };
+const approvals = { __proto__: null, untrusted: "before everything that is not known to be harmless", "on-request": "when they want more than they may", never: "never" };
+const limits = { __proto__: null, none: "nothing", low: "what only reads", medium: "edits, installs, ordinary pushes" };
+
+/** What a session may do. */
+export const sandboxWords = (sandbox) => sandboxes[sandbox] ?? (sandbox || "what that machine lets them");
+/** When a session asks. */
+export const approvalWords = (approval) => approvals[approval] ?? (approval || "as that machine has it");
+/** What can be allowed by voice. */
+export const voiceLimitWords = (level) => limits[level] ?? level;
+
+const answers = { __proto__: null, accept: "Allowed", accept_for_session: "Allowed for the session", decline: "Declined", stop: "Declined, and stopped" };
+const ways = { __proto__: null, voice: "by voice", typed: "by a typed answer", page: "on the page", api: "by a program", nobody: "because nobody answered" };
+
+/** A decision that was written down. */
+export function decidedWords({ decision, server, risk, by }, title) {
+  return `${answers[decision] ?? "Answered"} ${ways[by] ?? by} on ${server}${title ? ` in ${title}` : ""}${risk ? `, ${risk} risk` : ""}.`;
 }
 
 /** How long something took. */

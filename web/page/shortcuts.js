@@ -1,0 +1,27 @@
+// Keys that work anywhere but in text boxes, and the sheet that shows them.
+
+const keys = {
+  m: ["M", "Mute, or unmute", "mute"],
+  s: ["S", "Stop the voice talking", "quiet"],
+  n: ["N", "Go to the next question", "next"],
+  c: ["C", "Call", "call"],
+  h: ["H", "Hang up", "hangUp"],
+  "/": ["/", "Type", "type"],
+  "?": ["?", "Show these keys", "sheet"],
+};
+
+/** The keys: [key, what it does]. */
+export const keysOf = () => [...Object.values(keys).map(([key, what]) => [key, what]), ["Space", "Talk while it is held, with push to talk"]];
+
+const typing = (el) => el.isContentEditable || /^(input|textarea|select)$/i.test(el.tagName);
+
+/** Wires the keys: acts has a function for each, enabled() says whether they count now. */
+export function shortcuts(acts, enabled) {
+  document.addEventListener("keydown", (e) => {
+    if (!enabled() || e.ctrlKey || e.altKey || e.metaKey || e.repeat || typing(e.target) || document.querySelector("dialog[open]")) return;
+    const [, , act] = keys[e.key.toLowerCase()] ?? [];
+    if (!act) return;
+    e.preventDefault();
+    acts[act]();
+  });
+}

@@ -1,0 +1,50 @@
+// What is known of the call as such: how long the last answer took, and what was used. Pure: `at` is milliseconds.
+
+export const factsStart = {
+  began: 0, // when the call came up
+  asked: 0, // when the caller had spoken, until the answer begins
+  answered: 0, // how long the last answer took to begin
+  tokens: 0, // of the responses that were seen
+  rtt: null, // ms
+  lost: null, // share of packets
+};
+
+const begins = new Set(["response.output_audio_transcript.delta", "response.output_text.delta", "output_audio_buffer.started"]);
+
+/** Returns the facts after an action. */
+export function reduceFacts(facts, action) {
+  switch (action.type) {
+    case "call-began":
+      return { ...factsStart, began: action.at };
+    case "connection":
+      return { ...facts, rtt: action.rtt, lost: action.lost };
+    case "typed":
+      return { ...facts, asked: action.at ?? 0 };
+    case "voice":
+      return ofVoice(facts, action.event, action.at ?? 0);
+    default:
+      return facts;
+  }
+}
+
+function ofVoice(facts, event, at) {
+  if (event.type === "input_audio_buffer.speech_stopped") return { ...facts, asked: at };
+  if (begins.has(event.type) && facts.asked) return { ...facts, asked: 0, answered: at - facts.asked };
+  if (event.type === "response.done") return { ...facts, tokens: facts.tokens + (event.response?.usage?.total_tokens ?? 0) };
+  return facts;
+}
+
+/** The facts in words: [what, value]. `at` is now. */
+export function factWords({ facts, call, voice }, at) {
+  if (call.phase !== "live" && call.phase !== "reconnecting") return [];
+  const seconds = Math.max(0, Math.floor((at - facts.began) / 1000));
+  const two = (n) => String(n).padStart(2, "0");
+  const time = seconds < 3600 ? `${Math.floor(seconds / 60)}:${two(seconds % 60)}` : `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  return [
+    ["In the call", time],
+    ["Voice", voice.simulated ? "stand-in" : [voice.model, voice.host].filter(Boolean).join(" at ")],
+    ["Connection", facts.rtt === null ? "" : `${Math.round(facts.rtt)} ms, ${facts.lost > 0 ? `${(facts.lost * 100).toFixed(1)} % lost` : "nothing lost"}`],
+    ["Last answer", facts.answered ? `${(facts.answered / 1000).toFixed(1)} s` : ""],
+    ["Cost so far", voice.simulated ? "nothing" : facts.tokens ? `${facts.tokens.toLocaleString("en")} tokens` : ""],
+  ].filter(([, value]) => value);
+}

@@ -1,0 +1,128 @@
+// The sessions of all machines: search, the ones in use, reading, putting away.
+
+import * as api from "./api.js";
+import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
+import { onEnter } from "./places.js";
+import { get, toast, toastProblem } from "./store.js";
+import { sessionPill } from "./words.js";
+
+const pause = 250; // after a letter, before it is looked for
+
+/** Wires the sessions. `acts`: read(session), fresh(server) begins a new one; stickies() reads those in use; hue(server). */
+export function sessionsView(acts, hue) {
+  const search = h("input", { id: "sessions-search", class: "text-field", type: "search", placeholder: "Title, directory or branch", maxlength: 200, autocomplete: "off" });
+  const server = h("select", { id: "sessions-server", class: "select" });
+  const fresh = h("button", { class: "button", type: "button", text: "New session" });
+  const words = h("p", { class: "quiet-text", role: "status" });
+  const list = h("ul", { class: "rows" });
+  const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Session list" }, words, list);
+  byId("sessions").append(
+    h("div", { class: "area-head" }, h("h2", { id: "sessions-title", class: "area-title", tabindex: "-1", text: "Sessions" })),
+    h("div", { class: "tools" },
+      h("label", { class: "tool-field" }, h("span", { class: "sr", text: "Search sessions" }), search),
+      h("label", { class: "tool-field narrow" }, h("span", { class: "sr", text: "Machine" }), server), fresh),
+    box);
+  let found = { items: [] };
+  let asked = 0;
+  let timer = 0;
+
+  async function read() {
+    const mine = ++asked;
+    if (!found.items.length) setText(words, "Looking…");
+    try {
+      const answer = await api.allSessions(server.value, search.value.trim());
+      if (mine !== asked) return;
+      found = answer;
+    } catch (error) {
+      if (mine !== asked) return;
+      found = { items: [], errors: [{ message: error.message }] };
+    }
+    paint(get());
+  }
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(read, pause);
+  };
+  search.addEventListener("input", soon);
+  server.addEventListener("change", read);
+  fresh.addEventListener("click", () => acts.fresh(server.value || get().servers[0]?.name || ""));
+  onEnter("sessions", read);
+
+  async function pin(s, on) {
+    const before = get().work.stickies.find((t) => t.server === s.server);
+    const put = (t) => api.pin(s.server, t.thread_id, t.title ?? "");
+    try {
+      if (on) await put({ thread_id: s.id, title: s.title || s.label });
+      else await api.forget(s.server);
+      await acts.stickies();
+    } catch (error) {
+      return toastProblem(error);
+    }
+    const undo = async () => {
+      await (before ? put(before) : api.forget(s.server)).then(acts.stickies).catch(toastProblem);
+    };
+    toast(on ? `What you say to ${s.server} now goes to “${s.title || s.label}”.` : `The next request on ${s.server} starts a new session.`, { tone: "info", action: { label: "Undo", run: undo } });
+  }
+
+  async function archive(s) {
+    try {
+      await api.archive(s.server, s.id, true);
+      if (get().work.stickies.some((t) => t.server === s.server && t.thread_id === s.id)) await api.forget(s.server).then(acts.stickies);
+    } catch (error) {
+      return toastProblem(error);
+    }
+    await read();
+    const undo = () => api.archive(s.server, s.id, false).then(read).catch(toastProblem);
+    toast(`“${s.title || s.label}” is archived.`, { tone: "info", action: { label: "Undo", run: undo } });
+  }
+
+  function row(first) {
+    let s = first;
+    const title = h("span", { class: "row-title" });
+    const where = h("span", { class: "row-where" });
+    const pill = h("span", { class: "pill" });
+    const used = h("button", { class: "button small", type: "button", on: { click: () => pin(s, used.getAttribute("aria-pressed") !== "true") } });
+    const away = h("button", { class: "button small", type: "button", text: "Archive", on: { click: () => archive(s) } });
+    const open = h("button", { class: "row-open", type: "button", on: { click: () => acts.read(s) } },
+      h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "row-words" }, title, where), pill, icon("chevron"));
+    const el = h("li", { class: `row ${hue(first.server)}` }, open, used, away);
+    return {
+      el,
+      update({ session, pinned }) {
+        s = session;
+        const name = s.title || s.label || "A session without a title";
+        const state = sessionPill(s.status);
+        setText(title, name);
+        setText(where, [s.server, s.directory, s.branch, s.age].filter(Boolean).join(" · "));
+        show(pill, Boolean(state));
+        if (state) {
+          setText(pill, state.text);
+          setAttr(pill, "data-tone", state.tone);
+        }
+        setText(used, pinned ? "In use" : "Use");
+        setAttr(used, "aria-pressed", String(pinned));
+        setAttr(used, "aria-label", pinned ? `In use: ${name} on ${s.server}` : `Use ${name} on ${s.server}`);
+        setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to have the next request start a new session." : "Have what you say to this machine go here");
+        setAttr(away, "aria-label", `Archive ${name}`);
+      },
+    };
+  }
+
+  function paint(state) {
+    const names = ["", ...state.servers.map((s) => s.name)];
+    if (server.dataset.names !== names.join()) {
+      server.dataset.names = names.join();
+      const chosen = server.value;
+      server.replaceChildren(...names.map((n) => h("option", { value: n, text: n || "All machines" })));
+      server.value = names.includes(chosen) ? chosen : "";
+    }
+    const pinned = (s) => state.work.stickies.some((t) => t.thread_id === s.id && t.server.split("/")[0] === s.server);
+    const items = [...found.items].sort((a, b) => pinned(b) - pinned(a)); // the ones in use first
+    keyed(list, items.map((session) => ({ session, pinned: pinned(session) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
+    const problems = (found.errors ?? []).map((e) => e.message);
+    const more = found.more ? `${found.more} more; search to find them.` : "";
+    setText(words, [...problems, items.length ? more : asked && !problems.length ? "No session fits." : ""].filter(Boolean).join(" "));
+    show(words, Boolean(words.textContent));
+  }
+  return (state) => { if (document.body.dataset.area === "sessions") paint(state); };
+}

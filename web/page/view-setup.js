@@ -1,0 +1,58 @@
+// How a machine is set up, whether it answers now, and what to do when it does not.
+
+import * as api from "./api.js";
+import { h, icon, setText, show } from "./dom.js";
+import { toast } from "./store.js";
+import { ago, approvalWords, sandboxWords, until, voiceLimitWords } from "./words.js";
+
+/** Makes the part of a machine's card that tells how it is set up. */
+export function setup(name) {
+  const facts = h("dl", { class: "facts" });
+  const command = h("code", { class: "mono start-command" });
+  const copy = h("button", { class: "button small", type: "button", text: "Copy", "aria-label": `Copy the command for ${name}`, on: { click: copied } });
+  const down = h("div", { class: "start", hidden: true }, h("p", { class: "quiet-text", text: "Start its agent server there:" }), h("div", { class: "start-line" }, command, copy));
+  const result = h("span", { class: "quiet-text", role: "status" });
+  const test = h("button", { class: "button small", type: "button", text: "Test now", "aria-label": `Test ${name} now`, on: { click: ask } });
+  const line = h("div", { class: "test-line" }, test, result);
+  const more = h("details", { class: "did setup" }, h("summary", {}, icon("chevron"), "How it is set up"), facts, line);
+  const el = h("div", { class: "setup-box" }, down, more);
+
+  async function copied() {
+    await navigator.clipboard?.writeText(command.textContent).then(() => toast("Copied.", { tone: "info" }), () => {});
+  }
+  async function ask() {
+    setText(result, "Asking…");
+    try {
+      const { took_ms: ms } = await api.testMachine(name);
+      setText(result, `It answered in ${ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`}.`);
+    } catch (error) {
+      setText(result, error.message);
+    }
+  }
+
+  return {
+    el,
+    update(server, about) {
+      const now = Date.now();
+      const isDown = server.health === "down";
+      show(down, isDown && Boolean(about?.start));
+      const place = isDown ? el : more; // what is down is tested first
+      if (line.parentElement !== place) {
+        if (isDown) el.insertBefore(line, more);
+        else more.append(line);
+      }
+      setText(command, about?.start ?? "");
+      const rows = about ? [
+        ["Version", server.version], ["Reached at", about.address], ["Directory", about.directory], ["Model", about.model],
+        ["Last seen", server.health === "up" ? "now" : about.seen ? ago(Date.parse(about.seen), now) : "not since Switchboard started"],
+        ["Next try", isDown && about.next_try ? until(Date.parse(about.next_try), now) : ""],
+        ["New sessions may", sandboxWords(about.sandbox)], ["They ask", approvalWords(about.approval)],
+        ["At most", about.ceiling ? sandboxWords(about.ceiling) : "no limit beside its own"], ["By voice you may allow", voiceLimitWords(about.voice_approvals)],
+      ].filter(([, value]) => value) : [];
+      const key = JSON.stringify(rows);
+      if (facts.dataset.key === key) return;
+      facts.dataset.key = key;
+      facts.replaceChildren(...rows.flatMap(([what, value]) => [h("dt", { text: what }), h("dd", { text: value })]));
+    },
+  };
+}
