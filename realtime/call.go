@@ -59,6 +59,7 @@ type Call struct {
 	// Owned by run.
 	floor      *floor.Floor
 	mask       *mask.Mask
+	dialect    dialect
 	settings   settings // as the client asked for them last
 	opened     bool     // the client said that it can be reached
 	listens    bool     // the log tells that the caller's speech is transcribed for us
@@ -158,7 +159,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), joins: make(chan leg), beside: make(chan besideEvent), past: make(chan struct{}), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
-		floor: floor.New(), mask: mask.New(ids, own, guide), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
+		floor: floor.New(), mask: mask.New(ids, own, guide), dialect: newDialect(), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
 }

@@ -8,14 +8,31 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
 )
 
 // takenBack tells the client of an ask that it cancelled while it waited here: it began and ended, as it would have
 // at the model.
 func (c *Call) takenBack(tag string) {
-	metadata := cmp.Or(c.asks[tag].metadata, "null")
+	metadata := c.asks[tag].metadata
 	delete(c.asks, tag)
 	c.mask.Forget(tag)
+	c.endUnasked(metadata)
+}
+
+// cancels takes back what the client asked for that waits here.
+func (c *Call) cancels() {
+	early := c.early
+	c.early = nil
+	for _, event := range early {
+		c.endUnasked(gjson.GetBytes(event, "response.metadata").Raw)
+	}
+	c.tell(floor.Cancelled{})
+}
+
+// endUnasked shows the client a response with its metadata that began and was cancelled.
+func (c *Call) endUnasked(metadata string) {
+	metadata = cmp.Or(metadata, "null")
 	response := events.Object{"object": "realtime.response", "id": "resp_" + c.ids.Next(), "status": "in_progress", "status_details": nil,
 		"output": []string{}, "usage": nil, "metadata": json.RawMessage(metadata)}
 	c.show(events.Encode(events.Object{"type": events.TypeCreated, "event_id": c.ids.Next(), "response": response}))

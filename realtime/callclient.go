@@ -50,7 +50,7 @@ func (c *Call) fromClient(event []byte) {
 		return
 	case events.TypeCancel:
 		if !gjson.GetBytes(event, "response_id").Exists() {
-			c.tell(floor.Cancelled{})
+			c.cancels()
 		}
 	}
 	v := c.mask.FromClient(kind, event)

@@ -47,6 +47,18 @@ func (c *Call) fromModel(event []byte) {
 		c.unreadable("has an id that is too long", event)
 		return
 	}
+	all, made := c.dialect.read(kind, event)
+	c.counts.made += made
+	for _, e := range all {
+		c.readModel(events.PeekType(e), e)
+	}
+	if c.mask.Full() {
+		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
+	}
+}
+
+// readModel handles one event of the model as OpenAI's would send it.
+func (c *Call) readModel(kind string, event []byte) {
 	shown, updates := c.mask.FromModel(kind, event)
 	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated && (len(shown) > 0 || c.mask.ForLeg()) {
 		c.tellLeg(event)
@@ -64,9 +76,6 @@ func (c *Call) fromModel(event []byte) {
 		c.watchAnswers()
 	}
 	c.observe(kind, event, len(shown) > 0)
-	if c.mask.Full() {
-		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
-	}
 }
 
 // unreadable drops an event of the model. The log tells of the first; the end of the call of how many there were.
@@ -163,8 +172,9 @@ func (c *Call) voice(event []byte, written bool) {
 
 func (c *Call) began(r gjson.Result) {
 	tag := events.TagOf(r)
-	c.playback.begin(r.Get("id").String(), mask.Aside(tag))
-	if mask.Aside(tag) {
+	aside := mask.Aside(tag) || events.Outside(r)
+	c.playback.begin(r.Get("id").String(), aside)
+	if aside {
 		return
 	}
 	c.voiced, c.wrote = false, false
@@ -192,7 +202,7 @@ func (c *Call) finished(r gjson.Result) {
 	c.playback.complete(id)
 	c.overhear(now, c.playback.drain(now)) // first: it may have been heard before it is done
 	defer c.playback.done(id)
-	if mask.Aside(tag) {
+	if mask.Aside(tag) || events.Outside(r) {
 		return
 	}
 	c.hints.end(id)
@@ -315,6 +325,12 @@ func (c *Call) failed(event []byte) []byte {
 func (c *Call) updateRefused(r mask.Refusal, fault gjson.Result) []byte {
 	for _, own := range r.Again {
 		c.toModel(own)
+	}
+	switch {
+	case r.Tools:
+		c.log.Warn("the voice model refused Switchboard's tools: nothing can be handed over in this call")
+	case r.Words:
+		c.log.Warn("the voice model does not transcribe the caller: permissions cannot be given by voice in this call")
 	}
 	if r.Shown == nil {
 		c.swallow("session update refused by the voice model", fault)

@@ -151,6 +151,15 @@ func play(t *testing.T, fn func(*stage)) {
 	})
 }
 
+// playFresh runs a test on a stage whose session has not begun, and ends the call.
+func playFresh(t *testing.T, fn func(*stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		fn(s)
+		s.close()
+	})
+}
+
 func newStage(t *testing.T) *stage {
 	client := newWire()
 	return newStageFor(t, client, client)

@@ -89,6 +89,9 @@ const TagKey = "sb"
 // TagOf returns the tag of a response, or "".
 func TagOf(response gjson.Result) string { return response.Get("metadata." + TagKey).String() }
 
+// Outside tells whether a response says that it belongs to no conversation.
+func Outside(response gjson.Result) bool { return response.Get("conversation_id").Raw == "null" }
+
 // PCMU and PCMA name telephone sound (G.711), as session.audio.output.format.type does.
 const (
 	PCMU = "audio/pcmu"
@@ -276,6 +279,16 @@ func Ask(eventID, tag string, mute bool) []byte {
 		response["tool_choice"] = "none"
 	}
 	return Encode(Object{"type": TypeCreate, "event_id": eventID, "response": response})
+}
+
+// Begun tells of a response that began.
+func Begun(response string) []byte {
+	return Encode(Object{"type": TypeCreated, "response": Object{"object": "realtime.response", "id": response, "status": "in_progress", "output": []string{}, "metadata": nil}})
+}
+
+// ItemDone tells of a raw item that is whole.
+func ItemDone(item string) []byte {
+	return Encode(Object{"type": TypeItemDone, "item": json.RawMessage(item)})
 }
 
 // Cancel ends a response.

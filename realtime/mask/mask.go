@@ -177,6 +177,8 @@ type Refusal struct {
 	Again   [][]byte // what the model is to be sent now
 	Leg     bool     // it was the update of the client's leg, which alone is told
 	Opening bool     // it was the one that the client's session begins with
+	Tools   bool     // it was ours, and with it our tools
+	Words   bool     // it was ours, and with it the transcription of the caller
 }
 
 // Refused takes an error of the model, which names the event with this id or none. False: it is not about a session
@@ -187,6 +189,10 @@ func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
 		return Refusal{}, false
 	}
 	r := Refusal{Again: again, Leg: refused.by == byLeg}
+	if refused.by == byUs {
+		r.Words = refused.change.transcribing != nil
+		r.Tools = !r.Words
+	}
 	switch {
 	case refused.by == byUs, refused.resent:
 	case m.ids.Own(id): // the client gave it none
@@ -298,7 +304,7 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), events.TagOf(r)
 	if kind == events.TypeCreated {
-		m.begin(id, tag)
+		m.begin(id, tag, events.Outside(r))
 	}
 	for _, raw := range r.Get("output").Array() {
 		m.claim(events.ReadItem(raw), id)
@@ -323,8 +329,8 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	return event
 }
 
-func (m *Mask) begin(id, tag string) {
-	if Aside(tag) {
+func (m *Mask) begin(id, tag string, outside bool) {
+	if outside || Aside(tag) {
 		m.out[id] = true
 		return
 	}

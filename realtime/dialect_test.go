@@ -1,0 +1,147 @@
+package realtime
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// A kind is a model server that does things another way: it makes its answers of what it was sent, and of what
+// happens at it.
+type kind struct {
+	updates func(n int, event string) []string // to the nth session.update
+	item    func(item string) []string         // that comes into the conversation
+	begins  func(id, tag string) []string
+}
+
+// Set once: kinds of model servers by what sets them apart from OpenAI's.
+var kinds = map[string]kind{
+	"as OpenAI's":              {},
+	"keeps no metadata":        {begins: func(id, _ string) []string { return []string{began(id, "")} }},
+	"answers no update":        {updates: func(int, string) []string { return nil }},
+	"answers updates together": {updates: func(n int, event string) []string { return map[bool][]string{true: {confirm(event)}}[n == 3] }},
+	"names items the old way": {item: func(item string) []string {
+		return []string{`{"type":"conversation.item.created","previous_item_id":null,"item":` + item + `}`}
+	}},
+	"begins responses silently": {begins: func(id, _ string) []string {
+		return []string{`{"type":"response.output_item.added","response_id":"` + id + `","item":{"id":"m_` + id + `","type":"message","role":"assistant"}}`}
+	}},
+	"does not transcribe": {updates: func(_ int, event string) []string {
+		if gjson.Get(event, "session.audio.input.transcription").IsObject() {
+			return []string{`{"type":"error","error":{"type":"invalid_request_error","code":"unknown_parameter","message":"no","event_id":` + gjson.Get(event, "event_id").Raw + `}}`}
+		}
+		return []string{confirm(event)}
+	}},
+	"names no event in errors": {updates: func(_ int, event string) []string {
+		if gjson.Get(event, "session.audio.input.transcription").IsObject() {
+			return []string{`{"type":"error","error":{"type":"invalid_request_error","param":"session.audio.input.transcription","message":"no"}}`}
+		}
+		return []string{confirm(event)}
+	}},
+}
+
+func confirm(update string) string {
+	return `{"type":"session.updated","session":` + gjson.Get(update, "session").Raw + `}`
+}
+
+// whole fills in what a kind does as OpenAI's server does it.
+func (k kind) whole() kind {
+	if k.updates == nil {
+		k.updates = func(_ int, event string) []string { return []string{confirm(event)} }
+	}
+	if k.item == nil {
+		k.item = func(item string) []string {
+			return []string{itemAdded(item), `{"type":"conversation.item.done","item":` + item + `}`}
+		}
+	}
+	if k.begins == nil {
+		k.begins = func(id, tag string) []string { return []string{began(id, tag)} }
+	}
+	return k
+}
+
+// Whatever the model's server, the client sees what OpenAI's would have said, its update is answered, and work is
+// handed over, answered and told.
+func TestKindsOfModels(t *testing.T) {
+	for name, k := range kinds {
+		k = k.whole()
+		t.Run(name, func(t *testing.T) {
+			playFresh(t, func(s *stage) {
+				updates := 0
+				answer := func() {
+					for _, e := range s.model.sent() {
+						if gjson.Get(e, "type").String() == events.TypeSessionUpdate {
+							updates++
+							s.fromModel(k.updates(updates, e)...)
+						}
+					}
+				}
+				s.fromModel(freshSession)
+				s.fromClient(`{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"mine"}}`)
+				answer()
+				s.wait(answerLimit)
+				got := s.wantSent(s.client, "session.created session.updated")[1]
+				if gjson.Get(got, "session.instructions").String() != "mine" || strings.Contains(got, "codex") {
+					t.Errorf("its update is answered with %s", got)
+				}
+				s.fromModel(k.item(`{"id":"u1","type":"message","role":"user","status":"completed","content":[{"type":"input_text","text":"hi"}]}`)...)
+				s.wantSent(s.client, "conversation.item.added:message conversation.item.done:message")
+				s.fromModel(k.begins("r1", "")...)
+				if got := types(s.client.sent()); !strings.HasPrefix(got, "response.created") {
+					t.Errorf("a response begins with %s", got)
+				}
+				it := callItem("k1", "call_1", "codex", events.StatusCompleted)
+				s.fromModel(itemDone("r1", it), done("r1", "", events.StatusCompleted, it))
+				s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`})
+				s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
+				up := s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
+				s.fromModel(k.item(gjson.Get(up[0], "item").Raw)...)
+				s.fromModel(k.begins("r2", tagIn(up[1]))...)
+				s.fromModel(spoken("r2"), done("r2", gjson.Get(strings.Join(k.begins("r2", tagIn(up[1])), ""), "response.metadata.sb").String(), events.StatusCompleted))
+				s.wait(15 * time.Second)
+				s.wantHeard(handoff.Said{ID: "a"})
+				if all := types(s.client.sent()); strings.Contains(all, "error") || strings.Contains(all, "function_call") {
+					t.Errorf("the client saw %s", all)
+				}
+			})
+		})
+	}
+}
+
+// An item that a response writes is done when it is, not when it is first told of.
+func TestItemsOfOldServers(t *testing.T) {
+	d := newDialect()
+	read := func(event string) string {
+		all, _ := d.read(events.PeekType([]byte(event)), []byte(event))
+		var list []string
+		for _, e := range all {
+			list = append(list, string(e))
+		}
+		return types(list)
+	}
+	const writing = `{"id":"m1","type":"message","role":"assistant","status":"in_progress"}`
+	const old = `{"type":"conversation.item.created","item":` + writing + `}`
+	for _, step := range [][2]string{
+		{old, "conversation.item.added:message"},
+		{`{"type":"response.output_item.done","item":` + writing + `}`, "response.output_item.done:message conversation.item.done:message"},
+		{`{"type":"response.output_item.done","item":` + writing + `}`, "response.output_item.done:message"},
+		{itemAdded(writing), "conversation.item.added:message"},
+		{old, "conversation.item.created:message"}, // it tells of both
+	} {
+		if got := read(step[0]); got != step[1] {
+			t.Errorf("%s is %s, want %s", step[0], got, step[1])
+		}
+	}
+	for range 2 * maxDialect {
+		d.added = false
+		read(`{"type":"conversation.item.created","item":{"id":"` + newCallID() + `","type":"function_call"}}`)
+	}
+	if len(d.created) > maxDialect {
+		t.Errorf("%d are remembered", len(d.created))
+	}
+}
