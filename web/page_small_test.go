@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,6 +65,58 @@ func TestPageBoundsLongTexts(t *testing.T) {
 	eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
 	if high := eval[float64](p, `document.querySelector(".line.you").getBoundingClientRect().height`); high > 600 || high < 100 {
 		t.Errorf("the line is %v pixels high", high)
+	}
+}
+
+// No sentence to try moves away from under a finger: a tap ticks it off where it stands.
+func TestPageChipsStay(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
+	p.until(`document.querySelector("#chips.row")`)
+	const places = `[...document.querySelectorAll(".chip")].map((c) => c.querySelector(".chip-text").textContent + " " + Math.round(c.getBoundingClientRect().left)).join("; ")`
+	before := eval[string](p, places)
+	for i := range 2 {
+		eval[bool](p, `(((c) => {
+			c.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+			c.focus({ focusVisible: false });
+			c.click();
+		})(document.querySelectorAll(".chip")[`+strconv.Itoa(i)+`]), true)`)
+		p.until(`document.querySelectorAll(".chip.used").length === ` + strconv.Itoa(i+1))
+		if now := eval[string](p, places); now != before {
+			t.Errorf("the sentences moved: %s, then %s", before, now)
+		}
+	}
+}
+
+// What stands above the call does not move when the voice begins to think or to speak, or work begins.
+func TestPageCallKeepsItsHeight(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.records, w.questions = nil, nil
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	const dispatch = `import("/page/store.js").then(({ dispatch }) => (%s, true))`
+	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "typed", id: "x", text: "Hello" }), dispatch({ type: "call", patch: { phase: "live", mic: "on" } })`))
+	p.until(`document.querySelector("#chips.row")`)
+	const top = `document.querySelector("#chips").getBoundingClientRect().top`
+	p.status("Listening")
+	before := eval[float64](p, top)
+	for _, s := range []struct{ change, status string }{
+		{`dispatch({ type: "call", patch: { muted: true } })`, "Muted"},
+		{`dispatch({ type: "call", patch: { muted: false } })`, "Listening"},
+		{`dispatch({ type: "voice", event: { type: "response.created", response: { id: "r1" } } })`, "Thinking…"},
+		{`dispatch({ type: "event", event: { kind: "handoff", record: { id: "h1", server: "bigpc", state: "started", created_at: new Date().toISOString(), prompt: "x" } } }), dispatch({ type: "voice", event: { type: "response.done", response: { id: "r1", output: [] } } })`, "bigpc is working"},
+	} {
+		eval[bool](p, fmt.Sprintf(dispatch, s.change))
+		p.status(s.status)
+		if now := eval[float64](p, top); now != before {
+			t.Errorf("%s: the row moved by %v pixels", s.status, now-before)
+		}
 	}
 }
 

@@ -93,7 +93,8 @@ func (p *tab) chip(text string) {
 	p.touch(fmt.Sprintf(`[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === %q && c.checkVisibility())`, text))
 }
 
-// touch presses what an expression finds, where it is seen, once it stands still and nothing lies over it.
+// touch presses what an expression finds, where it is seen, once it stands still and nothing lies over it. It fails
+// where the press met something else: the thing moved away from under the finger.
 func (p *tab) touch(found string) {
 	p.t.Helper()
 	p.until(`((e) => {
@@ -102,10 +103,18 @@ func (p *tab) touch(found string) {
 	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
 	  const still = String(seen.at) === String(at);
 	  seen.at = at;
-	  return still && e.contains(document.elementFromPoint(...at));
+	  if (!still || !e.contains(document.elementFromPoint(...at))) return false;
+	  seen.hit = [];
+	  for (const type of ["pointerdown", "pointerup", "click"]) {
+	    addEventListener(type, (met) => { if (!e.contains(met.target)) seen.hit.push(type + " met " + (met.target.id || met.target.className || met.target.tagName)); }, { once: true, capture: true });
+	  }
+	  return true;
 	})(` + found + `)`)
 	at := eval[[]float64](p, `seen.at`)
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
+	if missed := eval[[]string](p, `seen.hit`); len(missed) > 0 {
+		p.t.Fatalf("%s moved away from under the finger: %s", found, missed)
+	}
 }
 
 // tree reads the accessibility tree as lines "role: name".

@@ -76,25 +76,21 @@ export function talkView({ say, chip }) {
     return { el };
   }
 
-  chips.addEventListener("focusout", (e) => { if (!chips.contains(e.relatedTarget)) chips.scrollLeft = 0; });
   const stay = stayAtEnd(box, lines);
-  let tried = 0;
   return (state) => {
     const talking = state.talk.entries.length > 0;
     show(hello, !talking);
     keyed(lines, state.talk.entries, (e) => e.id, line);
     stay();
-    // Once people talk, the chips make room: one row, those not yet tried first.
+    // Once people talk, the chips make room: one row. They keep their places, for a finger may be on its way to one.
     const used = (c) => state.usedChips.includes(c.text);
     const { chips: all } = state.voice;
     setText(how, all.length ? helloTry : helloCall);
     show(chips, !(talking ? all.every(used) : all.length === 0));
     chips.classList.toggle("row", talking);
     box.classList.toggle("short", all.length > 0 && !talking);
-    keyed(chips, [...all.filter((c) => !used(c)), ...all.filter(used)], (c) => c.text, chipButton);
+    keyed(chips, all, (c) => c.text, chipButton);
     for (const c of all) chips.keyedChildren.get(c.text).el.classList.toggle("used", used(c));
-    if (state.usedChips.length !== tried) chips.scrollLeft = 0; // the next ones are at the front
-    tried = state.usedChips.length;
   };
 }
 

@@ -11,7 +11,10 @@ export function names(list) {
 /** Writes some words as a sentence. */
 export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice(1) + (/[.!?…]$/.test(words) ? "" : ".") : "");
 
-/** The call in words: { text, detail, tone: idle | wait | live | talk | warn }. */
+/**
+ * The call in words: { text, detail, tone: idle | wait | live | talk | warn }. During a call the detail fits one line
+ * of a phone, so that nothing moves when it comes and goes.
+ */
 export function callWords(state) {
   const { call, talk, work, mode } = state;
   const micOff = call.mic === "refused" ? `Microphone off: ${call.micReason}` : "";
@@ -34,11 +37,11 @@ export function callWords(state) {
   if (talk.responding) return { text: "Thinking…", detail, tone: "live" };
   if (busy.length) return { text: `${they(busy, "is", "are")} working`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "live" };
   if (asks.length) return { text: `${they(asks, "waits", "wait")} for you`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "live" };
-  if (micOff) return { text: micOff, detail: "Type instead; the call works all the same.", tone: "live" };
+  if (micOff) return { text: "In a call by text", detail, tone: "live" };
   if (call.mic === "off") return { text: "In a call by text", detail: "The microphone is off.", tone: "live" };
   if (call.muted) return { text: "Muted", detail: "The voice does not hear you.", tone: "live" };
   if (mode === "hold" && !call.held) return { text: "Ready", detail: "Hold Space or the button while you talk.", tone: "live" };
-  if (state.voice.simulated) return { text: "Listening", detail: "The stand-in voice hears you, but understands typed sentences only.", tone: "live" };
+  if (state.voice.simulated) return { text: "Listening", detail: "It understands typed sentences only.", tone: "live" };
   return { text: "Listening", detail: "Just talk.", tone: "live" };
 }
 
