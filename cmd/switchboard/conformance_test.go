@@ -50,6 +50,9 @@ func TestConformance(t *testing.T) {
 			},
 			Gone: "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
 			Dir:  "~/work",
+			Lacks: map[string]string{
+				"a turn that its thread does not hold is given up": "a stand-in says of such a turn that it has forgotten it",
+			},
 		}
 	})
 }

@@ -201,6 +201,10 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		w.record("agent", a.name(), "is lost")
 		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
 		return false
+	case "missing":
+		w.record("agent", a.name(), "does not hold the turn")
+		yield(nil, handoff.Fault(handoff.CodeTurnGone, a.target.Server, ""))
+		return false
 	case "completed", "failed", "interrupted", "unread":
 		w.end(turn)
 		w.record("agent", a.name(), "turn "+step)

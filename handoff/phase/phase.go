@@ -71,6 +71,7 @@ const (
 	FactTurnFailed                  // the turn ended with an error
 	FactTurnInterrupted             // somebody stopped the turn
 	FactAgentGone                   // the connection was lost while the turn ran
+	FactTurnGone                    // the thread is there, and does not hold the turn
 	FactReconnected                 // the thread is attached again
 	FactReconnectFailed             // it could not be, and patience ended
 	FactSilent                      // the turn reported nothing for long
@@ -90,7 +91,7 @@ var factNames = [factCount]string{
 	"steered", "steer refused", "steer unknown", "queued", "thread free", "attached", "attached busy",
 	"thread gone", "attach held", "attach away", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "not reconciled", "seen",
-	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "reconnected", "reconnect failed", "silent",
+	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "turn gone", "reconnected", "reconnect failed", "silent",
 	"written", "unwritten", "taken over", "noted", "unnoted", "due", "stop", "shutdown",
 }
 

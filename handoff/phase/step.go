@@ -282,10 +282,13 @@ func (s State) running(f Fact) (State, []Action) {
 			s.Silent = true
 			return s, []Action{ActPublishSilence}
 		}
-	case FactAgentGone:
+	case FactAgentGone, FactTurnGone:
 		if !s.Seen { // acknowledged, but it may never have run
 			s.Phase = Reconciling
 			return s, []Action{ActReconcile}
+		}
+		if f == FactTurnGone {
+			return s.end(handoff.OutcomeUnknown)
 		}
 		s.Phase = Reconnecting
 		return s, []Action{ActReconnect}

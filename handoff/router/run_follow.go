@@ -50,7 +50,9 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactNothing, nil
 	}
 	if fact == phase.FactNothing { // the questions that were open come again when the agent is back, and are asked anew
-		fact = phase.FactAgentGone
+		if fact = phase.FactAgentGone; fault.Code == handoff.CodeTurnGone {
+			fact = phase.FactTurnGone
+		}
 		for _, q := range r.known.questionsOf(r.ID) {
 			r.router.closed(r.known, q.shown.ID)
 		}

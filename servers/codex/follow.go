@@ -35,7 +35,6 @@ const maxMissing = 3
 var (
 	errDetached = errors.New("detached")
 	errBurst    = errors.New("updates came faster than they were read")
-	errMissing  = errors.New("the turn is not in its thread")
 	errFollowed = errors.New("the turn is followed already")
 )
 
@@ -158,7 +157,7 @@ func (f *follower) settle(ctx context.Context) error {
 	if i < 0 {
 		f.later()
 		if f.missing++; f.missing >= maxMissing {
-			return errMissing
+			return f.agent.name().fill(handoff.Fault(handoff.CodeTurnGone, "", ""))
 		}
 		return nil
 	}

@@ -141,7 +141,7 @@ func TestFollowReadsAfterRest(t *testing.T) {
 		"not what it seemed": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "completed", true)}, true,
 			[]string{`done message b "All done."`, `ended completed "All done." ""`}},
 		"runs on":   {[]string{turnJSON(turn1, "inProgress", false), turnJSON(turn1, "completed", true)}, true, []string{`done message b "All done."`, `ended completed "All done." ""`}},
-		"not there": {[]string{turnJSON(turn2, "completed", true), "", turnJSON(turn2, "completed", true)}, false, []string{"error agent_gone"}},
+		"not there": {[]string{turnJSON(turn2, "completed", true), "", turnJSON(turn2, "completed", true)}, false, []string{"error turn_gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -216,7 +216,7 @@ func (a *agent) kept(ctx context.Context, id handoff.TurnID, yield func(handoff.
 	}
 	i := slices.IndexFunc(record.Turns, func(t threads.Turn) bool { return t.ID == string(id) })
 	if i < 0 {
-		yield(nil, handoff.Fault(handoff.CodeNotFound, "such turn", ""))
+		yield(nil, handoff.Fault(handoff.CodeTurnGone, a.conn.server.cfg.Name, ""))
 		return
 	}
 	for _, u := range recalled(record, record.Turns[i]) {

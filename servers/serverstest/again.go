@@ -88,6 +88,16 @@ func (s *suite) missed() {
 	}
 }
 
+// notHeld: following a turn that the thread does not hold ends, and says that it is in vain.
+func (s *suite) notHeld() {
+	a := s.create()
+	s.run(a, PromptHello)
+	var last error
+	for _, last = range a.Agent.Follow(s.Context(), "01a1fac5-0000-7c13-9ff2-be9c54078f33") {
+	}
+	s.coded("following a turn that is not there", last, handoff.CodeTurnGone)
+}
+
 // askedAgain: an open question comes again under its id, over another connection.
 func (s *suite) askedAgain() {
 	a, id, old := s.asked()

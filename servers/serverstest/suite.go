@@ -39,6 +39,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"leaving a turn does not touch it", (*suite).leaving},
 		{"a turn outlives the connection", (*suite).outlives},
 		{"a turn that ended meanwhile is read", (*suite).endedMeanwhile},
+		{"a turn that its thread does not hold is given up", (*suite).notHeld},
 		{"what was missed of a running turn comes first", (*suite).missed},
 		{"a question is asked again on another connection", (*suite).askedAgain},
 		{"a lost start is settled", (*suite).settles},
