@@ -76,14 +76,14 @@ type Meaning struct {
 
 // Vocabulary holds the meaning of every code. Set once.
 var Vocabulary = map[Code]Meaning{
-	CodeUnknownServer:    {"I don't know a machine called %s.", "Name one of the machines that list_servers gives.", http.StatusNotFound, 0},
+	CodeUnknownServer:    {"I don't know a machine called %s.", "Name one of the machines there are.", http.StatusNotFound, 0},
 	CodeAmbiguousServer:  {"%s could be more than one machine.", "Ask which one is meant.", http.StatusConflict, 0},
-	CodeUnknownSession:   {"I can't find the session %s.", "Look with list_sessions and pass its id.", http.StatusNotFound, 0},
+	CodeUnknownSession:   {"I can't find the session %s.", "Look through the list of sessions, and name it by its title or its id.", http.StatusNotFound, 0},
 	CodeAmbiguousSession: {"%s could be more than one session.", "Ask which one is meant, or pass its id.", http.StatusConflict, 0},
 	CodeSessionGone:      {"The session %s no longer exists.", "Ask whether to start a new one; nothing was run.", http.StatusGone, 0},
 	CodeSessionArchived:  {"The session %s is archived.", "Unarchive it on its machine first; nothing was run.", http.StatusConflict, 0},
 	CodeSessionInUse:     {"The session %s is open in another program on that machine.", "Close it there, or ask for a new session; nothing was run.", http.StatusConflict, 0},
-	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look with list_sessions and try again.", http.StatusBadGateway, 0},
+	CodeSessionMismatch:  {"%s gave me another session than the one I asked for, so I ran nothing.", "Look through the list of sessions and try again.", http.StatusBadGateway, 0},
 	CodeSessionElsewhere: {"The session %s is not in that project.", "Name the place it is in, if that is meant; nothing was run.", http.StatusConflict, 0},
 	CodeTokenRefused:     {"%s did not accept Switchboard's token.", "Correct token_file or token_env of that machine in Switchboard's configuration; nothing was run.", http.StatusBadGateway, 0},
 	CodeOutdated:         {"%s.", "Update it on that machine and start its agent server again; nothing was run.", http.StatusBadGateway, 0}, // the subject is the sentence
@@ -109,7 +109,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
-	CodeWorkEnded:        {"That work has ended already.", "The page and status tell how it ended.", http.StatusConflict, 0},
+	CodeWorkEnded:        {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
 	CodeNotBegun:         {"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict, 0},
 	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
 	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
@@ -149,6 +149,12 @@ type Error struct {
 // Fault returns an error with a code and its subject.
 func Fault(code Code, subject, detail string) *Error {
 	return &Error{Code: code, Subject: subject, Detail: detail}
+}
+
+// Because returns an error with a code and its subject whose detail is that of the error which led to it: people read
+// it, so it names no other code.
+func Because(code Code, subject string, err error) *Error {
+	return Fault(code, subject, AsError(err).Detail)
 }
 
 // Error returns the code, the subject and the detail.

@@ -83,7 +83,7 @@ func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handof
 	var fault *handoff.Error
 	switch {
 	case err != nil:
-		fault = handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+		fault = handoff.Because(handoff.CodeStoreDown, "", err)
 	case left <= 0:
 		fault = usedUp()
 		now := time.Now().UTC()

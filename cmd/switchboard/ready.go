@@ -51,7 +51,7 @@ func (r *readiness) check(ctx context.Context) error {
 	defer cancel()
 	var fault error
 	if err := r.write(ctx); err != nil {
-		fault = handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+		fault = handoff.Because(handoff.CodeStoreDown, "", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

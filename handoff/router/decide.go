@@ -223,7 +223,7 @@ func (r *Router) writeDown(ctx context.Context, c handoff.Caller, q *question, d
 	r.counts.audits.Add(1)
 	r.log.Warn("decision not written down", zap.String("handoff", q.shown.Handoff), zap.Error(err))
 	if d.allows() {
-		return false, handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+		return false, handoff.Because(handoff.CodeStoreDown, "", err)
 	}
 	return false, nil
 }

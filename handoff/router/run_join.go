@@ -68,7 +68,7 @@ func (r *run) steer(ctx context.Context) (phase.Fact, *handoff.Error) {
 	}
 	switch e := handoff.AsError(err); e.Code {
 	case handoff.CodeAgentGone, handoff.CodeUnknownStart, handoff.CodeInternal: // only a clear refusal proves that they were not taken
-		return phase.FactSteerUnknown, handoff.Fault(handoff.CodeUnknownStart, v.target.Server, e.Error())
+		return phase.FactSteerUnknown, handoff.Because(handoff.CodeUnknownStart, v.target.Server, e)
 	}
 	r.show(func(rec *handoff.Record) { rec.Why = "" })
 	return phase.FactSteerRefused, nil

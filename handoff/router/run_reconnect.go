@@ -50,7 +50,7 @@ func (r *run) reconnect(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactNothing, nil
 	}
 	if err != nil {
-		return phase.FactReconnectFailed, handoff.Fault(handoff.CodeAgentGone, target.Server, err.Error())
+		return phase.FactReconnectFailed, handoff.Because(handoff.CodeAgentGone, target.Server, err)
 	}
 	r.arrived(at)
 	return phase.FactReconnected, nil
@@ -75,7 +75,7 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 		return phase.FactNothing, nil
 	}
 	if err != nil && !joined() {
-		return phase.FactNotReconciled, handoff.Fault(handoff.CodeUnknownStart, target.Server, err.Error())
+		return phase.FactNotReconciled, handoff.Because(handoff.CodeUnknownStart, target.Server, err)
 	}
 	r.arrived(at)
 	if joined() {
@@ -113,7 +113,7 @@ func (r *run) lookFor(ctx context.Context, t handoff.Target, after handoff.TurnI
 	defer cancel()
 	turn, err := settler.Settle(ctx, after, r.ID)
 	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart { // the connection was lost again, not the answer
-		err = handoff.Fault(handoff.CodeAgentGone, t.Server, err.Error())
+		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
 	}
 	return at, turn, err
 }

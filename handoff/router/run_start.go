@@ -135,7 +135,7 @@ func (r *run) note() {
 // unwritten says what it means that the ledger did not take a step.
 func unwritten(ctx context.Context, err error) error {
 	if retried(err) || ctx.Err() != nil {
-		return handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+		return handoff.Because(handoff.CodeStoreDown, "", err)
 	}
 	return err
 }

@@ -1,15 +1,13 @@
 // What the page asks of Switchboard over HTTP. Failures are Problem errors with words for people.
 
 import * as held from "./login.js";
-import { errorWords } from "./words.js";
 
 /** A failure that can be shown: what happened, and what to do next. */
 export class Problem extends Error {
   constructor(error, status) {
-    const { message, next } = errorWords(error);
-    super(message);
+    super(error.message);
     this.code = error.code;
-    this.next = next;
+    this.next = error.next;
     this.status = status;
   }
 }

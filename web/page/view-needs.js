@@ -4,7 +4,7 @@
 import { byId, h, keyed, setAttr, setText, show } from "./dom.js";
 import { keyOf, needs } from "./state-needs.js";
 import { questionCard } from "./view-question.js";
-import { errorWords, sentence } from "./words.js";
+import { sentence } from "./words.js";
 
 /** Wires the list. `acts`: decide(id, decision, text), dismiss(key), go(area), show(id of work); hue(server). */
 export function needsView(acts, hue) {
@@ -52,4 +52,4 @@ function alertRow(item, hue, acts) {
   };
 }
 
-const failureWords = (r) => (r.error ? errorWords(r.error).message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));
+const failureWords = (r) => (r.error ? r.error.message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));

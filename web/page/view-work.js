@@ -2,7 +2,7 @@
 
 import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, newestFirst, openQuestions, running, steps as stepsOf, unread } from "./state-work.js";
-import { ago, errorWords, placeWords, took, workWords } from "./words.js";
+import { ago, placeWords, took, workWords } from "./words.js";
 
 /** Wires the work. `acts`: stop(id), stopAll(), read(id); hue(server) gives a machine's colour. */
 export function workView(acts, hue) {
@@ -100,7 +100,7 @@ function fillCard(part, r, words, stopping) {
   part.answer.classList.toggle("partly", !good);
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));
-  if (r.error) problem(part.problem, errorWords(r.error));
+  if (r.error) problem(part.problem, r.error);
   show(part.stop.parentElement, !ended(r));
   setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
 }

@@ -163,16 +163,6 @@ const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u061c\u115f\u1160
 /** Writes letters that cannot be seen as their names. */
 export const visible = (text) => text.replace(unseen, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
-const nexts = {
-  __proto__: null, unknown_server: "Choose one of the machines listed under Machines.", unknown_session: "Look under Recent sessions of that machine.",
-  session_mismatch: "Look under Recent sessions of that machine and try again.",
-};
-
-/** An error of Switchboard as people read it: no names of tools, no codes. */
-export const errorWords = ({ code, message, next, detail }) => ({
-  message, next: nexts[code] ?? next, detail: detail?.replace(/^(?:[a-z]+(?:_[a-z]+)+|unreachable)\b[^:]*(?:: |$)/, ""),
-});
-
 /** How long ago, in words. Both are milliseconds. */
 export function ago(then, now) {
   const seconds = Math.max(0, Math.round((now - then) / 1000));
