@@ -17,7 +17,7 @@ func TestStoryDenies(t *testing.T) {
 		{2, "yes, no, go ahead", No},
 		{2, "yes it needs those but don't run it, go ahead", No},
 		{2, "otherwise nothing works", No},
-		{2, "yes otherwise nothing works", No},
+		{2, "yes otherwise nothing works", Unclear},
 		{4, "no, sorry, I misread that, I mean yes, go ahead", Unclear},
 		{4, "no, sorry, I misread that, I mean no", No},
 		{3, "sí que bigpc corra las pruebas", Yes},
