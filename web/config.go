@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // Work is what was asked of the agents. An unknown id, and one of another caller, is [handoff.CodeNotFound].
@@ -100,8 +101,11 @@ type Config struct {
 	Machines  Machines
 	Levels    Levels
 	Decisions Decisions
-	Front     Front
-	Calls     Calls
+	History   History
+
+	Conversations sessions.Conversations
+	Front         Front
+	Calls         Calls
 
 	// Keys has at least one entry. One without a sum is nobody's text: its principal logs in by link.
 	Keys      []Key
@@ -125,7 +129,7 @@ type Config struct {
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
 	if cfg.Work == nil || cfg.Runs == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
-		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
+		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.History == nil || cfg.Conversations == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}
 	if len(cfg.Keys) == 0 {
@@ -139,10 +143,14 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	help, err := loadHelp()
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, door: door, files: files, times: usual, closed: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Log, door: door, files: files, help: help, times: usual, closed: make(chan struct{})}
 	s.auth.logins, s.auth.secrets, s.auth.door, s.auth.log = cfg.Logins, cfg.Secrets, door, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)

@@ -3,9 +3,13 @@ package web
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/sessions"
 )
 
 // desk is what a world says of machines, levels and decisions.
@@ -13,6 +17,8 @@ type desk struct {
 	machines  []handoff.Machine
 	level     handoff.SpeechLevel
 	decisions []handoff.AuditRecord
+	past      ledger.HistoryPage
+	said      []sessions.Said
 }
 
 func (w *world) Machines(g handoff.Grant) []handoff.Machine {
@@ -80,4 +86,42 @@ func (w *world) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.desk.decisions[:min(limit, len(w.desk.decisions))], w.note("decisions", c.String())
+}
+
+func (w *world) History(_ context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.desk.past, w.note("history", c.String(), q.Search+q.Before)
+}
+
+func (w *world) Body(_ context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return ledger.Body{Prompt: "the whole prompt", Text: "the whole answer"}, key == "k1", w.note("body", c.String(), key)
+}
+
+func (w *world) AddSaid(_ context.Context, c handoff.Caller, lines []sessions.Said) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.desk.said = append(w.desk.said, lines...)
+	return w.note("said", c.String(), fmt.Sprint(len(lines)))
+}
+
+func (w *world) Said(_ context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var page sessions.SaidPage
+	for _, l := range slices.Backward(w.desk.said) {
+		if strings.Contains(strings.ToLower(l.Text), q.Search) {
+			page.Lines = append(page.Lines, l)
+		}
+	}
+	return page, w.note("conversation", c.String(), q.Search+q.Before)
+}
+
+func (w *world) DropSaid(_ context.Context, c handoff.Caller) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.desk.said = nil
+	return w.note("drop", c.String())
 }

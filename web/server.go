@@ -20,6 +20,7 @@ type Server struct {
 	door    door        // Set once
 	auth    auth
 	files   map[string]file  // Set once: the page's files by name
+	help    []helpPage       // Set once
 	mux     *http.ServeMux   // Set once
 	known   map[string]route // Set once: routes by pattern
 	times   deadlines        // Set once
@@ -83,6 +84,13 @@ func (s *Server) routes() {
 		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, s.testMachine},
 		{"GET /fleet/updates", accessCaller, 0, s.updates},
 		{"PUT /fleet/updates", accessCaller, maxJSON, s.setUpdates},
+		{"GET /fleet/history", accessCaller, 0, s.history},
+		{"GET /fleet/history/{id}", accessCaller, 0, s.past},
+		{"GET /fleet/conversation", accessCaller, 0, s.said},
+		{"POST /fleet/conversation", accessCaller, maxSaidBody, s.addSaid},
+		{"DELETE /fleet/conversation", accessCaller, maxJSON, s.dropSaid},
+		{"GET /help", accessPublic, 0, s.helpList},
+		{"GET /help/{name}", accessPublic, 0, s.helpPage},
 		{"GET /fleet/decisions", accessCaller, 0, s.decisions},
 		{"GET /fleet/sticky", accessCaller, 0, s.stickies},
 		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, s.putSticky},

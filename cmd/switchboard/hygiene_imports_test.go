@@ -90,7 +90,7 @@ func libraries() []libraryRule {
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
 		{"golang.org/x/time/rate", []string{"handoff/router"}, "how often work may be given is counted there"},
 		{"github.com/prometheus/client_golang/", []string{"web/metrics", "cmd/switchboard tests"}, "what is counted is known where it happens, the format in one place"},
-		{"github.com/yuin/goldmark", []string{"handoff/speakable"}, "what may be said is decided there"},
+		{"github.com/yuin/goldmark", []string{"handoff/speakable", "web"}, "what may be said is decided there; the page shows its help"},
 		{"golang.org/x/sys", []string{"cmd/switchboard tests"}, "a terminal is for tests"},
 		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
 		{"github.com/Shopify/toxiproxy/", []string{"cmd/switchboard tests"}, "what cuts connections is for tests"},

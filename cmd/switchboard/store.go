@@ -31,6 +31,7 @@ type routerStore interface {
 // edgeStore is what the edge needs of a store.
 type edgeStore interface {
 	sessions.Logins
+	sessions.Conversations
 	web.Secrets
 }
 

@@ -24,6 +24,7 @@ type Store interface {
 // An Edge is what the edge asks of a store.
 type Edge interface {
 	sessions.Logins
+	sessions.Conversations
 	Secrets
 }
 
@@ -46,6 +47,9 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	})
 	t.Run("logins", func(t *testing.T) {
 		TestLogins(t, func(t *testing.T) sessions.Logins { return open(t) })
+	})
+	t.Run("conversations", func(t *testing.T) {
+		TestConversations(t, func(t *testing.T) sessions.Conversations { return open(t) })
 	})
 	t.Run("secrets", func(t *testing.T) {
 		TestSecrets(t, func(t *testing.T) Secrets { return open(t) })

@@ -91,6 +91,9 @@ func (s *Store) sweep(ctx context.Context) error {
 			}
 			left = n == sweepSize
 		}
+		if err := forgetSaid(ctx, tx, "SELECT id FROM said WHERE at <= ? ORDER BY at LIMIT ?", before, sweepSize); err != nil {
+			return err
+		}
 		for _, forget := range []struct {
 			what   string
 			before int64

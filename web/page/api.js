@@ -117,6 +117,15 @@ export const machines = () => json("/fleet/machines");
 export const testMachine = (server) => post(`/fleet/machines/${part(server)}/test`).then((answer) => answer.json());
 export const level = () => json("/fleet/updates").then((answer) => answer.level);
 export const setLevel = (level) => request("/fleet/updates", jsonBody("PUT", { level }));
+const asked = (search, before) => `?limit=100${search ? `&search=${part(search)}` : ""}${before ? `&before=${part(before)}` : ""}`;
+/** What was said and heard, and what work is over: a page, newest first, and what asks for the next one. */
+export const said = (search, before) => json(`/fleet/conversation${asked(search, before)}`);
+export const history = (search, before) => json(`/fleet/history${asked(search, before)}`);
+export const past = (id) => json(`/fleet/history/${part(id)}`);
+export const addSaid = (lines) => post("/fleet/conversation", { lines });
+export const dropSaid = () => request("/fleet/conversation", { method: "DELETE" });
+export const helpPages = () => json("/help");
+export const helpPage = (name) => json(`/help/${part(name)}`);
 export const decisions = () => json("/fleet/decisions");
 /** Makes a code with which another device logs in. */
 export const deviceCode = () => post("/login/code").then((answer) => answer.json());

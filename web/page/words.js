@@ -75,7 +75,12 @@ export function workWords(record, waiting, stopping) {
     if (waiting) return { text: "Needs you", tone: "ask" };
     return record.waits ? { text: "Waiting", tone: "wait" } : { text: "Working", tone: "busy" };
   }
-  switch (record.outcome) {
+  return outcomeWords(record.outcome);
+}
+
+/** How work ended: { text, tone }. */
+export function outcomeWords(outcome) {
+  switch (outcome) {
     case "result": return { text: "Done", tone: "good" };
     case "failed": return { text: "Failed", tone: "bad" };
     case "interrupted": return { text: "Stopped", tone: "flat" };

@@ -1,0 +1,97 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+var (
+	//go:embed said.lua
+	saidSource string
+	//go:embed said_read.lua
+	saidReadSource string
+
+	saidScript     = goredis.NewScript(saidSource)
+	saidReadScript = goredis.NewScript(saidReadSource)
+)
+
+// AddSaid keeps lines of a caller's conversations; see [sessions.Conversations].
+func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
+	name, err := sessions.CallerName(c)
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	args := []any{sessions.MaxSaidLines, time.Now().Add(-s.kept).UnixMilli(), max(s.kept.Milliseconds(), 1)}
+	for _, l := range lines {
+		l = l.Bounded()
+		data, err := json.Marshal(l)
+		if err != nil {
+			return handoff.Fault(handoff.CodeInternal, "", "encode a line: "+err.Error())
+		}
+		args = append(args, l.ID, l.At.UnixMilli(), data)
+	}
+	return s.fault(saidScript.Run(ctx, s.client, s.saidKeys(name), args...).Err())
+}
+
+// Said returns a page of what was said, newest first. A page of a search may be short, or empty, although there are
+// more.
+func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
+	var page sessions.SaidPage
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return page, err
+	}
+	from, _, err := sessions.ParseMark(q.Before)
+	if err != nil {
+		return page, err
+	}
+	search := sessions.SearchWords(q.Search)
+	for looked := 0; looked < historyScan; looked += ledgerPage {
+		rows, err := saidReadScript.Run(ctx, s.client, s.saidKeys(name), from.Key, from.At, ledgerPage).Slice()
+		if err != nil {
+			return page, s.fault(err)
+		}
+		for _, row := range rows {
+			var l sessions.Said
+			text, ok := row.(string)
+			if !ok || json.Unmarshal([]byte(text), &l) != nil { // one bad line must not hide the others
+				s.badEntry(s.saidKeys(name)[1])
+				continue
+			}
+			if len(page.Lines) == q.Size() {
+				page.Next = from.String()
+				return page, nil
+			}
+			from = sessions.Mark{At: l.At.UnixMilli(), Key: l.ID}
+			if sessions.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.kept {
+				page.Lines = append(page.Lines, l)
+			}
+		}
+		if len(rows) < ledgerPage {
+			return page, nil
+		}
+	}
+	page.Next = from.String()
+	return page, nil
+}
+
+// DropSaid forgets all that a caller said and heard.
+func (s *Store) DropSaid(ctx context.Context, c handoff.Caller) error {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return err
+	}
+	return s.fault(s.client.Del(ctx, s.saidKeys(name)...).Err())
+}
+
+// The keys: a caller's lines by when they were said, and by id.
+func (s *Store) saidKeys(name string) []string {
+	return []string{s.prefix + ":{" + name + "}:said", s.prefix + ":{" + name + "}:said:lines"}
+}

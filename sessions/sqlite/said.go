@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// AddSaid keeps lines of a caller's conversations; see [sessions.Conversations].
+func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.Said) error {
+	name, err := sessions.CallerName(c)
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, l := range lines {
+			l = l.Bounded()
+			var id int64
+			err := tx.QueryRowContext(ctx, "INSERT INTO said (caller, line, at, who, text) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+				name, l.ID, l.At.UnixMilli(), l.Who, l.Text).Scan(&id)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err == nil {
+				_, err = tx.ExecContext(ctx, "INSERT INTO said_words (rowid, words) VALUES (?, ?)", id, strings.Join(sessions.SaidWords(l), " "))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return forgetSaid(ctx, tx, "SELECT id FROM said WHERE caller = ? ORDER BY at DESC, line DESC LIMIT -1 OFFSET ?", name, sessions.MaxSaidLines)
+	})
+}
+
+// forgetSaid removes the lines that a query names, with their words.
+func forgetSaid(ctx context.Context, tx *sql.Tx, which string, args ...any) error {
+	for _, table := range []string{"said_words WHERE rowid", "said WHERE id"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" IN ("+which+")", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Said returns a page of what was said, newest first.
+func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
+	var page sessions.SaidPage
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return page, err
+	}
+	from, later, err := sessions.ParseMark(q.Before)
+	if err != nil {
+		return page, err
+	}
+	if !later {
+		from.At = math.MaxInt64
+	}
+	text, args := "SELECT line, at, who, text FROM said WHERE caller = ? AND (at, line) < (?, ?)", []any{name, from.At, from.Key}
+	if match := matching(sessions.SearchWords(q.Search)); match != "" {
+		text, args = text+" AND id IN (SELECT rowid FROM said_words WHERE said_words MATCH ?)", append(args, match)
+	}
+	rows, err := s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?", append(args, q.Size()+1)...)
+	if err != nil {
+		return page, s.fault(err)
+	}
+	defer func() { _ = rows.Close() }() // its error comes with Err
+	for rows.Next() {
+		var l sessions.Said
+		var at int64
+		if err := rows.Scan(&l.ID, &at, &l.Who, &l.Text); err != nil {
+			return page, s.fault(err)
+		}
+		if len(page.Lines) == q.Size() {
+			last := page.Lines[len(page.Lines)-1]
+			page.Next = sessions.Mark{At: last.At.UnixMilli(), Key: last.ID}.String()
+			break
+		}
+		l.At = time.UnixMilli(at).UTC()
+		page.Lines = append(page.Lines, l)
+	}
+	return page, s.fault(rows.Err())
+}
+
+// DropSaid forgets all that a caller said and heard.
+func (s *Store) DropSaid(ctx context.Context, c handoff.Caller) error {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return forgetSaid(ctx, tx, "SELECT id FROM said WHERE caller = ?", name)
+	})
+}

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/sessions"
+)
+
+// maxSaidBody bounds what a page tells of a conversation at once, in bytes.
+const maxSaidBody = 1 << 20
+
+// History gives what a caller's work was; see [ledger.History].
+type History interface {
+	History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error)
+	Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error)
+}
+
+// pastInfo is a piece of work that is over, as lists show it.
+type pastInfo struct {
+	ID       string          `json:"id"`
+	Server   string          `json:"server"`
+	Project  string          `json:"project,omitempty"`
+	ThreadID string          `json:"thread_id,omitempty"`
+	Title    string          `json:"title,omitempty"`
+	Prompt   string          `json:"prompt"`
+	Outcome  handoff.Outcome `json:"outcome"`
+	Spoken   string          `json:"spoken,omitempty"`
+	At       time.Time       `json:"at"`
+	Ended    time.Time       `json:"ended,omitzero"`
+}
+
+// A paged is a list that goes on.
+type paged[T any] struct {
+	list[T]
+	Next string `json:"next,omitempty"` // ?before= it is the page after this one
+}
+
+// history lists work that is over, what was heard last first.
+func (s *Server) history(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	limit, err := number(r, "limit", ledger.MaxHistoryPage)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	found, err := s.cfg.History.History(r.Context(), g.Caller, ledger.HistoryQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
+	if err != nil {
+		return err
+	}
+	out := paged[pastInfo]{list: listOf[pastInfo](nil), Next: found.Next}
+	for _, e := range found.Entries {
+		if !g.AllowsServer(e.Target.Server) {
+			continue
+		}
+		out.Items = append(out.Items, pastInfo{
+			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Prompt: e.Prompt,
+			Outcome: e.Outcome, Spoken: e.Spoken, At: e.Accepted, Ended: e.Ended,
+		})
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+// past gives the whole words of work that is over.
+func (s *Server) past(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	body, ok, err := s.cfg.History.Body(r.Context(), g.Caller, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !ok || g.Servers != nil { // which machine it was is not kept beside it
+		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
+	}
+	writeJSON(w, http.StatusOK, body)
+	return nil
+}
+
+// said lists what was said and heard, newest first.
+func (s *Server) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	limit, err := number(r, "limit", sessions.MaxSaidPage)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	found, err := s.cfg.Conversations.Said(r.Context(), g.Caller, sessions.SaidQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, paged[sessions.Said]{list: listOf(found.Lines), Next: found.Next})
+	return nil
+}
+
+// addSaid keeps lines of a conversation. The page tells them, of its own calls; whoever has no name has no history.
+func (s *Server) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Lines []sessions.Said `json:"lines"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	if len(body.Lines) > sessions.MaxSaidPage {
+		return handoff.Fault(handoff.CodeTooLarge, "at most 100 lines at once", "")
+	}
+	now := time.Now()
+	for i, l := range body.Lines {
+		if l.ID == "" || len(l.ID) > 100 || l.Who != "you" && l.Who != "voice" || strings.TrimSpace(l.Text) == "" {
+			return handoff.Fault(handoff.CodeMalformed, "a line has an id, who is you or voice, and a text", "")
+		}
+		if l.At.After(now) || l.At.Before(now.Add(-24*time.Hour)) { // a clock that is wrong
+			body.Lines[i].At = now
+		}
+	}
+	if g.Caller.Nameless() {
+		return done(w)
+	}
+	if err := s.cfg.Conversations.AddSaid(r.Context(), g.Caller, body.Lines); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+// dropSaid forgets all that the caller said and heard.
+func (s *Server) dropSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if err := s.cfg.Conversations.DropSaid(r.Context(), g.Caller); err != nil {
+		return err
+	}
+	return done(w)
+}

@@ -1,0 +1,132 @@
+// What was said and what was done, by day: found by words, saved as Markdown or JSON, deleted.
+
+import * as api from "./api.js";
+import { byId, h, setText, show } from "./dom.js";
+import { onEnter } from "./places.js";
+import { toast, toastProblem } from "./store.js";
+import { paragraphs } from "./view-work.js";
+import { outcomeWords } from "./words.js";
+
+const pause = 300;
+const mostPages = 60; // of each kind, in what is saved
+
+/** Wires the history; hue(server) gives a machine's colour, `settings` whether it is kept, changed(name) keeps that. */
+export function historyView({ settings, changed }, hue) {
+  const search = h("input", { id: "history-search", class: "text-field", type: "search", placeholder: "Words that were said, or asked for", maxlength: 200, autocomplete: "off" });
+  const words = h("p", { class: "quiet-text", role: "status" });
+  const list = h("div", { class: "days" });
+  const older = h("button", { class: "button", type: "button", text: "Show older", hidden: true });
+  const keep = h("input", { type: "checkbox", on: { change: () => { settings.history = keep.checked; changed("history"); } } });
+  keep.checked = settings.history;
+  const button = (text, f, cls = "button small") => h("button", { class: cls, type: "button", text, on: { click: f } });
+  byId("history").append(
+    h("div", { class: "area-head" }, h("h2", { id: "history-title", class: "area-title", tabindex: "-1", text: "History" })),
+    h("div", { class: "tools" }, h("label", { class: "tool-field" }, h("span", { class: "sr", text: "Search the history" }), search),
+      button("Save as Markdown", () => save("md"), "button"), button("Save as JSON", () => save("json"), "button")),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What was said and done" }, words, list, older,
+      h("div", { class: "history-foot" }, h("label", { class: "check" }, keep, "Keep what is said and heard on this browser"), button("Delete what was said…", drop, "button small danger-quiet"))));
+
+  let found = []; // { at, line } or { at, work }, newest first
+  let next = { said: "", work: "" };
+  let asked = 0;
+  let timer = 0;
+
+  // One page of each kind; "" asks for the newest, null: there are no more.
+  async function page({ said, work }, text) {
+    const none = { items: [] };
+    const [a, b] = await Promise.all([said === null ? none : api.said(text, said), work === null ? none : api.history(text, work)]);
+    return {
+      items: [...a.items.map((line) => ({ at: line.at, line })), ...b.items.map((w) => ({ at: w.at, work: w }))],
+      next: { said: a.next ?? null, work: b.next ?? null },
+    };
+  }
+  async function read(more) {
+    const mine = ++asked;
+    if (!more) setText(words, "Looking…");
+    try {
+      const got = await page(more ? next : { said: "", work: "" }, search.value.trim());
+      if (mine !== asked) return;
+      found = [...(more ? found : []), ...got.items].sort((a, b) => (a.at < b.at ? 1 : -1));
+      next = got.next;
+      paint();
+    } catch (error) {
+      if (mine === asked) setText(words, error.message);
+    }
+  }
+  search.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => read(false), pause);
+  });
+  older.addEventListener("click", () => read(true));
+  onEnter("history", () => read(false));
+
+  function paint() {
+    const days = Map.groupBy(found, (f) => new Date(f.at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" }));
+    list.replaceChildren(...[...days].map(([day, items]) => h("section", { class: "day" }, h("h3", { class: "day-name", text: day }),
+      h("ul", { class: "rows" }, ...items.map((f) => (f.line ? lineRow(f.line) : workRow(f.work, hue)))))));
+    setText(words, found.length ? "" : search.value.trim() ? "Nothing fits." : "Nothing yet. What you say and what your machines do will stand here.");
+    show(words, Boolean(words.textContent));
+    show(older, next.said !== null || next.work !== null);
+  }
+
+  async function save(kind) {
+    try {
+      const all = [];
+      let from = { said: "", work: "" };
+      for (let i = 0; i < mostPages && (from.said !== null || from.work !== null); i++) {
+        const got = await page(from, search.value.trim());
+        all.push(...got.items);
+        from = got.next;
+      }
+      all.sort((a, b) => (a.at < b.at ? -1 : 1));
+      const text = kind === "json" ? `${JSON.stringify(all.map((f) => (f.line ? { said: f.line } : { work: f.work })), null, 2)}\n` : asMarkdown(all);
+      const url = URL.createObjectURL(new Blob([text], { type: kind === "json" ? "application/json" : "text/markdown" }));
+      h("a", { href: url, download: `switchboard-${new Date().toISOString().slice(0, 10)}.${kind}` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    } catch (error) {
+      toastProblem(error);
+    }
+  }
+
+  function drop() {
+    toast("This deletes all that was said and heard, on every device.", { next: "What became of your work stays.", action: { label: "Delete it", run: () => api.dropSaid().then(() => read(false), toastProblem) } });
+  }
+}
+
+const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }) });
+
+const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
+
+function workRow(w, hue) {
+  const { text, tone } = outcomeWords(w.outcome);
+  const body = h("div", { class: "past-body" });
+  const details = h("details", { class: `past-work ${hue(w.server)}` },
+    h("summary", {}, clock(w.at), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "past-words" }, h("strong", { text: w.server }), ` ${w.title || ""} `, h("span", { class: "quiet-text", text: w.prompt })),
+      h("span", { class: "pill", data: { tone }, text })), body);
+  details.addEventListener("toggle", async () => {
+    if (!details.open || body.firstChild) return;
+    paragraphs(body, w.spoken || "Reading…");
+    const whole = await api.past(w.id).catch(() => null);
+    if (whole) body.replaceChildren(h("p", { class: "card-prompt", text: whole.prompt }), ...answerOf(whole.text || w.spoken || ""));
+  });
+  return h("li", {}, details);
+}
+
+function answerOf(text) {
+  const el = h("div", {});
+  paragraphs(el, text);
+  return [el];
+}
+
+/** The history as Markdown, oldest first. */
+export function asMarkdown(all) {
+  const out = ["# Switchboard"];
+  let day = "";
+  for (const f of all) {
+    if (f.at.slice(0, 10) !== day) out.push(`\n## ${(day = f.at.slice(0, 10))}`);
+    const time = f.at.slice(11, 16);
+    if (f.line) out.push(`\n**${f.line.who === "you" ? "You" : "Voice"}** (${time}): ${f.line.text}`);
+    else out.push(`\n> **${f.work.server}**${f.work.title ? ` · ${f.work.title}` : ""} (${time}): ${f.work.prompt}\n>\n> ${outcomeWords(f.work.outcome).text}${f.work.spoken ? `: ${f.work.spoken}` : ""}`.replaceAll("\r", ""));
+  }
+  return `${out.join("\n")}\n`;
+}

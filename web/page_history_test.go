@@ -1,0 +1,120 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// What is said and heard becomes history, which is found by words, saved, turned off and deleted.
+func TestPageHistory(t *testing.T) {
+	w, p := openCall(t, true)
+	at := time.Now().Add(-26 * time.Hour)
+	w.change(func(w *world) {
+		w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{
+			Key: "k1", Accepted: at, Ended: at.Add(time.Minute),
+			Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Spoken: "All 42 tests pass."},
+		}}}
+	})
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Good morning", "\r")
+	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	eval[bool](p, `(far.say({ type: "response.output_text.done", item_id: "a1", text: "Good morning to you." }), true)`)
+	w.logged(t, "said owner")
+	waitFor(t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.desk.said) == 2
+	})
+	p.click("History")
+	p.until(`document.querySelectorAll("#history .past-line").length === 2 && document.querySelectorAll("#history .day").length === 2`)
+	for _, text := range []string{"Good morning to you.", "auth refactor", "Run the tests.", "Done"} {
+		p.shows(text)
+	}
+	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
+	p.shows("the whole answer")
+	p.scheme("light")
+	p.look("history")
+	p.axe("history")
+	// What is saved is what is found.
+	eval[bool](p, `(window.saved = [], URL.createObjectURL = (blob) => { blob.text().then((t) => saved.push(t)); return "blob:none"; }, HTMLAnchorElement.prototype.click = function () { saved.push(this.download); }, true)`)
+	p.click("Save as Markdown")
+	p.until(`saved.length === 2`)
+	for _, want := range []string{"**You**", ": Good morning", "> **bigpc** · auth refactor", "> Done: All 42 tests pass."} {
+		if text := eval[string](p, `saved.join("\n")`); !strings.Contains(text, want) {
+			t.Errorf("the Markdown lacks %q: %s", want, text)
+		}
+	}
+	p.click("Save as JSON")
+	p.until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).length === 3`)
+	p.do(chromedp.Focus(chromedp.ID("history-search")))
+	p.press("t", "o", " ", "y", "o", "u")
+	w.logged(t, "conversation owner to you")
+	p.until(`document.querySelectorAll("#history .past-line").length === 1`)
+	// Turned off, nothing more is told.
+	eval[bool](p, `(document.querySelector("#history input[type=checkbox]").click(), true)`)
+	eval[bool](p, `(far.say({ type: "response.output_text.done", item_id: "a2", text: "A secret." }), true)`)
+	p.until(`document.querySelector("#transcript").textContent.includes("A secret.")`)
+	eval[bool](p, `(document.querySelector("#history input[type=checkbox]").click(), far.say({ type: "response.output_text.done", item_id: "a3", text: "No secret." }), true)`)
+	waitFor(t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.desk.said) == 3 && w.desk.said[2].Text == "No secret."
+	})
+	p.click("Delete what was said…")
+	p.click("Delete it")
+	w.logged(t, "drop owner")
+	w.mu.Lock()
+	if n := len(w.desk.said); n != 0 {
+		t.Errorf("%d lines are left", n)
+	}
+	w.mu.Unlock()
+	p.quiet()
+}
+
+func TestHistoryRoutes(t *testing.T) {
+	w := newWorld()
+	w.desk.past = ledger.HistoryPage{Next: "1-k", Entries: []ledger.Entry{{Key: "k1", Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc"}, Prompt: "p", Outcome: handoff.OutcomeResult}}}}
+	s := newServer(t, w, nil)
+	for _, row := range []struct{ method, path, body, answer string }{
+		{"GET", "/fleet/history?search=x&before=9-k", "", `"id":"k1","server":"bigpc","prompt":"p","outcome":"result"`},
+		{"GET", "/fleet/history/k1", "", `{"prompt":"the whole prompt","text":"the whole answer"}`},
+		{"GET", "/fleet/history/k2", "", "not_found"},
+		{"POST", "/fleet/conversation", `{"lines":[{"id":"a","who":"you","text":"hi","at":"2020-01-02T03:04:05Z"}]}`, ""},
+		{"GET", "/fleet/conversation", "", `"who":"you","text":"hi"`},
+		{"POST", "/fleet/conversation", `{"lines":[{"id":"a","who":"system","text":"hi"}]}`, "malformed"},
+		{"POST", "/fleet/conversation", `{"lines":[` + strings.Repeat(`{"id":"a","who":"you","text":"hi"},`, 100) + `{"id":"a"}]}`, "too_large"},
+		{"GET", "/help", "", `"name":"1-using","title":"Using it"`},
+		{"GET", "/help/2-trouble", "", `{"tag":"h2","in":[{"text":"What it costs"}]}`},
+		{"GET", "/help/none", "", "not_found"},
+	} {
+		if rec := ask(s, row.method, row.path, row.body, nil); !strings.Contains(rec.Body.String(), row.answer) || row.answer == "" && rec.Code != http.StatusNoContent {
+			t.Errorf("%s %s: %d %s", row.method, row.path, rec.Code, rec.Body)
+		}
+	}
+	if l := w.desk.said[0]; time.Since(l.At) > time.Hour {
+		t.Errorf("a wrong clock counts: %v", l.At)
+	}
+}
+
+// Help is shown as elements, and nothing of it is markup.
+func TestPageHelp(t *testing.T) {
+	w := newWorld()
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.click("Help")
+	p.shows("Questions of agents come first")
+	p.scheme("light")
+	p.look("help")
+	p.click("When something does not work")
+	p.shows("UDP does not get through.")
+	p.axe("help")
+	p.quiet()
+}
