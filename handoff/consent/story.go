@@ -306,7 +306,7 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 func (t *teller) begins(at int, s tale) bool {
 	opens := t.opens(at)
 	switch {
-	case t.inert[at], !opens && t.joined(at):
+	case t.inert[at], !opens && t.joined(at), t.l == english && bareVerbs[t.h.tokens[at]]:
 		return false
 	case t.ordered[at] && (t.l != english || !opens):
 		return false
@@ -445,6 +445,9 @@ var joins = map[string][]string{
 
 // imperative are languages whose orders look like nothing else. Set once.
 var imperative = setOf("ar hi tr")
+
+// bareVerbs are English verbs that order, at the beginning of a clause. Set once.
+var bareVerbs = setOf("use make take get put set keep read leave find see give start stop look write build send stay come move hold know love like check open close")
 
 // infinitive are words after which what looks like an order is none. Set once.
 var infinitive = setOf("to can could should would will shall may might must we you they i he she it and or if not let lets who which that always never " +
