@@ -33,6 +33,7 @@ const (
 	CodeUnknownStart     Code = "unknown_start"
 	CodeStoreDown        Code = "store_down"
 	CodeAgentGone        Code = "agent_gone"
+	CodeAgentEnded       Code = "agent_ended"
 	CodeTurnGone         Code = "turn_gone"
 	CodeAgentFailed      Code = "agent_failed"
 	CodeUnread           Code = "unread"
@@ -95,6 +96,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeUnknownStart:     {"I lost %s while handing over, so I can't tell whether the work started.", "Look at the session before asking again.", http.StatusBadGateway, 0},
 	CodeStoreDown:        {"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.", http.StatusServiceUnavailable, 0},
 	CodeAgentGone:        {"I lost the connection to %s while it was working.", "The work may go on there; look at the session.", http.StatusBadGateway, 0},
+	CodeAgentEnded:       {"I lost %s while it was working, and its work ended with it.", "Ask for the rest again; the session tells how far it came.", http.StatusBadGateway, 0},
 	CodeTurnGone:         {"The session on %s does not hold that work any more, so I can't tell how it ended.", "Look at the session before asking again.", http.StatusBadGateway, 0},
 	CodeAgentFailed:      {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
 	CodeUnread:           {"The work on %s is done, but I can't read what came of it.", "Read that session, or ask there what came of the work.", http.StatusBadGateway, 0},

@@ -127,16 +127,16 @@ func TestVoiceApprovals(t *testing.T) {
 // TestRegistered: names that people may say, and what may be approved by voice, are known without a thread.
 func TestRegistered(t *testing.T) {
 	s := &fakeServer{}
-	f, err := New(Config{Specs: []Spec{{Name: "bigpc", Aliases: []string{"the desktop"}, VoiceApprovals: "low", Dial: s.dial}, {Name: "laptop", Dial: s.dial}}})
+	f, err := New(Config{Specs: []Spec{{Name: "bigpc", Aliases: []string{"the desktop"}, VoiceApprovals: "low", Simulated: true, Dial: s.dial}, {Name: "laptop", Dial: s.dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for server, want := range map[string]handoff.Registered{
-		"bigpc":  {Names: []string{"bigpc", "the desktop"}, VoiceApprovals: "low"},
+		"bigpc":  {Names: []string{"bigpc", "the desktop"}, VoiceApprovals: "low", EndsWithUs: true},
 		"laptop": {Names: []string{"laptop"}, VoiceApprovals: "medium"},
 		"mini":   {Names: []string{"mini"}},
 	} {
-		if got := f.Registered(server); !slices.Equal(got.Names, want.Names) || got.VoiceApprovals != want.VoiceApprovals {
+		if got := f.Registered(server); !slices.Equal(got.Names, want.Names) || got.VoiceApprovals != want.VoiceApprovals || got.EndsWithUs != want.EndsWithUs {
 			t.Errorf("%s: %+v", server, got)
 		}
 	}

@@ -28,6 +28,7 @@ type Spec struct {
 	VoiceApprovals string
 	About          handoff.Machine // what people are shown of it; its Name, Directory, VoiceApprovals and times are filled in
 	Simulated      bool
+	EndsWithUs     bool // its work ends with this process, as that of what is simulated does
 	Dial           Dial
 	Metrics        iter.Seq[handoff.Metric] // what its kind counts of it; nil: nothing
 	IsThread       func(name string) bool   // see [Kind]
@@ -389,5 +390,6 @@ func (f *Fleet) Registered(server string) handoff.Registered {
 	return handoff.Registered{
 		Names:          append([]string{k.spec.Name}, k.spec.Aliases...),
 		VoiceApprovals: cmp.Or(k.spec.VoiceApprovals, "medium"),
+		EndsWithUs:     k.spec.EndsWithUs || k.spec.Simulated,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
 	"switchboard/servers/codex"
+	"switchboard/servers/responses"
 	"switchboard/web"
 )
 
@@ -77,6 +78,7 @@ func (s serverSetting) plan() serverPlan {
 		Spec:     servers.Spec{Name: s.Name, Aliases: s.Aliases, Kind: s.Kind, Dir: cmp.Or(s.Cwd, s.Workspace), Projects: s.Projects, VoiceApprovals: s.VoiceApprovals},
 		Settings: s.settings(),
 	}
+	p.Spec.EndsWithUs = len(s.Command) > 0 || s.Kind == responses.Name
 	p.Spec.About = s.about()
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" && !servers.Loopback(u.Hostname()) {
 		p.Spec.Host = u.Hostname()

@@ -6,6 +6,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"switchboard/servers/codex"
+	"switchboard/servers/responses"
 )
 
 func found(string) (string, error)    { return "/bin/codex", nil }
@@ -67,6 +70,22 @@ func TestMediaIsWhereThePageIs(t *testing.T) {
 	} {
 		if got := tc.s.media().UDP; got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestWhoseWorkEndsWithUs: a child and an agent of ours go with the process, a server that is dialled does not.
+func TestWhoseWorkEndsWithUs(t *testing.T) {
+	for _, s := range []struct {
+		serverSetting
+		ends bool
+	}{
+		{localServer(), true},
+		{serverSetting{Kind: responses.Name, URL: "https://api.openai.com/v1"}, true},
+		{serverSetting{Kind: codex.Name, URL: "ws://127.0.0.1:4500"}, false},
+	} {
+		if got := s.plan().Spec.EndsWithUs; got != s.ends {
+			t.Errorf("%+v: %t", s.serverSetting, got)
 		}
 	}
 }

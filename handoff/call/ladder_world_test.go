@@ -53,6 +53,7 @@ type world struct {
 
 	servers   []string                                     // Set once
 	voice     string                                       // Set once: what may be approved by voice
+	children  map[string]bool                              // Set once: machines whose work ends with the process
 	aliases   map[string][]string                          // Set once
 	audit     time.Duration                                // Set once
 	many      int                                          // Set once: sessions that a list has beside the first
@@ -94,7 +95,7 @@ type world struct {
 
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
-		t: t, began: time.Now(), aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
+		t: t, began: time.Now(), children: map[string]bool{}, aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
 		downs: map[string][2]time.Duration{}, settles: map[string]string{}, merges: map[string]bool{},
 		returns: map[string]string{}, slow: map[handoff.Status]time.Duration{}, plans: map[string][]string{}, stickies: map[string]handoff.Sticky{},
 		turns: map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{}, ledger: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
@@ -132,6 +133,8 @@ func (w *world) word(line string) {
 		w.once[first+" "+object] = handoff.Code(code)
 	case "running":
 		w.addTurn("theirs-"+handoff.TurnID(first), first, []string{more + " completed Theirs."})
+	case "child":
+		w.children[first] = true
 	case "down":
 		from, to, _ := strings.Cut(more, " ")
 		w.downs[first] = [2]time.Duration{w.duration(from), w.duration(to)}
@@ -290,7 +293,7 @@ func (w *world) create(ctx context.Context, t handoff.Target, what, name string)
 
 // Registered knows aliases.
 func (w *world) Registered(server string) handoff.Registered {
-	return handoff.Registered{Names: append([]string{server}, w.aliases[server]...), VoiceApprovals: w.voice}
+	return handoff.Registered{Names: append([]string{server}, w.aliases[server]...), VoiceApprovals: w.voice, EndsWithUs: w.children[server]}
 }
 
 // join adds a machine.

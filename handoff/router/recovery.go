@@ -128,6 +128,7 @@ func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
 	rec := handoff.Record{
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
+		EndsWithUs: r.registered(e.Target.Server).EndsWithUs,
 	}
 	defer b.setKey(id, keyed{e.Key, e.Args})
 	if e.Status == handoff.StatusCompleted {

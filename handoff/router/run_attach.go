@@ -88,8 +88,9 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	if !free && r.req.After != "" {
 		fact, free = phase.FactBranches, true
 	}
+	own := r.router.registered(t.Server).EndsWithUs
 	r.show(func(rec *handoff.Record) {
-		rec.Server, rec.Project, rec.Title = t.Server, t.Project, title
+		rec.Server, rec.Project, rec.Title, rec.EndsWithUs = t.Server, t.Project, title, own
 		if free {
 			rec.Why = why
 		}

@@ -13,7 +13,7 @@ import (
 // outcome before it is detached.
 func (r *run) finish(fault *handoff.Error) {
 	r.router.queues.leave(append(r.claims, r.awaited), r.ID)
-	r.fault = outcomeFault(r.state, fault, r.rec.Server)
+	r.fault = outcomeFault(r.state, fault, r.rec)
 	if r.state.Phase == phase.Writing && r.state.Outcome != handoff.OutcomeUnknown {
 		for _, it := range r.rec.Items { // the turn has ended: what it did not finish saying never counts
 			if it.State == itemRunning && it.Kind == handoff.ItemMessage {
@@ -51,7 +51,7 @@ func (r *run) finish(fault *handoff.Error) {
 
 // outcomeFault is why an outcome is no result, or one that could not be read: what is known of it, if anything went
 // wrong at all.
-func outcomeFault(s phase.State, known *handoff.Error, server string) *handoff.Error {
+func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *handoff.Error {
 	switch {
 	case s.Outcome == handoff.OutcomeResult && codeOf(known) == handoff.CodeUnread:
 		return known
@@ -60,7 +60,10 @@ func outcomeFault(s phase.State, known *handoff.Error, server string) *handoff.E
 	case s.Outcome == handoff.OutcomeCancelled && s.Stopping: // that is what the caller wanted
 		return nil
 	case known == nil && s.Outcome == handoff.OutcomeUnknown:
-		return handoff.Fault(handoff.CodeAgentGone, server, "")
+		known = handoff.Fault(handoff.CodeAgentGone, rec.Server, "")
+	}
+	if codeOf(known) == handoff.CodeAgentGone && rec.EndsWithUs {
+		known = handoff.Fault(handoff.CodeAgentEnded, known.Subject, known.Detail)
 	}
 	return known
 }

@@ -129,7 +129,11 @@ func SilentMessage(rec handoff.Record) string {
 
 // LostNote is silent context: the agent is looked for.
 func LostNote(rec handoff.Record) string {
-	return Message(fmt.Sprintf("The connection to %s was lost; it is being looked for. The work may go on there. Say nothing of it unless asked.", rec.Server), "")
+	goesOn := "The work may go on there."
+	if rec.EndsWithUs {
+		goesOn = "Whether its work goes on is not known yet."
+	}
+	return Message(fmt.Sprintf("The connection to %s was lost; it is being looked for. %s Say nothing of it unless asked.", rec.Server, goesOn), "")
 }
 
 // OutcomeAnswer is given when the outcome is known before the answer was due.
@@ -193,6 +197,8 @@ func OutcomeSentence(rec handoff.Record) string {
 	switch {
 	case rec.Fault == nil:
 		return fmt.Sprintf("The work on %s failed.", rec.Server)
+	case rec.Fault.Code == handoff.CodeShutdown && rec.Outcome == handoff.OutcomeUnknown && rec.EndsWithUs:
+		return fmt.Sprintf("Switchboard is shutting down, and the work on %s ends with it.", rec.Server)
 	case rec.Fault.Code == handoff.CodeShutdown && rec.Outcome == handoff.OutcomeUnknown:
 		return fmt.Sprintf("Switchboard is shutting down; the work on %s goes on there.", rec.Server)
 	}
