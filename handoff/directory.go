@@ -42,6 +42,7 @@ type ServerInfo struct {
 	Projects  []string `json:"projects,omitempty"`
 	Simulated bool     `json:"simulated,omitempty"`
 	Version   string   `json:"version,omitempty"`
+	Note      string   `json:"note,omitempty"`    // what its agents may do, in a sentence
 	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now
 }
 

@@ -35,6 +35,7 @@ type view struct {
 	attempts uint64         // that have ended
 	link     *Link          // while up
 	version  string         // the last one seen
+	note     string         // likewise, what its agents may do
 	fault    *handoff.Error // why it is not up; nil before the first attempt has ended
 	lost     time.Time      // when the last connection was lost; zero before that
 	due      time.Time      // while down: when the next attempt is made unless somebody needs it earlier
@@ -100,7 +101,7 @@ func (k *connector) run(ctx context.Context) {
 		link, fault := k.dial(ctx)
 		if link != nil {
 			up := time.Now()
-			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version})
+			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version, note: link.Note})
 			select {
 			case <-link.Done:
 				fault = handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "the connection was lost")
@@ -113,7 +114,7 @@ func (k *connector) run(ctx context.Context) {
 			}
 			failures = losses
 			losses++
-			k.publish(view{health: handoff.HealthConnecting, trying: true, version: link.Version, fault: fault})
+			k.publish(view{health: handoff.HealthConnecting, trying: true, version: link.Version, note: link.Note, fault: fault})
 			end := func() {
 				if err := link.Conn.Close(); err != nil {
 					k.log.Debug("closing a connection failed", zap.Error(err))
@@ -127,7 +128,7 @@ func (k *connector) run(ctx context.Context) {
 		}
 		if ctx.Err() != nil {
 			stopped := handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
-			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, fault: stopped, ended: true})
+			k.publish(view{health: handoff.HealthDown, version: k.now.Load().version, note: k.now.Load().note, fault: stopped, ended: true})
 			return
 		}
 		k.pause(ctx, redials.Pause(failures), link != nil && failures == 0, fault)
@@ -165,7 +166,7 @@ func (k *connector) dial(ctx context.Context) (*Link, *handoff.Error) {
 func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
 	last := k.now.Load()
 	if !lost {
-		k.publish(view{health: handoff.HealthDown, version: last.version, fault: fault, due: time.Now().Add(wait)})
+		k.publish(view{health: handoff.HealthDown, version: last.version, note: last.note, fault: fault, due: time.Now().Add(wait)})
 	}
 	defer func() {
 		if v := *k.now.Load(); !v.trying && ctx.Err() == nil {

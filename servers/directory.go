@@ -132,7 +132,7 @@ func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerIn
 		v := k.now.Load()
 		infos[i] = handoff.ServerInfo{
 			Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health,
-			Projects: f.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version,
+			Projects: f.names.dirs[k.spec.Name], Simulated: k.spec.Simulated, Version: v.version, Note: v.note,
 		}
 		if v.health != handoff.HealthUp {
 			infos[i].Problem = problem(v.fault)

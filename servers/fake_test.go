@@ -52,7 +52,7 @@ func (s *fakeServer) dial(ctx context.Context) (*Link, error) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
 	s.mu.Unlock()
-	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0"}, nil
+	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits."}, nil
 }
 
 func (s *fakeServer) set(change func()) {

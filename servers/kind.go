@@ -16,6 +16,8 @@ type Kind struct {
 	// Check reports what is wrong in what is configured of a server. What all kinds have (names, directories, who
 	// may use it, voice approvals, the token's file) is checked elsewhere.
 	Check func(s Settings, to Report)
+	// Secret is what its configuration calls what is sent to its address: "token", which "" is too, or "key".
+	Secret string
 	// Dial makes the dial function of a server and what is counted of it; the second may be nil.
 	Dial func(s Settings, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
 	// IsThread reports whether a name has the form of a full thread id. Such a name is passed on as it is, also while
@@ -28,7 +30,7 @@ type Settings struct {
 	Name           string
 	URL            string
 	Command        []string               // a child process
-	Env            []string               // of the child, beside what every program needs: NAME or NAME=value
+	Env            []string               // of a child or of commands, beside what every program needs: NAME or NAME=value
 	AllowPlaintext bool                   // to another machine
 	Token          func() (string, error) // reads it anew each time; nil: none
 	Dir            string                 // of new threads
@@ -38,6 +40,8 @@ type Settings struct {
 	Ceiling        string                 // the loosest sandbox that may run
 
 	Workspace    string    // the only directory of an agent that runs here
+	Trusted      bool      // it may also be changed, and commands run there
+	Readable     []string  // directories that those may read besides
 	Continuation string    // how requests to a model follow each other
 	Reasoning    Reasoning // of a model
 	Verbosity    string    // of a model

@@ -17,6 +17,7 @@ type Link struct {
 	Catalog Catalog         // Set once
 	Done    <-chan struct{} // closed when the connection is lost or closed
 	Version string          // of the server, "" when it does not tell
+	Note    string          // what its agents may do, in a sentence; "" when it does not tell
 	// Exclusive says that this connection holds what the next one needs, such as the threads of a child process:
 	// the next is dialled only when this one is closed.
 	Exclusive bool

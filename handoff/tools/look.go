@@ -36,7 +36,7 @@ func (r ServersResult) within(limit int) Result {
 	for i, it := range r.Items {
 		it.Aliases, it.Projects = firstClipped(it.Aliases, maxProjects/4, maxWord), firstClipped(it.Projects, maxProjects, maxWord)
 		it.Working = firstClipped(it.Working, 3, maxTitle)
-		it.Problem, it.Version = clip(it.Problem, maxPath), clip(it.Version, maxWord)
+		it.Problem, it.Version, it.Note = clip(it.Problem, maxPath), clip(it.Version, maxWord), clip(it.Note, maxPath)
 		r.Items[i] = it
 	}
 	return fit(len(r.Items), limit, func(keep int) Result {

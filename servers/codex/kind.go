@@ -1,12 +1,10 @@
 package codex
 
 import (
-	"fmt"
 	"iter"
 	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -43,7 +41,11 @@ func checkSettings(s servers.Settings, to servers.Report) {
 	case s.AllowPlaintext:
 		to.Bad("allow_plaintext", "goes with a ws:// address only")
 	}
-	checkEnv(s, to)
+	if len(s.Command) == 0 && len(s.Env) > 0 {
+		to.Bad("env[0]", "goes with a command only")
+	} else {
+		servers.CheckEnv(s.Env, to)
+	}
 	for row, set := range map[string]bool{
 		"workspace": s.Workspace != "", "continuation": s.Continuation != "", "reasoning": s.Reasoning != servers.Reasoning{}, "verbosity": s.Verbosity != "",
 	} {
@@ -89,23 +91,5 @@ func checkURL(s servers.Settings, to servers.Report) {
 	}
 	if u.Scheme == "wss" && s.AllowPlaintext {
 		to.Bad("allow_plaintext", "goes with a ws:// address only")
-	}
-}
-
-// variableName matches what a variable may be called.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// checkEnv checks what a child gets of our environment.
-func checkEnv(s servers.Settings, to servers.Report) {
-	for i, entry := range s.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		switch at := fmt.Sprintf("env[%d]", i); {
-		case len(s.Command) == 0:
-			to.Bad(at, "goes with a command only")
-		case !variableName.MatchString(name):
-			to.Bad(at, "must be NAME, which passes a variable on, or NAME=value")
-		case own(name):
-			to.Bad(at, "%s is Switchboard's own, and what an agent runs could read it", name)
-		}
 	}
 }

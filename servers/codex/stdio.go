@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/servers"
 )
 
 // How long a child may take for each step of its end: after its input ended, after SIGTERM.
@@ -36,7 +38,7 @@ type child struct {
 // startChild starts the configured command.
 func startChild(cfg Config) (*child, error) {
 	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
-	cmd.Dir, cmd.Env = cfg.Dir, childEnv(os.Environ(), cfg.Env)
+	cmd.Dir, cmd.Env = cfg.Dir, servers.ChildEnv(os.Environ(), cfg.Env, "CODEX_*")
 	ownGroup(cmd)
 	// Pipes of ours and not those of exec: their ends can be given deadlines, and Wait does not wait for
 	// grandchildren that hold them open.
