@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
+)
+
+// helper makes the sandbox around itself, runs the command in it and returns its exit code. It is the first process of
+// its namespace: the kernel ends all others with it.
+func helper(in io.Reader) (int, error) {
+	runtime.LockOSThread() // what is taken from a thread is missing in what that thread starts
+	told := bufio.NewReader(in)
+	line, err := told.ReadBytes('\n')
+	if err != nil {
+		return 0, err
+	}
+	var c wire
+	if err := json.Unmarshal(line, &c); err != nil {
+		return 0, err
+	}
+	go func() { // whoever started us is gone
+		_, _ = told.ReadByte()
+		os.Exit(128 + int(syscall.SIGKILL))
+	}()
+	unix.CloseOnExec(reportPipe)
+	if err := enclose(c); err != nil {
+		return 0, err
+	}
+	if c.Probe {
+		_, err := os.NewFile(reportPipe, "report").WriteString(standing)
+		return 0, err
+	}
+	return run(c.Command)
+}
+
+// enclose makes the sandbox.
+func enclose(c wire) error {
+	// Whoever eats up the memory is ended before we are.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("mounts: %w", err)
+	}
+	inside := c.Mode != Full && c.Without != mounts
+	if inside {
+		if err := house(c.Command); err != nil {
+			return err
+		}
+	} else if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	if err := os.Chdir(c.Dir); err != nil {
+		return err
+	}
+	if c.Mode != Full && c.Without != landlock {
+		if err := forbid(c.Command, inside); err != nil {
+			return fmt.Errorf("landlock: %w", err)
+		}
+	}
+	return disarm()
+}
+
+// forbid has Landlock refuse everything that is not read from the system or written to where the command may.
+func forbid(c Command, inside bool) error {
+	tmp := c.Scratch + "/tmp"
+	if inside {
+		tmp = "/tmp"
+	}
+	writable := []string{tmp}
+	readable := append([]string{"/proc", c.Workspace}, c.Readable...)
+	if c.Mode == WorkspaceWrite {
+		writable = append(writable, c.Workspace)
+	}
+	// The third version knows truncation; older kernels have no sandbox that holds.
+	return ll.V3.RestrictPaths(
+		ll.RODirs(system...).IgnoreIfMissing(), ll.RODirs(readable...).IgnoreIfMissing(), ll.RWDirs(writable...).WithRefer(),
+		ll.RWFiles(devices...).IgnoreIfMissing(), ll.RWDirs("/dev/shm").IgnoreIfMissing(),
+	)
+}
+
+// disarm gives up every right that made the sandbox, for good.
+func disarm() error {
+	for right := uintptr(0); ; right++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); errors.Is(err, unix.EINVAL) {
+			break // there are no more
+		} else if err != nil {
+			return fmt.Errorf("rights: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("rights: %w", err)
+	}
+	none := [2]unix.CapUserData{}
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+		return fmt.Errorf("rights: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("rights: %w", err)
+	}
+	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// run runs the command and waits for it, and for every orphan that the namespace has meanwhile.
+func run(c Command) (int, error) {
+	shell := "/bin/bash"
+	if _, err := os.Stat(shell); err != nil {
+		shell = "/bin/sh"
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	env := os.Environ()
+	if c.Mode != Full {
+		env = append(env, "HOME=/tmp", "TMPDIR=/tmp")
+	}
+	pid, err := syscall.ForkExec(shell, []string{shell, "-c", c.Line}, &syscall.ProcAttr{
+		Env: env, Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := os.NewFile(reportPipe, "report").WriteString(standing); err != nil {
+		return 0, err
+	}
+	for {
+		var status syscall.WaitStatus
+		switch ended, err := syscall.Wait4(-1, &status, 0, nil); {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return 0, err
+		case ended == pid:
+			return codeOf(status), nil
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A Mode is how much a command may do.
+type Mode string
+
+// The modes, as the configuration has them.
+const (
+	ReadOnly       Mode = "read-only"          // it changes nothing but its scratch directory
+	WorkspaceWrite Mode = "workspace-write"    // it also writes in its workspace
+	Full           Mode = "danger-full-access" // it may do what this program's user may, on the network too
+)
+
+// A Command is one command and what it may reach.
+type Command struct {
+	Line      string        `json:"line"` // as a shell reads it
+	Dir       string        `json:"dir"`  // where it begins, in the workspace
+	Mode      Mode          `json:"mode"`
+	Workspace string        `json:"workspace"`
+	Readable  []string      `json:"readable,omitempty"` // directories, beside the system's
+	Scratch   string        `json:"scratch"`            // of [NewScratch]; the command sees it as /tmp
+	Env       []string      `json:"-"`
+	Output    io.Writer     `json:"-"` // both streams of the command, as they come
+	Time      time.Duration `json:"-"` // after which it is killed
+	probe     bool          // only see whether it could run
+	without   layer         // left out, so that the other one can be tested alone
+}
+
+// A layer is one of the two that hold a command where it belongs.
+type layer string
+
+const (
+	mounts   layer = "mounts"
+	landlock layer = "landlock"
+)
+
+// ErrTime says that a command was ended because its time was over.
+var ErrTime = errors.New("it took too long and was ended, with everything that it had begun")
+
+// NewScratch makes a directory for what commands leave beside their workspace. Whoever made it removes it.
+func NewScratch() (string, error) {
+	dir, err := os.MkdirTemp("", "switchboard-")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"tmp", "root"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return "", errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return dir, nil
+}
+
+// Probe tells why commands like this one could not be run here, nil when they could. It tries, with everything but the
+// command itself.
+func Probe(ctx context.Context, c Command) error {
+	c.probe, c.Time, c.Output = true, 10*time.Second, io.Discard
+	_, err := Run(ctx, c)
+	return err
+}

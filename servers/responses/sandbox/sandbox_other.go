@@ -1,0 +1,16 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+)
+
+// Main does nothing: there are no sandboxes here.
+func Main() {}
+
+// Run refuses.
+func Run(context.Context, Command) (int, error) { return 0, errUnsupported }
+
+var errUnsupported = errors.New("commands need a sandbox, which there is on Linux alone")

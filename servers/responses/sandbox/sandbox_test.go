@@ -1,0 +1,308 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// probeEnv makes the test binary tell whether there is a sandbox where it runs, runEnv makes it run a command until
+// it is killed.
+const (
+	probeEnv = "TEST_SANDBOX_PROBE"
+	runEnv   = "TEST_SANDBOX_RUN"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	scratch := os.Getenv(probeEnv) + os.Getenv(runEnv)
+	if scratch == "" {
+		os.Exit(m.Run())
+	}
+	c := Command{Line: os.Getenv("LINE"), Dir: "/tmp", Workspace: "/tmp", Scratch: scratch, Mode: Mode(os.Getenv("MODE")), Time: time.Hour, Output: os.Stdout}
+	if os.Getenv(probeEnv) != "" {
+		fmt.Println(Probe(context.Background(), c))
+		return
+	}
+	fmt.Println(Run(context.Background(), c))
+}
+
+// A site has a workspace, and beside it what is nobody's business.
+type site struct {
+	*testing.T
+	Command
+	out string // beside the workspace
+}
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "switchboard-test-") // commands have a /tmp of their own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, text := range map[string]string{"in/a.txt": "inside\n", "in/.git/config": "kept\n", "out/secret": "secret\n"} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../out/secret", filepath.Join(dir, "in/link")); err != nil {
+		t.Fatal(err)
+	}
+	scratch, err := NewScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(scratch) })
+	s := site{T: t, out: filepath.Join(dir, "out"), Command: Command{
+		Dir: filepath.Join(dir, "in"), Workspace: filepath.Join(dir, "in"), Scratch: scratch, Mode: WorkspaceWrite,
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C"}, Time: time.Minute,
+	}}
+	if err := Probe(t.Context(), s.Command); err != nil {
+		t.Skip(err)
+	}
+	return s
+}
+
+// run runs a line and returns what it printed and its exit code.
+func (s site) run(line string) (string, int) {
+	s.Helper()
+	var out bytes.Buffer
+	s.Line, s.Output = line, &out
+	code, err := Run(s.Context(), s.Command)
+	if err != nil {
+		s.Fatalf("%s: %v", line, err)
+	}
+	return out.String(), code
+}
+
+// may checks whether a line does what it is for.
+func (s site) may(want bool, lines ...string) {
+	s.Helper()
+	for _, line := range lines {
+		if out, code := s.run(line); (code == 0) != want {
+			s.Errorf("%s, without %q: %q exits %d: %s", s.Mode, s.without, line, code, out)
+		}
+	}
+}
+
+// TestLayers: each of the two layers, and both, hold a command where it belongs.
+func TestLayers(t *testing.T) {
+	for _, without := range []layer{"", mounts, landlock} {
+		s := newSite(t)
+		s.without = without
+		for _, mode := range []Mode{ReadOnly, WorkspaceWrite} {
+			s.Mode = mode
+			s.may(true, "cat a.txt", "ls -l", "cat .git/config", "cat /etc/hostname || cat /etc/passwd", "ls / > /dev/null; cat /dev/zero | head -c1")
+			s.may(mode == WorkspaceWrite, "echo x > b.txt", "mkdir -p d/e && mv b.txt d/e && rm -r d", "truncate -s 1 a.txt && echo inside > a.txt", "ln -s x y && rm y")
+			s.may(false, "cat "+s.out+"/secret", "cat link", "ls "+s.out, "echo x > "+s.out+"/x", "echo x > "+s.out+"/secret",
+				"rm "+s.out+"/secret", "echo x >> /etc/hosts", "touch /usr/x", "ls /root/. ~root", "mv a.txt "+s.out, "ln "+s.out+"/secret hard")
+		}
+		if got, err := os.ReadFile(filepath.Join(s.out, "secret")); err != nil || string(got) != "secret\n" {
+			t.Errorf("without %q the secret is %q, %v", without, got, err)
+		}
+	}
+}
+
+// TestKept: what other programs run by themselves later is not written, and there is a directory for what else there
+// is to write.
+func TestKept(t *testing.T) {
+	s := newSite(t)
+	s.may(false, "echo x > .git/config", "mkdir .git/hooks", "rm -r .git", "mv .git git")
+	s.may(true, `test "$HOME" = /tmp && test "$TMPDIR" = /tmp && echo x > /tmp/x`, "cat /tmp/x")
+	s.Mode = ReadOnly
+	s.may(true, "cat /tmp/x && echo y > /tmp/x")
+}
+
+// TestNoNetwork: nobody is there, by any protocol and by no name.
+func TestNoNetwork(t *testing.T) {
+	s := newSite(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	abstract, err := net.Listen("unix", "@switchboard-sandbox-test-"+filepath.Base(s.Scratch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = abstract.Close() })
+	tcp := "exec 3<>/dev/tcp/" + strings.Replace(l.Addr().String(), ":", "/", 1)
+	s.may(false, tcp, "echo x > /dev/udp/192.0.2.1/9", "grep -v '^Num' /proc/net/unix | grep -q switchboard")
+	s.Mode = Full
+	s.may(true, tcp, "grep -q switchboard-sandbox-test /proc/net/unix")
+}
+
+// TestNoRights: a command has none and gets none, in a user namespace of its own either.
+func TestNoRights(t *testing.T) {
+	s := newSite(t)
+	if out, _ := s.run("grep -E '^(Cap|NoNewPrivs)' /proc/self/status"); strings.Count(out, "0000000000000000") != 5 || !strings.Contains(out, "NoNewPrivs:\t1") {
+		t.Error(out)
+	}
+	s.may(false, "mount -t tmpfs x /tmp", "unshare -Urm mount -t tmpfs x /tmp", "unshare -Urm mount -o remount,bind,rw .git", "umount .git", "chroot /tmp true")
+	s.Env = append(s.Env, "A=b")
+	if out, _ := s.run("env | sort"); out != "A=b\nHOME=/tmp\nLANG=C\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD="+s.Dir+"\nSHLVL=1\nTMPDIR=/tmp\n_=/usr/bin/env\n" {
+		t.Errorf("the environment is %q", out)
+	}
+}
+
+func TestExit(t *testing.T) {
+	s := newSite(t)
+	for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {
+		s.Mode = mode
+		for line, want := range map[string]int{"true": 0, "exit 3": 3, "kill -TERM $$": 143, "kill -SEGV $$": 139, "no-such-program": 127, "exec 1>&-; exit 4": 4} {
+			if out, code := s.run(line); code != want {
+				t.Errorf("%q exits %d: %s", line, code, out)
+			}
+		}
+		if out, _ := s.run("echo to stdout; echo to stderr >&2; cat"); out != "to stdout\nto stderr\n" {
+			t.Errorf("it printed %q", out)
+		}
+	}
+}
+
+// marked counts the processes that have a word among their arguments.
+func marked(word string) int {
+	n := 0
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), word) {
+			n++
+		}
+	}
+	return n
+}
+
+// gone waits until no process has a word among its arguments.
+func gone(t *testing.T, word string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); marked(word) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes are left", marked(word))
+		}
+	}
+}
+
+// TestNothingLeft: whatever ends a command, all that it began has ended when [Run] returns.
+func TestNothingLeft(t *testing.T) {
+	const hide = "setsid nohup sleep %[1]s >/dev/null 2>&1 & (sleep %[1]s & sleep %[1]s &) ; trap '' TERM INT HUP; "
+	for i, mode := range []Mode{WorkspaceWrite, Full} {
+		s := newSite(t)
+		s.Mode = mode
+		word := fmt.Sprintf("98%d.%d", os.Getpid(), i)
+		s.run(fmt.Sprintf(hide, word))
+		if n := marked(word); n > 0 {
+			t.Errorf("%s: %d processes outlive their command", mode, n)
+		}
+		s.Line, s.Time = fmt.Sprintf(hide+"echo; sleep %[1]s", word), 200*time.Millisecond
+		s.Output = &bytes.Buffer{}
+		if code, err := Run(t.Context(), s.Command); !errors.Is(err, ErrTime) || code != 0 || marked(word) > 0 {
+			t.Errorf("%s: its time is over: %d, %v, %d are left", mode, code, err, marked(word))
+		}
+		why := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s.Time, s.Output = time.Hour, writer(func() { cancel(why) })
+		if _, err := Run(ctx, s.Command); !errors.Is(err, why) || marked(word) > 0 {
+			t.Errorf("%s: stopped: %v, %d are left", mode, err, marked(word))
+		}
+		cancel(nil)
+	}
+}
+
+// A writer tells that something was written.
+type writer func()
+
+func (w writer) Write(p []byte) (int, error) { w(); return len(p), nil }
+
+// TestKilledParent: when this program is killed, its commands end too.
+func TestKilledParent(t *testing.T) {
+	for i, mode := range []Mode{WorkspaceWrite, Full} {
+		s := newSite(t)
+		word := fmt.Sprintf("97%d.%d", os.Getpid(), i)
+		parent := exec.Command("/proc/self/exe")
+		parent.Env = append(os.Environ(), runEnv+"="+s.Scratch, "MODE="+string(mode), "LINE=echo on; sleep "+word)
+		out, err := parent.StdoutPipe()
+		if err == nil {
+			err = parent.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 1)); err != nil || marked(word) == 0 {
+			t.Errorf("the command does not run: %v", err)
+		}
+		_ = parent.Process.Kill()
+		_ = parent.Wait()
+		gone(t, word)
+	}
+}
+
+// TestFull: without a sandbox a command reaches what its user does.
+func TestFull(t *testing.T) {
+	s := newSite(t)
+	s.Mode, s.Env = Full, append(s.Env, "HOME=/somewhere")
+	s.may(true, "cat link", "echo x > "+s.out+"/x", "echo x > .git/x", `test "$HOME" = /somewhere`)
+	s.may(false, "mount -t tmpfs x /mnt", "chroot / true")
+}
+
+// TestNowhere: where there can be no sandbox nothing runs, and the reason says what to do about it.
+func TestNowhere(t *testing.T) {
+	s := newSite(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Readable = []string{filepath.Dir(self)}
+	s.Env = append(s.Env, probeEnv+"=/tmp", "MODE="+string(WorkspaceWrite))
+	out, _ := s.run("mkdir -p /tmp/root /tmp/tmp; " + self)
+	if !strings.HasPrefix(out, "there is no sandbox for commands: ") || !strings.Contains(out, "user.max_user_namespaces") {
+		t.Errorf("in a sandbox there is a sandbox: %q", out)
+	}
+	s.Workspace = filepath.Join(s.out, "nowhere")
+	s.Dir = s.Workspace
+	if err := Probe(t.Context(), s.Command); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a workspace that is not there: %v", err)
+	}
+	if _, err := Run(t.Context(), s.Command); err == nil {
+		t.Error("a command ran nowhere")
+	}
+}
+
+// BenchmarkRun is what a command costs, beside the shell alone.
+func BenchmarkRun(b *testing.B) {
+	scratch, err := NewScratch()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(scratch) })
+	c := Command{Line: "true", Dir: "/tmp", Workspace: b.TempDir(), Scratch: scratch, Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
+	c.Dir = c.Workspace
+	if err := Probe(b.Context(), c); err != nil {
+		b.Skip(err)
+	}
+	b.Run("floor", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("/bin/bash", "-c", "true").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sandbox", func(b *testing.B) {
+		for b.Loop() {
+			if code, err := Run(b.Context(), c); err != nil || code != 0 {
+				b.Fatal(code, err)
+			}
+		}
+	})
+}
