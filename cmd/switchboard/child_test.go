@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/sandbox"
 )
 
 // childEnv makes the test binary be Switchboard, with the arguments that follow the first. Its value marks
@@ -19,6 +20,7 @@ import (
 const childEnv = "TEST_SWITCHBOARD_PROGRAM"
 
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if os.Getenv(childEnv) != "" {
 		main()
 		return

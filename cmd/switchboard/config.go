@@ -65,16 +65,20 @@ type serverSetting struct {
 	Command        []string          `yaml:"command" doc:"program and arguments of an app-server that runs as a child, such as [codex, app-server]"`
 	TokenFile      string            `yaml:"token_file" doc:"file with the token for url; or"`
 	TokenEnv       string            `yaml:"token_env" doc:"variable with the token for url"`
-	Env            []string          `yaml:"env" unset:"none" doc:"what a child gets beside PATH, HOME, the language, proxies, XDG_* and CODEX_*: NAME passes a variable on, NAME=value sets one"`
+	KeyFile        string            `yaml:"key_file" doc:"for responses: file with the key for url; or"`
+	KeyEnv         string            `yaml:"key_env" doc:"for responses: variable with the key for url"`
+	Env            []string          `yaml:"env" unset:"none" doc:"what a child, or commands in a trusted workspace, get beside PATH, HOME, the language, proxies and XDG_* (a codex CODEX_* too): NAME passes a variable on, NAME=value sets one"`
 	AllowPlaintext bool              `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// or http:// to another machine: whoever is on the way can read along and take over"`
 	Cwd            string            `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
 	Projects       map[string]string `yaml:"projects" doc:"names for other directories: {api: /home/me/src/api}"`
-	Sandbox        string            `yaml:"sandbox" unset:"the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
-	Approval       string            `yaml:"approval" unset:"the server's own" doc:"when new sessions ask: untrusted, on-request or never"`
+	Sandbox        string            `yaml:"sandbox" unset:"the server's own" doc:"of new sessions, or of an agent in a trusted workspace: read-only, workspace-write or danger-full-access"`
+	Approval       string            `yaml:"approval" unset:"the server's own" doc:"when they ask: untrusted, on-request or never"`
 	Ceiling        string            `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
 	VoiceApprovals string            `yaml:"voice_approvals" unset:"medium" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap"`
 	Model          string            `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
 	Workspace      string            `yaml:"workspace" doc:"for responses: the directory here that the agent reads, and nothing else"`
+	Trusted        bool              `yaml:"trusted" unset:"false" doc:"for responses: the agent also changes files of the workspace and runs commands there, in a sandbox"`
+	Readable       []string          `yaml:"readable" unset:"none" doc:"for responses: directories that its commands may read beside the workspace and the system's"`
 	Continuation   string            `yaml:"continuation" unset:"replay" doc:"for responses: replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
 	Reasoning      reasoningSetting  `yaml:"reasoning"`
 	Verbosity      string            `yaml:"verbosity" unset:"the model's own" doc:"for responses: low, medium or high"`

@@ -92,7 +92,7 @@ func (c *checker) manners() {
 func (c *checker) notify() {
 	n := &c.s.Notify
 	address := n.Webhook.Reveal()
-	n.Token = c.token("notify", n.TokenFile, n.TokenEnv, address != "", "webhook")
+	n.Token = c.token("notify", "token", n.TokenFile, n.TokenEnv, address != "", "webhook")
 	if address == "" {
 		if n.AllowPlaintext {
 			c.bad("notify.allow_plaintext", "goes with an http:// address only")

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"switchboard/servers"
 )
 
 // absolute matches absolute paths of any system: the server may run on another than ours.
@@ -31,11 +34,29 @@ func (c *checker) server(path string, s *serverSetting) {
 		s.Workspace = c.path(s.Workspace)
 	}
 	c.oneOf(path+".kind", s.Kind, kindNames()...)
-	if check := kindOfServer(s.Kind, nil).Check; check != nil {
-		check(s.settings(), report{c, path})
+	for i := range s.Readable {
+		s.Readable[i] = c.path(s.Readable[i])
 	}
-	s.Token = c.token(path, s.TokenFile, s.TokenEnv, s.URL != "", "url")
+	kind := kindOfServer(s.Kind, nil)
+	if kind.Check != nil {
+		kind.Check(s.settings(), report{c, path})
+	}
+	c.door(path, s, kind)
 	c.directories(path, s)
+}
+
+// door reads what is sent to the address of a server, which each kind calls by its own name.
+func (c *checker) door(path string, s *serverSetting, kind servers.Kind) {
+	names := []string{"token", "key"}
+	files, variables := []string{s.TokenFile, s.KeyFile}, []string{s.TokenEnv, s.KeyEnv}
+	own := slices.Index(names, cmp.Or(kind.Secret, names[0]))
+	s.Token = c.token(path, names[own], files[own], variables[own], s.URL != "", "url")
+	other := 1 - own
+	for row, set := range map[string]string{"_file": files[other], "_env": variables[other]} {
+		if set != "" && kind.Name != "" {
+			c.bad(path+"."+names[other]+row, "is called %s for servers of kind %s", names[own]+row, kind.Name)
+		}
+	}
 }
 
 // A report takes what a kind of servers says of one.
@@ -62,16 +83,16 @@ func (c *checker) oneOf(path, word string, known ...string) {
 
 // token returns what reads the token of a file or variable, nil without one, and checks that it can be read
 // now. It is read again each time it is used, so that a new one needs no restart. It goes with an address.
-func (c *checker) token(path, file, variable string, hasAddress bool, address string) func() (string, error) {
-	set, from, read := file, path+".token_file", c.file(file)
+func (c *checker) token(path, name, file, variable string, hasAddress bool, address string) func() (string, error) {
+	set, from, read := file, path+"."+name+"_file", c.file(file)
 	if variable != "" {
-		set, from, read = variable, path+".token_env", c.variable(variable)
+		set, from, read = variable, path+"."+name+"_env", c.variable(variable)
 	}
 	switch {
 	case set == "":
 		return nil
 	case file != "" && variable != "":
-		c.bad(path, "has both token_file and token_env")
+		c.bad(path, "has both %[1]s_file and %[1]s_env", name)
 		return nil
 	case !hasAddress:
 		c.bad(from, "goes with a %s only", address)

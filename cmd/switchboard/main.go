@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/sandbox"
 	"switchboard/sessions"
 )
 
@@ -27,6 +28,7 @@ const (
 )
 
 func main() {
+	sandbox.Main()
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

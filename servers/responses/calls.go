@@ -28,7 +28,7 @@ type tools interface {
 	Tools() []workspace.Tool
 	Allowed() []string
 	// Run uses a tool and returns when nothing of it runs any more. Errors are results.
-	Run(ctx context.Context, name string, args json.RawMessage, out *workspace.Output) workspace.Result
+	Run(ctx context.Context, name string, args json.RawMessage, call workspace.Call) workspace.Result
 }
 
 // A window is one call while it runs: what it prints waits there until its turn to be shown.
@@ -85,10 +85,27 @@ func (r *run) use(ctx context.Context, w *window) {
 		w.result = workspace.Result{Text: "Error: the arguments are no JSON", Failed: true}
 		return
 	}
-	w.result = r.server.workspace.Run(ctx, w.call.Name, args, w.output)
+	w.result = r.server.workspace.Run(ctx, w.call.Name, args, workspace.Call{
+		Out: w.output,
+		Ask: func(ctx context.Context, q handoff.Question) (bool, error) { return r.consult(ctx, w.call, q) },
+	})
 	if ctx.Err() != nil {
 		w.result.Text, w.result.Failed = unanswered, true
 	}
+}
+
+// consult asks a person for a call. What was allowed for the session is not asked again.
+func (r *run) consult(ctx context.Context, call shape, q handoff.Question) (bool, error) {
+	same := encode([]any{r.thread, q.Kind, q.Text, q.Command, q.Cwd, q.Changes})
+	if r.server.allowedBefore(string(same)) {
+		return true, nil
+	}
+	q.ID, q.Turn = questionID(r.server.cfg.Name, r.thread, r.id, call.CallID), r.id
+	d, err := r.hub.ask(ctx, q)
+	if d == handoff.DecisionAcceptForSession {
+		r.server.allow(string(same))
+	}
+	return d == handoff.DecisionAccept || d == handoff.DecisionAcceptForSession, err
 }
 
 // show tells a call from its beginning to its end.
@@ -102,7 +119,8 @@ func (r *run) show(w *window) {
 		shown.WriteString(text)
 	}
 	<-w.done
-	if it.Output = handoff.Tail(shown.String(), maxShown); it.Kind != handoff.ItemCommand {
+	it.Output = handoff.Tail(shown.String(), maxShown)
+	if it.Kind != handoff.ItemCommand && (it.Output == "" || w.result.Failed) { // an edit that was made shows its diff
 		it.Output = handoff.Tail(w.result.Text, maxShown)
 	}
 	it.Exit, it.Failed = w.result.Exit, w.result.Failed

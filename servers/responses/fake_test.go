@@ -248,6 +248,17 @@ func (r fakeRequest) lastSaid() (words string, answered bool) {
 	return words, answered
 }
 
+// lastOutput is what the newest call gave back.
+func (r fakeRequest) lastOutput() string {
+	text := ""
+	for _, raw := range r.history {
+		if s := look(raw); s.isOutput() {
+			text = s.text()
+		}
+	}
+	return text
+}
+
 // pictures counts the pictures in items.
 func pictures(items []json.RawMessage) int {
 	n := 0

@@ -58,7 +58,19 @@ func TestCheck(t *testing.T) {
 		{"encrypted and kept", func(s *servers.Settings) { s.Reasoning.Encrypted, s.Continuation = true, ResponseIDs }, "continuation: response_ids needs"},
 		{"another directory", func(s *servers.Settings) { s.Dir = "/" }, "cwd: is not for"},
 		{"a command", func(s *servers.Settings) { s.Command = []string{"x"} }, "command: is not for"},
-		{"a sandbox", func(s *servers.Settings) { s.Sandbox = "read-only" }, "sandbox: is not for"},
+		{"a ceiling", func(s *servers.Settings) { s.Ceiling = "read-only" }, "ceiling: is not for"},
+		{"a sandbox, and no trust", func(s *servers.Settings) { s.Sandbox = "read-only" }, "sandbox: goes with trusted"},
+		{"approvals, and no trust", func(s *servers.Settings) { s.Approval = "never" }, "approval: goes with trusted"},
+		{"variables, and no trust", func(s *servers.Settings) { s.Env = []string{"A"} }, "env: goes with trusted"},
+		{"more to read, and no trust", func(s *servers.Settings) { s.Readable = []string{"/"} }, "readable: goes with trusted"},
+		{"trust", func(s *servers.Settings) {
+			s.Trusted, s.Sandbox, s.Approval, s.Env, s.Readable = true, "read-only", "untrusted", []string{"A", "B=c"}, []string{"/opt"}
+		}, ""},
+		{"trust in a word", func(s *servers.Settings) { s.Trusted, s.Sandbox = true, "none" }, "sandbox: none"},
+		{"trust in another word", func(s *servers.Settings) { s.Trusted, s.Approval = true, "always" }, "approval: always"},
+		{"trust with our variables", func(s *servers.Settings) { s.Trusted, s.Env = true, []string{"SWITCHBOARD_KEY"} }, "env[0]: SWITCHBOARD_KEY"},
+		{"trust and nothing to read", func(s *servers.Settings) { s.Trusted, s.Readable = true, []string{"/none"} }, "readable[0]: must be"},
+		{"trust everywhere", func(s *servers.Settings) { s.Trusted, s.Workspace = true, "/" }, "workspace: is the whole machine"},
 	} {
 		var found findings
 		s := good

@@ -37,9 +37,9 @@ func (s stub) Allowed() []string {
 	return names
 }
 
-func (s stub) Run(ctx context.Context, name string, _ json.RawMessage, out *workspace.Output) workspace.Result {
+func (s stub) Run(ctx context.Context, name string, _ json.RawMessage, call workspace.Call) workspace.Result {
 	if use := s.use[name]; use != nil {
-		return use(ctx, out)
+		return use(ctx, call.Out)
 	}
 	return workspace.Result{Text: "Error: no tool " + name, Failed: true}
 }

@@ -31,6 +31,7 @@ type Config struct {
 	Threads    threads.Store
 	Workspace  tools
 	Dir        string // of the workspace, as threads show it
+	Note       string // what the agent may do there, in a sentence
 	Now        func() time.Time
 	Log        *zap.Logger
 }
@@ -50,6 +51,7 @@ type Server struct {
 	work *sync.WaitGroup // Guarded by mu: the turns
 	runs map[string]*run // Guarded by mu: by thread
 	left []leftover      // Guarded by mu: the oldest first, at most maxLeftovers
+	may  handoff.IDSet   // Guarded by mu: what was allowed for a session
 }
 
 // maxLeftovers is how many turns are remembered for the words that did not reach the model. The oldest are forgotten.
@@ -102,7 +104,7 @@ func (s *Server) Run(ctx context.Context) error {
 // Dial connects to the agent. It asks nobody: whether the model answers shows when a turn needs it.
 func (s *Server) Dial(context.Context) (*servers.Link, error) {
 	c := &conn{server: s, id: newID("conn"), done: make(chan struct{})}
-	return &servers.Link{Conn: c, Catalog: c, Done: c.done}, nil
+	return &servers.Link{Conn: c, Catalog: c, Done: c.done, Note: s.cfg.Note}, nil
 }
 
 // Metrics yields what the server counts.
@@ -213,6 +215,19 @@ func (s *Server) undelivered(thread string, turn handoff.TurnID) [][]handoff.Par
 	return input
 }
 
+// allow remembers what was allowed for a session.
+func (s *Server) allow(act string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.may.Add(act)
+}
+
+func (s *Server) allowedBefore(act string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.may.Known(act)
+}
+
 // forget takes a run that has ended off the running ones.
 func (s *Server) forget(r *run) {
 	input := r.inbox.undelivered()
@@ -237,6 +252,12 @@ func turnID(thread, id string) handoff.TurnID {
 	}
 	sum := sha256.Sum256([]byte(thread + "\x00" + id))
 	return handoff.TurnID("turn_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))
+}
+
+// questionID names a question, the same for everybody who is asked.
+func questionID(server, thread string, turn handoff.TurnID, call string) handoff.QuestionID {
+	sum := sha256.Sum256(encode([]string{server, thread, string(turn), call}))
+	return handoff.QuestionID("q_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))
 }
 
 var _ tools = (*workspace.Workspace)(nil)

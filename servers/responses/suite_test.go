@@ -34,7 +34,7 @@ type rig struct {
 func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 	r := &rig{t: t, fake: f, now: time.Now(), begun: time.Now()}
 	dir := t.TempDir()
-	w, err := workspace.Open(dir, true)
+	w, err := workspace.Open(t.Context(), workspace.Config{Dir: dir, Trusted: true, Env: []string{"PATH=/usr/bin:/bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,22 +125,38 @@ func (r *rig) kill() {
 func agentOf(req fakeRequest) fakeReply {
 	words, answered := req.lastSaid()
 	one := func(text string) fakeReply { return fakeReply{items: []object{says(text)}} }
-	look := func() fakeReply {
-		return fakeReply{items: []object{calls(fmt.Sprint("call_", len(req.history)), "list_dir", object{"path": "."})}}
+	n := 0
+	use := func(name string, args object) object {
+		n++
+		return calls(fmt.Sprint("call_", len(req.history), "_", n), name, args)
 	}
+	command := func(line string) object { return use("exec", object{"command": line}) }
 	switch words {
 	case serverstest.PromptHello:
 		return one(serverstest.TextHello)
 	case serverstest.PromptCommand:
 		if !answered {
-			return look()
+			return fakeReply{items: []object{command(suiteCommand)}}
 		}
 		return one(serverstest.TextCommand)
+	case serverstest.PromptBoth:
+		if !answered {
+			return fakeReply{items: []object{command(suiteCommand), command(suiteOther)}}
+		}
+		return one(serverstest.TextBoth)
 	case serverstest.PromptEdit:
 		if !answered {
-			return look()
+			return fakeReply{items: []object{use("write_file", object{"path": serverstest.EditPath, "content": fmt.Sprint(req.n)})}}
 		}
 		return one(serverstest.TextEdit)
+	case serverstest.PromptAsk:
+		switch {
+		case !answered:
+			return fakeReply{items: []object{use("exec", object{"command": "echo " + serverstest.AskCommand, "outside": true})}}
+		case req.lastOutput() == "Exit code: 0\n"+serverstest.AskCommand+"\n":
+			return one(serverstest.TextAccepted)
+		}
+		return one(serverstest.TextDeclined)
 	case serverstest.PromptWait:
 		return fakeReply{items: []object{says(serverstest.TextWaiting), says(serverstest.TextBack)}, wait: true}
 	case serverstest.PromptMind:
@@ -151,12 +167,27 @@ func agentOf(req fakeRequest) fakeReply {
 	return one("I see.")
 }
 
+// What the agent of the suite runs.
+const (
+	suiteCommand = "printf '" + `first line\nsecond line\n` + "'; exit 3"
+	suiteOther   = "echo other line"
+)
+
+// TestConformance: an agent of this kind is what every agent is, whatever keeps its threads.
 func TestConformance(t *testing.T) {
+	stores := map[string]func(*testing.T) threads.Store{
+		"memory": func(*testing.T) threads.Store { return threads.NewMemory() },
+	}
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) { conformance(t, store) })
+	}
+}
+
+func conformance(t *testing.T, store func(*testing.T) threads.Store) {
 	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
 		f := newFake(t, agentOf)
-		r := newRig(t, f, func(c *Config) { c.Threads = &mortalStore{Store: c.Threads} })
+		r := newRig(t, f, func(c *Config) { c.Threads = &mortalStore{Store: store(t)} })
 		var before int
-		const noExec = "it runs no commands yet"
 		return serverstest.Harness{
 			Dial: r.dial, Drop: r.drop, Release: f.release, Dir: r.cfg.Dir, Gone: "thr_gone",
 			Starts: func() int { return before + int(r.server.count.turns.Load()) },
@@ -171,11 +202,7 @@ func TestConformance(t *testing.T) {
 				}
 				return n
 			},
-			Lacks: map[string]string{
-				"a command is reported with its output": noExec, "commands that run side by side are told apart": noExec,
-				"an edit is reported with its path": noExec, "a question is accepted once": noExec, "a question is declined": noExec,
-				"a question stops the turn": noExec, "a question is asked again on another connection": noExec,
-			},
+			Command: suiteCommand, OtherCommand: suiteOther,
 		}
 	})
 }

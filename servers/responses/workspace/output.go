@@ -4,17 +4,26 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
-// maxWaiting bounds what is printed and not read yet, in bytes. What comes then is left out of what is shown.
-const maxWaiting = 256 << 10
+// Bounds of what is shown of one call, in bytes. What comes beyond is left out, and that is said.
+const (
+	maxWaiting = 256 << 10 // printed and not read yet
+	maxShown   = 1 << 20   // in all
+)
+
+// leftOut stands where something is not shown.
+const leftOut = "\n[… more was printed …]\n"
 
 // An Output passes on what a tool prints while it works. It never makes the tool wait.
 type Output struct {
 	mu     sync.Mutex
 	wait   *sync.Cond
-	text   strings.Builder // Guarded by mu: not read yet
-	closed bool            // Guarded by mu
+	text   []byte // Guarded by mu, like all that follows: not read yet
+	total  int
+	full   bool // the rest is left out
+	closed bool
 }
 
 // NewOutput returns one that is open.
@@ -28,10 +37,17 @@ func NewOutput() *Output {
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.text.Len()+len(p) <= maxWaiting && !o.closed {
-		o.text.Write(p)
-		o.wait.Signal()
+	switch {
+	case o.closed || o.full:
+		return len(p), nil
+	case len(o.text)+len(p) > maxWaiting || o.total+len(p) > maxShown:
+		o.full = true
+		o.text = append(o.text, leftOut...)
+	default:
+		o.text = append(o.text, p...)
+		o.total += len(p)
 	}
+	o.wait.Signal()
 	return len(p), nil
 }
 
@@ -48,15 +64,33 @@ func (o *Output) All() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
 			o.mu.Lock()
-			for o.text.Len() == 0 && !o.closed {
+			n := whole(o.text)
+			for n == 0 && !o.closed {
 				o.wait.Wait()
+				n = whole(o.text)
 			}
-			text := o.text.String()
-			o.text.Reset()
+			if o.closed {
+				n = len(o.text)
+			}
+			text := string(o.text[:n])
+			o.text = o.text[n:]
 			o.mu.Unlock()
 			if text == "" || !yield(strings.ToValidUTF8(text, "?")) {
 				return
 			}
 		}
 	}
+}
+
+// whole is how much of a text ends with a whole character.
+func whole(text []byte) int {
+	for i := len(text) - 1; i >= 0 && i > len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
 }

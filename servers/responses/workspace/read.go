@@ -72,7 +72,7 @@ func (w *Workspace) open(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-func readFile(_ context.Context, w *Workspace, raw json.RawMessage, _ *Output) (Result, error) {
+func readFile(_ context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
 	args, err := decode[struct {
 		Path   string `json:"path"`
 		Offset *int   `json:"offset"`
@@ -160,7 +160,7 @@ func longLine(in *bufio.Reader, limit int) (string, error) {
 	}
 }
 
-func listDir(_ context.Context, w *Workspace, raw json.RawMessage, _ *Output) (Result, error) {
+func listDir(_ context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
 	args, err := decode[struct {
 		Path string `json:"path"`
 	}](raw)
@@ -209,7 +209,7 @@ func (w *Workspace) walk(ctx context.Context, from string, found func(name strin
 	})
 }
 
-func glob(ctx context.Context, w *Workspace, raw json.RawMessage, _ *Output) (Result, error) {
+func glob(ctx context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
 	args, err := decode[struct {
 		Pattern string `json:"pattern"`
 	}](raw)
@@ -269,7 +269,7 @@ func globPattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String() + "$")
 }
 
-func grep(ctx context.Context, w *Workspace, raw json.RawMessage, _ *Output) (Result, error) {
+func grep(ctx context.Context, w *Workspace, raw json.RawMessage, _ Call) (Result, error) {
 	args, err := decode[struct {
 		Pattern string  `json:"pattern"`
 		Path    *string `json:"path"`

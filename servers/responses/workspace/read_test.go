@@ -35,7 +35,7 @@ func place(t *testing.T, trusted bool) *Workspace {
 	if err := syscall.Mkfifo(filepath.Join(dir, "in/pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Open(filepath.Join(dir, "in"), trusted)
+	w, err := Open(t.Context(), Config{Dir: filepath.Join(dir, "in"), Trusted: trusted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func place(t *testing.T, trusted bool) *Workspace {
 
 func use(t *testing.T, w *Workspace, name, args string) Result {
 	t.Helper()
-	return w.Run(t.Context(), name, json.RawMessage(args), NewOutput())
+	return w.Run(t.Context(), name, json.RawMessage(args), Call{Out: NewOutput()})
 }
 
 func TestReading(t *testing.T) {
@@ -80,7 +80,7 @@ func TestReading(t *testing.T) {
 		{"grep", `{"pattern":"o","path":"sub","glob":"**/*.txt"}`, "sub/c.txt:1: one\nsub/c.txt:2: two"},
 		{"grep", `{"pattern":"("}`, "Error: error parsing regexp: missing closing ): `(`"},
 		{"grep", `{"pattern":"secret","path":"up"}`, "Error: up: path escapes from parent"},
-		{"exec", `{}`, "Error: there is no tool exec"},
+		{"no_tool", `{}`, "Error: there is no tool no_tool"},
 	} {
 		if got := use(t, w, c.tool, c.args); got.Text != c.want || got.Failed != strings.HasPrefix(c.want, "Error") {
 			t.Errorf("%s %s: %q, want %q", c.tool, c.args, got.Text, c.want)

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/sandbox"
 )
 
 // Bounds of what a tool gives back and of what it may take.
@@ -28,8 +30,15 @@ type Tool struct {
 	Description string
 	Parameters  map[string]any   // JSON schema of an object
 	Kind        handoff.ItemKind // how it is shown
-	Trusted     bool             // only in trusted workspaces
-	run         func(ctx context.Context, w *Workspace, args json.RawMessage, out *Output) (Result, error)
+	Trusted     bool             // only in trusted workspaces; it bounds its time itself, because a person may be asked
+	run         func(ctx context.Context, w *Workspace, args json.RawMessage, call Call) (Result, error)
+}
+
+// A Call is what a tool may use while it works.
+type Call struct {
+	Out *Output // what it prints
+	// Ask asks a person and waits. An error says that nobody can answer any more.
+	Ask func(ctx context.Context, q handoff.Question) (yes bool, err error)
 }
 
 // A Result is what a tool gave back. An error of a tool is a result too: whoever called it reads why.
@@ -40,17 +49,31 @@ type Result struct {
 	Exit     *int // of a command
 }
 
+// Config is a workspace and what may be done in it.
+type Config struct {
+	Dir      string
+	Trusted  bool         // else it can only be read
+	Approval string       // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
+	Sandbox  sandbox.Mode // "" is [sandbox.WorkspaceWrite]
+	Readable []string     // directories that commands may read beside it and the system's
+	Env      []string     // of commands
+}
+
 // A Workspace is one directory. It is safe for concurrent use.
 type Workspace struct {
-	dir     string   // Set once, without links in it
-	root    *os.Root // Set once
-	trusted bool     // Set once
+	cfg      Config   // Set once
+	dir      string   // Set once, without links in it
+	root     *os.Root // Set once
+	scratch  string   // Set once: what commands have beside it; "" when there are none
+	noExec   error    // Set once: why commands cannot be run
+	readable []string // Set once
 }
 
 // Open opens a directory. Links in its own name are followed; from then on it is that directory, whatever the name
-// leads to later.
-func Open(dir string, trusted bool) (*Workspace, error) {
-	real, err := filepath.EvalSymlinks(dir)
+// leads to later. Whether commands can be run there is tried.
+func Open(ctx context.Context, cfg Config) (*Workspace, error) {
+	cfg.Approval, cfg.Sandbox = cmp.Or(cfg.Approval, OnRequest), cmp.Or(cfg.Sandbox, sandbox.WorkspaceWrite)
+	real, err := filepath.EvalSymlinks(cfg.Dir)
 	if err == nil && !filepath.IsAbs(real) {
 		real, err = filepath.Abs(real)
 	}
@@ -61,14 +84,40 @@ func Open(dir string, trusted bool) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{dir: real, root: root, trusted: trusted}, nil
+	w := &Workspace{cfg: cfg, dir: real, root: root}
+	if cfg.Trusted {
+		w.readable = append(cfg.Readable, programs(cfg.Env)...)
+		w.scratch, w.noExec = sandbox.NewScratch()
+	}
+	if w.scratch != "" {
+		w.noExec = sandbox.Probe(ctx, w.command("", ".", cfg.Sandbox))
+	}
+	return w, nil
 }
 
-// Close lets go of the directory.
-func (w *Workspace) Close() error { return w.root.Close() }
+// Close lets go of the directory, and removes what commands left beside it.
+func (w *Workspace) Close() error { return errors.Join(w.root.Close(), os.RemoveAll(w.scratch)) }
 
 // Dir is the directory.
 func (w *Workspace) Dir() string { return w.dir }
+
+// About says in a sentence what may be done there, or why not more.
+func (w *Workspace) About() string {
+	switch {
+	case !w.cfg.Trusted:
+		return "Its workspace is not trusted: it only reads."
+	case w.noExec != nil:
+		return "It runs no commands: " + w.noExec.Error() + "."
+	}
+	return modes[w.cfg.Sandbox]
+}
+
+// modes says what commands may do. Set once.
+var modes = map[sandbox.Mode]string{
+	sandbox.ReadOnly:       "Its commands run in a sandbox of Landlock and namespaces, change nothing and have no network.",
+	sandbox.WorkspaceWrite: "Its commands run in a sandbox of Landlock and namespaces, write in the workspace alone and have no network.",
+	sandbox.Full:           "Its commands run without a sandbox.",
+}
 
 // Tools returns every tool there is, in an order that never changes, whether it may be used or not.
 func (w *Workspace) Tools() []Tool { return table() }
@@ -77,23 +126,34 @@ func (w *Workspace) Tools() []Tool { return table() }
 func (w *Workspace) Allowed() []string {
 	var names []string
 	for _, t := range table() {
-		if w.may(t) {
+		if w.denied(t) == nil {
 			names = append(names, t.Name)
 		}
 	}
 	return names
 }
 
-func (w *Workspace) may(t Tool) bool { return w.trusted || !t.Trusted }
+// denied says why a tool may not be used here, nil when it may.
+func (w *Workspace) denied(t Tool) error {
+	switch {
+	case !t.Trusted:
+		return nil
+	case !w.cfg.Trusted:
+		return errors.New("denied: this workspace is not trusted, so it can only be read")
+	case t.Kind == handoff.ItemFileChange && w.cfg.Sandbox == sandbox.ReadOnly:
+		return errors.New("denied: the sandbox is read-only, so nothing can be changed")
+	case t.Kind == handoff.ItemCommand && w.noExec != nil:
+		return fmt.Errorf("denied: %w", w.noExec)
+	}
+	return nil
+}
 
 // table is every tool. The order is part of what a model's cache keeps.
-func table() []Tool { return readTools() }
+func table() []Tool { return append(readTools(), changeTools()...) }
 
-// Run uses a tool. What it prints while it works goes to out as well. It returns when nothing of it is left running.
-func (w *Workspace) Run(ctx context.Context, name string, args json.RawMessage, out *Output) Result {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	result, err := w.use(ctx, name, args, out)
+// Run uses a tool. It returns when nothing of it is left running.
+func (w *Workspace) Run(ctx context.Context, name string, args json.RawMessage, call Call) Result {
+	result, err := w.use(ctx, name, args, call)
 	if err != nil {
 		result = Result{Text: "Error: " + plain(err), Failed: true}
 	}
@@ -101,7 +161,7 @@ func (w *Workspace) Run(ctx context.Context, name string, args json.RawMessage, 
 	return result
 }
 
-func (w *Workspace) use(ctx context.Context, name string, args json.RawMessage, out *Output) (Result, error) {
+func (w *Workspace) use(ctx context.Context, name string, args json.RawMessage, call Call) (Result, error) {
 	if len(args) > maxArgs || handoff.TooDeep(args) {
 		return Result{}, errors.New("the arguments are too large")
 	}
@@ -109,10 +169,15 @@ func (w *Workspace) use(ctx context.Context, name string, args json.RawMessage, 
 		if t.Name != name {
 			continue
 		}
-		if !w.may(t) {
-			return Result{}, errors.New("denied: this workspace is not trusted, so it can only be read")
+		if err := w.denied(t); err != nil {
+			return Result{}, err
 		}
-		return t.run(ctx, w, args, out)
+		if !t.Trusted {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, maxTime)
+			defer cancel()
+		}
+		return t.run(ctx, w, args, call)
 	}
 	return Result{}, fmt.Errorf("there is no tool %s", name)
 }
@@ -188,6 +253,7 @@ func Shown(name, args string) handoff.Item {
 	for _, t := range table() {
 		if t.Name == name && t.Kind != "" {
 			it.Kind = t.Kind
+			it.Text = about(name, args)
 		}
 	}
 	return it

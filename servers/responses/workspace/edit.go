@@ -1,0 +1,277 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// Bounds of an edit.
+const (
+	maxFiles = 100
+	maxFile  = 4 << 20 // bytes of a file that is changed
+)
+
+// A change is what becomes of one file.
+type change struct {
+	path     string // of the workspace
+	old, new *string
+	mode     fs.FileMode
+	temp     string // its new content lies there
+}
+
+func applyPatch(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
+	args, err := decode[struct {
+		Patch string `json:"patch"`
+	}](raw)
+	if err != nil {
+		return Result{}, err
+	}
+	sections, err := parsePatch(args.Patch)
+	if err != nil {
+		return Result{}, err
+	}
+	var changes []change
+	for _, s := range sections {
+		if changes, err = w.planned(changes, s); err != nil {
+			return Result{}, fmt.Errorf("nothing was changed: %s: %w", s.path, err)
+		}
+	}
+	return w.change(ctx, call, changes)
+}
+
+func writeFile(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
+	args, err := decode[struct {
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}](raw)
+	if err != nil {
+		return Result{}, err
+	}
+	c, err := w.now(args.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	c.new = &args.Content
+	return w.change(ctx, call, []change{c})
+}
+
+// now is a file as it is, which may not be there. Links are refused: they would be replaced by files, and what an edit
+// touches is asked and judged by its name.
+func (w *Workspace) now(name string) (change, error) {
+	name, err := w.local(name)
+	if err != nil {
+		return change{}, err
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if about, err := w.root.Lstat(dir); err == nil && !about.IsDir() {
+			return change{}, fmt.Errorf("%s is a link or a file; name the place itself", dir)
+		}
+	}
+	c := change{path: name, mode: 0o644}
+	about, err := w.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c, nil
+	case err != nil:
+		return c, err
+	case !about.Mode().IsRegular():
+		return c, fmt.Errorf("%s is no regular file", name)
+	}
+	f, size, err := w.open(name)
+	if err != nil {
+		return c, err
+	}
+	defer func() { _ = f.Close() }()
+	if size > maxFile {
+		return c, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return c, err
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return c, fmt.Errorf("%s is not text", name)
+	}
+	text := string(data)
+	c.old, c.mode = &text, about.Mode().Perm()
+	return c, nil
+}
+
+// planned adds what a section does to what the sections before it do.
+func (w *Workspace) planned(changes []change, s section) ([]change, error) {
+	name, err := w.local(s.path)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(changes, func(c change) bool { return c.path == name })
+	if i < 0 {
+		c, err := w.now(name)
+		if err != nil {
+			return nil, err
+		}
+		c.new = c.old
+		changes = append(changes, c)
+		i = len(changes) - 1
+	}
+	c := &changes[i]
+	switch {
+	case len(changes) > maxFiles:
+		return nil, fmt.Errorf("a patch changes at most %d files", maxFiles)
+	case s.verb == addFile && c.new != nil:
+		return nil, errors.New("it is there already; update it")
+	case s.verb != addFile && c.new == nil:
+		return nil, errors.New("there is no such file")
+	case s.verb == deleteFile:
+		c.new = nil
+		return changes, nil
+	}
+	made, err := s.apply(*cmpOr(c.new, new(string)))
+	if err != nil {
+		return nil, err
+	}
+	c.new = &made
+	if s.move == "" {
+		return changes, nil
+	}
+	c.new = nil
+	to, err := w.planned(changes, section{verb: addFile, path: s.move})
+	if err != nil {
+		return nil, fmt.Errorf("to %s: %w", s.move, err)
+	}
+	to[len(to)-1].new, to[len(to)-1].mode = &made, to[i].mode
+	return to, nil
+}
+
+func cmpOr(p, q *string) *string {
+	if p != nil {
+		return p
+	}
+	return q
+}
+
+// change makes changes, all or none, when they may be made. What they are is printed before anybody is asked.
+func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Result, error) {
+	changes = slices.DeleteFunc(changes, func(c change) bool {
+		return c.old == nil && c.new == nil || c.old != nil && c.new != nil && *c.old == *c.new
+	})
+	if len(changes) == 0 {
+		return Result{Text: "Nothing had to be changed."}, nil
+	}
+	var did []string
+	for _, c := range changes {
+		diff, verb := c.diff()
+		_, _ = io.WriteString(call.Out, diff)
+		did = append(did, verb+" "+c.path)
+	}
+	if err := w.allowed(ctx, call, w.aboutEdit(changes)); err != nil {
+		return Result{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if err := w.commit(changes); err != nil {
+		return Result{}, fmt.Errorf("nothing was changed: %w", err)
+	}
+	return Result{Text: "Done.\n" + strings.Join(did, "\n")}, nil
+}
+
+// diff is a change as a unified diff, and a letter for what it does.
+func (c change) diff() (diff, verb string) {
+	from, to, verb := "a/"+c.path, "b/"+c.path, "M"
+	if c.old == nil {
+		from, verb = "/dev/null", "A"
+	}
+	if c.new == nil {
+		to, verb = "/dev/null", "D"
+	}
+	return udiff.Unified(from, to, *cmpOr(c.old, new(string)), *cmpOr(c.new, new(string))), verb
+}
+
+// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone.
+func (w *Workspace) commit(changes []change) (err error) {
+	var done []change
+	defer func() {
+		for _, c := range changes {
+			if c.temp != "" {
+				_ = w.root.Remove(c.temp)
+			}
+		}
+		if err == nil {
+			return
+		}
+		for _, c := range slices.Backward(done) {
+			if undone := w.put(change{path: c.path, new: c.old, mode: c.mode}); undone != nil {
+				err = fmt.Errorf("%w; and %s could not be put back: %w", err, c.path, undone)
+			}
+		}
+	}()
+	for i := range changes {
+		if err := w.stage(&changes[i]); err != nil {
+			return err
+		}
+	}
+	for _, c := range changes {
+		if is, err := w.now(c.path); err != nil || !same(is.old, c.old) {
+			return errors.Join(fmt.Errorf("%s was changed meanwhile", c.path), err)
+		}
+	}
+	for _, c := range changes {
+		done = append(done, c)
+		if c.new == nil {
+			err = w.root.Remove(c.path)
+		} else {
+			err = w.root.Rename(c.temp, c.path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func same(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+// stage writes what a file becomes beside it.
+func (w *Workspace) stage(c *change) error {
+	if c.new == nil {
+		return nil
+	}
+	if err := w.root.MkdirAll(path.Dir(c.path), 0o755); err != nil {
+		return err
+	}
+	temp := path.Join(path.Dir(c.path), ".switchboard-"+rand.Text())
+	f, err := w.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, c.mode)
+	if err != nil {
+		return err
+	}
+	c.temp = temp
+	_, err = f.WriteString(*c.new)
+	return errors.Join(err, f.Chmod(c.mode), f.Close())
+}
+
+// put puts a file back.
+func (w *Workspace) put(c change) error {
+	if c.new == nil {
+		if err := w.root.Remove(c.path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := w.stage(&c); err != nil {
+		return err
+	}
+	return w.root.Rename(c.temp, c.path)
+}

@@ -1,0 +1,192 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers/responses/sandbox"
+)
+
+// Bounds of a command.
+const (
+	defaultTime = 2 * time.Minute
+	maxCommand  = 30 * time.Minute
+	maxLine     = 16 << 10 // bytes of a command line
+	maxEnd      = 24 << 10 // bytes of its beginning and of its end that a model is told, each; both fit into maxOutput
+)
+
+// changeTools are the tools of trusted workspaces.
+func changeTools() []Tool {
+	return []Tool{
+		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: execute,
+			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it writes in the workspace and in /tmp alone, has no network, " +
+				"and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from doing what the task needs: a person is asked then.",
+			Parameters: object(map[string]any{
+				"command": text("as bash reads it"), "dir": optional("string", "where it runs, relative to the workspace; null is the workspace"),
+				"seconds": optional("integer", "how long it may take; null is 120, at most 1800"),
+				"outside": optional("boolean", "run it without the sandbox"), "reason": optional("string", "for outside: why, in one sentence for the person who is asked"),
+			}, "command", "dir", "seconds", "outside", "reason")},
+		{Name: "apply_patch", Kind: handoff.ItemFileChange, Trusted: true, run: applyPatch,
+			Description: "Changes files of the workspace, all or none. The patch begins with *** Begin Patch and ends with *** End Patch. Between them stand " +
+				"*** Add File: PATH with lines that begin with +, *** Delete File: PATH, and *** Update File: PATH, which *** Move to: PATH may follow, with hunks: " +
+				"@@ and optionally a line that stands above, then lines that begin with a space (context, three before and after), - or +.",
+			Parameters: object(map[string]any{"patch": text("the whole patch")}, "patch")},
+		{Name: "write_file", Kind: handoff.ItemFileChange, Trusted: true, run: writeFile,
+			Description: "Writes a whole text file of the workspace, in place of what is there.",
+			Parameters:  object(map[string]any{"path": text("relative to the workspace"), "content": text("all of it")}, "path", "content")},
+	}
+}
+
+// execArgs are the arguments of exec.
+type execArgs struct {
+	Command string  `json:"command"`
+	Dir     *string `json:"dir"`
+	Seconds *int    `json:"seconds"`
+	Outside *bool   `json:"outside"`
+	Reason  *string `json:"reason"`
+}
+
+// execute runs a command, when it may.
+func execute(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
+	args, err := decode[execArgs](raw)
+	if err != nil {
+		return Result{}, err
+	}
+	dir, err := w.directory(value(args.Dir))
+	switch {
+	case err != nil:
+		return Result{}, err
+	case strings.TrimSpace(args.Command) == "" || strings.ContainsRune(args.Command, 0):
+		return Result{}, errors.New("there is no command")
+	case len(args.Command) > maxLine:
+		return Result{}, fmt.Errorf("a command has at most %d bytes; write a script", maxLine)
+	}
+	mode := w.cfg.Sandbox
+	if value(args.Outside) {
+		mode = sandbox.Full
+	}
+	if err := w.allowed(ctx, call, w.aboutCommand(args, dir, mode)); err != nil {
+		return Result{}, err
+	}
+	out := &ends{also: call.Out}
+	c := w.command(args.Command, dir, mode)
+	c.Output, c.Time = out, defaultTime
+	if seconds := value(args.Seconds); seconds > 0 {
+		c.Time = min(time.Duration(min(seconds, 1<<20))*time.Second, maxCommand)
+	}
+	code, err := sandbox.Run(ctx, c)
+	if errors.Is(err, sandbox.ErrTime) {
+		return Result{Text: fmt.Sprintf("Error: %v\n%s", err, out), Failed: true}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: fmt.Sprintf("Exit code: %d\n%s", code, out), Exit: &code, Failed: code != 0}, nil
+}
+
+// value is what a parameter has, or what is nothing of its kind.
+func value[T any](p *T) T {
+	var none T
+	if p == nil {
+		return none
+	}
+	return *p
+}
+
+// directory is a directory of the workspace, by its whole name. The workspace must still stand under its own.
+func (w *Workspace) directory(name string) (string, error) {
+	if name == "" {
+		name = "."
+	}
+	name, err := w.local(name)
+	if err != nil {
+		return "", err
+	}
+	about, err := w.root.Stat(name)
+	if err != nil {
+		return "", err
+	}
+	if !about.IsDir() {
+		return "", fmt.Errorf("%s is no directory", name)
+	}
+	opened, err := w.root.Stat(".")
+	if err != nil {
+		return "", err
+	}
+	if named, err := os.Stat(w.dir); err != nil || !os.SameFile(opened, named) {
+		return "", errors.New("the workspace was moved")
+	}
+	return filepath.Join(w.dir, name), nil
+}
+
+// command is a command of this workspace.
+func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command {
+	if dir == "." {
+		dir = w.dir
+	}
+	return sandbox.Command{Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Scratch: w.scratch, Env: w.cfg.Env}
+}
+
+// programs are the directories in which programs are looked for. The system's are there anyhow.
+func programs(env []string) []string {
+	var dirs []string
+	for _, pair := range env {
+		if list, ok := strings.CutPrefix(pair, "PATH="); ok {
+			dirs = filepath.SplitList(list)
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool {
+		return !filepath.IsAbs(dir) || slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/opt"}, func(has string) bool {
+			return dir == has || strings.HasPrefix(dir, has+"/")
+		})
+	})
+}
+
+// ends keeps the beginning and the end of what is printed.
+type ends struct {
+	also *Output
+
+	mu    sync.Mutex
+	head  []byte // Guarded by mu, like all that follows
+	tail  []byte // at most twice maxEnd
+	total int
+}
+
+// Write takes what was printed. It never fails.
+func (e *ends) Write(p []byte) (int, error) {
+	if e.also != nil {
+		_, _ = e.also.Write(p)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.total += len(p)
+	n := min(len(p), maxEnd-len(e.head))
+	e.head = append(e.head, p[:n]...)
+	rest := p[n:]
+	e.tail = append(e.tail, rest[max(len(rest)-maxEnd, 0):]...)
+	if over := len(e.tail) - maxEnd; over > maxEnd {
+		e.tail = append(e.tail[:0], e.tail[over:]...)
+	}
+	return len(p), nil
+}
+
+// String says what was printed, and how much of it is left out.
+func (e *ends) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tail := string(e.tail[max(len(e.tail)-maxEnd, 0):])
+	left := e.total - len(e.head) - len(tail)
+	if left == 0 {
+		return strings.ToValidUTF8(string(e.head)+tail, "?")
+	}
+	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", strings.ToValidUTF8(string(e.head), "?"), left, strings.ToValidUTF8(tail, "?"))
+}

@@ -1,0 +1,109 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/risk"
+	"switchboard/servers/responses/sandbox"
+)
+
+// When a person is asked, as the configuration has it.
+const (
+	Untrusted = "untrusted"  // before everything but commands that only read in the workspace
+	OnRequest = "on-request" // before what the sandbox does not hold, and before edits that other programs run later
+	Never     = "never"      // what would have to be asked is refused
+)
+
+// errDeclined is what a model is told when a person said no.
+var errDeclined = errors.New("declined: the person who was asked said no. Do not try to get there another way; go on without it, or say what you would have needed it for")
+
+// A request is what a tool is about to do.
+type request struct {
+	question handoff.Question
+	beyond   bool // it leaves the sandbox that is configured
+	open     bool // no sandbox holds it
+}
+
+// allowed returns nil when something may be done: nobody has to be asked, or whoever was asked said yes.
+func (w *Workspace) allowed(ctx context.Context, call Call, r request) error {
+	tier := risk.Of(r.question, w.dir)
+	var ask bool
+	switch {
+	case r.beyond:
+		ask = true
+	case r.question.Kind == handoff.QuestionFileChange:
+		ask = w.cfg.Approval == Untrusted || tier == risk.High
+	case r.open, w.cfg.Approval == Untrusted:
+		ask = tier > risk.Low
+	}
+	switch {
+	case !ask, w.cfg.Approval == Never && w.cfg.Sandbox == sandbox.Full:
+		return nil
+	case w.cfg.Approval == Never:
+		return errors.New("denied: nobody is asked here (approval: never), so only what the sandbox holds may be done")
+	}
+	r.question.Asked = time.Now()
+	r.question.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}
+	yes, err := call.Ask(ctx, r.question)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return errDeclined
+	}
+	return nil
+}
+
+// aboutCommand is the request for a command.
+func (w *Workspace) aboutCommand(args execArgs, dir string, mode sandbox.Mode) request {
+	q := handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?", Command: args.Command, Cwd: dir, Reason: handoff.ClipRunes(value(args.Reason), 500)}
+	beyond := mode != w.cfg.Sandbox
+	if beyond {
+		q.Text = "May this command run outside of its sandbox, with the network and all of your files?"
+	}
+	return request{question: q, beyond: beyond, open: mode == sandbox.Full}
+}
+
+// aboutEdit is the request for an edit.
+func (w *Workspace) aboutEdit(changes []change) request {
+	q := handoff.Question{Kind: handoff.QuestionFileChange, Text: "May these files be changed?", Cwd: w.dir}
+	for _, c := range changes {
+		q.Changes = append(q.Changes, filepath.Join(w.dir, c.path))
+	}
+	return request{question: q}
+}
+
+// about says in words what a change is about, before it is looked at: a command, or paths.
+func about(name, args string) string {
+	var a struct {
+		Command string `json:"command"`
+		Patch   string `json:"patch"`
+		Path    string `json:"path"`
+	}
+	if handoff.TooDeep([]byte(args)) || json.Unmarshal([]byte(args), &a) != nil {
+		return name
+	}
+	var paths []string
+	for line := range strings.Lines(a.Patch) {
+		for _, head := range []string{addFile, deleteFile, updateFile, moveTo} {
+			if path, ok := strings.CutPrefix(strings.TrimSpace(line), head); ok {
+				paths = append(paths, strings.TrimSpace(path))
+			}
+		}
+	}
+	switch {
+	case a.Command != "":
+		return a.Command
+	case a.Path != "":
+		return a.Path
+	case len(paths) > 0:
+		return strings.Join(paths, "\n")
+	}
+	return name
+}
