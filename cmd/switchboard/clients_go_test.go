@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/realtime"
+)
+
+// A goSocket is a client's connection: events go out and come in.
+type goSocket struct {
+	send  func(event []byte) error
+	recv  func() ([]byte, error)
+	close func() error
+}
+
+// gorilla is a raw socket.
+func (r *clientRun) gorilla() goSocket {
+	r.t.Helper()
+	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime?model=gpt-realtime-2.1",
+		http.Header{"Authorization": {"Bearer " + testKey}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return goSocket{
+		send:  func(event []byte) error { return conn.WriteMessage(websocket.TextMessage, event) },
+		recv:  func() ([]byte, error) { _, data, err := conn.ReadMessage(); return data, err },
+		close: conn.Close,
+	}
+}
+
+// openaiGo is openai-go's own socket, opened with a client secret that it made. Events go through its types.
+func (r *clientRun) openaiGo() goSocket {
+	r.t.Helper()
+	ctx, base := r.t.Context(), option.WithBaseURL(r.base+"/v1/")
+	backend := openai.NewClient(base, option.WithAPIKey(testKey))
+	secret, err := backend.Realtime.ClientSecrets.New(ctx, realtime.ClientSecretNewParams{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	client := openai.NewClient(base, option.WithAPIKey(secret.Value))
+	conn, err := client.Realtime.Connect(ctx, realtime.RealtimeConnectionOptions{}, option.WithQuery("model", "gpt-realtime-2.1"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return goSocket{
+		send: func(event []byte) error {
+			var typed realtime.RealtimeClientEventUnionParam
+			if err := json.Unmarshal(event, &typed); err != nil {
+				return err
+			}
+			return conn.Send(ctx, typed)
+		},
+		recv: func() ([]byte, error) { event, err := conn.Recv(ctx); return []byte(event.RawJSON()), err },
+		close: func() error {
+			var calls struct{ Items []struct{ ID string } }
+			r.get("/fleet/calls", &calls)
+			for _, c := range calls.Items {
+				if err := backend.Realtime.Calls.Hangup(ctx, c.ID); err != nil {
+					return err
+				}
+			}
+			conn.Abort()
+			return nil
+		},
+	}
+}
+
+// A goClient talks over a goSocket as talk in protocol.cjs does.
+type goClient struct {
+	t      testing.TB
+	socket goSocket
+
+	mu       sync.Mutex
+	heard    []string // Guarded by mu: sentences of the voice
+	begun    int      // Guarded by mu: answers that began to be heard
+	cut      int      // Guarded by mu: answers cut short
+	updates  int      // Guarded by mu: session.updated
+	problems []string // Guarded by mu: errors, and calls of tools that are not its own
+}
+
+func (c *goClient) read() {
+	for {
+		data, err := c.socket.recv()
+		if err != nil {
+			return
+		}
+		var event struct {
+			Type, Transcript string
+			Error            struct{ Message string }
+			Response         struct{ Status string }
+			Item             struct {
+				Type, Name, Arguments string
+				CallID                string `json:"call_id"`
+			}
+		}
+		err = json.Unmarshal(data, &event)
+		c.mu.Lock()
+		if err != nil {
+			c.problems = append(c.problems, err.Error())
+		}
+		switch event.Type {
+		case "error":
+			c.problems = append(c.problems, event.Error.Message)
+		case "session.updated":
+			c.updates++
+		case "response.output_audio_transcript.delta":
+			c.begun++
+		case "response.output_audio_transcript.done":
+			c.heard = append(c.heard, event.Transcript)
+		case "response.done":
+			if event.Response.Status == "cancelled" {
+				c.cut++
+			}
+		case "response.output_item.done":
+			if event.Item.Type == "function_call" && event.Item.Name != "weather" {
+				c.problems = append(c.problems, "was shown "+event.Item.Name)
+			}
+		}
+		c.mu.Unlock()
+		if event.Type == "response.output_item.done" && event.Item.Name == "weather" {
+			c.say(fmt.Sprintf(`{"type":"function_call_output","call_id":%q,"output":"It rains in Oslo."}`, event.Item.CallID))
+		}
+	}
+}
+
+func (c *goClient) send(event string) {
+	if err := c.socket.send([]byte(event)); err != nil {
+		c.t.Errorf("%s: %v", event, err)
+	}
+}
+
+// say adds an item and asks for an answer.
+func (c *goClient) say(item string) {
+	c.send(`{"type":"conversation.item.create","item":` + item + `}`)
+	c.send(`{"type":"response.create"}`)
+}
+
+func (c *goClient) types(words string) {
+	c.say(fmt.Sprintf(`{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}`, words))
+}
+
+// speaks makes a second of a tone and one of silence, at their pace.
+func (c *goClient) speaks() {
+	const samples = 960
+	for n := range 50 {
+		pcm := make([]byte, 0, 2*samples)
+		for i := range samples {
+			level := int16(0)
+			if n < 25 {
+				level = int16(12000 * math.Sin(2*math.Pi*300*float64(i)/24000))
+			}
+			pcm = append(pcm, byte(level), byte(uint16(level)>>8))
+		}
+		c.send(`{"type":"input_audio_buffer.append","audio":"` + base64.StdEncoding.EncodeToString(pcm) + `"}`)
+		time.Sleep(40 * time.Millisecond)
+	}
+}
+
+// until waits for what the client noted.
+func (c *goClient) until(what string, is func() bool) {
+	c.t.Helper()
+	until(c.t, what, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return is() })
+}
+
+// hears waits for words of the voice after the sentences that were heard before.
+func (c *goClient) hears(words string, after int) {
+	c.t.Helper()
+	c.until("the voice to say "+words, func() bool { return strings.Contains(strings.Join(c.heard[after:], "\n"), words) })
+}
+
+func (c *goClient) noted() (heard, begun, cut int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.heard), c.begun, c.cut
+}
+
+// inGo puts a client in Go through what drive.cjs puts the others through. What fails ends the test.
+func (r *clientRun) inGo(open func() goSocket) findings {
+	r.t.Helper()
+	c := &goClient{t: r.t, socket: open()}
+	var reading sync.WaitGroup
+	reading.Go(c.read)
+	c.send(`{"type":"session.update","session":{"type":"realtime","instructions":"Be brief and kind.","tools":[{"type":"function","name":"weather","description":"","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]}}`)
+	c.until("session.updated", func() bool { return c.updates > 0 })
+	c.types("instructions")
+	c.hears("Be brief and kind.", 0)
+	c.types("hello by hand")
+	c.hears("Hello to you too.", 0)
+	heard, _, _ := c.noted()
+	c.speaks()
+	c.hears("Hello to you too.", heard)
+	c.types(`weather {"city":"Oslo"}`)
+	c.hears("It rains in Oslo.", 0)
+	c.types("list_servers {}")
+	c.hears("bigpc", 0)
+	_, begun, cut := c.noted()
+	c.types("a long story")
+	c.until("the story to begin", func() bool { return c.begun > begun })
+	c.speaks()
+	c.until("the story to be cut short", func() bool { return c.cut > cut })
+	heard, _, _ = c.noted()
+	c.types(`codex {"server":"bigpc","prompt":"run the tests"}`)
+	c.hears("Working on it", heard)
+	c.hears("bigpc is done", heard)
+	if err := c.socket.close(); err != nil {
+		r.t.Error(err)
+	}
+	reading.Wait()
+	told := findings{}
+	for _, feature := range clientFeatures {
+		told[feature] = "yes"
+	}
+	if len(c.problems) > 0 {
+		told["no errors"] = "no: " + strings.Join(c.problems, "; ")
+	}
+	return told
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"switchboard/realtime/simulator"
+)
+
+// story is long enough to be cut short.
+var story = strings.Repeat("And then the fox walked on through the long and quiet night. ", 20)
+
+// clientsVoice is a voice model for clients that others wrote: it answers what [drive.cjs] says, and does what
+// [scriptedVoice] does. heard are the words of the sounds that it hears, in order.
+func clientsVoice(t *testing.T, heard ...string) modelPlan {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(on, words string) simulator.Step {
+		return simulator.Step{On: simulator.Text(on), Times: -1, Do: []simulator.Move{simulator.Say{Text: words}}}
+	}
+	model := simulator.New(simulator.Config{Hurry: 4, Script: &simulator.Script{
+		Steps:       []simulator.Step{says("^hello", "Hello to you too."), says("long story", story), says("^stop", "I stopped.")},
+		Transcripts: heard,
+		Else: func(h simulator.Heard) []simulator.Move {
+			moves := simulator.Repeat(h)
+			for _, text := range h.Texts {
+				if tool, args, ok := strings.Cut(text, " {"); ok {
+					moves = append(moves, simulator.Call{Tool: tool, Arguments: "{" + args})
+				} else if strings.HasPrefix(text, "[BACKEND] ") { // of codex
+					moves = append(moves, simulator.Say{Text: text})
+				} else if text == "instructions" {
+					moves = append(moves, simulator.Say{Text: h.Instructions})
+				}
+			}
+			return moves
+		},
+	}})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- model.Serve(ctx, l) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return modelPlan{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+}
+
+// spokenInTurn is what a client says by voice that types everything else: a greeting, and a word into a story.
+var spokenInTurn = []string{"hello by voice", "stop that"}
+
+// A clientRun is one client at a service of its own.
+type clientRun struct {
+	*running
+	secure string // the same behind TLS
+}
+
+// startForClient runs a service for one client.
+func startForClient(t *testing.T, heard ...string) *clientRun {
+	t.Helper()
+	r := start(t, func(p *plan) { p.Hurry, p.Model = 3, clientsVoice(t, heard...) })
+	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
+	target, err := url.Parse(r.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }})
+	t.Cleanup(proxy.Close)
+	return &clientRun{running: r, secure: proxy.URL}
+}
+
+// Findings say of each feature whether it worked: "yes", "no: why", or why the client does not have it.
+type findings map[string]string
+
+// noCallIsLeft holds that a client that hung up has left no call.
+func (r *clientRun) noCallIsLeft() {
+	r.t.Helper()
+	until(r.t, "the call to end", func() bool {
+		var calls struct{ Items []json.RawMessage }
+		r.get("/fleet/calls", &calls)
+		return len(calls.Items) == 0
+	})
+}
+
+// inNode puts a client through everything with node.
+func (r *clientRun) inNode(name string, settings map[string]any) (told findings) {
+	r.t.Helper()
+	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, testKey
+	about, err := json.Marshal(settings)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	run := exec.CommandContext(r.t.Context(), program(r.t, "node", "nodejs"), "testdata/clients/node.cjs", name, string(about))
+	run.Env = append(os.Environ(), "NODE_PATH="+modules(r.t))
+	var complaints bytes.Buffer
+	run.Stderr = &complaints
+	out, err := run.Output()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || json.Unmarshal([]byte(lines[len(lines)-1]), &told) != nil {
+		r.t.Fatalf("%v: %s\n%s (make test installs what it imports into .tools)", err, out, complaints.String())
+	}
+	return told
+}
+
+// inChromium puts a client through everything in a page of another origin.
+func (r *clientRun) inChromium(name string, settings map[string]any) (told findings) {
+	r.t.Helper()
+	t := r.t.(*testing.T)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/clients.js" {
+			http.ServeFile(w, req, bundled(t))
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<!doctype html><title>elsewhere</title><script src="/clients.js"></script>`))
+	}))
+	t.Cleanup(page.Close)
+	status, body := r.ask(http.MethodPost, "/v1/realtime/client_secrets", `{}`)
+	var secret struct{ Value string }
+	if err := json.Unmarshal(body, &secret); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	settings["base"], settings["key"] = r.base, secret.Value
+	about, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := openTab(t, startChromium(t, true), 800, 600)
+	p.do(chromedp.Navigate(page.URL))
+	eval[bool](p, fmt.Sprintf(`put(%q, %s).then((told) => { window.told = JSON.stringify(told); }, (e) => { window.told = String(e); }), true`, name, about))
+	for end := time.Now().Add(5 * patience); !eval[bool](p, `!!window.told`); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the client did not come to an end")
+		}
+	}
+	if err := json.Unmarshal([]byte(eval[string](p, `told`)), &told); err != nil {
+		t.Fatal(eval[string](p, `told`))
+	}
+	return told
+}
+
+// bundled is the file with the clients that run in a browser.
+func bundled(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "clients.js")
+	run := exec.CommandContext(t.Context(), "../../.tools/node_modules/.bin/esbuild", "testdata/clients/browser.cjs", "--bundle", "--format=iife", "--platform=browser", "--outfile="+out)
+	run.Env = append(os.Environ(), "NODE_PATH="+modules(t))
+	if said, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s (make test installs esbuild into .tools)", err, said)
+	}
+	return out
+}
+
+// modules is where npm has installed what the tests need.
+func modules(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../.tools/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// codexSpeaks puts codex through everything as a voice client.
+func (r *clientRun) codexSpeaks() findings {
+	r.t.Helper()
+	home, work, provider := r.t.TempDir(), r.t.TempDir(), newProvider(r.t)
+	provider.script = func(s *providerStream, _ []providerItem) bool { s.say("It rains in Oslo.", 0); return true }
+	config := fmt.Sprintf(`model = "fake-model"
+model_provider = "fake"
+check_for_update_on_startup = false
+experimental_realtime_ws_base_url = "%s/v1"
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "SWITCHBOARD_KEY"
+`, r.base, provider.URL)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	env := map[string]string{"CODEX_HOME": home, "PATH": os.Getenv("PATH"), "HOME": home, "SWITCHBOARD_KEY": testKey}
+	return r.inNode("codex", map[string]any{
+		"program": codexProgram(r.t), "cwd": work, "env": env,
+		"skip": map[string]string{"typed turn": "what is typed is not answered by voice"},
+	})
+}
+
+// spokenToCodex is what is said to codex, which is spoken to only.
+var spokenToCodex = []string{
+	"instructions", "hello", `background_agent {"prompt":"the weather in Oslo"}`, "list_servers {}", "a long story", "stop that",
+	`codex {"server":"bigpc","prompt":"run the tests"}`,
+}

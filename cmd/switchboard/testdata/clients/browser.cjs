@@ -1,0 +1,15 @@
+// Puts a client through everything in a browser. `seen` is what the test put there: it makes a sound.
+const { drive, newLog, sleep } = require("./drive.cjs");
+
+const clients = { agents: require("./agents.cjs"), openai_webrtc: require("./openai_webrtc.cjs") };
+
+window.put = (name, { skip, ...about }) => {
+  const log = newLog();
+  const speak = async () => {
+    window.seen.makeSound(true);
+    await sleep(1000);
+    window.seen.makeSound(false);
+    await sleep(800);
+  };
+  return drive(clients[name]({ ...about, speak }, log), log, skip);
+};

@@ -1,0 +1,60 @@
+// codex as a voice client: an app-server holds the call (thread/realtime), and is spoken to over its own API. Its
+// tool is its own agent: background_agent. All is said by voice.
+const { spawn } = require("node:child_process");
+const { createInterface } = require("node:readline");
+const { instructions, pieces } = require("./protocol.cjs");
+
+module.exports = ({ program, env, cwd }, log) => {
+  const child = spawn(program, ["app-server"], { env, cwd, stdio: ["pipe", "pipe", "ignore"] });
+  const waiting = new Map();
+  let started, closed, thread, talks, cut;
+  const begun = new Promise((done, failed) => (started = { done, failed }));
+  const ended = new Promise((done) => (closed = done));
+  const take = {
+    "thread/realtime/started": () => started.done(),
+    "thread/realtime/error": ({ message }) => { log.errors.push(message); started.failed(new Error(message)); },
+    "thread/realtime/closed": () => closed(),
+    "thread/realtime/transcript/delta": ({ role }) => {
+      if (role !== "assistant") return;
+      log.begun++;
+      talks = true;
+    },
+    "thread/realtime/transcript/done": ({ role, text }) => {
+      if (role !== "assistant") return;
+      log.heard.push(text);
+      log.cut += cut ? 1 : 0;
+      talks = cut = false;
+    },
+    "thread/realtime/itemAdded": ({ item }) => { cut ||= talks && item.type === "input_audio_buffer.speech_started"; },
+  };
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const { id, method, params, result, error } = JSON.parse(line);
+    if (method) return take[method]?.(params);
+    const { done, failed } = waiting.get(id);
+    error ? failed(new Error(error.message)) : done(result);
+  });
+  const ask = (method, params) => new Promise((done, failed) => {
+    const id = waiting.size;
+    waiting.set(id, { done, failed });
+    child.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
+  });
+  const speak = () => pieces((pcm) => ask("thread/realtime/appendAudio", {
+    threadId: thread, audio: { data: pcm.toString("base64"), sampleRate: 24000, numChannels: 1, samplesPerChannel: pcm.length / 2 },
+  }));
+  return {
+    async open() {
+      await ask("initialize", { clientInfo: { name: "test", version: "1" }, capabilities: { experimentalApi: true } });
+      child.stdin.write('{"method":"initialized"}\n');
+      thread = (await ask("thread/start", { cwd })).thread.id;
+      await ask("thread/realtime/start", { threadId: thread, outputModality: "audio", version: "v2", transport: { type: "websocket" }, prompt: instructions });
+      await begun;
+    },
+    say: speak,
+    speak,
+    async close() {
+      await ask("thread/realtime/stop", { threadId: thread });
+      await ended;
+      child.kill();
+    },
+  };
+};
