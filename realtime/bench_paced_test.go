@@ -23,25 +23,30 @@ import (
 )
 
 const (
-	paceEvery  = 20 * time.Millisecond // a frame each way
+	paceEvery  = 40 * time.Millisecond // a frame each way: 50 a second
 	paceWindow = 3 * time.Second
 	paceWarm   = time.Second
 )
 
-// BenchmarkPaced relays calls that send 50 audio events a second each way, through our front and, in the same run,
+// BenchmarkPaced relays calls of 50 audio events a second, 25 each way, through our front and, in the same run,
 // through a copy of bytes and through as careful a relay as gorilla allows. It tells, for each: CPU time a frame and as a
-// ratio of the copy's, allocations a frame, the latency that it adds to a direct connection, and memory a call.
+// ratio of the copy's, allocations a frame, the latency that it adds to a direct connection, and memory a call. With an
+// older build of this test in SWITCHBOARD_TEST_RELAY_BEFORE that is measured beside them.
 func BenchmarkPaced(b *testing.B) {
+	kinds := []string{"copy", "gorilla", "ours"}
+	if os.Getenv(relayVariable+"_BEFORE") != "" {
+		kinds = append(kinds, "before")
+	}
 	for _, calls := range []int{1, 50, 200, 400} {
 		b.Run(fmt.Sprint("calls=", calls), func(b *testing.B) {
 			seen := map[string][]paceResult{}
 			for b.Loop() {
-				for _, kind := range []string{"direct", "copy", "gorilla", "ours"} {
+				for _, kind := range append(kinds, "direct") {
 					seen[kind] = append(seen[kind], pace(b, kind, calls))
 				}
 			}
 			floor, direct := middle(seen["copy"], cpu), middle(seen["direct"], latency)
-			for _, kind := range []string{"copy", "gorilla", "ours"} {
+			for _, kind := range kinds {
 				b.ReportMetric(middle(seen[kind], cpu), kind+"-µs/frame")
 				b.ReportMetric(middle(seen[kind], cpu)/floor, kind+"-x-copy")
 				b.ReportMetric(middle(seen[kind], allocs), kind+"-allocs/frame")
@@ -131,7 +136,9 @@ func (p *pacer) model(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.WriteMessage(websocket.TextMessage, []byte(freshSession))
+	for _, e := range []string{freshSession, began("resp_1", "")} {
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(e))
+	}
 	go p.receive(conn)
 	time.Sleep(paceEvery / 2)
 	p.send(conn, events.TypeAudioDelta, events.KeyDelta)
@@ -192,7 +199,11 @@ type relayProcess struct {
 }
 
 func startRelay(b *testing.B, kind, model string) *relayProcess {
-	command := exec.Command(os.Args[0], "-test.run=^TestRelayProcess$")
+	program := os.Args[0]
+	if kind == "before" {
+		program, kind = os.Getenv(relayVariable+"_BEFORE"), "ours"
+	}
+	command := exec.Command(program, "-test.run=^TestRelayProcess$")
 	command.Env = append(os.Environ(), relayVariable+"="+kind, relayVariable+"_MODEL="+model)
 	in, err := command.StdinPipe()
 	if err != nil {

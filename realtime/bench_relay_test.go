@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -35,8 +36,12 @@ func TestRelayProcess(t *testing.T) {
 	}
 	go func() {
 		_ = http.Serve(stats, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/live" {
+			switch r.URL.Path {
+			case "/live":
 				debug.FreeOSMemory()
+			case "/allocs":
+				_ = pprof.Lookup("allocs").WriteTo(w, 0)
+				return
 			}
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)

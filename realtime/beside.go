@@ -128,6 +128,5 @@ func (c *Call) toOthers(event []byte) {
 	if len(c.others) == 0 {
 		return
 	}
-	event = bytes.Clone(event) // the client's leg may keep the slice
-	c.others = slices.DeleteFunc(c.others, func(l leg) bool { return !l.Send(event) })
+	c.others = slices.DeleteFunc(c.others, func(l leg) bool { return !l.Send(bytes.Clone(event)) }) // each has its own
 }

@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// sayQueue bounds utterances that the call has not taken yet. The call never waits, so it holds a
-	// moment's worth; when it is full all the same, an answer would be lost, so the call ends.
-	sayQueue = 256
 	// eventQueue bounds events that the router has not taken yet. When it is full, hints are dropped first,
 	// then what the caller said (but not that they spoke: what is missing is known to be); requests and
 	// confirmations never are: the call ends instead.
@@ -48,13 +45,13 @@ type Call struct {
 	model   leg                  // Set once
 	log     *zap.Logger          // Set once
 	events  chan handoff.Event   // closed by run
-	says    chan handoff.Utterance
-	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
-	over    atomic.Bool         // nothing is said any more
-	joins   chan leg            // sockets that come to stand beside the client
-	beside  chan besideEvent    // what they send
-	past    chan struct{}       // closed when the loop has ended; cause is set then
-	besides int                 // how many of them there are; Guarded by the front's mu
+	says    *sayings             // Set once; safe by itself
+	stop    chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
+	over    atomic.Bool          // nothing is said any more
+	joins   chan leg             // sockets that come to stand beside the client
+	beside  chan besideEvent     // what they send
+	past    chan struct{}        // closed when the loop has ended; cause is set then
+	besides int                  // how many of them there are; Guarded by the front's mu
 
 	// Owned by run.
 	floor      *floor.Floor
@@ -158,7 +155,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 	return &Call{
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
-		events: make(chan handoff.Event), joins: make(chan leg), beside: make(chan besideEvent), past: make(chan struct{}), says: make(chan handoff.Utterance, sayQueue), stop: make(chan *handoff.Error, 1),
+		events: make(chan handoff.Event), joins: make(chan leg), beside: make(chan besideEvent), past: make(chan struct{}), says: newSayings(), stop: make(chan *handoff.Error, 1),
 		floor: floor.New(), mask: mask.New(ids, own, guide), dialect: newDialect(), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
@@ -172,9 +169,7 @@ func (c *Call) Say(u handoff.Utterance) {
 	if c.over.Load() {
 		return
 	}
-	select {
-	case c.says <- u:
-	default:
+	if !c.says.add(u) {
 		c.halt(handoff.Fault(handoff.CodeOverloaded, "the call", "utterances"))
 	}
 }
@@ -245,21 +240,18 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		c.opens(c.opening)
 	}
 	for !c.ended {
-		if next := c.nextAlarm(); next != set {
+		if next := c.nextAlarm(); !next.IsZero() && (set.IsZero() || next.Before(set)) { // one that is later is looked for then
 			set = next
-			timer.Stop()
-			if !next.IsZero() {
-				timer.Reset(time.Until(next))
-			}
+			timer.Reset(time.Until(next))
 		}
 		var events chan<- handoff.Event
 		var first handoff.Event
 		if len(c.pending) > 0 {
 			events, first = c.events, c.pending[0]
 		}
-		var says <-chan handoff.Utterance
+		var said <-chan struct{}
 		if c.mask.Begun() { // before, the model has no conversation
-			says = c.says
+			said = c.says.ready
 		}
 		select {
 		case event, ok := <-c.client.Received():
@@ -278,8 +270,10 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 				break
 			}
 			c.fromModel(event)
-		case u := <-says:
-			c.say(u)
+		case <-said:
+			for _, u := range c.says.take() {
+				c.say(u)
+			}
 		case events <- first:
 			c.pending = c.pending[1:]
 		case <-timer.C:

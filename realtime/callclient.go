@@ -18,6 +18,11 @@ func (c *Call) fromClient(event []byte) {
 	if len(c.unsure) > 0 {
 		c.signs(time.Now())
 	}
+	kind := events.PeekType(event)
+	if kind == events.TypeAppend && events.LooksWhole(event) { // nearly all there is: it is passed on, and nothing in it is parsed
+		c.soundOfClient(event)
+		return
+	}
 	if handoff.TooDeep(event) { // first: parsers recurse
 		c.toClient(events.Error(c.ids.Next(), events.Fault{
 			Kind: "invalid_request_error", Code: "invalid_json", EventID: string(events.PeekHead(event, "event_id")),
@@ -31,15 +36,7 @@ func (c *Call) fromClient(event []byte) {
 		}))
 		return
 	}
-	kind := events.PeekType(event)
 	switch kind {
-	case events.TypeAppend:
-		c.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), c.settings.inRate)
-		if c.settings.manual && c.speeches.appended.IsZero() {
-			c.speeches.appended = c.clock.at
-		}
-		c.toModel(event)
-		return
 	case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
 		if c.playback.told {
 			c.fromLeg(kind, event)
@@ -68,6 +65,15 @@ func (c *Call) fromClient(event []byte) {
 	}
 	c.toModel(v.Forward)
 	c.follow(kind, event)
+}
+
+// soundOfClient passes the caller's sound on, and follows its clock.
+func (c *Call) soundOfClient(event []byte) {
+	c.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), c.settings.inRate)
+	if c.settings.manual && c.speeches.appended.IsZero() {
+		c.speeches.appended = c.clock.at
+	}
+	c.toModel(event)
 }
 
 // follow notes what an event of the client changes that went to the model.

@@ -11,18 +11,30 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// hearAudio follows audio on its way to the caller.
-func (c *Call) hearAudio(event []byte) {
-	now, response := time.Now(), events.PeekField(event, "response_id")
+// soundOfModel passes sound on to the caller, and follows it.
+func (c *Call) soundOfModel(event []byte) {
+	now := time.Now()
+	c.stirred = now
+	response := events.PeekField(event, "response_id")
+	if len(c.muted) > 0 && c.muted[string(response)] {
+		return
+	}
 	heard, first := c.playback.add(now, response, events.PeekField(event, "item_id"), events.SoundBytes(event, events.KeyDelta), c.rate)
+	id := ""
+	if heard && (first || !c.voiced) {
+		id = string(response)
+	}
+	c.toClient(event) // from here on it is the leg's
 	if !heard {
 		return
 	}
 	if first {
-		c.tell(floor.Sounded{Response: string(response)})
+		c.tell(floor.Sounded{Response: id})
 	}
 	c.overhear(now, nil)
-	c.voice(event, false)
+	if !c.voiced {
+		c.voice(id, false)
+	}
 }
 
 // overhear tells the floor what became of responses that sounded, and whether the model can be heard now.

@@ -17,21 +17,17 @@ import (
 
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
 func (c *Call) fromModel(event []byte) {
+	kind := events.PeekType(event)
+	if kind == events.TypeAudioDelta && events.LooksWhole(event) { // nearly all there is: it is passed on, and nothing in it is parsed
+		c.soundOfModel(event)
+		return
+	}
 	if handoff.TooDeep(event) { // first: parsers recurse
 		c.unreadable("nests too deep", event)
 		return
 	}
-	kind := events.PeekType(event)
 	if strings.HasPrefix(kind, events.TypeResponse) {
 		c.stirred = time.Now()
-	}
-	if kind == events.TypeAudioDelta {
-		if len(c.muted) > 0 && c.muted[string(events.PeekField(event, "response_id"))] {
-			return
-		}
-		c.toClient(event)
-		c.hearAudio(event)
-		return
 	}
 	if !gjson.ValidBytes(event) {
 		c.unreadable("is not JSON", event)
@@ -114,7 +110,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeOutputDone:
 		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		if it.Kind == events.ItemMessage && it.Content {
-			c.voice(event, it.Written)
+			c.voice(responseOf(event), it.Written)
 		}
 		delete(c.hints, it.ID)
 		c.requested(it, gjson.GetBytes(event, "response_id").String(), it.Status == events.StatusCompleted)
@@ -125,7 +121,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 			c.requested(it, c.mask.Current(), it.Status == events.StatusCompleted)
 		}
 	case events.TypeTextDelta, events.TypeSpokenDelta:
-		c.voice(event, kind == events.TypeTextDelta)
+		c.voice(responseOf(event), kind == events.TypeTextDelta)
 	case events.TypeTranscribed:
 		c.report(handoff.Heard{ // also where it was no word: then no more is to come of it
 			Text:  strings.TrimSpace(gjson.GetBytes(event, "transcript").String()),
@@ -156,12 +152,15 @@ func (c *Call) learn(event []byte) {
 	c.tell(c.settings.listening())
 }
 
-// voice notes that the running response reached the caller, written tells that they can read it.
-func (c *Call) voice(event []byte, written bool) {
+// responseOf returns the response that an event names.
+func responseOf(event []byte) string { return gjson.GetBytes(event, "response_id").String() }
+
+// voice notes that a response, if it is the running one, reached the caller; written tells that they can read it.
+func (c *Call) voice(id string, written bool) {
 	if c.voiced && (c.wrote || !written) {
 		return
 	}
-	if id := gjson.GetBytes(event, "response_id").String(); id == c.mask.Current() {
+	if id == c.mask.Current() {
 		c.wrote = c.wrote || written
 		if !c.voiced {
 			c.voiced = true

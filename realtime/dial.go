@@ -3,7 +3,9 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,8 +22,12 @@ import (
 // dialLimit bounds reaching the model: a person waits for it.
 const dialLimit = 10 * time.Second
 
-// frameBuffer fits an audio event of 200 ms in one write.
-const frameBuffer = 16 << 10
+const (
+	// frameBuffer fits an audio event of 200 ms in one write. Writers borrow it.
+	frameBuffer = 16 << 10
+	// readBuffer is what each socket has for itself.
+	readBuffer = 4 << 10
+)
 
 // safetyHeader names the end user to OpenAI; the only header of a client that is passed on.
 const safetyHeader = "OpenAI-Safety-Identifier"
@@ -67,7 +73,7 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	}
 	var head *headConn
 	dialer := websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
 		NetDialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
 			if head, err = dialHead(ctx, network, address); err != nil {
 				return nil, err
@@ -81,7 +87,11 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 		return nil, f.unreachable(response, err, query.Get("model"))
 	}
 	head.left = -1
-	return newSocket(conn, outbound.MaxBytes, writeLimit, f.log), nil
+	s := newSocket(conn, outbound.MaxBytes, writeLimit, f.log)
+	var seed [32]byte
+	_, _ = rand.Read(seed[:]) // it never fails
+	s.keys = mathrand.NewChaCha8(seed)
+	return s, nil
 }
 
 // unreachable says why without the model's words, which may repeat a part of the key.

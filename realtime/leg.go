@@ -14,7 +14,8 @@ type leg interface {
 	// Received yields events of the far end in order. It is closed when that has gone; each slice belongs to
 	// the receiver.
 	Received() <-chan []byte
-	// Send enqueues an event for the far end; it never blocks and may keep the slice. False means that the leg
+	// Send enqueues an event for the far end; it never blocks and may keep the slice, which nobody else looks at any
+	// more if it is one of sound. False means that the leg
 	// is ending: the far end is too slow, unless the leg is an [ender] and says otherwise.
 	Send(event []byte) bool
 	// Close ends the leg with a reason (nil: a normal end) and returns when its goroutines have ended.

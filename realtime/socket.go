@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,11 @@ const (
 	// pingEvery keeps proxies from closing an idle socket, idleLimit notices a far end that is gone.
 	pingEvery = 20 * time.Second
 	idleLimit = 60 * time.Second
+	// renewEvery is how often the time that is left to the far end is renewed while it sends: that costs more than it
+	// seems to.
+	renewEvery = 5 * time.Second
+	// maxBatch bounds the events that go into one write, in bytes; one always does.
+	maxBatch = 16 << 10
 	// writeLimit bounds one write.
 	writeLimit = 10 * time.Second
 )
@@ -38,11 +44,18 @@ type socket struct {
 	log             *zap.Logger     // Set once
 	patience        time.Duration   // Set once: bounds one write
 	received        chan []byte     // closed by read
+	renewed         time.Time       // Owned by read: when it got idleLimit
+	keys            *rand.ChaCha8   // Owned by write: masks what a client writes; nil: we are the server
+	allowed         time.Time       // Owned by write: until when a write may take
+	closed          atomic.Bool     // the far end has said that it closes: nothing may be written any more
 	born            time.Time       // Set once
 	seen            atomic.Int64    // after born: when anything of the far end came
 	probe           chan struct{}   // holds one token while a ping is wanted
 	done            chan struct{}   // closed when Run has ended
 }
+
+// frames lends sockets the room for what they write. Safe by itself.
+var frames = sync.Pool{New: func() any { return new([]byte) }}
 
 // newSocket makes a socket of a connection; bytes bounds what may wait to be written, patience one write. It lives
 // while Run runs.
@@ -109,6 +122,11 @@ func (s *socket) Run() {
 func (s *socket) read() error {
 	defer close(s.received)
 	s.conn.SetReadLimit(maxFrame)
+	answer := s.conn.CloseHandler()
+	s.conn.SetCloseHandler(func(code int, text string) error {
+		s.closed.Store(true)
+		return answer(code, text)
+	})
 	s.conn.SetPongHandler(func(string) error {
 		s.sign()
 		return s.alive()
@@ -130,7 +148,7 @@ func (s *socket) read() error {
 			s.log.Debug("socket ended", zap.Error(err))
 			return err
 		}
-		event := bytes.Clone(buffer.Bytes())
+		event := sounds.clone(buffer.Bytes())
 		if buffer.Cap() > keptBuffer {
 			buffer = bytes.Buffer{}
 		}
@@ -144,7 +162,10 @@ func (s *socket) read() error {
 
 // alive moves the read deadline, but not beyond the end of a closing socket.
 func (s *socket) alive() error {
-	err := s.conn.SetReadDeadline(time.Now().Add(idleLimit))
+	var err error
+	if now := time.Now(); now.Sub(s.renewed) >= renewEvery {
+		s.renewed, err = now, s.conn.SetReadDeadline(now.Add(idleLimit))
+	}
 	select {
 	case <-s.Ending(): // after setting, for end may have come between
 		return s.conn.SetReadDeadline(s.until())
@@ -159,8 +180,8 @@ func (s *socket) write() {
 	for {
 		var err error
 		select {
-		case event := <-s.Events():
-			err = s.put(event, s.patience)
+		case <-s.Ready():
+			err = s.putAll(time.Time{})
 		case <-ping.C:
 			err = s.ping()
 		case <-s.probe:
@@ -169,7 +190,7 @@ func (s *socket) write() {
 			s.farewell()
 			return
 		}
-		if errors.Is(err, websocket.ErrCloseSent) { // the library has said so for the reader, who knows why
+		if errors.Is(err, websocket.ErrCloseSent) || s.closed.Load() { // the library has said so for the reader, who knows why
 			<-s.Ending()
 			return
 		}
@@ -195,25 +216,72 @@ func (s *socket) stuck(err error) *handoff.Error {
 	return nil
 }
 
-func (s *socket) put(event []byte, limit time.Duration) error {
-	s.Took(event)
-	_ = s.conn.SetWriteDeadline(time.Now().Add(limit)) // it only stores the time
-	return s.conn.WriteMessage(websocket.TextMessage, event)
+// putAll writes what waits, several events in one write. It stops when the socket begins to end, unless all of it may
+// take until then.
+func (s *socket) putAll(until time.Time) error {
+	lent := frames.Get().(*[]byte)
+	defer func() {
+		if cap(*lent) <= keptBuffer {
+			frames.Put(lent)
+		}
+	}()
+	for {
+		batch := (*lent)[:0]
+		for event, ok := s.Next(); ok; event, ok = s.Next() {
+			batch = appendFrame(batch, event, s.keys)
+			if sounds.give(event); len(batch) >= maxBatch {
+				break
+			}
+		}
+		if *lent = batch; len(batch) == 0 {
+			return nil
+		}
+		if err := s.allow(until); err != nil {
+			return err
+		}
+		if _, err := s.conn.NetConn().Write(batch); err != nil { // whole frames: one write never divides another's
+			return err
+		}
+		if s.closing() && until.IsZero() {
+			return nil // the rest is the farewell's
+		}
+	}
+}
+
+// allow bounds the next write: by until, or else by the socket's patience, which is renewed when half of it is over.
+func (s *socket) allow(until time.Time) error {
+	conn := s.conn.NetConn()
+	if !until.IsZero() {
+		return conn.SetWriteDeadline(until)
+	}
+	now := time.Now()
+	if s.allowed.Sub(now) > s.patience/2 {
+		return nil
+	}
+	s.allowed = now.Add(s.patience)
+	err := conn.SetWriteDeadline(s.allowed)
+	if s.closing() { // after setting, for the end may have come between
+		return conn.SetWriteDeadline(now.Add(outbound.CloseGrace))
+	}
+	return err
+}
+
+func (s *socket) closing() bool {
+	select {
+	case <-s.Ending():
+		return true
+	default:
+		return false
+	}
 }
 
 // farewell flushes the queue, unless the far end is too slow for it, and says why the socket closes.
 func (s *socket) farewell() {
 	until := time.Now().Add(outbound.CloseGrace)
-	for !s.Behind() {
-		select {
-		case event := <-s.Events():
-			if s.put(event, time.Until(until)) != nil {
-				return
-			}
-			continue
-		default:
-		}
-		break
+	why := s.Ended()
+	said := s.closed.Load() || why != nil && why.Code == handoff.CodeTooLarge // the library may have closed it already
+	if !said && !s.Behind() && s.putAll(until) != nil {
+		return
 	}
 	_ = s.conn.WriteControl(websocket.CloseMessage, closeFrame(s.Ended()), until)
 }

@@ -80,10 +80,10 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	_ = f.serve(ctx, call, client, model, pass)
 }
 
-// upgrader makes sockets of requests. The edge has looked at the Origin.
+// upgrader makes sockets of requests. The edge has looked at the Origin. They read with the server's own buffer.
 func (f *Front) upgrader() *websocket.Upgrader {
 	return &websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
-		ReadBufferSize: frameBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+		WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
 	}
 }

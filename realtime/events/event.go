@@ -175,6 +175,11 @@ func PeekHead(event []byte, name string) []byte {
 	}
 }
 
+// LooksWhole tells whether an event begins and ends as an object does.
+func LooksWhole(event []byte) bool {
+	return len(event) > 1 && event[0] == '{' && event[len(event)-1] == '}'
+}
+
 // IsObject tells whether an event is a JSON object.
 func IsObject(event []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(event, " \t\r\n"), []byte("{")) && gjson.ValidBytes(event)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
 )
 
 // answered returns how many of the updates on the wire a session answers. That is the oldest, and those up to the
@@ -19,6 +21,14 @@ func (s *session) answered(now gjson.Result) int {
 		causes = append(causes, gjson.Parse(u.got))
 	}
 	return n
+}
+
+// remember keeps a session as the model told it, and of its tools the names.
+func (s *session) remember(now gjson.Result) {
+	s.known = now.Raw
+	if now.Get("tools").IsArray() {
+		s.known = string(events.Set([]byte(now.Raw), "tools", now.Get("tools.#.{name}").Raw))
+	}
 }
 
 // shows tells whether a value has what was asked for, and whether a part of that is in none of its other causes. Of

@@ -87,7 +87,7 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	if s.foreign = s.foreign || r.Get("type").String() == "transcription"; s.foreign || again {
 		return nil
 	}
-	s.known = r.Raw
+	s.remember(r)
 	s.original.tools, s.original.instructions = r.Get("tools").Raw, r.Get("instructions").Raw
 	if tools := r.Get("tools"); tools.IsArray() {
 		s.base.tools, s.base.sent = tools.Raw, tools.Raw
@@ -260,7 +260,8 @@ func (s *session) standing() []string {
 func (s *session) show(event []byte) (shown [][]byte) {
 	now := gjson.GetBytes(event, "session")
 	answered := s.updates[:s.answered(now)]
-	s.updates, s.known, s.forLeg = s.updates[len(answered):], now.Raw, false
+	s.updates, s.forLeg = s.updates[len(answered):], false
+	s.remember(now)
 	switch {
 	case len(answered) > 0:
 		s.base = answered[len(answered)-1].after

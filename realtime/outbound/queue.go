@@ -6,7 +6,6 @@ package outbound
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"switchboard/handoff"
@@ -22,16 +21,24 @@ const (
 	CloseGrace = time.Second
 )
 
-// A Queue is what one leg has to write, in order. It is safe for concurrent use.
+// keptSlots is what an empty queue keeps; a longer list is given back.
+const keptSlots = 16
+
+// A Queue is what one leg has to write, in order. It takes room for what waits, and no more. It is safe for concurrent
+// use.
 type Queue struct {
 	bound   int64          // Set once: bytes that may wait
-	events  chan []byte    // never closed
-	bytes   atomic.Int64   // in events
+	ready   chan struct{}  // holds one token while something waits
 	onEnd   func()         // Set once
 	once    sync.Once      // guards End
 	ending  chan struct{}  // closed by End
 	reason  *handoff.Error // Set once, before ending is closed
 	endedAt time.Time      // Set once, before ending is closed
+
+	mu      sync.Mutex
+	waiting [][]byte // Guarded by mu: oldest first, from taken on
+	taken   int      // Guarded by mu
+	bytes   int64    // Guarded by mu: that wait
 }
 
 // New returns an empty queue that holds so many bytes. Whoever ends it first calls onEnd, which must not wait; nil
@@ -40,7 +47,7 @@ func New(bound int64, onEnd func()) *Queue {
 	if onEnd == nil {
 		onEnd = func() {}
 	}
-	return &Queue{bound: bound, onEnd: onEnd, events: make(chan []byte, MaxEvents), ending: make(chan struct{})}
+	return &Queue{bound: bound, onEnd: onEnd, ready: make(chan struct{}, 1), ending: make(chan struct{})}
 }
 
 // Send enqueues an event; it never blocks and may keep the slice. False means that the leg is ending: the
@@ -51,27 +58,69 @@ func (q *Queue) Send(event []byte) bool {
 		return false
 	default:
 	}
-	if q.bytes.Add(int64(len(event))) > q.bound {
-		q.End(handoff.Fault(handoff.CodeSlowClient, "", "bytes"))
+	if full := q.add(event); full != "" {
+		q.End(handoff.Fault(handoff.CodeSlowClient, "", full))
 		return false
 	}
-	select {
-	case q.events <- event:
-		return true
+	q.signal()
+	return true
+}
+
+// add enqueues an event, or tells of what too much waits.
+func (q *Queue) add(event []byte) (full string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch size := int64(len(event)); {
+	case q.bytes+size > q.bound:
+		return "bytes"
+	case len(q.waiting)-q.taken >= MaxEvents:
+		return "events"
 	default:
-		q.End(handoff.Fault(handoff.CodeSlowClient, "", "events"))
-		return false
+		if q.taken > keptSlots && 2*q.taken >= len(q.waiting) {
+			n := copy(q.waiting, q.waiting[q.taken:])
+			clear(q.waiting[n:])
+			q.waiting, q.taken = q.waiting[:n], 0
+		}
+		q.waiting, q.bytes = append(q.waiting, event), q.bytes+size
+		return ""
 	}
 }
 
-// Events yields what waits, in order, also after the end. Whoever takes one calls Took.
-func (q *Queue) Events() <-chan []byte { return q.events }
+func (q *Queue) signal() {
+	select {
+	case q.ready <- struct{}{}:
+	default: // it is known
+	}
+}
 
-// Took makes room for as much as an event that was taken.
-func (q *Queue) Took(event []byte) { q.bytes.Add(-int64(len(event))) }
+// Ready yields a token when something waits. Who takes it takes all with Next, also after the end.
+func (q *Queue) Ready() <-chan struct{} { return q.ready }
+
+// Next takes the oldest event; false: none waits.
+func (q *Queue) Next() ([]byte, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.taken == len(q.waiting) {
+		return nil, false
+	}
+	event := q.waiting[q.taken]
+	q.waiting[q.taken] = nil
+	q.bytes -= int64(len(event))
+	if q.taken++; q.taken == len(q.waiting) {
+		q.waiting, q.taken = q.waiting[:0], 0
+		if cap(q.waiting) > keptSlots {
+			q.waiting = nil
+		}
+	}
+	return event, true
+}
 
 // Bytes returns how much waits.
-func (q *Queue) Bytes() int64 { return q.bytes.Load() }
+func (q *Queue) Bytes() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bytes
+}
 
 // End begins the end of the leg; the first reason counts, nil is a normal end.
 func (q *Queue) End(reason *handoff.Error) {

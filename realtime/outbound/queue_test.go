@@ -17,12 +17,12 @@ func TestQueueKeepsOrder(t *testing.T) {
 		t.Errorf("after the end: %v", q.Ended())
 	}
 	for _, want := range []string{"one", "two", "four"} { // what was sent before is still there
-		e := <-q.Events()
-		if q.Took(e); string(e) != want {
+		if e, ok := q.Next(); !ok || string(e) != want {
 			t.Errorf("got %s, want %s", e, want)
 		}
 	}
-	if q.Bytes() != 0 {
+	<-q.Ready()
+	if _, more := q.Next(); more || q.Bytes() != 0 {
 		t.Errorf("%d bytes are left", q.Bytes())
 	}
 }
@@ -54,4 +54,25 @@ func TestFirstReasonCounts(t *testing.T) {
 		t.Errorf("ended with %v", q.Ended())
 	}
 	<-q.Ending()
+}
+
+// A queue that is never empty, and one that was long, keep no room for what they have given away.
+func TestQueueGivesRoomBack(t *testing.T) {
+	q := New(1<<30, nil)
+	for range 500 {
+		q.Send([]byte("x"))
+	}
+	for range 100 * MaxEvents {
+		q.Send([]byte("x"))
+		q.Next()
+	}
+	if n := cap(q.waiting); n > 8*MaxEvents {
+		t.Errorf("room for %d", n)
+	}
+	for range 500 {
+		q.Next()
+	}
+	if n := cap(q.waiting); n > keptSlots {
+		t.Errorf("an empty one has room for %d", n)
+	}
 }

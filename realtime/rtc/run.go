@@ -67,9 +67,10 @@ func (r *run) loop() {
 			r.packet(p)
 		case m := <-messages:
 			r.message(m)
-		case event := <-r.Events():
-			r.Took(event)
-			r.tell(r.player.fromModel(event))
+		case <-r.Ready():
+			for event, ok := r.Next(); ok; event, ok = r.Next() {
+				r.tell(r.player.fromModel(event))
+			}
 		case <-r.ticker.C:
 			r.play(time.Now())
 		case <-settling.C:
@@ -274,13 +275,8 @@ func (r *run) farewell() {
 	if r.gone() {
 		return
 	}
-	for flushed := false; !flushed; {
-		select {
-		case event := <-r.Events():
-			r.tell(r.player.fromModel(event))
-		default:
-			flushed = true
-		}
+	for event, ok := r.Next(); ok; event, ok = r.Next() {
+		r.tell(r.player.fromModel(event))
 	}
 	limit := time.NewTimer(outbound.CloseGrace)
 	defer limit.Stop()

@@ -1,0 +1,53 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+)
+
+// RFC 6455, section 5.2: the first byte of a whole text message, the bit of a masked one, and the lengths that stand
+// for longer ones.
+const (
+	wholeText  = 0x81
+	maskedBit  = 0x80
+	length16   = 126
+	length64   = 127
+	longestOwn = length16 - 1
+)
+
+// appendFrame appends an event as one WebSocket frame, as a server sends it, or as a client does, who masks it with
+// random keys. The library would take a buffer and two allocations for each, and one write.
+func appendFrame(to, event []byte, keys *rand.ChaCha8) []byte {
+	var masked byte
+	if keys != nil {
+		masked = maskedBit
+	}
+	switch n := len(event); {
+	case n <= longestOwn:
+		to = append(to, wholeText, masked|byte(n))
+	case n <= 0xffff:
+		to = binary.BigEndian.AppendUint16(append(to, wholeText, masked|length16), uint16(n))
+	default:
+		to = binary.BigEndian.AppendUint64(append(to, wholeText, masked|length64), uint64(n))
+	}
+	if keys == nil {
+		return append(to, event...)
+	}
+	key := uint32(keys.Uint64())
+	to = binary.LittleEndian.AppendUint32(to, key)
+	at := len(to)
+	to = append(to, event...)
+	maskBytes(to[at:], key)
+	return to
+}
+
+// maskBytes masks with a key of four bytes, the first of which is the lowest.
+func maskBytes(b []byte, key uint32) {
+	twice := uint64(key)<<32 | uint64(key)
+	for ; len(b) >= 8; b = b[8:] {
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^twice)
+	}
+	for i := range b {
+		b[i] ^= byte(twice >> (8 * i))
+	}
+}

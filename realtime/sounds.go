@@ -1,0 +1,62 @@
+package realtime
+
+import (
+	"bytes"
+	"sync"
+
+	"switchboard/realtime/events"
+)
+
+const (
+	// keptSounds bounds the buffers that wait for a sound, maxSound the size of each: 500 ms of PCM16 at 24 kHz. Others
+	// are left to the collector.
+	keptSounds = 512
+	maxSound   = 40 << 10
+)
+
+// sounds lends sockets the room for events of sound, which are nearly all there are. Safe by itself.
+var sounds soundRoom
+
+// A soundRoom keeps buffers between their events.
+type soundRoom struct {
+	mu   sync.Mutex
+	free [][]byte // Guarded by mu
+}
+
+// isSound tells whether an event is one of sound.
+func isSound(event []byte) bool {
+	kind := events.PeekType(event)
+	return kind == events.TypeAppend || kind == events.TypeAudioDelta
+}
+
+// clone returns a copy of an event.
+func (r *soundRoom) clone(event []byte) []byte {
+	if len(event) > maxSound || !isSound(event) {
+		return bytes.Clone(event)
+	}
+	return append(r.take(), event...)
+}
+
+func (r *soundRoom) take() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.free)
+	if n == 0 {
+		return nil
+	}
+	buffer := r.free[n-1]
+	r.free = r.free[:n-1]
+	return buffer
+}
+
+// give takes back the room of an event of sound that was written: nobody may look at it any more.
+func (r *soundRoom) give(event []byte) {
+	if cap(event) > maxSound || !isSound(event) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.free) < keptSounds {
+		r.free = append(r.free, event[:0])
+	}
+}
