@@ -18,10 +18,11 @@ const (
 
 // A Notice is what a caller who is not in a call should know.
 type Notice struct {
-	Caller  Caller
-	Kind    NoticeKind
-	Handoff string // the record's id
-	Server  string
-	Title   string // of the session; may be empty
-	Text    string // sentences for a person
+	Caller   Caller
+	Kind     NoticeKind
+	Handoff  string     // the record's id
+	Question QuestionID // that is open, of a [NoticeQuestion]
+	Server   string
+	Title    string // of the session; may be empty
+	Text     string // sentences for a person
 }

@@ -119,6 +119,20 @@ func (w *world) Said(_ context.Context, c handoff.Caller, q sessions.SaidQuery) 
 	return page, w.note("conversation", c.String(), q.Search+q.Before)
 }
 
+func (w *world) Key() string { return strings.Repeat("A", 87) }
+
+func (w *world) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("subscribe", c.String(), endpoint, p256dh, auth, fmt.Sprint(login != ""))
+}
+
+func (w *world) Unsubscribe(c handoff.Caller, endpoint string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("unsubscribe", c.String(), endpoint)
+}
+
 func (w *world) DropSaid(_ context.Context, c handoff.Caller) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

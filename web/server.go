@@ -89,6 +89,10 @@ func (s *Server) routes() {
 		{"GET /fleet/conversation", accessCaller, 0, s.said},
 		{"POST /fleet/conversation", accessCaller, maxSaidBody, s.addSaid},
 		{"DELETE /fleet/conversation", accessCaller, maxJSON, s.dropSaid},
+		{"GET /worker.js", accessPublic, 0, s.worker},
+		{"GET /fleet/push", accessCaller, 0, s.pushKey},
+		{"POST /fleet/push", accessCaller, maxJSON, s.subscribe},
+		{"DELETE /fleet/push", accessCaller, maxJSON, s.unsubscribe},
 		{"GET /help", accessPublic, 0, s.helpList},
 		{"GET /help/{name}", accessPublic, 0, s.helpPage},
 		{"GET /fleet/decisions", accessCaller, 0, s.decisions},
@@ -208,7 +212,7 @@ func setHeaders(h http.Header, host string) {
 	}
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "+
 		"manifest-src 'self'; connect-src 'self'"+sockets+"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "+
-		"require-trusted-types-for 'script'; trusted-types 'none'")
+		"require-trusted-types-for 'script'; trusted-types switchboard-worker")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "microphone=(self), speaker-selection=(self), camera=(), geolocation=(), display-capture=()")

@@ -60,6 +60,7 @@ func ourImports() []importRule {
 		{"sessions/sessionstest", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, nil, "it holds every store, so it may know none"},
 		{"web", []string{"handoff", "handoff/tools", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
 		{"web/metrics", []string{"handoff"}, nil, "it knows a format, and not what the numbers mean"},
+		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
 	}
@@ -95,6 +96,7 @@ func libraries() []libraryRule {
 		{"golang.org/x/sys", []string{"servers/responses/sandbox", "cmd/switchboard tests"}, "the kernel is asked in one place; a terminal is for tests"},
 		{"github.com/landlock-lsm/go-landlock/", []string{"servers/responses/sandbox"}, "the kernel is asked in one place"},
 		{"github.com/aymanbagabas/go-udiff", []string{"servers/responses/workspace"}, "edits are made there, and shown as what they change"},
+		{"github.com/SherClockHolmes/", []string{"web/push"}, "messages to browsers are encrypted in one place"},
 		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
 		{"github.com/Shopify/toxiproxy/", []string{"cmd/switchboard tests"}, "what cuts connections is for tests"},
 		{"github.com/rs/zerolog", []string{"cmd/switchboard tests"}, "toxiproxy wants a logger"},

@@ -24,7 +24,6 @@ import (
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/metrics"
-	"switchboard/web/notify"
 )
 
 // httpGrace is how long requests may take to end when the service does.
@@ -123,7 +122,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
 	}
-	after, err := s.notify(p.Notify, &routing)
+	pushed, after, err := s.notify(p, &routing)
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	s.count(s.store, fleet, runs, calls, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
-		Work:    runs, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Front: front, Calls: front,
+		Work:    runs, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
@@ -192,20 +191,6 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call
 		Runs: runs, Attending: runs, Questions: runs, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
-}
-
-// notify sets up who is told outside of calls, if anybody is, and returns its stage.
-func (s *service) notify(p notifyPlan, routing *router.Config) ([]stage, error) {
-	if p.URL == "" {
-		return nil, nil
-	}
-	hook, err := notify.New(notify.Config{URL: p.URL, Token: p.Token, Log: s.log.Named("notify")})
-	if err != nil {
-		return nil, err
-	}
-	s.count(hook)
-	routing.Notifier = hook
-	return []stage{{"notify", hook.Run}}, nil // what the calls leave unheard is still told
 }
 
 // count adds to what operators see; a part that counts nothing is left out.

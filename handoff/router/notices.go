@@ -24,6 +24,6 @@ func (r *Router) notifyQuestion(c handoff.Caller, b *callerState, id handoff.Que
 		return
 	}
 	if q, first := b.notifyQuestion(id); first {
-		r.notifier.Notify(handoff.Notice{Caller: c, Kind: handoff.NoticeQuestion, Handoff: q.shown.Handoff, Server: q.shown.Server, Title: q.shown.Title, Text: wording.QuestionNotice(q.shown)})
+		r.notifier.Notify(handoff.Notice{Caller: c, Kind: handoff.NoticeQuestion, Handoff: q.shown.Handoff, Question: id, Server: q.shown.Server, Title: q.shown.Title, Text: wording.QuestionNotice(q.shown)})
 	}
 }

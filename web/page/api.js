@@ -124,6 +124,9 @@ export const history = (search, before) => json(`/fleet/history${asked(search, b
 export const past = (id) => json(`/fleet/history/${part(id)}`);
 export const addSaid = (lines) => post("/fleet/conversation", { lines });
 export const dropSaid = () => request("/fleet/conversation", { method: "DELETE" });
+export const pushKey = () => json("/fleet/push");
+export const subscribe = (subscription) => post("/fleet/push", subscription);
+export const unsubscribe = (endpoint) => request("/fleet/push", jsonBody("DELETE", { endpoint }));
 export const helpPages = () => json("/help");
 export const helpPage = (name) => json(`/help/${part(name)}`);
 export const decisions = () => json("/fleet/decisions");

@@ -19,6 +19,8 @@ import { connectionOf, factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
 import { historyView } from "./view-history.js";
 import { keepSaid } from "./keep-said.js";
+import { onAsked, turnOff } from "./notices.js";
+import { notifyPart } from "./view-notify.js";
 import { needsView } from "./view-needs.js";
 import { sessionsView } from "./view-sessions.js";
 import { settingsView } from "./view-settings.js";
@@ -385,7 +387,8 @@ function wire() {
   onChange(workView({ stop: stopWork, stopAll, read: readWork }, hue));
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
-  onChange(settingsView({ settings, changed, level: setLevel, signedOut }));
+  onChange(settingsView({ settings, changed, level: setLevel, leaving: () => turnOff().catch(() => {}), signedOut }, [notifyPart()]));
+  onAsked(go);
   historyView({ settings, changed }, hue);
   helpView();
   onChange(keepSaid(() => settings.history));

@@ -93,7 +93,7 @@ export function historyView({ settings, changed }, hue) {
   }
 }
 
-const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }) });
+const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) });
 
 const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
 

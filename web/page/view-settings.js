@@ -17,7 +17,7 @@ const voices = ["", "alloy", "ash", "ballad", "cedar", "coral", "echo", "marin",
 const languages = [["", "Any"], ["en", "English"], ["de", "Deutsch"], ["es", "Español"], ["fr", "Français"], ["it", "Italiano"], ["nl", "Nederlands"], ["pl", "Polski"], ["pt", "Português"], ["sv", "Svenska"], ["tr", "Türkçe"], ["uk", "Українська"], ["ru", "Русский"], ["ar", "العربية"], ["hi", "हिन्दी"], ["ja", "日本語"], ["ko", "한국어"], ["zh", "中文"]];
 const testFor = 6000;
 
-/** Wires the settings. `acts`: settings (object), changed(name), level(level), signedOut(). */
+/** Wires the settings. `acts`: settings (object), changed(name), level(level), leaving() before a logout, signedOut() after it. */
 export function settingsView(acts, extra = []) {
   const { settings, changed } = acts;
   const level = choice("level", "How much you hear of work", levels, (value) => acts.level(value));
@@ -33,7 +33,7 @@ export function settingsView(acts, extra = []) {
       check("sounds", "Sounds when something asks, ends or fails")),
     section("Keys", check("keys", "Keys work outside of text boxes"), keySheet()),
     ...extra,
-    section("Logins", logins(acts.signedOut)),
+    section("Logins", logins(acts)),
     section("Decisions", decisions()),
   ];
   byId("settings").append(
@@ -92,7 +92,7 @@ function microphoneTest() {
 const keySheet = () => h("dl", { class: "keys" }, ...keysOf().flatMap(([key, what]) => [h("dt", {}, h("kbd", { text: key })), h("dd", { text: what })]));
 
 // Who is logged in, and the way in for another device.
-function logins(onOut) {
+function logins(acts) {
   const list = h("ul", { id: "logins-list", class: "rows plain" });
   const add = h("button", { class: "button", type: "button", text: "Add a device" });
   const code = h("div", { class: "device-code", hidden: true });
@@ -106,8 +106,9 @@ function logins(onOut) {
   async function end(login) {
     try {
       if (login.this) {
+        await acts.leaving();
         await api.logout();
-        onOut();
+        acts.signedOut();
         return;
       }
       await api.endLogin(login.id);

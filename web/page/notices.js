@@ -1,0 +1,73 @@
+// Notifications: what they say, asking for them, and the no that can be given there. A yes never is: the command is not
+// seen on a lock screen.
+
+import * as api from "./api.js";
+import * as held from "./login.js";
+
+/** A message of Switchboard as a notification: { title, body, ... }. Whatever comes is only text. */
+export function noticeOf(text) {
+  let m = {};
+  try {
+    m = JSON.parse(text) ?? {};
+  } catch { /* not ours: it says that there is something */ }
+  const question = m.kind === "question" && typeof m.question === "string";
+  return {
+    title: String(m.title || "Switchboard"), body: String(m.text || "Something needs you."), tag: String(m.question || m.id || "switchboard"),
+    icon: "/page/icon-192.png", badge: "/page/icon-192.png", requireInteraction: question, data: { question: question ? m.question : "" },
+    actions: question ? [{ action: "open", title: "Open" }, { action: "decline", title: "Decline" }] : [{ action: "open", title: "Open" }],
+  };
+}
+
+/** Declines the question of a notification; tell(text) says what became of it when it did not go. */
+export async function declined({ question }, tell) {
+  try {
+    if (!(await held.recall())) throw new Error("This browser is logged out. Open the page to answer.");
+    await api.decide(question, "decline");
+  } catch (error) {
+    if (error.code !== "not_pending") await tell(`Not declined: ${error.message}`);
+  }
+}
+
+/** Whether this browser can be told at all. */
+export const possible = () => "serviceWorker" in navigator && "PushManager" in globalThis && "Notification" in globalThis;
+
+// Browsers take the address of a worker only from a policy; ours knows one address.
+const policy = globalThis.window?.trustedTypes?.createPolicy?.("switchboard-worker", { createScriptURL: (url) => {
+  if (url !== "/worker.js") throw new TypeError("there is one worker");
+  return url;
+} });
+
+const worker = () => navigator.serviceWorker.register(policy ? policy.createScriptURL("/worker.js") : "/worker.js", { type: "module" });
+
+/** The subscription of this browser, or null. */
+export async function subscription() {
+  if (!possible()) return null;
+  const known = await navigator.serviceWorker.getRegistration("/").catch(() => null);
+  return (await known?.pushManager.getSubscription().catch(() => null)) ?? null;
+}
+
+/** Asks the person, then the browser's push service, and tells Switchboard. Throws an Error in words. */
+export async function turnOn() {
+  if ((await Notification.requestPermission()) !== "granted") throw new Error("This browser may not notify you. Allow it in the address bar.");
+  await worker();
+  const registration = await navigator.serviceWorker.ready;
+  const { key } = await api.pushKey();
+  const made = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {
+    throw new Error("The browser's push service does not answer.");
+  });
+  const { endpoint, keys } = made.toJSON();
+  await api.subscribe({ endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } });
+}
+
+/** Ends it, here and there. */
+export async function turnOff() {
+  const made = await subscription();
+  if (!made) return;
+  await api.unsubscribe(made.endpoint).catch(() => {}); // the push service says that it is over
+  await made.unsubscribe();
+}
+
+/** Calls f(area) when a notification asks for a place of the page. */
+export function onAsked(f) {
+  navigator.serviceWorker?.addEventListener?.("message", ({ data }) => { if (typeof data?.go === "string") f(data.go); });
+}

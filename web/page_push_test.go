@@ -1,0 +1,79 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// pushService stands for the browser's own: there is none without the internet.
+const pushService = `(() => {
+  let made = null;
+  const subscription = { endpoint: "https://push.example.com/abc", toJSON: () => ({ endpoint: "https://push.example.com/abc", keys: { p256dh: "PPP", auth: "AAA" } }), unsubscribe: async () => { made = null; return true; } };
+  PushManager.prototype.getSubscription = async () => made;
+  PushManager.prototype.subscribe = async (wish) => { window.wish = wish; return (made = subscription); };
+  Notification.requestPermission = async () => "granted";
+  return true;
+})()`
+
+// A browser asks to be told, is told by its service worker, and declines there; it never allows anything.
+func TestPageNotifications(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	eval[bool](p, pushService)
+	p.click("Settings")
+	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
+	p.until(`!` + box + `.disabled`)
+	eval[bool](p, `(`+box+`.click(), true)`)
+	w.logged(t, "subscribe owner https://push.example.com/abc PPP AAA true")
+	p.until(box + `.checked && !` + box + `.disabled && wish.userVisibleOnly && wish.applicationServerKey.length === 87`)
+	// The worker runs: it is what shows the notification.
+	p.until(`navigator.serviceWorker.controller`)
+	notices := eval[[]string](p, `import("/page/notices.js").then(({ noticeOf }) => [JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "Done.", id: "h1" }), "null", "<b>"]
+	  .map(noticeOf).map((n) => [n.title, n.body, n.tag, n.data.question, n.requireInteraction, ...n.actions.map((a) => a.action)].join("|")))`)
+	want := []string{"bigpc: auth|May it push?|q1|q1|true|open|decline", "bigpc|Done.|h1||false|open", "Switchboard|Something needs you.|switchboard||false|open", "Switchboard|Something needs you.|switchboard||false|open"}
+	if strings.Join(notices, ";") != strings.Join(want, ";") {
+		t.Errorf("notices: %q", notices)
+	}
+	decline := func() string {
+		return eval[string](p, `import("/page/notices.js").then(async ({ declined }) => { let said = ""; await declined({ question: "q1" }, async (text) => { said = text; }); return said; })`)
+	}
+	if said := decline(); said != "" {
+		t.Errorf("a decline says %q", said)
+	}
+	w.logged(t, "decide owner q1 decline")
+	w.change(func(w *world) { w.onDecide = func() error { return handoff.Fault(handoff.CodeNotPending, "", "") } })
+	if said := decline(); said != "" { // somebody was faster
+		t.Errorf("it says %q", said)
+	}
+	w.change(func(w *world) {
+		w.onDecide = func() error { return handoff.Fault(handoff.CodeOverloaded, "bigpc", "") }
+	})
+	if said := decline(); said != "Not declined: bigpc has too much to do right now." {
+		t.Errorf("it says %q", said)
+	}
+	eval[bool](p, `(`+box+`.click(), true)`)
+	w.logged(t, "unsubscribe owner https://push.example.com/abc")
+	p.until(`!` + box + `.checked`)
+	for _, line := range w.log() {
+		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " decline") {
+			t.Errorf("something was allowed: %s", line)
+		}
+	}
+}
+
+// Only a page that is logged in asks to be told.
+func TestPushRoutes(t *testing.T) {
+	w := newWorld()
+	s := newServer(t, w, nil)
+	if rec := ask(s, "POST", "/fleet/push", `{"endpoint":"https://push.example.com/x","keys":{"p256dh":"p","auth":"a"}}`, nil); codeOf(t, rec) != handoff.CodeNotGranted {
+		t.Errorf("by a key: %s", rec.Body)
+	}
+	if rec := ask(s, "GET", "/worker.js", "", nil); rec.Code != 200 || !strings.HasPrefix(rec.Header().Get("Content-Type"), "text/javascript") {
+		t.Errorf("the worker: %d %v", rec.Code, rec.Header())
+	}
+}

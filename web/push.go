@@ -1,0 +1,68 @@
+package web
+
+import (
+	"crypto/sha256"
+	"net/http"
+
+	"switchboard/handoff"
+)
+
+// Push tells browsers that asked for it, when nobody is in a call.
+type Push interface {
+	// Key is the public key that they subscribe with.
+	Key() string
+	Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error
+	Unsubscribe(c handoff.Caller, endpoint string) error
+}
+
+func (s *Server) pushKey(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
+	writeJSON(w, http.StatusOK, map[string]string{"key": s.cfg.Push.Key()})
+	return nil
+}
+
+// browserSubscription is a browser's PushSubscription.
+type browserSubscription struct {
+	Endpoint string `json:"endpoint"`
+	Keys     struct {
+		P256dh string `json:"p256dh"`
+		Auth   string `json:"auth"`
+	} `json:"keys"`
+}
+
+// subscribe has a browser told. Only a page that is logged in asks for it, and it ends with that login.
+func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body browserSubscription
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	text, _ := carriedKey(r)
+	l, ok, err := s.cfg.Logins.Login(r.Context(), sha256.Sum256([]byte(text)))
+	if err != nil {
+		return err
+	}
+	if !g.Page || !ok {
+		return handoff.Fault(handoff.CodeNotGranted, "notifications are asked for on the page", "")
+	}
+	if err := s.cfg.Push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		Endpoint string `json:"endpoint"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	if err := s.cfg.Push.Unsubscribe(g.Caller, body.Endpoint); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+// worker serves the service worker, whose scope is the whole page.
+func (s *Server) worker(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	return s.file(w, r, "worker.js")
+}

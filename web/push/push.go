@@ -1,0 +1,272 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	webpush "github.com/SherClockHolmes/webpush-go"
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// Bounds of notifications.
+const (
+	maxWaiting   = 64 // notices; the oldest goes
+	maxOfCaller  = 16 // subscriptions; the oldest goes
+	maxAll       = 1000
+	maxEndpoint  = 1000 // bytes
+	maxTitle     = 120
+	maxText      = 600 // bytes; all of a message has 4 KiB
+	sendTimeout  = 10 * time.Second
+	keptFor      = 6 * time.Hour // by the push service, for a device that is off
+	maxReplyRead = 4 << 10
+)
+
+// Config is what a [Sender] is made of.
+type Config struct {
+	Dir     string // the state directory, which has the keys and the subscriptions
+	Subject string // who sends, for the push services: https://host or mailto:address
+	// Alive tells whether a login still stands. A subscription ends with the login that made it.
+	Alive func(ctx context.Context, principal, login string) bool
+	// Plain lets tests subscribe to addresses on this machine.
+	Plain bool
+	Log   *zap.Logger // nil: none
+}
+
+// A Sender tells browsers that subscribed. It implements [handoff.Notifier] and is safe for concurrent use.
+type Sender struct {
+	cfg    Config       // Set once
+	root   *os.Root     // Set once
+	client *http.Client // Set once
+	log    *zap.Logger  // Set once
+
+	sent, failed, dropped atomic.Uint64 // messages that were taken, that were not, and notices that were never tried
+
+	waked chan struct{} // holds one token while something waits
+
+	mu      sync.Mutex
+	file    contents         // Guarded by mu
+	waiting []handoff.Notice // Guarded by mu: oldest first
+}
+
+// Open reads the keys of this installation, or makes them.
+func Open(cfg Config) (*Sender, error) {
+	root, err := os.OpenRoot(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory: %w", err)
+	}
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	s := &Sender{cfg: cfg, root: root, log: cfg.Log, waked: make(chan struct{}, 1)}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true // notices are hours apart
+	s.client = &http.Client{Transport: transport, Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return s, nil
+}
+
+// Key is the public key that browsers subscribe with, base64url.
+func (s *Sender) Key() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file.Public
+}
+
+// Subscribe keeps where a browser wants to be told. endpoint, p256dh and auth are those of the browser's
+// PushSubscription; login is what made it.
+func (s *Sender) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth string) error {
+	if err := s.check(endpoint); err != nil || p256dh == "" || auth == "" || len(p256dh)+len(auth) > 400 {
+		return handoff.Fault(handoff.CodeMalformed, "that is no subscription of a browser", "")
+	}
+	one := kept{Caller: c, Login: login, To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}}}
+	return s.change(func(all []kept) []kept {
+		all = append(without(all, endpoint), one)
+		mine := 0
+		for i, k := range slices.Backward(all) {
+			if k.Caller == c {
+				if mine++; mine > maxOfCaller {
+					all = slices.Delete(all, i, i+1)
+				}
+			}
+		}
+		return all[max(len(all)-maxAll, 0):]
+	})
+}
+
+// Unsubscribe forgets a subscription of a caller.
+func (s *Sender) Unsubscribe(c handoff.Caller, endpoint string) error {
+	return s.change(func(all []kept) []kept {
+		return slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint && k.Caller == c })
+	})
+}
+
+func without(all []kept, endpoint string) []kept {
+	return slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint })
+}
+
+// change alters the subscriptions, in the file first. The mutex is held over the file's I/O: it is small and rare.
+func (s *Sender) change(alter func([]kept) []kept) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.file
+	next.Subscriptions = alter(slices.Clone(s.file.Subscriptions))
+	if err := s.save(next); err != nil {
+		return handoff.Fault(handoff.CodeStoreDown, "", err.Error())
+	}
+	s.file = next
+	return nil
+}
+
+// check refuses what no push service of a browser has: we send there, so it must not lead into a private network.
+func (s *Sender) check(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || len(endpoint) > maxEndpoint || u.Host == "" || u.User != nil {
+		return errors.New("no address")
+	}
+	if s.cfg.Plain {
+		return nil
+	}
+	_, notName := netip.ParseAddr(strings.Trim(u.Hostname(), "[]"))
+	if u.Scheme != "https" || notName == nil || !strings.Contains(u.Hostname(), ".") || net.ParseIP(u.Hostname()) != nil {
+		return errors.New("no push service")
+	}
+	return nil
+}
+
+// Notify implements [handoff.Notifier].
+func (s *Sender) Notify(n handoff.Notice) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, n)
+	if len(s.waiting) > maxWaiting {
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+		s.dropped.Add(1)
+	}
+	s.mu.Unlock()
+	select {
+	case s.waked <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Run sends until ctx ends. What waits then is told by the next call.
+func (s *Sender) Run(ctx context.Context) error {
+	defer func() { _ = s.root.Close() }()
+	for {
+		n, to, ok := s.next()
+		if ok {
+			s.tell(ctx, n, to)
+			continue
+		}
+		select {
+		case <-s.waked:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// next takes a notice out, with those who are told.
+func (s *Sender) next() (handoff.Notice, []kept, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		return handoff.Notice{}, nil, false
+	}
+	n := s.waiting[0]
+	s.waiting = slices.Delete(s.waiting, 0, 1)
+	var to []kept
+	for _, k := range s.file.Subscriptions {
+		if k.Caller == n.Caller {
+			to = append(to, k)
+		}
+	}
+	return n, to, true
+}
+
+// message is what the service worker of the page reads.
+type message struct {
+	Kind     handoff.NoticeKind `json:"kind"`
+	Title    string             `json:"title"`
+	Text     string             `json:"text"`
+	ID       string             `json:"id"`                 // of the work
+	Question handoff.QuestionID `json:"question,omitempty"` // that can be declined
+}
+
+// tell sends a notice to each subscription; those that are over are forgotten.
+func (s *Sender) tell(ctx context.Context, n handoff.Notice, to []kept) {
+	title := n.Server
+	if n.Title != "" {
+		title += ": " + n.Title
+	}
+	text, err := json.Marshal(message{Kind: n.Kind, Title: handoff.Clip(title, maxTitle), Text: handoff.Clip(n.Text, maxText), ID: n.Handoff, Question: n.Question})
+	if err != nil {
+		s.failed.Add(1)
+		return
+	}
+	for _, k := range to {
+		status := http.StatusGone
+		if s.cfg.Alive == nil || s.cfg.Alive(ctx, k.Caller.Principal, k.Login) {
+			status = s.send(ctx, text, k)
+		}
+		switch {
+		case status >= 200 && status < 300:
+			s.sent.Add(1)
+		case status == http.StatusGone || status == http.StatusNotFound:
+			if err := s.Unsubscribe(k.Caller, k.To.Endpoint); err != nil {
+				s.log.Warn("subscription not forgotten", zap.Error(err))
+			}
+		default:
+			s.failed.Add(1)
+			s.log.Warn("notification not sent", zap.Int("status", status))
+		}
+	}
+}
+
+// send gives a message to a push service; 0: it did not answer.
+func (s *Sender) send(ctx context.Context, text []byte, k kept) int {
+	s.mu.Lock()
+	public, private := s.file.Public, s.file.Private
+	s.mu.Unlock()
+	resp, err := webpush.SendNotificationWithContext(ctx, text, &k.To, &webpush.Options{
+		HTTPClient: s.client, Subscriber: s.cfg.Subject, TTL: int(keptFor.Seconds()), Urgency: webpush.UrgencyHigh, VAPIDPublicKey: public, VAPIDPrivateKey: private,
+	})
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxReplyRead))
+	return resp.StatusCode
+}
+
+// Metrics yields what became of the notifications.
+func (s *Sender) Metrics() iter.Seq[handoff.Metric] {
+	s.mu.Lock()
+	subscribed, waiting := len(s.file.Subscriptions), len(s.waiting)
+	s.mu.Unlock()
+	const name, help = "switchboard_push_total", "Notifications to browsers, by result; dropped: never tried, because too many waited."
+	return slices.Values([]handoff.Metric{
+		handoff.NewMetric("switchboard_push_subscriptions", "Browsers that asked to be told.", subscribed),
+		handoff.NewMetric("switchboard_push_waiting", "Notices that wait for the push services.", waiting),
+		handoff.NewMetric(name, help, s.sent.Load(), "result", "sent"),
+		handoff.NewMetric(name, help, s.failed.Load(), "result", "failed"),
+		handoff.NewMetric(name, help, s.dropped.Load(), "result", "dropped"),
+	})
+}

@@ -1,0 +1,239 @@
+package push
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+var owner = handoff.Caller{Principal: "owner"}
+
+// A browser is the far end: it has keys, and a push service that takes messages for it.
+type browser struct {
+	t    *testing.T
+	key  *ecdh.PrivateKey
+	auth []byte
+	url  string
+
+	mu     sync.Mutex
+	got    []message // Guarded by mu
+	signed string    // Guarded by mu: how the last one was signed
+	status int       // Guarded by mu: what is answered
+}
+
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	key, err := ecdh.P256().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{t: t, key: key, auth: []byte("sixteen bytes of"), status: http.StatusCreated}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	b.url = server.URL + "/push/abc"
+	return b
+}
+
+func (b *browser) subscribe(s *Sender, login string) error {
+	return s.Subscribe(owner, login, b.url, base64.RawURLEncoding.EncodeToString(b.key.PublicKey().Bytes()), base64.RawURLEncoding.EncodeToString(b.auth))
+}
+
+func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	text, err := b.open(body)
+	var m message
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil || r.Header.Get("Content-Encoding") != "aes128gcm" || r.Header.Get("TTL") == "" {
+		b.t.Errorf("message %q, %v, %v", text, err, r.Header)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got, b.signed = append(b.got, m), r.Header.Get("Authorization")
+	w.WriteHeader(b.status)
+}
+
+// open decrypts a message as RFC 8291 says.
+func (b *browser) open(body []byte) ([]byte, error) {
+	if len(body) < 86 || body[20] != 65 {
+		return nil, errors.New("no header")
+	}
+	salt, theirs, sealed := body[:16], body[21:86], body[86:]
+	public, err := ecdh.P256().NewPublicKey(theirs)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := b.key.ECDH(public)
+	if err != nil {
+		return nil, err
+	}
+	ikm, err := hkdf.Key(sha256.New, shared, b.auth, "WebPush: info\x00"+string(b.key.PublicKey().Bytes())+string(theirs), 32)
+	if err != nil {
+		return nil, err
+	}
+	key, err1 := hkdf.Key(sha256.New, ikm, salt, "Content-Encoding: aes128gcm\x00", 16)
+	nonce, err2 := hkdf.Key(sha256.New, ikm, salt, "Content-Encoding: nonce\x00", 12)
+	block, err3 := aes.NewCipher(key)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	text, err := gcm.Open(nil, nonce, sealed, nil)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimRight(strings.TrimRight(string(text), "\x00"), "\x02")), nil
+}
+
+func (b *browser) messages() []message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]message(nil), b.got...)
+}
+
+// running opens a sender and runs it until the test ends.
+func running(t *testing.T, cfg Config) *Sender {
+	t.Helper()
+	cfg.Plain, cfg.Subject = true, "https://switchboard.example"
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func waitFor(t *testing.T, what func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !what(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never happened")
+		}
+	}
+}
+
+// A notice reaches the browsers of its caller alone, encrypted for them and signed, also after a restart.
+func TestNoticesReachBrowsers(t *testing.T) {
+	dir := t.TempDir()
+	b := newBrowser(t)
+	first, err := Open(Config{Dir: dir, Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.subscribe(first, "l1"); err != nil {
+		t.Fatal(err)
+	}
+	s := running(t, Config{Dir: dir})
+	if s.Key() != first.Key() || len(s.Key()) != 87 {
+		t.Errorf("keys %q and %q", s.Key(), first.Key())
+	}
+	s.Notify(handoff.Notice{Caller: handoff.Caller{Principal: "somebody"}, Kind: handoff.NoticeOutcome, Text: "not for you"})
+	s.Notify(handoff.Notice{Caller: owner, Kind: handoff.NoticeQuestion, Handoff: "h1", Question: "q1", Server: "bigpc", Title: "auth", Text: strings.Repeat("é", 2000)})
+	waitFor(t, func() bool { return len(b.messages()) == 1 && s.sent.Load() == 1 })
+	m := b.messages()[0]
+	if m.Title != "bigpc: auth" || m.Question != "q1" || m.ID != "h1" || m.Kind != handoff.NoticeQuestion || len(m.Text) > maxText {
+		t.Errorf("message %+v", m)
+	}
+	b.mu.Lock()
+	if !strings.HasPrefix(b.signed, "vapid t=") || !strings.Contains(b.signed, "k="+s.Key()) {
+		t.Errorf("signed %q", b.signed)
+	}
+	b.mu.Unlock()
+	if info, err := os.Stat(filepath.Join(dir, fileName)); err != nil || info.Mode().Perm() != fileMode {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+}
+
+// A subscription ends with its login, and when the push service says that it is over.
+func TestSubscriptionsEnd(t *testing.T) {
+	var mu sync.Mutex
+	alive := true
+	s := running(t, Config{Dir: t.TempDir(), Alive: func(_ context.Context, principal, login string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return alive && principal == "owner" && login == "l1"
+	}})
+	left := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.file.Subscriptions)
+	}
+	gone, out := newBrowser(t), newBrowser(t)
+	gone.status = http.StatusGone
+	for _, b := range []*browser{gone, out} {
+		if err := b.subscribe(s, "l1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Notify(handoff.Notice{Caller: owner, Text: "a"})
+	waitFor(t, func() bool { return left() == 1 && len(out.messages()) == 1 })
+	mu.Lock()
+	alive = false
+	mu.Unlock()
+	s.Notify(handoff.Notice{Caller: owner, Text: "b"})
+	waitFor(t, func() bool { return left() == 0 })
+	if n := len(out.messages()); n != 1 {
+		t.Errorf("after the logout it was told: %d", n)
+	}
+	for range maxOfCaller + 3 {
+		if err := newBrowser(t).subscribe(s, "l1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := left(); n != maxOfCaller {
+		t.Errorf("%d subscriptions of one caller", n)
+	}
+}
+
+// Only a push service of a browser is an address to send to.
+func TestNoOtherAddresses(t *testing.T) {
+	s, err := Open(Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for endpoint, ok := range map[string]bool{
+		"https://fcm.googleapis.com/fcm/send/x": true, "https://updates.push.services.mozilla.com/wpush/v2/x": true,
+		"http://push.example.com/x": false, "https://127.0.0.1/x": false, "https://localhost/x": false, "https://[::1]/x": false, "https://10.0.0.1:8443/": false,
+		"https://me:pw@push.example.com/": false, "file:///etc/passwd": false, "": false, "https://push.example.com/" + strings.Repeat("x", 1000): false,
+	} {
+		if err := s.Subscribe(owner, "l", endpoint, "p", "a"); (err == nil) != ok {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.cfg.Dir, fileName), []byte("{"), fileMode); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Config{Dir: s.cfg.Dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
