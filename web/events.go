@@ -96,40 +96,26 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	sub, start, missed := s.streams.begin(s.streams.of(g), r.Header.Get("Last-Event-ID"))
 	defer sub.stop()
 
+	out := s.openStream(w, start)
+	write := func(e handoff.PageEvent) bool { return !s.hears(g, e) || out.line(e.ID, written(e)) }
+	for _, e := range missed {
+		if !write(e) {
+			return nil
+		}
+	}
+	pass(s, r, out, sub.events, write) // who fell behind comes back with its last id
+	return nil
+}
+
+// openStream begins an answer of Server-Sent Events with its first lines.
+func (s *Server) openStream(w http.ResponseWriter, start string) eventWriter {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects would show everything late
 	w.WriteHeader(http.StatusOK)
 	out := eventWriter{w: w, control: http.NewResponseController(w), life: s.streams.life, patience: s.times.event}
-	if !out.raw("retry: 1000\n" + start + "\n") {
-		return nil
-	}
-	for _, e := range missed {
-		if s.hears(g, e) && !out.event(e) {
-			return nil
-		}
-	}
-	tick := time.NewTicker(s.times.beat)
-	defer tick.Stop()
-	for {
-		select {
-		case e, ok := <-sub.events:
-			if !ok || s.hears(g, e) && !out.event(e) { // fell behind: it comes back with its last id
-				return nil
-			}
-		case <-tick.C:
-			if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
-				return nil // logged out meanwhile
-			}
-			if !out.raw(": alive\n\n") {
-				return nil
-			}
-		case <-r.Context().Done():
-			return nil
-		case <-s.closed:
-			return nil
-		}
-	}
+	out.raw("retry: 1000\n" + start + "\n")
+	return out
 }
 
 // begin subscribes after the event the client knows. start is a reset event where it must read anew.
@@ -166,12 +152,13 @@ func written(e handoff.PageEvent) any {
 	}{e, briefOf(*e.Record)}
 }
 
-func (o eventWriter) event(e handoff.PageEvent) bool {
-	data, err := json.Marshal(written(e))
+// line writes an event with the number to come back with.
+func (o eventWriter) line(id uint64, event any) bool {
+	data, err := json.Marshal(event)
 	if err != nil {
 		return false
 	}
-	return o.raw(fmt.Sprintf("id: %s-%d\ndata: %s\n\n", o.life, e.ID, data))
+	return o.raw(fmt.Sprintf("id: %s-%d\ndata: %s\n\n", o.life, id, data))
 }
 
 func (o eventWriter) raw(text string) bool {

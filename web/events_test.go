@@ -26,9 +26,14 @@ type stream struct {
 
 func follow(t *testing.T, base, last string) *stream {
 	t.Helper()
+	return followPath(t, base+"/fleet/events", last)
+}
+
+func followPath(t *testing.T, url, last string) *stream {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, "GET", base+"/fleet/events", nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +45,7 @@ type world struct {
 	failLogins  error                                 // Guarded by mu: what the store of logins returns
 	desk        desk                                  // Guarded by mu
 	archived    []handoff.SessionInfo                 // Guarded by mu
+	happened    []handoff.RunKind                     // Guarded by mu: to the only run
 }
 
 func newWorld() *world {
@@ -77,6 +80,27 @@ func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return handoff.Record{ID: "h1"}, w.note("steer", c.Caller.String(), req.Key+id, handoff.InputText(req.Input))
+}
+
+// Follow yields what happened after an event, and then waits for nothing more than the end of ctx, unless it is over.
+func (w *world) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
+	return func(yield func(handoff.RunEvent, error) bool) {
+		w.mu.Lock()
+		_ = w.note("follow", c.String(), string(id), strconv.FormatUint(after, 10))
+		happened := w.happened
+		w.mu.Unlock()
+		for i, kind := range happened {
+			e := handoff.RunEvent{Run: id, Seq: uint64(i + 1), Record: handoff.Record{ID: string(id), Server: "bigpc"}, Kind: kind}
+			if e.Seq > after && !yield(e, nil) {
+				return
+			}
+			if _, over := kind.(handoff.RunEnded); over {
+				return
+			}
+		}
+		<-ctx.Done()
+		yield(handoff.RunEvent{}, ctx.Err())
+	}
 }
 
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {

@@ -93,7 +93,7 @@ func TestRoutesAskTheTools(t *testing.T) {
 		{"GET", "/fleet/handoffs/h1", tools.Status}, {"POST", "/fleet/handoffs/h1/stop", tools.StopWork},
 		{"POST", "/fleet/handoffs", tools.Codex}, {"POST", "/fleet/handoffs/h1/steer", tools.Codex},
 		{"GET", "/fleet/questions", tools.Status}, {"POST", "/fleet/questions/q1", tools.AnswerAgent},
-		{"GET", "/fleet/events", tools.Status},
+		{"GET", "/fleet/events", tools.Status}, {"GET", "/fleet/handoffs/h1/events", tools.Status},
 	} {
 		var all []string
 		for _, tool := range tools.All() {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"switchboard/handoff"
@@ -16,6 +17,8 @@ type Runs interface {
 	Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error)
 	// Steer gives more words to work that runs; they are a record of their own.
 	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error)
+	// Follow yields what happens to a run; see [handoff.Runs].
+	Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
 }
 
 // run gives work to an agent.

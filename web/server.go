@@ -74,6 +74,7 @@ func (s *Server) routes() {
 		{"GET /fleet/handoffs", accessCaller, 0, s.handoffs},
 		{"POST /fleet/handoffs", accessCaller, maxRun, s.run},
 		{"GET /fleet/handoffs/{id}", accessCaller, 0, s.handoff},
+		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, s.followed},
 		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, s.steer},
 		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, s.stop},
 		{"GET /fleet/questions", accessCaller, 0, s.questions},

@@ -23,6 +23,7 @@ var routeTools = map[string]string{
 	"POST /fleet/sessions/{server}/{thread}/archive":   tools.Codex,
 	"DELETE /fleet/sessions/{server}/{thread}/archive": tools.Codex,
 	"GET /fleet/handoffs/{id}":                         tools.Status,
+	"GET /fleet/handoffs/{id}/events":                  tools.Status,
 	"POST /fleet/handoffs":                             tools.Codex,
 	"POST /fleet/handoffs/{id}/steer":                  tools.Codex,
 	"POST /fleet/handoffs/{id}/stop":                   tools.StopWork,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -46,7 +47,9 @@ func TestWorkWithoutACall(t *testing.T) {
 	if status, _ := post("/fleet/handoffs", "k2", `{"server":"nowhere","prompt":"x"}`); status != http.StatusNotFound {
 		t.Errorf("a machine that there is not: %d", status)
 	}
-	until(t, "the outcome", func() bool { return r.whole(first.ID).Outcome == handoff.OutcomeResult })
+	if last := r.follow(t, first.ID); !strings.Contains(last, `"type":"ended"`) || !strings.Contains(last, `"outcome":"result"`) {
+		t.Errorf("it ended with %s", last)
+	}
 	if status, _ := post("/fleet/handoffs/"+first.ID+"/steer", "k3", `{"prompt":"more"}`); status != http.StatusConflict {
 		t.Errorf("more words for what has ended: %d", status)
 	}
@@ -55,4 +58,33 @@ func TestWorkWithoutACall(t *testing.T) {
 	})
 	r.call().hear("While you were away")
 	r.allHeard()
+}
+
+// follow reads what happens to work until there is no more, and returns the last of it.
+func (r *running) follow(t *testing.T, id string) (last string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/fleet/handoffs/"+id+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	kinds := map[string]bool{}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var e struct{ Type string }
+		if ok && json.Unmarshal([]byte(data), &e) == nil {
+			last, kinds[e.Type] = data, true
+		}
+	}
+	for _, kind := range []string{"item_started", "delta", "item", "ended"} {
+		if !kinds[kind] {
+			t.Errorf("nothing of kind %s was told: %v", kind, kinds)
+		}
+	}
+	return last
 }

@@ -1,0 +1,216 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// maxShownItem bounds an item's text and its output in a stream; of longer ones the end is shown.
+const maxShownItem = 64 << 10
+
+// followed streams what happens to one piece of work, from its beginning or after Last-Event-ID, until its outcome is
+// told. Where what happened is not known as far back any more, it begins with a snapshot. Who comes back after the end
+// is told that there is no more: 204 is what keeps an EventSource from asking again.
+func (s *Server) followed(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	id := r.PathValue("id")
+	record, err := s.cfg.Work.Handoff(g, id)
+	if err != nil {
+		return err
+	}
+	if !s.streams.enter(g.Caller) {
+		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
+	}
+	defer s.streams.leave(g.Caller)
+	after, _ := s.streams.parse(r.Header.Get("Last-Event-ID")) // of another process: from the beginning
+	ctx, cancel := context.WithCancel(r.Context())
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	events := make(chan handoff.RunEvent)
+	reading.Go(func() {
+		defer close(events)
+		for e, err := range s.cfg.Runs.Follow(ctx, g.Caller, handoff.RunID(id), after) {
+			if err != nil {
+				return
+			}
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	var first []handoff.RunEvent
+	if record.Outcome != "" {
+		e, more := <-events
+		if !more {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		first = append(first, e)
+	}
+	out := s.openStream(w, "")
+	write := func(e handoff.RunEvent) bool { return e.Record.Shown(g) && out.line(e.Seq, runLineOf(e)) }
+	for _, e := range first {
+		if !write(e) {
+			return nil
+		}
+	}
+	pass(s, r, out, events, write)
+	return nil
+}
+
+// pass writes events until no more come, the client takes none, its login ends or the server closes.
+func pass[E any](s *Server, r *http.Request, out eventWriter, events <-chan E, write func(E) bool) {
+	tick := time.NewTicker(s.times.beat)
+	defer tick.Stop()
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok || !write(e) {
+				return
+			}
+		case <-tick.C:
+			if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
+				return // logged out meanwhile
+			}
+			if !out.raw(": alive\n\n") {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+// A runLine is an event of a run as it goes out; what it does not have is left out.
+type runLine struct {
+	Type     string                  `json:"type"`
+	Record   *brief                  `json:"record,omitempty"` // as it stands, without items
+	Items    []json.RawMessage       `json:"items,omitempty"`  // with snapshot: what it did so far, within [maxItems]
+	Item     *handoff.RecordItem     `json:"item,omitempty"`
+	ItemID   string                  `json:"item_id,omitempty"`
+	Delta    string                  `json:"delta,omitempty"`
+	At       *int                    `json:"at,omitempty"` // bytes of the item before the delta
+	Text     string                  `json:"text,omitempty"`
+	Usage    *runUsage               `json:"usage,omitempty"`
+	Question *handoff.RecordQuestion `json:"question,omitempty"`
+	Closed   handoff.QuestionID      `json:"closed,omitempty"`
+	Into     handoff.RunID           `json:"into,omitempty"` // the work that took the words
+}
+
+// A runUsage is how many tokens a turn has used so far.
+type runUsage struct {
+	Input     int64 `json:"input"`
+	Cached    int64 `json:"cached"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+}
+
+func runLineOf(e handoff.RunEvent) runLine {
+	l := runLine{Type: runType(e.Kind)}
+	switch k := e.Kind.(type) {
+	case handoff.RunDelta:
+		l.ItemID, l.Delta = k.ItemID, k.Text
+		if k.At >= 0 {
+			l.At = &k.At
+		}
+		return l
+	case handoff.RunItem:
+		l.Item = shown(k.Item)
+		return l
+	case handoff.RunDoing:
+		l.Item = &handoff.RecordItem{ID: k.ID, Kind: k.Item, Text: handoff.Tail(k.Text, maxShownItem), State: "running"}
+		return l
+	case handoff.RunDropped:
+		l.ItemID = k.ItemID
+		return l
+	case handoff.RunUsage:
+		l.Usage = new(runUsage(k.Usage))
+		return l
+	case handoff.RunSnapshot:
+		l.Items, _ = boundedItems(k.Items) // texts and numbers always marshal
+		if k.Usage != (handoff.Usage{}) {
+			l.Usage = new(runUsage(k.Usage))
+		}
+	case handoff.RunRemark:
+		l.Text = k.Text
+	case handoff.RunAsked:
+		l.Question = &k.Question.Shown
+	case handoff.RunGaveUp:
+		l.Question = &k.Question
+	case handoff.RunAnswered:
+		l.Closed = k.Question
+	case handoff.RunSteered:
+		l.Into = k.Into
+	}
+	l.Record = new(briefOf(e.Record))
+	return l
+}
+
+// runType names a kind of event on the wire.
+func runType(k handoff.RunKind) string {
+	switch k.(type) {
+	case handoff.RunSnapshot:
+		return "snapshot"
+	case handoff.RunPlaced:
+		return "placed"
+	case handoff.RunNoted:
+		return "noted"
+	case handoff.RunPromised:
+		return "promised"
+	case handoff.RunWaiting:
+		return "waiting"
+	case handoff.RunJoined:
+		return "joined"
+	case handoff.RunDoing:
+		return "item_started"
+	case handoff.RunDelta:
+		return "delta"
+	case handoff.RunItem:
+		return "item"
+	case handoff.RunDropped:
+		return "dropped"
+	case handoff.RunUsage:
+		return "usage"
+	case handoff.RunRemark:
+		return "remark"
+	case handoff.RunAsked:
+		return "question"
+	case handoff.RunAnswered:
+		return "closed"
+	case handoff.RunGaveUp:
+		return "given_up"
+	case handoff.RunSteered:
+		return "steered"
+	case handoff.RunSilent:
+		return "silent"
+	case handoff.RunLost:
+		return "lost"
+	case handoff.RunTaken:
+		return "taken"
+	case handoff.RunEnded:
+		return "ended"
+	case handoff.RunYielded:
+		return "yielded"
+	}
+	return "other"
+}
+
+// shown is a finished item as the page shows it.
+func shown(it handoff.Item) *handoff.RecordItem {
+	state := "done"
+	if it.Failed || it.Exit != nil && *it.Exit != 0 {
+		state = "failed"
+	}
+	return &handoff.RecordItem{
+		ID: it.ID, Kind: it.Kind, Text: handoff.Tail(it.Text, maxShownItem), Output: handoff.Tail(it.Output, maxShownItem), Exit: it.Exit, State: state,
+	}
+}

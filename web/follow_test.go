@@ -1,0 +1,101 @@
+package web
+
+import (
+	"net/http"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestFollowWork: what happens to a piece of work comes line by line, each with the id to come back with, and the
+// stream ends with the outcome.
+func TestFollowWork(t *testing.T) {
+	w := newWorld()
+	w.records = []handoff.Record{{ID: "h1", Server: "bigpc"}}
+	w.happened = []handoff.RunKind{
+		handoff.RunPlaced{}, handoff.RunDoing{ID: "i1", Item: handoff.ItemCommand, Text: "go test"},
+		handoff.RunDelta{ItemID: "i1", Kind: handoff.DeltaOutput, Text: "ok"}, handoff.RunItem{Item: handoff.Item{ID: "i1", Kind: handoff.ItemCommand, Exit: new(1)}},
+		handoff.RunUsage{Usage: handoff.Usage{Input: 7, Output: 3}}, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q"}}},
+		handoff.RunAnswered{Question: "q"}, handoff.RunSteered{Into: "h2"}, handoff.RunEnded{},
+	}
+	_, base := serve(t, w, nil)
+	url := base + "/fleet/handoffs/h1/events"
+	a := followPath(t, url, "")
+	var last string
+	for i, want := range []string{
+		`{"type":"placed","record":{"id":"h1"`, `{"type":"item_started","item":{"id":"i1","kind":"command","text":"go test","state":"running"}}`,
+		`{"type":"delta","item_id":"i1","delta":"ok","at":0}`, `"exit":1,"state":"failed"}}`,
+		`{"type":"usage","usage":{"input":7,"cached":0,"output":3,"reasoning":0}}`, `{"type":"question","record":`,
+		`"closed":"q"`, `"into":"h2"`, `{"type":"ended","record":`,
+	} {
+		if last = a.want("", want).id; i == 1 {
+			b := followPath(t, url, last)
+			b.want("", `"type":"delta"`)
+			b.end()
+		}
+	}
+	if e, more := a.next(); more {
+		t.Errorf("after the end comes %+v", e)
+	}
+	w.mu.Lock()
+	w.records[0].Outcome = handoff.OutcomeResult
+	w.mu.Unlock()
+	if code := statusOf(t, url, last); code != http.StatusNoContent {
+		t.Errorf("asked again after the end: %d", code)
+	}
+	followPath(t, url, "AAAAAAAA-3").want("", `"type":"placed"`) // of another process
+	if code := statusOf(t, base+"/fleet/handoffs/h9/events", ""); code != http.StatusNotFound {
+		t.Errorf("work that is not there: %d", code)
+	}
+}
+
+// TestFollowedWorkIsBounded: a caller has no more streams of work than of everything together, and they end with the
+// server.
+func TestFollowedWorkIsBounded(t *testing.T) {
+	w := newWorld()
+	w.records, w.happened = []handoff.Record{{ID: "h1", Server: "bigpc"}}, []handoff.RunKind{handoff.RunPlaced{}}
+	s, base := serve(t, w, nil)
+	var all []*stream
+	for range maxStreams {
+		a := followPath(t, base+"/fleet/handoffs/h1/events", "")
+		a.want("", "placed")
+		all = append(all, a)
+	}
+	if code := statusOf(t, base+"/fleet/handoffs/h1/events", ""); code != http.StatusServiceUnavailable {
+		t.Errorf("one too many: %d", code)
+	}
+	s.Close()
+	for _, a := range all {
+		if e, more := a.next(); more {
+			t.Errorf("after the server closed: %+v", e)
+		}
+	}
+}
+
+// TestFollowEndedWork: of work that is over there is a snapshot, with what it did.
+func TestFollowEndedWork(t *testing.T) {
+	w := newWorld()
+	w.records = []handoff.Record{{ID: "h1", Server: "bigpc", Outcome: handoff.OutcomeResult}}
+	w.happened = []handoff.RunKind{handoff.RunSnapshot{Items: []handoff.RecordItem{{ID: "i1"}}, Usage: handoff.Usage{Input: 1}}, handoff.RunEnded{}}
+	_, base := serve(t, w, nil)
+	a := followPath(t, base+"/fleet/handoffs/h1/events", "")
+	a.want("", `"items":[{"id":"i1","kind":"","text":"","state":""}],"usage":{"input":1,`)
+	a.want("", `"type":"ended"`)
+}
+
+// statusOf asks for a stream and leaves it.
+func statusOf(t *testing.T, url, last string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+ownerKey)
+	r.Header.Set("Last-Event-ID", last)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
