@@ -25,6 +25,7 @@ type Store interface {
 type Edge interface {
 	sessions.Logins
 	sessions.Conversations
+	sessions.Documents
 	Secrets
 }
 
@@ -50,6 +51,9 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	})
 	t.Run("conversations", func(t *testing.T) {
 		TestConversations(t, func(t *testing.T) sessions.Conversations { return open(t) })
+	})
+	t.Run("documents", func(t *testing.T) {
+		TestDocuments(t, func(t *testing.T) sessions.Documents { return open(t) })
 	})
 	t.Run("secrets", func(t *testing.T) {
 		TestSecrets(t, func(t *testing.T) Secrets { return open(t) })

@@ -1,0 +1,77 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+var (
+	//go:embed document.lua
+	documentSource string
+
+	documentScript = goredis.NewScript(documentSource)
+)
+
+// PutDocument implements [sessions.Documents].
+func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
+	list, begin, err := s.documentKeys(d.Owner)
+	if err == nil {
+		err = d.Check()
+	}
+	if err != nil {
+		return err
+	}
+	return s.fault(documentScript.Run(ctx, s.client, []string{list, begin + d.ID}, d.ID, d.Body,
+		max(d.Ends.UnixMilli(), 1), time.Now().UnixMilli(), sessions.MaxDocuments, begin).Err())
+}
+
+// Document implements [sessions.Documents].
+func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
+	list, begin, err := s.documentKeys(owner)
+	if err != nil {
+		return sessions.Document{}, false, err
+	}
+	var body *goredis.StringCmd
+	var ends *goredis.FloatCmd
+	_, err = s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		body, ends = p.Get(ctx, begin+id), p.ZScore(ctx, list, id)
+		return nil
+	})
+	if errors.Is(err, goredis.Nil) {
+		return sessions.Document{}, false, nil
+	}
+	if err != nil {
+		return sessions.Document{}, false, s.fault(err)
+	}
+	d := sessions.Document{Owner: owner, ID: id, Body: []byte(body.Val()), Ends: time.UnixMilli(int64(ends.Val())).UTC()}
+	return d, d.Ends.After(time.Now()), nil
+}
+
+// DropDocument implements [sessions.Documents].
+func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
+	list, begin, err := s.documentKeys(owner)
+	if err != nil {
+		return false, err
+	}
+	var gone *goredis.IntCmd
+	_, err = s.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		gone = p.Del(ctx, begin+id)
+		p.ZRem(ctx, list, id)
+		return nil
+	})
+	return err == nil && gone.Val() > 0, s.fault(err)
+}
+
+// documentKeys names an owner's list of documents, and how their keys begin.
+func (s *Store) documentKeys(owner handoff.Caller) (list, begin string, err error) {
+	name, err := sessions.CallerName(owner)
+	own := s.prefix + ":{" + name + "}:document"
+	return own + "s", own + ":", err
+}

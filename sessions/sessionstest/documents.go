@@ -1,0 +1,102 @@
+package sessionstest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// TestDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
+func TestDocuments(t *testing.T, open func(t *testing.T) sessions.Documents) {
+	for name, run := range map[string]func(*testing.T, sessions.Documents){
+		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t)) })
+	}
+}
+
+func document(owner handoff.Caller, id, body string) sessions.Document {
+	return sessions.Document{Owner: owner, ID: id, Body: []byte(body), Ends: time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)}
+}
+
+func putDocument(t *testing.T, s sessions.Documents, d sessions.Document) {
+	t.Helper()
+	if err := s.PutDocument(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantDocument(t *testing.T, s sessions.Documents, want sessions.Document) {
+	t.Helper()
+	if got, ok, err := s.Document(t.Context(), want.Owner, want.ID); err != nil || !ok || !reflect.DeepEqual(got, want) {
+		t.Fatalf("found %.80v, %v, %v, want %.80v", got, ok, err, want)
+	}
+}
+
+func wantNoDocument(t *testing.T, s sessions.Documents, owner handoff.Caller, id string) {
+	t.Helper()
+	if got, ok, err := s.Document(t.Context(), owner, id); ok || err != nil {
+		t.Fatalf("found %v, %v, %v", got, ok, err)
+	}
+}
+
+func testDocumentOwned(t *testing.T, s sessions.Documents) {
+	var all []sessions.Document
+	for _, c := range hostile() {
+		all = append(all, document(c, "resp_1", "of "+c.String()+"\x00{}"))
+	}
+	for _, d := range all {
+		putDocument(t, s, d)
+	}
+	for _, d := range all {
+		wantDocument(t, s, d)
+	}
+	wantNoDocument(t, s, handoff.Caller{Principal: "nobody"}, "resp_1")
+	changed := all[0]
+	changed.Body, changed.Ends = []byte(strings.Repeat("x", sessions.MaxDocument)), changed.Ends.Add(time.Hour)
+	putDocument(t, s, changed)
+	wantDocument(t, s, changed)
+	wantDocument(t, s, all[1])
+	for _, want := range []bool{true, false} {
+		if dropped, err := s.DropDocument(t.Context(), changed.Owner, changed.ID); err != nil || dropped != want {
+			t.Fatalf("dropped: %v, %v, want %v", dropped, err, want)
+		}
+	}
+	wantNoDocument(t, s, changed.Owner, changed.ID)
+	wantDocument(t, s, all[1])
+	large := document(owner, "large", strings.Repeat("x", sessions.MaxDocument+1))
+	for _, d := range []sessions.Document{large, document(owner, "", "x"), document(handoff.Caller{}, "resp_1", "x")} {
+		if err := s.PutDocument(t.Context(), d); err == nil {
+			t.Errorf("kept a document %q of %q with %d bytes", d.ID, d.Owner, len(d.Body))
+		}
+	}
+}
+
+func testDocumentEnds(t *testing.T, s sessions.Documents) {
+	ended := document(owner, "ended", "x")
+	ended.Ends = time.Now().Add(-time.Second)
+	putDocument(t, s, ended)
+	wantNoDocument(t, s, owner, "ended")
+}
+
+func testDocumentsBounded(t *testing.T, s sessions.Documents) {
+	others := document(handoff.Caller{Principal: "other"}, "first", "x")
+	putDocument(t, s, others)
+	first := document(owner, "first", "x")
+	putDocument(t, s, first)
+	for n := range sessions.MaxDocuments {
+		d := document(owner, fmt.Sprint("n", n), "x")
+		d.Ends = first.Ends.Add(time.Duration(n+1) * time.Millisecond)
+		putDocument(t, s, d)
+	}
+	wantNoDocument(t, s, owner, "first")
+	last := document(owner, fmt.Sprint("n", sessions.MaxDocuments-1), "x")
+	last.Ends = first.Ends.Add(sessions.MaxDocuments * time.Millisecond)
+	wantDocument(t, s, last)
+	wantDocument(t, s, others)
+}

@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// PutDocument implements [sessions.Documents].
+func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
+	owner, err := sessions.CallerName(d.Owner)
+	if err == nil {
+		err = d.Check()
+	}
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO documents (owner, id, ends, body) VALUES (?, ?, ?, ?) "+
+			"ON CONFLICT (owner, id) DO UPDATE SET ends = excluded.ends, body = excluded.body", owner, d.ID, d.Ends.UnixMilli(), d.Body); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)",
+			owner, sessions.MaxDocuments)
+		return err
+	})
+}
+
+// Document implements [sessions.Documents].
+func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
+	name, err := sessions.CallerName(owner)
+	if err != nil {
+		return sessions.Document{}, false, err
+	}
+	d := sessions.Document{Owner: owner, ID: id}
+	var ends int64
+	err = s.read.QueryRowContext(ctx, "SELECT body, ends FROM documents WHERE owner = ? AND id = ? AND ends > ?", name, id, time.Now().UnixMilli()).Scan(&d.Body, &ends)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sessions.Document{}, false, nil
+	}
+	if err != nil {
+		return sessions.Document{}, false, s.fault(err)
+	}
+	d.Ends = time.UnixMilli(ends).UTC()
+	return d, true, nil
+}
+
+// DropDocument implements [sessions.Documents].
+func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id string) (dropped bool, err error) {
+	name, err := sessions.CallerName(owner)
+	if err != nil {
+		return false, err
+	}
+	err = s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE owner = ? AND id = ?", name, id)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		dropped = n > 0
+		return err
+	})
+	return dropped && err == nil, err
+}

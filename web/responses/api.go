@@ -1,0 +1,331 @@
+package responses
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// How ids begin.
+const (
+	responsePrefix     = "resp_"
+	conversationPrefix = "conv_"
+)
+
+// Bounds of what an API holds.
+const (
+	maxLive     = 1024                // responses in memory; when all of them live, no more are begun
+	keptFor     = 30 * 24 * time.Hour // responses and conversations
+	retriedFor  = 10 * time.Minute    // how long a request is known again
+	storeWithin = 5 * time.Second
+	recovering  = 5 * time.Second // how long after a start work of a former life may still be unknown
+)
+
+// Attending is how an API hears of runs before a call does.
+type Attending interface {
+	Attend(g handoff.Grant, l handoff.Listener) (leave func())
+}
+
+// Work is runs that are known, and their end.
+type Work interface {
+	Handoff(g handoff.Grant, id string) (handoff.Record, error)
+	Stop(ctx context.Context, g handoff.Grant, id string) error
+}
+
+// Questions is what agents wait for.
+type Questions interface {
+	Questions(g handoff.Grant) []handoff.RecordQuestion
+	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
+	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
+}
+
+// Config is what an [API] needs; everything but Log.
+type Config struct {
+	Runs      handoff.Runs
+	Attending Attending
+	Work      Work
+	Questions Questions
+	Directory handoff.Directory
+	Store     sessions.Documents
+	Log       *zap.Logger // nil: none
+}
+
+// An API serves responses.
+type API struct {
+	cfg   Config           // Set once
+	log   *zap.Logger      // Set once
+	now   func() time.Time // Set once
+	began time.Time        // Set once
+	life  string           // Set once: names this process in documents
+	ears  ears             // safe by itself
+
+	mu      sync.Mutex
+	lives   map[liveKey]*live  // Guarded by mu
+	retries map[string]*posted // Guarded by mu: requests of the last minutes, by what they are known by
+	busy    map[liveKey]string // Guarded by mu: conversations in which a response is made
+	running context.Context    // Guarded by mu: of Run; nil before it
+	closed  bool               // Guarded by mu
+	jobs    sync.WaitGroup     // drivers
+
+	closing chan struct{} // closed by Close: streams end
+	once    sync.Once     // closes it
+	counts  counts
+}
+
+type liveKey struct {
+	owner handoff.Caller
+	id    string
+}
+
+// counts count; anybody may add.
+type counts struct{ made, repeated, slow, unstored atomic.Uint64 }
+
+// New returns an API that serves nothing before [API.Run].
+func New(cfg Config) (*API, error) {
+	if cfg.Runs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil || cfg.Store == nil {
+		return nil, errors.New("responses: a part of the configuration is missing")
+	}
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	a := &API{
+		cfg: cfg, log: cfg.Log, now: time.Now, began: time.Now(), life: rand.Text()[:8], lives: map[liveKey]*live{}, retries: map[string]*posted{},
+		busy: map[liveKey]string{}, closing: make(chan struct{}),
+	}
+	a.ears.attending = cfg.Attending
+	return a, nil
+}
+
+// Run follows runs until ctx ends, and returns when nobody does any more.
+func (a *API) Run(ctx context.Context) error {
+	a.mu.Lock()
+	a.running = ctx
+	a.mu.Unlock()
+	<-ctx.Done()
+	a.Close()
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.jobs.Wait()
+	return nil
+}
+
+// Close ends the streams. Responses in the background go on.
+func (a *API) Close() { a.once.Do(func() { close(a.closing) }) }
+
+// start makes a response live and follows its run.
+func (a *API) start(l *live) *fault {
+	key := liveKey{l.grant.Caller, l.id}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed || a.running == nil:
+		return faultOf(handoff.Fault(handoff.CodeShutdown, "", ""))
+	case a.lives[key] != nil:
+		return busy("response_in_use", "Another request goes on from that response at this moment.")
+	}
+	if a.sweepLocked(); len(a.lives) >= maxLive {
+		return faultOf(handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many responses"))
+	}
+	a.lives[key] = l
+	ctx := a.running
+	a.jobs.Go(func() { l.drive(ctx) })
+	return nil
+}
+
+// sweepLocked lets go of responses whose streams nobody reads again, and of requests that nobody sends again.
+func (a *API) sweepLocked() {
+	now := a.now()
+	for key, l := range a.lives {
+		l.mu.Lock()
+		keep := replayable
+		if !l.doc.Streamed || !l.emit.resp.Background {
+			keep = 0
+		}
+		if l.shown && now.Sub(l.ended) >= keep {
+			delete(a.lives, key)
+		}
+		l.mu.Unlock()
+	}
+	for key, p := range a.retries {
+		if now.Sub(p.at) > retriedFor {
+			delete(a.retries, key)
+		}
+	}
+}
+
+// live returns a response in memory, or nil.
+func (a *API) live(c handoff.Caller, id string) *live {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lives[liveKey{c, id}]
+}
+
+// settled stores how a response ended, before anybody sees it.
+func (a *API) settled(l *live, doc document) {
+	if l.kept {
+		a.put(l.grant.Caller, doc)
+	}
+	if doc.Response.Conversation != nil {
+		a.leaveConversation(l.grant.Caller, doc)
+	}
+}
+
+// put stores a response. What it printed is cut where it is too much.
+func (a *API) put(c handoff.Caller, doc document) bool {
+	body := []byte(encode(doc))
+	for most := 4 << 10; len(body) > sessions.MaxDocument && most >= 256; most /= 4 {
+		doc.Response.Output = shortened(doc.Response.Output, most)
+		body = []byte(encode(doc))
+	}
+	return a.store(c, doc.Response.ID, body, keptFor)
+}
+
+func (a *API) store(c handoff.Caller, id string, body []byte, keep time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+	defer cancel()
+	err := a.cfg.Store.PutDocument(ctx, sessions.Document{Owner: c, ID: id, Body: body, Ends: a.now().Add(keep)})
+	if err != nil {
+		a.counts.unstored.Add(1)
+		a.log.Warn("a response is not stored", zap.String("principal", c.Principal), zap.Error(err))
+	}
+	return err == nil
+}
+
+// shortened cuts what tools printed and were called with.
+func shortened(items []item, most int) []item {
+	out := append([]item{}, items...)
+	for i := range out {
+		if o := out[i].Output; o != nil && len(*o) > most {
+			out[i].Output = new("…" + handoff.Tail(*o, most))
+		}
+		if s := out[i].Arguments; s != nil && len(*s) > most {
+			out[i].Arguments = new(`{"cut":true}`)
+		}
+	}
+	return out
+}
+
+// find returns a response as it stands: from memory, from the store, or from what is known of a run that began
+// elsewhere, as by voice.
+func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *live, *fault) {
+	if !strings.HasPrefix(id, responsePrefix) || len(id) > 128 {
+		return document{}, nil, missing(id)
+	}
+	if l := a.live(g.Caller, id); l != nil {
+		doc := l.now()
+		if doc.Server != "" && !g.AllowsServer(doc.Server) {
+			return document{}, nil, missing(id)
+		}
+		return doc, l, nil
+	}
+	d, ok, err := a.cfg.Store.Document(ctx, g.Caller, id)
+	if err != nil {
+		return document{}, nil, faultOf(err)
+	}
+	if !ok {
+		return a.fromRun(g, id)
+	}
+	var doc document
+	if f := decode(d.Body, &doc); f != nil || !g.AllowsServer(doc.Server) {
+		return document{}, nil, missing(id)
+	}
+	if !ended(doc.Response.Status) {
+		return a.again(g, doc)
+	}
+	return doc, nil, nil
+}
+
+// again follows the run of a response whose process ended before it did.
+func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
+	doc.Seq, doc.Streamed = 0, false // what was streamed is gone with its process
+	l := a.newLive(g, doc, true)
+	if !a.knows(g, doc.Run) { // it was told, or never began
+		l.kept = false // should it become known after all
+		l.begin()
+		l.apply(func(m *emitter) []event {
+			return m.failed("server_error", "Switchboard was restarted, and the work is not known any more; the session on its machine tells.")
+		})
+		return l.now(), nil, nil
+	}
+	l.begin()
+	if f := a.start(l); f != nil {
+		if other := a.live(g.Caller, l.id); other != nil {
+			return other.now(), other, nil
+		}
+		return document{}, nil, f
+	}
+	a.settle(l)
+	return l.now(), l, nil
+}
+
+// knows tells whether a run is known. Right after a start the router may still be reading what there is.
+func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
+	for {
+		if _, err := a.cfg.Work.Handoff(g, string(run)); err == nil {
+			return true
+		}
+		if a.now().Sub(a.began) > recovering {
+			return false
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// settle gives a run that is over the time to show it.
+func (a *API) settle(l *live) {
+	select {
+	case <-l.placed:
+	case <-time.After(time.Second):
+	}
+}
+
+// begin writes how the stream begins.
+func (l *live) begin() { l.apply((*emitter).begin) }
+
+// fromRun is a run that no request to this API began.
+func (a *API) fromRun(g handoff.Grant, id string) (document, *live, *fault) {
+	run := strings.TrimPrefix(id, responsePrefix)
+	rec, err := a.cfg.Work.Handoff(g, run)
+	if err != nil || rec.Unkept {
+		return document{}, nil, missing(id)
+	}
+	doc := document{
+		Response: a.fresh(id, &request{Model: modelOf(rec.Server, rec.Project)}, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1,
+		Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID, Turn: rec.TurnID,
+	}
+	doc.Response.Background = true
+	s := said{}
+	_ = s.message("user", []inputPart{{Type: "input_text", Text: rec.Prompt}}, 0) // a text is always well
+	doc.Input = s.numbered(id)
+	if rec.Outcome == "" {
+		return a.again(g, doc)
+	}
+	e := &emitter{resp: doc.Response, label: rec.Server, shown: map[string]bool{}, now: func() time.Time {
+		if rec.EndedAt != nil {
+			return *rec.EndedAt
+		}
+		return a.now()
+	}}
+	e.begin()
+	e.take(handoff.RunSnapshot{Items: rec.Items}, rec)
+	e.take(handoff.RunEnded{}, rec)
+	doc.Response = e.resp
+	return doc, nil, nil
+}
+
+func modelOf(server, project string) string {
+	if project == "" {
+		return server
+	}
+	return server + "/" + project
+}

@@ -1,0 +1,101 @@
+package responses
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"switchboard/handoff"
+)
+
+// open returns the questions of a response that nobody has answered.
+func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
+	if len(doc.Asked) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(a.cfg.Questions.Questions(g), func(q handoff.RecordQuestion) bool {
+		return !slices.Contains(doc.Asked, approvalID(q.ID))
+	})
+}
+
+// decided answers the questions that a response ended with, and goes on with its run in another response. What was
+// answered elsewhere meanwhile, as by a tap, counts.
+func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, again bool) (*live, *fault) {
+	if req.Previous == nil {
+		return nil, bad("", "previous_response_id", "An approval comes with the 'previous_response_id' of the response that asked for it.")
+	}
+	doc, _, f := a.find(ctx, g, *req.Previous)
+	switch {
+	case f != nil && f.Status == http.StatusNotFound:
+		return nil, noPrevious(*req.Previous)
+	case f != nil:
+		return nil, f
+	case serverOf(req.Model) != doc.Server:
+		return nil, bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'.")
+	}
+	open := a.open(g, doc)
+	if f := matched(req.said.approvals, doc.Asked, open); f != nil {
+		return nil, f
+	}
+	next := doc
+	next.Part++
+	name := responsePrefix + string(doc.Run) + "_" + itoa(next.Part)
+	if _, l, f := a.find(ctx, g, name); f == nil {
+		if again && l != nil {
+			return l, nil
+		}
+		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")
+	}
+	for _, q := range open {
+		if f := a.decide(ctx, g, q, req.said.approvals); f != nil {
+			return nil, f
+		}
+	}
+	next.Response, next.Input, next.Asked = a.fresh(name, req, a.now()), req.said.numbered(name), nil
+	next.Streamed, next.Exact = req.Stream, doc.Exact
+	if doc.Life != a.life { // the log of the run began anew with the process
+		next.Seq = 0
+	}
+	l := a.newLive(g, next, doc.Response.Store)
+	if !req.Background {
+		by := a.ears.enter(g)
+		l.tells, l.leave = true, func() { a.ears.exit(g, by, doc.Run) }
+	}
+	return a.place(ctx, l, next)
+}
+
+// matched tells whether approvals fit the questions: each answers one that was asked, and none stays open.
+func matched(given []approval, asked []string, open []handoff.RecordQuestion) *fault {
+	for _, p := range given {
+		if !slices.Contains(asked, p.Request) {
+			return bad("", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"' in the previous response.")
+		}
+	}
+	for _, q := range open {
+		i := slices.IndexFunc(given, func(p approval) bool { return p.Request == approvalID(q.ID) })
+		if i < 0 {
+			return bad("approval_required", "input", "Approval required for "+approvalID(q.ID)+" too.")
+		}
+		if q.Words && *given[i].Approve && given[i].Reason == "" {
+			return bad("", "input", "The question "+approvalID(q.ID)+" is answered in words: they are the 'reason' of the approval.")
+		}
+	}
+	return nil
+}
+
+func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, given []approval) *fault {
+	i := slices.IndexFunc(given, func(p approval) bool { return p.Request == approvalID(q.ID) })
+	var err error
+	switch {
+	case *given[i].Approve && q.Words:
+		err = a.cfg.Questions.Reply(ctx, g, q.ID, given[i].Reason)
+	case *given[i].Approve:
+		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionAccept)
+	default:
+		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionDecline)
+	}
+	if err == nil || handoff.AsError(err).Code == handoff.CodeNotPending {
+		return nil
+	}
+	return faultOf(err)
+}

@@ -1,0 +1,211 @@
+package responses
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// A conversation is a session that responses share without naming each other.
+type conversation struct {
+	ID       string            `json:"id"`
+	Created  int64             `json:"created_at"`
+	Metadata map[string]string `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`            // oldest first
+	Told     int               `json:"told"`             // how many of Items the agent knows
+	Server   string            `json:"server,omitempty"` // where its session is; "": it has none yet
+	Project  string            `json:"project,omitempty"`
+	Thread   string            `json:"thread,omitempty"`
+}
+
+// maxConversation bounds the items of a conversation, in bytes; the oldest go. The session itself keeps all of them.
+const maxConversation = 1 << 20
+
+// shown is a conversation as its clients see it.
+func (c conversation) shown() map[string]any {
+	return map[string]any{"id": c.ID, "object": "conversation", "created_at": c.Created, "metadata": c.Metadata}
+}
+
+func (a *API) conversations(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
+	if g.Caller.Nameless() {
+		return faultOf(handoff.Fault(handoff.CodeNotGranted, "a conversation needs a caller with a name", ""))
+	}
+	if id == "" {
+		return a.newConversation(w, g, body)
+	}
+	c, f := a.conversation(r.Context(), g, id)
+	if f != nil {
+		return f
+	}
+	switch {
+	case r.Method == http.MethodDelete:
+		if _, err := a.cfg.Store.DropDocument(r.Context(), g.Caller, id); err != nil {
+			return faultOf(err)
+		}
+		writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
+		return nil
+	case strings.HasSuffix(r.Pattern, "/items"):
+		return page(w, r, c.Items)
+	case r.Method == http.MethodPost:
+		var change struct {
+			Metadata map[string]string `json:"metadata"`
+		}
+		if f := decode(body, &change); f != nil {
+			return f
+		}
+		if f := checkMetadata(change.Metadata); f != nil {
+			return f
+		}
+		c.Metadata = change.Metadata
+		if f := a.putConversation(r.Context(), g.Caller, c); f != nil {
+			return f
+		}
+	}
+	writeJSON(w, http.StatusOK, c.shown())
+	return nil
+}
+
+func (a *API) newConversation(w http.ResponseWriter, g handoff.Grant, body []byte) *fault {
+	var asked struct {
+		Metadata map[string]string `json:"metadata"`
+		Items    json.RawMessage   `json:"items"`
+	}
+	if len(body) > 0 {
+		if f := decode(body, &asked); f != nil {
+			return f
+		}
+	}
+	if f := checkMetadata(asked.Metadata); f != nil {
+		return f
+	}
+	c := conversation{ID: conversationPrefix + strings.ToLower(rand.Text()), Created: a.now().Unix(), Metadata: asked.Metadata, Items: []json.RawMessage{}}
+	if c.Metadata == nil {
+		c.Metadata = map[string]string{}
+	}
+	if !absent(asked.Items) {
+		s, f := readInput(asked.Items)
+		if f != nil {
+			return f
+		}
+		c.Items = s.numbered(c.ID)
+	}
+	if f := a.putConversation(context.Background(), g.Caller, c); f != nil {
+		return f
+	}
+	writeJSON(w, http.StatusOK, c.shown())
+	return nil
+}
+
+func (a *API) conversation(ctx context.Context, g handoff.Grant, id string) (conversation, *fault) {
+	var c conversation
+	gone := bad("conversation_not_found", "", "Conversation with id '"+handoff.Clip(id, 80)+"' not found.")
+	gone.Status = http.StatusNotFound
+	if !strings.HasPrefix(id, conversationPrefix) || len(id) > 128 {
+		return c, gone
+	}
+	d, ok, err := a.cfg.Store.Document(ctx, g.Caller, id)
+	if err != nil {
+		return c, faultOf(err)
+	}
+	if !ok || json.Unmarshal(d.Body, &c) != nil || c.Server != "" && !g.AllowsServer(c.Server) {
+		return c, gone
+	}
+	return c, nil
+}
+
+func (a *API) putConversation(ctx context.Context, owner handoff.Caller, c conversation) *fault {
+	for size := len(encode(c.Items)); size > maxConversation && len(c.Items) > 0; {
+		size -= len(c.Items[0])
+		c.Items, c.Told = c.Items[1:], max(c.Told-1, 0)
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
+	err := a.cfg.Store.PutDocument(ctx, sessions.Document{Owner: owner, ID: c.ID, Body: []byte(encode(c)), Ends: a.now().Add(keptFor)})
+	if err != nil {
+		return faultOf(err)
+	}
+	return nil
+}
+
+// converse begins a response in a conversation: one at a time.
+func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
+	key := liveKey{g.Caller, req.conversation}
+	a.mu.Lock()
+	_, taken := a.busy[key]
+	if !taken {
+		a.busy[key] = ""
+	}
+	a.mu.Unlock()
+	if taken {
+		return nil, busy("conversation_locked", "Another response is being made in this conversation.")
+	}
+	l, f := a.speak(ctx, g, req, run)
+	if f != nil {
+		a.mu.Lock()
+		delete(a.busy, key)
+		a.mu.Unlock()
+	}
+	return l, f
+}
+
+func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
+	c, f := a.conversation(ctx, g, req.conversation)
+	if f != nil {
+		f.Param = new("conversation")
+		return nil, f
+	}
+	run.Mode, run.Target.Thread = handoff.ModeNext, handoff.NewThread
+	if c.Thread != "" {
+		if serverOf(req.Model) != c.Server {
+			return nil, bad("model_mismatch", "model", "The conversation is with the model '"+modelOf(c.Server, c.Project)+"'; its session is on that machine.")
+		}
+		run.Target.Server, run.Target.Thread = modelOf(c.Server, c.Project), c.Thread
+	}
+	if untold := c.Items[min(c.Told, len(c.Items)):]; c.Thread == "" && len(untold) > 0 {
+		before, f := readInput(json.RawMessage(encode(untold)))
+		if f != nil {
+			return nil, f
+		}
+		if text := handoff.InputText(before.parts); text != "" {
+			before.before = append(before.before, "user: "+text)
+		}
+		if len(before.before) > 0 {
+			req.said.before = append(before.before, req.said.before...)
+			run.Context = req.beside()
+		}
+	}
+	return a.begin(ctx, g, req, run)
+}
+
+// leaveConversation adds what was said in a response that is over, and lets the next one begin.
+func (a *API) leaveConversation(owner handoff.Caller, doc document) {
+	id := doc.Response.Conversation.ID
+	defer func() {
+		a.mu.Lock()
+		delete(a.busy, liveKey{owner, id})
+		a.mu.Unlock()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+	defer cancel()
+	if doc.Turn == "" { // nothing ran
+		return
+	}
+	c, f := a.conversation(ctx, handoff.Grant{Caller: owner}, id)
+	if f != nil { // it was deleted
+		return
+	}
+	c.Items = append(c.Items, doc.Input...)
+	for _, it := range shortened(doc.Response.Output, 4<<10) {
+		c.Items = append(c.Items, json.RawMessage(encode(it)))
+	}
+	c.Server, c.Project, c.Thread, c.Told = doc.Server, doc.Project, doc.Thread, len(c.Items)
+	if f := a.putConversation(ctx, owner, c); f != nil {
+		a.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
+	}
+}

@@ -1,0 +1,230 @@
+package responses
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// add puts an item into the output.
+func (e *emitter) add(w *writing, prefix string, it item) {
+	w.begun, w.at = true, len(e.resp.Output)
+	it.ID = prefix + strings.TrimPrefix(e.resp.ID, responsePrefix) + "_" + itoa(w.at)
+	e.resp.Output = append(e.resp.Output, it)
+	shown, at := it, w.at
+	e.emit(event{Type: evAdded, OutputIndex: &at, Item: &shown})
+}
+
+// done closes an item of the output.
+func (e *emitter) done(at int) {
+	shown := e.resp.Output[at]
+	e.emit(event{Type: evDone, OutputIndex: &at, Item: &shown})
+}
+
+// about writes an event of an item.
+func (e *emitter) about(w *writing, ev event) {
+	zero, at := 0, w.at
+	ev.ItemID, ev.OutputIndex = e.resp.Output[at].ID, &at
+	switch ev.Type {
+	case evText, evTextDone, evPart, evPartDone:
+		ev.ContentIndex = &zero
+	case evThought, evThoughtEnd, evSummary, evSummaryEnd:
+		ev.SummaryIndex = &zero
+	}
+	e.emit(ev)
+}
+
+func (e *emitter) emit(ev event) {
+	ev.Seq = e.seq
+	e.seq++
+	e.out = append(e.out, ev)
+}
+
+// lifecycle writes an event with the response as it is.
+func (e *emitter) lifecycle(typ string) {
+	now := e.resp
+	now.Output = append([]item{}, e.resp.Output...)
+	e.emit(event{Type: typ, Response: &now})
+}
+
+// ask ends the response with a question: the run waits, and the next response tells what came of it.
+func (e *emitter) ask(q handoff.RecordQuestion) {
+	e.pump()
+	e.cutAll()
+	e.askAlso(q)
+	e.close(completed, evCompleted)
+}
+
+// askAlso writes a question.
+func (e *emitter) askAlso(q handoff.RecordQuestion) {
+	args := encode(questionArguments(q))
+	it := item{
+		ID: approvalID(q.ID), Type: typeApproval, ServerLabel: e.label, Name: questionName(q), Arguments: &args,
+	}
+	e.asked = append(e.asked, it.ID)
+	e.resp.Output = append(e.resp.Output, it)
+	at := len(e.resp.Output) - 1
+	e.emit(event{Type: evAdded, OutputIndex: &at, Item: &it})
+	e.done(at)
+}
+
+// askAll ends the response with the questions that are open when it begins.
+func (e *emitter) askAll(open []handoff.RecordQuestion) []event {
+	e.cutAll()
+	for _, q := range open {
+		e.askAlso(q)
+	}
+	e.close(completed, evCompleted)
+	return e.take(nil, handoff.Record{})
+}
+
+// approvalID names a question in a response.
+func approvalID(q handoff.QuestionID) string {
+	sum := sha256.Sum256([]byte(q))
+	return "mcpr_" + hex.EncodeToString(sum[:16])
+}
+
+func questionName(q handoff.RecordQuestion) string {
+	switch q.Kind {
+	case handoff.QuestionCommand:
+		return "shell"
+	case handoff.QuestionFileChange:
+		return "apply_patch"
+	}
+	return string(q.Kind)
+}
+
+// asking is what a question is about, as arguments of the tool that waits for the answer.
+type asking struct {
+	Text    string        `json:"text"`
+	Command string        `json:"command,omitempty"`
+	Cwd     string        `json:"cwd,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+	Changes []string      `json:"changes,omitempty"`
+	Words   bool          `json:"answer_in_reason,omitempty"` // the reason of an approval is the answer
+	Asks    []handoff.Ask `json:"asks,omitempty"`
+	Beyond  string        `json:"beyond,omitempty"`
+}
+
+func questionArguments(q handoff.RecordQuestion) asking {
+	return asking{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond}
+}
+
+// cutAll ends what is begun: what is done of it is written, the rest is incomplete.
+func (e *emitter) cutAll() {
+	for len(e.queue) > 0 {
+		w := e.queue[0]
+		e.queue = e.queue[1:]
+		if w.whole == nil {
+			if !w.tool() && w.begun {
+				e.writeText(w)
+			}
+			e.cut(w)
+			continue
+		}
+		e.write(w)
+		e.shown[w.of] = true
+	}
+}
+
+// end closes the response with the outcome of its run.
+func (e *emitter) end(rec handoff.Record) {
+	e.pump()
+	e.cutAll()
+	switch {
+	case rec.Outcome == handoff.OutcomeResult:
+		e.answer(rec)
+	case rec.Error != nil && rec.Outcome != handoff.OutcomeInterrupted:
+		e.fail(failureCode(rec.Error.Code), rec.Error.Message)
+	case rec.Outcome == handoff.OutcomeInterrupted, rec.Outcome == handoff.OutcomeCancelled:
+		e.resp.IncompleteDetails = &details{Reason: "interrupted"}
+		e.close(incomplete, evIncomplete)
+	default:
+		e.fail("server_error", "It cannot be told whether the work ran.")
+	}
+}
+
+// failureCode is the code of a failure, in OpenAI's words where it has some.
+func failureCode(c handoff.Code) string {
+	switch c {
+	case handoff.CodeModelLimit, handoff.CodeLimited:
+		return "rate_limit_exceeded"
+	case handoff.CodeMalformed, handoff.CodeTooLarge, handoff.CodeContextFull:
+		return "invalid_prompt"
+	}
+	return "server_error"
+}
+
+// answer writes the agent's answer, unless it is written, and completes the response.
+func (e *emitter) answer(rec handoff.Record) {
+	text := rec.Text
+	if text == "" && len(e.resp.Output) == 0 { // it ran in a former life of the process, or in other work
+		text = rec.Spoken
+	}
+	if e.stolen != "" {
+		text = "The words went into the work that runs in that session: " + responsePrefix + e.stolen
+	}
+	if e.exact {
+		if text = plainJSON(text); text == "" {
+			e.fail("server_error", "The agent's answer is not the JSON that was asked for.")
+			return
+		}
+	}
+	if text != "" && text != e.last {
+		w := &writing{kind: handoff.ItemMessage, text: text}
+		e.writeText(w)
+		e.closeText(w, completed)
+	}
+	e.close(completed, evCompleted)
+}
+
+// plainJSON returns the JSON of an answer, without the fence that agents like to put around it; "" when it is none.
+func plainJSON(text string) string {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "```"); ok {
+		if _, inner, ok = strings.Cut(inner, "\n"); ok {
+			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "```"))
+		}
+	}
+	if !json.Valid([]byte(text)) {
+		return ""
+	}
+	return text
+}
+
+// fail ends the response with an error.
+func (e *emitter) fail(code, message string) {
+	e.cutAll()
+	e.resp.Error = &failure{Code: code, Message: message}
+	e.close(failed, evFailed)
+}
+
+// failed ends the response with an error from outside.
+func (e *emitter) failed(code, message string) []event {
+	if !e.over() {
+		e.fail(code, message)
+	}
+	return e.take(nil, handoff.Record{})
+}
+
+// cancel ends the response because its reader wants that. Nothing of it stays, and nothing is added later.
+func (e *emitter) cancel() []event {
+	if !e.over() {
+		e.cutAll()
+		e.resp.Output = []item{}
+		e.close(cancelled, evIncomplete)
+	}
+	return e.take(nil, handoff.Record{})
+}
+
+func (e *emitter) close(status, typ string) {
+	e.queue = nil
+	e.resp.Status = status
+	if status == completed {
+		e.resp.CompletedAt = new(e.now().Unix())
+	}
+	e.lifecycle(typ)
+}

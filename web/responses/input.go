@@ -1,0 +1,197 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"switchboard/handoff"
+)
+
+// said is what the input of a request says.
+type said struct {
+	parts        []handoff.Part // what the agent is asked now
+	before       []string       // what was said before, as lines "user: …"
+	instructions []string       // of system and developer messages
+	approvals    []approval
+	items        []map[string]any // the input as items, for input_items
+}
+
+// An approval answers a question of an agent.
+type approval struct {
+	Request string `json:"approval_request_id"`
+	Approve *bool  `json:"approve"`
+	Reason  string `json:"reason"`
+}
+
+// inputItem is one item of an input. Which fields it has depends on its type.
+type inputItem struct {
+	Type    string          `json:"type"`
+	ID      string          `json:"id"`
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	CallID  string          `json:"call_id"`
+	approval
+}
+
+// inputPart is one part of a message's content.
+type inputPart struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Refusal  string          `json:"refusal,omitempty"`
+	ImageURL json.RawMessage `json:"image_url,omitempty"`
+}
+
+// readInput reads an input: a text, or a list of items.
+func readInput(raw json.RawMessage) (said, *fault) {
+	var s said
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return s, s.message("user", []inputPart{{Type: "input_text", Text: text}}, 0)
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return s, bad("invalid_type", "input", "Invalid type for 'input': it is a text or a list of items.")
+	}
+	if len(items) > maxInput {
+		return s, bad("", "input", fmt.Sprintf("'input' has at most %d items.", maxInput))
+	}
+	for i, raw := range items {
+		var it inputItem
+		if json.Unmarshal(raw, &it) != nil {
+			return s, bad("invalid_type", at(i), "Invalid type for '"+at(i)+"'.")
+		}
+		if f := s.item(it, raw, i); f != nil {
+			return s, f
+		}
+	}
+	return s, nil
+}
+
+func at(i int) string { return fmt.Sprintf("input[%d]", i) }
+
+func (s *said) item(it inputItem, raw json.RawMessage, i int) *fault {
+	switch it.Type {
+	case "", typeMessage:
+		parts, f := readParts(it.Content, i)
+		if f != nil {
+			return f
+		}
+		return s.message(it.Role, parts, i)
+	case typeApproved:
+		if it.Request == "" || it.Approve == nil {
+			return bad("missing_required_parameter", at(i), "An approval has 'approval_request_id' and 'approve'.")
+		}
+		s.approvals = append(s.approvals, it.approval)
+	case typeThought, typeCall, typeApproval, "mcp_list_tools", "compaction": // what the agent did; it knows that
+	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
+		return bad("", "input", "No tool call found for function call output with call_id "+handoff.Clip(it.CallID, 80)+".")
+	case "item_reference":
+		return bad("", at(i), "Item with id '"+handoff.Clip(it.ID, 80)+"' not found.")
+	default:
+		return bad("invalid_value", at(i)+".type", "Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
+	}
+	known := map[string]any{}
+	_ = json.Unmarshal(raw, &known) // it was read before
+	s.items = append(s.items, known)
+	return nil
+}
+
+func readParts(raw json.RawMessage, i int) ([]inputPart, *fault) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return []inputPart{{Type: "input_text", Text: text}}, nil
+	}
+	var parts []inputPart
+	if json.Unmarshal(raw, &parts) != nil {
+		return nil, bad("invalid_type", at(i)+".content", "Invalid type for '"+at(i)+".content': it is a text or a list of parts.")
+	}
+	return parts, nil
+}
+
+// message takes a message. What a user says after everything else is what the agent is asked.
+func (s *said) message(role string, parts []inputPart, i int) *fault {
+	var asked []handoff.Part
+	words := ""
+	shown := make([]map[string]any, 0, len(parts))
+	for n, p := range parts {
+		switch p.Type {
+		case "input_text", "output_text", "text", "refusal":
+			text := p.Text + p.Refusal
+			words += text
+			asked = append(asked, handoff.Text(text))
+			shown = append(shown, map[string]any{"type": textType(role), "text": text})
+		case "input_image":
+			var url string
+			if json.Unmarshal(p.ImageURL, &url) != nil || url == "" {
+				return unsupported(fmt.Sprintf("%s.content[%d]", at(i), n), "A picture is given by 'image_url'.")
+			}
+			asked = append(asked, handoff.Image{URL: url})
+			shown = append(shown, map[string]any{"type": p.Type, "image_url": url, "detail": "auto"})
+		default:
+			return unsupported(fmt.Sprintf("%s.content[%d]", at(i), n), "Parts of type '"+handoff.Clip(p.Type, 40)+"' are not supported here.")
+		}
+	}
+	switch role {
+	case "user":
+		s.parts = append(s.parts, asked...)
+	case "assistant":
+		if len(s.parts) > 0 {
+			s.before = append(s.before, "user: "+handoff.InputText(s.parts))
+			s.parts = nil
+		}
+		s.before = append(s.before, "assistant: "+words)
+	case "system", "developer":
+		s.instructions = append(s.instructions, words)
+	default:
+		return bad("invalid_value", at(i)+".role", "A role is user, assistant, system or developer.")
+	}
+	s.items = append(s.items, map[string]any{"type": typeMessage, "role": role, "status": completed, "content": shown})
+	return nil
+}
+
+func textType(role string) string {
+	if role == "assistant" {
+		return "output_text"
+	}
+	return "input_text"
+}
+
+// check tells what the input lacks, or has too much of.
+func (s *said) check() *fault {
+	size := 0
+	for _, text := range s.before {
+		size += len(text)
+	}
+	for _, text := range s.instructions {
+		size += len(text)
+	}
+	if size > maxBeside {
+		return bad("", "input", fmt.Sprintf("Instructions and what was said before have at most %d bytes.", maxBeside))
+	}
+	known := map[string]bool{}
+	for _, a := range s.approvals {
+		if known[a.Request] {
+			return bad("", "input", "Approval request '"+handoff.Clip(a.Request, 80)+"' is answered twice.")
+		}
+		known[a.Request] = true
+	}
+	switch {
+	case len(s.parts) == 0 && len(s.approvals) == 0:
+		return bad("", "input", "The input ends without a message of the user.")
+	case len(s.parts) > 0 && len(s.approvals) > 0:
+		return unsupported("input", "Answer the agent's question first, and say more in the next request.")
+	}
+	return nil
+}
+
+// numbered gives the items ids that are unique in a response, as clients page by them.
+func (s *said) numbered(id string) []json.RawMessage {
+	out := make([]json.RawMessage, len(s.items))
+	for i, it := range s.items {
+		if known, _ := it["id"].(string); known == "" {
+			it["id"] = "in_" + id[min(len(responsePrefix), len(id)):] + "_" + itoa(i)
+		}
+		out[i] = json.RawMessage(encode(it))
+	}
+	return out
+}

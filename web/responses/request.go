@@ -1,0 +1,203 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// Bounds of a request.
+const (
+	MaxBody     = 8 << 20   // bytes; pictures are in there
+	maxSchema   = 32 << 10  // of text.format
+	maxBeside   = 256 << 10 // of instructions and of what was said before, together
+	maxInput    = 1000      // items
+	maxMetadata = 16        // entries, of 64 and 512 bytes
+)
+
+// A request is the body of POST /v1/responses, as far as it is read. It is no type of openai-go: those lose an input
+// item without a type, which is its commonest form, and all others with it.
+type request struct {
+	Model           string            `json:"model"`
+	Input           json.RawMessage   `json:"input"`
+	Instructions    *string           `json:"instructions"`
+	Previous        *string           `json:"previous_response_id"`
+	Conversation    json.RawMessage   `json:"conversation"`
+	Stream          bool              `json:"stream"`
+	Background      bool              `json:"background"`
+	Store           *bool             `json:"store"`
+	Metadata        map[string]string `json:"metadata"`
+	Tools           []json.RawMessage `json:"tools"`
+	ToolChoice      json.RawMessage   `json:"tool_choice"`
+	Temperature     *float64          `json:"temperature"`
+	TopP            *float64          `json:"top_p"`
+	MaxOutputTokens *int              `json:"max_output_tokens"`
+	MaxToolCalls    *int              `json:"max_tool_calls"`
+	Prompt          json.RawMessage   `json:"prompt"`
+	Reasoning       json.RawMessage   `json:"reasoning"`
+	Text            json.RawMessage   `json:"text"`
+
+	conversation string // its id, or ""
+	format       format // of text
+	said         said   // what input says
+}
+
+// format is text.format.
+type format struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+func (r *request) store() bool { return r.Store == nil || *r.Store }
+
+// exact tells whether the answer is to be JSON.
+func (r *request) exact() bool {
+	return r.format.Type == "json_schema" || r.format.Type == "json_object"
+}
+
+// readRequest reads a body and tells what of it cannot be done.
+func readRequest(body []byte) (*request, *fault) {
+	var r request
+	if f := decode(body, &r); f != nil {
+		return nil, f
+	}
+	for _, check := range []func(*request) *fault{(*request).complete, (*request).consistent, (*request).possible, (*request).readText} {
+		if f := check(&r); f != nil {
+			return nil, f
+		}
+	}
+	var f *fault
+	if r.said, f = readInput(r.Input); f != nil {
+		return nil, f
+	}
+	if r.Instructions != nil && *r.Instructions != "" {
+		r.said.instructions = append([]string{*r.Instructions}, r.said.instructions...)
+	}
+	return &r, r.said.check()
+}
+
+// decode reads JSON with any fields.
+func decode(body []byte, v any) *fault {
+	if handoff.TooDeep(body) { // first: parsers recurse
+		return bad("", "", fmt.Sprintf("The body nests deeper than %d.", handoff.MaxDepth))
+	}
+	err := json.Unmarshal(body, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return bad("invalid_type", wrong.Field, fmt.Sprintf("Invalid type for '%s': it is a %s.", wrong.Field, wrong.Value))
+	}
+	if err != nil {
+		return bad("", "", "We could not parse the JSON body of your request.")
+	}
+	return nil
+}
+
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+func (r *request) complete() *fault {
+	if r.Model == "" {
+		return bad("missing_required_parameter", "model", "Missing required parameter: 'model'. GET /v1/models lists what there is.")
+	}
+	if absent(r.Input) {
+		return bad("missing_required_parameter", "input", "Missing required parameter: 'input'.")
+	}
+	if absent(r.Conversation) {
+		return nil
+	}
+	var ref reference
+	if json.Unmarshal(r.Conversation, &r.conversation) != nil {
+		if json.Unmarshal(r.Conversation, &ref) != nil || ref.ID == "" {
+			return bad("invalid_type", "conversation", "Invalid type for 'conversation': it is an id, or an object with one.")
+		}
+		r.conversation = ref.ID
+	}
+	return nil
+}
+
+func (r *request) consistent() *fault {
+	switch {
+	case r.Previous != nil && r.conversation != "":
+		return bad("mutually_exclusive_parameters", "conversation", "Give 'previous_response_id' or 'conversation', not both.")
+	case r.Background && !r.store():
+		return unsupported("background", "Background responses need 'store' to be true.")
+	case r.conversation != "" && !r.store():
+		return unsupported("store", "A response in a conversation is stored with it.")
+	}
+	return checkMetadata(r.Metadata)
+}
+
+func checkMetadata(m map[string]string) *fault {
+	if len(m) > maxMetadata {
+		return bad("", "metadata", fmt.Sprintf("Metadata has at most %d entries.", maxMetadata))
+	}
+	for k, v := range m {
+		if len(k) > 64 || len(v) > 512 {
+			return bad("", "metadata", "Keys of metadata have at most 64 bytes, values at most 512.")
+		}
+	}
+	return nil
+}
+
+// possible tells what no agent of the fleet can do, rather than not doing it in silence.
+func (r *request) possible() *fault {
+	if len(r.Tools) > 0 {
+		return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools; a request cannot bring any.")
+	}
+	var choice string
+	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &choice) != nil || choice != "auto" && choice != "none") {
+		return unsupported("tool_choice", "The agents choose their tools themselves: 'tool_choice' is 'auto' or absent.")
+	}
+	for param, given := range map[string]bool{
+		"temperature": r.Temperature != nil && *r.Temperature != 1, "top_p": r.TopP != nil && *r.TopP != 1,
+		"max_output_tokens": r.MaxOutputTokens != nil, "max_tool_calls": r.MaxToolCalls != nil, "prompt": !absent(r.Prompt),
+	} {
+		if given {
+			return unsupported(param, "Unsupported parameter: '"+param+"' is not supported with this model.")
+		}
+	}
+	return nil
+}
+
+func (r *request) readText() *fault {
+	if absent(r.Text) {
+		return nil
+	}
+	var text struct {
+		Format format `json:"format"`
+	}
+	if json.Unmarshal(r.Text, &text) != nil {
+		return bad("invalid_type", "text", "Invalid type for 'text'.")
+	}
+	r.format = text.Format
+	switch r.format.Type {
+	case "", "text", "json_object":
+	case "json_schema":
+		if absent(r.format.Schema) || len(r.format.Schema) > maxSchema {
+			return bad("", "text.format.schema", fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes.", maxSchema))
+		}
+	default:
+		return unsupported("text.format", "'text.format' is text, json_object or json_schema.")
+	}
+	return nil
+}
+
+// beside is what the agent is told beside the input.
+func (r *request) beside() []handoff.Context {
+	var all []handoff.Context
+	if len(r.said.before) > 0 {
+		all = append(all, handoff.Context{Key: "conversation_so_far", Value: strings.Join(r.said.before, "\n")})
+	}
+	if len(r.said.instructions) > 0 {
+		all = append(all, handoff.Context{Key: "instructions_of_the_caller", Trusted: true, Value: strings.Join(r.said.instructions, "\n\n")})
+	}
+	switch r.format.Type {
+	case "json_object":
+		all = append(all, handoff.Context{Key: "answer_format", Trusted: true, Value: "The final answer is one JSON object and nothing else: no fence, no words around it."})
+	case "json_schema":
+		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
+			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. It fits this JSON schema: " + string(r.format.Schema)})
+	}
+	return all
+}

@@ -1,0 +1,330 @@
+package responses
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// How long a reader may take for one write, and how often a quiet answer says that it lives.
+const (
+	writeWithin = 10 * time.Second
+	beat        = 15 * time.Second
+)
+
+// Patterns are the routes that [API.Serve] answers.
+var Patterns = []string{
+	"POST /v1/responses", "GET /v1/responses/{id}", "DELETE /v1/responses/{id}", "POST /v1/responses/{id}/cancel", "GET /v1/responses/{id}/input_items",
+	"GET /v1/models", "GET /v1/models/{model...}",
+	"POST /v1/conversations", "GET /v1/conversations/{id}", "POST /v1/conversations/{id}", "DELETE /v1/conversations/{id}",
+	"GET /v1/conversations/{id}/items",
+}
+
+// Serve answers a request whose body is in memory and whose sender may do what the grant says.
+func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
+	if err != nil || len(body) > MaxBody {
+		bad("", "", "The body did not arrive, or is too large.").reply(w)
+		return nil
+	}
+	extend(w)
+	id := r.PathValue("id")
+	var f *fault
+	switch r.Pattern {
+	case Patterns[0]:
+		f = a.create(w, r, g, body)
+	case Patterns[1]:
+		f = a.get(w, r, g, id, body)
+	case Patterns[2]:
+		f = a.drop(w, r, g, id)
+	case Patterns[3]:
+		f = a.cancel(w, r, g, id)
+	case Patterns[4]:
+		f = a.inputItems(w, r, g, id)
+	case Patterns[5], Patterns[6]:
+		f = a.models(w, r, g, r.PathValue("model"))
+	default:
+		f = a.conversations(w, r, g, id, body)
+	}
+	if f != nil {
+		f.reply(w)
+	}
+	return nil
+}
+
+// extend gives the next write its time.
+func extend(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines needs none
+}
+
+// answer gives a response that was made: as a stream, at once if it goes on in the background, or when it is over.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, l *live, req *request) *fault {
+	l.enter()
+	defer l.exit()
+	switch {
+	case req.Stream:
+		return a.stream(w, r, l, 0)
+	case req.Background:
+		writeJSON(w, http.StatusOK, l.now().Response)
+		return nil
+	}
+	return a.await(w, r, l)
+}
+
+// await answers when the response is over. Before the first byte would come too late for the client, the answer
+// begins with blanks, which JSON allows.
+func (a *API) await(w http.ResponseWriter, r *http.Request, l *live) *fault {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		_, over, changed, _ := l.read(0)
+		if over {
+			extend(w)
+			writeJSON(w, http.StatusOK, l.now().Response)
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+			extend(w)
+			w.Header().Set("Content-Type", "application/json")
+			if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {
+				return nil
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-a.closing:
+			l.lost(r.Context(), handoff.Fault(handoff.CodeShutdown, "", ""))
+		}
+	}
+}
+
+// stream writes the events of a response from a number on, and then those that happen.
+func (a *API) stream(w http.ResponseWriter, r *http.Request, l *live, from int) *fault {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy that collects would show everything late
+	w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(w)
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	closing := a.closing
+	for {
+		frames, over, changed, ok := l.read(from)
+		if !ok {
+			a.counts.slow.Add(1)
+			return nil
+		}
+		if len(frames) > 0 || from == 0 {
+			extend(w)
+		}
+		for _, f := range frames {
+			if _, err := w.Write(f); err != nil {
+				return nil
+			}
+		}
+		from += len(frames)
+		if control.Flush() != nil || over {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+			extend(w)
+			if _, err := io.WriteString(w, ": alive\n\n"); err != nil {
+				return nil
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-closing:
+			if l.background() { // it goes on, and can be asked for
+				return nil
+			}
+			closing = nil
+			l.lost(r.Context(), handoff.Fault(handoff.CodeShutdown, "", ""))
+		}
+	}
+}
+
+// get answers GET /v1/responses/{id}. openai-go asks for a stream in the body, the others in the query.
+func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
+	var asked struct {
+		Stream bool `json:"stream"`
+		After  *int `json:"starting_after"`
+	}
+	if len(body) > 0 {
+		if f := decode(body, &asked); f != nil {
+			return f
+		}
+	}
+	query := r.URL.Query()
+	asked.Stream = asked.Stream || query.Get("stream") == "true"
+	if text := query.Get("starting_after"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			n = -1
+		}
+		asked.After = &n
+	}
+	from := 0
+	if asked.After != nil {
+		if *asked.After < 0 {
+			return bad("invalid_value", "starting_after", "'starting_after' is the sequence_number of an event.")
+		}
+		from = *asked.After + 1
+	}
+	doc, l, f := a.find(r.Context(), g, id)
+	if f != nil {
+		return f
+	}
+	if !asked.Stream {
+		a.told(r, g, doc)
+		writeJSON(w, http.StatusOK, doc.Response)
+		return nil
+	}
+	if !doc.Streamed || !doc.Response.Background {
+		return bad("invalid_mode", "stream", "Only a response that was made with 'background' and 'stream' can be streamed again, as long as Switchboard runs.")
+	}
+	if l == nil {
+		return bad("stream_expired", "stream", "The events of this response are not kept any more; the response itself is.")
+	}
+	if _, _, _, ok := l.read(from); !ok {
+		return bad("stream_expired", "starting_after", "The events after that one are not kept any more; the response itself is.")
+	}
+	return a.stream(w, r, l, from)
+}
+
+// told notes that the outcome of a response in the background was read: no call needs to tell it.
+func (a *API) told(r *http.Request, g handoff.Grant, doc document) {
+	if doc.Response.Background && doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 {
+		_ = a.cfg.Runs.Heard(r.Context(), g.Caller, doc.Run) // it may have been told long ago
+	}
+}
+
+func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string) *fault {
+	doc, l, f := a.find(r.Context(), g, id)
+	switch {
+	case f != nil:
+		return f
+	case !ended(doc.Response.Status):
+		return bad("response_in_progress", "", "Cannot delete a response that is in progress.")
+	}
+	a.told(r, g, doc)
+	dropped, err := a.cfg.Store.DropDocument(r.Context(), g.Caller, id)
+	if err != nil {
+		return faultOf(err)
+	}
+	if !dropped && l == nil {
+		return missing(id) // a run that began elsewhere
+	}
+	a.mu.Lock()
+	delete(a.lives, liveKey{g.Caller, id})
+	a.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
+	return nil
+}
+
+func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string) *fault {
+	doc, l, f := a.find(r.Context(), g, id)
+	switch {
+	case f != nil:
+		return f
+	case !doc.Response.Background:
+		return bad("", "", "Cannot cancel a synchronous response.")
+	case doc.Response.Status == cancelled:
+	case l == nil || ended(doc.Response.Status):
+		return bad("", "", "Cannot cancel a completed response.")
+	default:
+		l.cancel()
+		if doc = l.now(); doc.Response.Status != cancelled { // it was over at that moment
+			return bad("", "", "Cannot cancel a completed response.")
+		}
+	}
+	writeJSON(w, http.StatusOK, doc.Response)
+	return nil
+}
+
+func (a *API) inputItems(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string) *fault {
+	doc, _, f := a.find(r.Context(), g, id)
+	if f != nil {
+		return f
+	}
+	return page(w, r, doc.Input)
+}
+
+// page answers with a part of a list, oldest last unless order is asc.
+func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *fault {
+	query, limit := r.URL.Query(), 20
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 100 {
+			return bad("invalid_value", "limit", "'limit' is a number from 1 to 100.")
+		}
+		limit = n
+	}
+	ids := make([]string, len(items))
+	ordered := make([]json.RawMessage, len(items))
+	for i := range items {
+		at := len(items) - 1 - i
+		switch query.Get("order") {
+		case "", "desc":
+		case "asc":
+			at = i
+		default:
+			return bad("invalid_value", "order", "'order' is asc or desc.")
+		}
+		var it reference
+		_ = json.Unmarshal(items[at], &it) // it is ours
+		ordered[i], ids[i] = items[at], it.ID
+	}
+	from := 0
+	if after := query.Get("after"); after != "" {
+		for from < len(ids) && ids[from] != after {
+			from++
+		}
+		if from == len(ids) {
+			return bad("invalid_value", "after", "'after' is the id of an item in this list.")
+		}
+		from++
+	}
+	until := min(from+limit, len(ids))
+	list := map[string]any{"object": "list", "data": ordered[from:until], "first_id": nil, "last_id": nil, "has_more": until < len(ids)}
+	if from < until {
+		list["first_id"], list["last_id"] = ids[from], ids[until-1]
+	}
+	writeJSON(w, http.StatusOK, list)
+	return nil
+}
+
+// models answers GET /v1/models: the machines, and their projects.
+func (a *API) models(w http.ResponseWriter, r *http.Request, g handoff.Grant, name string) *fault {
+	type model struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		OwnedBy string `json:"owned_by"`
+	}
+	all := []model{}
+	for _, s := range a.cfg.Directory.Servers(r.Context(), g) {
+		for _, id := range append([]string{""}, s.Projects...) {
+			all = append(all, model{modelOf(s.Name, id), "model", a.began.Unix(), s.Kind})
+		}
+	}
+	if name == "" {
+		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+		return nil
+	}
+	for _, m := range all {
+		if m.ID == name {
+			writeJSON(w, http.StatusOK, m)
+			return nil
+		}
+	}
+	_, f := a.model(r.Context(), g, name)
+	return f
+}
