@@ -16,6 +16,8 @@ import (
 const (
 	maxJSON = 16 << 10
 	maxCall = 256 << 10
+	// maxResponse is for a prompt with what was said before, and with pictures.
+	maxResponse = 8 << 20
 )
 
 // writeJSON answers with v. What we marshal always marshals; a client that left is not our problem.

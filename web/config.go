@@ -76,6 +76,13 @@ type Calls interface {
 	Calls(g handoff.Grant) []handoff.CallInfo
 }
 
+// Responses is the fleet as OpenAI's Responses API. The request it gets has passed every check; its body is in memory.
+type Responses interface {
+	Patterns() []string // of the routes that it serves, all under /v1/
+	Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
+	Close() // ends its streams
+}
+
 // A Chip is a sentence that the page offers to a newcomer.
 type Chip struct {
 	Text string `json:"text"`           // what is sent when it is pressed
@@ -107,6 +114,7 @@ type Config struct {
 	Push          Push
 	Front         Front
 	Calls         Calls
+	Responses     Responses // nil: there is none
 
 	// Keys has at least one entry. One without a sum is nobody's text: its principal logs in by link.
 	Keys      []Key

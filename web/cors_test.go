@@ -20,7 +20,7 @@ func TestPreflight(t *testing.T) {
 		{"a call of agents-realtime", "/v1/realtime/calls", "", "POST", "authorization,content-type,x-openai-agents-sdk", "authorization, content-type, x-openai-agents-sdk"},
 		{"headers of OpenAI", "/v1/realtime/client_secrets", "", "POST", "Authorization, OpenAI-Safety-Identifier, openai-beta", "authorization, openai-safety-identifier, openai-beta"},
 		{"headers of the openai package", "/v1/realtime/client_secrets", "", "POST", "authorization,x-stainless-os,x-stainless-retry-count", "authorization, x-stainless-os, x-stainless-retry-count"},
-		{"others", "/v1/realtime/calls", "", "POST", "authorization,x-evil,cookie,idempotency-key,openai_beta,openai-\u00e9", "authorization"},
+		{"others", "/v1/realtime/calls", "", "POST", "authorization,x-evil,cookie,idempotency-key,openai_beta,openai-\u00e9", "authorization, idempotency-key"},
 		{"none", "/v1/realtime/calls", "", "POST", "", ""},
 		{"a name for a host", "/v1/realtime/calls", "switchboard:8080", "POST", "authorization", "authorization"},
 		{"an unknown path", "/v1/models", "", "GET", "authorization", "authorization"},

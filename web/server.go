@@ -105,9 +105,18 @@ func (s *Server) routes() {
 		{"GET /fleet/events", accessCaller, 0, s.events},
 		{"GET /metrics", accessCaller, 0, s.metrics},
 	} {
-		s.known[r.pattern] = r
-		s.mux.Handle(r.pattern, s.chain(r))
+		s.handle(r)
 	}
+	if s.cfg.Responses != nil {
+		for _, pattern := range s.cfg.Responses.Patterns() {
+			s.handle(route{pattern, accessCaller, maxResponse, s.cfg.Responses.Serve})
+		}
+	}
+}
+
+func (s *Server) handle(r route) {
+	s.known[r.pattern] = r
+	s.mux.Handle(r.pattern, s.chain(r))
 }
 
 // ServeHTTP lets a request through the door to its route.
@@ -193,7 +202,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // Close ends the event streams, which would otherwise hold up a shutdown for ever. Use it with
 // http.Server.RegisterOnShutdown.
 func (s *Server) Close() {
-	s.closing.Do(func() { close(s.closed) })
+	s.closing.Do(func() {
+		close(s.closed)
+		if s.cfg.Responses != nil {
+			s.cfg.Responses.Close()
+		}
+	})
 }
 
 // HTTPServer wraps the server for serving: bounds for slow and greedy clients, and event streams that end

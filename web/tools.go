@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 )
@@ -30,11 +31,17 @@ var routeTools = map[string]string{
 	"GET /fleet/questions":                             tools.Status,
 	"POST /fleet/questions/{id}":                       tools.AnswerAgent,
 	"GET /fleet/events":                                tools.Status,
+	"GET /v1/models":                                   tools.ListServers,
+	"GET /v1/models/{model...}":                        tools.ListServers,
 }
 
 // mayUse tells whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].
 func mayUse(g handoff.Grant, pattern string) error {
-	if tool := routeTools[pattern]; tool != "" && !g.AllowsTool(tool) {
+	tool := routeTools[pattern]
+	if _, path, _ := strings.Cut(pattern, " "); strings.HasPrefix(path, "/v1/responses") || strings.HasPrefix(path, "/v1/conversations") {
+		tool = tools.Codex
+	}
+	if tool != "" && !g.AllowsTool(tool) {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tool, "")
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/metrics"
+	webresponses "switchboard/web/responses"
 )
 
 // httpGrace is how long requests may take to end when the service does.
@@ -134,12 +135,16 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	api, err := s.responses(fleet, runs)
+	if err != nil {
+		return err
+	}
 	s.ready = newReadiness(s.store)
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
-	s.count(s.store, fleet, runs, calls, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
+	s.count(s.store, fleet, runs, calls, api, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
-		Work:    runs, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front,
+		Work:    runs, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
@@ -147,21 +152,28 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
+	if err := s.stage(p, limited, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
+		return err
+	}
+	s.describe(p, sims, listen.Addr())
+	return nil
+}
+
+// stage lines up what runs, in the order in which it ends: the router before the voice, so that open requests are
+// answered into it.
+func (s *service) stage(p plan, limited net.Listener, after []stage, first ...stage) error {
 	verbs, err := listenControl(p.StateDir)
 	if err != nil {
 		return err
 	}
 	s.opened = append(s.opened, verbs)
 	s.keys = p.Keys
-	s.stages = append([]stage{
+	s.stages = append(append([]stage{
 		{"control", func(ctx context.Context) error { return serveHTTP(ctx, s.control(p).server(), verbs, "", "") }},
 		{"http", func(ctx context.Context) error {
 			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.CertFile, p.KeyFile)
 		}},
-		{"router", runs.Run}, // before the voice, so that open requests are answered into it
-		{"voice", front.Run},
-	}, after...)
-	s.describe(p, sims, listen.Addr())
+	}, first...), after...)
 	return nil
 }
 
@@ -190,6 +202,13 @@ func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call
 	return call.New(call.Config{
 		Runs: runs, Attending: runs, Questions: runs, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
+	})
+}
+
+// responses serves the fleet as OpenAI Responses.
+func (s *service) responses(fleet *servers.Fleet, runs *router.Router) (*webresponses.API, error) {
+	return webresponses.New(webresponses.Config{
+		Runs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store, Log: s.log.Named("responses"),
 	})
 }
 

@@ -32,6 +32,7 @@ type routerStore interface {
 type edgeStore interface {
 	sessions.Logins
 	sessions.Conversations
+	sessions.Documents
 	web.Secrets
 }
 

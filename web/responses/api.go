@@ -30,6 +30,9 @@ const (
 	recovering  = 5 * time.Second // how long after a start work of a former life may still be unknown
 )
 
+// deleted is the document of a response that was deleted.
+const deleted = "deleted"
+
 // Attending is how an API hears of runs before a call does.
 type Attending interface {
 	Attend(g handoff.Grant, l handoff.Listener) (leave func())
@@ -236,6 +239,9 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 		return a.fromRun(g, id)
 	}
 	var doc document
+	if string(d.Body) == deleted {
+		return document{}, nil, missing(id)
+	}
 	if f := decode(d.Body, &doc); f != nil || !g.AllowsServer(doc.Server) {
 		return document{}, nil, missing(id)
 	}

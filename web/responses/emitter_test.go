@@ -56,8 +56,6 @@ func shape(events ...[]event) string {
 	return b.String()
 }
 
-func exit(code int) *int { return &code }
-
 // TestGrammar: a run with a message, a command and its answer, event by event.
 func TestGrammar(t *testing.T) {
 	m := newEmitter(true)
@@ -68,7 +66,7 @@ func TestGrammar(t *testing.T) {
 		handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
 		handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look at it."}},
 		handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "go test"},
-		handoff.RunItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "FAIL", Exit: exit(1)}},
+		handoff.RunItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "FAIL", Exit: new(1)}},
 		handoff.RunItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: "It fails."}},
 		handoff.RunUsage{Usage: handoff.Usage{Input: 5, Cached: 2, Output: 3, Reasoning: 1}},
 	} {
@@ -130,7 +128,7 @@ func TestOneTerminalEvent(t *testing.T) {
 		"unknown": {func(m *emitter) []event {
 			return m.take(handoff.RunEnded{}, handoff.Record{Outcome: handoff.OutcomeUnknown})
 		}, evFailed, failed, "server_error", ""},
-		"taken over": {func(m *emitter) []event { return m.take(handoff.RunYielded{}, handoff.Record{}) }, evFailed, failed, "server_error", ""},
+		"taken over":   {func(m *emitter) []event { return m.take(handoff.RunYielded{}, handoff.Record{}) }, evFailed, failed, "server_error", ""},
 		"from outside": {func(m *emitter) []event { return m.failed("server_error", "gone") }, evFailed, failed, "server_error", ""},
 		"cancelled":    {(*emitter).cancel, evIncomplete, cancelled, "", ""},
 		"asked": {func(m *emitter) []event {

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"switchboard/handoff"
 )
@@ -111,13 +112,13 @@ func readParts(raw json.RawMessage, i int) ([]inputPart, *fault) {
 // message takes a message. What a user says after everything else is what the agent is asked.
 func (s *said) message(role string, parts []inputPart, i int) *fault {
 	var asked []handoff.Part
-	words := ""
+	var words strings.Builder
 	shown := make([]map[string]any, 0, len(parts))
 	for n, p := range parts {
 		switch p.Type {
 		case "input_text", "output_text", "text", "refusal":
 			text := p.Text + p.Refusal
-			words += text
+			words.WriteString(text)
 			asked = append(asked, handoff.Text(text))
 			shown = append(shown, map[string]any{"type": textType(role), "text": text})
 		case "input_image":
@@ -139,9 +140,9 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 			s.before = append(s.before, "user: "+handoff.InputText(s.parts))
 			s.parts = nil
 		}
-		s.before = append(s.before, "assistant: "+words)
+		s.before = append(s.before, "assistant: "+words.String())
 	case "system", "developer":
-		s.instructions = append(s.instructions, words)
+		s.instructions = append(s.instructions, words.String())
 	default:
 		return bad("invalid_value", at(i)+".role", "A role is user, assistant, system or developer.")
 	}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // Bounds of a response's log of events.
@@ -70,7 +71,7 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
 	for _, id := range doc.Shown {
 		shown[id] = true
 	}
-	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve && kept, now: a.now, shown: shown}
+	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve && kept && g.AllowsTool(tools.AnswerAgent), now: a.now, shown: shown}
 	doc.Response = response{}
 	return &live{
 		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,

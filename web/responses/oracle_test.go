@@ -14,7 +14,6 @@ type oracle struct {
 	id     string
 	output []map[string]any
 	closed []bool
-	open   map[int]bool // parts that were added and not done, by output
 	over   string
 	last   map[string]any // the terminal response
 }

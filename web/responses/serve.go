@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // How long a reader may take for one write, and how often a quiet answer says that it lives.
@@ -16,13 +17,16 @@ const (
 	beat        = 15 * time.Second
 )
 
-// Patterns are the routes that [API.Serve] answers.
-var Patterns = []string{
+// patterns are the routes that [API.Serve] answers. Set once.
+var patterns = []string{
 	"POST /v1/responses", "GET /v1/responses/{id}", "DELETE /v1/responses/{id}", "POST /v1/responses/{id}/cancel", "GET /v1/responses/{id}/input_items",
 	"GET /v1/models", "GET /v1/models/{model...}",
 	"POST /v1/conversations", "GET /v1/conversations/{id}", "POST /v1/conversations/{id}", "DELETE /v1/conversations/{id}",
 	"GET /v1/conversations/{id}/items",
 }
+
+// Patterns are the routes that [API.Serve] answers.
+func (a *API) Patterns() []string { return patterns }
 
 // Serve answers a request whose body is in memory and whose sender may do what the grant says.
 func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -35,17 +39,17 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	id := r.PathValue("id")
 	var f *fault
 	switch r.Pattern {
-	case Patterns[0]:
+	case patterns[0]:
 		f = a.create(w, r, g, body)
-	case Patterns[1]:
+	case patterns[1]:
 		f = a.get(w, r, g, id, body)
-	case Patterns[2]:
+	case patterns[2]:
 		f = a.drop(w, r, g, id)
-	case Patterns[3]:
+	case patterns[3]:
 		f = a.cancel(w, r, g, id)
-	case Patterns[4]:
+	case patterns[4]:
 		f = a.inputItems(w, r, g, id)
-	case Patterns[5], Patterns[6]:
+	case patterns[5], patterns[6]:
 		f = a.models(w, r, g, r.PathValue("model"))
 	default:
 		f = a.conversations(w, r, g, id, body)
@@ -215,12 +219,12 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 		return bad("response_in_progress", "", "Cannot delete a response that is in progress.")
 	}
 	a.told(r, g, doc)
-	dropped, err := a.cfg.Store.DropDocument(r.Context(), g.Caller, id)
-	if err != nil {
-		return faultOf(err)
+	if l != nil {
+		l.writing.Lock() // so that nothing is written after it
+		defer l.writing.Unlock()
 	}
-	if !dropped && l == nil {
-		return missing(id) // a run that began elsewhere
+	if !a.store(g.Caller, id, []byte(deleted), keptFor) { // else the run would be found again
+		return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
 	}
 	a.mu.Lock()
 	delete(a.lives, liveKey{g.Caller, id})
@@ -234,6 +238,8 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 	switch {
 	case f != nil:
 		return f
+	case !g.AllowsTool(tools.StopWork):
+		return faultOf(handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tools.StopWork, ""))
 	case !doc.Response.Background:
 		return bad("", "", "Cannot cancel a synchronous response.")
 	case doc.Response.Status == cancelled:
