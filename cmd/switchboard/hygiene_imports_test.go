@@ -58,7 +58,7 @@ func ourImports() []importRule {
 		{"sessions/redis", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"handoff/ledger/ledgertest", "sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sqlite", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sessionstest", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, nil, "it holds every store, so it may know none"},
-		{"web", []string{"handoff", "handoff/tools", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
+		{"web", []string{"handoff", "handoff/ledger", "handoff/tools", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
 		{"web/metrics", []string{"handoff"}, nil, "it knows a format, and not what the numbers mean"},
 		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},

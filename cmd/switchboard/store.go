@@ -31,9 +31,14 @@ type routerStore interface {
 // edgeStore is what the edge needs of a store.
 type edgeStore interface {
 	sessions.Logins
+	web.Secrets
+	frontStore
+}
+
+// frontStore is what fronts keep.
+type frontStore interface {
 	sessions.Conversations
 	sessions.Documents
-	web.Secrets
 }
 
 // stageStore is what the service does with a store.

@@ -24,9 +24,14 @@ type Store interface {
 // An Edge is what the edge asks of a store.
 type Edge interface {
 	sessions.Logins
+	Secrets
+	Front
+}
+
+// A Front is what fronts keep.
+type Front interface {
 	sessions.Conversations
 	sessions.Documents
-	Secrets
 }
 
 // A Ledger is a ledger with its history.
