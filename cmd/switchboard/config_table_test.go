@@ -14,13 +14,16 @@ var update = flag.Bool("update", false, "write what is generated into the files 
 
 const readme = "../../README.md"
 
+// settingsPage has the table of settings.
+const settingsPage = "../../web/help/3-settings.md"
+
 var tableRegion = regexp.MustCompile(`(?s)(<!-- settings -->\n)(.*?)(<!-- /settings -->)`)
 
-// The README's table of settings is the one of the code. -update writes it.
+// The help's table of settings is the one of the code. -update writes it.
 func TestReadmeSettings(t *testing.T) {
-	data, err := os.ReadFile(readme)
+	data, err := os.ReadFile(settingsPage)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Log("there is no README.md yet")
+		t.Log("there is no page of settings yet")
 		return
 	}
 	if err != nil {
@@ -29,16 +32,16 @@ func TestReadmeSettings(t *testing.T) {
 	text := string(data)
 	found := tableRegion.FindAllStringSubmatch(text, -1)
 	if len(found) != 1 {
-		t.Fatalf("README.md has %d regions <!-- settings --> … <!-- /settings -->, want one", len(found))
+		t.Fatalf("the page of settings has %d regions <!-- settings --> … <!-- /settings -->, want one", len(found))
 	}
 	if found[0][2] == settingsTable() {
 		return
 	}
 	if !*update {
-		t.Fatal("the settings in README.md are not those of the code: go test ./cmd/switchboard -run Readme -update")
+		t.Fatal("the settings in the page of help are not those of the code: go test ./cmd/switchboard -run Readme -update")
 	}
 	text = strings.Replace(text, found[0][0], found[0][1]+settingsTable()+found[0][3], 1)
-	if err := os.WriteFile(readme, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(settingsPage, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,13 +15,46 @@ import (
 	"switchboard/handoff/tools"
 )
 
+// readmeText is the README and the pages that it links to, which the page shows as help.
 func readmeText(t *testing.T) string {
 	t.Helper()
+	names, err := filepath.Glob("../../web/help/*.md")
+	if err != nil || len(names) < 5 {
+		t.Fatalf("pages of help: %q, %v", names, err)
+	}
+	var all strings.Builder
+	for _, name := range append([]string{readme}, names...) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(append(data, '\n'))
+	}
+	return all.String()
+}
+
+// TestReadmeLinks holds that what the README links to is there, and that it links to every page of help.
+func TestReadmeLinks(t *testing.T) {
 	data, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	names, err := filepath.Glob("../../web/help/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var linked []string
+	for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(data), -1) {
+		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
+		}
+		linked = append(linked, filepath.Join("../..", m[1]))
+	}
+	for _, name := range names {
+		if !slices.Contains(linked, name) {
+			t.Errorf("the README does not link to %s", name)
+		}
+	}
 }
 
 // blocks returns the fenced blocks of a language.
@@ -99,7 +133,7 @@ func TestReadmeTools(t *testing.T) {
 // TestReadmePaths holds that the table of paths is what the service serves: each is there, with a key.
 func TestReadmePaths(t *testing.T) {
 	r := start(t, nil)
-	named := regexp.MustCompile("`(GET|POST|DELETE) (/[^`]*)`").FindAllStringSubmatch(readmeText(t), -1)
+	named := regexp.MustCompile("`(GET|POST|PUT|DELETE) (/[^`]*)`").FindAllStringSubmatch(readmeText(t), -1)
 	if len(named) < 15 {
 		t.Fatalf("found %d paths", len(named))
 	}
