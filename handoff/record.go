@@ -43,26 +43,28 @@ const (
 
 // A Record is one handoff as the page and the API show it.
 type Record struct {
-	ID         string       `json:"id"`
-	Server     string       `json:"server"`
-	Project    string       `json:"project,omitempty"`
-	ThreadID   string       `json:"thread_id,omitempty"`
-	TurnID     TurnID       `json:"-"` // once the agent has acknowledged it
-	Title      string       `json:"title,omitempty"`
-	Why        string       `json:"why,omitempty"` // named, continued or new
-	Prompt     string       `json:"prompt"`
-	Waits      string       `json:"waits,omitempty"` // not begun: what it comes after, ours or theirs
-	State      Status       `json:"state"`
-	Outcome    Outcome      `json:"outcome,omitempty"`
-	Text       string       `json:"text,omitempty"`   // the agent's whole answer
-	Spoken     string       `json:"spoken,omitempty"` // what is fit to be said of it
-	Error      *RecordError `json:"error,omitempty"`
-	Fault      *Error       `json:"-"`               // what Error tells, for sentences about it
-	EndsWithUs bool         `json:"-"`               // see [Registered]
-	Items      []RecordItem `json:"items,omitempty"` // what the agent did, oldest first, the newest 200
-	Unkept     bool         `json:"-"`               // it is forgotten once it was heard
-	CreatedAt  time.Time    `json:"created_at"`
-	EndedAt    *time.Time   `json:"ended_at,omitempty"`
+	ID         string         `json:"id"`
+	Server     string         `json:"server"`
+	Project    string         `json:"project,omitempty"`
+	ThreadID   string         `json:"thread_id,omitempty"`
+	TurnID     TurnID         `json:"-"` // once the agent has acknowledged it
+	Title      string         `json:"title,omitempty"`
+	Why        string         `json:"why,omitempty"` // named, continued or new
+	Prompt     string         `json:"prompt"`
+	Waits      string         `json:"waits,omitempty"` // not begun: what it comes after, ours or theirs
+	State      Status         `json:"state"`
+	Outcome    Outcome        `json:"outcome,omitempty"`
+	Text       string         `json:"text,omitempty"`   // the agent's whole answer
+	Spoken     string         `json:"spoken,omitempty"` // what is fit to be said of it
+	Error      *RecordError   `json:"error,omitempty"`
+	Fault      *Error         `json:"-"`                 // what Error tells, for sentences about it
+	EndsWithUs bool           `json:"-"`                 // see [Registered]
+	Items      []RecordItem   `json:"items,omitempty"`   // what the agent did, oldest first, the newest 200
+	Usage      *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
+	Answers    []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
+	Unkept     bool           `json:"-"`                 // it is forgotten once it was heard
+	CreatedAt  time.Time      `json:"created_at"`
+	EndedAt    *time.Time     `json:"ended_at,omitempty"`
 }
 
 // Shown tells whether a grant may see the record: a machine that it may not use does not exist for it. What
@@ -78,7 +80,7 @@ func (r Record) NotBegun() bool { return r.Fault != nil && r.Fault.Code == CodeN
 // Clone returns a record that shares nothing that changes.
 func (r *Record) Clone() Record {
 	c := *r
-	c.Items = slices.Clone(r.Items)
+	c.Items, c.Answers = slices.Clone(r.Items), slices.Clone(r.Answers)
 	if r.EndedAt != nil {
 		c.EndedAt = new(*r.EndedAt)
 	}
@@ -101,6 +103,19 @@ type RecordItem struct {
 	Output string   `json:"output,omitempty"`
 	Exit   *int     `json:"exit,omitempty"`
 	State  string   `json:"state"` // running, done, failed
+
+	Changes []FileChange `json:"changes,omitempty"` // of an edit
+}
+
+// A RecordAnswer is who answered a question of the agent, how and when. Of an answer in words it does not have the words:
+// they may be a secret.
+type RecordAnswer struct {
+	Kind     QuestionKind `json:"kind"`
+	Text     string       `json:"text,omitempty"`     // what was asked, shortened
+	Command  string       `json:"command,omitempty"`  // shortened
+	Decision Decision     `json:"decision,omitempty"` // "": it was answered or withdrawn elsewhere
+	By       string       `json:"by"`                 // [ByVoice] and its like, "nobody" when it was given up, "elsewhere"
+	At       time.Time    `json:"at"`
 }
 
 // A RecordQuestion is a question as the page shows it.

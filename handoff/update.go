@@ -34,10 +34,10 @@ const (
 
 // Usage is how many tokens the turn has used so far, as far as was heard. Each replaces the one before.
 type Usage struct {
-	Input     int64 // with those that were cached
-	Cached    int64 // of the input
-	Output    int64 // with those of reasoning
-	Reasoning int64 // of the output
+	Input     int64 `json:"input"`     // with those that were cached
+	Cached    int64 `json:"cached"`    // of the input
+	Output    int64 `json:"output"`    // with those of reasoning
+	Reasoning int64 `json:"reasoning"` // of the output
 }
 
 // ItemDone is a finished item with its authoritative content.
@@ -88,9 +88,24 @@ type Item struct {
 	Text string // message or reasoning text, the command line, the changed paths, the tool's name
 	// Arguments are what a tool was called with, as JSON; "" when they are not known or longer than 64 KiB.
 	Arguments string
-	Output    string // a command's output so far, at most 64 KiB, its end kept
-	Exit      *int   // a command's exit code
+	Output    string       // a command's output so far, at most 64 KiB, its end kept
+	Exit      *int         // a command's exit code
+	Changes   []FileChange // of an edit, file by file, as the agent told them
 	Failed    bool
+}
+
+// MaxDiff is how much of the diffs of one edit is kept, in bytes, all files together.
+const MaxDiff = 64 << 10
+
+// A FileChange is what an edit did to one file.
+type FileChange struct {
+	Path    string `json:"path"`
+	Kind    string `json:"kind,omitempty"`    // add, delete or update; "": the agent did not say
+	To      string `json:"to,omitempty"`      // where an update moved it
+	Diff    string `json:"diff,omitempty"`    // its hunks as in a unified diff, without a header, within [MaxDiff]
+	Cut     bool   `json:"cut,omitempty"`     // the diff has more lines than are kept
+	Added   int    `json:"added,omitempty"`   // lines, of the whole diff
+	Removed int    `json:"removed,omitempty"` // lines, of the whole diff
 }
 
 // A Question is an approval request or another question of the agent. The turn waits for it.

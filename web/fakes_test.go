@@ -73,7 +73,8 @@ func (w *world) Handoffs(c handoff.Grant) []handoff.Record {
 func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return handoff.Record{ID: "h1"}, w.note("start", c.Caller.String(), req.Key+req.Target.Server, req.Target.Thread, handoff.InputText(req.Input))
+	how := map[handoff.Mode]string{handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside"}[req.Mode]
+	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), req.Key+req.Target.Server, req.Target.Thread, handoff.InputText(req.Input))
 }
 
 func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {

@@ -27,16 +27,24 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 		Server string `json:"server"`
 		Thread string `json:"thread_id"`
 		Prompt string `json:"prompt"`
+		Mode   string `json:"mode"`
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
+	mode, known := modes[body.Mode]
+	if !known {
+		return handoff.Fault(handoff.CodeMalformed, "mode is now, next or aside", "")
+	}
 	record, err := s.cfg.Runs.Give(r.Context(), g, handoff.Request{
 		Key: r.Header.Get("Idempotency-Key"), Target: handoff.Target{Server: body.Server, Thread: body.Thread},
-		Input: handoff.TextInput(body.Prompt), Context: readAloud(),
+		Input: handoff.TextInput(body.Prompt), Context: readAloud(), Mode: mode,
 	})
 	return accepted(w, record, err)
 }
+
+// modes are how work may meet what runs in its session: into it, after it, or beside it.
+var modes = map[string]handoff.Mode{"": handoff.ModeNow, "now": handoff.ModeNow, "next": handoff.ModeNext, "aside": handoff.ModeAside}
 
 // steer gives more words to work that runs.
 func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {

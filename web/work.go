@@ -25,8 +25,10 @@ const (
 // brief is a piece of work without what it did: as lists and the feed give it.
 type brief struct {
 	handoff.Record
-	ItemCount int  `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
-	Clipped   bool `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
+	ItemCount int        `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
+	Clipped   bool       `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
+	Tests     string     `json:"tests,omitempty"`      // passed or failed, as they were run last; "": they were not
+	Edits     *editCount `json:"edits,omitempty"`      // what was edited
 }
 
 // briefOf leaves the items out.
@@ -39,6 +41,8 @@ func briefOf(r handoff.Record) brief {
 			b.ItemCount++
 		}
 	}
+	b.Tests, b.Edits = testsOf(r.Items), editsOf(r.Items)
+	b.Answers = nil
 	return b
 }
 
@@ -124,6 +128,7 @@ func boundedItems(items []handoff.RecordItem) ([]json.RawMessage, error) {
 			}
 		}
 		it.Text = handoff.Clip(it.Text, maxCutItem)
+		it.Changes = withoutDiffs(it.Changes)
 		if len(it.Output) > maxCutItem {
 			it.Output = itemCutMark + handoff.Tail(it.Output, maxCutItem)
 		}

@@ -150,6 +150,7 @@ func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.Questi
 	}
 	if err == nil {
 		r.counts.answered.Add(d.by)
+		b.answered(q, d.decision, d.by)
 		r.closed(b, id)
 		return nil
 	}

@@ -174,3 +174,34 @@ func codeOfError(err error) handoff.Code {
 	}
 	return handoff.AsError(err).Code
 }
+
+// TestRecordSaysWhoAnswered: by whom, how and when, on the record of the work that asked; also where it was elsewhere.
+func TestRecordSaysWhoAnswered(t *testing.T) {
+	d := &desk{}
+	r, q := askingRouter(d, "q1")
+	b := r.caller(ladderCaller)
+	q.shown.Handoff, q.shown.Command = "h1", "npm install"
+	b.records = append(b.records, &handoff.Record{ID: "h1"})
+	answers := func() []handoff.RecordAnswer {
+		rec, _ := b.find("h1")
+		return rec.Answers
+	}
+	if err := r.decide(t.Context(), ladderCaller, "q1", decided{decision: handoff.DecisionAccept, by: handoff.ByVoice}); err != nil {
+		t.Fatal(err)
+	}
+	b.answeredElsewhere("q1") // the agent's own word of it comes late
+	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept || got[0].Command != "npm install" || got[0].At.IsZero() {
+		t.Errorf("answers %+v", got)
+	}
+	b.ask(&question{shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}, controls: d}, 0, nil)
+	b.answeredElsewhere("q2")
+	if got := answers(); len(got) != 2 || got[1].By != byElsewhere || got[1].Decision != "" || got[1].Text != "Which?" {
+		t.Errorf("answers %+v", got)
+	}
+	for range maxAnswers {
+		b.answered(q, handoff.DecisionDecline, handoff.ByPage)
+	}
+	if got := answers(); len(got) != maxAnswers || got[0].By != handoff.ByPage {
+		t.Errorf("%d answers kept, the first %+v", len(got), got[0])
+	}
+}

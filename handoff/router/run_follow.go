@@ -120,6 +120,7 @@ func (r *run) reported(w *watch, u handoff.Update) (phase.Fact, *handoff.Error) 
 	case handoff.Question:
 		r.question(u)
 	case handoff.QuestionClosed:
+		r.known.answeredElsewhere(u.ID)
 		r.router.closed(r.known, u.ID)
 	case handoff.TurnEnded:
 		return r.turnEnded(u)
@@ -168,5 +169,5 @@ func (r *run) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 }
 
 func shownItem(it handoff.Item, state string) handoff.RecordItem {
-	return handoff.RecordItem{ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, State: state}
+	return handoff.RecordItem{ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Changes: it.Changes, State: state}
 }

@@ -78,7 +78,7 @@ func (b *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) hando
 	most := maxLog
 	switch k := kind.(type) {
 	case handoff.RunUsage:
-		l.used = k.Usage
+		l.used, rec.Usage = k.Usage, new(k.Usage)
 	case handoff.RunEnded, handoff.RunYielded:
 		l.over, most = true, maxEndedLog
 	}

@@ -51,7 +51,9 @@ type wireItem struct {
 }
 
 type fileChange struct {
-	Path string `json:"path"`
+	Path string          `json:"path"`
+	Kind json.RawMessage `json:"kind,omitempty"` // {"type": add, delete or update, "move_path"}
+	Diff string          `json:"diff,omitempty"` // of an update its hunks; else the file
 }
 
 // maxArguments is how long the arguments of a tool may be to be kept, in bytes: a part of them would be no JSON.
@@ -109,6 +111,7 @@ func (w *wireItem) shown() handoff.Item {
 		}
 	case typeFileChange:
 		i.Kind, i.Text = handoff.ItemFileChange, strings.Join(w.paths(), "\n")
+		i.Changes = w.changes()
 	case typeMCPTool, typeDynamicTool:
 		i.Kind, i.Text = handoff.ItemToolCall, w.toolName()
 		if len(w.Arguments) <= maxArguments {

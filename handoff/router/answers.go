@@ -1,0 +1,39 @@
+package router
+
+import (
+	"switchboard/handoff"
+	"time"
+)
+
+// Bounds of what a record keeps of answers: their number, and what was asked, in bytes. The newest stay.
+const (
+	maxAnswers  = 50
+	maxAnswered = 1 << 10
+)
+
+// byElsewhere is how a question was answered, or withdrawn, where nobody here had a hand in it.
+const byElsewhere = "elsewhere"
+
+// answered notes on the record of a question how it was answered.
+func (b *callerState) answered(q *question, d handoff.Decision, by string) {
+	a := handoff.RecordAnswer{
+		Kind: q.shown.Kind, Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(q.shown.Command, maxAnswered),
+		Decision: d, By: by, At: time.Now(),
+	}
+	b.change(q.shown.Handoff, func(rec *handoff.Record) {
+		rec.Answers = append(rec.Answers, a)
+		rec.Answers = rec.Answers[max(0, len(rec.Answers)-maxAnswers):]
+	})
+}
+
+// answeredElsewhere notes that an open question was closed by somebody else. One that is just being answered here is
+// noted by who answers it.
+func (b *callerState) answeredElsewhere(id handoff.QuestionID) {
+	b.mu.Lock()
+	q := b.questions[id]
+	open := q != nil && q.state < questionClaimed
+	b.mu.Unlock()
+	if open {
+		b.answered(q, "", byElsewhere)
+	}
+}
