@@ -128,18 +128,19 @@ func TestClients(t *testing.T) {
 	if t.Failed() || slices.Contains(rows, "") { // some were left out by -run
 		return
 	}
-	page := clientsHead + "| client | " + strings.Join(clientFeatures, " | ") + " |\n|" + strings.Repeat("---|", len(clientFeatures)+1) + "\n" + strings.Join(rows, "\n") + "\n"
+	var page strings.Builder
+	page.WriteString(clientsHead + "| client | " + strings.Join(clientFeatures, " | ") + " |\n|" + strings.Repeat("---|", len(clientFeatures)+1) + "\n" + strings.Join(rows, "\n") + "\n")
 	for _, c := range clients {
 		if c.not != "" {
-			page += "\n" + c.called(t) + ": " + c.not + ".\n"
+			page.WriteString("\n" + c.called(t) + ": " + c.not + ".\n")
 		}
 	}
 	if *update {
-		if err := os.WriteFile(clientsPage, []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(clientsPage, []byte(page.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if kept, err := os.ReadFile(clientsPage); err != nil || string(kept) != page {
-		t.Errorf("%s is not what came of the clients (%v): go test ./cmd/switchboard -run TestClients -update writes\n%s", clientsPage, err, page)
+	if kept, err := os.ReadFile(clientsPage); err != nil || string(kept) != page.String() {
+		t.Errorf("%s is not what came of the clients (%v): go test ./cmd/switchboard -run TestClients -update writes\n%s", clientsPage, err, page.String())
 	}
 }

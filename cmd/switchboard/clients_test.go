@@ -150,6 +150,9 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 	if err := json.Unmarshal([]byte(eval[string](p, `told`)), &told); err != nil {
 		t.Fatal(eval[string](p, `told`))
 	}
+	if sound := eval[string](p, `sound`); sound != "audio/opus audio/G722" {
+		t.Errorf("sound went as %s", sound)
+	}
 	return told
 }
 

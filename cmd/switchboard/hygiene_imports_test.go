@@ -82,6 +82,7 @@ type libraryRule struct {
 // libraries lists every module that is imported at all.
 func libraries() []libraryRule {
 	return []libraryRule{
+		{"github.com/pion/opus", []string{"realtime/codec"}, "it is a codec, and knows no packets"},
 		{"github.com/pion/", []string{"realtime/rtc", "realtime/rtc/rtctest"}, "WebRTC is one way to carry a call"},
 		{"github.com/redis/go-redis/", []string{"sessions/redis"}, "a Redis is one place to remember in"},
 		{"modernc.org/sqlite", []string{"sessions/sqlite"}, "a file is another"},

@@ -53,7 +53,7 @@ func bytesOf(pcm []int16) []byte {
 	return out
 }
 
-func testdata(t *testing.T, name string) []byte {
+func testdata(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {

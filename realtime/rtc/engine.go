@@ -1,6 +1,7 @@
 package rtc
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -38,13 +39,14 @@ const (
 // An Engine is the WebRTC of the process: one UDP port under all calls. [Listen] takes the port, Start begins
 // to read it. Legs may be made of it from any goroutine until Close.
 type Engine struct {
-	config Config               // Set once; without zeros
-	conn   net.PacketConn       // Set once
-	local  bool                 // Set once: loopback addresses are told
-	log    *zap.Logger          // Set once
-	mux    ice.UDPMux           // Set once, by Start
-	apis   map[line]*webrtc.API // Set once, by Start: each with one codec, so that both sides use it
-	counts mediaCounts          // safe by itself
+	config   Config               // Set once; without zeros
+	conn     net.PacketConn       // Set once
+	local    bool                 // Set once: loopback addresses are told
+	log      *zap.Logger          // Set once
+	mux      ice.UDPMux           // Set once, by Start
+	apis     map[line]*webrtc.API // Set once, by Start: each with one codec, so that both sides use it
+	withOpus *webrtc.API          // Set once, by Start: the wide line, and Opus for what the client says
+	counts   mediaCounts          // safe by itself
 }
 
 // Listen checks the configuration and binds the port, which Close gives back. log may not be nil. Errors are [*handoff.Error].
@@ -106,15 +108,24 @@ func (m *Engine) Start() error {
 			return handoff.AsError(err)
 		}
 	}
-	m.apis = map[line]*webrtc.API{}
-	for _, l := range []line{narrow, wide} {
+	api := func(codecs ...webrtc.RTPCodecParameters) (*webrtc.API, error) {
 		var engine webrtc.MediaEngine
-		if err := engine.RegisterCodec(l.codec(), webrtc.RTPCodecTypeAudio); err != nil {
-			return handoff.AsError(err)
+		for _, c := range codecs {
+			if err := engine.RegisterCodec(c, webrtc.RTPCodecTypeAudio); err != nil {
+				return nil, err
+			}
 		}
-		// Interceptors (NACK, reports, TWCC) are for video and Opus; without them a packet costs half.
-		m.apis[l] = webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
-			webrtc.WithSettingEngine(settings))
+		// Interceptors (NACK, reports, TWCC) are for video; without them a packet costs half.
+		return webrtc.NewAPI(webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+			webrtc.WithSettingEngine(settings)), nil
+	}
+	var faults [3]error
+	m.apis = map[line]*webrtc.API{}
+	m.apis[narrow], faults[0] = api(narrow.codec())
+	m.apis[wide], faults[1] = api(wide.codec())
+	m.withOpus, faults[2] = api(opusCodec, wide.codec())
+	if err := errors.Join(faults[:]...); err != nil {
+		return handoff.AsError(err)
 	}
 	m.log.Info("webrtc listens", zap.String("udp", m.conn.LocalAddr().String()))
 	return nil

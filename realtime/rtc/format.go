@@ -54,13 +54,14 @@ func factorOf(kind string, rate gjson.Result) int {
 
 // formats follow what sound the model takes and gives while its client is on WebRTC. They are pure.
 type formats struct {
-	line      line   // Set once: how the client hears and speaks
+	line      line   // Set once: how the client hears, and speaks unless opus is set
+	opus      bool   // Set once: what it says comes from an [ear]
 	asked     string // event id of our update
 	settled   bool   // what the model takes is known
 	in, out   format // as they are
 	made      struct{ in, out format }
 	fromModel translator // of what the model says; nil where the line is the same
-	toModel   translator // of what it is to hear; nil where the line is the same
+	toModel   upward     // of what it is to hear; nil where the line is the same
 	used      bool       // the translators are made
 }
 
@@ -110,6 +111,9 @@ func (f *formats) assume() *handoff.Error {
 func (f *formats) use(in, out format) *handoff.Error {
 	if !f.used || in.factor != f.in.factor {
 		f.toModel = f.line.translator(in)
+		if f.opus {
+			f.toModel = ofEar(in)
+		}
 	}
 	if !f.used || out.factor != f.out.factor {
 		f.fromModel = f.line.translator(out)

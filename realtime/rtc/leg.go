@@ -58,7 +58,11 @@ type Leg struct {
 // NewLeg makes a leg of an offer that was checked. Whoever has it calls Answer and then Run, or Abandon. Errors
 // have code [handoff.CodeMalformed] or [handoff.CodeInternal].
 func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
-	peer, err := m.apis[offer.line].NewPeerConnection(webrtc.Configuration{})
+	api := m.apis[offer.line]
+	if offer.opus != 0 {
+		api = m.withOpus
+	}
+	peer, err := api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
@@ -183,6 +187,9 @@ func (l *Leg) Close(reason *handoff.Error) {
 func (l *Leg) Run() {
 	defer close(l.done)
 	r := run{Leg: l, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line}, session: l.offer.Session}
+	if l.offer.opus != 0 {
+		r.player.formats.opus, r.reorder.ear = true, newEar()
+	}
 	r.player.formats.asked = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))
 	r.loop()

@@ -31,6 +31,11 @@ func (l line) codec() webrtc.RTPCodecParameters {
 	}
 }
 
+// opusCodec is what the caller may speak beside the wide line.
+var opusCodec = webrtc.RTPCodecParameters{
+	RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2, SDPFmtpLine: "minptime=10;useinbandfec=1"}, PayloadType: 111,
+}
+
 // asked is what the model is asked to hear and speak.
 func (l line) asked() format {
 	if l == wide {
@@ -66,9 +71,12 @@ func (l line) conceal(b byte, i int) byte {
 // A translator turns sound of the line into sound of the model, and back. It keeps what crosses the border of two
 // pieces. Each direction has its own.
 type translator interface {
-	up(line []byte) []byte
+	upward
 	down(model []byte) []byte
 }
+
+// upward is the half of it that leads to the model.
+type upward interface{ up(line []byte) []byte }
 
 // translator returns what stands between the line and a format of the model; nil where both are the same.
 func (l line) translator(f format) translator {
@@ -123,11 +131,7 @@ func (w *wideband) up(line []byte) []byte {
 		}
 		return out
 	}
-	out := make([]byte, 0, 2*len(w.rated))
-	for _, s := range w.rated {
-		out = append(out, byte(s), byte(uint16(s)>>8))
-	}
-	return out
+	return pcmBytes(make([]byte, 0, 2*len(w.rated)), w.rated)
 }
 
 func (w *wideband) down(model []byte) []byte {

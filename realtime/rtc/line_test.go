@@ -78,9 +78,9 @@ func TestWideSilence(t *testing.T) {
 func TestWideGap(t *testing.T) {
 	h := reorderBuffer{line: wide}
 	piece := wideTone(1000, 2*frameBytes)
-	h.add(1, 0, piece)
+	h.add(heard{1, 0, piece, false})
 	for i := range uint16(reorderWindow + 1) { // eight frames are missed
-		h.add(10+i, uint32(9+i)*frameBytes, piece)
+		h.add(heard{10 + i, uint32(9+i) * frameBytes, piece, false})
 	}
 	sound := h.take(1)
 	if len(sound) < 9*frameBytes || !bytes.Equal(sound[frameBytes:2*frameBytes], piece) {

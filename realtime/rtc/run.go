@@ -160,7 +160,12 @@ func (r *run) listen(t *webrtc.TrackRemote) {
 func (r *run) packet(p *rtp.Packet) {
 	r.counts.heard++
 	r.sign()
-	r.reorder.add(p.SequenceNumber, p.Timestamp, p.Payload)
+	h := heard{p.SequenceNumber, p.Timestamp, p.Payload, false}
+	if ear := r.reorder.ear; ear != nil {
+		h.opus = p.PayloadType == r.offer.opus
+		h.timestamp = ear.time(p.Timestamp, h.opus)
+	}
+	r.reorder.add(h)
 	r.passSound(appendBytes)
 }
 

@@ -2,6 +2,7 @@ package rtc
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type Offer struct {
 	Session []byte // a session.update that it came with, or nil
 
 	line    line // the best of ours that it can speak
+	opus    byte // the payload type of its Opus, which it speaks beside the wide line; 0: it does not
 	channel bool // a data channel is offered
 	fits    int  // bytes of the largest message that the client takes
 }
@@ -34,6 +36,9 @@ type Offer struct {
 func (o *Offer) Check() (fault *handoff.Error) {
 	if o.line, o.channel, fault = checkOffer(o.SDP); fault == nil {
 		o.fits = maxMessageOf(o.SDP)
+		if o.line == wide {
+			o.opus = opusOf(o.SDP)
+		}
 	}
 	return fault
 }
@@ -81,7 +86,7 @@ func checkOffer(sdp string) (best line, channel bool, fault *handoff.Error) {
 	case speaks[narrow]:
 		return narrow, channel, nil
 	}
-	return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio that I can speak", "G722 or PCMU (G.711 µ-law) is needed")
+	return narrow, false, handoff.Fault(handoff.CodeMalformed, "the offer has no audio that I can speak: it needs G722 or PCMU (G.711 µ-law)", "")
 }
 
 // The lines in an offer: by the payload type that RFC 3551 gives them, and as a=rtpmap names them.
@@ -89,6 +94,22 @@ var (
 	payloads  = [2]string{narrow: "0", wide: "9"}
 	encodings = [2]string{narrow: " PCMU/8000", wide: " G722/8000"}
 )
+
+// opusType matches the payload type of Opus (RFC 7587, section 7).
+var opusType = regexp.MustCompile(`(?im)^a=rtpmap:([0-9]{1,3}) opus/48000/2\r?$`)
+
+// opusOf returns the payload type of Opus in an offer, one of the dynamic ones; 0: it has none.
+func opusOf(sdp string) byte {
+	found := opusType.FindStringSubmatch(sdp)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(found[1], 10, 7)
+	if err != nil || n < 96 {
+		return 0
+	}
+	return byte(n)
+}
 
 // hasType tells whether an m= line lists a payload type.
 func hasType(media, payload string) bool {

@@ -83,6 +83,7 @@ const (
 // before it, fading, and a pause is silence.
 type reorderBuffer struct {
 	line      line // Set once
+	ear       *ear // Set once: turns packets into PCM as they are taken; nil: their bytes are sound of the line
 	begun     bool
 	sequence  uint16  // expected next
 	timestamp uint32  // expected next
@@ -98,12 +99,12 @@ type heard struct {
 	sequence  uint16
 	timestamp uint32
 	audio     []byte
+	opus      bool
 }
 
 // add takes the sound of a packet.
-func (h *reorderBuffer) add(sequence uint16, timestamp uint32, audio []byte) {
-	p := heard{sequence, timestamp, audio}
-	ahead := int16(sequence - h.sequence)
+func (h *reorderBuffer) add(p heard) {
+	ahead := int16(p.sequence - h.sequence)
 	switch {
 	case h.begun && ahead < 0 && ahead > -maxLate:
 		h.late++
@@ -122,7 +123,7 @@ func (h *reorderBuffer) add(sequence uint16, timestamp uint32, audio []byte) {
 		}
 	default: // counted anew
 		h.flush()
-		h.timestamp = timestamp
+		h.timestamp = p.timestamp
 		h.accept(p)
 	}
 	for len(h.waiting) > 0 && h.waiting[0].sequence == h.sequence {
@@ -151,13 +152,26 @@ func (h *reorderBuffer) accept(p heard) {
 		h.lost += missed
 		h.fill(int(min(gap, maxGap)), missed > 0)
 	}
-	h.begun, h.sequence, h.timestamp = true, p.sequence+1, p.timestamp+uint32(len(p.audio))
-	h.audio = append(h.audio, p.audio...)
-	h.newest = append(h.newest[:0], p.audio...)
+	sound, ticks := p.audio, len(p.audio)
+	if h.ear != nil {
+		sound = h.ear.hear(p.audio, p.opus)
+		ticks = len(sound) / tickBytes
+	}
+	h.begun, h.sequence, h.timestamp = true, p.sequence+1, p.timestamp+uint32(ticks)
+	h.audio = append(h.audio, sound...)
+	h.newest = append(h.newest[:0], sound...)
 }
 
-// fill stands for n bytes of sound that did not come.
+// fill stands for n ticks of sound that did not come.
 func (h *reorderBuffer) fill(n int, conceal bool) {
+	if h.ear != nil {
+		newest := h.newest
+		if !conceal {
+			newest = nil
+		}
+		h.audio = fillPCM(h.audio, n, newest)
+		return
+	}
 	var quiet [frameBytes]byte
 	h.line.silence(quiet[:])
 	for i := range n {
@@ -169,9 +183,17 @@ func (h *reorderBuffer) fill(n int, conceal bool) {
 	}
 }
 
-// take returns the sound so far, or nil when it is less than least bytes.
+// tick is how many bytes of sound a tick is.
+func (h *reorderBuffer) tick() int {
+	if h.ear != nil {
+		return tickBytes
+	}
+	return 1
+}
+
+// take returns the sound so far, or nil when it is less than least ticks.
 func (h *reorderBuffer) take(least int) []byte {
-	if len(h.audio) < least || len(h.audio) == 0 {
+	if len(h.audio) < least*h.tick() || len(h.audio) == 0 {
 		return nil
 	}
 	sound := h.audio
@@ -179,9 +201,9 @@ func (h *reorderBuffer) take(least int) []byte {
 	return sound
 }
 
-// trim drops the oldest sound beyond a length.
+// trim drops the oldest sound beyond a length in ticks.
 func (h *reorderBuffer) trim(most int) {
-	if n := len(h.audio) - most; n > 0 {
+	if n := len(h.audio) - most*h.tick(); n > 0 {
 		h.audio = append(h.audio[:0], h.audio[n:]...)
 	}
 }

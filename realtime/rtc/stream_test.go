@@ -91,7 +91,7 @@ func TestHearing(t *testing.T) {
 	} {
 		var h reorderBuffer
 		for _, p := range tc.packets {
-			h.add(p.sequence, p.timestamp, frame(p.value))
+			h.add(heard{p.sequence, p.timestamp, frame(p.value), false})
 		}
 		want := bytes.Join(tc.want, nil)
 		h.flush()

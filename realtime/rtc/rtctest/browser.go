@@ -49,10 +49,24 @@ func New(t testing.TB, label string) *Browser {
 // NewWide makes a browser that speaks G.722 and not µ-law.
 func NewWide(t testing.TB, label string) *Browser {
 	t.Helper()
-	return newBrowser(t, label, webrtc.RTPCodecParameters{
-		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeG722, ClockRate: 8000}, PayloadType: 9,
-	})
+	return newBrowser(t, label, g722)
 }
+
+// NewOpus makes a browser that speaks Opus and hears G.722, as browsers like it best.
+func NewOpus(t testing.TB, label string) *Browser {
+	t.Helper()
+	b := newBrowser(t, label, g722)
+	mic, err := webrtc.NewTrackLocalStaticRTP(opus.RTPCodecCapability, "mic", "stream")
+	b.must(err)
+	b.must(b.peer.GetSenders()[0].ReplaceTrack(mic))
+	b.mic = mic
+	return b
+}
+
+var (
+	g722 = webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeG722, ClockRate: 8000}, PayloadType: 9}
+	opus = webrtc.RTPCodecParameters{RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, PayloadType: 111}
+)
 
 func newBrowser(t testing.TB, label string, codec webrtc.RTPCodecParameters) *Browser {
 	t.Helper()
@@ -93,9 +107,7 @@ func (b *Browser) connect(codec webrtc.RTPCodecParameters) {
 	settings.SetICETimeouts(time.Second, time.Second, 100*time.Millisecond)
 	var engine webrtc.MediaEngine
 	b.must(engine.RegisterCodec(codec, webrtc.RTPCodecTypeAudio))
-	b.must(engine.RegisterCodec(webrtc.RTPCodecParameters{ // browsers offer it, too
-		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, PayloadType: 111,
-	}, webrtc.RTPCodecTypeAudio))
+	b.must(engine.RegisterCodec(opus, webrtc.RTPCodecTypeAudio)) // browsers offer it, too
 	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}))
 	b.peer, err = api.NewPeerConnection(webrtc.Configuration{})
 	b.must(err)
@@ -148,6 +160,14 @@ func (b *Browser) Say(sound []byte) {
 			Header:  rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * FrameBytes)},
 			Payload: sound[i*FrameBytes : (i+1)*FrameBytes],
 		}))
+	}
+}
+
+// SayOpus sends packets of Opus, of 20 ms each.
+func (b *Browser) SayOpus(packets [][]byte) {
+	b.t.Helper()
+	for i, p := range packets {
+		b.must(b.mic.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * 960)}, Payload: p}))
 	}
 }
 

@@ -35,7 +35,7 @@ func Offers() []Offer {
 		{"only a version", "v=0\r\n", handoff.CodeMalformed, "no audio"},
 		{"only data", "v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n", handoff.CodeMalformed, "no audio"},
 		{"only video", "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 0\r\na=rtpmap:0 PCMU/8000\r\n", handoff.CodeMalformed, "no audio"},
-		{"only Opus", strings.NewReplacer("111 0 8", "111", "a=rtpmap:0 PCMU/8000\r\n", "").Replace(GoodOffer), handoff.CodeMalformed, "that I can speak"},
+		{"only Opus", strings.NewReplacer("111 0 8", "111", "a=rtpmap:0 PCMU/8000\r\n", "").Replace(GoodOffer), handoff.CodeMalformed, "G722 or PCMU"},
 		{"port 0 is no format", "v=0\r\nm=audio 0 0 111\r\n", handoff.CodeMalformed, "that I can speak"},
 		{"many media", GoodOffer + strings.Repeat("m=video 9 UDP/TLS/RTP/SAVPF 96\r\n", 7), handoff.CodeTooLarge, "the offer"},
 		{"many candidates", GoodOffer + strings.Repeat("a=candidate:1 1 udp 1 127.0.0.1 9 typ host\r\n", 65), handoff.CodeTooLarge, "the offer"},

@@ -1,4 +1,5 @@
-// Puts a client through everything in a browser. `seen` is what the test put there: it makes a sound.
+// Puts a client through everything in a browser. `seen` is what the test put there: it makes a sound. `sound` tells how
+// it travelled, there and back.
 const { drive, newLog, sleep } = require("./drive.cjs");
 
 const clients = { agents: require("./agents.cjs"), openai_webrtc: require("./openai_webrtc.cjs") };
@@ -10,6 +11,9 @@ window.put = (name, { skip, ...about }) => {
     await sleep(1000);
     window.seen.makeSound(false);
     await sleep(800);
+    const stats = [...(await window.seen.peers.at(-1).getStats()).values()];
+    const codec = (type) => stats.find(({ id }) => id === stats.find((s) => s.type === type)?.codecId)?.mimeType;
+    window.sound = `${codec("outbound-rtp")} ${codec("inbound-rtp")}`;
   };
   return drive(clients[name]({ ...about, speak }, log), log, skip);
 };
