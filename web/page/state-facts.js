@@ -2,7 +2,8 @@
 
 export const factsStart = {
   began: 0, // when the call came up
-  asked: 0, // when the caller had spoken, until the answer begins
+  asked: 0, // when the caller had spoken, until the answer is heard
+  begun: false, // since then the voice model has begun an answer
   answered: 0, // how long the last answer took to begin
   tokens: 0, // of the responses that were seen
   rtt: null, // ms
@@ -19,7 +20,7 @@ export function reduceFacts(facts, action) {
     case "connection":
       return { ...facts, rtt: action.rtt, lost: action.lost };
     case "typed":
-      return { ...facts, asked: action.at ?? 0 };
+      return { ...facts, asked: action.at ?? 0, begun: false };
     case "voice":
       return ofVoice(facts, action.event, action.at ?? 0);
     default:
@@ -28,8 +29,9 @@ export function reduceFacts(facts, action) {
 }
 
 function ofVoice(facts, event, at) {
-  if (event.type === "input_audio_buffer.speech_stopped") return { ...facts, asked: at };
-  if (begins.has(event.type) && facts.asked) return { ...facts, asked: 0, answered: at - facts.asked };
+  if (event.type === "input_audio_buffer.speech_stopped") return { ...facts, asked: at, begun: false };
+  if (event.type === "response.created") return { ...facts, begun: true };
+  if (begins.has(event.type) && facts.asked && facts.begun) return { ...facts, asked: 0, answered: at - facts.asked };
   if (event.type === "response.done") return { ...facts, tokens: facts.tokens + (event.response?.usage?.total_tokens ?? 0) };
   return facts;
 }
@@ -44,7 +46,7 @@ export function factWords({ facts, call, voice }, at) {
     ["In the call", time],
     ["Voice", voice.simulated ? "stand-in" : [voice.model, voice.host].filter(Boolean).join(" at ")],
     ["Connection", facts.rtt === null ? "" : `${Math.round(facts.rtt)} ms, ${facts.lost > 0 ? `${(facts.lost * 100).toFixed(1)} % lost` : "nothing lost"}`],
-    ["Last answer", facts.answered ? `${(facts.answered / 1000).toFixed(1)} s` : ""],
-    ["Cost so far", voice.simulated ? "nothing" : facts.tokens ? `${facts.tokens.toLocaleString("en")} tokens` : ""],
+    ["Last answer", facts.answered ? `answered in ${(facts.answered / 1000).toFixed(1)} s` : ""],
+    ["Cost so far", voice.simulated ? "no cost" : facts.tokens ? `${facts.tokens.toLocaleString("en")} tokens` : ""],
   ].filter(([, value]) => value);
 }
