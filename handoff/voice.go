@@ -30,6 +30,7 @@ type Spoke struct{ At time.Time }
 type Heard struct {
 	Text  string
 	Typed bool
+	Shown bool      // with Typed: a page shows the caller what is open
 	Began time.Time // when they began to speak, zero where that is not known; for typed text when it came
 }
 

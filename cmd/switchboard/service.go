@@ -200,7 +200,7 @@ func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.
 // calls serves voice calls with what the fleet and the router can do.
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call.Calls {
 	return call.New(call.Config{
-		Runs: runs, Attending: runs, Questions: runs, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
+		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
 }

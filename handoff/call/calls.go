@@ -16,17 +16,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// Config is what calls need. All but the last four are required.
+// Config is what calls need. All but the last five are required.
 type Config struct {
 	Runs      handoff.Runs
 	Attending Attending
 	Questions Questions
 	Tools     tools.Backend
 
-	Updates  handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
-	AskAgain time.Duration       // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
-	Life     string              // names this life of the process in the names of calls, [a-z0-9]; "": random
-	Log      *zap.Logger         // nil: none
+	Shown    func(g handoff.Grant) bool // tells whether a page shows the caller what is open, to whom types; nil: none does
+	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
+	AskAgain time.Duration              // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
+	Life     string                     // names this life of the process in the names of calls, [a-z0-9]; "": random
+	Log      *zap.Logger                // nil: none
 }
 
 // Attending is how a call comes to hear of runs.

@@ -98,7 +98,7 @@ func service(cfg router.Config, d handoff.Directory) (*router.Router, *Calls) {
 	cfg.Jitter = func(d time.Duration) time.Duration { return d }
 	r := router.NewRouter(cfg)
 	return r, New(Config{
-		Runs: r, Attending: r, Questions: r, Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r}, AskAgain: cfg.AskAgain, Life: cfg.Life,
+		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r}, AskAgain: cfg.AskAgain, Life: cfg.Life,
 	})
 }
 
@@ -269,6 +269,10 @@ func (p *player) onPage(verb, rest string) {
 		for _, q := range r.Questions(ladderGrant) {
 			p.world.record("page", "write", fmt.Sprint(rest, " ", r.Reply(ctx, ladderGrant, q.ID, rest)))
 		}
+	case "looks": // at the page, which shows what is open
+		l, _, _ := r.Feed(ladderGrant).Listen(0)
+		p.t.Cleanup(l.Stop)
+		p.world.record("page", "caller", "looks at it")
 	case "tap": // one question, beside what goes on
 		label, decision, _ := strings.Cut(rest, " ")
 		for _, q := range r.Questions(ladderGrant) {

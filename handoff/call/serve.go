@@ -91,6 +91,7 @@ func (s *serving) take(e handoff.Event) {
 		}
 		if e.Typed {
 			s.words.Add(1)
+			e.Shown = s.cfg.Shown != nil && s.cfg.Shown(s.grant)
 		}
 		s.heard.add(e, time.Now())
 		s.evidence.Heard(e)

@@ -14,6 +14,8 @@ const (
 	// evidenceFresh is how long after a question was heard a reply to it counts, and how long a reply weighs
 	// against a later one. Later nobody remembers what it was for.
 	evidenceFresh = 2 * time.Minute
+	// readIn is how long a question has been on the page, at least, when somebody who types has read it.
+	readIn = 1500 * time.Millisecond
 	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
 	transcriptWait = 4 * time.Second
 	// lastWord is how long after a claim a yes is held: a voice tells so late that the caller speaks again, and
@@ -32,7 +34,8 @@ const (
 )
 
 // Evidence tells which questions the caller of one call has heard, and what they have said since. A yes
-// counts only when it began after the whole question had been heard, for one question, once.
+// counts only when it began after the whole question had been heard, or was typed by somebody to whom a page shows it,
+// for one question, once.
 //
 // The loop of a call owns it and drives it, in the order of its events:
 //
@@ -63,6 +66,7 @@ type askedOf struct {
 	level     string
 	given     string    // the utterance that asks now
 	firstAt   time.Time // when it first went to the voice model; zero: not asked yet
+	askedAt   time.Time // when it last went there
 	heardAt   time.Time // when it had been heard to the end; zero: not yet
 	asked     int       // times it was heard
 	cut       int       // times the caller spoke into it
@@ -97,7 +101,7 @@ func (e *Evidence) Open(o OpenQuestion) {
 	if i := slices.IndexFunc(e.gone, func(q *askedOf) bool { return q.ID == o.Question.ID && q.hash == hash }); i >= 0 {
 		q := e.gone[i]
 		e.gone = slices.Delete(e.gone, i, i+1)
-		q.given, q.heardAt, q.closed = "", time.Time{}, time.Time{}
+		q.given, q.askedAt, q.heardAt, q.closed = "", time.Time{}, time.Time{}, time.Time{}
 		e.open = append(e.open, q)
 		return
 	}
@@ -110,7 +114,7 @@ func (e *Evidence) Open(o OpenQuestion) {
 // Announced says that an utterance asks the question. What was said before it no longer counts for it.
 func (e *Evidence) Announced(id handoff.QuestionID, utterance string, at time.Time) {
 	if q := e.find(id); q != nil {
-		q.given, q.heardAt = utterance, time.Time{}
+		q.given, q.askedAt, q.heardAt = utterance, at, time.Time{}
 		if q.firstAt.IsZero() {
 			q.firstAt = at
 		}
@@ -219,15 +223,17 @@ func (e *Evidence) find(id handoff.QuestionID) *askedOf {
 }
 
 // since returns the utterances that may answer a question, in the order in which they were spoken: they
-// began after it had been heard, soon, and decided nothing yet. Echoes of the question are none.
+// began after it had been heard, or read by somebody who typed them, soon, and decided nothing yet. Echoes of the
+// question are none.
 func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
-	if q.heardAt.IsZero() {
+	known := e.known(q)
+	if known.IsZero() {
 		return nil
 	}
 	var out []*utterance
 	for i := range e.heard {
 		u := &e.heard[i]
-		if u.used || !u.Began.After(q.heardAt) || u.Began.Sub(q.heardAt) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
+		if u.used || !u.Began.After(known) || u.Began.Sub(known) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
 			continue
 		}
 		if consent.Read(u.Text, q.about) == consent.Echo {
@@ -237,6 +243,26 @@ func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
 	}
 	slices.SortStableFunc(out, func(x, y *utterance) int { return x.Began.Compare(y.Began) })
 	return out
+}
+
+// known returns from when on the caller knew a question: when it had been heard, or just before the first words of
+// somebody who typed them and had read it on the page. Zero: they do not know it.
+func (e *Evidence) known(q *askedOf) time.Time {
+	from := q.heardAt
+	for i := range e.heard {
+		u := &e.heard[i]
+		read := u.Typed && u.Shown && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt.Add(readIn))
+		if read && (from.IsZero() || u.Began.Before(from)) {
+			from = u.Began.Add(-1)
+		}
+	}
+	return from
+}
+
+// typedInto tells whether something was typed since the question was last asked. It came at once and as a whole, so
+// where it is no answer there is nothing to wait for.
+func (e *Evidence) typedInto(q *askedOf) bool {
+	return slices.ContainsFunc(e.heard, func(u utterance) bool { return u.Typed && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt) })
 }
 
 // rivals are the other questions that a reply could be for: first asked before it began, heard not long

@@ -67,8 +67,8 @@ func (l *timeline) play(line string) string {
 		l.e.Spoke(handoff.Spoke{At: at})
 	case "undated": // the voice does not know when they began
 		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " ")})
-	case "heard", "typed":
-		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " "), Typed: f[1] == "typed", Began: at})
+	case "heard", "typed", "seen": // seen: typed, with the page before them
+		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " "), Typed: f[1] != "heard", Shown: f[1] == "seen", Began: at})
 	case "close":
 		l.e.Closed(l.asks[f[2]].Question.ID, at)
 	case "claim": // "10 claim install accept", with "@6" when it came earlier than just before
@@ -114,6 +114,14 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"they do not know", askedOnce + "5 heard I don't know\n6 claim install accept", "ask again (the answer was not plain)"},
 	{"typed", askedOnce + "5 typed yes\n6 claim install accept", "accept accept by typed"},
 	{"yes before the question was heard", askedOnce + "3 heard yes\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
+	{"typed into the question that the page shows", "0 open install\n1 ask install\n3 seen yes\n3.1 claim install accept", "accept accept by typed"},
+	{"typed into the question that no page shows", "0 open install\n1 ask install\n3 typed yes\n3.1 claim install accept", "ask again (the question had not been heard to its end)"},
+	{"typed before the question can have been read", "0 open install\n1 ask install\n2 seen yes\n2.1 claim install accept", "ask again (the question had not been heard to its end)"},
+	{"typed before the question was shown", "0 seen yes\n0.5 open install\n1 ask install\n2 claim install accept", "wait"},
+	{"typed into the question, but spoken against", "0 open install\n1 ask install\n3 seen yes\n3.1 spoke\n3.2 claim install accept\n4 heard wait don't\n4.5 claim install accept @3.2", "wait; decline decline by voice"},
+	{"a no typed into the question", "0 open install\n1 ask install\n3 seen no\n3.1 claim install accept", "decline decline by typed"},
+	{"typed for one of two that the page shows", "0 open install\n0 open push\n1 ask install\n2 ask push\n5 seen yes\n5.1 claim install accept", "ask again (more than one question is open)"},
+	{"typed into it after it was asked again", "0 open install\n1 ask install\n3 seen what does it do\n3.1 claim install accept\n3.2 ask install\n4 claim install accept", "ask again (the answer was not plain); wait"},
 	{"typed before it was heard", askedOnce + "2 typed yes\n10 claim install accept @6", "ask again (I heard no answer after the question)"},
 	{"yes the moment it ended", askedOnce + "4 heard yes\n10 claim install accept @6", "ask again (I heard no answer after the question)"},
 	{"barge-in", "0 open install\n1 ask install\n2 spoke\n2 cut install\n2 heard yes\n3 claim install accept", "ask again (the question had not been heard to its end)"},

@@ -105,10 +105,13 @@ func (q *askedOf) tapOnly(c Claim) string {
 
 // comes tells whether something may still come: the question is being asked, or a transcript is due.
 func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
-	if q.heardAt.IsZero() {
-		return q.given != ""
+	switch {
+	case !q.heardAt.IsZero():
+		return len(said) == 0 || e.isDue(q.heardAt)
+	case len(said) > 0:
+		return e.isDue(q.askedAt)
 	}
-	return len(said) == 0 || e.isDue(q.heardAt)
+	return q.given != "" && !e.typedInto(q)
 }
 
 func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
@@ -116,7 +119,7 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
-	if q.heardAt.IsZero() {
+	if q.heardAt.IsZero() && len(said) == 0 {
 		return e.again(q, whyNotHeard)
 	}
 	var last *utterance
@@ -159,7 +162,7 @@ func (e *Evidence) allow(q *askedOf, c Claim, by *utterance, said []*utterance, 
 
 func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	said := e.since(q, now)
-	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 || e.isDue(q.heardAt)) {
+	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	var no *utterance
@@ -227,7 +230,7 @@ func (e *Evidence) decide(q *askedOf, by *utterance, said []*utterance, r Ruling
 
 // again lets the question be asked anew, while it has not been asked too often.
 func (e *Evidence) again(q *askedOf, why string) Verdict {
-	q.given, q.heardAt = "", time.Time{}
+	q.given, q.askedAt, q.heardAt = "", time.Time{}, time.Time{}
 	if q.asked >= maxAsked || q.cut > maxCut {
 		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyTwice, why)}
 	}

@@ -24,7 +24,7 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
-	if q.heardAt.IsZero() {
+	if q.heardAt.IsZero() && len(said) == 0 {
 		return e.again(q, whyNotHeard)
 	}
 	if len(said) == 0 {

@@ -252,6 +252,12 @@ func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	return nil
 }
 
+// Shown tells whether a page shows the caller what happens.
+func (r *Router) Shown(g handoff.Grant) bool {
+	pages, _ := r.caller(g.Caller).feed.Load()
+	return pages > 0
+}
+
 // Feed returns what a caller's pages follow.
 func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller).feed }
 
