@@ -46,7 +46,7 @@ type socket struct {
 	received        chan []byte     // closed by read
 	renewed         time.Time       // Owned by read: when it got idleLimit
 	keys            *rand.ChaCha8   // Owned by write: masks what a client writes; nil: we are the server
-	allowed         time.Time       // Owned by write: until when a write may take
+	pings           chan string     // holds the newest ping that write has not answered
 	closed          atomic.Bool     // the far end has said that it closes: nothing may be written any more
 	born            time.Time       // Set once
 	seen            atomic.Int64    // after born: when anything of the far end came
@@ -62,7 +62,7 @@ var frames = sync.Pool{New: func() any { return new([]byte) }}
 func newSocket(conn *websocket.Conn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
 		conn: conn, log: log, patience: patience, born: time.Now(),
-		received: make(chan []byte), probe: make(chan struct{}, 1), done: make(chan struct{}),
+		received: make(chan []byte), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
 	}
 	s.Queue = outbound.New(bytes, s.hurry)
 	return s
@@ -127,6 +127,7 @@ func (s *socket) read() error {
 		s.closed.Store(true)
 		return answer(code, text)
 	})
+	s.conn.SetPingHandler(s.pinged)
 	s.conn.SetPongHandler(func(string) error {
 		s.sign()
 		return s.alive()
@@ -186,6 +187,8 @@ func (s *socket) write() {
 			err = s.ping()
 		case <-s.probe:
 			err = s.ping()
+		case data := <-s.pings:
+			err = s.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeLimit))
 		case <-s.Ending():
 			s.farewell()
 			return
@@ -197,6 +200,22 @@ func (s *socket) write() {
 		if err != nil {
 			s.End(s.stuck(err))
 			return
+		}
+	}
+}
+
+// pinged lets the writer answer a ping, the newest of those that wait. The library would answer in the reader, and
+// with its own deadline cut off a write that is slow.
+func (s *socket) pinged(data string) error {
+	for {
+		select {
+		case s.pings <- data:
+			return nil
+		default:
+		}
+		select {
+		case <-s.pings:
+		default:
 		}
 	}
 }
@@ -248,20 +267,16 @@ func (s *socket) putAll(until time.Time) error {
 	}
 }
 
-// allow bounds the next write: by until, or else by the socket's patience, which is renewed when half of it is over.
+// allow bounds the next write: by until, or else by the socket's patience. The library sets another time with each
+// frame of its own, so it is set for each write.
 func (s *socket) allow(until time.Time) error {
 	conn := s.conn.NetConn()
 	if !until.IsZero() {
 		return conn.SetWriteDeadline(until)
 	}
-	now := time.Now()
-	if s.allowed.Sub(now) > s.patience/2 {
-		return nil
-	}
-	s.allowed = now.Add(s.patience)
-	err := conn.SetWriteDeadline(s.allowed)
+	err := conn.SetWriteDeadline(time.Now().Add(s.patience))
 	if s.closing() { // after setting, for the end may have come between
-		return conn.SetWriteDeadline(now.Add(outbound.CloseGrace))
+		return conn.SetWriteDeadline(time.Now().Add(outbound.CloseGrace))
 	}
 	return err
 }
