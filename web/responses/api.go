@@ -225,6 +225,9 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 		return document{}, nil, missing(id)
 	}
 	if l := a.live(g.Caller, id); l != nil {
+		if !l.kept {
+			return document{}, nil, missing(id)
+		}
 		doc := l.now()
 		if doc.Server != "" && !g.AllowsServer(doc.Server) {
 			return document{}, nil, missing(id)

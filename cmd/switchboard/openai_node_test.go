@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+)
+
+// The strictest of OpenAI's clients: it throws at an event that does not fit those before it.
+const openaiNode = `
+import OpenAI from "openai";
+const [base, key] = process.argv.slice(1);
+const client = new OpenAI({baseURL: base + "/v1", apiKey: key, maxRetries: 0});
+const out = {};
+const stream = client.responses.stream({model: "bigpc", input: [{role: "user", content: "run the tests"}]});
+let text = "";
+stream.on("response.output_text.delta", e => text += e.delta);
+const final = await stream.finalResponse();
+out.streamed = final.status === "completed" && final.output_text === text && text.length > 0;
+const back = client.responses.stream({model: "bigpc", input: "fix it", previous_response_id: final.id, background: true});
+const first = await back.finalResponse();
+const replay = client.responses.stream({response_id: first.id, starting_after: 3});
+const seen = [];
+replay.on("event", e => seen.push(e.sequence_number));
+out.replayed = (await replay.finalResponse()).output_text === first.output_text && seen[0] === 4;
+const stopped = client.responses.stream({model: "laptop", input: "run the benchmarks", background: true, store: true});
+for await (const e of stopped) if (e.type === "response.in_progress") await client.responses.cancel(e.response.id);
+out.cancelled = (await stopped.finalResponse()).status;
+const talk = await client.conversations.create({metadata: {topic: "demo"}});
+await client.responses.create({model: "bigpc", input: "run the tests", conversation: talk.id});
+const second = await client.responses.create({model: "bigpc", input: "fix it", conversation: talk.id});
+out.conversation = second.conversation.id === talk.id;
+const items = [];
+for await (const it of client.conversations.items.list(talk.id, {order: "asc"})) items.push(it.type);
+out.items = items.filter(t => t === "message").length >= 4;
+out.renamed = (await client.conversations.update(talk.id, {metadata: {topic: "done"}})).metadata.topic;
+out.dropped = (await client.conversations.delete(talk.id)).deleted;
+try { await client.conversations.retrieve(talk.id) } catch (e) { out.gone = e.status }
+try { await client.responses.create({model: "nowhere", input: "x"}) } catch (e) { out.unknown = e.code }
+console.log(JSON.stringify(out));
+`
+
+// TestOpenAINode: OpenAI's JavaScript client, unmodified, reads our streams, a replay, a cancelled one and conversations.
+func TestOpenAINode(t *testing.T) {
+	t.Parallel()
+	c := fleetSDK(t)
+	want := `{"streamed":true,"replayed":true,"cancelled":"cancelled","conversation":true,"items":true,"renamed":"done","dropped":true,"gone":404,"unknown":"model_not_found"}`
+	if got := node(t, openaiNode, c.base, testKey); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+// send posts a response with more headers, and returns the status and the answer.
+func (c sdk) send(body string, headers ...string) (int, map[string]any) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+"/v1/responses", strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Error(err)
+		return 0, nil
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	got := map[string]any{}
+	if err != nil || json.Unmarshal(data, &got) != nil {
+		c.t.Errorf("%v in %q", err, data)
+	}
+	return resp.StatusCode, got
+}
+
+// TestOpenAIRetries: a request that is sent again runs once, with a key of its own or as SDKs mark it.
+func TestOpenAIRetries(t *testing.T) {
+	t.Parallel()
+	c := fleetSDK(t)
+	for _, headers := range [][]string{{"Idempotency-Key", "k1"}, {"X-Stainless-Retry-Count", "1"}} {
+		before := len(c.handoffs())
+		body := fmt.Sprintf(`{"model":"laptop","input":"which branch is it? %s"}`, headers[0])
+		ids := make([]any, 4)
+		var all sync.WaitGroup
+		for i := range ids {
+			all.Go(func() {
+				_, got := c.send(body, headers...)
+				ids[i] = got["id"]
+			})
+		}
+		all.Wait()
+		for _, id := range ids {
+			if id == nil || id != ids[0] {
+				t.Errorf("%s: ids %v", headers[0], ids)
+			}
+		}
+		if n := len(c.handoffs()) - before; n != 1 {
+			t.Errorf("%s: %d runs", headers[0], n)
+		}
+	}
+	if status, got := c.send(`{"model":"laptop","input":"something else"}`, "Idempotency-Key", "k1"); status != http.StatusOK && status != http.StatusConflict {
+		t.Errorf("something else under the same key: %d %v", status, got)
+	}
+	before := len(c.handoffs())
+	for range 2 {
+		c.send(`{"model":"laptop","input":"which branch is it?"}`)
+	}
+	if n := len(c.handoffs()) - before; n != 2 {
+		t.Errorf("asked twice: %d runs", n)
+	}
+}
+
+// TestOpenAIForks: of responses that go on from one at once, one does so in its session and each other in a copy.
+func TestOpenAIForks(t *testing.T) {
+	t.Parallel()
+	c := fleetSDK(t)
+	first := ok[*responses.Response](t)(c.Responses.New(t.Context(), asks("bigpc", "run the tests")))
+	p := asks("bigpc", "run the benchmarks")
+	p.PreviousResponseID, p.Background = openai.String(first.ID), openai.Bool(true)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			if _, err := c.Responses.New(t.Context(), p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	threads := map[string]int{}
+	until(t, "their sessions", func() bool {
+		clear(threads)
+		works := c.handoffs()
+		for _, rec := range works {
+			threads[rec.ThreadID]++
+		}
+		return len(works) == 7 && len(threads) == 6
+	})
+	if n := threads[c.handoffs()[0].ThreadID]; n != 2 {
+		t.Errorf("%d in the session of the first: %v", n, threads)
+	}
+}
+
+// TestOpenAINotStored: nothing is left of a response with store false, and it streams to its end.
+func TestOpenAINotStored(t *testing.T) {
+	t.Parallel()
+	c := fleetSDK(t)
+	p := asks("bigpc", "which branch is it?")
+	p.Store = openai.Bool(false)
+	_, text, last := streamed(t, c.Responses.NewStreaming(t.Context(), p))
+	if text == "" || last.Status != responses.ResponseStatusCompleted {
+		t.Fatalf("%s", last.RawJSON())
+	}
+	_, err := c.Responses.Get(t.Context(), last.ID, responses.ResponseGetParams{})
+	refusedAs(t, err, http.StatusNotFound, "")
+	until(t, "it to be forgotten", func() bool { return len(c.handoffs()) == 0 })
+	p.PreviousResponseID = openai.String(last.ID)
+	_, err = c.Responses.New(t.Context(), p)
+	refusedAs(t, err, http.StatusBadRequest, "previous_response_not_found")
+	_, err = c.Responses.New(t.Context(), asks("bigpc", "x"), option.WithJSONSet("store", false), option.WithJSONSet("background", true))
+	refusedAs(t, err, http.StatusBadRequest, "unsupported_parameter")
+}
