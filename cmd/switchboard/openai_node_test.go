@@ -169,3 +169,26 @@ func TestOpenAINotStored(t *testing.T) {
 	_, err = c.Responses.New(t.Context(), asks("bigpc", "x"), option.WithJSONSet("store", false), option.WithJSONSet("background", true))
 	refusedAs(t, err, http.StatusBadRequest, "unsupported_parameter")
 }
+
+// TestReadmeSnippets: what the README says in JavaScript and to curl works as it stands.
+func TestReadmeSnippets(t *testing.T) {
+	t.Parallel()
+	c := fleetSDK(t)
+	text := strings.ReplaceAll(readmeText(t), "http://127.0.0.1:8080", c.base)
+	snippets := blocks(text, "js")
+	if len(snippets) != 1 {
+		t.Fatalf("%d snippets", len(snippets))
+	}
+	if said := node(t, "const KEY = process.argv[1];"+snippets[0], testKey); !strings.Contains(said, "fail") {
+		t.Errorf("it says %q", said)
+	}
+	for _, shell := range blocks(text, "sh") {
+		if !strings.Contains(shell, "/v1/responses") {
+			continue
+		}
+		_, body, _ := strings.Cut(shell, "-d '")
+		if status, got := c.send(strings.TrimSuffix(strings.TrimSpace(body), "'")); status != http.StatusOK || got["status"] != "completed" {
+			t.Errorf("%d %v", status, got)
+		}
+	}
+}

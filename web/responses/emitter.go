@@ -34,7 +34,7 @@ type emitter struct {
 type writing struct {
 	of    string // the agent's id
 	kind  handoff.ItemKind
-	text  string // of a message or a thought, as far as it is known; else what it began with
+	text  []byte // of a message or a thought, as far as it is known; else what it began with
 	sent  int    // bytes of text that were written
 	begun bool   // it was added to the output, at
 	at    int
@@ -139,7 +139,7 @@ func (e *emitter) start(id string, kind handoff.ItemKind, text string) *writing 
 	if e.shown[id] || kind == handoff.ItemOther || len(e.resp.Output)+len(e.queue) >= maxItems || e.exact && kind == handoff.ItemMessage {
 		return nil
 	}
-	w := &writing{of: id, kind: kind, text: text}
+	w := &writing{of: id, kind: kind, text: []byte(text)}
 	e.queue = append(e.queue, w)
 	return w
 }
@@ -158,7 +158,7 @@ func (e *emitter) delta(d handoff.RunDelta) {
 	if w == nil || w.whole != nil || w.tool() || d.At != len(w.text) {
 		return
 	}
-	w.text += d.Text
+	w.text = append(w.text, d.Text...)
 }
 
 func (w *writing) tool() bool {
@@ -203,13 +203,13 @@ func (e *emitter) write(w *writing) bool {
 	}
 	if w.whole != nil {
 		whole := w.whole.Text
-		if !strings.HasPrefix(whole, w.text[:w.sent]) { // what was written of it is not what it came to be
+		if !strings.HasPrefix(whole, string(w.text[:w.sent])) { // what was written of it is not what it came to be
 			e.cut(w)
 			*w = writing{of: w.of, kind: w.kind, whole: w.whole}
 		}
-		w.text = whole
+		w.text = append(w.text[:w.sent], whole[w.sent:]...)
 	}
-	if w.text == "" {
+	if len(w.text) == 0 {
 		return w.whole != nil
 	}
 	e.writeText(w)
@@ -235,7 +235,7 @@ func (e *emitter) writeText(w *writing) {
 		e.about(w, event{Type: added, Part: &p})
 	}
 	if w.sent < len(w.text) {
-		ev := event{Type: delta, Delta: w.text[w.sent:]}
+		ev := event{Type: delta, Delta: string(w.text[w.sent:])}
 		if w.kind == handoff.ItemMessage {
 			ev.Logprobs = none
 		}
@@ -246,7 +246,7 @@ func (e *emitter) writeText(w *writing) {
 
 // closeText ends a message or a thought with what was written of it.
 func (e *emitter) closeText(w *writing, status string) {
-	text := w.text[:w.sent]
+	text := string(w.text[:w.sent])
 	it := &e.resp.Output[w.at]
 	it.Status = status
 	if w.kind == handoff.ItemReasoning {
@@ -273,14 +273,14 @@ func (e *emitter) cut(w *writing) {
 		e.closeText(w, incomplete)
 		return
 	}
-	e.arguments(w, toolArguments(w.kind, w.text, ""))
+	e.arguments(w, toolArguments(w.kind, string(w.text), ""))
 	e.resp.Output[w.at].Status = incomplete
 	e.done(w.at)
 }
 
 // writeTool writes a command, an edit or another tool that the agent uses itself.
 func (e *emitter) writeTool(w *writing) bool {
-	text := w.text
+	text := string(w.text)
 	if w.whole != nil {
 		text = w.whole.Text
 	}

@@ -174,7 +174,7 @@ func (e *emitter) answer(rec handoff.Record) {
 		}
 	}
 	if text != "" && text != e.last {
-		w := &writing{kind: handoff.ItemMessage, text: text}
+		w := &writing{kind: handoff.ItemMessage, text: []byte(text)}
 		e.writeText(w)
 		e.closeText(w, completed)
 	}
