@@ -44,7 +44,10 @@ func scene(w *world) {
 			ID: "h1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: "continued", Prompt: "Fix the failing token test.", State: handoff.StatusStarted, CreatedAt: at(42 * time.Second),
 			Items: []handoff.RecordItem{
 				{ID: "i1", Kind: handoff.ItemReasoning, Text: "The skew is compared with < where the test wants <=.", State: "done"},
-				{ID: "i2", Kind: handoff.ItemFileChange, Text: "auth/token.go", State: "done"},
+				{ID: "i2", Kind: handoff.ItemFileChange, Text: "auth/token.go", State: "done", Changes: []handoff.FileChange{{
+					Path: "auth/token.go", Kind: "update", Added: 2, Removed: 1,
+					Diff: "@@ -86,5 +86,6 @@ func (t Token) Expired(now time.Time) bool {\n \tskew := 30 * time.Second\n-\treturn now.Add(-skew).After(t.Expires)\n+\t// The boundary counts: a token is over once its last second is.\n+\treturn !now.Add(-skew).Before(t.Expires)\n }\n",
+				}}},
 				{ID: "i3", Kind: handoff.ItemCommand, Text: "go test ./auth/...", State: "running", Output: "=== RUN   TestTokenExpiry\n--- PASS: TestTokenExpiry (0.01s)\n=== RUN   TestClockSkew\n"},
 			},
 		},
@@ -53,7 +56,9 @@ func scene(w *world) {
 		}},
 		{
 			ID: "h3", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: "named", Prompt: "Run the tests.", State: handoff.StatusDelivered, Outcome: handoff.OutcomeResult, CreatedAt: at(9 * time.Minute), EndedAt: end(8 * time.Minute),
-			Text: "One test of 48 fails: TestClockSkew accepts a token that expired 30 seconds ago.\n\nThe comparison in token.go leaves out the boundary.",
+			Usage:   &handoff.Usage{Input: 11800, Cached: 9000, Output: 540, Reasoning: 128},
+			Answers: []handoff.RecordAnswer{{Kind: handoff.QuestionCommand, Command: "go test ./...", Decision: handoff.DecisionAccept, By: handoff.ByVoice, At: at(9 * time.Minute)}},
+			Text:    "One test of 48 fails: TestClockSkew accepts a token that expired 30 seconds ago.\n\nThe comparison in token.go leaves out the boundary.",
 			Items: []handoff.RecordItem{
 				{ID: "i1", Kind: handoff.ItemCommand, Text: "go test ./...", State: "failed", Exit: new(1), Output: "--- FAIL: TestClockSkew (0.00s)\n    token_test.go:88: expired token accepted\nFAIL\nexit status 1\n"},
 			},

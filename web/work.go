@@ -42,7 +42,6 @@ func briefOf(r handoff.Record) brief {
 		}
 	}
 	b.Tests, b.Edits = testsOf(r.Items), editsOf(r.Items)
-	b.Answers = nil
 	return b
 }
 
@@ -54,6 +53,7 @@ func listed(r handoff.Record) brief {
 		return handoff.Clip(text, limit)
 	}
 	b.Prompt, b.Text, b.Spoken = clip(r.Prompt, maxListPrompt), clip(r.Text, maxListText), clip(r.Spoken, maxListText)
+	b.Answers = nil
 	if r.Error != nil {
 		b.Error = new(*r.Error)
 		b.Error.Detail = clip(r.Error.Detail, maxListText)

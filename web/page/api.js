@@ -133,6 +133,16 @@ export const decisions = () => json("/fleet/decisions");
 /** Makes a code with which another device logs in. */
 export const deviceCode = () => post("/login/code").then((answer) => answer.json());
 export const session = (server, thread, limit = 40) => json(`/fleet/sessions/${part(server)}/${part(thread)}?limit=${limit}`);
+// A request that is sent twice is begun once.
+const once = () => ({ "Idempotency-Key": [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("") });
+const given = (path, value) => {
+  const { headers, ...rest } = jsonBody("POST", value);
+  return request(path, { ...rest, headers: { ...headers, ...once() } }).then((answer) => answer.json());
+};
+/** Gives work: { server, prompt, thread_id?, mode? }, mode now, next or aside. */
+export const give = (work) => given("/fleet/handoffs", work);
+/** Gives more words to work that runs. */
+export const steer = (id, prompt) => given(`/fleet/handoffs/${part(id)}/steer`, { prompt });
 export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
 /** Answers a question: by a decision, or in words. */
 export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}`, text ? { text } : { decision });

@@ -31,6 +31,7 @@ import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
 import { prefill, talkView } from "./view-talk.js";
+import { deeds } from "./work-deeds.js";
 import { workView } from "./view-work.js";
 import { voiceErrors } from "./voice-errors.js";
 
@@ -384,7 +385,7 @@ function wire() {
   }));
   onChange(needsView({ decide, go, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
   onChange(keepDismissed);
-  onChange(workView({ stop: stopWork, stopAll, read: readWork }, hue));
+  onChange(workView({ ...deeds({ stop: stopWork, session: (s) => openSession(s), aloud }), stopAll, read: readWork }, hue));
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
   onChange(settingsView({ settings, changed, level: setLevel, leaving: () => turnOff().catch(() => {}), signedOut }, [notifyPart()]));

@@ -61,14 +61,14 @@ const withRecord = (work, record) => ({ ...work, records: { ...work.records, [re
 // A record on the feed says nothing about its items: those that are here stay.
 function record(work, { record: r }) {
   if (!r) return work;
-  return withRecord(work, { ...r, items: r.items ?? work.records[r.id]?.items });
+  return withRecord(work, { ...r, items: r.items ?? work.records[r.id]?.items, answers: r.answers ?? work.records[r.id]?.answers });
 }
 
 // What was read of one piece. Where it stands is what the feed said last.
 function whole(work, r) {
   const known = work.records[r.id];
   if (!known) return work;
-  const next = { ...known, items: r.items ?? [], prompt: r.prompt };
+  const next = { ...known, items: r.items ?? [], prompt: r.prompt, answers: r.answers };
   if (known.clipped) Object.assign(next, { clipped: false, text: r.text, spoken: r.spoken, error: r.error });
   next.item_count = steps(next).length;
   return { ...withRecord(work, next), read: { ...work.read, [r.id]: "whole" } };

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { byId, h, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
 import { toast, toastProblem } from "./store.js";
-import { paragraphs } from "./view-work.js";
+import { paragraphs } from "./view-text.js";
 import { outcomeWords } from "./words.js";
 
 const pause = 300;

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, dress, h, setText, show } from "./dom.js";
 import { toastProblem } from "./store.js";
-import { paragraphs } from "./view-work.js";
+import { paragraphs } from "./view-text.js";
 
 const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
 

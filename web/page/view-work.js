@@ -1,8 +1,11 @@
 // The work: one card for each piece, newest first.
 
-import { byId, dress, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
+import { byId, h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
 import { ended, newestFirst, openQuestions, running, steps as stepsOf, unread } from "./state-work.js";
-import { ago, placeWords, took, workWords } from "./words.js";
+import { cardActs } from "./view-acts.js";
+import { step } from "./view-steps.js";
+import { paragraphs } from "./view-text.js";
+import { ago, answerWords, workFacts, placeWords, took, workWords } from "./words.js";
 
 /** Wires the work. `acts`: stop(id), stopAll(), read(id); hue(server) gives a machine's colour. */
 export function workView(acts, hue) {
@@ -41,26 +44,28 @@ function card({ record }, hue, acts) {
     whole: h("button", { class: "button small", type: "button", text: "Show all of it", hidden: true, on: { click: () => acts.read(record.id) } }),
     answer: h("div", { class: "answer" }),
     problem: h("div", { class: "problem", hidden: true }),
-    stop: h("button", { class: "button small danger-quiet", type: "button", on: { click: () => acts.stop(record.id) } }),
+    answers: h("ul", { class: "answers", "aria-label": "Questions that were answered" }),
   };
-  dress(part.stop, "stop", "Stop the work");
+  const foot = cardActs(record.id, acts);
+  part.stop = foot.stop;
   let touched = false;
   let wasEnded = ended(record);
   const details = h("details", { class: "did", open: !wasEnded },
-    h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.reading, part.steps);
+    h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.reading, part.steps, part.answers);
   let has = false; // what its details show; else they are read when they are opened
   details.addEventListener("toggle", () => { if (details.open && !has) acts.read(record.id); });
   const head = h("header", { class: "card-head" },
     h("h3", { class: "card-name" }, h("span", { class: "plug", "aria-hidden": "true" }), part.machine, " ", part.title), part.state);
   const el = h("article", { class: `card ${hue(record.server)}`, id: `card-${record.id}`, tabindex: "-1", "aria-labelledby": `m-${record.id}` },
-    head, part.meta, part.prompt, details, part.answer, part.problem, part.whole, h("footer", { class: "card-foot" }, part.stop));
+    head, part.meta, part.prompt, details, part.answer, part.problem, part.whole, foot.el);
   return {
     el,
     update({ record: r, waiting, stopping, read, unread: more }) {
       if (ended(r) && !wasEnded && !touched) details.open = false;
       wasEnded = ended(r);
       fillCard(part, r, workWords(r, waiting, stopping), stopping);
-      if (waiting) show(part.stop.parentElement, false); // its question offers that
+      foot.update(r, waiting);
+      fillAnswers(part.answers, r.answers ?? []);
       const steps = stepsOf(r);
       const count = Math.max(steps.length, read === "whole" ? 0 : r.item_count ?? 0);
       show(details, count > 0);
@@ -78,6 +83,12 @@ function card({ record }, hue, acts) {
   };
 }
 
+// Who answered what, how and when.
+function fillAnswers(el, answers) {
+  show(el, answers.length > 0);
+  if (el.childElementCount !== answers.length) el.replaceChildren(...answers.map((a) => h("li", { text: answerWords(a) })));
+}
+
 // What of a card is still to be read.
 function fillReading(part, r, read, lacks) {
   show(part.reading, lacks && Boolean(read));
@@ -93,15 +104,14 @@ function fillCard(part, r, words, stopping) {
   setAttr(part.state, "data-tone", words.tone);
   const began = Date.parse(r.created_at);
   const times = r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `${r.waits ? "asked" : "began"} ${ago(began, Date.now())}`;
-  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && placeWords(r), times].filter(Boolean).join(" · "));
+  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && placeWords(r), times, ...workFacts(r)].filter(Boolean).join(" · "));
   const good = r.outcome === "result";
   const answer = ended(r) ? r.text || (good && r.spoken) || "" : "";
   paragraphs(part.answer, answer);
-  part.answer.classList.toggle("partly", !good);
+  part.answer.classList.toggle("partly", !good || r.tests === "failed");
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));
   if (r.error) problem(part.problem, r.error);
-  show(part.stop.parentElement, !ended(r));
   setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
 }
 
@@ -116,69 +126,4 @@ function problem(el, error) {
     h("p", { class: "problem-what", text: error.message }),
     ...(error.next ? [h("p", { class: "problem-next", text: error.next })] : []),
     ...(error.detail ? [h("pre", { class: "mono problem-detail", text: error.detail })] : []));
-}
-
-/** Shows a text with its empty lines as paragraphs; fenced and quoted code stands in mono. All of it is text. */
-export function paragraphs(el, text) {
-  if (el.shownText === text) return;
-  el.shownText = text;
-  const parts = text.split(/^```.*$/m);
-  el.replaceChildren(...parts.flatMap((part, i) => {
-    if (i % 2) return [h("pre", { class: "mono block", text: part.replace(/^\n|\n$/g, "") })];
-    return part.split(/\n{2,}/).filter((p) => p.trim()).map((p) => h("p", {}, ...inline(p.trim())));
-  }));
-}
-
-// What stands between back quotes is code.
-const inline = (text) => text.split(/`([^`\n]+)`/).map((part, i) => (i % 2 ? h("code", { text: part }) : part)).filter((part) => part !== "");
-
-const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech };
-
-function step(item) {
-  return (makers[item.kind] ?? tool)(item);
-}
-
-function command() {
-  const line = h("code", { class: "mono command-line" });
-  const mark = h("span", { class: "step-mark" });
-  const output = h("pre", { class: "mono output", "aria-label": "Output" });
-  const el = h("div", { class: "step command" }, h("div", { class: "command-head" }, line, " ", mark), output);
-  return {
-    el,
-    update(i) {
-      setText(line, i.text);
-      const bad = i.state === "failed" || (i.exit !== undefined && i.exit !== 0);
-      setText(mark, i.asks ? "waits for you" : i.state === "running" ? "running…" : i.state === "stopped" ? "stopped" : bad ? (i.exit !== undefined ? `failed (exit ${i.exit})` : "failed") : "ok");
-      setAttr(mark, "data-tone", i.asks ? "ask" : i.state === "running" ? "busy" : i.state === "stopped" ? "flat" : bad ? "bad" : "good");
-      show(output, Boolean(i.output));
-      keepAtEnd(output, () => setText(output, i.output));
-    },
-  };
-}
-
-function edit() {
-  const list = h("ul", { class: "paths mono" });
-  const word = h("span", { class: "step-word" });
-  const el = h("div", { class: "step edit" }, word, " ", list);
-  return {
-    el,
-    update(i) {
-      setText(word, i.state === "running" ? "Editing" : i.state === "failed" ? "Could not edit" : "Edited");
-      const paths = i.text.split(/[\n,]\s*/).filter(Boolean);
-      if (el.dataset.paths === i.text) return;
-      el.dataset.paths = i.text;
-      list.replaceChildren(...paths.map((p) => h("li", { text: p })));
-    },
-  };
-}
-
-function speech(item) {
-  const el = h("div", { class: `step ${item.kind}` });
-  return { el, update: (i) => paragraphs(el, i.text || "…") };
-}
-
-function tool() {
-  const text = h("span", {});
-  const el = h("div", { class: "step tool" }, h("span", { class: "step-word", text: "Tool" }), " ", text);
-  return { el, update: (i) => setText(text, i.text + (i.state === "failed" ? " (failed)" : "")) };
 }

@@ -75,13 +75,13 @@ export function workWords(record, waiting, stopping) {
     if (waiting) return { text: "Needs you", tone: "ask" };
     return record.waits ? { text: "Waiting", tone: "wait" } : { text: "Working", tone: "busy" };
   }
-  return outcomeWords(record.outcome);
+  return outcomeWords(record.outcome, record.tests);
 }
 
-/** How work ended: { text, tone }. */
-export function outcomeWords(outcome) {
+/** How work ended: { text, tone }. What is done is not good where the tests that were run last failed. */
+export function outcomeWords(outcome, tests) {
   switch (outcome) {
-    case "result": return { text: "Done", tone: "good" };
+    case "result": return { text: "Done", tone: tests === "failed" ? "warn" : "good" };
     case "failed": return { text: "Failed", tone: "bad" };
     case "interrupted": return { text: "Stopped", tone: "flat" };
     case "cancelled": return { text: "Stopped", tone: "flat" };
@@ -221,4 +221,23 @@ export function micWords(error, secure) {
     case "NotReadableError": return "another program uses it.";
     default: return "it could not be started.";
   }
+}
+
+/** What came of a piece of work, in a few words each: its tests, its edits, its tokens. */
+export function workFacts(r) {
+  const { tests, edits, usage } = r;
+  const tokens = (usage?.input ?? 0) + (usage?.output ?? 0);
+  return [
+    tests && (tests === "failed" ? "tests fail" : "tests pass"),
+    edits && `${edits.files} ${edits.files === 1 ? "file" : "files"} edited, +${edits.added} −${edits.removed}`,
+    tokens > 0 && `${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(tokens < 10_000 ? 1 : 0)}k`} tokens`,
+  ];
+}
+
+/** Who answered a question of an agent, how and when, in words. */
+export function answerWords({ kind, text, command, decision, by, at }) {
+  const did = { accept: "Allowed", accept_for_session: "Allowed for the session", decline: "Declined", stop: "Declined and stopped", words: "Answered" }[decision] ?? "Answered or withdrawn";
+  const how = { voice: "by voice", typed: "by typing in a call", page: "on the page", api: "through the API", nobody: "because nobody answered", elsewhere: "elsewhere" }[by] ?? "";
+  const what = command || text || { file_change: "an edit" }[kind] || "a question";
+  return `${did} ${how} at ${new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}: ${what.length > 120 ? `${what.slice(0, 119)}…` : what}`;
 }

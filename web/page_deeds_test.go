@@ -1,0 +1,90 @@
+package web
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// cardOf is an expression for the card of a piece of work.
+func cardOf(id string) string { return `document.querySelector("#card-` + id + `")` }
+
+// pressIn presses a button of a card.
+func (p *tab) pressIn(id, name string) {
+	p.t.Helper()
+	found := `[...` + cardOf(id) + `.querySelectorAll("button")].find((b) => b.textContent.trim() === "` + name + `" && b.checkVisibility())`
+	p.until(found)
+	eval[bool](p, `(`+found+`.click(), true)`)
+}
+
+// What an agent edited stands as its own diff, and finished work says what came of it: failed tests are not green.
+func TestPageTellsWhatWorkDid(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 900)
+	p.loggedIn(base)
+	p.until(cardOf("h1") + `?.querySelector(".diff")`)
+	const diff = `[...document.querySelectorAll("#card-h1 .ln")].map((l) => l.className.slice(3) + "|" + l.textContent.trim()).join("; ")`
+	want := "hunk|@@ -86,5 +86,6 @@ func (t Token) Expired(now time.Time) bool {; |skew := 30 * time.Second; del|-\treturn now.Add(-skew).After(t.Expires); " +
+		"add|+\t// The boundary counts: a token is over once its last second is.; add|+\treturn !now.Add(-skew).Before(t.Expires); |}"
+	if got := eval[string](p, diff); got != want {
+		t.Errorf("the diff reads %s", got)
+	}
+	if got := eval[string](p, cardOf("h1")+`.querySelector(".file-head").textContent`); got != "auth/token.go+2 −1" {
+		t.Errorf("the file reads %q", got)
+	}
+	p.until(cardOf("h3") + `.querySelector(".pill").textContent === "Done" && ` + cardOf("h3") + `.querySelector(".pill").dataset.tone === "warn"`)
+	for _, text := range []string{"tests fail", "12k tokens"} {
+		p.until(cardOf("h3") + `.querySelector(".card-meta").textContent.includes("` + text + `")`)
+	}
+	p.until(cardOf("h1") + `.querySelector(".card-meta").textContent.includes("1 file edited, +2 −1")`)
+	eval[bool](p, `(`+cardOf("h3")+`.querySelector("summary").click(), true)`)
+	p.until(cardOf("h3") + `.querySelector(".answers li")?.textContent.match(/^Allowed by voice at .*: go test \.\/\.\.\.$/)`)
+	p.quiet()
+}
+
+// More words go into running work or behind it, as the person chose, and that is read back. What waits behind work that
+// is stopped is put aside. Ended work is done again in its session.
+func TestPageGivesMoreToWork(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	behind := w.records[0]
+	behind.ID, behind.Prompt, behind.Waits, behind.State, behind.Items = "h5", "Then the linter.", "ours", handoff.StatusAccepted, nil
+	w.records = append(w.records, behind)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+	for button, said := range map[string]string{"Add to it": "Added to the work that runs on bigpc: “x”", "Queue next": "Queued on bigpc, after the work that runs: “x”"} {
+		p.pressIn("h1", button)
+		p.until(`document.activeElement.id === "more-h1"`)
+		p.press("x", "\r")
+		p.shows(said)
+		p.until(`!document.querySelector("#more-h1").checkVisibility()`)
+	}
+	if eval[bool](p, `[...`+cardOf("h5")+`.querySelectorAll("button")].some((b) => b.textContent === "Add to it" && b.checkVisibility())`) {
+		t.Error("words are offered to go into work that waits")
+	}
+	p.pressIn("h3", "Do it again")
+	p.shows("Given to bigpc again.")
+	p.pressIn("h1", "Stop the work")
+	p.shows("The work that waited behind it was put aside.")
+	var did []string
+	for _, line := range w.log() {
+		if verb, _, _ := strings.Cut(line, " "); slices.Contains([]string{"start", "steer", "stop"}, verb) {
+			did = append(did, line)
+		}
+	}
+	for _, want := range []string{" x", "t-auth x", "t-auth Run the tests."} {
+		if !slices.ContainsFunc(did, func(line string) bool { return strings.HasSuffix(line, want) }) {
+			t.Errorf("nothing asked for %q: %q", want, did)
+		}
+	}
+	if stops := did[len(did)-2:]; !strings.HasSuffix(stops[0], "h5") || !strings.HasSuffix(stops[1], "h1") {
+		t.Errorf("stopped %q, want what waits first", stops)
+	}
+	p.quiet()
+}
