@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,9 @@ import (
 	"switchboard/servers"
 	"switchboard/servers/responses/workspace"
 	"switchboard/servers/serverstest"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+	"switchboard/sessions/sqlite"
 )
 
 // A rig is a server under test, which can be killed and run again.
@@ -175,12 +179,41 @@ const (
 
 // TestConformance: an agent of this kind is what every agent is, whatever keeps its threads.
 func TestConformance(t *testing.T) {
-	stores := map[string]func(*testing.T) threads.Store{
+	memory := sessionstest.StartRedis(t)
+	for name, store := range map[string]func(*testing.T) threads.Store{
 		"memory": func(*testing.T) threads.Store { return threads.NewMemory() },
-	}
-	for name, store := range stores {
+		"sqlite": func(t *testing.T) threads.Store {
+			s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
+			return opened(t, s, err)
+		},
+		"redis": func(t *testing.T) threads.Store {
+			s, err := redis.Open(t.Context(), redis.Config{URL: memory.URL, Prefix: strings.ReplaceAll(t.Name(), "/", ":")})
+			return opened(t, s, err)
+		},
+	} {
 		t.Run(name, func(t *testing.T) { conformance(t, store) })
 	}
+}
+
+// opened runs a store until the test ends.
+func opened(t *testing.T, s interface {
+	Run(context.Context) error
+	Threads() threads.Store
+	Close() error
+}, err error) threads.Store {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.Run(context.Background()) }) // until it is closed
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		work.Wait()
+	})
+	return s.Threads()
 }
 
 func conformance(t *testing.T, store func(*testing.T) threads.Store) {
