@@ -87,6 +87,7 @@ func New(cfg Config) *Server {
 
 // Run lets turns run until ctx ends. Then it interrupts them and returns when all have ended and the store knows.
 func (s *Server) Run(ctx context.Context) error {
+	s.settle(ctx)
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	s.mu.Lock()
@@ -99,6 +100,25 @@ func (s *Server) Run(ctx context.Context) error {
 	cancel(errShutdown)
 	work.Wait()
 	return nil
+}
+
+// settle ends what a former life left running, so that its sessions need not wait for its leases. One process at a
+// time has the store, and none of its turns has begun yet.
+func (s *Server) settle(ctx context.Context) {
+	list, err := s.cfg.Threads.List(ctx, s.cfg.Name, maxList)
+	if err != nil {
+		s.log.Warn("what a former life left could not be looked for", zap.Error(err))
+	}
+	for _, t := range list {
+		if t.Active == "" {
+			continue
+		}
+		_, err := s.advance(ctx, threads.End{
+			Append: threads.Append{Owner: t.Owner, Thread: t.ID, Turn: t.Active, Fence: t.Fence, At: s.cfg.Now(), From: t.Items},
+			Status: threads.Interrupted, Detail: "whoever ran it was lost",
+		})
+		s.log.Info("a turn of a former life was ended", zap.String("thread", t.ID), zap.Error(err))
+	}
 }
 
 // Dial connects to the agent. It asks nobody: whether the model answers shows when a turn needs it.

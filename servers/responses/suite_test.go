@@ -112,15 +112,12 @@ func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Resu
 	return m.Store.Advance(ctx, s)
 }
 
-// kill ends the server as a crash does, and runs it again, later than any lease.
+// kill ends the server as a crash does, and runs it again.
 func (r *rig) kill() {
 	store := r.cfg.Threads.(*mortalStore)
 	store.gone.Store(true)
 	r.drop()
 	r.stop()
-	r.mu.Lock()
-	r.now = r.now.Add(time.Hour)
-	r.mu.Unlock()
 	r.cfg.Threads = &mortalStore{Store: store.Store}
 	r.run()
 }
