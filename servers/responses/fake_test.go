@@ -15,7 +15,7 @@ import (
 // A fake is a Responses API that does what a script says. It is as strict as the real one about ids, calls and
 // their outputs, and it can misbehave.
 type fake struct {
-	t      *testing.T
+	t      testing.TB
 	server *httptest.Server
 	script func(fakeRequest) fakeReply // Set once
 
@@ -52,7 +52,7 @@ type fakeReply struct {
 	status string // "" is completed
 }
 
-func newFake(t *testing.T, script func(fakeRequest) fakeReply) *fake {
+func newFake(t testing.TB, script func(fakeRequest) fakeReply) *fake {
 	f := &fake{t: t, script: script, stored: map[string][]json.RawMessage{}, released: make(chan struct{})}
 	f.server = httptest.NewServer(f)
 	t.Cleanup(f.server.Close)

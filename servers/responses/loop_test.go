@@ -14,9 +14,12 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// A stub is tools that a test made up.
+// A use is what a tool does that a test made up.
+type use = func(ctx context.Context, out *workspace.Output) workspace.Result
+
+// A stub is such tools.
 type stub struct {
-	use     map[string]func(ctx context.Context, out *workspace.Output) workspace.Result
+	use     map[string]use
 	refused []string // there, and not allowed
 }
 

@@ -1,0 +1,208 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sessionstest"
+	"switchboard/sessions/sqlite"
+)
+
+// BenchmarkClaims is how many claims of one thread a store decides, 64 at a time: one goes on, the others are copies.
+// Memory is the floor.
+func BenchmarkClaims(b *testing.B) {
+	memory := sessionstest.StartRedis(b)
+	for _, store := range []struct {
+		name string
+		open func(b *testing.B) threads.Store
+	}{
+		{"floor", func(*testing.B) threads.Store { return threads.NewMemory() }},
+		{"sqlite", func(b *testing.B) threads.Store {
+			s, err := sqlite.Open(b.Context(), sqlite.Config{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = s.Close() })
+			return s.Threads()
+		}},
+		{"redis", func(b *testing.B) threads.Store {
+			s, err := redis.Open(b.Context(), redis.Config{URL: memory.URL, Prefix: newID("bench")})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = s.Close() })
+			return s.Threads()
+		}},
+	} {
+		b.Run(store.name, func(b *testing.B) {
+			s, now, forked := store.open(b), time.Now(), atomic.Int64{}
+			if _, err := s.Advance(b.Context(), threads.Create{Owner: "o", Thread: "t", At: now}); err != nil {
+				b.Fatal(err)
+			}
+			items := []threads.Item{{JSON: json.RawMessage(`{"role":"user","content":"x"}`)}}
+			var next atomic.Int64
+			var work sync.WaitGroup
+			b.ResetTimer()
+			for range 64 {
+				work.Go(func() {
+					for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+						id := fmt.Sprint(n)
+						r, err := s.Advance(context.Background(), threads.Claim{Owner: "o", Thread: "t", Turn: "turn" + id, Copy: "copy" + id, Items: items, At: now})
+						if err != nil {
+							b.Error(err)
+						}
+						if r.Forked {
+							forked.Add(1)
+						}
+					}
+				})
+			}
+			work.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
+			if forked.Load() != int64(b.N)-1 {
+				b.Errorf("%d of %d are copies", forked.Load(), b.N)
+			}
+		})
+	}
+}
+
+// BenchmarkTurn is a turn of one answer, beside its upstream alone.
+func BenchmarkTurn(b *testing.B) {
+	f, cfg := newFake(b, func(fakeRequest) fakeReply { return fakeReply{items: []object{says("I see what you mean.")}} }), benchConfig()
+	cfg.URL = f.server.URL + "/v1"
+	b.Run("floor", func(b *testing.B) {
+		body := string(encode(object{"model": "m", "stream": true, "tool_choice": "none", "input": []object{{"role": "user", "content": "x"}}}))
+		for b.Loop() {
+			resp, err := http.Post(cfg.URL+"/responses", "application/json", strings.NewReader(body))
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+	})
+	b.Run("turn", func(b *testing.B) {
+		server, conn := benchServer(b, cfg)
+		for n := 0; b.Loop(); n++ {
+			benchTurn(b, server, conn, fmt.Sprint(n))
+		}
+	})
+}
+
+func benchConfig() Config {
+	return Config{Name: "helper", Model: Model{Name: "m"}, Threads: threads.NewMemory(), Workspace: stub{use: map[string]use{"look": found("x")}}, Log: zap.NewNop()}
+}
+
+func benchServer(b *testing.B, cfg Config) (*Server, *conn) {
+	b.Helper()
+	s := New(cfg)
+	ctx, cancel := context.WithCancel(b.Context())
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.Run(ctx) })
+	b.Cleanup(func() { cancel(); work.Wait() })
+	for !s.runs0() {
+		time.Sleep(time.Millisecond)
+	}
+	return s, &conn{server: s, id: "c", done: make(chan struct{})}
+}
+
+// benchTurn runs a turn in a thread of its own.
+func benchTurn(b *testing.B, s *Server, c *conn, id string) {
+	b.Helper()
+	a, err := c.Create(b.Context(), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	turn, err := a.Agent.Start(b.Context(), handoff.Turn{ID: id, Input: handoff.TextInput("x")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, err := range a.Agent.Follow(b.Context(), turn) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = a.Agent.Close()
+}
+
+// silent is told and says nothing.
+type silent struct{}
+
+func (silent) began(handoff.Item)                      {}
+func (silent) delta(string, handoff.DeltaKind, string) {}
+func (silent) finished(handoff.Item)                   {}
+
+// BenchmarkDelta is what reading one delta of an answer allocates, beside reading its JSON into the least that can
+// hold it.
+func BenchmarkDelta(b *testing.B) {
+	delta := []byte(`{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":"word ","sequence_number":4,"logprobs":[]}`)
+	b.Run("floor", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var e struct{ Type, Delta string }
+			if err := json.Unmarshal(delta, &e); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("reader", func(b *testing.B) {
+		r := newReader(listener{teller: silent{}, name: func(id string) string { return id }, keep: func([]json.RawMessage) error { return nil }})
+		if err := r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","role":"assistant"}}`)); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := r.take(delta); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkInput is how many bytes of input a thread of 20 turns sends, all of it each time and by naming the response
+// before.
+func BenchmarkInput(b *testing.B) {
+	for _, how := range []string{Replay, ResponseIDs} {
+		b.Run(how, func(b *testing.B) {
+			for n := 0; b.Loop(); n++ {
+				f, cfg := newFake(b, looksOnce("look")), benchConfig()
+				cfg.URL, cfg.Model.Continuation, cfg.Threads = f.server.URL+"/v1", how, threads.NewMemory()
+				cfg.Workspace = stub{use: map[string]use{"look": found(strings.Repeat("found ", 100))}}
+				_, c := benchServer(b, cfg)
+				a, err := c.Create(b.Context(), "")
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range 20 {
+					id, err := a.Agent.Start(b.Context(), handoff.Turn{ID: fmt.Sprint(n, "-", i), Input: handoff.TextInput("look")})
+					if err != nil {
+						b.Fatal(err)
+					}
+					for range a.Agent.Follow(b.Context(), id) { // to its end
+					}
+				}
+				sent, asked := 0, len(f.got())
+				for _, req := range f.got() {
+					for _, it := range req.Input {
+						sent += len(it)
+					}
+				}
+				b.ReportMetric(float64(sent)/20, "input-B/turn")
+				b.ReportMetric(float64(asked), "requests")
+			}
+		})
+	}
+}
