@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// A workingModel is a Responses API whose model runs one command for each piece of work, "job N", and then says so. It
+// is as strict as a real one: a call without its output is refused, and so is an output without its call.
+type workingModel struct {
+	mu    sync.Mutex
+	asked map[string]int // Guarded by mu: how often a response was asked for each job
+	wrong []string       // Guarded by mu: what a real one would have refused
+}
+
+// wireItems are the items of a request that matter.
+type wireItems []struct {
+	Type    string `json:"type"`
+	Role    string `json:"role"`
+	CallID  string `json:"call_id"`
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+}
+
+// look returns the newest words of a person, and whether their call was answered; fault says what is wrong.
+func (items wireItems) look() (job string, answered bool, fault string) {
+	open := map[string]bool{}
+	for _, it := range items {
+		switch {
+		case it.Role == "user" && len(it.Content) > 0:
+			job, answered = it.Content[0].Text, false
+		case it.Type == "function_call":
+			open[it.CallID] = true
+		case it.Type == "function_call_output" && !open[it.CallID]:
+			fault = "an output without a call"
+		case it.Type == "function_call_output":
+			delete(open, it.CallID)
+			answered = true
+		}
+	}
+	if len(open) > 0 {
+		fault = "a call without an output"
+	}
+	return job, answered, fault
+}
+
+func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		Input wireItems `json:"input"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		http.Error(w, "no request", http.StatusBadRequest)
+		return
+	}
+	job, answered, fault := req.Input.look()
+	m.mu.Lock()
+	m.asked[job]++
+	if fault != "" {
+		m.wrong = append(m.wrong, fault)
+	}
+	id := fmt.Sprint(len(m.asked), "_", m.asked[job])
+	m.mu.Unlock()
+	args, _ := json.Marshal(map[string]any{"command": "echo '" + job + "' >> ran.txt; sleep 1"})
+	item := map[string]any{"type": "function_call", "id": "f" + id, "call_id": "c" + id, "name": "exec", "arguments": string(args)}
+	if answered {
+		item = map[string]any{"type": "message", "id": "m" + id, "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": job + " is done"}}}
+	}
+	body, _ := json.Marshal(map[string]any{"type": "response.completed", "response": map[string]any{"id": "resp_" + id, "status": "completed", "output": []any{item}}})
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "event: response.completed\ndata: %s\n\n", body)
+}
+
+// TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
+// No command runs twice and none outlives the kill; each piece of work that was accepted has one outcome, and a result
+// only when it ran; its session can be gone on in.
+func TestProofKilledAgent(t *testing.T) { onBothStores(t, proofKilledAgent) }
+
+func proofKilledAgent(t *testing.T, store string) {
+	model := &workingModel{asked: map[string]int{}}
+	api := httptest.NewServer(model)
+	t.Cleanup(api.Close)
+	work := t.TempDir()
+	s := &site{t: t, state: t.TempDir(), redis: store, config: config(t, fmt.Sprintf(
+		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true}\n", "ws://127.0.0.1:1", api.URL+"/v1", work))}
+	random := rand.New(rand.NewPCG(11, uint64(len(store))))
+	ran := func(job string) int {
+		text, _ := os.ReadFile(filepath.Join(work, "ran.txt"))
+		return strings.Count(string(text), job+"\n")
+	}
+	jobs := map[string]string{} // by the id of their work
+	rounds := scale(4, 60)
+	for round := range rounds {
+		c := s.start()
+		c.up("helper")
+		job := fmt.Sprintf("job %d of %d", round, rounds)
+		jobs[c.hand(fmt.Sprintf(`{"server":"helper","prompt":%q}`, job))] = job
+		if round == 0 { // one that is certainly cut short
+			until(t, "the first command", func() bool { return ran(job) > 0 })
+		} else {
+			time.Sleep(time.Duration(random.Float64() * float64(time.Second)))
+		}
+		c.signal(syscall.SIGKILL)
+	}
+	c := s.start()
+	c.up("helper")
+	fates := map[handoff.Outcome]int{}
+	var cut handoff.Record
+	for id, job := range jobs {
+		var rec handoff.Record
+		var last []byte
+		for end := time.Now().Add(patience); rec.Outcome == ""; time.Sleep(20 * time.Millisecond) {
+			_, last = c.ask(http.MethodGet, "/fleet/handoffs/"+id, "")
+			_ = json.Unmarshal(last, &rec)
+			if time.Now().After(end) {
+				t.Fatalf("%s, which ran %d times, has no outcome: %s", job, ran(job), last)
+			}
+		}
+		fates[rec.Outcome]++
+		times := ran(job)
+		if times > 1 || rec.Outcome == handoff.OutcomeResult && (times != 1 || !strings.HasPrefix(cmp.Or(rec.Text, rec.Spoken), job+" is done")) || times == 1 && rec.NotBegun() {
+			t.Errorf("%s ran %d times, and is told as %q: %q", job, times, rec.Outcome, rec.Text)
+		}
+		if rec.Outcome == handoff.OutcomeInterrupted && times == 1 {
+			cut = rec
+		}
+	}
+	t.Logf("%d kills: %v", rounds, fates)
+	if cut.ThreadID == "" {
+		t.Fatal("no kill cut work short whose command had run")
+	}
+	again := c.hand(fmt.Sprintf(`{"server":"helper","prompt":"job after it","thread_id":%q}`, cut.ThreadID))
+	until(t, "the session to go on", func() bool { return c.whole(again).Outcome != "" })
+	if rec := c.whole(again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" || ran(jobs[cut.ID]) != 1 {
+		t.Errorf("it went on as %q: %q", rec.Outcome, rec.Text)
+	}
+	model.mu.Lock()
+	defer model.mu.Unlock()
+	if len(model.wrong) > 0 {
+		t.Errorf("a model would have refused: %q", model.wrong)
+	}
+}
