@@ -129,11 +129,12 @@ func retag(nodes []helpNode, tag string) []helpNode {
 }
 
 func plainText(n helpNode) string {
-	s := n.Text
+	var s strings.Builder
+	s.WriteString(n.Text)
 	for _, c := range n.In {
-		s += plainText(c)
+		s.WriteString(plainText(c))
 	}
-	return s
+	return s.String()
 }
 
 // helpList names the pages of help; they are no secret.
