@@ -71,13 +71,13 @@ type Watcher interface {
 	Turns() (running, newest TurnID)
 }
 
-// A Settler can tell what became of a start whose acknowledgement was lost. It waits until the old
+// A Reconciler can tell what became of a start whose acknowledgement was lost. It waits until the old
 // connection's bytes are resolved (two equal looks), then returns the turn that carries our id or, failing
 // that, one that is newer than the watermark and is not known to be somebody else's; "" when there is
 // none, so that the start certainly never ran and never will. [CodeJoined] comes with the id of somebody
 // else's turn that took our words in. Any other error leaves the question open: attach and ask again.
-type Settler interface {
-	Settle(ctx context.Context, after TurnID, id string) (TurnID, error)
+type Reconciler interface {
+	Reconcile(ctx context.Context, after TurnID, id string) (TurnID, error)
 }
 
 // A Replier can answer a question of kind [QuestionInput] in words. Several questions in one are answered

@@ -65,6 +65,7 @@ type SessionInfo struct {
 	Server    string        `json:"server"`
 	Directory string        `json:"directory,omitempty"`
 	Branch    string        `json:"branch,omitempty"`
+	Created   time.Time     `json:"created,omitzero"`
 	Updated   time.Time     `json:"updated"`
 	Age       string        `json:"age"` // "5 minutes ago"
 	Status    SessionStatus `json:"status"`

@@ -203,7 +203,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 func session(now time.Time, server string, t named) handoff.SessionInfo {
 	return handoff.SessionInfo{
 		ID: t.ID, Label: t.Label, Title: t.Title, Server: server, Directory: t.Dir, Branch: t.Branch,
-		Updated: t.Updated, Age: handoff.Ago(now, t.Updated), Status: t.Status,
+		Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated), Status: t.Status,
 	}
 }
 

@@ -63,6 +63,7 @@ type Thread struct {
 	Title   string // its name, else its first words
 	Dir     string
 	Branch  string
+	Created time.Time // zero: its server does not tell
 	Updated time.Time
 	Status  handoff.SessionStatus
 }

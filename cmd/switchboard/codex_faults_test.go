@@ -244,7 +244,7 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 			}
 			before := a.Newest
 			a = c.attach(codex.Config{URL: w.url}, a.Target.Thread)
-			turn, err := a.Agent.(handoff.Settler).Settle(t.Context(), before, "ours-1")
+			turn, err := a.Agent.(handoff.Reconciler).Reconcile(t.Context(), before, "ours-1")
 			if err != nil || (turn != "") != runs {
 				t.Fatalf("settled as %q, %v", turn, err)
 			}

@@ -313,10 +313,10 @@ func (a *fakeAgent) Decide(_ context.Context, q handoff.QuestionID, d handoff.De
 	return nil
 }
 
-// A settlingAgent can tell what became of a start.
-type settlingAgent struct{ *fakeAgent }
+// A reconcilingAgent can tell what became of a start.
+type reconcilingAgent struct{ *fakeAgent }
 
-func (a settlingAgent) Settle(_ context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
+func (a reconcilingAgent) Reconcile(_ context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
 	w := a.world
 	w.record("agent", a.name(), strings.TrimSpace(fmt.Sprintf("settle %s after %s", id, after)))
 	w.mu.Lock()

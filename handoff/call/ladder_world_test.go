@@ -334,7 +334,7 @@ func (w *world) attached(t handoff.Target) handoff.Attached {
 	a := &fakeAgent{world: w, target: t}
 	switch {
 	case w.settles[t.Thread] != "":
-		at.Agent = settlingAgent{a}
+		at.Agent = reconcilingAgent{a}
 	default:
 		at.Agent = a
 	}

@@ -103,18 +103,18 @@ func each(yield func(handoff.Metric) bool, all ...iter.Seq[handoff.Metric]) {
 // held counts what the router holds now.
 func (r *Router) held() []handoff.Metric {
 	r.mu.Lock()
-	books := slices.Collect(maps.Values(r.callers))
+	known := slices.Collect(maps.Values(r.callers))
 	r.mu.Unlock()
 	states := map[handoff.Status]int{handoff.StatusAccepted: 0, handoff.StatusDispatching: 0, handoff.StatusStarted: 0, handoff.StatusCompleted: 0}
 	questions, listeners, slow := 0, 0, uint64(0)
-	for _, b := range books {
+	for _, b := range known {
 		questions += b.countOpen(states)
 		n, dropped := b.feed.Load()
 		listeners += n
 		slow += dropped
 	}
 	list := []handoff.Metric{
-		handoff.NewMetric("switchboard_callers", "Callers that the router knows of.", len(books)),
+		handoff.NewMetric("switchboard_callers", "Callers that the router knows of.", len(known)),
 		handoff.NewMetric("switchboard_questions_open", "Questions of agents that wait for an answer.", questions),
 		handoff.NewMetric("switchboard_feed_listeners", "Listeners of callers' feeds.", listeners),
 		handoff.NewMetric("switchboard_feed_listeners_dropped_total", "Listeners that were too slow for their feed.", slow),

@@ -29,13 +29,13 @@ func (r *Router) repeat(ctx context.Context) {
 	}
 }
 
-// writers returns what the ledger is told of each handoff in the books.
+// writers returns what the ledger is told of each handoff of each caller.
 func (r *Router) writers() []*ledgerWriter {
 	r.mu.Lock()
-	books := slices.Collect(maps.Values(r.callers))
+	known := slices.Collect(maps.Values(r.callers))
 	r.mu.Unlock()
 	var all []*ledgerWriter
-	for _, b := range books {
+	for _, b := range known {
 		all = append(all, b.allWriters()...)
 	}
 	return all

@@ -264,12 +264,12 @@ func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller
 // ServersChanged tells every page that the health of the fleet changed.
 func (r *Router) ServersChanged() {
 	r.mu.Lock()
-	books := make([]*callerState, 0, len(r.callers))
+	known := make([]*callerState, 0, len(r.callers))
 	for _, b := range r.callers {
-		books = append(books, b)
+		known = append(known, b)
 	}
 	r.mu.Unlock()
-	for _, b := range books {
+	for _, b := range known {
 		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 	}
 }

@@ -105,13 +105,13 @@ func (r *run) lookFor(ctx context.Context, t handoff.Target, after handoff.TurnI
 	if err != nil {
 		return at, "", err
 	}
-	settler, ok := at.Agent.(handoff.Settler)
+	reconciler, ok := at.Agent.(handoff.Reconciler)
 	if !ok {
 		return at, "", handoff.Fault(handoff.CodeUnknownStart, t.Server, "this kind of server cannot tell")
 	}
 	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	turn, err := settler.Settle(ctx, after, r.ID)
+	turn, err := reconciler.Reconcile(ctx, after, r.ID)
 	if err != nil && handoff.AsError(err).Code == handoff.CodeUnknownStart { // the connection was lost again, not the answer
 		err = handoff.Because(handoff.CodeAgentGone, t.Server, err)
 	}

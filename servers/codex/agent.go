@@ -201,9 +201,9 @@ func (a *agent) name() naming {
 }
 
 var (
-	_ handoff.Agent    = (*agent)(nil)
-	_ handoff.Controls = (*agent)(nil)
-	_ handoff.Watcher  = (*agent)(nil)
-	_ handoff.Settler  = (*agent)(nil)
-	_ handoff.Replier  = (*agent)(nil)
+	_ handoff.Agent      = (*agent)(nil)
+	_ handoff.Controls   = (*agent)(nil)
+	_ handoff.Watcher    = (*agent)(nil)
+	_ handoff.Reconciler = (*agent)(nil)
+	_ handoff.Replier    = (*agent)(nil)
 )

@@ -104,6 +104,9 @@ func catalogThread(w *wireThread) servers.Thread {
 	if w.GitInfo != nil && w.GitInfo.Branch != nil {
 		t.Branch = handoff.ClipRunes(*w.GitInfo.Branch, nameRunes)
 	}
+	if w.CreatedAt > 0 {
+		t.Created = time.Unix(w.CreatedAt, 0)
+	}
 	seconds := max(w.CreatedAt, w.UpdatedAt)
 	if w.RecencyAt != nil {
 		seconds = *w.RecencyAt

@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 			`{"id":"1","status":"completed","items":[{"type":"userMessage","id":"u1","content":[{"type":"text","text":"hello"}]},{"type":"agentMessage","id":"a1","text":" hi "}]}],"nextCursor":"more"}`)
 		got := text.get(t)
 		want := servers.Text{
-			Thread: servers.Thread{ID: thread1, Title: "fix the login page please", Dir: "/src", Updated: time.Unix(2, 0), Status: handoff.SessionIdle},
+			Thread: servers.Thread{ID: thread1, Title: "fix the login page please", Dir: "/src", Created: time.Unix(1, 0), Updated: time.Unix(2, 0), Status: handoff.SessionIdle},
 			Lines: []handoff.Line{
 				{Role: "agent", Text: "hi"},
 				{Role: "user", Text: "run it"},

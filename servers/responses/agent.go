@@ -298,7 +298,7 @@ func (a *agent) Turns() (running, newest handoff.TurnID) {
 }
 
 // Settle tells for certain whether a turn was started under this id.
-func (a *agent) Settle(ctx context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
+func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
 	record, err := a.conn.read(ctx, a.thread)
 	if err != nil {
 		return "", err
@@ -311,12 +311,12 @@ func (a *agent) Settle(ctx context.Context, _ handoff.TurnID, id string) (handof
 }
 
 var (
-	_ handoff.Agent    = (*agent)(nil)
-	_ handoff.Controls = (*agent)(nil)
-	_ handoff.Watcher  = (*agent)(nil)
-	_ handoff.Settler  = (*agent)(nil)
-	_ servers.Forker   = (*conn)(nil)
-	_ servers.Catalog  = (*conn)(nil)
+	_ handoff.Agent      = (*agent)(nil)
+	_ handoff.Controls   = (*agent)(nil)
+	_ handoff.Watcher    = (*agent)(nil)
+	_ handoff.Reconciler = (*agent)(nil)
+	_ servers.Forker     = (*conn)(nil)
+	_ servers.Catalog    = (*conn)(nil)
 )
 
 // Undelivered hands back the words that a turn accepted by [agent.Steer] and that did not reach the model, because

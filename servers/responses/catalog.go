@@ -41,7 +41,7 @@ func (c *conn) listed(t threads.Thread) servers.Thread {
 	if r := c.server.running(t.ID); r != nil && r.hub.waits() {
 		status = handoff.SessionWaiting
 	}
-	return servers.Thread{ID: t.ID, Title: t.Title, Dir: t.Dir, Updated: t.Updated, Status: status}
+	return servers.Thread{ID: t.ID, Title: t.Title, Dir: t.Dir, Created: t.Created, Updated: t.Updated, Status: status}
 }
 
 // Read returns the newest lines of a thread, oldest first.

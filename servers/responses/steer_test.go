@@ -205,11 +205,11 @@ func TestStartTwiceRunsOnce(t *testing.T) {
 	}
 	_, err := k.Agent.Start(t.Context(), handoff.Turn{ID: "another", Input: handoff.TextInput("go")})
 	k.code("another turn", err, handoff.CodeBusy)
-	settler := k.Agent.(handoff.Settler)
-	if id, err := settler.Settle(t.Context(), "", "the same"); err != nil || id != ids[0] {
+	reconciler := k.Agent.(handoff.Reconciler)
+	if id, err := reconciler.Reconcile(t.Context(), "", "the same"); err != nil || id != ids[0] {
 		t.Errorf("settled %q, %v", id, err)
 	}
-	if id, err := settler.Settle(t.Context(), "", "another"); err != nil || id != "" {
+	if id, err := reconciler.Reconcile(t.Context(), "", "another"); err != nil || id != "" {
 		t.Errorf("settled %q, %v", id, err)
 	}
 	f.release()

@@ -122,7 +122,7 @@ func (s *suite) askedAgain() {
 func (s *suite) settles() {
 	for _, runs := range []bool{true, false} {
 		a := s.create()
-		if _, ok := a.Agent.(handoff.Settler); !ok || s.h.LoseStart == nil {
+		if _, ok := a.Agent.(handoff.Reconciler); !ok || s.h.LoseStart == nil {
 			return
 		}
 		s.run(a, PromptHello) // a thread that never ran cannot be attached again
@@ -134,7 +134,7 @@ func (s *suite) settles() {
 		s.coded("a lost start", err, handoff.CodeUnknownStart)
 		s.waitDone(s.link)
 		b := s.again(a.Target.Thread)
-		id, err := b.Agent.(handoff.Settler).Settle(s.Context(), before, turn.ID)
+		id, err := b.Agent.(handoff.Reconciler).Reconcile(s.Context(), before, turn.ID)
 		if err != nil || (id != "") != runs || id == before && id != "" {
 			s.Fatalf("settled as %q, %v, want a turn: %v", id, err, runs)
 		}

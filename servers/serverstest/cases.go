@@ -410,7 +410,7 @@ func (s *suite) catalog() {
 		s.Error("the newest is not first")
 	}
 	for _, t := range list {
-		if t.Title == "" || t.Dir != s.h.Dir || time.Since(t.Updated) > time.Hour {
+		if t.Title == "" || t.Dir != s.h.Dir || time.Since(t.Updated) > time.Hour || time.Since(t.Created) > time.Hour || t.Created.After(t.Updated) {
 			s.Errorf("%+v", t)
 		}
 		want := handoff.SessionIdle
@@ -462,8 +462,8 @@ func (s *suite) ephemeral() {
 	}
 	_, err = s.dial().Conn.Attach(s.Context(), a.Target.Thread)
 	s.coded("attaching it from elsewhere", err, handoff.CodeSessionGone)
-	if settler, ok := a.Agent.(handoff.Settler); ok {
-		_, err = settler.Settle(s.Context(), "", "turn-never")
+	if reconciler, ok := a.Agent.(handoff.Reconciler); ok {
+		_, err = reconciler.Reconcile(s.Context(), "", "turn-never")
 		s.coded("asking what became of a start there", err, handoff.CodeUnsupported)
 	}
 	s.h.Release()

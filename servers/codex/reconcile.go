@@ -17,12 +17,12 @@ const settleFor = 2 * time.Second
 // searchPages bounds the reading of a thread's items, newest first.
 const searchPages = 6
 
-// Settle tells what became of a start with our id whose acknowledgement was lost. It looks at the thread
+// Reconcile tells what became of a start with our id whose acknowledgement was lost. It looks at the thread
 // until two looks that are Config.Settle apart are equal; a turn that carries our id ends it at once. While
 // somebody else's turn that is newer than the watermark runs, our words may still wait in it: then it goes
 // on, and when ctx ends that is [handoff.CodeUnknownStart]. A thread of which nothing is kept cannot be looked at:
 // [handoff.CodeUnsupported].
-func (a *agent) Settle(ctx context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
+func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
 	if a.thread.keepsNothing() {
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "nothing is kept of the session")
 	}

@@ -59,7 +59,7 @@ func (f *fake) looks(turns string, entries ...string) {
 }
 
 func settle(ctx context.Context, at handoff.Attached) async[handoff.TurnID] {
-	return call(func() (handoff.TurnID, error) { return at.Agent.(handoff.Settler).Settle(ctx, turn2, "m1") })
+	return call(func() (handoff.TurnID, error) { return at.Agent.(handoff.Reconciler).Reconcile(ctx, turn2, "m1") })
 }
 
 const watermark = `{"id":"` + turn2 + `","status":"completed","completedAt":1,"items":[],"error":null}`
