@@ -70,7 +70,7 @@ func TestPageFiles(t *testing.T) {
 			t.Errorf("%s names %s", name, bad)
 		}
 		for _, m := range loads.FindAllStringSubmatch(text, -1) {
-			if want := m[1] + m[2] + m[3] + m[4]; s.files[want].body == nil {
+			if want := strings.TrimPrefix(m[1]+m[2]+m[3]+m[4], "page/"); s.files[want].body == nil {
 				t.Errorf("%s loads %s, which is not there", name, want)
 			}
 		}
