@@ -86,6 +86,9 @@ func newAsking(q Question) asking {
 	}
 	for t := range a.acts {
 		a.book.add(words(t), kindTopic)
+		for _, spoken := range spokenActs[t] {
+			a.book.add(spoken, kindTopic)
+		}
 		for _, form := range inflected(t) {
 			if harmlessAct(form) {
 				a.book.add(words(form), kindTopic)

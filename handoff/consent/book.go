@@ -34,7 +34,6 @@ const (
 	kindFollow                     // begins what is to be told afterwards: "and tell me"
 	kindThing                      // a thing of the question by its name; only beside an order of the act
 	kindTotal                      // all, alone: after an order of the act it is its object, after a bare yes too much
-	kindSide                       // for somebody's part: a weak yes, and none before a no-objection: "von mir aus"
 	kindNot                        // parts of a reassurance: what denies,
 	kindMust                       // what needs,
 	kindNeedless                   // both,

@@ -38,6 +38,7 @@ var halves = []struct {
 	{"h.tsv", "", sixQuestions},
 	{"i.tsv", "", sixQuestions},
 	{"j.tsv", "", sixQuestions},
+	{"l.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 

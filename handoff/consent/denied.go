@@ -24,7 +24,7 @@ func (h heard) vainIn(l *language) []bool {
 func (h heard) deniesInStory(ask asking) bool {
 	return h.tellsIn(ask, func(t *teller, _ heard, _ []*language) bool {
 		t.markDenied()
-		if t.lenient = true; t.isYes() {
+		if t.lenient = true; !slices.Contains(t.denied, true) || t.isYes() {
 			return true
 		}
 		return t.rambles()
@@ -56,6 +56,48 @@ func (t *teller) isNoOne(at int) bool {
 func (t *teller) markInert() {
 	for at, token := range t.h.tokens {
 		t.inert[at] = t.l.inner[token] && t.tellsBefore(at) && t.tellsAfter(at)
+	}
+}
+
+// markVain finds the clauses that say what goes wrong without the act: "without it nothing builds", "otherwise it won't
+// start". They begin so and state something, and hold no order, no yes, no other act and no wish.
+func (t *teller) markVain() {
+	for at := range t.h.tokens {
+		n := 0
+		t.l.lest.at(t.h.tokens[at:], func(length int, _ phraseKind) { n = max(n, length) })
+		if n == 0 || !t.h.unbroken(at, n) {
+			continue
+		}
+		states, denies, end := false, 0, at+n
+		for ; end < len(t.h.tokens) && !t.h.marked[end]; end++ {
+			rest := t.h.tokens[end:]
+			if t.ordered[end] || t.affirms(end) || t.l.wishes.has(rest) || t.ask.isOtherAct(rest) || devices[rest[0]] && t.ask.machine(rest) == 0 {
+				break
+			}
+			switch {
+			case t.l.inner[rest[0]]:
+				denies++
+			case t.l.subjects.has(rest) || t.l.openers.has(rest) || noSubjects[t.l.code] && t.states(end):
+				states = true
+			}
+		}
+		if states && denies > 0 && end-at-n > 1 && (end == len(t.h.tokens) || t.h.marked[end]) {
+			for i := at; i < end; i++ {
+				t.vain[i] = t.vain[i] || i < at+n || t.l.inner[t.h.tokens[i]]
+				t.l.signals[signalAsk].at(t.h.tokens[i:end], func(length int, _ phraseKind) { // "toch niet"
+					for j := range length {
+						t.vain[i+j] = true
+					}
+				})
+			}
+		}
+	}
+}
+
+// allow lets a story hold the tokens that a teller has marked.
+func (t *teller) allow(told, marked []bool) {
+	for i := range told {
+		told[i] = told[i] || len(told) == len(marked) && marked[i]
 	}
 }
 
@@ -91,6 +133,8 @@ func (t *teller) affirms(at int) bool {
 // markDenied finds the tokens that deny.
 func (t *teller) markDenied() {
 	vain := t.h.vainIn(t.l)
+	t.markVain()
+	t.allow(vain, t.vain)
 	for at, token := range t.h.tokens {
 		for _, m := range marks[signalDeny][token] {
 			if t.h.hasAt(at, m.tokens) {

@@ -27,8 +27,7 @@
 //	inverted  asks, as the first words, where no particle follows: "mag je"
 //	modal     likewise, before the machine's name: "puede"
 //	reason    makes a clause that says what needs the act: "needs"
-//	purpose   begins what an order is good for, at the end: "I'd like to see"
-//	side    for somebody's part; a weak yes, but none before a nod: "von mir aus"
+//	purpose   begins what an order is good for, at the end: "I'd like to see"; the reason of a yes to tests
 //	can     orders only after what it is about: "die Dateien darf er ändern"
 //	so      draws a conclusion
 //	post    may follow what is named: a particle
@@ -77,6 +76,7 @@
 //	ending   how words end that make one: "ed"
 //	reason   makes the clause the reason of a yes: "anyway", "it needs"
 //	else     what goes wrong without the act, which denies nothing there: "otherwise nothing works"
+//	lest     begins such a clause: "without it"
 //	told     a doubtful word that a story may hold: "yesterday"
 //	inner    denies a part of what is told: "hasn't"
 //	wish     says what is wanted or allowed, so a denial beside it may be one of the act

@@ -69,7 +69,7 @@ var grammar = []struct {
 	{3, "Ja, lass die Tests laufen, ich will wissen, ob alles klappt.", true},
 	{3, "Oui, lance les tests, je veux voir si ça passe.", true},
 	{3, "Tak, uruchom testy, chcę zobaczyć, czy przechodzą.", true},
-	{3, "Yes, I'd like to see whether my change broke something.", false},
+	{3, "Yes, I'd like to see whether my change broke something.", true},
 	{3, "Yes, run the tests, I want to see the log before that.", false},
 	{3, "Yes, run the tests, I'd like to see them on the laptop.", false},
 	{3, "Yes, run the tests if you want to see whether it works.", false},

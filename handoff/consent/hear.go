@@ -27,15 +27,16 @@ type heard struct {
 func hear(text string) heard {
 	var h heard
 	var word []rune
-	apart, marked := true, false
+	apart, marked, stressed, yes := true, false, false, false
 	add := func(token string) {
-		h.add(token, apart, marked)
-		apart, marked = false, false
+		h.add(token, apart, marked || yes && token != "que") // "sí que corra"
+		apart, marked, yes = false, false, false
 	}
 	end := func() {
 		if len(word) > 0 {
 			add(string(word))
-			word = word[:0]
+			yes = stressed && string(word) == "si" // a yes that ends here; without its accent it may be an "if"
+			word, stressed = word[:0], false
 		}
 	}
 	runes := []rune(strings.ToLower(text))
@@ -51,7 +52,7 @@ func hear(text string) heard {
 			end()
 			add(string(foldDense(r)))
 		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
-			word = append(word, foldLetter(r)...)
+			word, stressed = append(word, foldLetter(r)...), r == 'í' || r == 'ì'
 		case isApostrophe(r) && len(word) > 0 && i+1 < len(runes) && unicode.IsLetter(runes[i+1]):
 		default:
 			end()

@@ -19,7 +19,7 @@ var translated = func() map[string][]string {
 		"server":                    "server servidor serveur serwer сервер 服务器 伺服器 サーバー サーバ 서버 सर्वर خادم الخادم سيرفر السيرفر sunucu servern",
 		"mini macmini themacmini":   "mini macmini мини міні мак_мини мак_міні 迷你 ミニ マックミニ 미니 맥미니 मिनी मैक_मिनी ميني الميني ماك_ميني الماك_ميني",
 		"mac macbook":               "mac macbook мак макбук マック マックブック 맥 맥북 मैक मैकबुक ماك الماك ماكبوك",
-		"bigpc":                     "bigpc бигписи бигпк большой_пк бігпісі бігписі ビッグピーシー ビッグPC 빅피씨 빅피시 बिगपीसी बिग_पीसी بيغ_بي_سي بيج_بي_سي 大PC 大电脑",
+		"bigpc":                     "bigpc gros_pc großer_pc großen_pc grote_pc pc_grande stordatorn stora_datorn duży_pc büyük_pc большой_комп великий_пк бигписи бигпк большой_пк бігпісі бігписі ビッグピーシー ビッグPC 빅피씨 빅피시 बिगपीसी बिग_पीसी بيغ_بي_سي بيج_بي_سي 大PC 大电脑",
 		"workstation myworkstation": "workstation arbeitsrechner arbeitsstation 工作站 ワークステーション 워크스테이션 वर्कस्टेशन",
 	} {
 		for name := range strings.FieldsSeq(names) {
@@ -28,6 +28,34 @@ var translated = func() map[string][]string {
 					table[name] = append(table[name], joined)
 				}
 			}
+		}
+	}
+	return table
+}()
+
+// spokenActs are what recognisers write of a word of a command that is said in another language or misheard. Beside a
+// yes they mean that word, in a question that has it. Set once.
+var spokenActs = func() map[string][]phrase {
+	table := map[string][]phrase{}
+	for name, forms := range map[string]string{
+		"git":      "get kit гит ギット 깃 جيت गिट",
+		"push":     "bush pusch пуш пушь プッシュ 푸시 푸쉬 بوش पुश",
+		"origin":   "origen ориджин оріджин オリジン 오리진 اوريجين اوريجن ओरिजिन",
+		"main":     "mane maine mayne мейн мэйн майн メイン 메인 على_مين मेन",
+		"npm":      "and_pm mpm en_pm n_pm end_pm нпм энпиэм ен_пі_ем エヌピーエム 엔피엠 ان_بي_ام एनपीएम",
+		"install":  "and_stall in_stall instal инстал инсталл інстал インストール 인스톨 انستول इंस्टॉल इंस्टाल",
+		"pip":      "pipp pips пип піп ピップ 핍 بيب पिप",
+		"requests": "request re_quests реквест реквестс реквестс リクエスツ リクエスト 리퀘스트 리퀘스츠 ريكويست ريكوستس रिक्वेस्ट रिक्वेस्ट्स",
+		"test":     "тест テスト 테스트 تست टेस्ट",
+		"commit":   "comet коммит комит コミット 커밋 커핏 كوميت कमिट",
+		"merge":    "мердж マージ 머지 ميرج मर्ज",
+		"build":    "билд ビルド 빌드 بيلد बिल्ड",
+		"cart":     "card kart карт カート 카트 كارت कार्ट",
+		"copy":     "копи копі コピー 카피 كوبي कॉपी",
+		"session":  "сессия сесія セッション 세션 سيشن सेशन",
+	} {
+		for form := range strings.FieldsSeq(forms) {
+			table[name] = append(table[name], words(hear(strings.ReplaceAll(form, "_", " ")).tokens...))
 		}
 	}
 	return table

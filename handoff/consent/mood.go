@@ -14,7 +14,6 @@ const (
 	stateWeak                      // after the yes came a word that weakens it ("yeah, right"): a yes must follow
 	stateNod                       // "no problem": a yes must follow
 	stateNeed                      // "no need to ask": a firm yes that names the act must follow
-	stateSide                      // the only yes was "for my part", which a no-objection takes away
 	stateOrdered                   // it ordered or permitted, by the act or by "go ahead"
 	stateAct                       // just now the act was ordered by name: "all of them" may follow
 )
@@ -46,7 +45,7 @@ func (s state) verdict() verdict {
 
 // says is a state after a yes.
 func (s state) says(more state) state {
-	return s&^(stateDo|stateOpen|stateWeak|stateNod|stateSide) | stateYes | more
+	return s&^(stateDo|stateOpen|stateWeak|stateNod) | stateYes | more
 }
 
 // after is the state after a phrase of a kind, and whether that phrase may stand there.
@@ -115,15 +114,7 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 			s |= stateOpen
 		}
 		return s, true
-	case kindSide:
-		if !yes {
-			s |= stateYes | stateSide
-		}
-		return s &^ (stateOpen | stateNod), !begun
 	case kindNod, kindNeed, kindAsk:
-		if s.has(stateSide) {
-			s, yes = s&^(stateSide|stateYes), false
-		}
 		if kind == kindNeed || kind == kindAsk && !yes {
 			s |= stateNeed
 		}

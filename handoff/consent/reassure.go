@@ -75,7 +75,7 @@ func (h heard) reassuresFrom(from int, l *language, ask asking) (found []step) {
 	reached[0] = []calm{{}}
 	for at := from; at <= to; at++ {
 		states := reached[at-from]
-		if i := slices.IndexFunc(states, calm.isOne); i >= 0 {
+		if i := slices.IndexFunc(states, calm.isOne); i >= 0 && !h.dangles(at-1, l) {
 			found = append(found, step{at - from, states[i].kind()})
 		}
 		if at == to || len(states) == 0 {
@@ -91,6 +91,19 @@ func (h heard) reassuresFrom(from int, l *language, ask asking) (found []step) {
 	}
 	return found
 }
+
+// dangles tells whether a word cannot end a reassurance, in languages that put it first: a "not", or a preposition.
+func (h heard) dangles(at int, l *language) bool {
+	if !frontNots[l.code] {
+		return false
+	}
+	in := false
+	l.book.at(h.tokens[at:at+1], func(_ int, kind phraseKind) { in = in || kind == kindIn })
+	return in || l.denies[h.tokens[at]]
+}
+
+// frontNots are languages whose "not" stands before what it denies. Set once.
+var frontNots = setOf("en es fr it pt")
 
 // calmParts calls take for the parts of a reassurance at a position that end by another.
 func (h heard) calmParts(at, to int, l *language, ask asking, take func(length int, kind phraseKind)) {
@@ -132,8 +145,8 @@ func (h heard) reassured(ask asking) []bool {
 	for _, l := range languages {
 		for from, found := range h.reassurances(l, ask) {
 			for _, s := range found {
-				if before, after := from-1, from+s.length; before >= 0 && l.denies[h.tokens[before]] && !h.marked[from] ||
-					after < len(h.tokens) && l.denies[h.tokens[after]] && !h.marked[after] { // two that deny deny again
+				if before, after := from-1, from+s.length; before >= 0 && (l.denies[h.tokens[before]] || h.denies(before)) && !h.marked[from] ||
+					after < len(h.tokens) && (l.denies[h.tokens[after]] || h.denies(after)) && !h.marked[after] { // two that deny deny again
 					continue
 				}
 				for i := from; i < from+s.length; i++ {

@@ -285,6 +285,9 @@ func (h heard) denies(at int) bool {
 // turnsToYes tells whether a reply begins with a no that stands for itself and goes on as a plain yes:
 // "no no, go ahead". That is neither.
 func (h heard) turnsToYes(ask asking) bool {
+	if h.relents(ask) {
+		return true
+	}
 	n := 0
 	for n < len(h.tokens) && h.tokens[n] == h.tokens[0] && h.denies(n) {
 		n++
@@ -302,6 +305,42 @@ func (h heard) turnsToYes(ask asking) bool {
 		return false
 	}
 	return h.from(n).isPlain(ask) || h.correctsToYes(n, ask)
+}
+
+// relents tells whether a reply has its last no among its first words, as a slip or a particle, and goes on with a plain
+// yes and an order: "yeah nah yeah go for it".
+func (h heard) relents(ask asking) bool {
+	last := -1
+	for at := range h.tokens {
+		if h.denies(at) {
+			last = at
+		}
+	}
+	if last < 0 || last >= maxSlip {
+		return false
+	}
+	for at := last + 1; at < min(last+1+maxSlip, len(h.tokens)-1); at++ {
+		agrees := slices.ContainsFunc(languages, func(l *language) bool { return l.agrees(h.tokens[at]) })
+		if agrees && h.from(at).find(signalHold, ask) == absent && h.from(at+1).holdsOrder(ask) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsOrder tells whether an order or a permission stands somewhere in a reply.
+func (h heard) holdsOrder(ask asking) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		take := func(_ int, kind phraseKind) {
+			found = found || kind == kindYes || kind == kindGo || kind == kindOrder || kind == kindAct || kind == kindEnd
+		}
+		for at := range h.tokens {
+			l.book.at(h.tokens[at:], take)
+			ask.actAt(h.tokens[at:], l, take)
+		}
+		return found
+	})
 }
 
 // correctsToYes tells whether a speaker goes on after a no to say that they misheard, and ends in a plain yes: "no,

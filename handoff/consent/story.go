@@ -41,6 +41,7 @@ type teller struct {
 	ordered []bool     // an order begins at the token
 	denied  []bool     // the token denies; set where a clause may deny something else than the act
 	inert   []bool     // the token denies something that a clause tells
+	vain    []bool     // the token stands in a clause that says what goes wrong without the act
 	lenient bool       // clauses may begin anywhere and state nothing
 }
 
@@ -54,13 +55,13 @@ func (h heard) tells(ask asking) bool {
 			return false
 		}
 		said.told = said.toldIn(t.l)
+		t.allow(said.told, t.vain)
 		if said.find(signalHold, ask) != absent || said.find(signalAsk, ask) != absent {
 			return false
 		}
 		said.told = said.vainIn(t.l)
-		for i, inert := range t.inert {
-			said.told[i] = said.told[i] || inert && len(t.inert) == len(said.told)
-		}
+		t.allow(said.told, t.vain)
+		t.allow(said.told, t.inert)
 		return said.find(signalDeny, ask) == absent
 	})
 }
@@ -83,7 +84,7 @@ func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*l
 		}
 		n := len(h.tokens)
 		t := &teller{h: h, l: l, ask: ask, steps: steps, walks: make([][]states, n+1),
-			strict: make([]bool, n), loose: make([]bool, n), held: make([]bool, n), ordered: make([]bool, n), denied: make([]bool, n), inert: make([]bool, n)}
+			strict: make([]bool, n), loose: make([]bool, n), held: make([]bool, n), ordered: make([]bool, n), denied: make([]bool, n), inert: make([]bool, n), vain: make([]bool, n)}
 		for at := range n {
 			t.ordered[at] = slices.ContainsFunc(steps[at], func(s step) bool { return s.kind == kindGo || s.kind == kindOrder || s.kind == kindAct })
 		}
@@ -94,10 +95,11 @@ func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*l
 // mark finds the tokens that no clause may hold.
 func (t *teller) mark(spoken []*language) {
 	told := t.h.toldIn(t.l)
+	t.markVain()
 	t.markInert()
 	for at := range t.h.tokens {
 		t.blocks(at, spoken, func(length int) {
-			if length == 1 && t.inert[at] {
+			if length == 1 && t.inert[at] || !slices.Contains(t.vain[at:at+length], false) {
 				return
 			}
 			t.strict[at] = true
@@ -265,13 +267,14 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 	if s.has(taleOrdered) && !opens && !t.h.marked[from] {
 		blocked = t.strict
 	}
-	next, denies := s&^(taleOrder|taleBare)|taleTold, false
+	next, denies, learns := s&^(taleOrder|taleBare)|taleTold, false, false
 	for end := from; end < len(t.h.tokens) && (end == from || !t.h.marked[end]); end++ {
 		if blocked[end] || t.joinsOrder(end) || t.h.weightOf(from, end) > maxTale || denies && t.ordered[end] && !infinitive[t.h.tokens[end-1]] {
 			return
 		}
 		denies = denies || t.denied[end]
-		if t.strict[end] || t.inert[end] {
+		learns = learns || t.learns(end)
+		if (t.strict[end] || t.inert[end]) && !learns && !t.vain[end] {
 			next |= taleDoubtful
 		}
 		states = states || denies || t.states(end)
@@ -279,7 +282,7 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 		if t.ask.named(t.h.tokens[end:to]) || opens && order {
 			next |= taleNamed
 		}
-		if s.has(taleYes) && t.l.reasons.has(t.h.tokens[end:]) && (end > from || states) {
+		if s.has(taleYes) && (t.l.reasons.has(t.h.tokens[end:]) && (end > from || states) || learns || t.vain[end]) {
 			next |= taleReason
 		}
 		if weight := t.h.weightOf(from, to); !states || weight < 2 || denies && weight < minDenied {
@@ -300,6 +303,13 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 			add(to, next|taleOpen)
 		}
 	}
+}
+
+// learns tells whether words at a position say what somebody wants to know, and the act is one that tells it.
+func (t *teller) learns(at int) bool {
+	found := false
+	t.l.purpose.at(t.h.tokens[at:], func(n int, _ phraseKind) { found = found || n > 1 }) // one word, "let's see", hesitates
+	return found && slices.Contains(t.ask.about, "test")
 }
 
 // begins tells whether a clause that tells something may begin at a position.

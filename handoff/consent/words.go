@@ -19,7 +19,7 @@ var wordFiles embed.FS
 var sections = map[string]phraseKind{
 	"yes": kindYes, "end": kindEnd, "fill": kindFill, "hum": kindHum, "lead": kindLead, "tail": kindTail, "link": kindLink,
 	"nod": kindNod, "shrug": kindShrug, "need": kindNeed, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
-	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "side": kindSide, "go": kindGo,
+	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "go": kindGo,
 }
 
 // A signal is a phrase that ends the search for a yes, wherever it stands.
@@ -62,6 +62,7 @@ type language struct {
 	clause    map[string]bool       // words that make a statement
 	told      phrasebook            // doubtful words that a story may hold
 	vain      phrasebook            // those that say what goes wrong without the act
+	lest      phrasebook            // begin what goes wrong without the act: "otherwise"
 	openers   phrasebook            // begin a story, and make a statement
 	subjects  phrasebook            // begin one, if it states something: "the", "my"
 	reasons   phrasebook            // make a clause the reason of a yes
@@ -103,7 +104,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, vain: phrasebook{}, openers: phrasebook{}, reasons: phrasebook{}, inner: map[string]bool{}, wishes: phrasebook{}, subjects: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, vain: phrasebook{}, lest: phrasebook{}, openers: phrasebook{}, reasons: phrasebook{}, inner: map[string]bool{}, wishes: phrasebook{}, subjects: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -216,6 +217,8 @@ func (l *language) clauseBooks(name string) []phrasebook {
 		return []phrasebook{l.told}
 	case "else":
 		return []phrasebook{l.told, l.vain}
+	case "lest":
+		return []phrasebook{l.openers, l.lest}
 	case "purpose":
 		return []phrasebook{l.purpose}
 	case "clause":
