@@ -240,7 +240,7 @@ func (b *callerState) waitsToBeHeard(id string) bool {
 func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
 	b := r.caller(c)
 	if rec, _ := b.find(string(id)); rec.ID == "" {
-		return handoff.Fault(handoff.CodeNotFound, "such work", "")
+		return r.notFound()
 	}
 	b.mu.Lock()
 	same := func(other string) bool { return other == string(id) }

@@ -73,7 +73,11 @@ func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.facts = l.facts.Merge(s)
+	if to == handoff.StatusAccepted { // it may come late: what is known since stays
+		l.facts = s.Set.Merge(ledger.Step{Set: l.facts})
+	} else {
+		l.facts = l.facts.Merge(s)
+	}
 	s.Set, s.Body = l.facts, l.body
 	return s
 }

@@ -19,6 +19,7 @@ func (r *Router) recover(ctx context.Context) {
 		entries, err := r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
 		if err == nil {
 			r.adopt(ctx, entries)
+			close(r.recovered)
 			return
 		}
 		if try == 0 {

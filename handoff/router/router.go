@@ -63,7 +63,8 @@ type Router struct {
 	rates  rates         // safe by itself
 	counts *routerCounts // Set once; safe by itself
 
-	prefetches prefetches // safe by itself
+	prefetches prefetches    // safe by itself
+	recovered  chan struct{} // closed once what a former life left is known; nil: there is no ledger
 
 	mu      sync.Mutex
 	callers map[handoff.Caller]*callerState // Guarded by mu
@@ -86,13 +87,17 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Ledger != nil {
 		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
 	}
-	return &Router{
+	r := &Router{
 		counts: counts, fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
 		ledger: cfg.Ledger, bodies: kept, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
 		queues: newThreadQueues(), callers: map[handoff.Caller]*callerState{}, claimed: map[string]bool{},
 	}
+	if r.ledger != nil {
+		r.recovered = make(chan struct{})
+	}
+	return r
 }
 
 // NextID returns an id that no other life of the router gives, [a-z0-9-], at most 20 bytes.
@@ -169,9 +174,21 @@ func (r *Router) Handoffs(g handoff.Grant) []handoff.Record {
 func (r *Router) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
 	rec, _ := r.caller(g.Caller).find(id)
 	if rec.ID == "" || !rec.Shown(g) {
-		return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "such work", "")
+		return handoff.Record{}, r.notFound()
 	}
 	return rec, nil
+}
+
+// notFound says that there is no such work, once that can be known.
+func (r *Router) notFound() error {
+	if r.recovered != nil {
+		select {
+		case <-r.recovered:
+		default:
+			return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
+		}
+	}
+	return handoff.Fault(handoff.CodeNotFound, "such work", "")
 }
 
 // Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
@@ -180,7 +197,7 @@ func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
 	rec, w := r.caller(g.Caller).find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
-		return handoff.Fault(handoff.CodeNotFound, "such work", "")
+		return r.notFound()
 	case w == nil, rec.Outcome != "":
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.Why == handoff.WhyMerged:

@@ -178,7 +178,7 @@ func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID,
 		for f := (follower{after: after}); ; {
 			over, changed := b.read(string(id), &f)
 			if len(f.events) == 0 && changed == nil && !over {
-				yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+				yield(handoff.RunEvent{}, r.notFound())
 				return
 			}
 			for _, e := range f.events {

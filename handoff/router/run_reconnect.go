@@ -136,7 +136,7 @@ func (r *run) reach(ctx context.Context, t handoff.Target) (handoff.Attached, er
 // final tells whether an error means that trying again is in vain.
 func final(err error) bool {
 	switch handoff.AsError(err).Code {
-	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere, handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported, handoff.CodeUnknownStart:
+	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere, handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported, handoff.CodeUnknownStart, handoff.CodeMalformed:
 		return true
 	}
 	return false

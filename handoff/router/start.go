@@ -129,7 +129,7 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	rec, w := r.caller(g.Caller).find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
-		return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "such work", "")
+		return handoff.Record{}, r.notFound()
 	case w == nil, rec.Outcome != "":
 		return handoff.Record{}, handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.ThreadID == "" || rec.ThreadID == handoff.NewThread:

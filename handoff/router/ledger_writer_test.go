@@ -1,0 +1,87 @@
+package router
+
+import (
+	"context"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// A shelf is a ledger that lists what it was given, once it is let.
+type shelf struct {
+	entries []ledger.Entry
+	let     chan struct{}
+}
+
+func (s *shelf) Advance(_ context.Context, step ledger.Step) (ledger.Entry, error) {
+	for _, e := range s.entries {
+		if e.Key == step.Key {
+			return e, nil
+		}
+	}
+	return ledger.Entry{Key: step.Key, Status: step.To}, nil
+}
+
+func (s *shelf) Open(context.Context, handoff.Caller) ([]ledger.Entry, error) { return nil, nil }
+
+func (s *shelf) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
+	select {
+	case <-s.let:
+		return s.entries, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestLateNote: what was promised is noted beside the loop, and may come to it after the start was written. What is
+// known by then stays: an entry with no thread could not be found again after a crash.
+func TestLateNote(t *testing.T) {
+	r := NewRouter(Config{Ledger: &shelf{}})
+	l := r.newLedgerWriter("key", ladderCaller, "run", "args")
+	thread := handoff.Target{Server: "s", Thread: "t"}
+	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
+	l.Step(handoff.StatusAccepted, 0, ledger.Facts{Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked"})
+	got := l.Step(handoff.StatusStarted, 0, ledger.Facts{Turn: "turn"}).Set
+	want := ledger.Facts{Target: thread, Watermark: "before", Title: "made", Prompt: "go", Turn: "turn"}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestEntryWithoutAThread: what a former life left without the name of its thread ends at once as unknown. No patience
+// finds it.
+func TestEntryWithoutAThread(t *testing.T) {
+	let := make(chan struct{})
+	close(let)
+	entry := ledger.Entry{
+		Key: "key", Caller: ladderCaller, Owner: "run", Status: handoff.StatusStarted, Attempt: 1,
+		Facts: ledger.Facts{ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Turn: "turn"},
+	}
+	r := running(t, Config{Fleet: nowhere{newCopier()}, Ledger: &shelf{[]ledger.Entry{entry}, let}})
+	<-r.recovered
+	if rec := outcome(t, r, "former-1"); rec.Outcome != handoff.OutcomeUnknown {
+		t.Errorf("%+v", rec)
+	}
+}
+
+// nowhere is a fleet that refuses targets without a thread, as the real one does.
+type nowhere struct{ *copier }
+
+func (nowhere) Attach(_ context.Context, t handoff.Target) (handoff.Attached, error) {
+	return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "a thread id is needed", "")
+}
+
+// TestUnreadLedger: until what a former life left is read, nobody can say that there is no such work.
+func TestUnreadLedger(t *testing.T) {
+	s := &shelf{let: make(chan struct{})}
+	r := running(t, Config{Fleet: newCopier(), Ledger: s})
+	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeStoreDown {
+		t.Errorf("before: %v", err)
+	}
+	close(s.let)
+	<-r.recovered
+	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
+		t.Errorf("after: %v", err)
+	}
+}
