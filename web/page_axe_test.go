@@ -70,10 +70,10 @@ func TestPageAxe(t *testing.T) {
 					p.until(`document.querySelector("#` + place + `").checkVisibility()`)
 					p.axe(place)
 				}
-				for _, popover := range []string{"sound-menu", "simulated", "call-sheet"} {
-					p.do(chromedp.Click(chromedp.CSS("[popovertarget=" + popover + "]")))
-					p.until(`document.querySelector("#` + popover + `:popover-open")`)
-					p.axe(popover)
+				for _, opener := range []string{"sound", "badge", "call-time"} {
+					p.do(chromedp.Click(chromedp.ID(opener)))
+					p.until(`document.querySelector("[popover]:popover-open")`)
+					p.axe(opener)
 					p.press("\x1b")
 				}
 			})

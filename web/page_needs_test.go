@@ -94,7 +94,7 @@ func TestPageTellsTheRisk(t *testing.T) {
 	p.loggedIn(base)
 	p.shows("Medium risk: it changes or fetches something, or is not known.")
 	p.shows("If nobody answers, it is declined in 25 minutes.")
-	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Done "✓";Failed "!";Needs you "?";Not answering "!";Working "●"` {
+	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Done "✗";Failed "!";Needs you "?";Not answering "!";Working "●"` {
 		t.Errorf("words and marks: %q", marks)
 	}
 }

@@ -102,10 +102,10 @@ func TestPageMachineSetup(t *testing.T) {
 	}
 	p.scheme("light")
 	p.look("machine-setup")
-	p.click("Test bigpc now")
+	p.click("Test now: bigpc")
 	p.shows("It answered in 12 ms.")
 	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "mini", "") })
-	p.click("Test mini now")
+	p.click("Test now: mini")
 	p.until(`document.querySelector("#machine-mini").closest(".machine").querySelector("[role=status]").textContent === "mini is not answering."`)
 }
 

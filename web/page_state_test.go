@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 )
 
@@ -65,10 +66,7 @@ func TestPageModules(t *testing.T) {
 			const feed = (...events) => events.reduce((s, event) => m.reduceWork(s, { type: "event", event }), m.workStart);`
 			got := eval[json.RawMessage](p, `import("/page/`+row.module+`.js").then((m) => { `+help+` return `+row.expression+`; })`)
 			var a, b any
-			if err := json.Unmarshal(got, &a); err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal([]byte(row.want), &b); err != nil {
+			if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal([]byte(row.want), &b)); err != nil {
 				t.Fatal(err)
 			}
 			if x, y := canonical(t, a), canonical(t, b); x != y {

@@ -173,8 +173,9 @@ func TestPageStopsWork(t *testing.T) {
 	p.loggedIn(base)
 	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "bigpc", "") })
 	at := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Fix the failing"))`
-	p.until(at + `?.querySelector(".card-foot button") != null`)
-	eval[bool](p, `(`+at+`.querySelector(".card-foot button").click(), true)`)
+	stop := `[...(` + at + `?.querySelectorAll(".card-foot button") ?? [])].find((b) => b.textContent === "Stop the work")`
+	p.until(stop)
+	eval[bool](p, `(`+stop+`.click(), true)`)
 	p.shows("bigpc is not answering.")
 	p.until(at + `.querySelector(".pill").textContent === "Working"`)
 	w.change(func(w *world) { w.fail = nil })

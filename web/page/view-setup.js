@@ -12,7 +12,7 @@ export function setup(name) {
   const copy = h("button", { class: "button small", type: "button", text: "Copy", "aria-label": `Copy the command for ${name}`, on: { click: copied } });
   const down = h("div", { class: "start", hidden: true }, h("p", { class: "quiet-text", text: "Start its agent server there:" }), h("div", { class: "start-line" }, command, copy));
   const result = h("span", { class: "quiet-text", role: "status" });
-  const test = h("button", { class: "button small", type: "button", text: "Test now", "aria-label": `Test ${name} now`, on: { click: ask } });
+  const test = h("button", { class: "button small", type: "button", text: "Test now", "aria-label": `Test now: ${name}`, on: { click: ask } });
   const line = h("div", { class: "test-line" }, test, result);
   const more = h("details", { class: "did setup" }, h("summary", {}, icon("chevron"), "How it is set up"), facts, line);
   const el = h("div", { class: "setup-box" }, down, more);
