@@ -94,7 +94,7 @@ func (h heard) doubtful(spoken []*language, ask asking) []bool {
 	for i, t := range h.tokens {
 		rest := h.tokens[i:]
 		other := devices[t] && ask.machine(rest) == 0 && (i == 0 || ask.machine(h.tokens[i-1:]) < 2)
-		out[i] = other || strings.Trim(t, "0123456789") == "" || isDense([]rune(t)[0]) ||
+		out[i] = other || h.isOriginal(i, ask) || strings.Trim(t, "0123456789") == "" || isDense([]rune(t)[0]) ||
 			english.doubts(rest) || slices.ContainsFunc(spoken, func(l *language) bool { return l.doubts(rest) }) || ask.isOtherAct(rest)
 	}
 	return out
@@ -138,6 +138,19 @@ var orders = func() map[string]phrasebook {
 	}
 	return out
 }()
+
+// isOriginal tells whether a word means what a copy was asked about instead of, and the reply names no copy: "yes, go on
+// then, in the original".
+func (h heard) isOriginal(at int, ask asking) bool {
+	return originals[h.tokens[at]] && slices.Contains(ask.about, "copy") && !slices.ContainsFunc(h.tokens, func(t string) bool {
+		return strings.HasPrefix(t, "cop") || strings.HasPrefix(t, "kop") || strings.HasPrefix(t, "коп")
+	})
+}
+
+// originals are words for what a copy is made of. Set once.
+var originals = setOf(strings.Join(hear("original originals originalen originalet origineel originele originaal originale originaux originali originales originais originaux "+
+	"oryginal oryginale oryginalna оригинал оригинале оригинала оригінал оригіналі оригінала orijinal orijinali orijinalinde orijinalde मूल ओरिजिनल "+
+	"原 元 الأصل بالأصل الأصلية الأصلي").tokens, " "))
 
 // softVerbs order many acts, and are said of much else. Set once.
 var softVerbs = setOf("make take work works add start save write change launch bring made build create code " +

@@ -80,6 +80,8 @@ func (h heard) read(reply string, ask asking) Reply {
 	switch {
 	case verdict >= verdictYes && (h.isLimited(ask) || h.isPart(ask) || h.waives(ask) || ask.namesOtherCommand(h.tokens)):
 		return Unclear
+	case verdict >= verdictYes && (h.recalls(ask) || h.isBareLet()):
+		return Unclear
 	case verdict == verdictFirm, verdict == verdictYes && h.find(signalGrumble, ask) == absent:
 		return Yes
 	case verdict == verdictOpen:

@@ -39,6 +39,7 @@ var halves = []struct {
 	{"i.tsv", "", sixQuestions},
 	{"j.tsv", "", sixQuestions},
 	{"l.tsv", "", sixQuestions},
+	{"m.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 
@@ -113,6 +114,9 @@ func readCorpus(t testing.TB, file string, asked []Question) []corpusLine {
 		}
 		if p[1] == "uk" && p[0] == "unclear" && p[2] == "other-language" {
 			continue // it has been learned since
+		}
+		if file == "m.tsv" && p[3] == "没问题" && p[0] == "unclear" {
+			continue // another author's opinion: in f.tsv it is a yes
 		}
 		out = append(out, corpusLine{p[0], p[1], p[2], p[3], those})
 	}

@@ -24,6 +24,9 @@ func (h heard) vainIn(l *language) []bool {
 func (h heard) deniesInStory(ask asking) bool {
 	return h.tellsIn(ask, func(t *teller, _ heard, _ []*language) bool {
 		t.markDenied()
+		if slices.ContainsFunc(t.h.indexes(), t.isIfNot) {
+			return true
+		}
 		if t.lenient = true; !slices.Contains(t.denied, true) || t.isYes() {
 			return true
 		}
@@ -65,7 +68,7 @@ func (t *teller) markVain() {
 	for at := range t.h.tokens {
 		n := 0
 		t.l.lest.at(t.h.tokens[at:], func(length int, _ phraseKind) { n = max(n, length) })
-		if n == 0 || !t.h.unbroken(at, n) {
+		if n == 0 || !t.h.unbroken(at, n) || t.isIfNot(at) {
 			continue
 		}
 		states, denies, end := false, 0, at+n
@@ -81,6 +84,9 @@ func (t *teller) markVain() {
 				states = true
 			}
 		}
+		if denies > 1 && answers[t.h.tokens[end-1]] { // "it did not start without it, no"
+			continue
+		}
 		if states && denies > 0 && end-at-n > 1 && (end == len(t.h.tokens) || t.h.marked[end]) {
 			for i := at; i < end; i++ {
 				t.vain[i] = t.vain[i] || i < at+n || t.l.inner[t.h.tokens[i]]
@@ -93,6 +99,16 @@ func (t *teller) markVain() {
 		}
 	}
 }
+
+// isIfNot tells whether an "if" and a "not" stand at a position, written apart, that set a condition. They say what goes
+// wrong otherwise only where what follows denies too: "se não nada funciona", and not "se não demorar".
+func (t *teller) isIfNot(at int) bool {
+	rest := t.h.tokens[at:]
+	return len(rest) > 2 && (rest[0] == "se" || rest[0] == "si") && t.l.inner[rest[1]] && !t.h.marked[at+1] && !t.h.marked[at+2] && !t.l.inner[rest[2]]
+}
+
+// answers are the words that deny as an answer, at the end too. Set once.
+var answers = setOf(strings.Join(hear("no nein nee non não nie нет ні nej hayır नहीं لا").tokens, " "))
 
 // allow lets a story hold the tokens that a teller has marked.
 func (t *teller) allow(told, marked []bool) {

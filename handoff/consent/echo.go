@@ -29,6 +29,69 @@ func isEcho(reply, ours []string) bool {
 	return strings.Contains(strings.Join(ours, ""), strings.Join(reply, "")) // written with other spaces
 }
 
+// recalls tells whether a reply only repeats what was asked about, with a yes in passing: "the tests, ah yes, the
+// tests" says that somebody remembers, and orders nothing.
+func (h heard) recalls(ask asking) bool {
+	h = h.fluent()
+	for at := range h.tokens {
+		for _, l := range languages {
+			found, yes := false, 0
+			l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
+				if kind == kindYes || kind == kindWeak {
+					found, yes = found || h.repeatsAround(at, at+n, ask), n
+				}
+			})
+			if yes > 0 {
+				return found
+			}
+		}
+	}
+	return false
+}
+
+// isBareLet tells whether a reply is only an order to let somebody, who may be anybody: "let him". Who says so may mean
+// that he be left alone, or do it himself.
+func (h heard) isBareLet() bool {
+	var said strings.Builder
+	for _, t := range h.fluent().tokens {
+		if !pleases[t] {
+			said.WriteString(t)
+		}
+	}
+	return bareLets[said.String()]
+}
+
+// bareLets are those orders, written together. Set once.
+var bareLets = setOf("lethim lether пустьсам пустьсама пускаисам пускаисама хаисам хаисама нехаисам нехаисама хаи нехаи niechsam niechsama lassihnselbst lathonom lathenne")
+
+// repeatsAround tells whether the words before some tokens, which name the act or the machine and order nothing, are
+// those with which the reply ends after them.
+func (h heard) repeatsAround(from, to int, ask asking) bool {
+	for at := range from {
+		for length := 1; length <= min(from-at, len(h.tokens)-to); length++ {
+			part, last := h, h.tokens[len(h.tokens)-length:]
+			part.tokens = h.tokens[at : at+length]
+			if slices.Equal(part.tokens, last) && ask.named(last) && !part.orders(ask) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// orders tells whether words begin with a whole order of the act.
+func (h heard) orders(ask asking) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		take := func(n int, kind phraseKind) {
+			found = found || kind == kindOrder || kind == kindGo || kind == kindYes || kind == kindDo
+		}
+		l.book.at(h.tokens, take)
+		ask.actAt(h.tokens, l, take)
+		return found
+	})
+}
+
 // nearEchoOf tells whether a reply is our question with a few words misheard, and each word that denies is
 // one of ours, in its place: "may I run MPM install, yes or no".
 func (h heard) nearEchoOf(ask asking) bool {

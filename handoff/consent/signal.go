@@ -308,24 +308,49 @@ func (h heard) turnsToYes(ask asking) bool {
 }
 
 // relents tells whether a reply has its last no among its first words, as a slip or a particle, and goes on with a plain
-// yes and an order: "yeah nah yeah go for it".
+// yes and an order: "yeah nah yeah go for it". After a word that takes the no back the yes may come later and alone: "no,
+// wait, I mean yes".
 func (h heard) relents(ask asking) bool {
 	last := -1
 	for at := range h.tokens {
-		if h.denies(at) {
-			last = at
+		for _, m := range marks[signalDeny][h.tokens[at]] {
+			if h.hasAt(at, m.tokens) && !h.polite(at) {
+				last = max(last, at+len(m.tokens)-1)
+			}
 		}
 	}
-	if last < 0 || last >= maxSlip {
+	if last < 0 || last > 0 && h.weightOf(0, last) >= maxSlip {
 		return false
 	}
-	for at := last + 1; at < min(last+1+maxSlip, len(h.tokens)-1); at++ {
-		agrees := slices.ContainsFunc(languages, func(l *language) bool { return l.agrees(h.tokens[at]) })
-		if agrees && h.from(at).find(signalHold, ask) == absent && h.from(at+1).holdsOrder(ask) {
+	slips := false
+	for at := last + 1; at < len(h.tokens); at++ {
+		weight := h.weightOf(last+1, at)
+		slips = slips || weight < maxSlip && (h.corrects(at) || h.holds(at))
+		if weight >= maxSlip && !slips || weight >= 2*maxSlip {
+			return false
+		}
+		if at == last+1 && isDense([]rune(h.tokens[at])[0]) && !h.apart[at] && !h.marked[at] { // "not" and "may" are one
+			continue
+		}
+		if h.agreesAt(at) && h.from(at).find(signalHold, ask) == absent && (slips || at+1 < len(h.tokens) && h.from(at+1).holdsOrder(ask)) {
 			return true
 		}
 	}
 	return false
+}
+
+// holds tells whether a phrase that asks for time begins at a position: "wait".
+func (h heard) holds(at int) bool {
+	return slices.ContainsFunc(marks[signalHold][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
+}
+
+// agreesAt tells whether a yes that orders nothing begins at a position.
+func (h heard) agreesAt(at int) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { found = found || kind == kindWeak })
+		return found || h.tokens[at] == "yes"
+	})
 }
 
 // holdsOrder tells whether an order or a permission stands somewhere in a reply.

@@ -127,7 +127,7 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 	if t.ask.machine(rest) > 0 || at > 0 && t.ask.machine(t.h.tokens[at-1:]) > 1 {
 		return
 	}
-	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || token == "si" && at > 0 ||
+	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || t.h.isOriginal(at, t.ask) || token == "si" && at > 0 ||
 		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) || t.isDenseAt(at) && t.ordersOther(rest) {
 		take(1)
 	}
@@ -260,8 +260,8 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 	if !t.begins(from, s) {
 		return
 	}
-	states := t.opens(from)
-	opens := states || t.l.subjects.has(t.h.tokens[from:])
+	states := t.opens(from) && !t.concludes(from)
+	opens := t.opens(from) || t.l.subjects.has(t.h.tokens[from:])
 	order := s.has(taleOrder) && !s.has(taleBare)
 	blocked := t.loose
 	if s.has(taleOrdered) && !opens && !t.h.marked[from] {
@@ -354,7 +354,7 @@ func (h heard) weightOf(from, to int) int {
 
 // opens tells whether a word at a position begins a reason or a story.
 func (t *teller) opens(at int) bool {
-	return t.l.openers.has(t.h.tokens[at:]) || t.concludes(at)
+	return t.l.openers.has(t.h.tokens[at:]) && !t.isIfNot(at) || t.concludes(at)
 }
 
 // concludes tells whether a word that draws a conclusion stands at a position.
