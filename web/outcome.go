@@ -30,15 +30,15 @@ func testsOf(items []handoff.RecordItem) string {
 	return ""
 }
 
-// An editCount is how much was edited.
-type editCount struct {
+// An editSum is how much was edited.
+type editSum struct {
 	Files   int `json:"files"`
 	Added   int `json:"added"` // lines, edit by edit
 	Removed int `json:"removed"`
 }
 
-func editsOf(items []handoff.RecordItem) *editCount {
-	var n editCount
+func editsOf(items []handoff.RecordItem) *editSum {
+	var n editSum
 	files := map[string]bool{}
 	for _, it := range items {
 		if it.State != "done" {

@@ -33,7 +33,7 @@ func TestTestsOfWork(t *testing.T) {
 		{State: "done", Changes: []handoff.FileChange{{Path: "a", Removed: 1}}},
 		{State: "failed", Changes: []handoff.FileChange{{Path: "c", Added: 9}}},
 	})
-	if edits == nil || *edits != (editCount{Files: 2, Added: 3, Removed: 2}) {
+	if edits == nil || *edits != (editSum{Files: 2, Added: 3, Removed: 2}) {
 		t.Errorf("edits %+v", edits)
 	}
 }

@@ -76,7 +76,10 @@ func TestPageChipsStay(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
-	p.until(`document.querySelector("#chips.row")`)
+	p.until(`document.querySelector("#chips.strip")`)
+	if tops := eval[int](p, `new Set([...document.querySelectorAll(".chip")].map((c) => c.getBoundingClientRect().top)).size`); tops != 1 {
+		t.Errorf("the sentences stand in %d rows, above the conversation", tops)
+	}
 	const places = `[...document.querySelectorAll(".chip")].map((c) => c.querySelector(".chip-text").textContent + " " + Math.round(c.getBoundingClientRect().left)).join("; ")`
 	before := eval[string](p, places)
 	for i := range 2 {
@@ -102,7 +105,7 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 	p.loggedIn(base)
 	const dispatch = `import("/page/store.js").then(({ dispatch }) => (%s, true))`
 	eval[bool](p, fmt.Sprintf(dispatch, `dispatch({ type: "typed", id: "x", text: "Hello" }), dispatch({ type: "call", patch: { phase: "live", mic: "on" } })`))
-	p.until(`document.querySelector("#chips.row")`)
+	p.until(`document.querySelector("#chips.strip")`)
 	const top = `document.querySelector("#chips").getBoundingClientRect().top`
 	p.status("Listening")
 	before := eval[float64](p, top)

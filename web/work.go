@@ -25,10 +25,10 @@ const (
 // brief is a piece of work without what it did: as lists and the feed give it.
 type brief struct {
 	handoff.Record
-	ItemCount int        `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
-	Clipped   bool       `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
-	Tests     string     `json:"tests,omitempty"`      // passed or failed, as they were run last; "": they were not
-	Edits     *editCount `json:"edits,omitempty"`      // what was edited
+	ItemCount int      `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
+	Clipped   bool     `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
+	Tests     string   `json:"tests,omitempty"`      // passed or failed, as they were run last; "": they were not
+	Edits     *editSum `json:"edits,omitempty"`      // what was edited
 }
 
 // briefOf leaves the items out.

@@ -45,7 +45,7 @@ func shapeProblems() []problemCase {
 		{"anchor", "redis: &a b\nlisten: *a\n", []string{
 			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
 			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
-		{"merge", "model:\n  <<: {name: a}\n", []string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, key_env`}},
+		{"merge", "model:\n  <<: {name: a}\n", []string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env`}},
 		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
 			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
 			"switchboard.yaml:2:6: tls must be names and values, not text",

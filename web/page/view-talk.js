@@ -87,7 +87,7 @@ export function talkView({ say, chip }) {
     const { chips: all } = state.voice;
     setText(how, all.length ? helloTry : helloCall);
     show(chips, !(talking ? all.every(used) : all.length === 0));
-    chips.classList.toggle("row", talking);
+    chips.classList.toggle("strip", talking);
     box.classList.toggle("short", all.length > 0 && !talking);
     keyed(chips, all, (c) => c.text, chipButton);
     for (const c of all) chips.keyedChildren.get(c.text).el.classList.toggle("used", used(c));
