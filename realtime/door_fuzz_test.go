@@ -3,6 +3,7 @@ package realtime
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func readable(t *testing.T, sent []string, given string) {
 	}
 }
 
-// FuzzClientDoor holds that whatever a client sends, the model gets JSON alone, and our request one output.
+// FuzzClientDoor holds that whatever a client sends, the model gets JSON alone but for sound, and our request one output.
 func FuzzClientDoor(f *testing.F) {
 	for _, seed := range doorSeeds {
 		f.Add(seed)
@@ -68,7 +69,7 @@ func FuzzClientDoor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frames string) {
 		toClient, toModel := throughDoor(frames, (*Call).fromClient)
 		readable(t, toClient, "")
-		readable(t, toModel, "")
+		readable(t, toModel, sound(frames)) // it passes unread
 		outputs := 0
 		for _, e := range toModel {
 			if gjson.Get(e, "item.type").Str == events.ItemOutput && gjson.Get(e, "item.call_id").Str == "c0" {
@@ -79,6 +80,11 @@ func FuzzClientDoor(f *testing.F) {
 			t.Fatalf("the request has %d outputs", outputs)
 		}
 	})
+}
+
+// sound returns the frames that name a client's sound as their type.
+func sound(frames string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(frames, "\n"), func(f string) bool { return !strings.Contains(f, "input_audio_buffer.append") }), "\n")
 }
 
 // FuzzModelDoor holds that whatever a model sends, it is answered in JSON, and what we make for the client is.
