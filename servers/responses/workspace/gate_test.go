@@ -45,10 +45,14 @@ func (p *person) use(t *testing.T, w *Workspace, name string, args any) Result {
 	return w.Run(t.Context(), name, encoded(t, args), Call{Out: NewOutput(), Ask: p.ask})
 }
 
-// needExec skips where there is no sandbox.
+// needExec skips where there is no sandbox. In CI that is a failure.
 func needExec(t *testing.T, w *Workspace) {
 	t.Helper()
-	if w.noExec != nil {
+	switch {
+	case w.noExec == nil:
+	case os.Getenv("CI") == "true":
+		t.Fatal(w.noExec)
+	default:
 		t.Skip(w.noExec)
 	}
 }
