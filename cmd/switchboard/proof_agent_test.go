@@ -85,8 +85,8 @@ func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
-// No command runs twice and none outlives the kill; each piece of work that was accepted has one outcome, and a result
-// only when it ran; its session can be gone on in.
+// No command runs twice; each piece of work that was accepted has one outcome, and a result only when it ran; its
+// session can be gone on in.
 func TestProofKilledAgent(t *testing.T) { onBothStores(t, proofKilledAgent) }
 
 func proofKilledAgent(t *testing.T, store string) {
@@ -107,7 +107,7 @@ func proofKilledAgent(t *testing.T, store string) {
 		c := s.start()
 		c.up("helper")
 		job := fmt.Sprintf("job %d of %d", round, rounds)
-		jobs[c.hand(fmt.Sprintf(`{"server":"helper","prompt":%q}`, job))] = job
+		jobs[c.hand(fmt.Sprintf(`{"server":"helper","prompt":%q,"thread_id":"new"}`, job))] = job
 		if round == 0 { // one that is certainly cut short
 			until(t, "the first command", func() bool { return ran(job) > 0 })
 		} else {
