@@ -123,6 +123,11 @@ func inspect(files map[string]string) []breach {
 			found = append(found, breach{pkg, 1, fmt.Sprintf("has %d package comments %v, and needs one", len(names), names)})
 		}
 	}
+	return sorted(found)
+}
+
+// sorted puts breaches in the order of their places.
+func sorted(found []breach) []breach {
 	slices.SortFunc(found, func(a, b breach) int {
 		return strings.Compare(fmt.Sprintf("%s:%06d:%s", a.file, a.line, a.reason), fmt.Sprintf("%s:%06d:%s", b.file, b.line, b.reason))
 	})

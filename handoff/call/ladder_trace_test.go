@@ -8,7 +8,7 @@ import (
 )
 
 // What happens in a ladder is traced where the truth is: at the ledger, at the agents and at the voice
-// model. [CheckTrace] holds it against the table.
+// model. [ledgertest.CheckTrace] holds it against the table.
 
 // traceMute notes a step that the ledger does not answer in time.
 func (w *world) traceMute(s ledger.Step) {

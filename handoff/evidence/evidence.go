@@ -39,12 +39,12 @@ const (
 //
 // The loop of a call owns it and drives it, in the order of its events:
 //
-//	Open      an agent asks (update [Question]); level is [Attached].VoiceApprovals
+//	Open      an agent asks (update [handoff.Question]); level is [handoff.Attached].VoiceApprovals
 //	Announced an utterance that names act and machine went to the voice model; each time it is asked
-//	Said      every [Said]
-//	Spoke     every [Spoke]
-//	Heard     every [Heard], before anything else is made of it
-//	Closed    [QuestionClosed], or it was answered, by a tap or anybody else; a yes is then for nothing
+//	Said      every [handoff.Said]
+//	Spoke     every [handoff.Spoke]
+//	Heard     every [handoff.Heard], before anything else is made of it
+//	Closed    [handoff.QuestionClosed], or it was answered, by a tap or anybody else; a yes is then for nothing
 //	Judge     the voice model calls answer_agent, and again while the ruling is [RulingWait]: at the next
 //	          event, and at [Verdict].Until
 //

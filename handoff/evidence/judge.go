@@ -34,7 +34,7 @@ func (r Ruling) String() string { return rulingNames[r] }
 // A Claim is what the voice model says the caller decided.
 type Claim struct {
 	Question handoff.QuestionID
-	Hash     string           // [CommandHash] of the question as it is now
+	Hash     string           // [handoff.CommandHash] of the question as it is now
 	Wants    handoff.Decision // what the voice model understood; it is never enough by itself
 	Words    string           // instead of that, an answer in words
 	Came     time.Time        // when the claim came
@@ -47,7 +47,7 @@ type Verdict struct {
 	Fault      *handoff.Error   // why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
 	Until      time.Time        // with [RulingWait]: when it is decided at the latest
 	Tier       risk.Tier
-	By         string    // [ByVoice] or [ByTyping], with [RulingAccept] and [RulingDecline]
+	By         string    // [handoff.ByVoice] or [handoff.ByTyping], with [RulingAccept] and [RulingDecline]
 	Transcript string    // the reply that decided; never logged
 	Began      time.Time // when that reply began; zero: there was none
 }

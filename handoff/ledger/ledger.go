@@ -23,7 +23,7 @@ const (
 )
 
 // A Ledger keeps what happened to each handoff beyond the process. Implementations are safe for concurrent
-// use; each method is one try and gives an [*Error] with code unreachable within a second when a store
+// use; each method is one try and gives an [*handoff.Error] with code unreachable within a second when a store
 // elsewhere does not answer. Then it cannot be told whether the step was written; repeating it is safe. A
 // store in this process is never away and may take longer while the machine is busy.
 //
@@ -57,7 +57,7 @@ type Entry struct {
 // dispatching always sets Watermark and Turn, because a fresh thread has none.
 type Facts struct {
 	CallID    string // from [Hash]: the call_id, for the log
-	ClientID  string // the [Turn.ID] that the start carries
+	ClientID  string // the [handoff.Turn.ID] that the start carries
 	Target    handoff.Target
 	Watermark handoff.TurnID // the thread's newest turn before the start
 	Turn      handoff.TurnID // the acknowledged or found turn

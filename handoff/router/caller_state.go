@@ -390,7 +390,7 @@ func (b *callerState) findLocked(id string) *handoff.Record {
 	return nil
 }
 
-// States of a [RecordItem].
+// States of a [handoff.RecordItem].
 const (
 	itemRunning = "running"
 	itemDone    = "done"

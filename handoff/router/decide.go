@@ -28,7 +28,7 @@ func (r *Router) registered(server string) handoff.Registered {
 // decided is a decision with what its audit record needs.
 type decided struct {
 	decision   handoff.Decision
-	words      string // with [DecisionWords]
+	words      string // with [handoff.DecisionWords]
 	by         string
 	tier       risk.Tier
 	transcript string
@@ -49,7 +49,7 @@ func (d decided) tooOld(now time.Time) bool {
 
 // Decide answers a question elsewhere than in a call: by a tap on the page, or through the API by a grant that
 // may. A second answer, and one to a question that was withdrawn or is somebody else's, gives
-// [CodeNotPending] and reaches nobody; what the grant may not answer gives [CodeNeedsTap].
+// [handoff.CodeNotPending] and reaches nobody; what the grant may not answer gives [handoff.CodeNeedsTap].
 func (r *Router) Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
 	return r.written(ctx, g, id, decided{decision: d})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // The model: every order of events of two requests on one thread, with faults. What a router does next is
-// asked of the service's own [handoff.State.Step], what the ledger says of [handoff.LedgerEntry.Apply];
+// asked of the service's own [phase.State.Step], what the ledger says of [ledger.Entry.Apply];
 // modelled is who knows what, and what can be lost.
 
 // A mutant is a rule that is left out on purpose; each has to be caught.

@@ -19,7 +19,7 @@ type rates struct {
 	by map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
 }
 
-// take counts one piece of work for a caller and their key. An error has code [CodeLimited].
+// take counts one piece of work for a caller and their key. An error has code [handoff.CodeLimited].
 func (r *rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Event is something the schedule has to know: an event of the voice as it came ([Spoke],
-// [Heard], [Quiet], [Said], [CallEnded]) or one of those below. Events of the voice that mean nothing to
-// it ([Hint], [Request]) may be given too; whatever else comes changes nothing.
+// A Event is something the schedule has to know: an event of the voice as it came ([handoff.Spoke],
+// [handoff.Heard], [handoff.Quiet], [handoff.Said], [handoff.CallEnded]) or one of those below. Events of the voice that mean nothing to
+// it ([handoff.Hint], [handoff.Request]) may be given too; whatever else comes changes nothing.
 type Event any
 
 type (
@@ -102,7 +102,7 @@ type Effect struct {
 	Text     string
 	Works    []string
 	Question handoff.QuestionID // DoSay, DoGiven: the question announced; DoNotify
-	At       time.Time          // DoWake; DoGiven: when it had been heard, as [Said] says
+	At       time.Time          // DoWake; DoGiven: when it had been heard, as [handoff.Said] says
 	cut      bool               // DoGiven: it was interrupted
 	Count    int
 }

@@ -74,7 +74,7 @@ type ScheduleCounts struct {
 //
 // What to give it. Every event of the voice, as it came. Of a codex request: Began when it is
 // accepted (again when the names are resolved), AnsweredEvent when its early answer went out, Doing
-// for [ItemStarted], Remark for a message that is certainly not the last, Question and
+// for [handoff.ItemStarted], Remark for a message that is certainly not the last, Question and
 // QuestionClosed, and at the end either Ended (a message is due) or Gave (the outcome was
 // the answer, or a summary of the router's own). Of a request that answers a question: Claimed, and
 // Asked when its answer asks once more. Of any other request: Lookup and AnsweredEvent; of a side question, whose
@@ -86,7 +86,7 @@ type ScheduleCounts struct {
 // call, so the router's own must differ. The answer of a work goes out [Schedule.Within] its request: it asks
 // for the floor only unless the response spoke, so nothing is doubled. DoGiven with works means
 // "delivered" in the ledger; with a question it is the moment the question had been heard. DoKeep means
-// the outbox: it comes at [CallEnded] and for every outcome that is given later.
+// the outbox: it comes at [handoff.CallEnded] and for every outcome that is given later.
 // DoNotify means that a question of this call stays unanswered and is told outside of calls as well.
 // DoWake replaces the one timer of the call; its Wake may come late or once too often. Everything
 // else the schedule says was confirmed or will be kept: the router needs no account of its own of

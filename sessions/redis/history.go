@@ -20,7 +20,7 @@ var historySource string
 
 var historyScript = goredis.NewScript(historySource)
 
-// History returns a page of a caller's history; see [handoff.History]. A page of a search may be short, or
+// History returns a page of a caller's history; see [ledger.History]. A page of a search may be short, or
 // empty, although there are more.
 func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
@@ -99,7 +99,7 @@ func (s *Store) historyRows(ctx context.Context, name string, from sessions.Mark
 	return rows, reply[0] == int64(1), nil
 }
 
-// Body returns the whole words of a handoff; see [handoff.History].
+// Body returns the whole words of a handoff; see [ledger.History].
 func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {

@@ -36,7 +36,7 @@ var (
 	openScript   = goredis.NewScript(openSource)
 )
 
-// Advance writes one step of the ledger in one round trip; see [handoff.Ledger].
+// Advance writes one step of the ledger in one round trip; see [ledger.Ledger].
 func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
 	step, err := step.Check()
 	if err != nil {

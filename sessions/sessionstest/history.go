@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// TestHistory runs the contract of [handoff.History]. open returns an empty store that lives until the test
+// TestHistory runs the contract of [ledger.History]. open returns an empty store that lives until the test
 // ends.
 func TestHistory(t *testing.T, open func(t *testing.T) Ledger) {
 	for name, run := range map[string]func(*testing.T, Ledger){

@@ -12,7 +12,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// TestLedger runs the contract of [handoff.Ledger]. open returns an empty store that lives until the test
+// TestLedger runs the contract of [ledger.Ledger]. open returns an empty store that lives until the test
 // ends.
 func TestLedger(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 	tests := []struct {
@@ -60,7 +60,7 @@ var ledgerPath = []handoff.Status{
 	handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
 }
 
-// Advance fails the test unless the store says what [handoff.LedgerEntry.Apply] says of the entry that is
+// Advance fails the test unless the store says what [ledger.Entry.Apply] says of the entry that is
 // there. It returns the entry that is there then.
 func Advance(t *testing.T, l ledger.Ledger, e ledger.Entry, s ledger.Step) ledger.Entry {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"switchboard/sessions"
 )
 
-// History returns a page of a caller's history; see [handoff.History].
+// History returns a page of a caller's history; see [ledger.History].
 func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -51,7 +51,7 @@ func matching(words []string) string {
 	return b.String()
 }
 
-// Body returns the whole words of a handoff; see [handoff.History].
+// Body returns the whole words of a handoff; see [ledger.History].
 func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {

@@ -116,7 +116,7 @@ func scanEntries(rows *sql.Rows, err error) ([]entryRow, error) {
 	return all, rows.Err()
 }
 
-// Advance writes one step of the ledger in one transaction; see [handoff.Ledger].
+// Advance writes one step of the ledger in one transaction; see [ledger.Ledger].
 func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
 	step, err := step.Check()
 	if err != nil {

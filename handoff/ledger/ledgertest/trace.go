@@ -29,7 +29,7 @@ type Event struct {
 	Entry ledger.Entry // what came back
 	Code  handoff.Code // of its error, "" for none; with unreachable the step may be written or not
 
-	ClientID string // of a turn: the [Turn.ID] that it carries
+	ClientID string // of a turn: the [handoff.Turn.ID] that it carries
 	Key      string // of what was said
 	Session  string // where it was said
 }
