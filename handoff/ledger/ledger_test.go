@@ -7,45 +7,19 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/ledger/ledgertest"
 )
-
-var ledgerNow = time.Date(2026, 5, 4, 12, 30, 15, 123456789, time.UTC)
-
-// aStep is a valid step to a status.
-func aStep(owner string, to handoff.Status) ledger.Step {
-	s := ledger.Step{
-		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Owner: owner, Args: "args", To: to, At: ledgerNow,
-	}
-	switch to {
-	case "":
-		s.Adopt = true
-	case handoff.StatusAccepted:
-		s.New = true
-	case handoff.StatusDispatching:
-		s.Attempt = 1
-		s.Set = ledger.Facts{ClientID: "key", Target: handoff.Target{Server: "bigpc", Thread: "t1"}, Watermark: "w"}
-	case handoff.StatusStarted:
-		s.Set.Turn = "turn-1"
-	case handoff.StatusCompleted:
-		s.Set.Outcome = handoff.OutcomeUnknown
-	}
-	return s
-}
-
-var statuses = []handoff.Status{
-	"", handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
-}
 
 // entryAt is an entry of owner "a" in a status, made by legal steps.
 func entryAt(t *testing.T, status handoff.Status) ledger.Entry {
 	t.Helper()
 	var e ledger.Entry
-	for _, to := range statuses[1:] {
+	for _, to := range ledgertest.Statuses[1:] {
 		if e.Status == status {
 			break
 		}
 		var err error
-		if e, err = e.Apply(aStep("a", to)); err != nil {
+		if e, err = e.Apply(ledgertest.StepTo("a", to)); err != nil {
 			t.Fatalf("to %s: %v", to, err)
 		}
 	}
@@ -59,7 +33,7 @@ func code(err error) handoff.Code {
 	return handoff.AsError(err).Code
 }
 
-// Every pair of statuses, for the owner, a stranger and who adopted the entry.
+// Every pair of ledgertest.Statuses, for the owner, a stranger and who adopted the entry.
 func TestLedgerTable(t *testing.T) {
 	const ok, past, bad = handoff.Code(""), handoff.CodeTakenOver, handoff.CodeInternal
 	table := map[handoff.Status][3][5]handoff.Code{ // to accepted, dispatching, started, completed, delivered
@@ -78,12 +52,12 @@ func TestLedgerTable(t *testing.T) {
 				}
 				if who == 2 {
 					var err error
-					if e, err = e.Apply(aStep("b", "")); err != nil || e.Owner != "b" || !e.Inherited || e.Status != from {
+					if e, err = e.Apply(ledgertest.StepTo("b", "")); err != nil || e.Owner != "b" || !e.Inherited || e.Status != from {
 						t.Fatalf("adopt %s: %+v, %v", from, e, err)
 					}
 				}
-				to := statuses[i+1]
-				after, err := e.Apply(aStep(owner, to))
+				to := ledgertest.Statuses[i+1]
+				after, err := e.Apply(ledgertest.StepTo(owner, to))
 				if code(err) != want {
 					t.Errorf("%s to %s by %d: %v, want code %q", from, to, who, err, want)
 				}
@@ -99,7 +73,7 @@ func TestLedgerNothingThere(t *testing.T) {
 	for i, want := range []handoff.Code{
 		handoff.CodeNotFound, "", "", "", "", handoff.CodeNotFound,
 	} {
-		s := aStep("a", statuses[i])
+		s := ledgertest.StepTo("a", ledgertest.Statuses[i])
 		s.New = i > 0
 		if _, err := (ledger.Entry{}).Apply(s); code(err) != want {
 			t.Errorf("new %q: %v, want %q", s.To, err, want)
@@ -109,7 +83,7 @@ func TestLedgerNothingThere(t *testing.T) {
 			t.Errorf("%q: %v", s.To, err)
 		}
 	}
-	cancelled := aStep("a", handoff.StatusCompleted)
+	cancelled := ledgertest.StepTo("a", handoff.StatusCompleted)
 	cancelled.New, cancelled.Set.Outcome = true, handoff.OutcomeCancelled
 	if e, err := (ledger.Entry{}).Apply(cancelled); err != nil || e.Accepted != e.Ended || e.Ended.IsZero() {
 		t.Errorf("cancelled at once: %+v, %v", e, err)
@@ -121,9 +95,9 @@ func TestLedgerOtherTurn(t *testing.T) {
 	for _, owner := range []string{"a", "b"} {
 		e := entryAt(t, handoff.StatusStarted)
 		if owner == "b" {
-			e, _ = e.Apply(aStep("b", ""))
+			e, _ = e.Apply(ledgertest.StepTo("b", ""))
 		}
-		other := aStep(owner, handoff.StatusStarted)
+		other := ledgertest.StepTo(owner, handoff.StatusStarted)
 		other.Set.Turn = "turn-2"
 		after, err := e.Apply(other)
 		if err != nil || after.Turn != "turn-2" || after.Status != handoff.StatusStarted || after.Watermark != e.Watermark {
@@ -135,7 +109,7 @@ func TestLedgerOtherTurn(t *testing.T) {
 // The first outcome stays, whatever is written later.
 func TestLedgerOneOutcome(t *testing.T) {
 	e := entryAt(t, handoff.StatusCompleted)
-	other := aStep("a", handoff.StatusCompleted)
+	other := ledgertest.StepTo("a", handoff.StatusCompleted)
 	other.Set = ledger.Facts{Outcome: handoff.OutcomeResult, Spoken: "done"}
 	if after, err := e.Apply(other); err != nil || after != e {
 		t.Fatalf("%+v, %v", after, err)
@@ -143,10 +117,10 @@ func TestLedgerOneOutcome(t *testing.T) {
 }
 
 func TestLedgerConflict(t *testing.T) {
-	for _, from := range statuses[1:] {
+	for _, from := range ledgertest.Statuses[1:] {
 		e := entryAt(t, from)
-		for _, to := range statuses {
-			s := aStep("a", to)
+		for _, to := range ledgertest.Statuses {
+			s := ledgertest.StepTo("a", to)
 			s.Args = "others"
 			if after, err := e.Apply(s); code(err) != handoff.CodeConflict || after != e {
 				t.Errorf("%s to %q: %v", from, to, err)
@@ -157,13 +131,13 @@ func TestLedgerConflict(t *testing.T) {
 
 // The start may be sent once more, by who sent the first one, and the fresh watermark counts.
 func TestLedgerAttempts(t *testing.T) {
-	again := aStep("a", handoff.StatusDispatching)
+	again := ledgertest.StepTo("a", handoff.StatusDispatching)
 	again.Attempt, again.Set.Watermark = 2, ""
 	e := entryAt(t, handoff.StatusDispatching)
 	if _, err := entryAt(t, handoff.StatusAccepted).Apply(again); code(err) != handoff.CodeInternal {
 		t.Errorf("a second attempt without a first: %v", err)
 	}
-	inherited, err := e.Apply(aStep("b", ""))
+	inherited, err := e.Apply(ledgertest.StepTo("b", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +155,11 @@ func TestLedgerAttempts(t *testing.T) {
 	if late, err := entryAt(t, handoff.StatusStarted).Apply(again); err != nil || late.Turn != "" || late.Attempt != 2 {
 		t.Errorf("acknowledged, but it never ran: %+v, %v", late, err)
 	}
-	if _, err := e.Apply(aStep("a", handoff.StatusDispatching)); code(err) != handoff.CodeTakenOver {
+	if _, err := e.Apply(ledgertest.StepTo("a", handoff.StatusDispatching)); code(err) != handoff.CodeTakenOver {
 		t.Errorf("the first attempt after the second: %v", err)
 	}
 	second := e
-	if e, err = e.Apply(aStep("a", handoff.StatusStarted)); err != nil || e.Attempt != 2 {
+	if e, err = e.Apply(ledgertest.StepTo("a", handoff.StatusStarted)); err != nil || e.Attempt != 2 {
 		t.Fatalf("started: %+v, %v", e, err)
 	}
 	if _, err := e.Apply(again); err == nil || second.Status != handoff.StatusDispatching {
@@ -199,7 +173,7 @@ func TestLedgerAttempts(t *testing.T) {
 
 func TestLedgerFacts(t *testing.T) {
 	e := entryAt(t, handoff.StatusStarted)
-	s := aStep("a", handoff.StatusCompleted)
+	s := ledgertest.StepTo("a", handoff.StatusCompleted)
 	s.Set.Spoken, s.Set.Prompt = strings.Repeat("ü", 4000), strings.Repeat("x", 201)
 	done, err := e.Apply(s)
 	if err != nil {
@@ -211,7 +185,7 @@ func TestLedgerFacts(t *testing.T) {
 	if len(done.Spoken) > 4096 || len(done.Spoken) < 4090 || len(done.Prompt) > 200 || !strings.HasSuffix(done.Prompt, "…") {
 		t.Errorf("not bounded: %d and %d bytes", len(done.Spoken), len(done.Prompt))
 	}
-	if want := ledgerNow.Truncate(time.Millisecond); !done.Accepted.Equal(want) || done.Ended != want {
+	if want := ledgertest.StepTo("a", "").At.Truncate(time.Millisecond); !done.Accepted.Equal(want) || done.Ended != want {
 		t.Errorf("times %v and %v", done.Accepted, done.Ended)
 	}
 }
@@ -237,7 +211,7 @@ func TestLedgerStepsThatAreNone(t *testing.T) {
 		"no time":             func(s *ledger.Step) { s.At = time.Time{} },
 		"a long id":           func(s *ledger.Step) { s.Set.Target.Thread = long },
 	} {
-		s := aStep("a", handoff.StatusStarted)
+		s := ledgertest.StepTo("a", handoff.StatusStarted)
 		change(&s)
 		if _, err := s.Check(); code(err) != handoff.CodeInternal {
 			t.Errorf("%s: %v", name, err)

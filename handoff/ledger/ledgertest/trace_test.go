@@ -4,45 +4,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/ledger/ledgertest"
 )
 
-// aStep is a valid step to a status.
-func aStep(owner string, to handoff.Status) ledger.Step {
-	s := ledger.Step{
-		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Owner: owner, Args: "args", To: to, At: time.Date(2026, 5, 4, 12, 30, 15, 0, time.UTC),
-	}
-	switch to {
-	case "":
-		s.Adopt = true
-	case handoff.StatusAccepted:
-		s.New = true
-	case handoff.StatusDispatching:
-		s.Attempt = 1
-		s.Set = ledger.Facts{ClientID: "key", Target: handoff.Target{Server: "bigpc", Thread: "t1"}, Watermark: "w"}
-	case handoff.StatusStarted:
-		s.Set.Turn = "turn-1"
-	case handoff.StatusCompleted:
-		s.Set.Outcome = handoff.OutcomeUnknown
-	}
-	return s
-}
-
-var statuses = []handoff.Status{
-	"", handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted, handoff.StatusDelivered,
-}
-
 // trace is a run without faults: one handoff through every status.
 func trace(t *testing.T) []ledgertest.Event {
 	t.Helper()
 	var events []ledgertest.Event
 	var e ledger.Entry
-	for _, to := range statuses[1:] {
-		s := aStep("a", to)
+	for _, to := range ledgertest.Statuses[1:] {
+		s := ledgertest.StepTo("a", to)
 		var err error
 		if e, err = e.Apply(s); err != nil {
 			t.Fatal(err)
