@@ -98,9 +98,11 @@ type Forker interface {
 
 // An Ephemeral makes threads of which nothing is kept: no list has them, nobody else can attach them, and they are
 // gone when nobody here uses them any more, or their connection is lost. A [Fleet] may be one; on a server that knows
-// no such threads it makes one as [Fleet.Create] does.
+// no such threads CreateEphemeral makes one as [Fleet.Create] does, and ForkEphemeral fails with [CodeUnsupported].
+// What it copies stays as it is, see [Forker].
 type Ephemeral interface {
 	CreateEphemeral(ctx context.Context, t Target) (Attached, error)
+	ForkEphemeral(ctx context.Context, t Target, last TurnID) (Attached, error)
 }
 
 // A Registrar knows what is configured of a server, by its canonical name. A [Fleet] may be one.

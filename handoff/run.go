@@ -29,7 +29,8 @@ type Request struct {
 	Context []Context
 	Mode    Mode
 	// After is the turn of the named thread that the words go on from. Where the thread has gone on since, or is in use,
-	// they go on in a copy up to there, which does not become sticky. "": the newest.
+	// they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and nothing is
+	// kept of that copy. "": the newest.
 	After TurnID
 	// Unkept: the store gets nothing of the run, and once its outcome was heard nobody knows of it. What runs when the
 	// process ends is not looked for.

@@ -300,6 +300,25 @@ func (f *Fleet) create(ctx context.Context, t handoff.Target, with func(Conn, co
 
 // Fork implements [handoff.Forker]: it copies the thread of a resolved target. The copy is one try.
 func (f *Fleet) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
+	return f.fork(ctx, t, func(c Conn) (handoff.Attached, error) {
+		if forker, ok := c.(Forker); ok {
+			return forker.Fork(ctx, t.Thread, last)
+		}
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "it cannot copy sessions")
+	})
+}
+
+// ForkEphemeral implements [handoff.Ephemeral].
+func (f *Fleet) ForkEphemeral(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
+	return f.fork(ctx, t, func(c Conn) (handoff.Attached, error) {
+		if forker, ok := c.(Ephemeral); ok {
+			return forker.ForkEphemeral(ctx, t.Thread, last)
+		}
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "it knows no sessions of which nothing is kept")
+	})
+}
+
+func (f *Fleet) fork(ctx context.Context, t handoff.Target, with func(Conn) (handoff.Attached, error)) (handoff.Attached, error) {
 	k := f.byName[t.Server]
 	switch {
 	case k == nil:
@@ -316,11 +335,7 @@ func (f *Fleet) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID)
 	if fault != nil {
 		return handoff.Attached{}, fault
 	}
-	forker, ok := link.Conn.(Forker)
-	if !ok {
-		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "it cannot copy sessions")
-	}
-	a, err := forker.Fork(ctx, t.Thread, last)
+	a, err := with(link.Conn)
 	if err != nil {
 		return handoff.Attached{}, f.name(err, t)
 	}

@@ -42,6 +42,7 @@ type Forker interface {
 // An Ephemeral is a [Conn] that can make threads of which nothing is kept, as [handoff.Ephemeral] says.
 type Ephemeral interface {
 	CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error)
+	ForkEphemeral(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error)
 }
 
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.

@@ -276,6 +276,10 @@ func (w *world) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.
 	return w.create(ctx, t, "create ephemeral "+t.Project, "aside")
 }
 
+func (w *world) ForkEphemeral(_ context.Context, t handoff.Target, _ handoff.TurnID) (handoff.Attached, error) {
+	return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "")
+}
+
 func (w *world) create(ctx context.Context, t handoff.Target, what, name string) (handoff.Attached, error) {
 	w.record("agent", t.Server, what)
 	if err := w.wait(ctx, w.attach); err != nil {

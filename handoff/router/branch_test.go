@@ -20,6 +20,7 @@ type copier struct {
 	running map[string]handoff.TurnID   // by thread
 	started int
 	refuse  bool
+	aside   []string      // threads of which nothing is kept
 	let     chan struct{} // closed: turns end
 }
 
@@ -55,6 +56,21 @@ func (c *copier) Fork(_ context.Context, t handoff.Target, last handoff.TurnID) 
 	t.Thread = fmt.Sprintf("copy %d", len(c.turns))
 	c.turns[t.Thread] = turns[:slices.Index(turns, last)+1]
 	return handoff.Attached{Agent: &copied{c, t.Thread}, Target: t, Newest: last}, nil
+}
+
+// An asideCopier also makes copies of which nothing is kept.
+type asideCopier struct{ *copier }
+
+func (c asideCopier) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
+	return c.Create(ctx, t)
+}
+
+func (c asideCopier) ForkEphemeral(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
+	a, err := c.Fork(ctx, t, last)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.aside = append(c.aside, a.Target.Thread)
+	return a, err
 }
 
 type copied struct {
@@ -174,6 +190,37 @@ func TestGoingOnFromAnOlderTurn(t *testing.T) {
 	c.refuse = true
 	if rec := start(after("1")); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
 		t.Errorf("without copies: %+v", rec)
+	}
+}
+
+// TestGoingOnAside: what goes on beside a thread does so in a copy of which nothing is kept, also from its newest
+// turn; the thread stays as it is, and where no such copy can be made nothing runs.
+func TestGoingOnAside(t *testing.T) {
+	c := newCopier()
+	close(c.let)
+	req := after("2")
+	req.Mode, req.Unkept = handoff.ModeAside, true
+	start := func(r *Router) handoff.Record {
+		t.Helper()
+		id, err := r.Start(t.Context(), ladderGrant, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outcome(t, r, id)
+	}
+	r := running(t, Config{Fleet: asideCopier{c}})
+	for _, busy := range []handoff.TurnID{"", "theirs"} {
+		c.running["t"] = busy
+		rec := start(r)
+		if rec.Outcome != handoff.OutcomeResult || !slices.Contains(c.aside, rec.ThreadID) || len(c.turns["t"]) != 2 {
+			t.Errorf("while %q runs: %+v", busy, rec)
+		}
+	}
+	if _, sticky := r.caller(ladderCaller).sticky(stickyKey{server: "s"}); sticky || len(c.aside) != 2 {
+		t.Errorf("sticky: %t, copies %v", sticky, c.aside)
+	}
+	if rec := start(running(t, Config{Fleet: c})); rec.Outcome != handoff.OutcomeFailed || rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
+		t.Errorf("without such copies: %+v", rec)
 	}
 }
 

@@ -76,6 +76,8 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	r.target = t
 	key := ""
 	switch {
+	case r.copiesAside():
+		fact = phase.FactBranches
 	case fact == phase.FactResolvedNew && r.req.Target.Thread == "" && r.req.Mode != handoff.ModeAside:
 		key = newSessionKey(r.caller, t)
 	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
@@ -108,6 +110,9 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	}
 	return fact, nil
 }
+
+// copiesAside tells whether the words go on in a copy of which nothing is kept, whatever the thread does.
+func (r *run) copiesAside() bool { return r.req.Mode == handoff.ModeAside && r.req.After != "" }
 
 func (r *run) take(key string) bool {
 	if !r.router.queues.take(key, r.ID, r.caller) {

@@ -73,12 +73,14 @@ func (o offer) Interrupt(context.Context, handoff.TurnID) error {
 func (r *run) copyThread(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.waits = handoff.WaitsNot
 	r.show(func(rec *handoff.Record) { rec.Why = handoff.WhyCopy })
-	target := r.target
+	target, fleet := r.target, r.router.fleet
 	return r.made(ctx, func(ctx context.Context) (handoff.Attached, error) {
-		forker, ok := r.router.fleet.(handoff.Forker)
-		if !ok {
-			return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, target.Server, "this fleet makes no copies")
+		if forker, ok := fleet.(handoff.Ephemeral); ok && r.copiesAside() {
+			return forker.ForkEphemeral(ctx, target, r.req.After)
 		}
-		return forker.Fork(ctx, target, r.req.After)
+		if forker, ok := fleet.(handoff.Forker); ok && !r.copiesAside() {
+			return forker.Fork(ctx, target, r.req.After)
+		}
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, target.Server, "this fleet makes no such copies")
 	})
 }

@@ -37,6 +37,43 @@ func (m *Memory) Advance(_ context.Context, s Step) (Result, error) {
 	return c.Result, nil
 }
 
+// Adopt makes the copy of a thread that another store has. It has everything up to there itself, and no parent.
+func (m *Memory) Adopt(r Record, s Fork) (Result, error) {
+	v := View{Thread: r.Thread}
+	find := func(id string) (t Turn) {
+		if i := slices.IndexFunc(r.Turns, func(t Turn) bool { return t.ID == id }); id != "" && i >= 0 {
+			t = r.Turns[i]
+		}
+		return t
+	}
+	v.After, v.Active = find(cmp.Or(s.After, r.Thread.Tip)), find(r.Thread.Active)
+	c, err := Decide(v, s)
+	if err != nil {
+		return Result{}, err
+	}
+	t := c.Thread
+	own := &kept{items: slices.Clone(r.Items[:t.Items])}
+	for _, turn := range r.Turns {
+		if turn.Until <= t.Items {
+			turn.Thread = t.ID
+			own.turns = append(own.turns, turn)
+		}
+	}
+	t.Parent, t.ForkAt, t.Depth = "", 0, 0
+	own.Thread = t
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.threads[t.ID] = own
+	return Result{Thread: t, Forked: true}, nil
+}
+
+// Drop forgets a thread that was not copied.
+func (m *Memory) Drop(thread string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.threads, thread)
+}
+
 // view looks up what a step is about. The caller holds mu.
 func (m *Memory) view(s Step) View {
 	thread, after, turn, copied := Look(s)

@@ -88,9 +88,10 @@ func (c client) threadResume(ctx context.Context, thread string, turns int, land
 
 // threadFork copies a thread up to and with a turn, or all of it, and subscribes to the copy. land runs
 // before the next frame is read.
-func (c client) threadFork(ctx context.Context, thread string, last handoff.TurnID, land func(*threadResult)) (*threadResult, error) {
+func (c client) threadFork(ctx context.Context, params threadForkParams, land func(*threadResult)) (*threadResult, error) {
+	params.ExcludeTurns = true
 	var result threadResult
-	err := c.ask(ctx, "thread/fork", threadForkParams{ThreadID: thread, LastTurnID: string(last), ExcludeTurns: true}, attachTimeout, &result, landing(land))
+	err := c.ask(ctx, "thread/fork", params, attachTimeout, &result, landing(land))
 	return &result, err
 }
 

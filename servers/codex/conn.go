@@ -67,14 +67,23 @@ func (c *Conn) create(ctx context.Context, params threadStartParams) (handoff.At
 // and attaches the copy. The copy has the settings of its source. What runs in the source is interrupted in
 // the copy.
 func (c *Conn) Fork(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
+	return c.fork(ctx, threadForkParams{ThreadID: id, LastTurnID: string(last)})
+}
+
+// ForkEphemeral copies a thread as [Conn.Fork] does, into one that no list has.
+func (c *Conn) ForkEphemeral(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
+	return c.fork(ctx, threadForkParams{ThreadID: id, LastTurnID: string(last), Ephemeral: true})
+}
+
+func (c *Conn) fork(ctx context.Context, params threadForkParams) (handoff.Attached, error) {
 	t, result, err := c.fresh("thread/fork", func(land func(*threadResult)) (*threadResult, error) {
-		return c.client.threadFork(ctx, id, last, land)
+		return c.client.threadFork(ctx, params, land)
 	})
 	switch {
 	case err != nil:
-	case t.id == id:
+	case t.id == params.ThreadID:
 		err = handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, "thread/fork gave the source back")
-	case result.InitialTurnsPage == nil:
+	case result.InitialTurnsPage == nil && !t.keepsNothing():
 		c.reread(ctx, t)
 	}
 	return c.handOver(t, err)

@@ -66,6 +66,7 @@ type threadForkParams struct {
 	ThreadID     string `json:"threadId"`
 	LastTurnID   string `json:"lastTurnId,omitempty"` // the newest one copied; "": all
 	ExcludeTurns bool   `json:"excludeTurns"`
+	Ephemeral    bool   `json:"ephemeral,omitempty"`
 }
 
 type turnsRequest struct {

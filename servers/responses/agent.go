@@ -52,6 +52,9 @@ func (c *conn) read(ctx context.Context, thread string) (threads.Record, error) 
 
 // Attach attaches a thread.
 func (c *conn) Attach(ctx context.Context, thread string) (handoff.Attached, error) {
+	if isAside(thread) {
+		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionGone, "you named", "nothing of it is kept")
+	}
 	record, err := c.read(ctx, thread)
 	if err != nil {
 		return handoff.Attached{}, err
@@ -69,13 +72,17 @@ func (c *conn) attached(t threads.Thread) handoff.Attached {
 
 // Create makes a fresh thread. Every thread works in the server's workspace; another directory is refused.
 func (c *conn) Create(ctx context.Context, dir string) (handoff.Attached, error) {
+	return c.create(ctx, dir, newID("thr"))
+}
+
+func (c *conn) create(ctx context.Context, dir, id string) (handoff.Attached, error) {
 	if err := c.open(); err != nil {
 		return handoff.Attached{}, err
 	}
 	if dir != "" && dir != c.server.cfg.Dir {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, c.server.cfg.Name, "it works in its workspace alone")
 	}
-	made, err := c.server.advance(ctx, threads.Create{Owner: c.server.cfg.Name, Thread: newID("thr"), Dir: c.server.cfg.Dir, At: c.server.cfg.Now()})
+	made, err := c.server.advance(ctx, threads.Create{Owner: c.server.cfg.Name, Thread: id, Dir: c.server.cfg.Dir, At: c.server.cfg.Now()})
 	if err != nil {
 		return handoff.Attached{}, err
 	}
@@ -121,6 +128,7 @@ func (a *agent) Close() error {
 			f.hub.leave(f.follower)
 		}
 		clear(a.followers)
+		a.conn.server.leave(a.thread)
 	})
 	return nil
 }
@@ -299,6 +307,9 @@ func (a *agent) Turns() (running, newest handoff.TurnID) {
 
 // Settle tells for certain whether a turn was started under this id.
 func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
+	if isAside(a.thread) {
+		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.server.cfg.Name, "nothing of the session is kept")
+	}
 	record, err := a.conn.read(ctx, a.thread)
 	if err != nil {
 		return "", err

@@ -39,6 +39,7 @@ type run struct {
 	inbox     inbox
 	stop      context.CancelCauseFunc
 	done      chan struct{} // closed when it has ended and the store knows
+	left      bool          // Guarded by the server's mu: its thread ends with it
 
 	// Owned by the loop.
 	items   []threads.Item

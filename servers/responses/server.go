@@ -43,6 +43,7 @@ type Server struct {
 	workspace   tools        //
 	definitions []definition //
 	log         *zap.Logger  //
+	asides      asides       // what cfg.Threads is
 	threading   bool         // naming responses is not switched off here
 	count       counts
 
@@ -75,8 +76,10 @@ func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	kept := asides{cfg.Threads, threads.NewMemory()}
+	cfg.Threads = kept
 	s := &Server{
-		cfg: cfg, upstream: newUpstream(cfg.URL, cfg.Token), workspace: cfg.Workspace, log: cfg.Log,
+		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token), workspace: cfg.Workspace, log: cfg.Log,
 		threading: !threadingDisabled(), runs: map[string]*run{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
@@ -154,7 +157,7 @@ func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result
 // the asker gave it. started is called before a new turn says anything.
 func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, started func(*run)) (handoff.TurnID, error) {
 	r := &run{
-		server: s, thread: thread, id: turnID(thread, turn.ID), threading: s.threading && !optedOut(turn),
+		server: s, thread: thread, id: turnID(thread, turn.ID), threading: s.threading && !optedOut(turn) && !isAside(thread),
 		done: make(chan struct{}),
 	}
 	r.hub = newHub(r.id)
@@ -259,6 +262,9 @@ func (s *Server) forget(r *run) {
 	}
 	if s.runs[r.thread] == r {
 		delete(s.runs, r.thread)
+	}
+	if r.left {
+		s.asides.memory.Drop(r.thread)
 	}
 }
 

@@ -468,6 +468,7 @@ func (s *suite) ephemeral() {
 	}
 	s.h.Release()
 	s.rest(a, id, TextBack)
+	s.copiesAside(maker, kept)
 }
 
 // reads checks that these lines stand there in this order; others may stand between.

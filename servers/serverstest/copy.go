@@ -1,6 +1,8 @@
 package serverstest
 
 import (
+	"slices"
+
 	"switchboard/handoff"
 	"switchboard/servers"
 )
@@ -99,4 +101,28 @@ func (s *suite) copiesHeld() {
 	s.coded("what is held elsewhere", err, handoff.CodeSessionInUse)
 	b, _ := s.fork(s.link, a.Target.Thread, "")
 	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
+}
+
+// copiesAside: a copy of which nothing is kept knows what was before it, and its source and the list do not change.
+func (s *suite) copiesAside(maker servers.Ephemeral, kept handoff.Attached) {
+	s.Helper()
+	before, err := s.link.Catalog.Read(s.Context(), kept.Target.Thread, 40)
+	if err != nil {
+		s.Fatalf("read: %v", err)
+	}
+	b, err := maker.ForkEphemeral(s.Context(), kept.Target.Thread, "")
+	if err != nil || b.Target.Thread == "" || b.Target.Thread == kept.Target.Thread || b.Running != "" {
+		s.Fatalf("the copy is %+v, %v", b, err)
+	}
+	s.Cleanup(func() { _ = b.Agent.Close() })
+	s.ended(s.run(b, PromptEdit), handoff.TurnCompleted, TextEdit)
+	list, err := s.link.Catalog.List(s.Context(), 10)
+	if err != nil || len(list) != 1 || list[0].ID != kept.Target.Thread {
+		s.Errorf("the list has %+v, %v", list, err)
+	}
+	if after, err := s.link.Catalog.Read(s.Context(), kept.Target.Thread, 40); err != nil || !slices.Equal(after.Lines, before.Lines) {
+		s.Errorf("the source had %+v, and has %+v, %v", before.Lines, after.Lines, err)
+	}
+	_, err = maker.ForkEphemeral(s.Context(), kept.Target.Thread, handoff.TurnID(s.h.Gone))
+	s.coded("such a copy up to a turn that is not there", err, handoff.CodeNotFound)
 }

@@ -1,0 +1,73 @@
+package responses
+
+import (
+	"context"
+	"strings"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers"
+)
+
+// asidePrefix begins the ids of threads of which nothing is kept.
+const asidePrefix = "aside_"
+
+func isAside(thread string) bool { return strings.HasPrefix(thread, asidePrefix) }
+
+// asides is a store whose threads are kept, but for those that end with their attachment.
+type asides struct {
+	threads.Store                 // Set once
+	memory        *threads.Memory // Set once
+}
+
+// Advance implements [threads.Store].
+func (a asides) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
+	if thread, _, _, _ := threads.Look(s); isAside(thread) {
+		return a.memory.Advance(ctx, s)
+	}
+	return a.Store.Advance(ctx, s)
+}
+
+// Read implements [threads.Store].
+func (a asides) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
+	if isAside(thread) {
+		return a.memory.Read(ctx, owner, thread)
+	}
+	return a.Store.Read(ctx, owner, thread)
+}
+
+// CreateEphemeral makes a thread that ends with its attachment, and that nobody else finds.
+func (c *conn) CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error) {
+	return c.create(ctx, dir, newID("aside"))
+}
+
+// ForkEphemeral copies a thread as [conn.Fork] does, into one that ends with its attachment.
+func (c *conn) ForkEphemeral(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error) {
+	record, err := c.read(ctx, thread)
+	if err != nil {
+		return handoff.Attached{}, err
+	}
+	made, err := c.server.asides.memory.Adopt(record, threads.Fork{
+		Owner: c.server.cfg.Name, Thread: thread, After: string(last), Copy: newID("aside"), At: c.server.cfg.Now(),
+	})
+	if err != nil {
+		return handoff.Attached{}, err
+	}
+	return c.attached(made.Thread), nil
+}
+
+// leave forgets a thread that ends with its attachment. One whose turn still runs is forgotten after it.
+func (s *Server) leave(thread string) {
+	if !isAside(thread) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[thread]; r != nil {
+		r.left = true
+		return
+	}
+	s.asides.memory.Drop(thread)
+}
+
+var _ servers.Ephemeral = (*conn)(nil)
