@@ -150,10 +150,24 @@ func TestOpenAIForks(t *testing.T) {
 	}
 }
 
-// TestOpenAINotStored: nothing is left of a response with store false, and it streams to its end.
+// TestOpenAINotStored: nothing is left of a response with store false, and it streams to its end; one that goes on
+// from a stored response knows what that was about, and the next goes on as if it had never been.
 func TestOpenAINotStored(t *testing.T) {
 	t.Parallel()
 	c := fleetSDK(t)
+	first := ok[*responses.Response](t)(c.Responses.New(t.Context(), asks("bigpc/shop", "run the tests")))
+	beside := asks("bigpc", "fix it")
+	beside.PreviousResponseID, beside.Store = openai.String(first.ID), openai.Bool(false)
+	if _, text, last := streamed(t, c.Responses.NewStreaming(t.Context(), beside)); last.Status != responses.ResponseStatusCompleted || !strings.Contains(text, "fix") {
+		t.Errorf("beside it: %s", last.RawJSON())
+	}
+	until(t, "it to be forgotten", func() bool { return len(c.handoffs()) == 1 })
+	next := asks("bigpc", "which branch is it?")
+	next.PreviousResponseID = openai.String(first.ID)
+	ok[*responses.Response](t)(c.Responses.New(t.Context(), next))
+	if works := c.handoffs(); len(works) != 2 || works[0].ThreadID != works[1].ThreadID {
+		t.Errorf("went on in %+v", works)
+	}
 	p := asks("bigpc", "which branch is it?")
 	p.Store = openai.Bool(false)
 	_, text, last := streamed(t, c.Responses.NewStreaming(t.Context(), p))
@@ -162,7 +176,7 @@ func TestOpenAINotStored(t *testing.T) {
 	}
 	_, err := c.Responses.Get(t.Context(), last.ID, responses.ResponseGetParams{})
 	refusedAs(t, err, http.StatusNotFound, "")
-	until(t, "it to be forgotten", func() bool { return len(c.handoffs()) == 0 })
+	until(t, "it to be forgotten", func() bool { return len(c.handoffs()) == 2 })
 	p.PreviousResponseID = openai.String(last.ID)
 	_, err = c.Responses.New(t.Context(), p)
 	refusedAs(t, err, http.StatusBadRequest, "previous_response_not_found")

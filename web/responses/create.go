@@ -186,8 +186,6 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 		return noPrevious(id)
 	case f != nil:
 		return f
-	case run.Unkept:
-		return unsupported("store", "A response that goes on from another is stored with it: leave 'store' out, or send in 'input' what was said before.")
 	case !ended(doc.Response.Status):
 		return busy("previous_response_in_progress", "The previous response is still in progress.")
 	case serverOf(req.Model) != doc.Server:
@@ -199,6 +197,9 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 		return bad("approval_required", "input", "Approval required for "+approvalID(q.ID)+": answer it with an mcp_approval_response.")
 	}
 	run.Target.Server, run.Target.Thread, run.After = modelOf(doc.Server, doc.Project), doc.Thread, doc.Turn
+	if run.Unkept { // in a copy of which nothing is kept; what it goes on from stays as it is
+		run.Mode = handoff.ModeAside
+	}
 	return nil
 }
 

@@ -1,0 +1,347 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// A world is what an API stands on: runs that do what a test says, and a store in memory.
+type world struct {
+	t   *testing.T
+	api *API
+	mux *http.ServeMux
+
+	mu      sync.Mutex
+	docs    map[string]sessions.Document // Guarded by mu
+	runs    []*scripted                  // Guarded by mu
+	refuse  error                        // Guarded by mu: of every start
+	hold    bool                         // Guarded by mu: runs are not written down by themselves
+	stopped []string                     // Guarded by mu
+	heard   []handoff.RunID              // Guarded by mu
+}
+
+// scripted is a run.
+type scripted struct {
+	owner   handoff.Caller
+	req     handoff.Request
+	rec     handoff.Record
+	log     []handoff.RunEvent
+	changed chan struct{} // closed at the next event
+}
+
+// inWorld runs a test in a bubble, so that time passes when nothing else happens.
+func inWorld(t *testing.T, do func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, mux: http.NewServeMux(), docs: map[string]sessions.Document{}}
+		w.begin()
+		do(w)
+	})
+}
+
+// begin gives the world an API, also another after the first was lost.
+func (w *world) begin() {
+	var err error
+	w.api, err = New(Config{Runs: w, Attending: w, Work: w, Questions: w, Directory: w, Store: w})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mux = http.NewServeMux()
+	for _, pattern := range w.api.Patterns() {
+		w.mux.HandleFunc(pattern, func(rw http.ResponseWriter, r *http.Request) {
+			owner := r.Header.Get("Owner")
+			_ = w.api.Serve(rw, r, handoff.Grant{Caller: handoff.Caller{Principal: owner}, Key: owner, Approve: true}) // it is always nil
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.api.Run(ctx) // likewise
+	}()
+	synctest.Wait()
+	w.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+	w.mu.Lock()
+	if w.refuse != nil {
+		defer w.mu.Unlock()
+		return "", w.refuse
+	}
+	if i := slices.IndexFunc(w.runs, func(r *scripted) bool { return req.Key != "" && r.req.Key == req.Key }); i >= 0 {
+		defer w.mu.Unlock()
+		return handoff.RunID(w.runs[i].rec.ID), nil
+	}
+	n := len(w.runs) + 1
+	r := &scripted{owner: g.Caller, req: req, changed: make(chan struct{}), rec: handoff.Record{
+		ID: fmt.Sprint("r", n), Server: serverOf(req.Target.Server), Prompt: handoff.InputText(req.Input), Unkept: req.Unkept,
+	}}
+	w.runs = append(w.runs, r)
+	hold := w.hold
+	w.mu.Unlock()
+	if !hold {
+		w.place(n)
+	}
+	return handoff.RunID(r.rec.ID), nil
+}
+
+// place lets the nth run begin in its thread.
+func (w *world) place(n int) {
+	r := w.run(n)
+	r.rec.ThreadID, r.rec.TurnID = r.req.Target.Thread, handoff.TurnID(fmt.Sprint("turn", n))
+	if r.rec.ThreadID == handoff.NewThread || r.req.Mode == handoff.ModeAside {
+		r.rec.ThreadID = fmt.Sprint("thread", n)
+	}
+	w.does(n, handoff.RunNoted{})
+}
+
+// run returns the nth run, from 1.
+func (w *world) run(n int) *scripted {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n > len(w.runs) {
+		w.t.Fatalf("%d runs, want %d", len(w.runs), n)
+	}
+	return w.runs[n-1]
+}
+
+// does lets something happen to the nth run.
+func (w *world) does(n int, kinds ...handoff.RunKind) {
+	r := w.run(n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range kinds {
+		seq := uint64(len(r.log) + 1)
+		r.log = append(r.log, handoff.RunEvent{Run: handoff.RunID(r.rec.ID), Seq: seq, Record: r.rec, Noted: r.rec.TurnID != "", Kind: k})
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// ends ends the nth run.
+func (w *world) ends(n int, outcome handoff.Outcome, text string) {
+	r := w.run(n)
+	w.mu.Lock()
+	over := r.rec.Outcome != ""
+	if !over {
+		r.rec.Outcome, r.rec.Text = outcome, text
+	}
+	w.mu.Unlock()
+	if !over {
+		w.does(n, handoff.RunEnded{})
+	}
+}
+
+func (w *world) find(c handoff.Caller, id string) (int, *scripted) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.runs, func(r *scripted) bool { return r.owner == c && r.rec.ID == id })
+	if i < 0 {
+		return 0, nil
+	}
+	return i + 1, w.runs[i]
+}
+
+func (w *world) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error] {
+	return func(yield func(handoff.RunEvent, error) bool) {
+		_, r := w.find(c, string(id))
+		if r == nil {
+			yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+			return
+		}
+		for at := after; ; {
+			w.mu.Lock()
+			rest, changed := r.log[min(int(at), len(r.log)):], r.changed
+			w.mu.Unlock()
+			for _, e := range rest {
+				if at = e.Seq; !yield(e, nil) || e.Kind == (handoff.RunEnded{}) {
+					return
+				}
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(handoff.RunEvent{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func (w *world) Heard(_ context.Context, _ handoff.Caller, id handoff.RunID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = append(w.heard, id)
+	return nil
+}
+
+func (w *world) Attend(handoff.Grant, handoff.Listener) func() { return func() {} }
+
+func (w *world) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
+	_, r := w.find(g.Caller, id)
+	if r == nil {
+		return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "such work", "")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.rec, nil
+}
+
+func (w *world) Stop(_ context.Context, g handoff.Grant, id string) error {
+	n, _ := w.find(g.Caller, id)
+	w.mu.Lock()
+	w.stopped = append(w.stopped, id)
+	w.mu.Unlock()
+	w.ends(n, handoff.OutcomeInterrupted, "")
+	return nil
+}
+
+func (w *world) Questions(handoff.Grant) []handoff.RecordQuestion { return nil }
+
+func (w *world) Decide(context.Context, handoff.Grant, handoff.QuestionID, handoff.Decision) error {
+	return handoff.Fault(handoff.CodeNotPending, "", "")
+}
+
+func (w *world) Reply(context.Context, handoff.Grant, handoff.QuestionID, string) error {
+	return handoff.Fault(handoff.CodeNotPending, "", "")
+}
+
+func (w *world) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
+	return []handoff.ServerInfo{{Name: "bigpc", Health: handoff.HealthUp, Projects: []string{"shop"}}, {Name: "laptop", Health: handoff.HealthUp}, {Name: "mini", Health: handoff.HealthDown}}
+}
+
+func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.docs[d.Owner.String()+" "+d.ID] = d
+	return nil
+}
+
+func (w *world) Document(_ context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d, ok := w.docs[owner.String()+" "+id]
+	return d, ok, nil
+}
+
+func (w *world) DropDocument(_ context.Context, owner handoff.Caller, id string) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.docs[owner.String()+" "+id]
+	delete(w.docs, owner.String()+" "+id)
+	return ok, nil
+}
+
+func (w *world) Sessions(context.Context, handoff.Grant, handoff.SessionQuery) (handoff.SessionList, error) {
+	return handoff.SessionList{}, nil
+}
+
+func (w *world) Read(context.Context, handoff.Grant, handoff.Target, int) (handoff.Transcript, error) {
+	return handoff.Transcript{}, nil
+}
+
+// kept are the names of the documents.
+func (w *world) kept() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.docs))
+}
+
+// An answer is what came back to a request, or comes.
+type answer struct {
+	*httptest.ResponseRecorder
+	t     *testing.T
+	leave context.CancelCauseFunc
+	done  chan struct{} // closed when the request is over
+}
+
+// asks sends a request and does not wait for its end, nor for anything but what happens without time passing.
+func (w *world) asks(method, path, body string, headers ...string) *answer {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	w.t.Cleanup(func() { cancel(nil) })
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	r.Header.Set("Owner", "owner")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	a := &answer{httptest.NewRecorder(), w.t, cancel, make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		w.mux.ServeHTTP(a, r)
+	}()
+	synctest.Wait()
+	return a
+}
+
+// begun posts a response that is over later.
+func (w *world) begun(body string) *answer { return w.asks(http.MethodPost, "/v1/responses", body) }
+
+// ask sends a request and returns its answer.
+func (w *world) ask(method, path, body string, headers ...string) (int, map[string]any) {
+	w.t.Helper()
+	a := w.asks(method, path, body, headers...)
+	return a.Code, a.object()
+}
+
+// object is the JSON of an answer that is whole.
+func (a *answer) object() map[string]any {
+	a.t.Helper()
+	<-a.done
+	got := map[string]any{}
+	if err := json.Unmarshal(a.Body.Bytes(), &got); err != nil {
+		a.t.Fatalf("%d %q: %v", a.Code, a.Body, err)
+	}
+	return got
+}
+
+// frames are the events of a stream that is over.
+func (a *answer) frames() (frames []string, o *oracle) {
+	a.t.Helper()
+	<-a.done
+	if a.Header().Get("Content-Type") != "text/event-stream" {
+		a.t.Fatalf("%d %s", a.Code, a.Body)
+	}
+	o = &oracle{}
+	for frame := range strings.SplitSeq(strings.TrimSuffix(a.Body.String(), "\n\n"), "\n\n") {
+		if frame != "" && !strings.HasPrefix(frame, ":") {
+			frames = append(frames, frame)
+		}
+	}
+	return frames, o
+}
+
+// refusal reads an error as OpenAI's clients do, and returns its code.
+func (w *world) refusal(status int, got map[string]any) string {
+	w.t.Helper()
+	e, _ := got["error"].(map[string]any)
+	message, _ := e["message"].(string)
+	typ, _ := e["type"].(string)
+	_, param := e["param"]
+	code, coded := e["code"]
+	if status < 400 || message == "" || typ == "" || !param || !coded || len(got) != 1 {
+		w.t.Errorf("%d %v is no error of OpenAI's", status, got)
+	}
+	text, _ := code.(string)
+	return text
+}
+
+var (
+	_ handoff.Runs       = (*world)(nil)
+	_ sessions.Documents = (*world)(nil)
+)

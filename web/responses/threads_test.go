@@ -1,0 +1,166 @@
+package responses
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestWhereItGoesOn: a new response has a new thread; one after another, or in a conversation, goes on where that was.
+func TestWhereItGoesOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+		in := fmt.Sprintf(`"conversation":%q`, talk["id"])
+		for i, c := range []struct{ more, server, thread, after string }{
+			{`"model":"bigpc/shop"`, "bigpc/shop", handoff.NewThread, ""},
+			{`"model":"bigpc","previous_response_id":"resp_r1"`, "bigpc", "thread1", "turn1"},
+			{`"model":"laptop",` + in, "laptop", handoff.NewThread, ""},
+			{`"model":"laptop",` + in, "laptop", "thread3", ""},
+			{`"model":"laptop","previous_response_id":"resp_r4"`, "laptop", "thread3", "turn4"},
+			{`"model":"laptop","store":false`, "laptop", "", ""},
+			{`"model":"laptop","store":false,"previous_response_id":"resp_r4"`, "laptop", "thread3", "turn4"},
+		} {
+			a := w.begun(`{"input":"hi",` + c.more + `}`)
+			w.ends(i+1, handoff.OutcomeResult, "hello")
+			if got := a.object(); got["status"] != completed || got["id"] != fmt.Sprint("resp_r", i+1) {
+				t.Fatalf("%s: %v", c.more, got)
+			}
+			req := w.run(i + 1).req
+			aside := strings.Contains(c.more, "false")
+			if req.Target.Server != c.server || req.Target.Thread != c.thread || string(req.After) != c.after || (req.Mode == handoff.ModeAside) != aside || req.Unkept != aside {
+				t.Errorf("%s: %+v", c.more, req)
+			}
+		}
+		for more, want := range map[string]string{
+			`"previous_response_id":"resp_nobody"`:                                 "previous_response_not_found",
+			`"previous_response_id":"resp_r6"`:                                     "previous_response_not_found", // it was not stored
+			`"conversation":"conv_nobody"`:                                         "conversation_not_found",
+			`"previous_response_id":"resp_r1",` + in:                               "mutually_exclusive_parameters",
+			`"previous_response_id":"resp_r3"`:                                     "model_mismatch",
+			`"background":true,"store":false`:                                      "unsupported_parameter",
+			`"store":false,` + in:                                                  "unsupported_parameter",
+			`"previous_response_id":"resp_r1","store":false,"conversation":"conv"`: "mutually_exclusive_parameters",
+		} {
+			status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi",`+more+`}`)
+			if code := w.refusal(status, got); code != want {
+				t.Errorf("%s: %d %q, want %q", more, status, code, want)
+			}
+		}
+	})
+}
+
+// TestAnothersIsUnknown: what belongs to somebody else looks to everybody else like what was never there.
+func TestAnothersIsUnknown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.begun(`{"model":"bigpc","input":"hi","background":true,"stream":true}`)
+		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+		for _, over := range []bool{false, true} {
+			if over {
+				w.ends(1, handoff.OutcomeResult, "hello")
+				a.frames()
+			}
+			for _, c := range []struct{ method, path, body string }{
+				{http.MethodGet, "/v1/responses/%s", ""},
+				{http.MethodGet, "/v1/responses/%s?stream=true", ""},
+				{http.MethodGet, "/v1/responses/%s/input_items", ""},
+				{http.MethodPost, "/v1/responses/%s/cancel", ""},
+				{http.MethodDelete, "/v1/responses/%s", ""},
+				{http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","previous_response_id":"%s"}`},
+			} {
+				with := func(id string) string {
+					path, body := c.path, c.body
+					path, body = strings.ReplaceAll(path, "%s", id), strings.ReplaceAll(body, "%s", id)
+					status, got := w.ask(c.method, path, body, "Owner", "other")
+					return strings.ReplaceAll(fmt.Sprint(status, got), id, "ID")
+				}
+				if theirs, none := with("resp_r1"), with("resp_r9"); theirs != none {
+					t.Errorf("%s %s: %s, and of what is not there %s", c.method, c.path, theirs, none)
+				}
+			}
+		}
+		id := fmt.Sprint(talk["id"])
+		for _, c := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			status, got := w.ask(c, "/v1/conversations/"+id, "{}", "Owner", "other")
+			if code := w.refusal(status, got); status != http.StatusNotFound || code != "conversation_not_found" {
+				t.Errorf("%s: %d %v", c, status, got)
+			}
+		}
+	})
+}
+
+// TestFailedCreate: nothing is left of a response that could not be begun; the same request later begins it.
+func TestFailedCreate(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+		a := w.begun(`{"model":"bigpc","input":"hi"}`)
+		w.ends(1, handoff.OutcomeResult, "hello")
+		a.object()
+		none := handoff.Fault(handoff.CodeUnreachable, "bigpc", "")
+		for _, more := range []string{"", `,"previous_response_id":"resp_r1"`, fmt.Sprintf(`,"conversation":%q`, talk["id"])} {
+			body := `{"model":"bigpc","input":"go on"` + more + `}`
+			before := slices.DeleteFunc(w.kept(), func(id string) bool { return strings.Contains(id, " retry_") })
+			// Refused at once, and refused before anything of it was written down.
+			w.mu.Lock()
+			w.refuse = none
+			w.mu.Unlock()
+			status, got := w.ask(http.MethodPost, "/v1/responses", body)
+			w.refusal(status, got)
+			w.mu.Lock()
+			w.refuse, w.hold = nil, true
+			w.mu.Unlock()
+			early := w.begun(body)
+			n := len(w.runs)
+			w.run(n).rec.Fault = none
+			w.ends(n, handoff.OutcomeFailed, "")
+			w.refusal(early.Code, early.object())
+			status, got = w.ask(http.MethodGet, "/v1/responses/resp_"+w.run(n).rec.ID+"x", "")
+			w.refusal(status, got)
+			if after := slices.DeleteFunc(w.kept(), func(id string) bool { return strings.Contains(id, " retry_") }); !slices.Equal(before, after) {
+				t.Errorf("%s: kept are %v, and were %v", more, after, before)
+			}
+			w.mu.Lock()
+			w.hold = false
+			w.mu.Unlock()
+			again := w.begun(body)
+			w.ends(n+1, handoff.OutcomeResult, "went on")
+			if got := again.object(); again.Code != http.StatusOK || got["status"] != completed {
+				t.Errorf("%s: again %v", more, got)
+			}
+		}
+	})
+}
+
+// TestNotStored: a response with store false streams to its end and leaves nothing in the store, also when it goes on
+// from one that is stored, which stays as it was.
+func TestNotStored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.begun(`{"model":"bigpc","input":"hi"}`)
+		w.ends(1, handoff.OutcomeResult, "hello")
+		a.object()
+		before := w.kept()
+		_, first := w.ask(http.MethodGet, "/v1/responses/resp_r1", "")
+		for n, more := range []string{"", `,"previous_response_id":"resp_r1"`} {
+			a := w.begun(`{"model":"bigpc","input":"hi","stream":true,"store":false` + more + `}`)
+			w.does(n+2, handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "hel"})
+			w.ends(n+2, handoff.OutcomeResult, "hello")
+			_, o := a.frames()
+			if err := o.read(a.Body.Bytes()); err != nil || o.over != evCompleted || o.last["store"] != false {
+				t.Errorf("%v: %s", err, a.Body)
+			}
+			status, got := w.ask(http.MethodGet, fmt.Sprint("/v1/responses/resp_r", n+2), "")
+			if w.refusal(status, got); status != http.StatusNotFound {
+				t.Errorf("afterwards %d %v", status, got)
+			}
+			if after := w.kept(); !slices.Equal(before, after) {
+				t.Errorf("kept are %v, and were %v", after, before)
+			}
+		}
+		if _, again := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); fmt.Sprint(again) != fmt.Sprint(first) {
+			t.Errorf("the first is %v, and was %v", again, first)
+		}
+	})
+}
