@@ -36,6 +36,10 @@ type rtcOffer struct {
 // Host and Origin were checked before. The model is reached before the answer, so that its failure is an
 // HTTP error and not a call that says nothing; so is its refusal of the form's session.
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
+	if asksBeta(r) {
+		f.refuseBeta(w, r)
+		return
+	}
 	offer, fault := readOffer(w, r, grant)
 	if fault != nil {
 		fault.Reply(w, true)

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
 	"switchboard/handoff"
 	"switchboard/realtime/rtc/rtctest"
 )
@@ -101,6 +104,42 @@ func TestTranscriptionIsRefused(t *testing.T) {
 		t.Errorf("%d %+v", status, p)
 	}
 	h.call("?intent=quicksilver") // what codex asks for is a conversation
+}
+
+// Who asks for the beta of the protocol is told that it has ended, where it can read it, and no model is asked.
+func TestBetaIsRefused(t *testing.T) {
+	h := newHouse(t)
+	for _, ask := range []struct {
+		protocols []string
+		header    http.Header
+	}{
+		{protocols: []string{"realtime", "openai-insecure-api-key.k", "openai-beta.realtime-v1"}},
+		{protocols: []string{"realtime"}, header: http.Header{"OpenAI-Beta": {"realtime=v1"}}},
+	} {
+		client, _, err := (&websocket.Dialer{Subprotocols: ask.protocols}).Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", ask.header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, client, `{"type":"session.update","session":{"modalities":["audio"]}}`)
+		got := expect(t, client, "error")
+		if gjson.Get(got, "error.code").String() != codeBeta || gjson.Get(got, "error.message").String() != betaHint {
+			t.Errorf("refused with %s", got)
+		}
+		expectClose(t, client, 4400)
+		_ = client.Close()
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.desk(), strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"OpenAI-Beta": {"assistants=v2, realtime=v1"}, "Content-Type": {"application/sdp"}}
+	response, err := http.DefaultClient.Do(r)
+	if status, p := answered(t, response, err); status != 400 || p.Param == nil || *p.Param != "OpenAI-Beta" || !strings.Contains(p.Message, betaHint[:20]) {
+		t.Errorf("%d %+v", status, p)
+	}
+	if len(h.model.conns) > 0 {
+		t.Error("a model was asked")
+	}
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -28,6 +28,10 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant han
 }
 
 func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
+	if asksBeta(r) {
+		f.refuseBeta(w, r)
+		return
+	}
 	query := r.URL.Query()
 	if query.Get("intent") == "transcription" {
 		handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the model's own server").Reply(w, true)

@@ -179,6 +179,16 @@ func (c *goClient) hears(words string, after int) {
 	c.until("the voice to say "+words, func() bool { return strings.Contains(strings.Join(c.heard[after:], "\n"), words) })
 }
 
+// hearsOnce holds that the voice said words once after the sentences that were heard before.
+func (c *goClient) hearsOnce(words string, after int) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if times := strings.Count(strings.Join(c.heard[after:], "\n"), words); times != 1 {
+		c.t.Errorf("heard %q %d times", words, times)
+	}
+}
+
 func (c *goClient) noted() (heard, begun, cut int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,6 +223,11 @@ func (r *clientRun) inGo(open func() goSocket) findings {
 	c.types(`codex {"server":"bigpc","prompt":"run the tests"}`)
 	c.hears("Working on it", heard)
 	c.hears("bigpc is done", heard)
+	after, _, _ := c.noted()
+	c.types("hello again") // one more turn: what is told twice would come before its answer
+	c.hears("Hello to you too.", after)
+	c.hearsOnce("Working on it", heard)
+	c.hearsOnce("bigpc is done", heard)
 	if err := c.socket.close(); err != nil {
 		r.t.Error(err)
 	}

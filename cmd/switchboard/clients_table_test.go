@@ -32,12 +32,15 @@ whole call at a simulated voice, and every word in it is what came of that.
 
 // A stockClient is a client that others wrote, in the table.
 type stockClient struct {
-	name   string                      // as people know it, with %s for the version of a package
-	module string                      // of npm, whose version it is; "": the name has it
-	heard  []string                    // what is said to it by voice; nil: spokenInTurn
-	run    func(r *clientRun) findings // nil: it cannot be put through anything here
-	not    string                      // why
+	name   string   // as people know it, with %s for the version of a package
+	module string   // of npm, whose version it is; "": the name has it
+	heard  []string // what is said to it by voice; nil: spokenInTurn
+	run    func(r *clientRun) findings
+	about  string // what else is to be known of it
 }
+
+// noConfiguration is why a client of the beta protocol cannot set its session up.
+const noConfiguration = "its session is the beta's"
 
 func stockClients() []stockClient {
 	node := func(name string, settings map[string]any) func(*clientRun) findings {
@@ -46,18 +49,41 @@ func stockClients() []stockClient {
 	chromium := func(name string, settings map[string]any) func(*clientRun) findings {
 		return func(r *clientRun) findings { return r.inChromium(name, settings) }
 	}
+	codex := func(settings map[string]any) func(*clientRun) findings {
+		return func(r *clientRun) findings { return r.codexSpeaks(settings) }
+	}
 	return []stockClient{
 		{name: "@openai/agents-realtime %s, WebSocket", module: "@openai/agents-realtime", run: node("agents", map[string]any{"transport": "websocket"})},
 		{name: "@openai/agents-realtime %s, WebRTC in Chromium", module: "@openai/agents-realtime", run: chromium("agents", map[string]any{"transport": "webrtc"})},
 		{name: "openai %s for node, WebSocket", module: "openai", run: node("openai", map[string]any{})},
+		{name: "openai %s, WebSocket in Chromium", module: "openai", run: chromium("openai_websocket", map[string]any{"transport": "websocket"})},
 		{name: "openai %s, WebRTC in Chromium", module: "openai", run: chromium("openai_webrtc", map[string]any{})},
 		{name: "openai-go 3.95, WebSocket", run: func(r *clientRun) findings { return r.inGo(r.openaiGo) }},
 		{name: "LiveKit agents %s for node, WebSocket", module: "@livekit/agents-plugin-openai", run: node("livekit", map[string]any{})},
-		{name: "codex %s, its voice over WebSocket", module: "@openai/codex", heard: spokenToCodex, run: (*clientRun).codexSpeaks},
+		{name: "codex %s, its voice over WebSocket", module: "@openai/codex", heard: spokenToCodex, run: codex(map[string]any{
+			"transport": map[string]string{"type": "websocket"}, "skip": map[string]string{"typed turn": "what is typed is not answered by voice"},
+		})},
+		{name: "codex %s, its voice over WebRTC", module: "@openai/codex", run: codex(map[string]any{
+			"transport": map[string]string{"type": "webrtc", "sdp": "v=0\r\n"},
+			"lacks":     map[string]string{"connect": "codex refuses it"}, "skip": allBut("connect", "–"),
+		}), about: "it makes WebRTC calls in two other protocols of OpenAI's alone, and refuses to in this one before it asks anybody"},
 		{name: "a raw socket in Go (gorilla)", run: func(r *clientRun) findings { return r.inGo(r.gorilla) }},
 		{name: "a raw socket in node (ws %s)", module: "ws", run: node("ws", map[string]any{})},
-		{name: "Pipecat's JavaScript transport for OpenAI, 1.5", not: "not tried: it knows no other address than OpenAI's, speaks the beta protocol that OpenAI ended, and is no longer supported by its makers"},
+		{name: "Pipecat's JavaScript transport for OpenAI %s, WebRTC in Chromium", module: "@pipecat-ai/openai-realtime-webrtc-transport", run: chromium("pipecat", map[string]any{"lacks": map[string]string{
+			"configure": noConfiguration, "its own tool": noConfiguration, "no errors": noConfiguration,
+		}}), about: "its makers have given it up, and it speaks the beta of the protocol, which OpenAI has ended. It knows OpenAI's address alone, which the page of the test replaces, as it does the microphone, for which it loads a program of Daily's. Then one can talk with it, and it shows no text of the voice"},
 	}
+}
+
+// allBut says the same of every feature but one.
+func allBut(feature, why string) map[string]string {
+	all := map[string]string{}
+	for _, other := range clientFeatures {
+		if other != feature {
+			all[other] = why
+		}
+	}
+	return all
 }
 
 // called is the name with the version that is installed.
@@ -87,8 +113,6 @@ func (c stockClient) row(t *testing.T, told findings) string {
 	cells := []string{c.called(t)}
 	for _, feature := range clientFeatures {
 		switch how := told[feature]; {
-		case c.run == nil:
-			cells = append(cells, "–")
 		case how == "yes":
 			cells = append(cells, "yes")
 		case how == "" || strings.HasPrefix(how, "no: "):
@@ -110,10 +134,6 @@ func TestClients(t *testing.T) {
 		for i, c := range clients {
 			t.Run(strings.Fields(c.name)[0]+fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				if c.run == nil {
-					rows[i] = c.row(t, nil)
-					return
-				}
 				heard := c.heard
 				if heard == nil {
 					heard = spokenInTurn
@@ -131,8 +151,8 @@ func TestClients(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(clientsHead + "| client | " + strings.Join(clientFeatures, " | ") + " |\n|" + strings.Repeat("---|", len(clientFeatures)+1) + "\n" + strings.Join(rows, "\n") + "\n")
 	for _, c := range clients {
-		if c.not != "" {
-			page.WriteString("\n" + c.called(t) + ": " + c.not + ".\n")
+		if c.about != "" {
+			page.WriteString("\n" + c.called(t) + ": " + c.about + ".\n")
 		}
 	}
 	if *update {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 
 	"switchboard/realtime/simulator"
@@ -134,13 +135,13 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 	if err := json.Unmarshal(body, &secret); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
-	settings["base"], settings["key"] = r.base, secret.Value
+	settings["base"], settings["secure"], settings["key"] = r.base, r.secure, secret.Value
 	about, err := json.Marshal(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := openTab(t, startChromium(t, true), 800, 600)
-	p.do(chromedp.Navigate(page.URL))
+	p.do(inPage(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(page.URL))
 	eval[bool](p, fmt.Sprintf(`put(%q, %s).then((told) => { window.told = JSON.stringify(told); }, (e) => { window.told = String(e); }), true`, name, about))
 	for end := time.Now().Add(5 * patience); !eval[bool](p, `!!window.told`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -149,6 +150,9 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 	}
 	if err := json.Unmarshal([]byte(eval[string](p, `told`)), &told); err != nil {
 		t.Fatal(eval[string](p, `told`))
+	}
+	if settings["transport"] == "websocket" {
+		return told
 	}
 	if sound := eval[string](p, `sound`); sound != "audio/opus audio/G722" {
 		t.Errorf("sound went as %s", sound)
@@ -178,8 +182,8 @@ func modules(t testing.TB) string {
 	return dir
 }
 
-// codexSpeaks puts codex through everything as a voice client.
-func (r *clientRun) codexSpeaks() findings {
+// codexSpeaks puts codex through everything as a voice client, with what else its client is told.
+func (r *clientRun) codexSpeaks(settings map[string]any) findings {
 	r.t.Helper()
 	home, work, provider := r.t.TempDir(), r.t.TempDir(), newProvider(r.t)
 	provider.script = func(s *providerStream, _ []providerItem) bool { s.say("It rains in Oslo.", 0); return true }
@@ -199,14 +203,12 @@ env_key = "SWITCHBOARD_KEY"
 		r.t.Fatal(err)
 	}
 	env := map[string]string{"CODEX_HOME": home, "PATH": os.Getenv("PATH"), "HOME": home, "SWITCHBOARD_KEY": testKey}
-	return r.inNode("codex", map[string]any{
-		"program": codexProgram(r.t), "cwd": work, "env": env,
-		"skip": map[string]string{"typed turn": "what is typed is not answered by voice"},
-	})
+	settings["program"], settings["cwd"], settings["env"] = codexProgram(r.t), work, env
+	return r.inNode("codex", settings)
 }
 
 // spokenToCodex is what is said to codex, which is spoken to only.
 var spokenToCodex = []string{
 	"instructions", "hello", `background_agent {"prompt":"the weather in Oslo"}`, "list_servers {}", "a long story", "stop that",
-	`codex {"server":"bigpc","prompt":"run the tests"}`,
+	`codex {"server":"bigpc","prompt":"run the tests"}`, "hello again",
 }

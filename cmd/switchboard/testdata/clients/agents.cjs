@@ -15,7 +15,7 @@ module.exports = ({ base, key, transport, speak }, log) => {
   return {
     open: () => session.connect({ apiKey: key, url }),
     say: (words) => session.sendMessage(words),
-    speak: speak ?? (() => pieces((pcm) => session.sendAudio(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.length)))),
+    speak: speak ?? (() => pieces((sound) => session.sendAudio(sound.buffer))),
     close: () => session.close(),
   };
 };

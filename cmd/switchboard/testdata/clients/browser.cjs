@@ -2,9 +2,11 @@
 // it travelled, there and back.
 const { drive, newLog, sleep } = require("./drive.cjs");
 
-const clients = { agents: require("./agents.cjs"), openai_webrtc: require("./openai_webrtc.cjs") };
+const clients = {
+  agents: require("./agents.cjs"), openai_webrtc: require("./openai_webrtc.cjs"), openai_websocket: require("./openai_websocket.cjs"), pipecat: require("./pipecat.cjs"),
+};
 
-window.put = (name, { skip, ...about }) => {
+window.put = (name, { skip, lacks, ...about }) => {
   const log = newLog();
   const speak = async () => {
     window.seen.makeSound(true);
@@ -15,5 +17,5 @@ window.put = (name, { skip, ...about }) => {
     const codec = (type) => stats.find(({ id }) => id === stats.find((s) => s.type === type)?.codecId)?.mimeType;
     window.sound = `${codec("outbound-rtp")} ${codec("inbound-rtp")}`;
   };
-  return drive(clients[name]({ ...about, speak }, log), log, skip);
+  return drive(clients[name]({ ...about, speak }, log), log, skip, lacks);
 };

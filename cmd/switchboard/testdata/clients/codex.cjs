@@ -2,9 +2,9 @@
 // tool is its own agent: background_agent. All is said by voice.
 const { spawn } = require("node:child_process");
 const { createInterface } = require("node:readline");
-const { instructions, pieces } = require("./protocol.cjs");
+const { instructions, pieces, base64 } = require("./protocol.cjs");
 
-module.exports = ({ program, env, cwd }, log) => {
+module.exports = ({ program, env, cwd, transport }, log) => {
   const child = spawn(program, ["app-server"], { env, cwd, stdio: ["pipe", "pipe", "ignore"] });
   const waiting = new Map();
   let started, closed, thread, talks, cut;
@@ -38,16 +38,16 @@ module.exports = ({ program, env, cwd }, log) => {
     waiting.set(id, { done, failed });
     child.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
   });
-  const speak = () => pieces((pcm) => ask("thread/realtime/appendAudio", {
-    threadId: thread, audio: { data: pcm.toString("base64"), sampleRate: 24000, numChannels: 1, samplesPerChannel: pcm.length / 2 },
+  const speak = () => pieces((sound) => ask("thread/realtime/appendAudio", {
+    threadId: thread, audio: { data: base64(sound), sampleRate: 24000, numChannels: 1, samplesPerChannel: sound.length },
   }));
   return {
     async open() {
       await ask("initialize", { clientInfo: { name: "test", version: "1" }, capabilities: { experimentalApi: true } });
       child.stdin.write('{"method":"initialized"}\n');
       thread = (await ask("thread/start", { cwd })).thread.id;
-      await ask("thread/realtime/start", { threadId: thread, outputModality: "audio", version: "v2", transport: { type: "websocket" }, prompt: instructions });
-      await begun;
+      await ask("thread/realtime/start", { threadId: thread, outputModality: "audio", version: "v2", transport, prompt: instructions });
+      await begun.catch((error) => { child.kill(); throw error; });
     },
     say: speak,
     speak,

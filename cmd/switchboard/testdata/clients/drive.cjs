@@ -11,7 +11,10 @@
 //   errors        what went wrong
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-async function until(what, is, ms = 20000) {
+/** How long a client may take to what it can do, and to what it is said not to be able to. */
+const patience = 20000, impatience = 3000;
+
+async function until(what, is, ms = patience) {
   for (const end = Date.now() + ms; !is(); await sleep(20)) {
     if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
   }
@@ -19,18 +22,23 @@ async function until(what, is, ms = 20000) {
 
 const newLog = () => ({ heard: [], begun: 0, cut: 0, calls: [], errors: [] });
 
-/** Returns what worked: for each feature "yes" or what went wrong. `skip` are features that a client has not, with why. */
-async function drive(client, log, skip = {}) {
+/**
+ * Returns what worked: for each feature "yes" or what went wrong. `skip` are features that a client is not asked for, and
+ * `lacks` those that it is asked for and must fail at, both with why.
+ */
+async function drive(client, log, skip = {}, lacks = {}) {
   const told = {};
+  let ms;
   const feature = async (name, run) => {
+    ms = lacks[name] ? impatience : patience;
     try {
       if (skip[name] === undefined) await run();
-      told[name] = skip[name] ?? "yes";
+      told[name] = skip[name] ?? (lacks[name] ? `no: it works, and is said not to: ${lacks[name]}` : "yes");
     } catch (error) {
-      told[name] = `no: ${error.message}; heard ${JSON.stringify(log.heard.slice(-3))}, errors ${JSON.stringify(log.errors.slice(-3))}`;
+      told[name] = lacks[name] ?? `no: ${error.message}; heard ${JSON.stringify(log.heard.slice(-3))}, errors ${JSON.stringify(log.errors.slice(-3))}`;
     }
   };
-  const hears = (what, words, from = 0) => until(what, () => log.heard.slice(from).some((said) => said.includes(words)));
+  const hears = (what, words, from = 0) => until(what, () => log.heard.slice(from).some((said) => said.includes(words)), ms);
   await feature("connect", () => client.open());
   await feature("configure", async () => {
     await client.say("instructions");
@@ -67,6 +75,13 @@ async function drive(client, log, skip = {}) {
     await client.say('codex {"server":"bigpc","prompt":"run the tests"}');
     await hears("the early answer", "Working on it", before);
     await hears("the result", "bigpc is done", before);
+    const after = log.heard.length; // one more turn: what is told twice would come before its answer
+    await client.say("hello again");
+    await hears("an answer", "Hello to you too.", after);
+    for (const words of ["Working on it", "bigpc is done"]) {
+      const times = log.heard.slice(before).filter((said) => said.includes(words)).length;
+      if (times !== 1) throw new Error(`heard "${words}" ${times} times`);
+    }
   });
   await feature("no errors", async () => {
     if (log.errors.length) throw new Error(log.errors.join("; "));

@@ -29,7 +29,7 @@ module.exports = ({ base, key }, log) => {
       await session.updateTools(new llm.ToolContext([llm.tool({ ...weather, execute: () => "" })]));
     },
     say: (content) => add((chat) => chat.addMessage({ role: "user", content })),
-    speak: () => pieces((pcm) => session.pushAudio(new AudioFrame(new Int16Array(pcm.buffer, pcm.byteOffset, pcm.length / 2), 24000, 1, pcm.length / 2))),
+    speak: () => pieces((sound) => session.pushAudio(new AudioFrame(sound, 24000, 1, sound.length))),
     close: () => session.close(),
   };
 };

@@ -3,7 +3,7 @@ const { drive, newLog } = require("./drive.cjs");
 
 const [, , name, settings] = process.argv;
 const log = newLog();
-const { skip, ...about } = JSON.parse(settings);
-drive(require(`./${name}.cjs`)(about, log), log, skip).then((told) => {
+const { skip, lacks, ...about } = JSON.parse(settings);
+drive(require(`./${name}.cjs`)(about, log), log, skip, lacks).then((told) => {
   process.stdout.write(`\n${JSON.stringify(told)}\n`, () => process.exit());
 });

@@ -40,19 +40,19 @@ function talk(log, send) {
       send({ type: "conversation.item.create", item: { type: "message", role: "user", content: [{ type: "input_text", text }] } });
       send({ type: "response.create" });
     },
-    speak: () => pieces((audio) => send({ type: "input_audio_buffer.append", audio: audio.toString("base64") })),
+    speak: () => pieces((sound) => send({ type: "input_audio_buffer.append", audio: base64(sound) })),
   };
 }
 
 /** Gives a second of a tone and one of silence, PCM16 at 24 kHz, in pieces of 40 ms and at their pace. */
 async function pieces(give) {
-  const samples = 960;
   for (let n = 0; n < 50; n++) {
-    const pcm = Buffer.alloc(2 * samples);
-    for (let i = 0; n < 25 && i < samples; i++) pcm.writeInt16LE(Math.round(12000 * Math.sin((2 * Math.PI * 300 * i) / 24000)), 2 * i);
-    give(pcm);
+    give(Int16Array.from({ length: 960 }, (_, i) => (n < 25 ? Math.round(12000 * Math.sin((2 * Math.PI * 300 * i) / 24000)) : 0)));
     await sleep(40);
   }
 }
 
-module.exports = { instructions, weather, report, note, talk, pieces };
+/** Samples as the protocol carries them. */
+const base64 = (sound) => btoa(String.fromCharCode(...new Uint8Array(sound.buffer)));
+
+module.exports = { instructions, weather, report, note, talk, pieces, base64 };
