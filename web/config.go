@@ -77,6 +77,7 @@ type Calls interface {
 }
 
 // Responses is the fleet as OpenAI's Responses API. The request it gets has passed every check; its body is in memory.
+// When its key is revoked meanwhile its context ends, with an error of code [handoff.CodeUnauthorized] as the cause.
 type Responses interface {
 	Patterns() []string // of the routes that it serves, all under /v1/
 	Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error

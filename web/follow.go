@@ -76,8 +76,8 @@ func pass[E any](s *Server, r *http.Request, out eventWriter, events <-chan E, w
 				return
 			}
 		case <-tick.C:
-			if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
-				return // logged out meanwhile
+			if s.revoked(r) != nil { // logged out meanwhile
+				return
 			}
 			if !out.raw(": alive\n\n") {
 				return
@@ -87,6 +87,40 @@ func pass[E any](s *Server, r *http.Request, out eventWriter, events <-chan E, w
 		case <-s.closed:
 			return
 		}
+	}
+}
+
+// revoked tells whether what let a request in has ended since, as an error; nil: not that anybody knew.
+func (s *Server) revoked(r *http.Request) error {
+	if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
+		return err
+	}
+	return nil
+}
+
+// whileGranted ends a request's context, with the reason as its cause, once what let it in has ended.
+func (s *Server) whileGranted(serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+		ctx, cancel := context.WithCancelCause(r.Context())
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		defer cancel(nil)
+		watching.Go(func() {
+			tick := time.NewTicker(s.times.beat)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					if err := s.revoked(r); err != nil {
+						cancel(err)
+						return
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		return serve(w, r.WithContext(ctx), g)
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Server) routes() {
 	}
 	if s.cfg.Responses != nil {
 		for _, pattern := range s.cfg.Responses.Patterns() {
-			s.handle(route{pattern, accessCaller, maxResponse, s.cfg.Responses.Serve})
+			s.handle(route{pattern, accessCaller, maxResponse, s.whileGranted(s.cfg.Responses.Serve)})
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestBadInput(t *testing.T) {
 		words              string
 	}{
 		{"GET", "/nothing", "", 404, "not_found"},
-		{"GET", "/v1/responses", "", 404, "not_found"},
+		{"GET", "/v1/responses", "", 400, "unsupported_endpoint"},
 		{"GET", "/nothing", "", 404, "not_found"},
 		{"POST", "/fleet/questions/x", "{", 400, "malformed"},
 		{"POST", "/fleet/questions/x", `{"decision":"accept"}`, 409, "not_pending"},

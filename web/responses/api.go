@@ -74,7 +74,7 @@ type API struct {
 	mu      sync.Mutex
 	lives   map[liveKey]*live  // Guarded by mu
 	retries map[string]*posted // Guarded by mu: requests of the last minutes, by what they are known by
-	busy    map[liveKey]string // Guarded by mu: conversations in which a response is made
+	busy    map[liveKey]bool   // Guarded by mu: conversations that somebody writes, as a response does until it ends
 	running context.Context    // Guarded by mu: of Run; nil before it
 	closed  bool               // Guarded by mu
 	jobs    sync.WaitGroup     // drivers
@@ -102,7 +102,7 @@ func New(cfg Config) (*API, error) {
 	}
 	a := &API{
 		cfg: cfg, log: cfg.Log, now: time.Now, began: time.Now(), life: rand.Text()[:8], lives: map[liveKey]*live{}, retries: map[string]*posted{},
-		busy: map[liveKey]string{}, closing: make(chan struct{}),
+		busy: map[liveKey]bool{}, closing: make(chan struct{}),
 	}
 	a.ears.attending = cfg.Attending
 	return a, nil

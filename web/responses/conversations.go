@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"switchboard/handoff"
@@ -32,6 +33,62 @@ func (c conversation) shown() map[string]any {
 	return map[string]any{"id": c.ID, "object": "conversation", "created_at": c.Created, "metadata": c.Metadata}
 }
 
+// conversationItems shows, adds and takes away items. What the agent was told stays: its session cannot forget it.
+func (a *API) conversationItems(w http.ResponseWriter, r *http.Request, g handoff.Grant, c conversation, body []byte) *fault {
+	name := r.PathValue("item")
+	if name == "" && r.Method == http.MethodGet {
+		return page(w, r, c.Items)
+	}
+	if name == "" {
+		return a.addItems(w, g, c, body)
+	}
+	at := slices.IndexFunc(c.Items, func(raw json.RawMessage) bool {
+		var it reference
+		return json.Unmarshal(raw, &it) == nil && it.ID == name
+	})
+	switch {
+	case at < 0:
+		f := bad("", "", "Item with id '"+handoff.Clip(name, 80)+"' not found in the conversation.")
+		f.Status = http.StatusNotFound
+		return f
+	case r.Method == http.MethodGet:
+		writeJSON(w, http.StatusOK, c.Items[at])
+		return nil
+	case at < c.Told:
+		return bad("unsupported_endpoint", "", "The agent was told that item already, and its session cannot forget it.")
+	}
+	c.Items = slices.Delete(c.Items, at, at+1)
+	if f := a.putConversation(r.Context(), g.Caller, c); f != nil {
+		return f
+	}
+	writeJSON(w, http.StatusOK, c.shown())
+	return nil
+}
+
+// addItems adds what the agent is told with the next response.
+func (a *API) addItems(w http.ResponseWriter, g handoff.Grant, c conversation, body []byte) *fault {
+	var asked struct {
+		Items json.RawMessage `json:"items"`
+	}
+	if f := decode(body, &asked); f != nil {
+		return f
+	}
+	if absent(asked.Items) {
+		return bad("missing_required_parameter", "items", "Missing required parameter: 'items'.")
+	}
+	s, f := readInput(asked.Items)
+	if f != nil {
+		return f
+	}
+	added := s.numbered(strings.ToLower(rand.Text()))
+	c.Items = append(c.Items, added...)
+	if f := a.putConversation(context.Background(), g.Caller, c); f != nil {
+		return f
+	}
+	writeJSON(w, http.StatusOK, list(added, false))
+	return nil
+}
+
 func (a *API) conversations(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
 	if g.Caller.Nameless() {
 		return faultOf(handoff.Fault(handoff.CodeNotGranted, "a conversation needs a caller with a name", ""))
@@ -39,19 +96,27 @@ func (a *API) conversations(w http.ResponseWriter, r *http.Request, g handoff.Gr
 	if id == "" {
 		return a.newConversation(w, g, body)
 	}
+	items := strings.Contains(r.Pattern, "/items")
+	if items && r.Method != http.MethodGet { // a response that ends adds items too
+		key := liveKey{g.Caller, id}
+		if f := a.occupy(key); f != nil {
+			return f
+		}
+		defer a.vacate(key)
+	}
 	c, f := a.conversation(r.Context(), g, id)
 	if f != nil {
 		return f
 	}
 	switch {
+	case items:
+		return a.conversationItems(w, r, g, c, body)
 	case r.Method == http.MethodDelete:
 		if _, err := a.cfg.Store.DropDocument(r.Context(), g.Caller, id); err != nil {
 			return faultOf(err)
 		}
 		writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
 		return nil
-	case strings.HasSuffix(r.Pattern, "/items"):
-		return page(w, r, c.Items)
 	case r.Method == http.MethodPost:
 		var change struct {
 			Metadata map[string]string `json:"metadata"`
@@ -136,22 +201,31 @@ func (a *API) putConversation(ctx context.Context, owner handoff.Caller, c conve
 // converse begins a response in a conversation: one at a time.
 func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
 	key := liveKey{g.Caller, req.conversation}
-	a.mu.Lock()
-	_, taken := a.busy[key]
-	if !taken {
-		a.busy[key] = ""
-	}
-	a.mu.Unlock()
-	if taken {
-		return nil, busy("conversation_locked", "Another response is being made in this conversation.")
+	if f := a.occupy(key); f != nil {
+		return nil, f
 	}
 	l, f := a.speak(ctx, g, req, run)
 	if f != nil {
-		a.mu.Lock()
-		delete(a.busy, key)
-		a.mu.Unlock()
+		a.vacate(key)
 	}
 	return l, f
+}
+
+// occupy keeps others from writing a conversation, until [API.vacate].
+func (a *API) occupy(key liveKey) *fault {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[key] {
+		return busy("conversation_locked", "Another response is being made in this conversation.")
+	}
+	a.busy[key] = true
+	return nil
+}
+
+func (a *API) vacate(key liveKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.busy, key)
 }
 
 func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
@@ -167,7 +241,7 @@ func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, run hand
 		}
 		run.Target.Server, run.Target.Thread = modelOf(c.Server, c.Project), c.Thread
 	}
-	if untold := c.Items[min(c.Told, len(c.Items)):]; c.Thread == "" && len(untold) > 0 {
+	if untold := c.Items[min(c.Told, len(c.Items)):]; len(untold) > 0 {
 		before, f := readInput(json.RawMessage(encode(untold)))
 		if f != nil {
 			return nil, f
@@ -186,11 +260,7 @@ func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, run hand
 // leaveConversation adds what was said in a response that is over, and lets the next one begin.
 func (a *API) leaveConversation(owner handoff.Caller, doc document) {
 	id := doc.Response.Conversation.ID
-	defer func() {
-		a.mu.Lock()
-		delete(a.busy, liveKey{owner, id})
-		a.mu.Unlock()
-	}()
+	defer a.vacate(liveKey{owner, id})
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
 	if doc.Turn == "" { // nothing ran

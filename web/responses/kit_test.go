@@ -104,11 +104,35 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 // place lets the nth run begin in its thread.
 func (w *world) place(n int) {
 	r := w.run(n)
+	w.mu.Lock()
 	r.rec.ThreadID, r.rec.TurnID = r.req.Target.Thread, handoff.TurnID(fmt.Sprint("turn", n))
 	if r.rec.ThreadID == handoff.NewThread || r.req.Mode == handoff.ModeAside {
 		r.rec.ThreadID = fmt.Sprint("thread", n)
 	}
+	w.mu.Unlock()
 	w.does(n, handoff.RunNoted{})
+}
+
+// fails notes why the nth run will have failed.
+func (w *world) fails(n int, why *handoff.Error) {
+	r := w.run(n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.rec.Fault = why
+}
+
+// count is how many runs were begun.
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.runs)
+}
+
+// stops are the runs that were stopped, in order.
+func (w *world) stops() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.stopped)
 }
 
 // run returns the nth run, from 1.

@@ -1,7 +1,10 @@
 package responses
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -22,7 +25,16 @@ var patterns = []string{
 	"POST /v1/responses", "GET /v1/responses/{id}", "DELETE /v1/responses/{id}", "POST /v1/responses/{id}/cancel", "GET /v1/responses/{id}/input_items",
 	"GET /v1/models", "GET /v1/models/{model...}",
 	"POST /v1/conversations", "GET /v1/conversations/{id}", "POST /v1/conversations/{id}", "DELETE /v1/conversations/{id}",
-	"GET /v1/conversations/{id}/items",
+	"GET /v1/conversations/{id}/items", "POST /v1/conversations/{id}/items",
+	"GET /v1/conversations/{id}/items/{item}", "DELETE /v1/conversations/{id}/items/{item}",
+	"POST /v1/responses/input_tokens", "POST /v1/responses/compact", "GET /v1/responses",
+}
+
+// cannot is what OpenAI's API has and this one has not, by route, and what there is instead. Set once.
+var cannot = map[string]string{
+	"POST /v1/responses/input_tokens": "The agents count their tokens themselves: 'usage' of a response tells what it took.",
+	"POST /v1/responses/compact":      "The agents compact their sessions themselves: go on from a response by 'previous_response_id'.",
+	"GET /v1/responses":               "There is no WebSocket mode: POST here, with 'stream'.",
 }
 
 // Patterns are the routes that [API.Serve] answers.
@@ -38,6 +50,11 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	extend(w)
 	id := r.PathValue("id")
 	var f *fault
+	if why := cannot[r.Pattern]; why != "" {
+		f = bad("unsupported_endpoint", "", why)
+		f.reply(w)
+		return nil
+	}
 	switch r.Pattern {
 	case patterns[0]:
 		f = a.create(w, r, g, body)
@@ -84,6 +101,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, l *live, req *reque
 func (a *API) await(w http.ResponseWriter, r *http.Request, l *live) *fault {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
+	blank := false
 	for {
 		_, over, changed, _ := l.read(0)
 		if over {
@@ -99,12 +117,35 @@ func (a *API) await(w http.ResponseWriter, r *http.Request, l *live) *fault {
 			if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {
 				return nil
 			}
+			blank = true
 		case <-r.Context().Done():
-			return nil
+			e := revoked(r)
+			switch {
+			case e == nil:
+				return nil
+			case blank:
+				panic(http.ErrAbortHandler) // a whole answer would look like a response
+			}
+			return faultOf(e)
 		case <-a.closing:
 			l.lost(r.Context(), handoff.Fault(handoff.CodeShutdown, "", ""))
 		}
 	}
+}
+
+// revoked returns why a request is over although its client has not left: its key does not count any more. Else nil.
+func revoked(r *http.Request) *handoff.Error {
+	e, _ := errors.AsType[*handoff.Error](context.Cause(r.Context()))
+	return e
+}
+
+// errorFrame is the event that ends a stream whose response goes on. It is flat: an "error" in it would look to
+// openai-go like a broken stream.
+func errorFrame(e *handoff.Error, seq int) []byte {
+	f := faultOf(e)
+	return fmt.Appendf(nil, "event: error\ndata: %s\n\n", encode(map[string]any{
+		"type": "error", "sequence_number": seq, "code": f.Code, "message": f.Message, "param": f.Param,
+	}))
 }
 
 // stream writes the events of a response from a number on, and then those that happen.
@@ -144,6 +185,11 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *live, from int) 
 				return nil
 			}
 		case <-r.Context().Done():
+			if e := revoked(r); e != nil {
+				extend(w)
+				_, _ = w.Write(errorFrame(e, from)) // a client that left cannot be told
+				_ = control.Flush()
+			}
 			return nil
 		case <-closing:
 			if l.background() { // it goes on, and can be asked for
@@ -299,12 +345,18 @@ func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *faul
 		from++
 	}
 	until := min(from+limit, len(ids))
-	list := map[string]any{"object": "list", "data": ordered[from:until], "first_id": nil, "last_id": nil, "has_more": until < len(ids)}
-	if from < until {
-		list["first_id"], list["last_id"] = ids[from], ids[until-1]
-	}
-	writeJSON(w, http.StatusOK, list)
+	writeJSON(w, http.StatusOK, list(ordered[from:until], until < len(ids)))
 	return nil
+}
+
+// list is a part of a list.
+func list(items []json.RawMessage, more bool) map[string]any {
+	all := map[string]any{"object": "list", "data": items, "first_id": nil, "last_id": nil, "has_more": more}
+	var first, last reference
+	if n := len(items); n > 0 && json.Unmarshal(items[0], &first) == nil && json.Unmarshal(items[n-1], &last) == nil { // they are ours
+		all["first_id"], all["last_id"] = first.ID, last.ID
+	}
+	return all
 }
 
 // models answers GET /v1/models: the machines, and their projects.

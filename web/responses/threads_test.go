@@ -113,8 +113,8 @@ func TestFailedCreate(t *testing.T) {
 			w.refuse, w.hold = nil, true
 			w.mu.Unlock()
 			early := w.begun(body)
-			n := len(w.runs)
-			w.run(n).rec.Fault = none
+			n := w.count()
+			w.fails(n, none)
 			w.ends(n, handoff.OutcomeFailed, "")
 			w.refusal(early.Code, early.object())
 			status, got = w.ask(http.MethodGet, "/v1/responses/resp_"+w.run(n).rec.ID+"x", "")
