@@ -232,6 +232,7 @@ func (a asking) actAt(tokens []string, l *language, take func(length int, kind p
 		for _, number := range l.numbers[digits] {
 			if startsWith(tokens, number) {
 				take(len(number), kindTopic)
+				take(len(number), kindCount)
 			}
 		}
 	}

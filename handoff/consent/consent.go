@@ -64,6 +64,8 @@ func (h heard) read(reply string, ask asking) Reply {
 	switch {
 	case deny == present && h.nearEchoOf(ask):
 		return Echo
+	case (deny == present || hold == present) && h.correctsItself(ask):
+		return Yes
 	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.deniesInStory(ask)):
 		return Unclear
 	case deny == present:
@@ -80,7 +82,7 @@ func (h heard) read(reply string, ask asking) Reply {
 	switch {
 	case verdict >= verdictYes && (h.isLimited(ask) || h.isPart(ask) || h.waives(ask) || ask.namesOtherCommand(h.tokens)):
 		return Unclear
-	case verdict >= verdictYes && (h.recalls(ask) || h.isBareLet()):
+	case verdict >= verdictYes && (h.recalls(ask) || h.isBareLet() || h.asksPlainly(ask)):
 		return Unclear
 	case verdict == verdictFirm, verdict == verdictYes && h.find(signalGrumble, ask) == absent:
 		return Yes
@@ -93,7 +95,7 @@ func (h heard) read(reply string, ask asking) Reply {
 // isTold tells whether a reply in which nothing denies is a yes with a story.
 func (h heard) isTold(reply string, ask asking) bool {
 	return !h.odd && !h.cutOff && !h.asksBack() && !h.nearEchoOf(ask) && utf8.RuneCountInString(reply) <= maxReplyRunes && h.weight() <= maxReplyTokens &&
-		!h.isInverted(ask) && h.tells(ask) && h.find(signalUnsure, ask) == absent && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !ask.namesOtherCommand(h.tokens)
+		!h.isInverted(ask) && h.tells(ask) && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !h.asksPlainly(ask) && !ask.namesOtherCommand(h.tokens)
 }
 
 // Names tells whether a reply names the machine or the act of the question, so that it can be told apart

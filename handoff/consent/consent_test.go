@@ -61,8 +61,8 @@ var aliasesOfAll = []string{"the desktop", "big pc", "my workstation", "the big 
 // that a person may give is known as a name of the machine that asks.
 func TestCorpusWithAliases(t *testing.T) {
 	lines := corpus(t)
-	inParallel(len(lines), func(i int) {
-		l := lines[i]
+	inParallel(len(lines)/everyNth, func(i int) {
+		l := lines[i*everyNth]
 		asked := slices.Clone(l.asked)
 		for i := range asked {
 			asked[i].Machines = slices.Concat(asked[i].Machines, aliasesOfAll)
@@ -280,10 +280,10 @@ func TestHomographs(t *testing.T) {
 	}
 }
 
-// acceptances are the replies of the corpus that are read as a yes, with their question.
+// acceptances are the replies of the corpus that are read as a yes, with their question; under the race detector, some.
 func acceptances(t testing.TB) (texts []string, asked []Question) {
-	for _, l := range corpus(t) {
-		if l.got == Yes {
+	for i, l := range corpus(t) {
+		if l.got == Yes && i%everyNth == 0 {
 			texts, asked = append(texts, l.text), append(asked, l.to)
 		}
 	}
@@ -313,7 +313,7 @@ func TestDenialAnywhere(t *testing.T) {
 			t.Errorf("%q is a yes", replies[i])
 		}
 	})
-	if turn < len(words) {
+	if everyNth == 1 && turn < len(words) {
 		t.Errorf("%d words, only %d turns", len(words), turn)
 	}
 }
@@ -322,13 +322,16 @@ func TestDenialAnywhere(t *testing.T) {
 // "not" means nothing: "I don't have no problem"; or in a clause that tells something, of which it denies a part.
 func reassures(before, word, reply string, asked Question) bool {
 	h, ask := hear(reply).unfused(), askedWords(asked)
+	if h.correctsItself(ask) { // what is taken back is taken back
+		return true
+	}
 	calm := h.reassured(ask)
 	h.tellsIn(ask, func(t *teller, _ heard, spoken []*language) bool {
 		if t.mark(spoken); len(t.inert) != len(calm) || !t.isYes() {
 			return false
 		}
 		for i, inert := range t.inert {
-			calm[i] = calm[i] || inert
+			calm[i] = calm[i] || inert || t.scene[i]
 		}
 		return true
 	})

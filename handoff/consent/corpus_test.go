@@ -40,6 +40,7 @@ var halves = []struct {
 	{"j.tsv", "", sixQuestions},
 	{"l.tsv", "", sixQuestions},
 	{"m.tsv", "", sixQuestions},
+	{"n.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 

@@ -23,6 +23,7 @@
 //	link    may follow a yes, but not at the end: "the"
 //	nod     goes with a yes although it contains a no: "no problem"
 //	shrug   likewise, but makes a yes before it weak: "why not"
+//	why     likewise, and goes only with a yes or an order to go ahead: "why wouldn't it be okay"
 //	need    likewise, and goes only with an order that names the act: "no need to ask"
 //	inverted  asks, as the first words, where no particle follows: "mag je"
 //	modal     likewise, before the machine's name: "puede"
@@ -81,5 +82,15 @@
 //	inner    denies a part of what is told: "hasn't"
 //	wish     says what is wanted or allowed, so a denial beside it may be one of the act
 //	doubt    a condition, a contrast, somebody else's words, another time; no unknown word may stand beside it
-//	mend     corrects what was said before it: "no, sorry, I mean"; such a reply is no denial, and unclear
+//	scene    a doubtful word that a story may hold beside a yes with an order of the act by its name, where its clause
+//	         has begun and says nothing of what is wanted or to come: "before I drove off", "over coffee"
+//	but      leads from a story to the first order: "I'm driving, but yes, push it"
+//	mend     corrects what was said before it: "no, sorry"; such a reply is no denial, and unclear
+//	slip     does so in so many words: "no, wait, I mean"; where a yes follows that stands for itself, it is one
+//
+// What is said in the question's own order is the question again, heard or doubted, unless a yes stands apart from it:
+//
+//	approve     says that something is fine, as the first words: "is fine", before "that", or before the act as a verb
+//	            that nobody orders
+//	infinitive  how such a verb ends, or with an * the word before it: "to"
 package consent

@@ -145,6 +145,12 @@ func isDense(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
 }
 
+// isIdeographic tells whether a word is of a script that is written without spaces: one in it ends a clause.
+func isIdeographic(word string) bool {
+	r, _ := utf8.DecodeRuneInString(word)
+	return isDense(r) && !unicode.Is(unicode.Hangul, r)
+}
+
 // inBrackets tells whether a whole text is what a recogniser describes, not what it heard: "[music]".
 func inBrackets(text string) bool {
 	rest := strings.TrimLeft(text, "[(*♪♫（【")

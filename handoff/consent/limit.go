@@ -12,7 +12,7 @@ var limitsAfter = [][]string{hear("だけ").tokens, hear("のみ").tokens, hear(
 // isLimited tells whether a reply allows only a part of what was asked: "only the test file".
 func (h heard) isLimited(ask asking) bool {
 	for at, t := range h.tokens {
-		if limits[t] && !h.inPhrase(at) && h.namesPart(at+1, ask) {
+		if limits[t] && !(t == "so" && h.isEnglish(ask)) && !h.inPhrase(at) && h.namesPart(at+1, ask) {
 			return true
 		}
 		for _, after := range limitsAfter {
@@ -22,6 +22,12 @@ func (h heard) isLimited(ask asking) bool {
 		}
 	}
 	return false
+}
+
+// isEnglish tells whether a reply is surely in English.
+func (h heard) isEnglish(ask asking) bool {
+	spoken := h.likely(nil, ask)
+	return len(spoken) == 1 && spoken[0] == english
 }
 
 // namesPart tells whether a thing of the question is named at a position, after articles, and no order.

@@ -16,6 +16,7 @@ const (
 	stateNeed                      // "no need to ask": a firm yes that names the act must follow
 	stateOrdered                   // it ordered or permitted, by the act or by "go ahead"
 	stateAct                       // just now the act was ordered by name: "all of them" may follow
+	stateWhy                       // "why wouldn't it": a yes or "go ahead" must stand beside it
 )
 
 // A verdict is what a state says where a reply ends.
@@ -35,7 +36,7 @@ func (s state) verdict() verdict {
 	switch {
 	case s&^stateNamed == 0:
 		return verdictOpen
-	case !s.has(stateYes), s.has(stateOpen | stateWeak), s.has(stateNeed) && !(s.has(stateFirm) && s.has(stateNamed)):
+	case !s.has(stateYes), s.has(stateOpen | stateWeak | stateWhy), s.has(stateNeed) && !(s.has(stateFirm) && s.has(stateNamed)):
 		return verdictNone
 	case s.has(stateFirm):
 		return verdictFirm
@@ -54,20 +55,25 @@ func (s state) after(kind phraseKind) (state, bool) {
 	article := s.has(stateOpen) && !yes
 	act := s.has(stateAct)
 	s &^= stateAct
-	if article && kind != kindTopic && kind != kindThing && kind != kindLink && kind != kindHum {
+	if article && kind != kindTopic && kind != kindCount && kind != kindThing && kind != kindLink && kind != kindHum {
 		return s, false
 	}
 	switch kind {
 	case kindYes:
-		return s.says(stateFirm), true
+		return s.says(stateFirm) &^ stateWhy, true
 	case kindGo:
-		return s.says(stateFirm | stateOrdered), true
+		return s.says(stateFirm|stateOrdered) &^ stateWhy, true
 	case kindWeak:
-		return s.says(0), true
+		return s.says(0) &^ stateWhy, true
 	case kindOrder:
 		return s.says(stateFirm | stateNamed | stateAct | stateOrdered), true
 	case kindAll:
-		return s.says(stateFirm), act
+		return s.says(stateFirm | stateOrdered), act
+	case kindCount:
+		if s.has(stateYes) {
+			return s.says(stateFirm | stateNamed), true
+		}
+		kind = kindTopic
 	case kindEnd:
 		return s.says(stateFirm | stateOrdered), !begun
 	case kindThing:
@@ -122,7 +128,10 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 			s |= stateNod
 		}
 		return s &^ stateOpen, !begun
-	case kindShrug:
+	case kindShrug, kindWhy:
+		if kind == kindWhy && !yes {
+			s |= stateWhy
+		}
 		if yes {
 			return s&^stateOpen | stateWeak, true
 		}
@@ -149,7 +158,7 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 func (s state) total(act bool) state {
 	switch {
 	case act:
-		return s.says(stateFirm)
+		return s.says(stateFirm | stateOrdered)
 	case s.has(stateYes):
 		s |= stateWeak
 	}

@@ -55,7 +55,7 @@ func TestWaitEndsYes(t *testing.T) {
 				continue
 			}
 			places := []string{text + " " + back, text + ", " + back, text + ". " + back + ".", back + ", " + text}
-			if reply := places[(i+turn)%len(places)]; Read(reply, asked[i]) == Yes {
+			if reply := places[(i+turn)%len(places)]; Read(reply, asked[i]) == Yes && !hear(reply).correctsItself(askedWords(asked[i])) {
 				t.Errorf("%q is a yes", reply)
 			}
 		}

@@ -119,12 +119,15 @@ func (h heard) calmParts(at, to int, l *language, ask asking, take func(length i
 
 // waives tells whether a reply says that nobody needs to ask again: that allows more than was asked.
 func (h heard) waives(ask asking) bool {
-	if !slices.ContainsFunc(h.tokens, func(t string) bool { return everAgain[t] }) {
-		return false
-	}
 	return slices.ContainsFunc(languages, func(l *language) bool {
-		return slices.ContainsFunc(h.tokens, func(t string) bool { return l.troubles[t] && l.asks[t] })
+		return slices.ContainsFunc(h.tokens, func(t string) bool { return everAgain[t] && (l.known[t] || l.vocab[t] || !anyKnows(t)) }) &&
+			slices.ContainsFunc(h.tokens, func(t string) bool { return l.troubles[t] && l.asks[t] })
 	})
+}
+
+// anyKnows tells whether a language has a word.
+func anyKnows(token string) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool { return l.known[token] || l.vocab[token] })
 }
 
 // everAgain are words for a time to come, beside which "don't ask" allows more than once. Set once.

@@ -142,6 +142,9 @@ func (h heard) calmEnd(at int, calm func() []bool) bool {
 // goesOn tells whether a sentence goes on with the act, or with an order: "laat maar" ("never mind") before
 // "installeren".
 func (h heard) goesOn(at int, l *language, ask asking) bool {
+	if at+1 < len(h.tokens) && totals[h.tokens[at]] && !h.marked[at] { // "laat alle tests"
+		at++
+	}
 	if at >= len(h.tokens) || h.marked[at] {
 		return false
 	}

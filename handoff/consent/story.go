@@ -42,6 +42,7 @@ type teller struct {
 	denied  []bool     // the token denies; set where a clause may deny something else than the act
 	inert   []bool     // the token denies something that a clause tells
 	vain    []bool     // the token stands in a clause that says what goes wrong without the act
+	scene   []bool     // the token paints what a clause tells; see markScene
 	lenient bool       // clauses may begin anywhere and state nothing
 }
 
@@ -56,7 +57,8 @@ func (h heard) tells(ask asking) bool {
 		}
 		said.told = said.toldIn(t.l)
 		t.allow(said.told, t.vain)
-		if said.find(signalHold, ask) != absent || said.find(signalAsk, ask) != absent {
+		t.allow(said.told, t.scene)
+		if said.find(signalUnsure, ask) != absent || said.find(signalHold, ask) != absent || said.find(signalAsk, ask) != absent {
 			return false
 		}
 		said.told = said.vainIn(t.l)
@@ -84,7 +86,7 @@ func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*l
 		}
 		n := len(h.tokens)
 		t := &teller{h: h, l: l, ask: ask, steps: steps, walks: make([][]states, n+1),
-			strict: make([]bool, n), loose: make([]bool, n), held: make([]bool, n), ordered: make([]bool, n), denied: make([]bool, n), inert: make([]bool, n), vain: make([]bool, n)}
+			strict: make([]bool, n), loose: make([]bool, n), held: make([]bool, n), ordered: make([]bool, n), denied: make([]bool, n), inert: make([]bool, n), vain: make([]bool, n), scene: make([]bool, n)}
 		for at := range n {
 			t.ordered[at] = slices.ContainsFunc(steps[at], func(s step) bool { return s.kind == kindGo || s.kind == kindOrder || s.kind == kindAct })
 		}
@@ -97,9 +99,11 @@ func (t *teller) mark(spoken []*language) {
 	told := t.h.toldIn(t.l)
 	t.markVain()
 	t.markInert()
+	t.markTurns()
+	t.markScene()
 	for at := range t.h.tokens {
 		t.blocks(at, spoken, func(length int) {
-			if length == 1 && t.inert[at] || !slices.Contains(t.vain[at:at+length], false) {
+			if length == 1 && t.inert[at] || !slices.Contains(t.vain[at:at+length], false) || !slices.Contains(t.scene[at:at+length], false) {
 				return
 			}
 			t.strict[at] = true
@@ -127,8 +131,8 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 	if t.ask.machine(rest) > 0 || at > 0 && t.ask.machine(t.h.tokens[at-1:]) > 1 {
 		return
 	}
-	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || t.h.isOriginal(at, t.ask) || token == "si" && at > 0 ||
-		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) || t.isDenseAt(at) && t.ordersOther(rest) {
+	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || t.h.isOriginal(at, t.ask) || token == "si" && at > 0 && t.l.code != "it" ||
+		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) && !t.isNoun(at) || t.isDenseAt(at) && t.ordersOther(rest) {
 		take(1)
 	}
 	for s := signalDeny; s <= signalAsk; s++ {
@@ -136,7 +140,7 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 			if s == signalAsk && t.h.endsOrder(at) {
 				continue
 			}
-			if t.h.hasAt(at, m.tokens) && (s == signalDeny || !t.h.masked(at, len(m.tokens), s)) && (m.in == t.l || m.in == english || !t.l.knows(m.tokens)) {
+			if t.h.hasAt(at, m.tokens) && (s == signalDeny || !t.h.masked(at, len(m.tokens), s)) && (m.in == t.l || m.in == english && !t.saysElse(at, m.tokens) || m.in != english && !t.l.knows(m.tokens)) {
 				take(len(m.tokens))
 				t.held[at] = t.held[at] || s != signalDeny
 			}
@@ -206,6 +210,11 @@ func (t *teller) isYes() bool {
 		}
 	}
 	reached[0] = []tale{0}
+	for to, found := range t.walk(0) {
+		if slices.Contains(found, 0) { // "sorry, I was"
+			add(to, 0)
+		}
+	}
 	for at := range n {
 		for i := 0; i < len(reached[at]); i++ {
 			s := reached[at][i]
@@ -324,7 +333,7 @@ func (t *teller) begins(at int, s tale) bool {
 		return t.deniesFirst(at)
 	case !opens && t.agrees(at):
 		return false
-	case t.h.marked[at] || opens || !s.has(taleOrder) || s.has(taleBare) || t.l.subjects.has(t.h.tokens[at:]):
+	case t.h.marked[at] || t.h.apart[at] && isIdeographic(t.h.tokens[at]) || opens || !s.has(taleOrder) || s.has(taleBare) || t.l.subjects.has(t.h.tokens[at:]):
 		return true
 	}
 	return t.lenient || s.has(taleNamed) && len(t.steps[at]) == 0 && at+1 < len(t.h.tokens) && t.states(at+1)

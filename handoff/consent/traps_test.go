@@ -45,7 +45,7 @@ func TestTraps(t *testing.T) {
 		{1, "пусть пушит", Yes},
 		{1, "yes let him", Yes},
 		// The first "no" is taken back.
-		{5, "нет ой то есть да продолжай в копии", Unclear},
+		{5, "нет ой то есть да продолжай в копии", Yes},
 		{5, "いや違う はい コピーで続けてください", Unclear},
 		{6, "don't uh no wait do allow it yes", Unclear},
 		{3, "no wait yes", Unclear},

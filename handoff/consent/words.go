@@ -19,7 +19,7 @@ var wordFiles embed.FS
 var sections = map[string]phraseKind{
 	"yes": kindYes, "end": kindEnd, "fill": kindFill, "hum": kindHum, "lead": kindLead, "tail": kindTail, "link": kindLink,
 	"nod": kindNod, "shrug": kindShrug, "need": kindNeed, "do": kindDo, "may": kindMay, "in": kindIn, "place": kindPlace,
-	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "go": kindGo,
+	"so": kindSo, "post": kindPost, "follow": kindFollow, "weak": kindWeak, "can": kindCan, "all": kindAll, "go": kindGo, "why": kindWhy,
 }
 
 // A signal is a phrase that ends the search for a yes, wherever it stands.
@@ -43,35 +43,41 @@ var signals = map[string]signal{
 
 // A language is what one file of words says. Set once.
 type language struct {
-	code      string // "de"
-	nouns     bool   // its orders begin with a noun, which alone is none
-	book      phrasebook
-	signals   [signalCount]phrasebook
-	acts      map[string]phrasebook // the words of an act by its name; see acts
-	numbers   map[string][][]string // the words for a number by its digits
-	doubt     phrasebook            // no unknown words may stand beside it
-	mends     phrasebook            // corrects what was said before it
-	very      phrasebook            // strengthens the yes before which it stands
-	inverted  phrasebook            // asks, as the first words, without a mark: "mag je"
-	modal     phrasebook            // likewise, before the machine's name: "puede"
-	purpose   phrasebook            // begins what the act is good for
-	calm      phrasebook            // the parts of a reassurance
-	denies    map[string]bool       // words that deny in a reassurance
-	troubles  map[string]bool       // words of what it denies
-	asks      map[string]bool       // those of them that mean to ask
-	clause    map[string]bool       // words that make a statement
-	told      phrasebook            // doubtful words that a story may hold
-	vain      phrasebook            // those that say what goes wrong without the act
-	lest      phrasebook            // begin what goes wrong without the act: "otherwise"
-	openers   phrasebook            // begin a story, and make a statement
-	subjects  phrasebook            // begin one, if it states something: "the", "my"
-	reasons   phrasebook            // make a clause the reason of a yes
-	inner     map[string]bool       // words that may deny something in a story
-	wishes    phrasebook            // what such a story may not speak of: "want", "allow"
-	endings   []string              // with which words end that make a statement: "ed"
-	statement phrasebook            // make a statement
-	vocab     map[string]bool       // words of doubt and of clauses
-	known     map[string]bool       // every word of the file that can stand in a reply
+	code           string // "de"
+	nouns          bool   // its orders begin with a noun, which alone is none
+	book           phrasebook
+	signals        [signalCount]phrasebook
+	acts           map[string]phrasebook // the words of an act by its name; see acts
+	numbers        map[string][][]string // the words for a number by its digits
+	doubt          phrasebook            // no unknown words may stand beside it
+	mends          phrasebook            // corrects what was said before it
+	slips          phrasebook            // says so: "I mean"
+	approves       phrasebook            // approves as what is asked is approved: "is fine"
+	infinitives    map[string]bool       // words before a verb that nobody orders: "to"
+	infinitiveEnds []string              // how such a verb ends
+	buts           phrasebook            // turns from a story to a yes: "but"
+	very           phrasebook            // strengthens the yes before which it stands
+	inverted       phrasebook            // asks, as the first words, without a mark: "mag je"
+	modal          phrasebook            // likewise, before the machine's name: "puede"
+	purpose        phrasebook            // begins what the act is good for
+	calm           phrasebook            // the parts of a reassurance
+	denies         map[string]bool       // words that deny in a reassurance
+	troubles       map[string]bool       // words of what it denies
+	asks           map[string]bool       // those of them that mean to ask
+	clause         map[string]bool       // words that make a statement
+	told           phrasebook            // doubtful words that a story may hold
+	scene          phrasebook            // those that one may hold beside an order of the act by its name
+	vain           phrasebook            // those that say what goes wrong without the act
+	lest           phrasebook            // begin what goes wrong without the act: "otherwise"
+	openers        phrasebook            // begin a story, and make a statement
+	subjects       phrasebook            // begin one, if it states something: "the", "my"
+	reasons        phrasebook            // make a clause the reason of a yes
+	inner          map[string]bool       // words that may deny something in a story
+	wishes         phrasebook            // what such a story may not speak of: "want", "allow"
+	endings        []string              // with which words end that make a statement: "ed"
+	statement      phrasebook            // make a statement
+	vocab          map[string]bool       // words of doubt and of clauses
+	known          map[string]bool       // every word of the file that can stand in a reply
 }
 
 // Every language, and English, which is understood beside each of them. Set once.
@@ -104,7 +110,7 @@ func readLanguages(files fs.FS) []*language {
 // parseLanguage reads a word file: lines of "section: phrase, phrase", blank lines, and comments after a #.
 func parseLanguage(code, text string) (*language, error) {
 	l := &language{code: code, nouns: slices.Contains([]string{"hi", "ja", "ko", "zh"}, code), book: phrasebook{}, acts: map[string]phrasebook{}, numbers: map[string][][]string{},
-		doubt: phrasebook{}, mends: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, vain: phrasebook{}, lest: phrasebook{}, openers: phrasebook{}, reasons: phrasebook{}, inner: map[string]bool{}, wishes: phrasebook{}, subjects: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
+		doubt: phrasebook{}, mends: phrasebook{}, slips: phrasebook{}, approves: phrasebook{}, infinitives: map[string]bool{}, buts: phrasebook{}, very: phrasebook{}, inverted: phrasebook{}, modal: phrasebook{}, purpose: phrasebook{}, calm: phrasebook{}, told: phrasebook{}, scene: phrasebook{}, vain: phrasebook{}, lest: phrasebook{}, openers: phrasebook{}, reasons: phrasebook{}, inner: map[string]bool{}, wishes: phrasebook{}, subjects: phrasebook{}, statement: phrasebook{}, denies: map[string]bool{}, troubles: map[string]bool{}, asks: map[string]bool{}, clause: map[string]bool{}, vocab: map[string]bool{}, known: map[string]bool{}}
 	for i := range l.signals {
 		l.signals[i] = phrasebook{}
 	}
@@ -175,6 +181,20 @@ func (l *language) section(name string, phrases []phrase) bool {
 			l.signals[sign].add(p, kindNone)
 		case name == "mend":
 			l.mends.add(p, kindNone)
+		case name == "slip":
+			l.slips.add(p, kindNone)
+			l.mends.add(p, kindNone)
+		case name == "approve":
+			l.approves.add(p, kindNone)
+			continue
+		case name == "infinitive" && p.stem:
+			l.infinitives[p.joined] = true
+			continue
+		case name == "infinitive":
+			l.infinitiveEnds = append(l.infinitiveEnds, p.joined)
+			continue
+		case name == "but":
+			l.buts.add(p, kindNone)
 		case name == "very":
 			l.very.add(p, kindNone)
 		case name == "inverted":
@@ -215,6 +235,8 @@ func (l *language) clauseBooks(name string) []phrasebook {
 		return []phrasebook{l.doubt}
 	case "told":
 		return []phrasebook{l.told}
+	case "scene":
+		return []phrasebook{l.scene}
 	case "else":
 		return []phrasebook{l.told, l.vain}
 	case "lest":

@@ -1,0 +1,5 @@
+//go:build !race
+
+package consent
+
+const everyNth = 1
