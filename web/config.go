@@ -25,6 +25,11 @@ type Work interface {
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
+// Past brings back what a caller's work was before a restart: after it, [Work] has that too.
+type Past interface {
+	Recall(ctx context.Context, c handoff.Caller) error
+}
+
 // Questions is what agents wait for. Answering one that is answered, withdrawn or foreign is
 // [handoff.CodeNotPending].
 type Questions interface {
@@ -101,6 +106,7 @@ type VoiceInfo struct {
 // Config is what a [Server] is made of.
 type Config struct {
 	Work      Work
+	Past      Past
 	Runs      Runs
 	Questions Questions
 	Stickies  Stickies

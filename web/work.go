@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -75,6 +76,7 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if limit == 0 {
 		limit = defaultPage
 	}
+	_ = s.cfg.Past.Recall(r.Context(), g.Caller) // without it there is what runs; the next list asks again
 	all := s.cfg.Work.Handoffs(g)
 	if query := r.URL.Query(); query.Has("before") {
 		before := query.Get("before")
@@ -100,9 +102,10 @@ type whole struct {
 }
 
 func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	away := s.cfg.Past.Recall(r.Context(), g.Caller)
 	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
 	if err != nil {
-		return err
+		return cmp.Or(away, err)
 	}
 	items, err := boundedItems(record.Items)
 	if err != nil {

@@ -114,6 +114,11 @@ func (w *world) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error
 	return e, err
 }
 
+// History is empty: a call asks for none.
+func (w *world) History(context.Context, handoff.Caller, ledger.HistoryQuery) (ledger.HistoryPage, error) {
+	return ledger.HistoryPage{}, nil
+}
+
 // Body returns the whole words of the newest step that had some.
 func (w *world) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
 	w.mu.Lock()

@@ -66,6 +66,9 @@ func (s Step) Check() (Step, error) {
 	}
 	s.Set, s.At = s.Set.bounded(), ledgerTime(s.At)
 	s.Body.Prompt, s.Body.Text = handoff.Clip(s.Body.Prompt, MaxBody), handoff.Clip(s.Body.Text, MaxBody)
+	if len(s.Body.Did) > MaxBody {
+		s.Body.Did = ""
+	}
 	return s, nil
 }
 

@@ -36,6 +36,7 @@ const (
 type Body struct {
 	Prompt string `json:"prompt"` // the whole prompt, so that words which wait are kept until they are sent
 	Text   string `json:"text"`   // the agent's whole answer, "" before there is one
+	Did    string `json:"-"`      // what was done, as the router wrote it down for itself; longer than [MaxBody] it is not kept
 }
 
 // A History gives what a caller's handoffs were. Handoffs get there when their outcome was heard, or as the

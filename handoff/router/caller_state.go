@@ -35,6 +35,7 @@ type callerState struct {
 	stickies  map[stickyKey]handoff.Sticky     // Guarded by mu: valid if loaded
 	chosen    map[stickyKey]time.Time          // Guarded by mu: when the caller asked for what is sticky, or for nothing
 	loaded    bool                             // Guarded by mu
+	recalled  bool                             // Guarded by mu: what is history from before is among the records
 	unstored  map[stickyKey]stickyWrite        // Guarded by mu: what the store has still to learn of stickies
 	storing   bool                             // Guarded by mu: a job writes them
 	outbox    []string                         // Guarded by mu: record ids whose outcome nobody heard, oldest first
@@ -222,11 +223,18 @@ func (b *callerState) delta(id string, d handoff.Delta) {
 	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: d.ItemID, Delta: d.Text})
 }
 
-// drop withdraws an item.
+// drop withdraws an item. What a command did until it was stopped has happened: it stays, as one that was cut off.
 func (b *callerState) drop(id, itemID string) {
 	b.mu.Lock()
 	if rec := b.findLocked(id); rec != nil {
-		if i := indexItem(rec.Items, itemID); i >= 0 {
+		i := indexItem(rec.Items, itemID)
+		switch {
+		case i < 0:
+		case rec.Items[i].Kind == handoff.ItemCommand:
+			if rec.Items[i].State == itemRunning {
+				rec.Items[i].State = itemFailed
+			}
+		default:
 			b.letGoLocked(rec, i)
 		}
 	}

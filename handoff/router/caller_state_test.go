@@ -85,9 +85,14 @@ func TestBookItems(t *testing.T) {
 		t.Fatalf("items: %+v", rec.Items)
 	}
 	rec.Items[0].Text = "changed outside"
-	b.drop("h", "c1")
-	if again, _ := b.find("h"); len(again.Items) != 1 || again.Items[0].Text != "half of a message" {
-		t.Fatalf("a copy shares its items: %+v", again.Items)
+	b.item("h", handoff.RecordItem{ID: "c2", Kind: handoff.ItemCommand, Text: "go vet", State: itemRunning})
+	b.drop("h", "c2")
+	if again, _ := b.find("h"); len(again.Items) != 3 || again.Items[0].Text != "half of a message" || again.Items[2].State != itemFailed {
+		t.Fatalf("a copy shares its items, or what a command did is lost: %+v", again.Items)
+	}
+	b.drop("h", "m1")
+	if again, _ := b.find("h"); len(again.Items) != 2 {
+		t.Fatalf("a message that was withdrawn stays: %+v", again.Items)
 	}
 	b.delta("gone", handoff.Delta{ItemID: "m", Text: "x"})
 	b.item("gone", handoff.RecordItem{ID: "m"})

@@ -89,7 +89,7 @@ func (l *ledgerWriter) words(b ledger.Body) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.body = ledger.Body{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text)}
+	l.body = ledger.Body{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text), Did: cmp.Or(b.Did, l.body.Did)}
 }
 
 // note writes that words were taken which are not sent yet. An error means that the caller must not be told
@@ -194,7 +194,7 @@ func (l *ledgerWriter) delivered() {
 	}
 	l.mu.Lock()
 	known := l.known
-	l.ended = nil
+	l.ended, l.body = nil, ledger.Body{} // what is on its way has them
 	l.mu.Unlock()
 	if !known {
 		l.r.release(l.key)

@@ -61,7 +61,7 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 			if adopted.Status != handoff.StatusCompleted {
 				r.readStickies(ctx, e.Caller)
 			}
-			r.restore(r.withWords(ctx, adopted), l)
+			r.restore(adopted, r.body(ctx, adopted), l)
 			return
 		case !retried(err):
 			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
@@ -92,31 +92,23 @@ func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 	return true
 }
 
-// bodies gives the whole words of an entry; see [ledger.History].
-type bodies interface {
-	Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error)
-}
-
-// withWords gives an entry that was not begun its whole prompt, with which it can be begun. When they cannot be
-// read it keeps what it has.
-func (r *Router) withWords(ctx context.Context, e ledger.Entry) ledger.Entry {
-	if r.bodies == nil || e.Status != handoff.StatusAccepted && e.Code != handoff.CodeNotBegun {
-		return e
+// body reads the whole words of an entry that was not begun, with which it can be begun, or that has ended, and what
+// was done. When they cannot be read there are none.
+func (r *Router) body(ctx context.Context, e ledger.Entry) ledger.Body {
+	if r.past == nil || e.Status != handoff.StatusAccepted && e.Status != handoff.StatusCompleted {
+		return ledger.Body{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	body, ok, err := r.bodies.Body(ctx, e.Caller, e.Key)
+	body, _, err := r.past.Body(ctx, e.Caller, e.Key)
 	if err != nil {
 		r.log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
 	}
-	if ok && body.Prompt != "" {
-		e.Prompt = body.Prompt
-	}
-	return e
+	return body
 }
 
 // restore makes an entry known to its caller, and takes up a run that is not over.
-func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
+func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	b := r.caller(e.Caller)
 	switch e.Why {
 	case handoff.WhyNew, handoff.WhyReplaced, handoff.WhyCopy, handoff.WhyAside:
@@ -126,18 +118,10 @@ func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
 	if id == "" { // it never came to a start
 		id = r.NextID()
 	}
-	rec := handoff.Record{
-		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
-		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
-		EndsWithUs: r.registered(e.Target.Server).EndsWithUs,
-	}
+	rec := r.recordOf(e, id)
+	remember(&rec, body)
 	defer b.setKey(id, keyed{e.Key, e.Args})
 	if e.Status == handoff.StatusCompleted {
-		rec.EndedAt = new(e.Ended)
-		if e.Code != "" {
-			rec.Fault = handoff.Fault(e.Code, e.Target.Server, "")
-			rec.Error = recordError(rec.Fault)
-		}
 		b.open(rec, nil)
 		b.ended(id)
 		b.setWriter(id, l)
@@ -152,7 +136,7 @@ func (r *Router) restore(e ledger.Entry, l *ledgerWriter) {
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}
-	w.req = handoff.Request{Target: e.Target, Input: handoff.TextInput(e.Prompt)}
+	w.req = handoff.Request{Target: e.Target, Input: handoff.TextInput(rec.Prompt)}
 	if e.Why == handoff.WhyAside {
 		w.req.Mode = handoff.ModeAside
 	}

@@ -45,7 +45,7 @@ type Router struct {
 	fleet    handoff.Fleet                     // Set once
 	stickies handoff.Stickies                  // Set once
 	ledger   ledger.Ledger                     // Set once; may be nil
-	bodies   bodies                            // Set once; may be nil
+	past     ledger.History                    // Set once: what the ledger keeps beside its entries; may be nil
 	notifier handoff.Notifier                  // Set once; may be nil
 	auditor  handoff.Auditor                   // Set once; may be nil
 	giveUp   time.Duration                     // Set once
@@ -83,13 +83,13 @@ func NewRouter(cfg Config) *Router {
 		cfg.Jitter = handoff.Jitter
 	}
 	counts := newRouterCounts()
-	kept, _ := cfg.Ledger.(bodies)
+	past, _ := cfg.Ledger.(ledger.History)
 	if cfg.Ledger != nil {
 		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
 	}
 	r := &Router{
 		counts: counts, fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
-		ledger: cfg.Ledger, bodies: kept, notifier: cfg.Notifier, auditor: cfg.Auditor,
+		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
 		queues: newThreadQueues(), callers: map[handoff.Caller]*callerState{}, claimed: map[string]bool{},

@@ -39,7 +39,7 @@ func (r *run) finish(fault *handoff.Error) {
 		r.writer.leave() // the next life of the process finds it and tells how it ended
 		return
 	}
-	body := ledger.Body{Text: r.rec.Text}
+	body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
 	if !r.state.Inherited { // else the entry has only its first words
 		body.Prompt = r.prompt()
 	}

@@ -109,5 +109,5 @@ func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.
 	if err != nil {
 		return ledger.Body{}, false, s.fault(err)
 	}
-	return ledger.Body{Prompt: words["prompt"], Text: words["text"]}, len(words) > 0, nil
+	return ledger.Body{Prompt: words["prompt"], Text: words["text"], Did: words["did"]}, len(words) > 0, nil
 }

@@ -193,7 +193,7 @@ func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
 		s.kept.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
 		s.entryKeys(name), s.bodyKeys(name), ledger.Waits(step.Caller),
-		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken)
+		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did)
 	return append(append(args, first...), stepFields(step, attempt, at)...)
 }
 

@@ -8,13 +8,13 @@
 --   milliseconds to live once it is history, the entry's name, its caller's, the time,
 --   how many of the last words are for a new entry only, the epoch of who writes, the turn of a step to started or "", the whole prompt or "", the whole answer or "",
 --   what comes before an entry's name in its key, in its body's, how many may be unheard,
---   bytes of a prompt, a title and what was said in the history, then field, value, ...
+--   bytes of a prompt, a title and what was said in the history, what was done or "", then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
 -- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
 -- changed, when a newer life has taken the lease, whoever holds it now.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
 local kept_for, member, caller, at, first, epoch, turn, prompt, text = unpack(ARGV, 10, 18)
-local entries, bodies, unheard, short_prompt, short_title, short_spoken = unpack(ARGV, 19, 24)
+local entries, bodies, unheard, short_prompt, short_title, short_spoken, did = unpack(ARGV, 19, 25)
 
 if tonumber(redis.call('GET', KEYS[4]) or 0) > tonumber(epoch) then
   return {'elsewhere', {}}
@@ -90,7 +90,7 @@ end
 
 local verdict = judge()
 if verdict == 'applied' then
-  local begin = 25
+  local begin = 26
   if status ~= '' then
     begin = begin + tonumber(first)
   end
@@ -105,6 +105,9 @@ if verdict == 'applied' then
   end
   if text ~= '' then
     redis.call('HSET', KEYS[5], 'text', text)
+  end
+  if did ~= '' then
+    redis.call('HSET', KEYS[5], 'did', did)
   end
   if status == 'delivered' then
     if adopt ~= '1' then

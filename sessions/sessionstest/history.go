@@ -163,6 +163,7 @@ func testBodies(t *testing.T, l Ledger) {
 	}
 	body(owner, "key", ledger.Body{}, false)
 	prompt, text := strings.Repeat("Wörter \x00", 20_000), strings.Repeat("antwort ", 30_000)
+	did := strings.Repeat(`{"output":"ok"}`, 10_000)
 	var e ledger.Entry
 	for _, to := range ledgerPath {
 		s := LedgerStep("key", "a", to)
@@ -170,23 +171,23 @@ func testBodies(t *testing.T, l Ledger) {
 		case handoff.StatusAccepted:
 			s.Body.Prompt = prompt
 		case handoff.StatusCompleted:
-			s.Body.Text = text
+			s.Body.Text, s.Body.Did = text, did
 		}
 		e = Advance(t, l, e, s)
 		want := ledger.Body{Prompt: prompt}
 		if e.Status == handoff.StatusCompleted || e.Status == handoff.StatusDelivered {
-			want.Text = text
+			want.Text, want.Did = text, did
 		}
 		body(owner, "key", want, true)
 		body(handoff.Caller{Principal: "another"}, "key", ledger.Body{}, false)
 	}
 	Deliver(t, l, "huge", since, func(s *ledger.Step) {
 		if s.To == handoff.StatusCompleted {
-			s.Body.Text = strings.Repeat("x", ledger.MaxBody+1)
+			s.Body.Text, s.Body.Did = strings.Repeat("x", ledger.MaxBody+1), strings.Repeat("x", ledger.MaxBody+1)
 		}
 	})
 	got, _, err := l.Body(t.Context(), owner, "huge")
-	if err != nil || len(got.Text) > ledger.MaxBody || len(got.Text) < ledger.MaxBody-3 {
+	if err != nil || len(got.Text) > ledger.MaxBody || len(got.Text) < ledger.MaxBody-3 || got.Did != "" {
 		t.Fatalf("%d bytes are kept, %v", len(got.Text), err)
 	}
 }

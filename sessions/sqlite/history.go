@@ -58,8 +58,8 @@ func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.
 		return ledger.Body{}, false, err
 	}
 	var body ledger.Body
-	err = s.read.QueryRowContext(ctx, "SELECT prompt, text FROM bodies WHERE id = (SELECT id FROM entries WHERE caller = ? AND key = ?)",
-		name, key).Scan(&body.Prompt, &body.Text)
+	err = s.read.QueryRowContext(ctx, "SELECT prompt, text, did FROM bodies WHERE id = (SELECT id FROM entries WHERE caller = ? AND key = ?)",
+		name, key).Scan(&body.Prompt, &body.Text, &body.Did)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Body{}, false, nil
 	}

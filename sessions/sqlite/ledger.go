@@ -37,8 +37,8 @@ func (s *Store) prepare(ctx context.Context) error {
 		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ?"},
 		{&s.asks.insert, s.write, "INSERT INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES (" + marks + ", ?)"},
 		{&s.asks.update, s.write, "UPDATE entries SET " + strings.Join(names, " = ?, ") + " = ? WHERE id = ?"},
-		{&s.asks.body, s.write, "INSERT INTO bodies (id, prompt, text) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET " +
-			"prompt = iif(?2 = '', prompt, ?2), text = iif(?3 = '', text, ?3)"},
+		{&s.asks.body, s.write, "INSERT INTO bodies (id, prompt, text, did) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET " +
+			"prompt = iif(?2 = '', prompt, ?2), text = iif(?3 = '', text, ?3), did = iif(?4 = '', did, ?4)"},
 		{&s.asks.words, s.write, "INSERT INTO history_words (rowid, words) VALUES (?, ?)"},
 		{&s.asks.unheard, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past = 0 AND status = 'completed' " +
 			"ORDER BY ended DESC, key DESC LIMIT -1 OFFSET ?"},
@@ -178,7 +178,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, 
 		return err
 	}
 	if step.Body != (ledger.Body{}) {
-		if _, err := tx.StmtContext(ctx, s.asks.body).ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text); err != nil {
+		if _, err := tx.StmtContext(ctx, s.asks.body).ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text, step.Body.Did); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/sessions/sessionstest"
+)
+
+// TestWorkOutlivesARestart: the work of a caller is there again after a restart, in its order and with what was done,
+// whether it was heard in a call or waits to be, in both stores.
+func TestWorkOutlivesARestart(t *testing.T) {
+	const n = 25
+	for name, redis := range map[string]func(*testing.T) string{
+		"file": func(*testing.T) string { return "" }, "redis": func(t *testing.T) string { return sessionstest.StartRedis(t).URL },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, url := t.TempDir(), redis(t)
+			keep := func(p *plan) { p.StateDir, p.Redis = dir, url }
+			first := start(t, keep)
+			ended := func() bool {
+				return !slices.ContainsFunc(first.handoffs(), func(r handoff.Record) bool { return r.Outcome == "" })
+			}
+			var asked []string
+			for i := range n {
+				if i == n-5 { // those before are heard now
+					until(t, "the first of it to end", ended)
+					p := first.call()
+					first.allHeard()
+					p.hangUp()
+				}
+				thread := "new"
+				if i == 0 {
+					thread = "Auth refactor"
+				}
+				asked = append(asked, first.hand(fmt.Sprintf(`{"server":"bigpc","thread_id":%q,"prompt":"run the tests"}`, thread)))
+			}
+			until(t, "all to end", ended)
+			before := first.whole(asked[0])
+			first.stop()
+
+			second := start(t, keep)
+			until(t, "all to be there", func() bool { return len(second.handoffs()) == n })
+			var got []string
+			for _, rec := range second.handoffs() {
+				got = append(got, rec.ID)
+			}
+			if !slices.Equal(got, asked) {
+				t.Fatalf("got %v, want %v", got, asked)
+			}
+			after := second.whole(asked[0])
+			if after.State != handoff.StatusDelivered || after.Text != before.Text || after.Prompt != before.Prompt || after.Spoken != before.Spoken ||
+				!slices.EqualFunc(after.Items, before.Items, func(x, y handoff.RecordItem) bool { return handoff.Encode(x) == handoff.Encode(y) }) {
+				t.Errorf("before %+v\nafter %+v", before, after)
+			}
+			if waits := second.whole(asked[n-5]); waits.State != handoff.StatusCompleted || len(waits.Items) == 0 {
+				t.Errorf("what waits to be heard: %+v", waits)
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+
+	"go.uber.org/zap"
+)
+
+// maxRecalled is how many pieces of work that are history a caller gets back after a restart, the newest.
+const maxRecalled = maxRecords / 2
+
+// Bounds of an item that is cut to keep the others, in bytes.
+const (
+	maxCutItem  = 1 << 10 // of its text, and of its output
+	leastOfPast = 4 << 10 // what is left of [ledger.MaxBody] for the next older one, or it is left out
+)
+
+// deeds is what is kept of a record beside its entry and its words.
+type deeds struct {
+	Items   []json.RawMessage      `json:"items,omitempty"` // each a [handoff.RecordItem], oldest first
+	Usage   *handoff.Usage         `json:"usage,omitempty"`
+	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
+	Spoken  string                 `json:"spoken,omitempty"`
+	Error   *handoff.RecordError   `json:"error,omitempty"`
+}
+
+// deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
+// than half of what is left is cut, and what has no room is left out. "": there is nothing to keep.
+func deedsOf(rec handoff.Record) string {
+	d := deeds{Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error}
+	if len(rec.Items) == 0 && d.Usage == nil && len(d.Answers) == 0 && d.Error == nil {
+		return ""
+	}
+	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
+	for _, it := range slices.Backward(rec.Items) {
+		text := handoff.Encode(it)
+		if len(text) > left/2 {
+			text = handoff.Encode(cutItem(it))
+		}
+		if len(text) > left-leastOfPast {
+			break
+		}
+		left -= len(text) + 1
+		d.Items = append(d.Items, json.RawMessage(text))
+	}
+	slices.Reverse(d.Items)
+	return handoff.Encode(d)
+}
+
+// cutItem is an item with the beginning of its text, the end of its output, and no diffs.
+func cutItem(it handoff.RecordItem) handoff.RecordItem {
+	it.Text, it.Output = handoff.Clip(it.Text, maxCutItem), handoff.Tail(it.Output, maxCutItem)
+	it.Changes = slices.Clone(it.Changes)
+	for i := range it.Changes {
+		it.Changes[i].Diff, it.Changes[i].Cut = "", true
+	}
+	return it
+}
+
+// remember gives a record back what is kept of it.
+func remember(rec *handoff.Record, b ledger.Body) {
+	rec.Prompt, rec.Text = cmp.Or(b.Prompt, rec.Prompt), cmp.Or(b.Text, rec.Text)
+	var d deeds
+	if b.Did == "" || json.Unmarshal([]byte(b.Did), &d) != nil {
+		return
+	}
+	for _, text := range d.Items {
+		var it handoff.RecordItem
+		if json.Unmarshal(text, &it) == nil {
+			rec.Items = append(rec.Items, it)
+		}
+	}
+	rec.Usage, rec.Answers, rec.Spoken = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken)
+	if d.Error != nil {
+		rec.Error = d.Error
+		if rec.Fault != nil {
+			rec.Fault.Detail = d.Error.Detail
+		}
+	}
+}
+
+// Recall reads what a caller's work was before this life of the router, so that it is among their handoffs. It does so
+// once; a store that does not answer is asked again the next time.
+func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
+	b := r.caller(c)
+	if r.past == nil || c.Nameless() || b.hasPast() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	page, err := r.past.History(ctx, c, ledger.HistoryQuery{Limit: maxRecalled})
+	if err != nil {
+		r.log.Warn("what was done before is not read", zap.Error(err))
+		return err
+	}
+	records := make([]handoff.Record, 0, len(page.Entries))
+	for _, e := range page.Entries {
+		body, _, err := r.past.Body(ctx, c, e.Key)
+		if err != nil {
+			r.log.Warn("what was done before is not read", zap.Error(err))
+			return err
+		}
+		e.Status = handoff.StatusDelivered // one that nobody heard is told by nobody any more
+		rec := r.recordOf(e, cmp.Or(e.ClientID, e.Key))
+		remember(&rec, body)
+		records = append(records, rec)
+	}
+	b.setPast(records)
+	return nil
+}
+
+// recordOf is the record of an entry, as far as the entry has it.
+func (r *Router) recordOf(e ledger.Entry, id string) handoff.Record {
+	rec := handoff.Record{
+		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
+		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
+		EndsWithUs: r.registered(e.Target.Server).EndsWithUs,
+	}
+	if e.Outcome == "" {
+		return rec
+	}
+	rec.EndedAt = new(e.Ended)
+	if e.Code != "" {
+		rec.Fault = handoff.Fault(e.Code, e.Target.Server, "")
+		rec.Error = recordError(rec.Fault)
+	}
+	return rec
+}
+
+func (b *callerState) hasPast() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.recalled
+}
+
+// setPast puts what was done before among the records, by when it was asked for. What is known already stays as it is.
+func (b *callerState) setPast(past []handoff.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.recalled {
+		return
+	}
+	b.recalled = true
+	for _, rec := range past {
+		if len(b.records) < maxRecords && b.findLocked(rec.ID) == nil {
+			b.records = append(b.records, &rec)
+		}
+	}
+	slices.SortStableFunc(b.records, func(x, y *handoff.Record) int { return x.CreatedAt.Compare(y.CreatedAt) })
+}

@@ -1,0 +1,125 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// archive is a ledger with a history, which cannot be read at first.
+type archive struct {
+	shelf
+	past   []ledger.Entry
+	bodies map[string]ledger.Body
+	away   int
+}
+
+func (a *archive) History(_ context.Context, _ handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error) {
+	if a.away--; a.away >= 0 {
+		return ledger.HistoryPage{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
+	}
+	return ledger.HistoryPage{Entries: a.past[:min(q.Limit, len(a.past))]}, nil
+}
+
+func (a *archive) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
+	b, ok := a.bodies[key]
+	return b, ok, nil
+}
+
+// TestRecall: what ended before the restart is among the work again, by when it was asked for, with what was done. What
+// is open, or known already, is not replaced.
+func TestRecall(t *testing.T) {
+	began := time.Now().Add(-time.Hour)
+	open := make(chan struct{})
+	close(open)
+	a := &archive{shelf: shelf{let: open}, bodies: map[string]ledger.Body{}, away: 1}
+	exit := 1
+	did := deedsOf(handoff.Record{
+		Items: []handoff.RecordItem{
+			{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Output: "FAIL", Exit: &exit, State: itemFailed},
+			{ID: "e", Kind: handoff.ItemFileChange, State: itemDone, Changes: []handoff.FileChange{{Path: "a.go", Diff: "@@\n-a\n+b\n", Added: 1, Removed: 1}}},
+		},
+		Usage: &handoff.Usage{Input: 7}, Answers: []handoff.RecordAnswer{{By: handoff.ByPage, Command: "git push", At: began}},
+		Error: &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"},
+	})
+	for i := range maxRecalled + 5 {
+		n := maxRecalled + 5 - i // the newest first
+		key := fmt.Sprint("key-", n)
+		a.past = append(a.past, ledger.Entry{
+			Key: key, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began.Add(time.Duration(n) * time.Second), Ended: began.Add(time.Duration(n+1) * time.Second),
+			Facts: ledger.Facts{ClientID: fmt.Sprint("former-", n), Target: handoff.Target{Server: "s", Thread: "t"}, Outcome: handoff.OutcomeFailed, Code: handoff.CodeAgentFailed, Prompt: "cut", Spoken: "said"},
+		})
+		a.bodies[key] = ledger.Body{Prompt: "the whole prompt", Text: "the whole answer", Did: did}
+	}
+	r := running(t, Config{Fleet: newCopier(), Ledger: a})
+	<-r.recovered
+	b := r.caller(ladderCaller)
+	b.open(handoff.Record{ID: "now", CreatedAt: time.Now(), Server: "s", State: handoff.StatusStarted}, nil)
+	b.open(handoff.Record{ID: "former-50", CreatedAt: began.Add(50 * time.Second), Server: "s", Prompt: "here already", State: handoff.StatusDelivered}, nil)
+	if err := r.Recall(t.Context(), ladderCaller); err == nil || len(b.list()) != 2 {
+		t.Fatalf("a store that is away: %v, %d records", err, len(b.list()))
+	}
+	for range 2 {
+		if err := r.Recall(t.Context(), ladderCaller); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids, want []string
+	for _, rec := range r.Handoffs(ladderGrant) {
+		ids = append(ids, rec.ID)
+	}
+	want = append(want, "now")
+	for n := maxRecalled + 5; n > 5; n-- {
+		want = append(want, fmt.Sprint("former-", n))
+	}
+	if !slices.Equal(ids, want) {
+		t.Fatalf("got %v, want %v", ids, want)
+	}
+	rec, err := r.Handoff(ladderGrant, "former-9")
+	if err != nil || rec.Prompt != "the whole prompt" || rec.Text != "the whole answer" || rec.State != handoff.StatusDelivered || rec.Outcome != handoff.OutcomeFailed {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	if len(rec.Items) != 2 || *rec.Items[0].Exit != 1 || rec.Items[0].Output != "FAIL" || !strings.Contains(rec.Items[1].Changes[0].Diff, "+b") {
+		t.Errorf("items %+v", rec.Items)
+	}
+	if rec.Usage.Input != 7 || rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
+		t.Errorf("%+v", rec)
+	}
+	if rec, _ := r.Handoff(ladderGrant, "former-50"); rec.Prompt != "here already" {
+		t.Errorf("what is known was replaced: %+v", rec)
+	}
+}
+
+// TestDeedsAreBounded: however much was done, the newest of it is kept whole and the rest cut, within what the ledger takes.
+func TestDeedsAreBounded(t *testing.T) {
+	for name, output := range map[string]string{"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput)} {
+		rec := handoff.Record{}
+		for i := range maxItems {
+			rec.Items = append(rec.Items, handoff.RecordItem{ID: fmt.Sprint(i), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
+				Changes: []handoff.FileChange{{Path: "a", Diff: strings.Repeat("+", 1000)}}})
+		}
+		rec.Items = append(rec.Items, handoff.RecordItem{ID: "last", Kind: handoff.ItemCommand, Output: "ok"})
+		kept := deedsOf(rec)
+		if len(kept) > ledger.MaxBody || !json.Valid([]byte(kept)) {
+			t.Fatalf("%s: %d bytes", name, len(kept))
+		}
+		var back handoff.Record
+		remember(&back, ledger.Body{Did: kept})
+		if n := len(back.Items); n < 20 || back.Items[n-1].Output != "ok" || !back.Items[0].Changes[0].Cut {
+			t.Errorf("%s: %d items", name, n)
+		}
+		if name == "text" && len(back.Items[len(back.Items)-2].Output) != maxOutput {
+			t.Errorf("the newest is cut to %d", len(back.Items[len(back.Items)-2].Output))
+		}
+	}
+	if deedsOf(handoff.Record{Spoken: "said"}) != "" {
+		t.Error("nothing was done, and is kept")
+	}
+}
