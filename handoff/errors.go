@@ -50,6 +50,7 @@ const (
 	CodeNotPending       Code = "not_pending"
 	CodeWorkEnded        Code = "work_ended"
 	CodeNotBegun         Code = "not_begun"
+	CodePaused           Code = "paused"
 	CodeConflict         Code = "conflict"
 	CodeTakenOver        Code = "taken_over"
 	CodeVoiceUnreachable Code = "voice_unreachable"
@@ -113,6 +114,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
 	CodeWorkEnded:        {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
 	CodeNotBegun:         {"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict, 0},
+	CodePaused:           {"What waited on %s is paused, because the work before it was stopped.", "Ask whether to go on with it or to drop it.", http.StatusConflict, 0},
 	CodeConflict:         {"I was asked two different things under one name, so I did only the first.", "Ask again under a new name.", http.StatusConflict, 0},
 	CodeTakenOver:        {"Somebody else has taken care of that already.", "Look at the session before asking again.", http.StatusConflict, 0},
 	CodeVoiceUnreachable: {"The voice model at %s is not answering.", "Check model.url and its key.", http.StatusBadGateway, 4502},

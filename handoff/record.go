@@ -63,6 +63,7 @@ type Record struct {
 	Usage      *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
 	Answers    []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
 	Unkept     bool           `json:"-"`                 // it is forgotten once it was heard
+	Paused     bool           `json:"paused,omitempty"`  // it was not begun, and is when the caller says so; see NotBegun
 	CreatedAt  time.Time      `json:"created_at"`
 	EndedAt    *time.Time     `json:"ended_at,omitempty"`
 }
@@ -73,9 +74,11 @@ func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
-// NotBegun tells whether the record is work that waited when the process was restarted: the caller is asked
-// whether to begin it.
-func (r Record) NotBegun() bool { return r.Fault != nil && r.Fault.Code == CodeNotBegun }
+// NotBegun tells whether the record is work that waited when the process was restarted, or when what it waited for was
+// stopped: the caller is asked whether to begin it.
+func (r Record) NotBegun() bool {
+	return r.Fault != nil && (r.Fault.Code == CodeNotBegun || r.Fault.Code == CodePaused)
+}
 
 // Clone returns a record that shares nothing that changes.
 func (r *Record) Clone() Record {

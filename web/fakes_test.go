@@ -74,7 +74,7 @@ func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (h
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	how := map[handoff.Mode]string{handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside"}[req.Mode]
-	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), req.Key+req.Target.Server, req.Target.Thread, handoff.InputText(req.Input))
+	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), req.Key+req.Target.Server+string(req.Instead), req.Target.Thread, handoff.InputText(req.Input))
 }
 
 func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {

@@ -71,6 +71,7 @@ var routeCases = []struct {
 	{"give work", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"run the tests"}`, "start owner bigpc  run the tests", 202, `{"id":"h1"`},
 	{"give work to a session", "POST", "/fleet/handoffs", `{"server":"bigpc/api","thread_id":"t-1","prompt":"x"}`, "start owner bigpc/api t-1 x", 202, `{"id":"h1"`},
 	{"give work after other work", "POST", "/fleet/handoffs", `{"server":"bigpc","thread_id":"t-1","prompt":"x","mode":"next"}`, "start next owner bigpc t-1 x", 202, `{"id":"h1"`},
+	{"begin work that is paused", "POST", "/fleet/handoffs", `{"begin":"h1"}`, "start owner h1  ", 202, `{"id":"h1"`},
 	{"give work beside it", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"aside"}`, "start aside owner bigpc  x", 202, `{"id":"h1"`},
 	{"give work some day", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"later"}`, "", 400, "mode is now, next or aside"},
 	{"give work with more", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","sandbox":"none"}`, "", 400, "malformed"},

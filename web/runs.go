@@ -28,6 +28,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 		Thread string `json:"thread_id"`
 		Prompt string `json:"prompt"`
 		Mode   string `json:"mode"`
+		Begin  string `json:"begin"` // work that is paused: its words and its place count
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -38,7 +39,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	}
 	record, err := s.cfg.Runs.Give(r.Context(), g, handoff.Request{
 		Key: r.Header.Get("Idempotency-Key"), Target: handoff.Target{Server: body.Server, Thread: body.Thread},
-		Input: handoff.TextInput(body.Prompt), Context: readAloud(), Mode: mode,
+		Input: handoff.TextInput(body.Prompt), Context: readAloud(), Mode: mode, Instead: handoff.RunID(body.Begin),
 	})
 	return accepted(w, record, err)
 }

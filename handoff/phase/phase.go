@@ -81,6 +81,7 @@ const (
 	FactNoted                       // an entry of the work is in the ledger
 	FactUnnoted                     // the ledger did not take one
 	FactDue                         // whoever waits can do without a promise no longer
+	FactPaused                      // the caller stopped the work that these words wait for
 	FactStop                        // the caller asked to stop the work
 	FactShutdown                    // the process ends
 	factCount
@@ -92,7 +93,7 @@ var factNames = [factCount]string{
 	"thread gone", "attach held", "attach away", "attach failed", "copy allowed", "copy declined", "turn over",
 	"started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted", "never ran", "not reconciled", "seen",
 	"unseen", "turn completed", "turn failed", "turn interrupted", "agent gone", "turn gone", "reconnected", "reconnect failed", "silent",
-	"written", "unwritten", "taken over", "noted", "unnoted", "due", "stop", "shutdown",
+	"written", "unwritten", "taken over", "noted", "unnoted", "due", "paused", "stop", "shutdown",
 }
 
 // String returns the fact as tests and logs name it.

@@ -85,6 +85,8 @@ func (s State) joining(f Fact) (State, []Action) {
 		return s, []Action{ActSteer}
 	case FactQueued:
 		return s.waits()
+	case FactPaused: // nothing begins because something was stopped: they are asked
+		return s.end(handoff.OutcomeCancelled)
 	case FactThreadFree: // what is sticky may have changed meanwhile
 		s.Phase = Resolving
 		return s, []Action{ActResolve}

@@ -145,6 +145,9 @@ func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.Questi
 	if now := r.stillFor(b, q, d); now != nil { // it says more than what came of it
 		err = now
 	}
+	if err == nil && d.decision == handoff.DecisionStop {
+		r.pauseBehind(b, q.shown.Handoff)
+	}
 	if err == nil {
 		err = q.give(ctx, d)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -22,6 +23,7 @@ const (
 
 // deeds is what is kept of a record beside its entry and its words.
 type deeds struct {
+	Asked   time.Time              `json:"asked"`           // its entry was made later
 	Items   []json.RawMessage      `json:"items,omitempty"` // each a [handoff.RecordItem], oldest first
 	Usage   *handoff.Usage         `json:"usage,omitempty"`
 	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
@@ -30,12 +32,9 @@ type deeds struct {
 }
 
 // deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
-// than half of what is left is cut, and what has no room is left out. "": there is nothing to keep.
+// than half of what is left is cut, and what has no room is left out.
 func deedsOf(rec handoff.Record) string {
-	d := deeds{Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error}
-	if len(rec.Items) == 0 && d.Usage == nil && len(d.Answers) == 0 && d.Error == nil {
-		return ""
-	}
+	d := deeds{Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
 		text := handoff.Encode(it)
@@ -74,6 +73,9 @@ func remember(rec *handoff.Record, b ledger.Body) {
 		if json.Unmarshal(text, &it) == nil {
 			rec.Items = append(rec.Items, it)
 		}
+	}
+	if !d.Asked.IsZero() {
+		rec.CreatedAt = d.Asked
 	}
 	rec.Usage, rec.Answers, rec.Spoken = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken)
 	if d.Error != nil {

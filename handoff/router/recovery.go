@@ -122,6 +122,7 @@ func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	remember(&rec, body)
 	defer b.setKey(id, keyed{e.Key, e.Args})
 	if e.Status == handoff.StatusCompleted {
+		rec.Paused = rec.NotBegun()
 		b.open(rec, nil)
 		b.ended(id)
 		b.setWriter(id, l)

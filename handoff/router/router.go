@@ -9,7 +9,6 @@ import (
 	"strings"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -189,22 +188,6 @@ func (r *Router) notFound() error {
 		}
 	}
 	return handoff.Fault(handoff.CodeNotFound, "such work", "")
-}
-
-// Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
-// at once; the outcome follows on the feed.
-func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
-	rec, w := r.caller(g.Caller).find(id)
-	switch {
-	case rec.ID == "" || !rec.Shown(g):
-		return r.notFound()
-	case w == nil, rec.Outcome != "":
-		return handoff.Fault(handoff.CodeWorkEnded, "", "")
-	case rec.Why == handoff.WhyMerged:
-		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
-	}
-	w.tell(phase.FactStop)
-	return nil
 }
 
 // Questions returns what agents wait for, oldest first.

@@ -24,6 +24,7 @@ func (r *run) finish(fault *handoff.Error) {
 	r.show(func(rec *handoff.Record) {
 		rec.State, rec.Outcome = handoff.StatusCompleted, r.state.Outcome
 		rec.Error, rec.Fault = recordError(r.fault), r.fault
+		rec.Paused = rec.NotBegun()
 		rec.EndedAt = new(time.Now())
 		rec.Spoken = wording.OutcomeSentence(*rec)
 		for i := range rec.Items {

@@ -52,7 +52,7 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 		w.dropPrefetch()
 		return handoff.RunID(same), nil
 	}
-	b.began(string(req.Instead), w.ID)
+	b.settle(string(req.Instead), w.ID)
 	if !r.start(w.loop) {
 		r.cancelUnrun(b, w.ID)
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")

@@ -73,6 +73,18 @@ func (l *threadQueues) running(keys []string, id string, turn handoff.TurnID, co
 	}
 }
 
+// behind returns the runs that wait for what a run holds, in order.
+func (l *threadQueues) behind(id string) (waiting []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.all {
+		if n.holder == id {
+			waiting = append(waiting, n.waiting...)
+		}
+	}
+	return waiting
+}
+
 // leave gives the queues up, held or waited for.
 func (l *threadQueues) leave(keys []string, id string) {
 	l.mu.Lock()

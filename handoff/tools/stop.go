@@ -27,6 +27,9 @@ func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Resu
 			return rec.Server != t.Server || t.Project != "" && rec.Project != t.Project
 		})
 	}
+	if !a.All() {
+		running = withoutQueued(running)
+	}
 	if len(running) > 1 && a.Server == "" {
 		return unclearStop(running), nil
 	}
@@ -41,6 +44,16 @@ func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Resu
 	slices.Reverse(shared)
 	slices.Reverse(stopped)
 	return stopAnswer(stopped, shared, where), nil
+}
+
+// withoutQueued leaves out what waits for work of the caller in the same session: when that is stopped, it is paused.
+// Work that somebody else began is not stopped.
+func withoutQueued(running []handoff.Record) []handoff.Record {
+	return slices.DeleteFunc(slices.Clone(running), func(rec handoff.Record) bool {
+		return rec.Waits != "" && slices.ContainsFunc(running, func(first handoff.Record) bool {
+			return first.Waits == "" && first.Why != handoff.WhyMerged && first.Server == rec.Server && first.ThreadID == rec.ThreadID
+		})
+	})
 }
 
 // unclearStop asks which of several works shall be stopped.

@@ -183,7 +183,7 @@ func controlTools() []Tool {
 		row[StopArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: StopWork,
 			Description: "Stop work that runs on a machine. Only when the caller clearly wants the work stopped: a bare \"stop\" or \"hold on\" only means that you shall be quiet. " +
-				"It never ends the call. If it answers that it is unclear which work is meant, ask one short question.",
+				"What waits behind it in its session is paused by that, not stopped. It never ends the call. If it answers that it is unclear which work is meant, ask one short question.",
 		}},
 			text("server", "Machine name; \"all\" for everything. Leave out when the caller named none."),
 		),

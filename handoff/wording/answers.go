@@ -229,6 +229,10 @@ func OutcomeMessage(rec handoff.Record) string {
 	if rec.Fault != nil {
 		next = " " + rec.Fault.Meaning().Next
 	}
+	if rec.NotBegun() {
+		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, leave it."
+		quote = fmt.Sprintf("To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/2))
+	}
 	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", OutcomeSentence(rec), next), quote)
 }
 

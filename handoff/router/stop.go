@@ -1,0 +1,72 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"switchboard/handoff"
+	"switchboard/handoff/phase"
+)
+
+// Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
+// at once; the outcome follows on the feed. What waits behind it does not begin: it is paused, and the caller is asked.
+// Work that is paused already is dropped.
+func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
+	b := r.caller(g.Caller)
+	rec, w := b.find(id)
+	switch {
+	case rec.ID == "" || !rec.Shown(g):
+		return r.notFound()
+	case rec.Paused:
+		r.drop(b, id)
+		return nil
+	case w == nil, rec.Outcome != "":
+		return handoff.Fault(handoff.CodeWorkEnded, "", "")
+	case rec.Why == handoff.WhyMerged:
+		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
+	}
+	r.pauseBehind(b, id)
+	w.tell(phase.FactStop)
+	return nil
+}
+
+// pauseBehind pauses what waits for the session that a run uses, before that is stopped.
+func (r *Router) pauseBehind(b *callerState, id string) {
+	for _, other := range r.queues.behind(id) {
+		if _, w := b.find(other); w != nil { // else it is somebody else's
+			w.pause()
+		}
+	}
+}
+
+// pause ends what was told that it waits.
+func (r *run) pause() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waits == handoff.WaitsOurs {
+		r.step(phase.FactPaused, handoff.Fault(handoff.CodePaused, r.rec.Server, ""))
+	}
+}
+
+// drop settles work that was paused: it is not begun.
+func (r *Router) drop(b *callerState, id string) {
+	b.settle(id, "")
+	b.mu.Lock()
+	b.outbox = slices.DeleteFunc(b.outbox, func(other string) bool { return other == id })
+	b.mu.Unlock()
+	if b.delivered(id) {
+		r.writerOf(b, id).delivered()
+	}
+}
+
+// settle notes what was begun instead of a record that was paused; "": nothing, and nothing will be.
+func (b *callerState) settle(id, instead string) {
+	if rec, _ := b.find(id); rec.NotBegun() {
+		b.began(id, instead)
+		b.change(id, func(rec *handoff.Record) {
+			rec.Paused = false
+			if instead == "" {
+				rec.Fault, rec.Error = nil, nil
+			}
+		})
+	}
+}

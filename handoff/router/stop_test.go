@@ -1,0 +1,86 @@
+package router
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// A slowFleet attaches nothing until its caller gives up.
+type slowFleet struct{ handoff.Fleet }
+
+func (slowFleet) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	return t, nil
+}
+
+func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached, error) {
+	<-ctx.Done()
+	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
+}
+
+// TestStopPausesWhatWaits: whoever stops work, what waits behind it does not begin. It is begun when the caller says so,
+// once, or dropped; what waits for other work goes on waiting.
+func TestStopPausesWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		ask := func(thread, words string, instead handoff.RunID) handoff.RunID {
+			t.Helper()
+			id, err := r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: thread}, Input: handoff.TextInput(words), Mode: handoff.ModeNext, Instead: instead, Within: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return id
+		}
+		look := func(id handoff.RunID) handoff.Record {
+			t.Helper()
+			rec, err := r.Handoff(ladderGrant, string(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rec
+		}
+		first, second, third := ask("t", "one", ""), ask("t", "two", ""), ask("t", "three", "")
+		ask("u", "elsewhere", "")
+		other := ask("u", "behind it", "")
+		if err := r.Stop(ctx, ladderGrant, string(first)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if rec := look(first); rec.Outcome != handoff.OutcomeCancelled || rec.Paused {
+			t.Errorf("what was stopped: %+v", rec)
+		}
+		for _, id := range []handoff.RunID{second, third} {
+			if rec := look(id); rec.Outcome != handoff.OutcomeCancelled || !rec.Paused || rec.Error.Code != handoff.CodePaused {
+				t.Errorf("what waited: %+v", rec)
+			}
+		}
+		if rec := look(other); rec.Outcome != "" || rec.Waits != "ours" {
+			t.Errorf("what waits for other work: %+v", rec)
+		}
+		begun := ask("", "", second)
+		if rec := look(begun); rec.Prompt != "two" || rec.ThreadID != "t" && rec.ThreadID != "" || rec.Outcome != "" {
+			t.Errorf("begun: %+v", rec)
+		}
+		if look(second).Paused {
+			t.Error("what was begun is still paused")
+		}
+		if err := r.Stop(ctx, ladderGrant, string(third)); err != nil {
+			t.Fatal(err)
+		}
+		if rec := look(third); rec.Paused || rec.Error != nil || rec.State != handoff.StatusDelivered {
+			t.Errorf("dropped: %+v", rec)
+		}
+		if err := r.Stop(ctx, ladderGrant, string(third)); codeOfError(err) != handoff.CodeWorkEnded {
+			t.Errorf("dropped twice: %v", err)
+		}
+		stop()
+		<-done
+	})
+}
