@@ -105,7 +105,7 @@ func TestPageCall(t *testing.T) {
 	p.tabTo("Call")
 	p.press("\r")
 	p.status("bigpc and laptop are working")
-	p.until(`window.far.events.length === 1 && window.far.tracks === 1`)
+	p.until(`window.far.events.length === 2 && window.far.tracks === 1`)
 	if got := eval[string](p, `JSON.stringify(far.events[0]) + far.type`); got != `{"type":"session.update","session":{"type":"realtime","audio":{"input":{"transcription":{"model":"gpt-4o-mini-transcribe"}}}}}application/sdp` {
 		t.Errorf("first event %s", got)
 	}
@@ -126,7 +126,7 @@ func TestPageCall(t *testing.T) {
 	p.shows("Fix the failing token test on bigpc.")
 	p.tabTo("Stop talking")
 	p.press("\r")
-	p.until(`far.types() === "session.update response.cancel output_audio_buffer.clear"`)
+	p.until(`far.types() === "session.update response.create response.cancel output_audio_buffer.clear"`)
 	eval[bool](p, `(far.say({ type: "output_audio_buffer.cleared", response_id: "r2" }), far.say({ type: "response.done", response: { id: "r2", status: "cancelled", output: [{ id: "a2" }] } }), true)`)
 	p.shows("interrupted")
 	p.status("bigpc and laptop are working")
@@ -208,7 +208,7 @@ func TestPageWithoutMicrophone(t *testing.T) {
 	p.until(`far.channel?.readyState === "open"`)
 	p.do(chromedp.Focus(chromedp.ID("say")))
 	p.press("Run the tests on bigpc.", "\r")
-	p.until(`far.types() === "session.update conversation.item.create response.create"`)
+	p.until(`far.types() === "session.update response.create conversation.item.create response.create"`)
 	p.shot("no-microphone")
 	p.click("Hang up")
 	p.status("Not in a call")

@@ -130,7 +130,7 @@ func TestPageSettings(t *testing.T) {
 	// The wishes go out with the call, and keys steer it.
 	eval[bool](p, `([["Speed", "1.2"], ["Voice", "cedar"]].forEach(([label, value]) => { const s = [...document.querySelectorAll("#settings .field")].find((f) => f.textContent.startsWith(label)).querySelector("select"); s.value = value; s.dispatchEvent(new Event("change")); }), document.activeElement.blur(), true)`)
 	p.press("c")
-	p.until(`far.channel?.readyState === "open" && far.events.length === 1`)
+	p.until(`far.channel?.readyState === "open" && far.events.length === 2`)
 	if got := eval[string](p, `JSON.stringify(far.events[0].session.audio.output)`); got != `{"voice":"cedar","speed":1.2}` {
 		t.Errorf("wishes: %s", got)
 	}

@@ -95,6 +95,34 @@ func TestPageChipsStay(t *testing.T) {
 	}
 }
 
+// On a phone a question that opens does not move the sentences to try, in their list or in their row.
+func TestPageQuestionMovesNoChips(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	question := w.questions[0]
+	w.questions = nil
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	const tops = `[...document.querySelectorAll(".chip"), document.querySelector("#say"), document.querySelector("#start")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
+	for i, size := range [][2]int64{{390, 844}, {844, 390}, {390, 844}, {844, 390}} {
+		if i == 2 {
+			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
+			p.until(`document.querySelector("#chips.strip")`)
+		}
+		p.do(chromedp.EmulateViewport(size[0], size[1]))
+		before := eval[string](p, tops)
+		w.feed("owner").publish(handoff.PageEvent{Kind: "question", Question: &question})
+		p.until(`document.querySelector("#attention").checkVisibility()`)
+		p.shot("attention-" + strconv.Itoa(i))
+		if now := eval[string](p, tops); now != before {
+			t.Errorf("at %v, round %d: %s, then %s", size, i, before, now)
+		}
+		w.feed("owner").publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
+		p.until(`!document.querySelector("#attention").checkVisibility()`)
+	}
+}
+
 // What stands above the call does not move when the voice begins to think or to speak, or work begins.
 func TestPageCallKeepsItsHeight(t *testing.T) {
 	w := newWorld()

@@ -40,12 +40,14 @@ type listedSession struct{ id, title, server string }
 
 func newBrain() *brain { return &brain{machines: map[string]string{}} }
 
-// What the brain says of itself. The first is said once a connection, and in full.
+// What the brain says of itself. The first is said once a connection, and in full; a greeting without a word of the
+// caller is one sentence.
 const (
 	sayStandIn = "This is a stand-in for the voice: a simulated model that understands typed sentences and the chips on the page. " +
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
-	sayHello   = "Hello again. Which machine shall I give work to?"
-	sayAbility = "I can list your machines and sessions, read or continue a session, give work to a machine, queue or stop it, tell what is running, " +
+	sayGreeting = "Hello, I am a stand-in for the voice: press the sentences on the page from top to bottom, or type your own."
+	sayHello    = "Hello again. Which machine shall I give work to?"
+	sayAbility  = "I can list your machines and sessions, read or continue a session, give work to a machine, queue or stop it, tell what is running, " +
 		"and pass on your answer to an agent that asks: try one of the chips. " +
 		"I am simulated; with OPENAI_API_KEY set, a real voice model takes over."
 	sayNoWords   = "I hear that you are speaking, but this stand-in understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
@@ -62,8 +64,7 @@ const (
 // reply speaks what is new and does what the caller asked for.
 func (b *brain) reply(h Heard) []Move {
 	if h.nothing() && h.Nth == 1 && !h.OutOfBand && !b.greeted {
-		b.greeted = true
-		return b.chosen(h, says(sayStandIn))
+		return b.chosen(h, says(sayGreeting))
 	}
 	var done []Move
 	var plain Heard // what needs no more than being said

@@ -356,7 +356,7 @@ func TestBrainSpeaksNews(t *testing.T) {
 		h    Heard
 		want string
 	}{
-		{"first response, nothing said", Heard{Nth: 1}, "say " + sayStandIn},
+		{"first response, nothing said", Heard{Nth: 1}, "say " + sayGreeting},
 		{"later, nothing new", Heard{Nth: 2}, ""},
 		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
 		{"a result", Heard{Nth: 2, Messages: []string{message}}, "say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},

@@ -323,7 +323,7 @@ func TestLoopback(t *testing.T) {
 	c.await("session.created")
 	c.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"]}}`)
 	c.send(`{"type":"response.create"}`)
-	if said := c.await("response.done").Get("response.output.0.content.0.text").Str; said != sayStandIn {
+	if said := c.await("response.done").Get("response.output.0.content.0.text").Str; said != sayGreeting {
 		t.Errorf("said %q", said)
 	}
 	cancel()

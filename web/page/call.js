@@ -23,6 +23,7 @@ export class Call {
   #life = 0; // grows with each start and end; what belongs to an older life is dropped
   #timer = 0;
   #aborter = null;
+  #said = false; // something was said in this call before it came up
   #silent = false; // the voice model was told to write
   #gated = false; // the browser reads aloud: its own words must not come back through the microphone
 
@@ -30,8 +31,8 @@ export class Call {
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
    * events, onProblem(text, next), onMic(stream | null), remote is the audio element, input() the chosen
    * microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
-   * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. onStats(report) hears
-   * of the connection now and then.
+   * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. greeting() is the event that
+   * begins a call in which nobody has said anything yet, or null. onStats(report) hears of the connection now and then.
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -45,6 +46,7 @@ export class Call {
   async start(withMic) {
     if (!this.idle) return;
     const life = ++this.#life;
+    this.#said = false;
     if (withMic) {
       this.patch({ phase: "asking" });
       await this.#openMic(life);
@@ -55,6 +57,7 @@ export class Call {
     this.patch({ phase: "connecting" });
     try {
       await this.#connect(life);
+      if (life === this.#life && !this.#said) this.#welcome();
     } catch (error) {
       if (life !== this.#life) return;
       this.leave(); // what did not come up here may be up there
@@ -100,7 +103,7 @@ export class Call {
   /** Opens the microphone of a call that has none, or another one. */
   async useMicrophone() {
     await this.#openMic(this.#life);
-    if (this.#mic && this.state().call.phase === "live") this.#greet(); // from now on the voice talks
+    if (this.#mic && this.state().call.phase === "live") this.#configure(); // from now on the voice talks
     const track = this.#mic?.getAudioTracks()[0] ?? null;
     await this.#peer?.getTransceivers()[0]?.sender.replaceTrack(track).catch(() => {});
   }
@@ -181,7 +184,7 @@ export class Call {
     await within(opening.promise, patience).finally(() => clearInterval(watch));
     if (life !== this.#life) return;
     this.patch({ phase: "live" });
-    this.#greet();
+    this.#configure();
     this.#measure(peer);
   }
 
@@ -195,7 +198,7 @@ export class Call {
   }
 
   // Switchboard adds its tools by itself; the page only wants to see what was heard.
-  #greet() {
+  #configure() {
     const { voice, speed, language, interrupt } = this.wishes();
     const audio = { input: { transcription: { model: "gpt-4o-mini-transcribe", ...(language && { language }) } } };
     if (!interrupt) audio.input.turn_detection = { type: "server_vad", interrupt_response: false };
@@ -264,7 +267,16 @@ export class Call {
 
   #send(event) {
     if (this.#channel?.readyState === "open" && this.state().call.phase === "live") this.#write(event);
-    else this.#queue.push(event);
+    else {
+      this.#queue.push(event);
+      this.#said = true;
+    }
+  }
+
+  // A call that comes back after a loss goes on; it does not begin anew.
+  #welcome() {
+    const event = this.greeting();
+    if (event) this.#write(event);
   }
 
   #write(event) {

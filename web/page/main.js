@@ -14,6 +14,7 @@ import { deviceView } from "./device.js";
 import { chime } from "./sounds.js";
 import { keepDismissed, loadDismissed } from "./dismissed.js";
 import { go, wirePlaces } from "./places.js";
+import { greeting } from "./greeting.js";
 import { keysOf, shortcuts } from "./shortcuts.js";
 import { connectionOf, factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
@@ -66,6 +67,7 @@ const call = new Call({
   input: () => settings.input,
   written: () => get().voice.simulated || !settings.play,
   wishes: () => settings,
+  greeting: () => greeting(get().work, settings.language),
   onStats: (report) => {
     const found = connectionOf(report);
     if (found) dispatch({ type: "connection", ...found });
@@ -364,13 +366,7 @@ function wireKeys() {
 }
 
 function wire() {
-  onChange(talkView({
-    say,
-    chip: (text) => {
-      dispatch({ type: "chip", text });
-      say(text);
-    },
-  }));
+  onChange(talkView(say));
   onChange(callView({
     settings, changed,
     start: startCall,

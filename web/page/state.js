@@ -51,8 +51,6 @@ export function reduce(state, action) {
       return { ...state, sessions: { ...state.sessions, [action.server]: action.value } };
     case "mode":
       return { ...state, mode: action.mode, call: { ...state.call, held: false } };
-    case "chip":
-      return { ...state, usedChips: [...state.usedChips, action.text] };
     case "toast":
       return { ...state, toasts: [...withoutToast(state.toasts, action.toast), action.toast].slice(-4) };
     case "untoast":
@@ -60,8 +58,15 @@ export function reduce(state, action) {
     case "call":
       return reduceCall(state, action.patch);
     default:
-      return { ...state, facts: reduceFacts(state.facts, action), talk: reduceTalk(state.talk, action), work: reduceWork(state.work, action) };
+      return { ...state, usedChips: ticked(state, action), facts: reduceFacts(state.facts, action), talk: reduceTalk(state.talk, action), work: reduceWork(state.work, action) };
   }
+}
+
+// A sentence to try is ticked off when it was said by its button or typed, also in another case or with a full stop.
+const bare = (text) => text.toLowerCase().replace(/\s+/g, " ").replace(/[\s.!?…]+$/, "").trim();
+function ticked({ usedChips, voice }, { type, text }) {
+  const chip = type === "typed" && voice.chips.find((c) => bare(c.text) === bare(text))?.text;
+  return chip && !usedChips.includes(chip) ? [...usedChips, chip] : usedChips;
 }
 
 const tidy = (state) => ({ ...state, dismissed: stillDismissed(state.dismissed, state) });

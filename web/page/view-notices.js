@@ -18,7 +18,7 @@ export function noticesView({ go, untoast, counted, sound }) {
   const announce = announcer(sound);
   const review = h("button", { class: "button small", type: "button", text: "Look", on: { click: () => go("work") } });
   const what = h("span", {});
-  attention.append(what, review);
+  attention.append(h("div", { class: "attention-box" }, what, review));
 
   return (state) => {
     setText(banner, state.feed === "lost" ? "The connection to Switchboard is lost. Trying again…" : "");

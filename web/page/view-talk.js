@@ -38,8 +38,8 @@ function line(entry) {
   };
 }
 
-/** Wires the conversation; say(text) sends what is typed, chip(text) what a chip says. */
-export function talkView({ say, chip }) {
+/** Wires the conversation; say(text) sends what is typed, or what a sentence to try says. */
+export function talkView(say) {
   const box = byId("transcript");
   const chips = byId("chips");
   const field = byId("say");
@@ -71,16 +71,17 @@ export function talkView({ say, chip }) {
   });
 
   function chipButton(c) {
-    const el = h("button", { class: "chip", type: "button", title: c.hint, on: { click: () => chip(c.text) } },
+    const el = h("button", { class: "chip", type: "button", title: c.hint, on: { click: () => say(c.text) } },
       h("span", { class: "chip-text", text: c.text }), c.hint ? h("span", { class: "chip-hint", text: c.hint }) : null);
     return { el };
   }
 
   const stay = stayAtEnd(box, lines);
   return (state) => {
-    const talking = state.talk.entries.length > 0;
-    show(hello, !talking);
-    keyed(lines, state.talk.entries, (e) => e.id, line);
+    const { entries } = state.talk;
+    const talking = entries.some((e) => e.who === "you"); // a greeting alone moves nothing
+    show(hello, !entries.length);
+    keyed(lines, entries, (e) => e.id, line);
     stay();
     // Once people talk, the chips make room: one row. They keep their places, for a finger may be on its way to one.
     const used = (c) => state.usedChips.includes(c.text);
