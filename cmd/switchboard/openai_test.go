@@ -223,39 +223,47 @@ func TestOpenAIApproval(t *testing.T) {
 }
 
 // TestVoiceThenSDKThenVoice: one session begins by voice, goes on from an SDK by the response of the spoken work, and
-// ends by voice.
+// ends by voice, on a machine of each kind.
 func TestVoiceThenSDKThenVoice(t *testing.T) {
 	t.Parallel()
-	c := fleetSDK(t)
-	ctx := t.Context()
-	p := c.call()
-	p.say("On bigpc, start a new session and run the tests.")
-	var spoken handoff.Record
-	until(t, "the spoken work", func() bool {
-		all := c.handoffs()
-		if len(all) == 1 {
-			spoken = all[0]
-		}
-		return spoken.Outcome == handoff.OutcomeResult
-	})
-	began := ok[*responses.Response](t)(c.Responses.Get(ctx, "resp_"+spoken.ID, responses.ResponseGetParams{}))
-	if began.Status != responses.ResponseStatusCompleted || !strings.Contains(began.OutputText(), "fail") {
-		t.Fatalf("%s", began.RawJSON())
-	}
-	next := asks("bigpc", "fix it")
-	next.PreviousResponseID = openai.String(began.ID)
-	fixed := ok[*responses.Response](t)(c.Responses.New(ctx, next))
-	p.say("On bigpc, run the tests.")
-	until(t, "the last work", func() bool {
-		all := c.handoffs()
-		return len(all) == 3 && all[2].Outcome == handoff.OutcomeResult
-	})
-	for _, rec := range c.handoffs() {
-		if rec.ThreadID != spoken.ThreadID {
-			t.Errorf("%q went to another session", rec.Prompt)
-		}
-	}
-	if text := c.handoffs()[2].Text; !strings.Contains(text, "pass") {
-		t.Errorf("at last: %q, after %q", text, fixed.OutputText())
+	for machine, said := range map[string]struct{ voice, answers, sdk, again, atLast string }{
+		"bigpc":  {"run the tests", "fail", "fix it", "run the tests", "pass"},
+		"laptop": {"run the tests", "pass", "write the release notes", "what did you do?", "In this session I ran the tests, and all passed, and last I wrote the release notes for version 2.4."},
+	} {
+		t.Run(machine, func(t *testing.T) {
+			t.Parallel()
+			c := fleetSDK(t)
+			ctx := t.Context()
+			p := c.call()
+			p.say("On " + machine + ", start a new session and " + said.voice + ".")
+			var spoken handoff.Record
+			until(t, "the spoken work", func() bool {
+				all := c.handoffs()
+				if len(all) == 1 {
+					spoken = all[0]
+				}
+				return spoken.Outcome == handoff.OutcomeResult
+			})
+			began := ok[*responses.Response](t)(c.Responses.Get(ctx, "resp_"+spoken.ID, responses.ResponseGetParams{}))
+			if began.Status != responses.ResponseStatusCompleted || !strings.Contains(began.OutputText(), said.answers) {
+				t.Fatalf("%s", began.RawJSON())
+			}
+			next := asks(machine, said.sdk)
+			next.PreviousResponseID = openai.String(began.ID)
+			between := ok[*responses.Response](t)(c.Responses.New(ctx, next))
+			p.say("On " + machine + ", " + said.again)
+			until(t, "the last work", func() bool {
+				all := c.handoffs()
+				return len(all) == 3 && all[2].Outcome == handoff.OutcomeResult
+			})
+			for _, rec := range c.handoffs() {
+				if rec.ThreadID != spoken.ThreadID {
+					t.Errorf("%q went to another session", rec.Prompt)
+				}
+			}
+			if text := c.handoffs()[2].Text; !strings.Contains(text, said.atLast) {
+				t.Errorf("at last: %q, after %q", text, between.OutputText())
+			}
+		})
 	}
 }

@@ -107,14 +107,14 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if s.audit, err = sessions.OpenAudit(p.StateDir); err != nil {
 		return err
 	}
-	sims := &simulators{log: s.log}
+	agents := responses.NewAgents(s.store.Threads())
+	sims := &simulators{log: s.log, agents: agents}
 	err = sims.fill(&p)
 	s.opened = append(s.opened, sims.listeners...)
 	if err != nil {
 		return err
 	}
 	var runs *router.Router
-	agents := responses.NewAgents(s.store.Threads())
 	fleet, err := s.fleet(p, agents, func() *router.Router { return runs })
 	if err != nil {
 		return err
@@ -187,7 +187,9 @@ func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.
 		if kind.Dial == nil {
 			return nil, fmt.Errorf("server %q: there is no kind %q", spec.Name, spec.Kind)
 		}
-		spec.Dial, spec.Metrics = kind.Dial(planned.Settings, s.log)
+		if spec.Dial == nil { // else it is simulated
+			spec.Dial, spec.Metrics = kind.Dial(planned.Settings, s.log)
+		}
 		spec.IsThread = kind.IsThread
 		specs = append(specs, spec)
 	}

@@ -3,14 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net"
+	"net/http"
 	"net/url"
+	"time"
 
 	"go.uber.org/zap"
 
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
 	"switchboard/realtime/simulator"
 	"switchboard/servers"
 	"switchboard/servers/codex"
+	"switchboard/servers/responses"
+	upstream "switchboard/servers/responses/simulator"
 	machines "switchboard/servers/simulator"
 	"switchboard/web"
 )
@@ -18,9 +25,13 @@ import (
 // nobodyThere is a loopback address where nothing listens: a machine that is down on purpose.
 const nobodyThere = "ws://127.0.0.1:1"
 
+// ownMachine is the simulated machine on which an agent of our own works, and no app-server.
+const ownMachine = "laptop"
+
 // simulators stand in for what is not configured. They are real on the wire: each listens on loopback.
 type simulators struct {
 	log             *zap.Logger
+	agents          *responses.Agents // gets those of simulated machines
 	voice, machines bool
 	stages          []stage
 	listeners       []net.Listener
@@ -43,20 +54,46 @@ func (s *simulators) fill(p *plan) error {
 	s.machines = true
 	world := machines.NewWorld(machines.Config{Speed: p.Hurry, Log: s.log.Named("simulated machines")})
 	for _, m := range world.Machines() {
-		at := nobodyThere
-		if !m.Down {
-			address, err := s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
-			if err != nil {
-				return err
-			}
-			at = "ws://" + address
+		planned := serverPlan{Spec: servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects, Simulated: true}}
+		var err error
+		switch {
+		case m.Down:
+			planned.Settings.URL = nobodyThere
+		case m.Name == ownMachine:
+			planned.Spec.Kind = responses.Name
+			planned.Spec.Dial, planned.Spec.Metrics, err = s.agent(m, p.Hurry)
+		default:
+			planned.Settings.URL, err = s.serve("simulated "+m.Name, func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
+			planned.Settings.URL = "ws://" + planned.Settings.URL
 		}
-		p.Servers = append(p.Servers, serverPlan{
-			Spec:     servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects, Simulated: true},
-			Settings: servers.Settings{URL: at},
-		})
+		if err != nil {
+			return err
+		}
+		p.Servers = append(p.Servers, planned)
 	}
 	return nil
+}
+
+// agent makes an agent of our own for a simulated machine: the model that it asks and the tools that it has are
+// simulated, the rest of it is as it is everywhere. Its sessions last as long as the machine.
+func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, iter.Seq[handoff.Metric], error) {
+	api := upstream.New("stand-in", hurry, upstream.Actor(m))
+	at, err := s.serve("simulated model of "+m.Name, func(ctx context.Context, l net.Listener) error {
+		return serveHTTP(ctx, &http.Server{Handler: api, ReadHeaderTimeout: 5 * time.Second}, l, "", "")
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	store := threads.NewMemory()
+	if err := upstream.Remember(context.Background(), store, m); err != nil {
+		return nil, nil, err
+	}
+	agent := s.agents.Add(responses.Config{
+		Name: m.Name, URL: "http://" + at + "/v1", Threads: store, Workspace: upstream.NewTools(m, hurry), Dir: m.Dir,
+		Note: "Its model and its commands are simulated: nothing is run.", Log: s.log.Named(responses.Name),
+		Model: responses.Model{Name: "stand-in", Instructions: "Stand in.", Continuation: responses.ResponseIDs},
+	})
+	return agent.Dial, agent.Metrics, nil
 }
 
 // serve listens on loopback for a simulator and adds it to the stages.

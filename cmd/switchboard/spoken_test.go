@@ -143,16 +143,16 @@ func approveByTyping(t *testing.T, r *running, p *phone, state string) {
 // answerByTyping is asked for a version.
 func answerByTyping(t *testing.T, r *running, p *phone, state string) {
 	t.Helper()
-	p.say("On laptop, publish the release notes")
+	p.say("On bigpc, publish the release notes")
 	p.listen("Which version are the release notes for?")
 	p.say("How far are they?")
-	p.hear("laptop waits for your answer")
+	p.hear("bigpc waits for your answer")
 	p.say("version 2.5, please")
-	p.hear("I told laptop")
+	p.hear("I told bigpc")
 	if rec := r.ended("publish"); !strings.Contains(rec.Text, "published for version 2.5") {
 		t.Errorf("published: %+v", rec)
 	}
-	if got := audited(t, state); len(got) != 3 || got[2] != "words by typed, high, on laptop" {
+	if got := audited(t, state); len(got) != 3 || got[2] != "words by typed, high, on bigpc" {
 		t.Errorf("audit %q", got)
 	}
 	p.hear("published for version 2.5")

@@ -16,6 +16,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/simulator"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 	"switchboard/sessions/sqlite"
@@ -81,7 +82,9 @@ func BenchmarkClaims(b *testing.B) {
 
 // BenchmarkTurn is a turn of one answer, beside its upstream alone.
 func BenchmarkTurn(b *testing.B) {
-	f, cfg := newFake(b, func(fakeRequest) fakeReply { return fakeReply{items: []object{says("I see what you mean.")}} }), benchConfig()
+	f, cfg := newFake(b, func(simulator.Request) simulator.Reply {
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("I see what you mean.")}}
+	}), benchConfig()
 	cfg.URL = f.server.URL + "/v1"
 	b.Run("floor", func(b *testing.B) {
 		body := string(encode(object{"model": "m", "stream": true, "tool_choice": "none", "input": []object{{"role": "user", "content": "x"}}}))
@@ -194,8 +197,8 @@ func BenchmarkInput(b *testing.B) {
 					for range a.Agent.Follow(b.Context(), id) { // to its end
 					}
 				}
-				sent, asked := 0, len(f.got())
-				for _, req := range f.got() {
+				sent, asked := 0, len(f.Requests())
+				for _, req := range f.Requests() {
 					for _, it := range req.Input {
 						sent += len(it)
 					}

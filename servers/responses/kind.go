@@ -46,7 +46,7 @@ type Agents struct {
 // [Agents.Run].
 func NewAgents(store threads.Store) *Agents { return &Agents{store: store} }
 
-// Kind returns the kind of these agents.
+// Kind returns the kind of these agents; without any its Dial is not to be used.
 func (a *Agents) Kind() servers.Kind {
 	return servers.Kind{Name: Name, Secret: "key", Check: checkSettings, Dial: a.dial, IsThread: threadID.MatchString}
 }
@@ -86,7 +86,7 @@ func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.S
 			return nil, handoff.Fault(handoff.CodeUnreachable, s.Name, "its workspace cannot be opened: "+err.Error())
 		}, nil
 	}
-	server := New(Config{
+	server := a.Add(Config{
 		Name: s.Name, URL: s.URL, Token: s.Token, Threads: a.store, Workspace: w, Dir: s.Workspace, Note: w.About(), Log: log.Named(Name),
 		Model: Model{
 			Name: s.Model, Instructions: instructions + " " + w.About(), Verbosity: s.Verbosity, Continuation: s.Continuation,
@@ -98,8 +98,17 @@ func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.S
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.servers, a.workspaces = append(a.servers, server), append(a.workspaces, w)
+	a.workspaces = append(a.workspaces, w)
 	return server.Dial, server.Metrics
+}
+
+// Add makes an agent that [Agents.Run] runs, which is called later.
+func (a *Agents) Add(c Config) *Server {
+	server := New(c)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.servers = append(a.servers, server)
+	return server
 }
 
 // checkSettings reports what is wrong in what is configured of an agent.

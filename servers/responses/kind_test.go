@@ -121,8 +121,8 @@ func TestAgents(t *testing.T) {
 			text = end.Text
 		}
 	}
-	req := f.got()[0]
-	if text != "done: look" || req.Model != "m-1" || req.key != "Bearer k3y" || !strings.Contains(req.Instructions, "workspace") || req.CacheKey != a.Target.Thread {
+	req := f.Requests()[0]
+	if text != "done: look" || req.Model != "m-1" || req.Key != "Bearer k3y" || !strings.Contains(req.Instructions, "workspace") || req.CacheKey != a.Target.Thread {
 		t.Errorf("%q after %+v", text, req)
 	}
 	turns := 0.0

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
+	"switchboard/servers/responses/simulator"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -119,13 +120,13 @@ func (k *talk) record() threads.Record {
 const shot = "data:image/png;base64,AAAA"
 
 // looksOnce calls a tool once a turn and then says what it was told.
-func looksOnce(tool string) func(fakeRequest) fakeReply {
-	return func(req fakeRequest) fakeReply {
-		words, answered := req.lastSaid()
+func looksOnce(tool string) func(simulator.Request) simulator.Reply {
+	return func(req simulator.Request) simulator.Reply {
+		words, answered := req.LastSaid()
 		if answered || tool == "" {
-			return fakeReply{items: []object{says("done: " + words)}}
+			return simulator.Reply{Items: []simulator.Item{simulator.Say("done: " + words)}}
 		}
-		return fakeReply{items: []object{{"type": "reasoning", "summary": []object{}}, calls(fmt.Sprint("call_", len(req.history)), tool, object{})}}
+		return simulator.Reply{Items: []simulator.Item{{JSON: object{"type": "reasoning", "summary": []object{}}}, simulator.Call(fmt.Sprint("call_", len(req.History)), tool, object{})}}
 	}
 }
 
@@ -171,7 +172,7 @@ func TestInputStaysFlat(t *testing.T) {
 				if _, end := k.end(id); end.Text != "done: look" {
 					t.Fatalf("turn %d: %+v", turn, end)
 				}
-				reqs := f.got()[2*turn:]
+				reqs := f.Requests()[2*turn:]
 				var got []string
 				for _, req := range reqs {
 					got = append(got, fmt.Sprintf("%d/%d", len(req.Input), pictures(req.Input)))
@@ -192,29 +193,27 @@ func TestForgottenResponse(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
 	k.say(handoff.Text("one"))
-	f.mu.Lock()
-	clear(f.stored)
-	f.mu.Unlock()
+	f.Forget()
 	if end := k.say(handoff.Text("two")); end.Text != "done: two" {
 		t.Fatalf("%+v", end)
 	}
-	reqs := f.got()
+	reqs := f.Requests()
 	if len(reqs) != 3 || reqs[1].Previous == "" || len(reqs[1].Input) != 1 || reqs[2].Previous != "" || len(reqs[2].Input) != 3 {
 		t.Errorf("sent %+v", reqs[1:])
 	}
-	if k.say(handoff.Text("three")); f.got()[3].Previous == "" {
+	if k.say(handoff.Text("three")); f.Requests()[3].Previous == "" {
 		t.Error("it does not go on from the response that it got then")
 	}
-	forget := func(w http.ResponseWriter, _ fakeRequest) bool {
-		refuse(w, http.StatusNotFound, "previous_response_not_found", "gone")
+	forget := func(w http.ResponseWriter, _ simulator.Request) bool {
+		simulator.Refuse(w, http.StatusNotFound, "previous_response_not_found", "gone")
 		return true
 	}
-	f.fault(forget)
-	f.fault(forget)
+	f.Misbehave(forget)
+	f.Misbehave(forget)
 	if end := k.say(handoff.Text("four")); end.Status != handoff.TurnFailed || end.Code != handoff.CodeModelRefused || !strings.Contains(end.Detail, "previous_response_not_found") {
 		t.Errorf("a second refusal: %+v", end)
 	}
-	if n := len(f.got()); n != 6 {
+	if n := len(f.Requests()); n != 6 {
 		t.Errorf("%d requests", n)
 	}
 }
@@ -240,21 +239,21 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 			"empty": found(""),
 		},
 	}
-	f := newFake(t, func(req fakeRequest) fakeReply {
-		if _, answered := req.lastSaid(); answered {
-			return fakeReply{items: []object{says("done")}}
+	f := newFake(t, func(req simulator.Request) simulator.Reply {
+		if _, answered := req.LastSaid(); answered {
+			return simulator.Reply{Items: []simulator.Item{simulator.Say("done")}}
 		}
-		broken := calls("c3", "fast", object{})
-		broken["arguments"] = `{"half`
-		return fakeReply{items: []object{says("working"), calls("c1", "slow", object{}), calls("c2", "panic", object{}), broken,
-			calls("c4", "secret", object{}), calls("c5", "nothing", object{}), calls("c6", "fast", object{}), calls("c7", "empty", object{})}}
+		broken := simulator.Call("c3", "fast", object{})
+		broken.JSON["arguments"] = `{"half`
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("working"), simulator.Call("c1", "slow", object{}), simulator.Call("c2", "panic", object{}), broken,
+			simulator.Call("c4", "secret", object{}), simulator.Call("c5", "nothing", object{}), simulator.Call("c6", "fast", object{}), simulator.Call("c7", "empty", object{})}}
 	})
 	k := newTalk(t, newRig(t, f, func(c *Config) { c.Workspace = tools }))
 	updates, end := k.end(k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")}))
 	if end.Status != handoff.TurnCompleted || end.Text != "done" {
 		t.Fatalf("%+v", end)
 	}
-	reqs := f.got()
+	reqs := f.Requests()
 	if len(reqs) != 2 || reqs[1].Previous == "" {
 		t.Fatalf("%d requests", len(reqs))
 	}
@@ -305,11 +304,11 @@ func inWindows(t *testing.T, updates []handoff.Update) {
 
 // TestCap: after so many answers with calls the model is asked once more, without tools, and the turn is incomplete.
 func TestCap(t *testing.T) {
-	f := newFake(t, func(req fakeRequest) fakeReply {
+	f := newFake(t, func(req simulator.Request) simulator.Reply {
 		if string(req.Choice) == `"none"` {
-			return fakeReply{items: []object{says("that is all")}}
+			return simulator.Reply{Items: []simulator.Item{simulator.Say("that is all")}}
 		}
-		return fakeReply{items: []object{calls("c", "look", object{})}}
+		return simulator.Reply{Items: []simulator.Item{simulator.Call("c", "look", object{})}}
 	})
 	k := newTalk(t, newRig(t, f, func(c *Config) {
 		c.Iterations = 4
@@ -318,7 +317,7 @@ func TestCap(t *testing.T) {
 	if end := k.say(handoff.Text("go")); end.Status != handoff.TurnCompleted || end.Text != "that is all" {
 		t.Errorf("%+v", end)
 	}
-	reqs := f.got()
+	reqs := f.Requests()
 	if len(reqs) != 5 || k.record().Turns[0].Status != threads.Incomplete {
 		t.Errorf("%d requests, %s", len(reqs), k.record().Turns[0].Status)
 	}
@@ -353,24 +352,24 @@ func TestFullContext(t *testing.T) {
 	for i := range 4 {
 		k.say(handoff.Text(fmt.Sprint(i, strings.Repeat(" word", 2000))))
 	}
-	full := func(w http.ResponseWriter, _ fakeRequest) bool {
-		refuse(w, http.StatusBadRequest, "context_length_exceeded", "Your input exceeds the context window of this model.")
+	full := func(w http.ResponseWriter, _ simulator.Request) bool {
+		simulator.Refuse(w, http.StatusBadRequest, "context_length_exceeded", "Your input exceeds the context window of this model.")
 		return true
 	}
-	f.fault(full)
+	f.Misbehave(full)
 	if end := k.say(handoff.Text("now")); end.Text != "done: now" {
 		t.Fatalf("%+v", end)
 	}
-	reqs := f.got()
+	reqs := f.Requests()
 	last := reqs[len(reqs)-1]
 	if len(reqs) != 6 || last.Previous != "" || len(last.Input) >= 9 || !strings.Contains(look(last.Input[0]).text(), "Summary of this session") {
 		t.Errorf("%d requests, the last has %d items after %q", len(reqs), len(last.Input), last.Previous)
 	}
-	if k.say(handoff.Text("more")); f.got()[6].Previous == "" || len(f.got()[6].Input) != 1 {
+	if k.say(handoff.Text("more")); f.Requests()[6].Previous == "" || len(f.Requests()[6].Input) != 1 {
 		t.Error("it does not go on by id after that")
 	}
-	f.fault(full)
-	f.fault(full)
+	f.Misbehave(full)
+	f.Misbehave(full)
 	if end := k.say(handoff.Text("again")); end.Status != handoff.TurnFailed || end.Code != handoff.CodeContextFull {
 		t.Errorf("%+v", end)
 	}

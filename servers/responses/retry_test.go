@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/simulator"
 )
 
 // A raw has a request answered with these events, and then cut off.
-func raw(events ...string) func(http.ResponseWriter, fakeRequest) bool {
-	return func(w http.ResponseWriter, _ fakeRequest) bool {
+func raw(events ...string) func(http.ResponseWriter, simulator.Request) bool {
+	return func(w http.ResponseWriter, _ simulator.Request) bool {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, e := range events {
 			_, _ = fmt.Fprintf(w, "data: %s\n\n", e)
@@ -23,12 +24,12 @@ func raw(events ...string) func(http.ResponseWriter, fakeRequest) bool {
 }
 
 // status has a request refused.
-func status(code int, word string, headers ...string) func(http.ResponseWriter, fakeRequest) bool {
-	return func(w http.ResponseWriter, _ fakeRequest) bool {
+func status(code int, word string, headers ...string) func(http.ResponseWriter, simulator.Request) bool {
+	return func(w http.ResponseWriter, _ simulator.Request) bool {
 		for i := 0; i+1 < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
 		}
-		refuse(w, code, word, "not now")
+		simulator.Refuse(w, code, word, "not now")
 		return true
 	}
 }
@@ -45,29 +46,29 @@ func TestRetries(t *testing.T) {
 	soon := []string{"Retry-After-Ms", "5"}
 	for _, c := range []struct {
 		name   string
-		faults []func(http.ResponseWriter, fakeRequest) bool
+		faults []func(http.ResponseWriter, simulator.Request) bool
 		asked  int
 		text   string       // the answer, or
 		code   handoff.Code // why the turn failed
 	}{
-		{"too many requests", []func(http.ResponseWriter, fakeRequest) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
-		{"again and again", []func(http.ResponseWriter, fakeRequest) bool{status(429, "", soon...), status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
-		{"too often", []func(http.ResponseWriter, fakeRequest) bool{status(429, "", soon...), status(429, "", soon...), status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
-		{"the server says not to", []func(http.ResponseWriter, fakeRequest) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "", handoff.CodeModelLimit},
-		{"a wrong key", []func(http.ResponseWriter, fakeRequest) bool{status(401, "invalid_api_key")}, 1, "", handoff.CodeModelRefused},
-		{"a wrong request", []func(http.ResponseWriter, fakeRequest) bool{status(400, "invalid_value")}, 1, "", handoff.CodeModelRefused},
-		{"cut before anything was heard", []func(http.ResponseWriter, fakeRequest) bool{raw(created)}, 2, "done: go", ""},
-		{"nothing at all", []func(http.ResponseWriter, fakeRequest) bool{raw()}, 2, "done: go", ""},
-		{"failed before anything was heard", []func(http.ResponseWriter, fakeRequest) bool{raw(created, failed)}, 2, "done: go", ""},
-		{"half an event", []func(http.ResponseWriter, fakeRequest) bool{raw(created, `{"type":"response.outp`)}, 2, "done: go", ""},
-		{"cut after an item began", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added)}, 1, "", handoff.CodeAgentFailed},
-		{"cut after a delta", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta)}, 1, "", handoff.CodeAgentFailed},
-		{"cut after a message", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta, message)}, 1, "half", handoff.CodeAgentFailed},
-		{"failed after a delta", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta, failed)}, 1, "", handoff.CodeAgentFailed},
-		{"half an event after a delta", []func(http.ResponseWriter, fakeRequest) bool{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
-		{"an error event", []func(http.ResponseWriter, fakeRequest) bool{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "", handoff.CodeModelRefused},
-		{"a nested error event", []func(http.ResponseWriter, fakeRequest) bool{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2, "done: go", ""},
-		{"an answer that does not stream", []func(http.ResponseWriter, fakeRequest) bool{func(w http.ResponseWriter, _ fakeRequest) bool {
+		{"too many requests", []func(http.ResponseWriter, simulator.Request) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
+		{"again and again", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
+		{"too often", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(429, "", soon...), status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
+		{"the server says not to", []func(http.ResponseWriter, simulator.Request) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "", handoff.CodeModelLimit},
+		{"a wrong key", []func(http.ResponseWriter, simulator.Request) bool{status(401, "invalid_api_key")}, 1, "", handoff.CodeModelRefused},
+		{"a wrong request", []func(http.ResponseWriter, simulator.Request) bool{status(400, "invalid_value")}, 1, "", handoff.CodeModelRefused},
+		{"cut before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 2, "done: go", ""},
+		{"nothing at all", []func(http.ResponseWriter, simulator.Request) bool{raw()}, 2, "done: go", ""},
+		{"failed before anything was heard", []func(http.ResponseWriter, simulator.Request) bool{raw(created, failed)}, 2, "done: go", ""},
+		{"half an event", []func(http.ResponseWriter, simulator.Request) bool{raw(created, `{"type":"response.outp`)}, 2, "done: go", ""},
+		{"cut after an item began", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added)}, 1, "", handoff.CodeAgentFailed},
+		{"cut after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta)}, 1, "", handoff.CodeAgentFailed},
+		{"cut after a message", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, message)}, 1, "half", handoff.CodeAgentFailed},
+		{"failed after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, failed)}, 1, "", handoff.CodeAgentFailed},
+		{"half an event after a delta", []func(http.ResponseWriter, simulator.Request) bool{raw(created, added, delta, `{"type"`)}, 1, "", handoff.CodeAgentFailed},
+		{"an error event", []func(http.ResponseWriter, simulator.Request) bool{raw(`{"type":"error","code":"invalid_prompt","message":"no"}`)}, 1, "", handoff.CodeModelRefused},
+		{"a nested error event", []func(http.ResponseWriter, simulator.Request) bool{raw(`{"type":"error","error":{"code":"rate_limit_exceeded","message":"no"}}`)}, 2, "done: go", ""},
+		{"an answer that does not stream", []func(http.ResponseWriter, simulator.Request) bool{func(w http.ResponseWriter, _ simulator.Request) bool {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			_, _ = fmt.Fprint(w, `{"id":"r9","status":"completed","error":null,"output":[{"type":"message","role":"assistant","id":"m","content":[{"type":"output_text","text":"whole"}]}]}`)
 			return true
@@ -78,13 +79,13 @@ func TestRetries(t *testing.T) {
 			f := newFake(t, looksOnce(""))
 			k := newTalk(t, newRig(t, f, nil))
 			for _, fault := range c.faults {
-				f.fault(fault)
+				f.Misbehave(fault)
 			}
 			end := k.say(handoff.Text("go"))
 			if end.Text != c.text || end.Code != c.code || (end.Status == handoff.TurnFailed) != (c.code != "") {
 				t.Errorf("%+v", end)
 			}
-			if n := len(f.got()); n != c.asked {
+			if n := len(f.Requests()); n != c.asked {
 				t.Errorf("asked %d times, want %d", n, c.asked)
 			}
 			// Whatever happened, the thread goes on.
@@ -99,7 +100,7 @@ func TestRetries(t *testing.T) {
 func TestRetryAfterIsHonoured(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
-	f.fault(status(429, "rate_limit_exceeded", "Retry-After", "1"))
+	f.Misbehave(status(429, "rate_limit_exceeded", "Retry-After", "1"))
 	begun := time.Now()
 	if end := k.say(handoff.Text("go")); end.Text != "done: go" || time.Since(begun) < time.Second {
 		t.Errorf("%+v after %s", end, time.Since(begun))
@@ -111,10 +112,10 @@ func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
 	k.say(handoff.Text("one"))
-	f.fault(raw(created, added, delta, message))
+	f.Misbehave(raw(created, added, delta, message))
 	k.say(handoff.Text("two"))
 	k.say(handoff.Text("three"))
-	if req := f.got()[2]; req.Previous != "" || words(req.Input) != "u:one a:done: one u:two a:half u:three" {
+	if req := f.Requests()[2]; req.Previous != "" || words(req.Input) != "u:one a:done: one u:two a:half u:three" {
 		t.Errorf("after %q it sends %s", req.Previous, words(req.Input))
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/simulator"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -25,8 +27,8 @@ func (k *talk) code(what string, err error, want handoff.Code) {
 
 // TestSteerNeedsItsTurn: without a running turn, and with another one than the one meant, a steer is refused.
 func TestSteerNeedsItsTurn(t *testing.T) {
-	f := newFake(t, func(fakeRequest) fakeReply {
-		return fakeReply{items: []object{says("first"), says("last")}, wait: true}
+	f := newFake(t, func(simulator.Request) simulator.Reply {
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("first"), simulator.Say("last")}, Wait: true}
 	})
 	k := newTalk(t, newRig(t, f, nil))
 	k.code("no turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
@@ -41,7 +43,7 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 		}
 	}
 	k.code("too many", k.steer(id, "hi"), handoff.CodeOverloaded)
-	f.release()
+	f.Release()
 	updates, _ := k.end(id)
 	started := 0
 	for _, u := range updates {
@@ -55,10 +57,22 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 	k.code("after the end", k.steer(id, "hi"), handoff.CodeNotPending)
 }
 
+// untilCalm is [looksOnce] until it is told to call nothing any more.
+func untilCalm(tool string) (func(simulator.Request) simulator.Reply, *atomic.Bool) {
+	calm := new(atomic.Bool)
+	return func(req simulator.Request) simulator.Reply {
+		if calm.Load() {
+			return looksOnce("")(req)
+		}
+		return looksOnce(tool)(req)
+	}, calm
+}
+
 // TestOutputsThenSteers: words that come while tools run reach the model after every output, in their order.
 func TestOutputsThenSteers(t *testing.T) {
 	inTool, goOn := make(chan struct{}), make(chan struct{})
-	f := newFake(t, looksOnce("look"))
+	script, calm := untilCalm("look")
+	f := newFake(t, script)
 	k := newTalk(t, newRig(t, f, func(c *Config) {
 		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(context.Context, *workspace.Output) workspace.Result {
 			close(inTool)
@@ -73,30 +87,30 @@ func TestOutputsThenSteers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.script = looksOnce("")
+	calm.Store(true)
 	close(goOn)
 	if _, end := k.end(id); end.Text != "done: second" {
 		t.Errorf("%+v", end)
 	}
-	if got := words(f.got()[1].Input); len(f.got()) != 2 || got != "o:call_1 u:first u:second" {
-		t.Errorf("%d requests, the second has %s", len(f.got()), got)
+	if got := words(f.Requests()[1].Input); len(f.Requests()) != 2 || got != "o:call_1 u:first u:second" {
+		t.Errorf("%d requests, the second has %s", len(f.Requests()), got)
 	}
 }
 
 // TestSteerDuringTheLastAnswer: the turn goes on with it, and nothing is lost.
 func TestSteerDuringTheLastAnswer(t *testing.T) {
-	f := newFake(t, func(req fakeRequest) fakeReply {
-		if words, _ := req.lastSaid(); words != "go" {
-			return fakeReply{items: []object{says("I heard " + words)}}
+	f := newFake(t, func(req simulator.Request) simulator.Reply {
+		if words, _ := req.LastSaid(); words != "go" {
+			return simulator.Reply{Items: []simulator.Item{simulator.Say("I heard " + words)}}
 		}
-		return fakeReply{items: []object{says("one"), says("two")}, wait: true}
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("one"), simulator.Say("two")}, Wait: true}
 	})
 	k := newTalk(t, newRig(t, f, nil))
 	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
 	if err := k.steer(id, "this"); err != nil {
 		t.Fatal(err)
 	}
-	f.release()
+	f.Release()
 	if _, end := k.end(id); end.Text != "I heard this" || end.Status != handoff.TurnCompleted {
 		t.Errorf("%+v", end)
 	}
@@ -109,7 +123,8 @@ func TestSteerDuringTheLastAnswer(t *testing.T) {
 // that ran are answered, so that the thread goes on.
 func TestInterruptHandsBack(t *testing.T) {
 	inTool := make(chan struct{})
-	f := newFake(t, looksOnce("look"))
+	script, calm := untilCalm("look")
+	f := newFake(t, script)
 	k := newTalk(t, newRig(t, f, func(c *Config) {
 		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(ctx context.Context, _ *workspace.Output) workspace.Result {
 			close(inTool)
@@ -141,11 +156,11 @@ func TestInterruptHandsBack(t *testing.T) {
 	if !slices.Equal(got, []string{"first", "second"}) || back.Undelivered(id) != nil {
 		t.Errorf("handed back %q", got)
 	}
-	f.script = looksOnce("")
+	calm.Store(true)
 	if end := k.say(handoff.Text("go on")); end.Text != "done: go on" {
 		t.Errorf("%+v", end)
 	}
-	if got := words(f.got()[1].Input); got != "!:call_1 u:go on" {
+	if got := words(f.Requests()[1].Input); got != "!:call_1 u:go on" {
 		t.Errorf("then it sends %s", got)
 	}
 }
@@ -190,8 +205,8 @@ func TestAcceptedSteersReachTheModel(t *testing.T) {
 
 // TestStartTwiceRunsOnce: a turn that is started again under its id is the same turn; other turns wait for its end.
 func TestStartTwiceRunsOnce(t *testing.T) {
-	f := newFake(t, func(fakeRequest) fakeReply {
-		return fakeReply{items: []object{says("first"), says("last")}, wait: true}
+	f := newFake(t, func(simulator.Request) simulator.Reply {
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("first"), simulator.Say("last")}, Wait: true}
 	})
 	k := newTalk(t, newRig(t, f, nil))
 	var work sync.WaitGroup
@@ -212,20 +227,20 @@ func TestStartTwiceRunsOnce(t *testing.T) {
 	if id, err := reconciler.Reconcile(t.Context(), "", "another"); err != nil || id != "" {
 		t.Errorf("settled %q, %v", id, err)
 	}
-	f.release()
+	f.Release()
 	k.end(ids[0])
 	if id := k.start(handoff.Turn{ID: "the same", Input: handoff.TextInput("go")}); id != ids[0] {
 		t.Errorf("started again as %s", id)
 	}
-	if n := len(f.got()); n != 1 {
+	if n := len(f.Requests()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
 
 // TestShutdownInterrupts: what runs when the server ends is interrupted, and the store knows.
 func TestShutdownInterrupts(t *testing.T) {
-	f := newFake(t, func(fakeRequest) fakeReply {
-		return fakeReply{items: []object{says("first"), says("last")}, wait: true}
+	f := newFake(t, func(simulator.Request) simulator.Reply {
+		return simulator.Reply{Items: []simulator.Item{simulator.Say("first"), simulator.Say("last")}, Wait: true}
 	})
 	r := newRig(t, f, nil)
 	k := newTalk(t, r)

@@ -14,6 +14,7 @@ import (
 
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/responses/simulator"
 	"switchboard/servers/responses/workspace"
 	"switchboard/servers/serverstest"
 	"switchboard/sessions/redis"
@@ -123,47 +124,49 @@ func (r *rig) kill() {
 }
 
 // agentOf plays the agent of the conformance suite.
-func agentOf(req fakeRequest) fakeReply {
-	words, answered := req.lastSaid()
-	one := func(text string) fakeReply { return fakeReply{items: []object{says(text)}} }
-	n := 0
-	use := func(name string, args object) object {
-		n++
-		return calls(fmt.Sprint("call_", len(req.history), "_", n), name, args)
+func agentOf(req simulator.Request) simulator.Reply {
+	words, answered := req.LastSaid()
+	one := func(text string) simulator.Reply {
+		return simulator.Reply{Items: []simulator.Item{simulator.Say(text)}}
 	}
-	command := func(line string) object { return use("exec", object{"command": line}) }
+	n := 0
+	use := func(name string, args object) simulator.Item {
+		n++
+		return simulator.Call(fmt.Sprint("call_", len(req.History), "_", n), name, args)
+	}
+	command := func(line string) simulator.Item { return use("exec", object{"command": line}) }
 	switch words {
 	case serverstest.PromptHello:
 		return one(serverstest.TextHello)
 	case serverstest.PromptCommand:
 		if !answered {
-			return fakeReply{items: []object{command(suiteCommand)}}
+			return simulator.Reply{Items: []simulator.Item{command(suiteCommand)}}
 		}
 		return one(serverstest.TextCommand)
 	case serverstest.PromptBoth:
 		if !answered {
-			return fakeReply{items: []object{command(suiteCommand), command(suiteOther)}}
+			return simulator.Reply{Items: []simulator.Item{command(suiteCommand), command(suiteOther)}}
 		}
 		return one(serverstest.TextBoth)
 	case serverstest.PromptEdit:
 		if !answered {
-			return fakeReply{items: []object{use("write_file", object{"path": serverstest.EditPath, "content": fmt.Sprint(req.n)})}}
+			return simulator.Reply{Items: []simulator.Item{use("write_file", object{"path": serverstest.EditPath, "content": fmt.Sprint(req.N)})}}
 		}
 		return one(serverstest.TextEdit)
 	case serverstest.PromptAsk:
 		switch {
 		case !answered:
-			return fakeReply{items: []object{use("exec", object{"command": "echo " + serverstest.AskCommand, "outside": true})}}
-		case req.lastOutput() == "Exit code: 0\n"+serverstest.AskCommand+"\n":
+			return simulator.Reply{Items: []simulator.Item{use("exec", object{"command": "echo " + serverstest.AskCommand, "outside": true})}}
+		case req.LastOutput() == "Exit code: 0\n"+serverstest.AskCommand+"\n":
 			return one(serverstest.TextAccepted)
 		}
 		return one(serverstest.TextDeclined)
 	case serverstest.PromptWait:
-		return fakeReply{items: []object{says(serverstest.TextWaiting), says(serverstest.TextBack)}, wait: true}
+		return simulator.Reply{Items: []simulator.Item{simulator.Say(serverstest.TextWaiting), simulator.Say(serverstest.TextBack)}, Wait: true}
 	case serverstest.PromptMind:
 		return one(serverstest.TextMinded)
 	case serverstest.PromptFail:
-		return fakeReply{failed: "invalid_prompt"}
+		return simulator.Reply{Failed: "invalid_prompt"}
 	}
 	return one("I see.")
 }
@@ -219,7 +222,7 @@ func conformance(t *testing.T, store func(*testing.T) threads.Store) {
 		r := newRig(t, f, func(c *Config) { c.Threads = &mortalStore{Store: store(t)} })
 		var before int
 		return serverstest.Harness{
-			Dial: r.dial, Drop: r.drop, Release: f.release, Dir: r.cfg.Dir, Gone: "thr_gone",
+			Dial: r.dial, Drop: r.drop, Release: f.Release, Dir: r.cfg.Dir, Gone: "thr_gone",
 			Starts: func() int { return before + int(r.server.count.turns.Load()) },
 			Restart: func() {
 				before += int(r.server.count.turns.Load())
@@ -227,7 +230,7 @@ func conformance(t *testing.T, store func(*testing.T) threads.Store) {
 			},
 			Pictures: func() int {
 				n := 0
-				for _, req := range f.got() {
+				for _, req := range f.Requests() {
 					n += pictures(req.Input)
 				}
 				return n

@@ -114,7 +114,7 @@ func (w *World) AddThread(name, title, dir string, archived bool) string {
 	now := time.Now()
 	id := newID(now)
 	w.do(name, func(m *machine) {
-		t := seed{id: id, title: title, dir: dir, turns: []seedTurn{{prompt: title, answer: "Done."}}}.thread(now)
+		t := Seed{ID: id, Title: title, Dir: dir, Turns: []SeedTurn{{Prompt: title, Answer: "Done."}}}.thread(now)
 		t.archived, t.loaded = archived, !archived
 		m.add(t)
 	})

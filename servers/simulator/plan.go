@@ -21,6 +21,28 @@ type scene struct {
 	steered bool     // the prompt came into running work, which it ends
 }
 
+// learn makes a fact true.
+func (s *scene) learn(f Fact) {
+	did := ""
+	switch f {
+	case FactSawFailure:
+		s.saw, did = true, "ran the tests and saw TestRefreshExpiredToken fail"
+	case FactTestsPassed:
+		s.saw, did = false, "ran the tests, and all passed"
+	case FactFixed:
+		s.failing, s.pushed, did = false, false, "fixed the expired token check"
+	case FactPushed:
+		s.pushed, did = true, "pushed the branch "+s.branch
+	case FactNotes:
+		s.pushed, did = false, "wrote the release notes for version 2.4"
+	case FactMeasured:
+		did = "ran the benchmarks"
+	case FactPublished:
+		did = "published the release notes"
+	}
+	s.done = append(slices.DeleteFunc(slices.Clone(s.done), func(have string) bool { return have == did }), did)
+}
+
 // An intent is what a prompt asks for.
 type intent int
 
@@ -59,7 +81,7 @@ func plan(s scene, prompt string) []Step {
 	case intentNotes:
 		return notesSteps(s)
 	case intentPublish:
-		return publishSteps(s)
+		return publishSteps()
 	case intentBench:
 		return benchSteps()
 	case intentChanges:
@@ -235,10 +257,7 @@ func notesSteps(s scene) []Step {
 }
 
 // publishSteps ask which version the notes are for, in words.
-func publishSteps(s scene) []Step {
-	if isShop(s.dir) {
-		return []Step{say("There is nothing to publish here; the release notes are on laptop.")}
-	}
+func publishSteps() []Step {
 	return []Step{
 		Think{"The notes do not say which version they are for, so I ask.", 300 * time.Millisecond},
 		Input{Queries: []Query{{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}}, Answered: published},

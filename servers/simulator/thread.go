@@ -84,28 +84,28 @@ type input struct {
 	client *string
 }
 
-func (s seed) thread(now time.Time) *thread {
-	at := now.Add(-s.old)
+func (s Seed) thread(now time.Time) *thread {
+	at := now.Add(-s.Old)
 	t := &thread{
-		id: s.id, name: s.title, cwd: s.dir, branch: s.branch, created: at.Add(-time.Hour), updated: at,
-		loaded: true, stored: true, status: statusIdle, done: s.done,
+		id: s.ID, name: s.Title, cwd: s.Dir, branch: s.Branch, created: at.Add(-time.Hour), updated: at,
+		loaded: true, stored: true, status: statusIdle, done: s.Done,
 	}
-	start := at.Add(-time.Duration(len(s.turns)) * 10 * time.Minute)
-	for i, st := range s.turns {
+	start := at.Add(-time.Duration(len(s.Turns)) * 10 * time.Minute)
+	for i, st := range s.Turns {
 		begin := start.Add(time.Duration(i+1) * 10 * time.Minute)
 		u := &turn{id: newID(begin), thread: t, status: turnCompleted, started: begin.Add(-time.Minute), completed: begin}
 		finished := func(it item) {
 			it.id, it.started, it.completed = newID(begin), begin.Add(-time.Minute), begin
 			u.items = append(u.items, &it)
 		}
-		finished(item{kind: "userMessage", text: st.prompt})
-		if st.command != "" {
-			finished(item{kind: "commandExecution", command: st.command, cwd: s.dir, output: st.output, exit: new(0), status: "completed"})
+		finished(item{kind: "userMessage", text: st.Prompt})
+		if st.Command != "" {
+			finished(item{kind: "commandExecution", command: st.Command, cwd: s.Dir, output: st.Output, exit: new(0), status: "completed"})
 		}
-		finished(item{kind: "agentMessage", text: st.answer})
+		finished(item{kind: "agentMessage", text: st.Answer})
 		t.turns = append(t.turns, u)
 	}
-	t.preview = s.turns[0].prompt
+	t.preview = s.Turns[0].Prompt
 	return t
 }
 

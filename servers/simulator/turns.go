@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -167,17 +168,17 @@ func (m *machine) plan(u *turn, in input, steered bool) {
 			return
 		}
 	}
-	u.frames = frames(plan(scene{
-		machine: m.about.Name, dir: t.cwd, branch: m.pushBranch(t), failing: isShop(t.cwd) && !m.fixed,
-		saw: t.saw, pushed: t.pushed, done: t.done, steered: steered,
-	}, in.text))
+	s := m.scene(t)
+	s.steered = steered
+	u.frames = frames(plan(s, in.text))
 }
 
-func (m *machine) pushBranch(t *thread) string {
-	if t.branch == "" {
-		return "main"
+// scene is what the built-in agent knows in a thread.
+func (m *machine) scene(t *thread) scene {
+	return scene{
+		machine: m.about.Name, dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !m.fixed,
+		saw: t.saw, pushed: t.pushed, done: t.done,
 	}
-	return t.branch
 }
 
 // advance goes on with a turn until it has to wait.
@@ -375,22 +376,8 @@ func (m *machine) delta(u *turn, it *item, method, text string) {
 
 // learn makes a fact true.
 func (m *machine) learn(t *thread, f Fact) {
-	did := ""
-	switch f {
-	case FactSawFailure:
-		t.saw, did = true, "ran the tests and saw TestRefreshExpiredToken fail"
-	case FactTestsPassed:
-		t.saw, did = false, "ran the tests, and all passed"
-	case FactFixed:
-		m.fixed, t.pushed, did = true, false, "fixed the expired token check"
-	case FactPushed:
-		t.pushed, did = true, "pushed the branch "+m.pushBranch(t)
-	case FactNotes:
-		t.pushed, did = false, "wrote the release notes for version 2.4"
-	case FactMeasured:
-		did = "ran the benchmarks"
-	case FactPublished:
-		did = "published the release notes"
-	}
-	t.done = append(slices.DeleteFunc(slices.Clone(t.done), func(have string) bool { return have == did }), did)
+	s := m.scene(t)
+	s.learn(f)
+	t.saw, t.pushed, t.done = s.saw, s.pushed, s.done
+	m.fixed = m.fixed || f == FactFixed
 }

@@ -123,7 +123,7 @@ func TestBounded(t *testing.T) {
 
 // TestStrictSchemas: every parameter is required and no other is taken, as strict tools need it.
 func TestStrictSchemas(t *testing.T) {
-	for _, tool := range table() {
+	for _, tool := range All() {
 		properties, required := tool.Parameters["properties"].(map[string]any), tool.Parameters["required"].([]string)
 		if len(properties) != len(required) || tool.Parameters["additionalProperties"] != false || tool.Description == "" {
 			t.Errorf("%s: %v", tool.Name, tool.Parameters)

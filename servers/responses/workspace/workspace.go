@@ -46,7 +46,8 @@ type Result struct {
 	Text     string
 	Pictures []string // data: addresses
 	Failed   bool
-	Exit     *int // of a command
+	Exit     *int                 // of a command
+	Changes  []handoff.FileChange // of an edit
 }
 
 // Config is a workspace and what may be done in it.
@@ -119,13 +120,13 @@ var modes = map[sandbox.Mode]string{
 	sandbox.Full:           "Its commands run without a sandbox.",
 }
 
-// Tools returns every tool there is, in an order that never changes, whether it may be used or not.
-func (w *Workspace) Tools() []Tool { return table() }
+// Tools returns [All] tools, whether they may be used here or not.
+func (w *Workspace) Tools() []Tool { return All() }
 
 // Allowed returns the names of the tools that may be used here.
 func (w *Workspace) Allowed() []string {
 	var names []string
-	for _, t := range table() {
+	for _, t := range All() {
 		if w.denied(t) == nil {
 			names = append(names, t.Name)
 		}
@@ -148,8 +149,8 @@ func (w *Workspace) denied(t Tool) error {
 	return nil
 }
 
-// table is every tool. The order is part of what a model's cache keeps.
-func table() []Tool { return append(readTools(), changeTools()...) }
+// All returns every tool there is, in an order that never changes: it is part of what a model's cache keeps.
+func All() []Tool { return append(readTools(), changeTools()...) }
 
 // Run uses a tool. It returns when nothing of it is left running.
 func (w *Workspace) Run(ctx context.Context, name string, args json.RawMessage, call Call) Result {
@@ -165,7 +166,7 @@ func (w *Workspace) use(ctx context.Context, name string, args json.RawMessage, 
 	if len(args) > maxArgs || handoff.TooDeep(args) {
 		return Result{}, errors.New("the arguments are too large")
 	}
-	for _, t := range table() {
+	for _, t := range All() {
 		if t.Name != name {
 			continue
 		}
@@ -250,7 +251,7 @@ func Shown(name, args string) handoff.Item {
 	if len(args) <= 64<<10 {
 		it.Arguments = args
 	}
-	for _, t := range table() {
+	for _, t := range All() {
 		if t.Name == name && t.Kind != "" {
 			it.Kind = t.Kind
 			it.Text = about(name, args)

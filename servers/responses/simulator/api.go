@@ -1,0 +1,286 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// Bounds.
+const (
+	maxBody   = 64 << 20 // bytes of a request
+	maxStored = 1000     // responses; older ones are forgotten, as the real API does after a while
+	maxLog    = 10_000   // requests; older ones are forgotten
+)
+
+// An API answers requests for responses. It keeps those that it is told to store, as long as it lives. It is safe for
+// concurrent use.
+type API struct {
+	script func(Request) Reply // Set once
+	speed  float64             // Set once
+	name   string              // Set once: part of every id, so that no two of them know each other's
+
+	mu       sync.Mutex
+	requests []Request                    // Guarded by mu, like all that follows: the newest maxLog
+	asked    int                          // requests in all
+	stored   map[string][]json.RawMessage // whole histories, by response
+	order    []string                     // of stored, the oldest first
+	faults   []Fault
+	wrong    []string      // what the real API would have refused
+	released chan struct{} // closed when nothing is held any more
+	once     sync.Once
+}
+
+// A Reply is one response.
+type Reply struct {
+	Items  []Item
+	Wait   bool   // hold the stream after the first item until [API.Release]
+	Failed string // a code: the response fails after its items
+	Status string // "" is completed
+}
+
+// A Fault answers a request in place of the script. It reports whether it did.
+type Fault func(http.ResponseWriter, Request) bool
+
+// New returns an API that answers by a script, which must be safe for concurrent use. Speed makes everything so many
+// times faster; 0 is as is.
+func New(name string, speed float64, script func(Request) Reply) *API {
+	if speed <= 0 {
+		speed = 1
+	}
+	return &API{script: script, speed: speed, name: name, stored: map[string][]json.RawMessage{}, released: make(chan struct{})}
+}
+
+// Release lets go of what is held, now and later.
+func (a *API) Release() { a.once.Do(func() { close(a.released) }) }
+
+// Misbehave has the next request answered by a fault. More than one come one after the other.
+func (a *API) Misbehave(f Fault) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.faults = append(a.faults, f)
+}
+
+// Forget forgets every response.
+func (a *API) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.stored)
+	a.order = nil
+}
+
+// Requests returns the requests so far, the oldest first.
+func (a *API) Requests() []Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.requests)
+}
+
+// Wrong returns what was asked that the real API would refuse, in words.
+func (a *API) Wrong() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.wrong)
+}
+
+// ServeHTTP answers POST /v1/responses.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var req Request
+	if err != nil || handoff.TooDeep(data) || json.Unmarshal(data, &req) != nil || r.URL.Path != "/v1/responses" || r.Method != http.MethodPost {
+		Refuse(w, http.StatusNotFound, "", "Invalid URL")
+		return
+	}
+	req.Key = r.Header.Get("Authorization")
+	fault, known := a.take(&req)
+	if fault != nil && fault(w, req) {
+		return
+	}
+	if !known {
+		Refuse(w, http.StatusBadRequest, "previous_response_not_found", "Previous response with id '"+req.Previous+"' not found.")
+		return
+	}
+	if why := invalid(req); why != "" {
+		a.mu.Lock()
+		a.wrong = append(a.wrong, fmt.Sprintf("request %d: %s", req.N, why))
+		a.wrong = a.wrong[max(len(a.wrong)-maxLog, 0):]
+		a.mu.Unlock()
+		Refuse(w, http.StatusBadRequest, "", why)
+		return
+	}
+	a.stream(r.Context(), w, req, a.script(req))
+}
+
+// take counts a request and puts what came before it into it. It reports whether that is known.
+func (a *API) take(req *Request) (Fault, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	req.N = a.asked
+	before, known := a.stored[req.Previous]
+	req.History = slices.Concat(before, req.Input)
+	a.requests = append(a.requests, *req)
+	a.requests = a.requests[max(len(a.requests)-maxLog, 0):]
+	var fault Fault
+	if len(a.faults) > 0 {
+		fault, a.faults = a.faults[0], a.faults[1:]
+	}
+	return fault, known || req.Previous == ""
+}
+
+// keep stores a response.
+func (a *API) keep(id string, history []json.RawMessage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stored[id], a.order = history, append(a.order, id)
+	if len(a.order) > maxStored {
+		delete(a.stored, a.order[0])
+		a.order = a.order[1:]
+	}
+}
+
+// invalid is what the real API would refuse.
+func invalid(req Request) string {
+	open := map[string]bool{}
+	for i, raw := range req.History {
+		s := look(raw)
+		switch {
+		case s.Type == typeCall || s.Type == typeCustomCall:
+			open[s.CallID] = true
+		case s.output() && !open[s.CallID]:
+			return "No tool call found for function call output with call_id " + s.CallID
+		case s.output():
+			delete(open, s.CallID)
+		case s.Type == typeReasoning && i+1 == len(req.History):
+			return "Item of type 'reasoning' was provided without its required following item."
+		}
+		if i >= len(req.History)-len(req.Input) && s.ID != "" {
+			return "Item with id '" + s.ID + "' not found."
+		}
+	}
+	for id := range open {
+		return "No tool output found for function call " + id
+	}
+	if !req.Stream || len(req.Input) == 0 {
+		return "it does not stream, or has no input"
+	}
+	if !strings.Contains(string(req.Choice), `"allowed_tools"`) && string(req.Choice) != `"none"` {
+		return "tool_choice is " + string(req.Choice)
+	}
+	return ""
+}
+
+// Refuse answers with an error as the real API does.
+func Refuse(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encode(object{"error": object{"message": message, "type": "invalid_request_error", "code": code, "param": nil}}))
+}
+
+// stream writes a response as the real API does.
+func (a *API) stream(ctx context.Context, w http.ResponseWriter, req Request, reply Reply) {
+	id := fmt.Sprint("resp_", req.N, "_", a.name)
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := &frames{w: w, ctx: ctx, speed: a.speed}
+	response := func(status string, items ...object) object {
+		return object{"id": id, "object": "response", "status": status, "output": append([]object{}, items...), "error": nil,
+			"usage": object{"input_tokens": 10 * len(req.History), "output_tokens": 7, "total_tokens": 10*len(req.History) + 7}}
+	}
+	out.send("response.created", object{"response": response("in_progress")})
+	out.send("response.in_progress", object{"response": response("in_progress")})
+	history := slices.Clip(req.History)
+	var items []object
+	for i, it := range reply.Items {
+		said := it.withID(fmt.Sprint(id, "_item_", i))
+		if !out.item(i, it, said) {
+			return
+		}
+		history, items = append(history, encode(said)), append(items, said)
+		if reply.Wait && i == 0 {
+			select {
+			case <-a.released:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+	if reply.Failed != "" {
+		r := response("failed")
+		r["error"] = object{"code": reply.Failed, "message": "out of luck"}
+		out.send("response.failed", object{"response": r})
+		return
+	}
+	if req.Store {
+		a.keep(id, history)
+	}
+	status := "completed"
+	if reply.Status != "" {
+		status = reply.Status
+	}
+	out.send("response."+status, object{"response": response(status, items...)})
+}
+
+// frames writes events with their numbers.
+type frames struct {
+	w     http.ResponseWriter
+	ctx   context.Context // of the request
+	speed float64
+	seq   int
+}
+
+func (f *frames) send(kind string, fields object) {
+	fields["type"], fields["sequence_number"] = kind, f.seq
+	f.seq++
+	_, _ = fmt.Fprintf(f.w, "event: %s\ndata: %s\n\n", kind, encode(fields)) // who went away is seen by the context
+	if flusher, ok := f.w.(http.Flusher); ok {
+		flusher.Flush()
+	}
+}
+
+// wait lets time pass. It reports false when nobody reads any more.
+func (f *frames) wait(d time.Duration) bool {
+	if d <= 0 {
+		return f.ctx.Err() == nil
+	}
+	select {
+	case <-time.After(time.Duration(float64(d) / f.speed)):
+		return true
+	case <-f.ctx.Done():
+		return false
+	}
+}
+
+// item writes one item. It reports false when nobody reads any more.
+func (f *frames) item(at int, it Item, said object) bool {
+	added := object{"type": said["type"], "id": said["id"]}
+	for _, name := range []string{"role", "call_id", "name"} {
+		if said[name] != nil {
+			added[name] = said[name]
+		}
+	}
+	f.send("response.output_item.added", object{"output_index": at, "item": added})
+	for part, text := range texts(said["content"]) {
+		for word := range strings.SplitAfterSeq(text, " ") {
+			if !f.wait(it.Every) {
+				return false
+			}
+			f.send("response.output_text.delta", object{"output_index": at, "item_id": said["id"], "content_index": part, "delta": word})
+		}
+	}
+	if !f.wait(it.For) {
+		return false
+	}
+	if args, ok := said["arguments"].(string); ok {
+		f.send("response.function_call_arguments.delta", object{"output_index": at, "item_id": said["id"], "delta": args})
+	}
+	f.send("response.output_item.done", object{"output_index": at, "item": said})
+	return true
+}
