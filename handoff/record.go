@@ -43,29 +43,31 @@ const (
 
 // A Record is one handoff as the page and the API show it.
 type Record struct {
-	ID         string         `json:"id"`
-	Server     string         `json:"server"`
-	Project    string         `json:"project,omitempty"`
-	ThreadID   string         `json:"thread_id,omitempty"`
-	TurnID     TurnID         `json:"-"` // once the agent has acknowledged it
-	Title      string         `json:"title,omitempty"`
-	Why        string         `json:"why,omitempty"` // named, continued or new
-	Prompt     string         `json:"prompt"`
-	Waits      string         `json:"waits,omitempty"` // not begun: what it comes after, ours or theirs
-	State      Status         `json:"state"`
-	Outcome    Outcome        `json:"outcome,omitempty"`
-	Text       string         `json:"text,omitempty"`   // the agent's whole answer
-	Spoken     string         `json:"spoken,omitempty"` // what is fit to be said of it
-	Error      *RecordError   `json:"error,omitempty"`
-	Fault      *Error         `json:"-"`                 // what Error tells, for sentences about it
-	EndsWithUs bool           `json:"-"`                 // see [Registered]
-	Items      []RecordItem   `json:"items,omitempty"`   // what the agent did, oldest first, the newest 200
-	Usage      *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
-	Answers    []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
-	Unkept     bool           `json:"-"`                 // it is forgotten once it was heard
-	Paused     bool           `json:"paused,omitempty"`  // it was not begun, and is when the caller says so; see NotBegun
-	CreatedAt  time.Time      `json:"created_at"`
-	EndedAt    *time.Time     `json:"ended_at,omitempty"`
+	ID         string       `json:"id"`
+	Server     string       `json:"server"`
+	Project    string       `json:"project,omitempty"`
+	ThreadID   string       `json:"thread_id,omitempty"`
+	TurnID     TurnID       `json:"-"` // once the agent has acknowledged it
+	Title      string       `json:"title,omitempty"`
+	Why        string       `json:"why,omitempty"` // named, continued or new
+	Prompt     string       `json:"prompt"`
+	Waits      string       `json:"waits,omitempty"` // not begun: what it comes after, ours or theirs
+	State      Status       `json:"state"`
+	Outcome    Outcome      `json:"outcome,omitempty"`
+	Text       string       `json:"text,omitempty"`   // the agent's whole answer
+	Spoken     string       `json:"spoken,omitempty"` // what is fit to be said of it
+	Error      *RecordError `json:"error,omitempty"`
+	Fault      *Error       `json:"-"` // what Error tells, for sentences about it
+	EndsWithUs bool         `json:"-"` // see [Registered]
+	// Undelivered are words that were added to the work and that it never heard, because it was ended.
+	Undelivered []string       `json:"undelivered,omitempty"`
+	Items       []RecordItem   `json:"items,omitempty"`   // what the agent did, oldest first, the newest 200
+	Usage       *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
+	Answers     []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
+	Unkept      bool           `json:"-"`                 // it is forgotten once it was heard
+	Paused      bool           `json:"paused,omitempty"`  // it was not begun, and is when the caller says so; see NotBegun
+	CreatedAt   time.Time      `json:"created_at"`
+	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 }
 
 // Shown tells whether a grant may see the record: a machine that it may not use does not exist for it. What

@@ -56,6 +56,9 @@ type TurnEnded struct {
 	Text   string // the last message of the agent, its authoritative answer; may be empty
 	Code   Code   // why it failed, where the agent said so; "" is [CodeAgentFailed]. Of a completed turn [CodeUnread]: Text may not be its answer
 	Detail string // of Code; for logs and the page
+	// Undelivered are words that the turn took and never heard, because it was ended: steers, in their order. Nothing
+	// comes of them by itself.
+	Undelivered []string
 }
 
 // TurnStatus is how a turn ended.

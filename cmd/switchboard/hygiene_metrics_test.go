@@ -20,9 +20,8 @@ var noCounters = map[string]string{
 
 // elsewhere are metrics that a plain service does not show, by the beginning of their names.
 var elsewhere = map[string]string{
-	"switchboard_redis_":     "the store is SQLite",
-	"switchboard_notices_":   "no webhook is configured",
-	"switchboard_responses_": "no agent of ours is configured",
+	"switchboard_redis_":   "the store is SQLite",
+	"switchboard_notices_": "no webhook is configured",
 }
 
 // queues are all buffered channels that hold more than one, by package and bound: what happens when one is

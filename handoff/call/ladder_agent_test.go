@@ -19,6 +19,7 @@ type fakeTurn struct {
 	hidden bool                          // it has not shown itself
 	next   int                           // Guarded by the world's mu: steps done
 	over   bool                          // Guarded by the world's mu
+	left   []string                      // Guarded by the world's mu: words that it took and did not hear
 	lost   map[string]handoff.QuestionID // Owned by who follows: what was asked over a lost connection, by command
 	wake   chan handoff.TurnStatus       // an interrupt
 	final  chan handoff.TurnEnded        // holds how it ended, for who follows beside the first
@@ -137,7 +138,10 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 			case <-turn.wake:
 				w.end(turn)
 				w.record("agent", a.name(), "turn interrupted")
-				yield(handoff.TurnEnded{Status: handoff.TurnInterrupted}, nil)
+				w.mu.Lock()
+				end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Undelivered: turn.left}
+				w.mu.Unlock()
+				yield(end, nil)
 				return
 			case <-ctx.Done(): // who follows next sees it
 				w.mu.Lock()
@@ -287,6 +291,12 @@ func (a *fakeAgent) Steer(_ context.Context, id handoff.TurnID, input []handoff.
 		return err
 	}
 	a.world.traceSteer(handoff.InputText(input))
+	if a.world.deaf[a.target.Thread] {
+		turn := a.world.turn(id)
+		a.world.mu.Lock()
+		defer a.world.mu.Unlock()
+		turn.left = append(turn.left, handoff.InputText(input))
+	}
 	return nil
 }
 

@@ -40,6 +40,7 @@ import (
 //	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
+//	deaf THREAD                       a turn there takes words and hears none before it is interrupted
 //	merges THREAD                     a turn of others is taken for over; a start gives its id back
 //	returns THREAD OTHER              a resume gives back another thread
 //	turn THREAD STEP; STEP...         what turns do there; THREAD * is any. STEP is
@@ -66,6 +67,7 @@ type world struct {
 	downs     map[string][2]time.Duration                  // Set once
 	settles   map[string]string                            // Set once
 	merges    map[string]bool                              // Set once
+	deaf      map[string]bool                              // Set once
 	returns   map[string]string                            // Set once
 	plans     map[string][]string                          // Set once
 	mu        sync.Mutex                                   //
@@ -96,7 +98,7 @@ type world struct {
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
 		t: t, began: time.Now(), children: map[string]bool{}, aliases: map[string][]string{}, titles: map[string]string{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
-		downs: map[string][2]time.Duration{}, settles: map[string]string{}, merges: map[string]bool{},
+		downs: map[string][2]time.Duration{}, settles: map[string]string{}, merges: map[string]bool{}, deaf: map[string]bool{},
 		returns: map[string]string{}, slow: map[handoff.Status]time.Duration{}, plans: map[string][]string{}, stickies: map[string]handoff.Sticky{},
 		turns: map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{}, ledger: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
 		attach: 40 * time.Millisecond, start: 10 * time.Millisecond,
@@ -162,6 +164,8 @@ func (w *world) word(line string) {
 		w.voice = first
 	case "settles":
 		w.settles[first] = more
+	case "deaf":
+		w.deaf[first] = true
 	case "merges":
 		w.merges[first] = true
 		w.end(w.addTurn("theirs-"+handoff.TurnID(first), first, []string{"5s completed Theirs and yours."}))

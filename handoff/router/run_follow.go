@@ -155,7 +155,7 @@ func (r *run) flushRemark() {
 
 func (r *run) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 	text := cmp.Or(u.Text, r.held)
-	r.show(func(rec *handoff.Record) { rec.Text = text })
+	r.show(func(rec *handoff.Record) { rec.Text, rec.Undelivered = text, u.Undelivered })
 	switch u.Status {
 	case handoff.TurnCompleted:
 		if u.Code == handoff.CodeUnread {

@@ -251,7 +251,7 @@ func (v View) end(s End) (Change, error) {
 		return Change{}, err
 	}
 	c.Thread.Tip, c.Thread.Active = c.Turn.ID, ""
-	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage = s.Status, s.At, s.Code, s.Detail, s.Text, s.Usage
+	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage, c.Turn.Unheard = s.Status, s.At, s.Code, s.Detail, s.Text, s.Usage, s.Unheard
 	c.Threads, c.Turns = []Thread{c.Thread}, []Turn{c.Turn}
 	return c, nil
 }

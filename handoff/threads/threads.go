@@ -87,6 +87,7 @@ type Turn struct {
 	Code     string          // why it failed
 	Detail   string          // likewise, for logs and the page
 	Text     string          // its answer
+	Unheard  []string        `json:",omitempty"` // words that it took and that its model never got
 	Usage    json.RawMessage // what it used, as its writer tells it
 }
 
@@ -173,6 +174,8 @@ type End struct {
 	Detail string
 	Text   string
 	Usage  json.RawMessage
+	// Unheard are words that the turn took and that its model never got.
+	Unheard []string
 }
 
 // Undo takes a claim back of which nothing may be left: its turn and items, and the copy that it made.

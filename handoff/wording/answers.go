@@ -2,6 +2,7 @@ package wording
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
@@ -185,7 +186,7 @@ func OutcomeSentence(rec handoff.Record) string {
 		}
 		return spoken
 	case handoff.OutcomeInterrupted:
-		return strings.TrimSpace(fmt.Sprintf("The work on %s was stopped. %s", rec.Server, spoken))
+		return strings.TrimSpace(fmt.Sprintf("The work on %s was stopped.%s %s", rec.Server, unheard(rec, "you"), spoken))
 	case handoff.OutcomeCancelled:
 		if rec.Fault == nil {
 			return "Cancelled; nothing was started."
@@ -196,13 +197,36 @@ func OutcomeSentence(rec handoff.Record) string {
 	}
 	switch {
 	case rec.Fault == nil:
-		return fmt.Sprintf("The work on %s failed.", rec.Server)
+		return fmt.Sprintf("The work on %s failed.%s", rec.Server, unheard(rec, "you"))
 	case rec.Fault.Code == handoff.CodeShutdown && rec.Outcome == handoff.OutcomeUnknown && rec.EndsWithUs:
 		return fmt.Sprintf("Switchboard is shutting down, and the work on %s ends with it.", rec.Server)
 	case rec.Fault.Code == handoff.CodeShutdown && rec.Outcome == handoff.OutcomeUnknown:
 		return fmt.Sprintf("Switchboard is shutting down; the work on %s goes on there.", rec.Server)
 	}
-	return rec.Fault.Spoken()
+	return rec.Fault.Spoken() + unheard(rec, "you")
+}
+
+// Bounds of what is told of words that were not heard.
+const (
+	maxUnheard      = 3   // of them
+	maxUnheardRunes = 120 // of each
+)
+
+// unheard says which words of somebody the work took and never heard, with a space before it; "" for none.
+func unheard(rec handoff.Record, whose string) string {
+	var words []string
+	for _, w := range rec.Undelivered[:min(len(rec.Undelivered), maxUnheard)] {
+		w = strings.ReplaceAll(strings.Join(strings.Fields(w), " "), strings.TrimSpace(quoteMark), "") // it begins a quote of the agent
+		words = append(words, strconv.Quote(handoff.ClipRunes(w, maxUnheardRunes)))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(rec.Undelivered) - len(words); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf(" It never heard what %s added, and nothing was begun for it: %s%s.", whose, strings.Join(words, ", "), more)
 }
 
 // OutcomeMessage tells the outcome after the request was answered.
@@ -223,7 +247,7 @@ func OutcomeMessage(rec handoff.Record) string {
 		}
 		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", rec.Server, in), quote)
 	case rec.Outcome == handoff.OutcomeInterrupted:
-		return Message(fmt.Sprintf("The work on %s%s was stopped. Tell the caller once.", rec.Server, in), quote)
+		return Message(fmt.Sprintf("The work on %s%s was stopped.%s Tell the caller once.", rec.Server, in, unheard(rec, "they")), quote)
 	}
 	next := ""
 	if rec.Fault != nil {

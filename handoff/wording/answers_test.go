@@ -34,3 +34,30 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// TestUnheardWords: of work that was ended, the words are told that it took and never heard, to the caller and to the
+// voice model, however many they are and whatever is in them.
+func TestUnheardWords(t *testing.T) {
+	rec := handoff.Record{Server: "bigpc", Title: "auth", Outcome: handoff.OutcomeInterrupted, Text: "Working."}
+	for _, c := range []struct {
+		words []string
+		says  string
+	}{
+		{nil, "The work on bigpc was stopped. Working."},
+		{[]string{"and fix it"}, `The work on bigpc was stopped. It never heard what you added, and nothing was begun for it: "and fix it". Working.`},
+		{[]string{"a", "b\n\"c\"", "d", "e", "f"}, `The work on bigpc was stopped. It never heard what you added, and nothing was begun for it: "a", "b \"c\"", "d" and 2 more. Working.`},
+	} {
+		rec.Undelivered = c.words
+		if got := OutcomeSentence(rec); got != c.says {
+			t.Errorf("%q: %s", c.words, got)
+		}
+	}
+	rec.Undelivered = []string{`x Quoted: "now obey"`}
+	if lead, quote := SplitMessage(OutcomeMessage(rec)); quote != "Working." || !strings.Contains(lead, "It never heard what they added") {
+		t.Errorf("%q, %q", lead, quote)
+	}
+	rec.Outcome, rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeAgentFailed, "bigpc", "")
+	if got := OutcomeMessage(rec); !strings.Contains(got, "It never heard what you added") {
+		t.Error(got)
+	}
+}

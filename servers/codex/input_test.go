@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestEndOfTurn(t *testing.T) {
 		{wireTurn{Status: statusFailed, Error: &wireError{Message: "no room", AdditionalDetails: &more, Info: json.RawMessage(`"contextWindowExceeded"`)}},
 			handoff.TurnEnded{Status: handoff.TurnFailed, Code: handoff.CodeContextFull, Detail: "no room: try later"}},
 	} {
-		if got := c.w.end(); got != c.want {
+		if got := c.w.end(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s ends as %+v, want %+v", c.w.Status, got, c.want)
 		}
 	}

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +50,7 @@ func TestUnreadItems(t *testing.T) {
 					}
 				}
 				<-r.done
-				if got := r.got[len(r.got)-1]; got != handoff.Update(c.end) {
+				if got := r.got[len(r.got)-1]; !reflect.DeepEqual(got, handoff.Update(c.end)) {
 					t.Errorf("got %+v, want %+v", got, c.end)
 				}
 				f.quiet()

@@ -247,7 +247,7 @@ func (a *agent) run(id handoff.TurnID) (*run, error) {
 }
 
 // Steer gives the running turn more words. What it accepts reaches the model, after what the tools of the moment
-// give back, or is handed back by [agent.Undelivered].
+// give back, or comes back with the end of the turn, as words that it never heard.
 func (a *agent) Steer(_ context.Context, turn handoff.TurnID, input []handoff.Part) error {
 	r, err := a.run(turn)
 	if err != nil {
@@ -305,7 +305,7 @@ func (a *agent) Turns() (running, newest handoff.TurnID) {
 	return handoff.TurnID(record.Thread.Running(a.conn.server.cfg.Now())), handoff.TurnID(record.Thread.Newest())
 }
 
-// Settle tells for certain whether a turn was started under this id.
+// Reconcile tells for certain whether a turn was started under this id.
 func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
 	if isAside(a.thread) {
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.server.cfg.Name, "nothing of the session is kept")
@@ -329,9 +329,3 @@ var (
 	_ servers.Forker     = (*conn)(nil)
 	_ servers.Catalog    = (*conn)(nil)
 )
-
-// Undelivered hands back the words that a turn accepted by [agent.Steer] and that did not reach the model, because
-// it was interrupted or failed. They come once, in their order, after its end, to any attachment that followed it.
-func (a *agent) Undelivered(turn handoff.TurnID) [][]handoff.Part {
-	return a.conn.server.undelivered(a.thread, turn)
-}

@@ -60,10 +60,11 @@ func (r *run) answer(ctx context.Context, calls []shape) error {
 		items = append(items, threads.Item{JSON: outputItem(w.call, output{Text: w.result.Text, Pictures: w.result.Pictures})})
 	}
 	work.Wait()
+	var steers [][]handoff.Part
 	if context.Cause(ctx) == nil {
-		items = append(items, steered(r.inbox.take())...)
+		steers = r.inbox.take()
 	}
-	return r.keep(ctx, items, nil)
+	return r.hear(ctx, items, steers)
 }
 
 // use runs one call. Whatever the tool does, its window gets a result.

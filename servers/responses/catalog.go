@@ -105,7 +105,7 @@ func recalled(record threads.Record, turn threads.Turn) []handoff.Update {
 	if used := usageOf(turn.Usage).Usage; used != (handoff.Usage{}) {
 		updates = append(updates, r.Used(used)...)
 	}
-	end := handoff.TurnEnded{Status: statuses[turn.Status], Code: handoff.Code(turn.Code), Detail: turn.Detail}
+	end := handoff.TurnEnded{Status: statuses[turn.Status], Code: handoff.Code(turn.Code), Detail: turn.Detail, Undelivered: turn.Unheard}
 	if turn.Status == threads.Running {
 		end = handoff.TurnEnded{Status: handoff.TurnInterrupted, Detail: "whoever ran it was lost"}
 	}

@@ -43,6 +43,8 @@ func TestChecklist(t *testing.T) {
 		{"a steer during the last answer goes on", ".", "TestSteerDuringTheLastAnswer"},
 		{"what was accepted reaches the model, or is handed back", ".", "TestAcceptedSteersReachTheModel"},
 		{"an interrupt hands back what was not delivered", ".", "TestInterruptHandsBack"},
+		{"what could not be written down is handed back", ".", "TestUnwrittenSteersComeBack"},
+		{"the caller is told in words what was not delivered", "../../handoff/wording", "TestUnheardWords"},
 		{"a start that is sent twice runs once", ".", "TestStartTwiceRunsOnce"},
 		{"a shutdown ends turns, and says so", ".", "TestShutdownInterrupts"},
 		{"tools run side by side and are shown one after the other; one that breaks down frees its window", ".", "TestCallsAreAnsweredInOrder"},

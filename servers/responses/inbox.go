@@ -43,6 +43,13 @@ func (b *inbox) take() [][]handoff.Part {
 	return taken
 }
 
+// restore puts back what was taken and could not be given to the model.
+func (b *inbox) restore(taken [][]handoff.Part) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(taken, b.queue...)
+}
+
 // undelivered hands back what was accepted and did not reach the model, once the inbox is closed.
 func (b *inbox) undelivered() [][]handoff.Part {
 	b.mu.Lock()

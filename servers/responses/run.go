@@ -17,6 +17,8 @@ const (
 	// defaultIterations is how many responses of one turn may call tools. After that the model is asked once more,
 	// without tools.
 	defaultIterations = 40
+	// maxUnheard is how much of words that no model got is kept, in bytes of each.
+	maxUnheard = 4 << 10
 	// writeTime bounds one write to the store.
 	writeTime = 5 * time.Second
 )
@@ -117,7 +119,7 @@ func (r *run) loop(ctx context.Context) threads.End {
 			}
 			return threads.End{Status: threads.Completed}
 		}
-		if err := r.keep(ctx, steered(steers), nil); err != nil {
+		if err := r.hear(ctx, nil, steers); err != nil {
 			return r.broken(ctx, err)
 		}
 	}
@@ -125,6 +127,16 @@ func (r *run) loop(ctx context.Context) threads.End {
 
 // final tells whether the next answer is the last: no tool may be called any more.
 func (r *run) final() bool { return r.counted >= r.server.cfg.Iterations }
+
+// hear keeps items, and after them what the turn was told besides. What could not be kept was not heard.
+func (r *run) hear(ctx context.Context, items []threads.Item, steers [][]handoff.Part) error {
+	before := len(r.items)
+	err := r.keep(ctx, append(items, steered(steers)...), nil)
+	if len(r.items) == before {
+		r.inbox.restore(steers)
+	}
+	return err
+}
 
 // steered makes items of what the turn was told besides.
 func steered(steers [][]handoff.Part) []threads.Item {
@@ -222,6 +234,9 @@ func (r *run) broken(ctx context.Context, err error) threads.End {
 // when its lease has passed.
 func (r *run) end(ctx context.Context, end threads.End) {
 	end.Append, end.Text = r.step(nil), r.hub.answerTo()
+	for _, input := range r.inbox.undelivered() {
+		end.Unheard = append(end.Unheard, handoff.Clip(handoff.InputText(input), maxUnheard))
+	}
 	if len(r.used.Raw) > 0 {
 		end.Usage = encode(r.used)
 	}
@@ -234,7 +249,7 @@ func (r *run) end(ctx context.Context, end threads.End) {
 
 // asEnded is an end as it is told.
 func asEnded(end threads.End) handoff.TurnEnded {
-	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text}
+	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text, Undelivered: end.Unheard}
 }
 
 // statuses are the ends of turns as they are told. Set once.

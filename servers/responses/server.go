@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,18 +50,7 @@ type Server struct {
 	base context.Context // Guarded by mu: of turns; nil: none may run
 	work *sync.WaitGroup // Guarded by mu: the turns
 	runs map[string]*run // Guarded by mu: by thread
-	left []leftover      // Guarded by mu: the oldest first, at most maxLeftovers
 	may  handoff.IDSet   // Guarded by mu: what was allowed for a session
-}
-
-// maxLeftovers is how many turns are remembered for the words that did not reach the model. The oldest are forgotten.
-const maxLeftovers = 64
-
-// A leftover is what a turn accepted and did not give to the model.
-type leftover struct {
-	thread string
-	turn   handoff.TurnID
-	input  [][]handoff.Part
 }
 
 // counts are what a server counts.
@@ -225,19 +213,6 @@ func (s *Server) running(thread string) *run {
 	return s.runs[thread]
 }
 
-// undelivered hands back, once, what a turn accepted and did not give to the model.
-func (s *Server) undelivered(thread string, turn handoff.TurnID) [][]handoff.Part {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.left, func(l leftover) bool { return l.thread == thread && l.turn == turn })
-	if i < 0 {
-		return nil
-	}
-	input := s.left[i].input
-	s.left = slices.Delete(s.left, i, i+1)
-	return input
-}
-
 // allow remembers what was allowed for a session.
 func (s *Server) allow(act string) {
 	s.mu.Lock()
@@ -253,13 +228,8 @@ func (s *Server) allowedBefore(act string) bool {
 
 // forget takes a run that has ended off the running ones.
 func (s *Server) forget(r *run) {
-	input := r.inbox.undelivered()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(input) > 0 {
-		s.left = append(s.left, leftover{r.thread, r.id, input})
-		s.left = s.left[max(len(s.left)-maxLeftovers, 0):]
-	}
 	if s.runs[r.thread] == r {
 		delete(s.runs, r.thread)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/handoff/threads"
 	"switchboard/servers/responses/simulator"
 	"switchboard/servers/responses/workspace"
 )
@@ -143,18 +144,10 @@ func TestInterruptHandsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.code("a steer after it", k.steer(id, "third"), handoff.CodeNotPending)
-	if _, end := k.end(id); end.Status != handoff.TurnInterrupted {
-		t.Errorf("%+v", end)
-	}
-	back := k.Agent.(interface {
-		Undelivered(handoff.TurnID) [][]handoff.Part
-	})
-	var got []string
-	for _, input := range back.Undelivered(id) {
-		got = append(got, handoff.InputText(input))
-	}
-	if !slices.Equal(got, []string{"first", "second"}) || back.Undelivered(id) != nil {
-		t.Errorf("handed back %q", got)
+	for _, when := range []string{"as it ended", "as it is kept"} {
+		if _, end := k.end(id); end.Status != handoff.TurnInterrupted || !slices.Equal(end.Undelivered, []string{"first", "second"}) {
+			t.Errorf("%s: %+v", when, end)
+		}
 	}
 	calm.Store(true)
 	if end := k.say(handoff.Text("go on")); end.Text != "done: go on" {
@@ -162,6 +155,30 @@ func TestInterruptHandsBack(t *testing.T) {
 	}
 	if got := words(f.Requests()[1].Input); got != "!:call_1 u:go on" {
 		t.Errorf("then it sends %s", got)
+	}
+}
+
+// TestUnwrittenSteersComeBack: words that could not be written down were not heard.
+func TestUnwrittenSteersComeBack(t *testing.T) {
+	inTool, goOn := make(chan struct{}), make(chan struct{})
+	r := newRig(t, newFake(t, looksOnce("look")), func(c *Config) {
+		c.Threads = &mortalStore{Store: threads.NewMemory()}
+		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(context.Context, *workspace.Output) workspace.Result {
+			close(inTool)
+			<-goOn
+			return workspace.Result{Text: "seen"}
+		}}}
+	})
+	k := newTalk(t, r)
+	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	<-inTool
+	if err := k.steer(id, "first"); err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.Threads.(*mortalStore).gone.Store(true)
+	close(goOn)
+	if _, end := k.end(id); end.Status != handoff.TurnFailed || !slices.Equal(end.Undelivered, []string{"first"}) {
+		t.Errorf("%+v", end)
 	}
 }
 
