@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,6 +39,8 @@ const talk = await client.conversations.create({metadata: {topic: "demo"}});
 await client.responses.create({model: "bigpc", input: "run the tests", conversation: talk.id});
 const second = await client.responses.create({model: "bigpc", input: "fix it", conversation: talk.id});
 out.conversation = second.conversation.id === talk.id;
+const added = await client.conversations.items.create(talk.id, {items: [{type: "message", role: "user", content: "and be brief"}]});
+out.added = (await client.conversations.items.retrieve(added.last_id, {conversation_id: talk.id})).content[0].text;
 const items = [];
 for await (const it of client.conversations.items.list(talk.id, {order: "asc"})) items.push(it.type);
 out.items = items.filter(t => t === "message").length >= 4;
@@ -52,8 +55,47 @@ console.log(JSON.stringify(out));
 func TestOpenAINode(t *testing.T) {
 	t.Parallel()
 	c := fleetSDK(t)
-	want := `{"streamed":true,"replayed":true,"cancelled":"cancelled","conversation":true,"items":true,"renamed":"done","dropped":true,"gone":404,"unknown":"model_not_found"}`
+	want := `{"streamed":true,"replayed":true,"cancelled":"cancelled","conversation":true,"added":"and be brief","items":true,"renamed":"done","dropped":true,"gone":404,"unknown":"model_not_found"}`
 	if got := node(t, openaiNode, c.base, testKey); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+// What a schema asks for comes as an object, and an answer in words does not pass for one.
+const openaiParse = `
+import OpenAI from "openai";
+import { zodTextFormat } from "openai/helpers/zod";
+import { z } from "zod";
+const [base, key] = process.argv.slice(1);
+const client = new OpenAI({baseURL: base + "/v1", apiKey: key, maxRetries: 0});
+const format = zodTextFormat(z.object({branch: z.string(), failing: z.number()}), "state");
+const out = {};
+const ask = input => client.responses.parse({model: "bigpc", input, text: {format}});
+out.parsed = (await ask("as JSON")).output_parsed;
+out.fenced = (await ask("as JSON in a fence")).output_parsed;
+const stream = client.responses.stream({model: "bigpc", input: "as JSON", text: {format}});
+out.streamed = (await stream.finalResponse()).output_parsed;
+const words = await ask("in words");
+out.words = [words.status, words.error.code, words.output_parsed];
+console.log(JSON.stringify(out));
+`
+
+// TestOpenAIParse: OpenAI's JavaScript client parses what a schema asked for.
+func TestOpenAIParse(t *testing.T) {
+	t.Parallel()
+	provider := newProvider(t)
+	provider.script = func(s *providerStream, items []providerItem) bool {
+		text, _ := lastUser(items)
+		if len(provider.knew("branch", "failing", "JSON schema")) != 3 {
+			text = "the schema did not come"
+		}
+		said := map[string]string{"as JSON": `{"branch":"main","failing":1}`, "as JSON in a fence": "```json\n{\"branch\":\"main\",\"failing\":2}\n```"}[text]
+		s.say(cmp.Or(said, text), 0)
+		return true
+	}
+	c := agentBehind(t, provider, t.TempDir())
+	want := `{"parsed":{"branch":"main","failing":1},"fenced":{"branch":"main","failing":2},"streamed":{"branch":"main","failing":1},"words":["failed","server_error",null]}`
+	if got := node(t, openaiParse, c.base, testKey); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 }

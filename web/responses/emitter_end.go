@@ -152,7 +152,7 @@ func failureCode(c handoff.Code) string {
 	switch c {
 	case handoff.CodeModelLimit, handoff.CodeLimited:
 		return "rate_limit_exceeded"
-	case handoff.CodeMalformed, handoff.CodeTooLarge, handoff.CodeContextFull:
+	case handoff.CodeMalformed, handoff.CodeTooLarge, handoff.CodeContextFull, handoff.CodeUnsupported:
 		return "invalid_prompt"
 	}
 	return "server_error"

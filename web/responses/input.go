@@ -126,6 +126,9 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 			if json.Unmarshal(p.ImageURL, &url) != nil || url == "" {
 				return unsupported(fmt.Sprintf("%s.content[%d]", at(i), n), "A picture is given by 'image_url'.")
 			}
+			if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "data:image/") {
+				return bad("invalid_value", fmt.Sprintf("%s.content[%d].image_url", at(i), n), "'image_url' begins with https:// or data:image/.")
+			}
 			asked = append(asked, handoff.Image{URL: url})
 			shown = append(shown, map[string]any{"type": p.Type, "image_url": url, "detail": "auto"})
 		default:

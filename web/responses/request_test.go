@@ -16,7 +16,7 @@ func TestRequests(t *testing.T) {
 		`{"model":"m","input":[` + user + `,` + user + `],"unknown":{"a":1}}`: "hi\nhi | |",
 		`{"model":"m","input":[{"type":"message","role":"developer","content":[{"type":"input_text","text":"be brief"}]},` + user + `],"instructions":"be kind"}`:                             "hi | be kind, be brief |",
 		`{"model":"m","input":[` + user + `,{"type":"reasoning","id":"rs_1","summary":[]},{"id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"hello"}]},` + user + `]}`: "hi | | user: hi, assistant: hello",
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}]}`:                                                                                     " | |",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,x"}]}]}`:                                                                    " | |",
 		`{"model":"m","temperature":1,"tools":[],"tool_choice":"auto","input":"hi"}`:                                                                                                          "hi | |",
 
 		`{"input":"hi"}`: "missing_required_parameter model",
@@ -35,6 +35,8 @@ func TestRequests(t *testing.T) {
 		`{"model":"m","input":[{"type":"item_reference","id":"msg_1"}]}`:                                                 " input[0]",
 		`{"model":"m","input":[{"role":"assistant","content":"hi"}]}`:                                                    " input",
 		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                        "unsupported_parameter input[0].content[0]",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"file:///etc/passwd"}]}]}`:    "invalid_value input[0].content[0].image_url",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`:                       "unsupported_parameter input[0].content[0]",
 		`{"model":"m","input":[{"role":"wizard","content":"hi"}]}`:                                                       "invalid_value input[0].role",
 		`{"model":"m","input":"hi","metadata":{"k":"` + strings.Repeat("v", 513) + `"}}`:                                 " metadata",
 		`{"model":"m","input":[{"type":"mcp_approval_response","approval_request_id":"a"}]}`:                             "missing_required_parameter input[0]",
