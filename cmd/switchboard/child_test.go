@@ -21,6 +21,10 @@ const childEnv = "TEST_SWITCHBOARD_PROGRAM"
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	if to := os.Getenv(relayEnv); to != "" {
+		relay(to)
+		return
+	}
 	if os.Getenv(childEnv) != "" {
 		main()
 		return
