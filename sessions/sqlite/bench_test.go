@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -20,10 +19,10 @@ func BenchmarkLedger(b *testing.B) {
 			}
 			defer func() { _ = s.Close() }()
 			fill(b, s, kept)
-			if _, err := s.write.Exec("CREATE TABLE plain (id INTEGER PRIMARY KEY, words TEXT) STRICT"); err != nil {
+			if _, err := s.write.ExecContext(b.Context(), "CREATE TABLE plain (id INTEGER PRIMARY KEY, words TEXT) STRICT"); err != nil {
 				b.Fatal(err)
 			}
-			plain, err := s.write.Prepare("INSERT INTO plain (words) VALUES (?)")
+			plain, err := s.write.PrepareContext(b.Context(), "INSERT INTO plain (words) VALUES (?)")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -48,7 +47,7 @@ func BenchmarkLedger(b *testing.B) {
 func fill(b *testing.B, s *Store, n int) {
 	b.Helper()
 	for from := 0; from < n; from += 1000 {
-		err := s.change(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		err := s.change(b.Context(), func(ctx context.Context, tx transaction) error {
 			for i := from; i < min(from+1000, n); i++ {
 				var row entryRow
 				for _, step := range sessionstest.Heard(fmt.Sprint("heard-", i)) {
@@ -57,7 +56,7 @@ func fill(b *testing.B, s *Store, n int) {
 						return err
 					}
 					row.Entry = after
-					if err := s.put(ctx, tx, "owner", row, step); err != nil {
+					if err := s.put(ctx, "owner", row, step); err != nil {
 						return err
 					}
 					if row.id == 0 {

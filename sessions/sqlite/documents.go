@@ -19,7 +19,7 @@ func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO documents (owner, id, ends, body) VALUES (?, ?, ?, ?) "+
 			"ON CONFLICT (owner, id) DO UPDATE SET ends = excluded.ends, body = excluded.body", owner, d.ID, d.Ends.UnixMilli(), d.Body); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id strin
 	if err != nil {
 		return false, err
 	}
-	err = s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
 		done, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE owner = ? AND id = ?", name, id)
 		if err != nil {
 			return err

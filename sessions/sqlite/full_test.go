@@ -25,7 +25,7 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.write.Exec("PRAGMA max_page_count = 1"); err != nil { // no more than it has
+	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // no more than it has
 		t.Fatal(err)
 	}
 	step.Key = "second"
@@ -41,7 +41,7 @@ func TestDiskFull(t *testing.T) {
 	if got := s.Stats().Refused; got != 3 {
 		t.Fatalf("%d were counted", got)
 	}
-	if _, err := s.write.Exec("PRAGMA max_page_count = 1000000"); err != nil {
+	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(t.Context(), step); err != nil {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,7 +75,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	}
 	const old = "IN (SELECT id FROM entries WHERE past > 0 AND past <= ? ORDER BY past LIMIT ?)"
 	left := false
-	err := s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		before := now.Add(-s.kept).UnixMilli()
 		for _, forget := range []string{
 			"DELETE FROM history_words WHERE rowid " + old, "DELETE FROM bodies WHERE id " + old, "DELETE FROM entries WHERE id " + old,

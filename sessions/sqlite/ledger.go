@@ -20,19 +20,37 @@ const entryColumns = "id, past, key, principal, user, owner, args, status, inher
 
 // statements are prepared once. Those that change something are the writer's.
 type statements struct {
+	begin, commit, rollback                    *sql.Stmt
 	newest                                     *sql.Stmt // the life that has the file
 	find, insert, update, body, words, unheard *sql.Stmt
 	open, openAll                              *sql.Stmt
+
+	all []*sql.Stmt // to be closed: a connection does not close what was prepared on it
+}
+
+// A preparer is a connection, or several.
+type preparer interface {
+	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
+}
+
+// A question is one of the statements.
+type question struct {
+	into **sql.Stmt
+	on   preparer
+	text string
+}
+
+// prepareTransactions prepares what needs no tables.
+func (s *Store) prepareTransactions(ctx context.Context) error {
+	return s.prepareAll(ctx, []question{
+		{&s.asks.begin, s.write, "BEGIN IMMEDIATE"}, {&s.asks.commit, s.write, "COMMIT"}, {&s.asks.rollback, s.write, "ROLLBACK"},
+	})
 }
 
 func (s *Store) prepare(ctx context.Context) error {
 	names := strings.Split(entryColumns, ", ")[1:] // the id is SQLite's
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(names)), ", ")
-	for _, one := range []struct {
-		into **sql.Stmt
-		db   *sql.DB
-		text string
-	}{
+	return s.prepareAll(ctx, []question{
 		{&s.asks.newest, s.write, "SELECT epoch FROM life"},
 		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ?"},
 		{&s.asks.insert, s.write, "INSERT INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES (" + marks + ", ?)"},
@@ -44,12 +62,16 @@ func (s *Store) prepare(ctx context.Context) error {
 			"ORDER BY ended DESC, key DESC LIMIT -1 OFFSET ?"},
 		{&s.asks.open, s.read, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past = 0 ORDER BY accepted, key"},
 		{&s.asks.openAll, s.read, "SELECT " + entryColumns + " FROM entries WHERE past = 0 ORDER BY accepted, key"},
-	} {
-		stmt, err := one.db.PrepareContext(ctx, one.text)
+	})
+}
+
+func (s *Store) prepareAll(ctx context.Context, all []question) error {
+	for _, one := range all {
+		stmt, err := one.on.PrepareContext(ctx, one.text)
 		if err != nil {
 			return s.unusable(err)
 		}
-		*one.into = stmt
+		*one.into, s.asks.all = stmt, append(s.asks.all, stmt)
 	}
 	return nil
 }
@@ -131,11 +153,11 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	}
 	var after ledger.Entry
 	var verdict error // of the table, with the entry as it was
-	err = s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := s.fenced(ctx, tx); err != nil {
+	err = s.change(ctx, func(ctx context.Context, _ transaction) error {
+		if err := s.fenced(ctx); err != nil {
 			return err
 		}
-		row, err := scanEntry(tx.StmtContext(ctx, s.asks.find).QueryRowContext(ctx, name, step.Key))
+		row, err := scanEntry(s.asks.find.QueryRowContext(ctx, name, step.Key))
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -144,7 +166,7 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 			return nil
 		}
 		row.Entry = after
-		return s.put(ctx, tx, name, row, step)
+		return s.put(ctx, name, row, step)
 	})
 	if err != nil {
 		return ledger.Entry{}, err
@@ -153,9 +175,9 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 }
 
 // fenced refuses what a life writes after another one has opened the file.
-func (s *Store) fenced(ctx context.Context, tx *sql.Tx) error {
+func (s *Store) fenced(ctx context.Context) error {
 	var newest int64
-	if err := tx.StmtContext(ctx, s.asks.newest).QueryRowContext(ctx).Scan(&newest); err != nil {
+	if err := s.asks.newest.QueryRowContext(ctx).Scan(&newest); err != nil {
 		return err
 	}
 	if newest != s.epoch {
@@ -169,35 +191,35 @@ func (s *Store) taken() error {
 }
 
 // put writes an entry after a step.
-func (s *Store) put(ctx context.Context, tx *sql.Tx, name string, row entryRow, step ledger.Step) error {
+func (s *Store) put(ctx context.Context, name string, row entryRow, step ledger.Step) error {
 	was := row.past
 	if step.To == handoff.StatusDelivered {
 		row.past = step.At.UnixMilli()
 	}
-	if err := s.store(ctx, tx, name, &row); err != nil {
+	if err := s.store(ctx, name, &row); err != nil {
 		return err
 	}
 	if step.Body != (ledger.Body{}) {
-		if _, err := tx.StmtContext(ctx, s.asks.body).ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text, step.Body.Did); err != nil {
+		if _, err := s.asks.body.ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text, step.Body.Did); err != nil {
 			return err
 		}
 	}
 	if row.past != 0 && was == 0 {
-		return s.index(ctx, tx, row)
+		return s.index(ctx, row)
 	}
 	if step.To == handoff.StatusCompleted {
-		return s.passOldest(ctx, tx, name, step.Caller, step.At)
+		return s.passOldest(ctx, name, step.Caller, step.At)
 	}
 	return nil
 }
 
 // store writes the row itself, and gives a new one its id.
-func (s *Store) store(ctx context.Context, tx *sql.Tx, name string, row *entryRow) error {
+func (s *Store) store(ctx context.Context, name string, row *entryRow) error {
 	if row.id != 0 {
-		_, err := tx.StmtContext(ctx, s.asks.update).ExecContext(ctx, append(row.values(), row.id)...)
+		_, err := s.asks.update.ExecContext(ctx, append(row.values(), row.id)...)
 		return err
 	}
-	done, err := tx.StmtContext(ctx, s.asks.insert).ExecContext(ctx, append(row.values(), name)...)
+	done, err := s.asks.insert.ExecContext(ctx, append(row.values(), name)...)
 	if err != nil {
 		return err
 	}
@@ -206,20 +228,20 @@ func (s *Store) store(ctx context.Context, tx *sql.Tx, name string, row *entryRo
 }
 
 // index lets an entry that became history be found.
-func (s *Store) index(ctx context.Context, tx *sql.Tx, row entryRow) error {
-	_, err := tx.StmtContext(ctx, s.asks.words).ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.Entry), " "))
+func (s *Store) index(ctx context.Context, row entryRow) error {
+	_, err := s.asks.words.ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.Entry), " "))
 	return err
 }
 
 // passOldest makes history of the outcomes that are more than may wait for the caller.
-func (s *Store) passOldest(ctx context.Context, tx *sql.Tx, name string, c handoff.Caller, at time.Time) error {
-	old, err := scanEntries(tx.StmtContext(ctx, s.asks.unheard).QueryContext(ctx, name, ledger.Waits(c)))
+func (s *Store) passOldest(ctx context.Context, name string, c handoff.Caller, at time.Time) error {
+	old, err := scanEntries(s.asks.unheard.QueryContext(ctx, name, ledger.Waits(c)))
 	if err != nil {
 		return err
 	}
 	for _, row := range old {
 		row.past, row.Entry = at.UnixMilli(), row.History()
-		if err := errors.Join(s.store(ctx, tx, name, &row), s.index(ctx, tx, row)); err != nil {
+		if err := errors.Join(s.store(ctx, name, &row), s.index(ctx, row)); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"time"
 
 	"switchboard/sessions"
@@ -13,7 +12,7 @@ const loginColumns = "principal, id, sum, key, host, device, made, used, ends"
 
 // PutLogin keeps a login, in the place of one of the same principal with the same id.
 func (s *Store) PutLogin(ctx context.Context, l sessions.Login) error {
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO logins ("+loginColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			l.Principal, l.ID, l.Sum[:], l.Key[:], l.Host, l.Device, l.Made.UnixNano(), l.Used.UnixNano(), l.Ends.UnixNano())
 		return err
@@ -61,7 +60,7 @@ func (s *Store) logins(ctx context.Context, where string, arg any) ([]sessions.L
 // DropLogin ends a login of a principal; false when there is none with the id.
 func (s *Store) DropLogin(ctx context.Context, principal, id string) (bool, error) {
 	var n int64
-	err := s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		done, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
 		if err != nil {
 			return err
@@ -75,7 +74,7 @@ func (s *Store) DropLogin(ctx context.Context, principal, id string) (bool, erro
 // Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.
 func (s *Store) Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error) {
 	var total int64
-	err := s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		return tx.QueryRowContext(ctx, "INSERT INTO spent (name, day, total, changed) VALUES (?, ?, ?, ?) "+
 			"ON CONFLICT (name, day) DO UPDATE SET total = total + excluded.total, changed = excluded.changed RETURNING total",
 			name, day, int64(d), time.Now().UnixMilli()).Scan(&total)

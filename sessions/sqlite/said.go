@@ -18,7 +18,7 @@ func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.
 	if err != nil || len(lines) == 0 {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		for _, l := range lines {
 			l = l.Bounded()
 			var id int64
@@ -39,7 +39,7 @@ func (s *Store) AddSaid(ctx context.Context, c handoff.Caller, lines []sessions.
 }
 
 // forgetSaid removes the lines that a query names, with their words.
-func forgetSaid(ctx context.Context, tx *sql.Tx, which string, args ...any) error {
+func forgetSaid(ctx context.Context, tx transaction, which string, args ...any) error {
 	for _, table := range []string{"said_words WHERE rowid", "said WHERE id"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" IN ("+which+")", args...); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (s *Store) DropSaid(ctx context.Context, c handoff.Caller) error {
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		return forgetSaid(ctx, tx, "SELECT id FROM said WHERE caller = ?", name)
 	})
 }

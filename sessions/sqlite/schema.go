@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"fmt"
 	"path/filepath"
@@ -31,7 +30,7 @@ func (s *Store) migrate(ctx context.Context, unclean bool) error {
 			return err
 		}
 	}
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		for n := version + 1; n <= schemaVersion; n++ {
 			schema, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", n))
 			if err != nil {

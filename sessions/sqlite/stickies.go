@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"go.uber.org/zap"
@@ -51,7 +50,7 @@ func (s *Store) Set(ctx context.Context, c handoff.Caller, sticky handoff.Sticky
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		now := time.Now().UnixMilli()
 		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO stickies (caller, field, value, changed) VALUES (?, ?, ?, ?)",
 			name, field, value, now); err != nil {
@@ -69,7 +68,7 @@ func (s *Store) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) e
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.change(ctx, func(ctx context.Context, tx transaction) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM stickies WHERE caller = ? AND field = ?", name, sessions.StickyField(t))
 		return err
 	})

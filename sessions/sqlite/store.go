@@ -62,19 +62,21 @@ type Config struct {
 // A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff.Ledger] and [switchboard/handoff.History] and is safe for concurrent use.
 type Store struct {
-	dir   *sessions.Dir // Set once
-	path  string        // Set once; of the file
-	kept  time.Duration // Set once; how long history is kept
-	log   *zap.Logger   // Set once
-	write *sql.DB       // Set once; one connection
-	read  *sql.DB       // Set once
-	mover *sql.DB       // Set once; one connection, used only by who holds the turn
-	asks  statements    // Set once
-	epoch int64         // Set once: of this life; steps of an older one are refused
+	dir          *sessions.Dir // Set once
+	path         string        // Set once; of the file
+	kept         time.Duration // Set once; how long history is kept
+	log          *zap.Logger   // Set once
+	write        *sql.Conn     // Set once; used by who holds writing
+	writer, read *sql.DB       // Set once; of write alone, and of who reads
+	mover        *sql.DB       // Set once; one connection, used only by who holds the turn
+	asks         statements    // Set once
+	epoch        int64         // Set once: of this life; steps of an older one are refused
 
 	counts counters
 	dirty  atomic.Bool // something was written since the log was last moved; anybody may set it
 	lost   atomic.Bool // the lock is another's: nothing is started any more. Set by who holds the turn
+
+	writing chan struct{} // capacity 1; a token in it is a transaction
 
 	turn   chan struct{} // capacity 1; Run and then Close put a token in to keep the file
 	keeper keeper        // Owned by who holds the turn
@@ -110,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{
 		path: filepath.Join(dir, FileName), kept: cfg.HistoryFor, log: cfg.Log,
-		turn: make(chan struct{}, 1), stop: make(chan struct{}),
+		writing: make(chan struct{}, 1), turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	if s.kept == 0 {
 		s.kept = sessions.HistoryFor
@@ -148,12 +150,18 @@ func (s *Store) open(ctx context.Context) error {
 		db    **sql.DB
 		conns int
 		more  string
-	}{{&s.write, 1, ""}, {&s.mover, 1, ""}, {&s.read, readers, "query_only(1)"}} {
+	}{{&s.writer, 1, ""}, {&s.mover, 1, ""}, {&s.read, readers, "query_only(1)"}} {
 		if *one.db, err = sql.Open("sqlite", s.name(one.more)); err != nil {
 			return fmt.Errorf("open %s: %w", s.path, err)
 		}
 		(*one.db).SetMaxOpenConns(one.conns)
 		(*one.db).SetMaxIdleConns(one.conns)
+	}
+	if s.write, err = s.writer.Conn(ctx); err != nil {
+		return s.unusable(err)
+	}
+	if err := s.prepareTransactions(ctx); err != nil {
+		return err
 	}
 	if err := s.migrate(ctx, unclean); err != nil {
 		return err
@@ -214,7 +222,15 @@ func (s *Store) shut() error {
 // release closes what is open. The writer goes last: the last connection moves the log.
 func (s *Store) release() error {
 	var all error
-	for _, db := range []*sql.DB{s.read, s.mover, s.write} {
+	if s.write != nil {
+		s.writing <- struct{}{}
+		for _, stmt := range s.asks.all {
+			all = errors.Join(all, stmt.Close())
+		}
+		all = errors.Join(all, s.write.Close())
+		<-s.writing
+	}
+	for _, db := range []*sql.DB{s.read, s.mover, s.writer} {
 		if db != nil {
 			all = errors.Join(all, db.Close())
 		}
@@ -226,25 +242,36 @@ func (s *Store) release() error {
 	return nil
 }
 
+// A transaction is what may be asked in the midst of one.
+type transaction interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row
+}
+
 // change runs a transaction. What it acknowledges is written. The caller's context bounds only how long a
-// transaction before it is waited for: one that was begun is never left half way.
-func (s *Store) change(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
-	conn, err := s.write.Conn(ctx)
-	if err != nil {
-		return s.fault(err)
+// transaction before it is waited for: one that was begun is never left half way. A context that can end, and a
+// [sql.Tx] always, would cost a goroutine for each statement.
+func (s *Store) change(ctx context.Context, do func(context.Context, transaction) error) error {
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return s.fault(ctx.Err())
 	}
-	defer func() { _ = conn.Close() }() // back to the pool
 	ctx = context.WithoutCancel(ctx)
-	tx, err := conn.BeginTx(ctx, nil)
+	if _, err := s.asks.begin.ExecContext(ctx); err != nil {
+		return s.refused(err)
+	}
+	err := do(ctx, s.write)
+	if err == nil {
+		s.dirty.Store(true)
+		_, err = s.asks.commit.ExecContext(ctx)
+	}
 	if err != nil {
-		return s.refused(err)
+		_, _ = s.asks.rollback.ExecContext(ctx) // nothing of it counts; SQLite may have done it already
 	}
-	if err := do(ctx, tx); err != nil {
-		_ = tx.Rollback() // nothing of it counts
-		return s.refused(err)
-	}
-	s.dirty.Store(true)
-	return s.refused(tx.Commit())
+	return s.refused(err)
 }
 
 // refused counts a change that the file did not take.

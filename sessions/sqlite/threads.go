@@ -27,8 +27,8 @@ func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Resul
 	}
 	var made threads.Change
 	var verdict error // of the decision
-	err := t.store.change(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := t.store.fenced(ctx, tx); err != nil {
+	err := t.store.change(ctx, func(ctx context.Context, tx transaction) error {
+		if err := t.store.fenced(ctx); err != nil {
 			return err
 		}
 		view, err := viewOf(ctx, tx, step)
@@ -47,7 +47,7 @@ func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Resul
 }
 
 // viewOf reads what a step is about.
-func viewOf(ctx context.Context, tx *sql.Tx, step threads.Step) (threads.View, error) {
+func viewOf(ctx context.Context, tx transaction, step threads.Step) (threads.View, error) {
 	thread, after, turn, copied := threads.Look(step)
 	var v threads.View
 	var err error
@@ -74,7 +74,7 @@ func viewOf(ctx context.Context, tx *sql.Tx, step threads.Step) (threads.View, e
 }
 
 // bodyOf reads the body of one row; the zero value when there is none.
-func bodyOf[T any](ctx context.Context, tx *sql.Tx, query string, args ...any) (T, error) {
+func bodyOf[T any](ctx context.Context, tx transaction, query string, args ...any) (T, error) {
 	var value T
 	var body []byte
 	err := tx.QueryRowContext(ctx, query, args...).Scan(&body)
@@ -87,12 +87,12 @@ func bodyOf[T any](ctx context.Context, tx *sql.Tx, query string, args ...any) (
 	return value, json.Unmarshal(body, &value)
 }
 
-func threadOf(ctx context.Context, tx *sql.Tx, id string) (threads.Thread, error) {
+func threadOf(ctx context.Context, tx transaction, id string) (threads.Thread, error) {
 	return bodyOf[threads.Thread](ctx, tx, "SELECT body FROM threads WHERE id = ?", id)
 }
 
 // turnOf reads a turn that ran in the thread itself.
-func turnOf(ctx context.Context, tx *sql.Tx, thread, id string) (threads.Turn, error) {
+func turnOf(ctx context.Context, tx transaction, thread, id string) (threads.Turn, error) {
 	if id == "" {
 		return threads.Turn{}, nil
 	}
@@ -100,7 +100,7 @@ func turnOf(ctx context.Context, tx *sql.Tx, thread, id string) (threads.Turn, e
 }
 
 // visibleTurn reads a turn of the thread or of what it sees of its ancestors.
-func visibleTurn(ctx context.Context, tx *sql.Tx, t threads.Thread, id string) (threads.Turn, error) {
+func visibleTurn(ctx context.Context, tx transaction, t threads.Thread, id string) (threads.Turn, error) {
 	for seen := t.Items; id != ""; {
 		turn, err := turnOf(ctx, tx, t.ID, id)
 		if err != nil || turn.ID != "" && turn.Until <= seen {
@@ -118,7 +118,7 @@ func visibleTurn(ctx context.Context, tx *sql.Tx, t threads.Thread, id string) (
 }
 
 // writeChange writes what was decided.
-func writeChange(ctx context.Context, tx *sql.Tx, c threads.Change) error {
+func writeChange(ctx context.Context, tx transaction, c threads.Change) error {
 	for _, t := range c.Threads {
 		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, body) VALUES (?, ?, ?, ?, ?) "+
 			"ON CONFLICT (id) DO UPDATE SET ran = excluded.ran, updated = excluded.updated, body = excluded.body",
@@ -154,7 +154,7 @@ func writeChange(ctx context.Context, tx *sql.Tx, c threads.Change) error {
 }
 
 // putBody writes a row whose last column is the value as JSON.
-func putBody(ctx context.Context, tx *sql.Tx, value any, query string, columns ...any) error {
+func putBody(ctx context.Context, tx transaction, value any, query string, columns ...any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 }
 
 // ownOf reads what a thread has of its own, up to the item at seen.
-func ownOf(ctx context.Context, tx *sql.Tx, t threads.Thread, seen int) (threads.Record, error) {
+func ownOf(ctx context.Context, tx transaction, t threads.Thread, seen int) (threads.Record, error) {
 	var r threads.Record
 	err := each(ctx, tx, func(rows *sql.Rows) error {
 		var body []byte
@@ -219,7 +219,7 @@ func ownOf(ctx context.Context, tx *sql.Tx, t threads.Thread, seen int) (threads
 }
 
 // each calls a function with each row.
-func each(ctx context.Context, tx *sql.Tx, row func(*sql.Rows) error, query string, args ...any) error {
+func each(ctx context.Context, tx transaction, row func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
