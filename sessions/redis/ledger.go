@@ -22,6 +22,8 @@ const (
 	ledgerWithin = 900 * time.Millisecond
 	// verdictElsewhere is what ledger.lua says when a newer life of the service has taken the lease.
 	verdictElsewhere ledger.Verdict = "elsewhere"
+	// verdictMade is what it says when there was no entry: it is what the table makes of the step.
+	verdictMade ledger.Verdict = "made"
 	// ledgerPage is how many open entries one script reads; a Redis does nothing else meanwhile.
 	ledgerPage = 128
 )
@@ -60,8 +62,11 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	if !ok {
 		return ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
 	}
-	if verdict == verdictElsewhere {
+	switch verdict {
+	case verdictElsewhere:
 		return ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
+	case verdictMade:
+		return ledger.Entry{}.Apply(step)
 	}
 	entry, ok := parseEntry(flat)
 	if !ok && len(flat) > 0 {

@@ -11,7 +11,8 @@
 --   bytes of a prompt, a title and what was said in the history, what was done or "", then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
 -- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
--- changed, when a newer life has taken the lease, whoever holds it now.
+-- changed, when a newer life has taken the lease, whoever holds it now; it is "made" when there was no entry, and
+-- the step is all there is to know of it.
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
 local kept_for, member, caller, at, first, epoch, turn, prompt, text = unpack(ARGV, 10, 18)
 local entries, bodies, unheard, short_prompt, short_title, short_spoken, did = unpack(ARGV, 19, 25)
@@ -89,9 +90,13 @@ local function pass(name)
 end
 
 local verdict = judge()
+local past = redis.call('ZSCORE', KEYS[7], member)
+local done = verdict == 'applied' or verdict == 'same'
 if verdict == 'applied' then
   local begin = 26
-  if status ~= '' then
+  if status == '' then
+    verdict, entry = 'made', {accepted = at, ended = at}
+  else
     begin = begin + tonumber(first)
   end
   if adopt == '1' then
@@ -113,13 +118,15 @@ if verdict == 'applied' then
     if adopt ~= '1' then
       pass(member)
     end
-  elseif not redis.call('ZSCORE', KEYS[7], member) then
+  elseif not past then
     redis.call('PERSIST', KEYS[1])
     redis.call('PERSIST', KEYS[5])
   end
-  entry, flat = read(KEYS[1])
+  if verdict ~= 'made' then
+    entry, flat = read(KEYS[1])
+  end
 end
-if (verdict == 'applied' or verdict == 'same') and status ~= 'delivered' and not redis.call('ZSCORE', KEYS[7], member) then
+if done and status ~= 'delivered' and not past then
   redis.call('ZADD', KEYS[2], 'NX', entry.accepted, member)
   redis.call('PERSIST', KEYS[2])
   redis.call('SADD', KEYS[3], caller)
@@ -130,8 +137,7 @@ if (verdict == 'applied' or verdict == 'same') and status ~= 'delivered' and not
       pass(redis.call('ZRANGE', KEYS[6], 0, 0)[1])
     end
   end
-end
-if redis.call('EXISTS', KEYS[2]) == 0 then
+elseif redis.call('EXISTS', KEYS[2]) == 0 then
   redis.call('SREM', KEYS[3], caller)
 end
 return {verdict, flat}
