@@ -46,14 +46,14 @@ func scale[T any](short, long T) T {
 // A site is where a Switchboard of its own process runs: what it is told, and what it finds again when it
 // starts once more.
 type site struct {
-	t      *testing.T
+	t      testing.TB
 	config string // path of the configuration
 	state  string // XDG_STATE_HOME
 	redis  string // URL; "" is the file in the state directory
 }
 
 // newSite writes the configuration: a voice model, and agent servers by name and address.
-func newSite(t *testing.T, voice, redis string, servers map[string]string) *site {
+func newSite(t testing.TB, voice, redis string, servers map[string]string) *site {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("model: {url: %q, name: scripted}\nlimits: {calls: 0, minutes_per_day: 0, handoffs_per_minute: 0}\nservers:\n", voice))

@@ -65,7 +65,7 @@ func (r *programRun) exit(t *testing.T) (int, string) {
 }
 
 // config writes a configuration and returns its path.
-func config(t *testing.T, text string) string {
+func config(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "switchboard.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
