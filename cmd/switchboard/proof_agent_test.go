@@ -74,7 +74,7 @@ func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	id := fmt.Sprint(len(m.asked), "_", m.asked[job])
 	m.mu.Unlock()
-	args, _ := json.Marshal(map[string]any{"command": "echo '" + job + "' >> ran.txt; sleep 1"})
+	args, _ := json.Marshal(map[string]any{"command": "echo '" + job + "' >> ran.txt; sleep 1; echo '" + job + "' >> after.txt"})
 	item := map[string]any{"type": "function_call", "id": "f" + id, "call_id": "c" + id, "name": "exec", "arguments": string(args)}
 	if answered {
 		item = map[string]any{"type": "message", "id": "m" + id, "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": job + " is done"}}}
@@ -85,7 +85,7 @@ func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
-// No command runs twice; each piece of work that was accepted has one outcome, and a result only when it ran; its
+// No command outlives it or runs twice, and no directory of theirs stays; each piece of work that was accepted has one outcome, and a result only when it ran; its
 // session can be gone on in.
 func TestProofKilledAgent(t *testing.T) { onBothStores(t, proofKilledAgent) }
 
@@ -93,14 +93,16 @@ func proofKilledAgent(t *testing.T, store string) {
 	model := &workingModel{asked: map[string]int{}}
 	api := httptest.NewServer(model)
 	t.Cleanup(api.Close)
-	work := t.TempDir()
+	work, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	s := &site{t: t, state: t.TempDir(), redis: store, config: config(t, fmt.Sprintf(
-		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true}\n", "ws://127.0.0.1:1", api.URL+"/v1", work))}
+		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true, env: [%s]}\n", "ws://127.0.0.1:1", api.URL+"/v1", work, childEnv))}
 	random := rand.New(rand.NewPCG(11, uint64(len(store))))
-	ran := func(job string) int {
-		text, _ := os.ReadFile(filepath.Join(work, "ran.txt"))
+	lines := func(name, job string) int {
+		text, _ := os.ReadFile(filepath.Join(work, name))
 		return strings.Count(string(text), job+"\n")
 	}
+	ran := func(job string) int { return lines("ran.txt", job) }
 	jobs := map[string]string{} // by the id of their work
 	rounds := scale(4, 60)
 	for round := range rounds {
@@ -110,13 +112,20 @@ func proofKilledAgent(t *testing.T, store string) {
 		jobs[c.hand(fmt.Sprintf(`{"server":"helper","prompt":%q,"thread_id":"new"}`, job))] = job
 		if round == 0 { // one that is certainly cut short
 			until(t, "the first command", func() bool { return ran(job) > 0 })
+			if len(c.left()) < 2 {
+				t.Errorf("the command cannot be seen: only %q runs", c.left())
+			}
 		} else {
 			time.Sleep(time.Duration(random.Float64() * float64(time.Second)))
 		}
 		c.signal(syscall.SIGKILL)
+		until(t, "every command of the killed service to end", func() bool { return len(c.left()) == 0 })
 	}
 	c := s.start()
 	c.up("helper")
+	if dirs, _ := filepath.Glob(filepath.Join(temp, "switchboard-*")); len(dirs) != 1 {
+		t.Errorf("%d killed services left %q", rounds, dirs)
+	}
 	fates := map[handoff.Outcome]int{}
 	var cut handoff.Record
 	for id, job := range jobs {
@@ -139,6 +148,9 @@ func proofKilledAgent(t *testing.T, store string) {
 		}
 	}
 	t.Logf("%d kills: %v", rounds, fates)
+	if first := fmt.Sprintf("job %d of %d", 0, rounds); lines("after.txt", first) > 0 {
+		t.Error("a command went on after the kill")
+	}
 	if cut.ThreadID == "" {
 		t.Fatal("no kill cut work short whose command had run")
 	}

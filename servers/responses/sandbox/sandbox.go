@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -26,7 +24,7 @@ type Command struct {
 	Mode      Mode          `json:"mode"`
 	Workspace string        `json:"workspace"`
 	Readable  []string      `json:"readable,omitempty"` // directories, beside the system's
-	Scratch   string        `json:"scratch"`            // of [NewScratch]; the command sees it as /tmp
+	Scratch   string        `json:"scratch"`            // of a [Scratch]; the command sees it as /tmp
 	Env       []string      `json:"-"`
 	Output    io.Writer     `json:"-"` // both streams of the command, as they come
 	Time      time.Duration `json:"-"` // after which it is killed
@@ -44,20 +42,6 @@ const (
 
 // ErrTime says that a command was ended because its time was over.
 var ErrTime = errors.New("it took too long and was ended, with everything that it had begun")
-
-// NewScratch makes a directory for what commands leave beside their workspace. Whoever made it removes it.
-func NewScratch() (string, error) {
-	dir, err := os.MkdirTemp("", "switchboard-")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range []string{"tmp", "root"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return "", errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	return dir, nil
-}
 
 // Probe tells why commands like this one could not be run here, nil when they could. It tries, with everything but the
 // command itself.

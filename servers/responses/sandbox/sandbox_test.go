@@ -64,9 +64,9 @@ func newSite(t *testing.T) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(scratch) })
+	t.Cleanup(func() { _ = scratch.Close() })
 	s := site{T: t, out: filepath.Join(dir, "out"), Command: Command{
-		Dir: filepath.Join(dir, "in"), Workspace: filepath.Join(dir, "in"), Scratch: scratch, Mode: WorkspaceWrite,
+		Dir: filepath.Join(dir, "in"), Workspace: filepath.Join(dir, "in"), Scratch: scratch.Dir, Mode: WorkspaceWrite,
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C"}, Time: time.Minute,
 	}}
 	if err := Probe(t.Context(), s.Command); err != nil {
@@ -288,8 +288,8 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = os.RemoveAll(scratch) })
-	c := Command{Line: "true", Dir: "/tmp", Workspace: b.TempDir(), Scratch: scratch, Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
+	b.Cleanup(func() { _ = scratch.Close() })
+	c := Command{Line: "true", Dir: "/tmp", Workspace: b.TempDir(), Scratch: scratch.Dir, Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
 	c.Dir = c.Workspace
 	if err := Probe(b.Context(), c); err != nil {
 		b.Skip(err)
@@ -308,4 +308,41 @@ func BenchmarkRun(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestScratchOfTheDead: what a process left that was killed is removed when the next one begins; what another one
+// uses, and what is not ours, stays.
+func TestScratchOfTheDead(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	used, err := NewScratch()
+	if err != nil {
+		t.Skip(err)
+	}
+	dead, err := NewScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dead.lock.Close(), os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	half, old := filepath.Join(os.TempDir(), makingPrefix+"1"), filepath.Join(os.TempDir(), makingPrefix+"2")
+	other := filepath.Join(os.TempDir(), "switchboard-123")
+	if err := errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700), os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))); err != nil {
+		t.Fatal(err)
+	}
+	next, err := NewScratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, stays := range map[string]bool{used.Dir: true, next.Dir: true, half: true, other: true, dead.Dir: false, old: false} {
+		if _, err := os.Stat(dir); (err == nil) != stays {
+			t.Errorf("%s: %v, and should be there: %v", dir, err, stays)
+		}
+	}
+	if err := errors.Join(used.Close(), next.Close()); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
 }

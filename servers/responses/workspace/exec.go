@@ -133,7 +133,11 @@ func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command
 	if dir == "." {
 		dir = w.dir
 	}
-	return sandbox.Command{Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Scratch: w.scratch, Env: w.cfg.Env}
+	scratch := ""
+	if w.scratch != nil {
+		scratch = w.scratch.Dir
+	}
+	return sandbox.Command{Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Scratch: scratch, Env: w.cfg.Env}
 }
 
 // programs are the directories in which programs are looked for. The system's are there anyhow.

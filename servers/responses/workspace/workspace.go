@@ -62,12 +62,12 @@ type Config struct {
 
 // A Workspace is one directory. It is safe for concurrent use.
 type Workspace struct {
-	cfg      Config   // Set once
-	dir      string   // Set once, without links in it
-	root     *os.Root // Set once
-	scratch  string   // Set once: what commands have beside it; "" when there are none
-	noExec   error    // Set once: why commands cannot be run
-	readable []string // Set once
+	cfg      Config           // Set once
+	dir      string           // Set once, without links in it
+	root     *os.Root         // Set once
+	scratch  *sandbox.Scratch // Set once: what commands have beside it; nil when there are none
+	noExec   error            // Set once: why commands cannot be run
+	readable []string         // Set once
 }
 
 // Open opens a directory. Links in its own name are followed; from then on it is that directory, whatever the name
@@ -90,14 +90,20 @@ func Open(ctx context.Context, cfg Config) (*Workspace, error) {
 		w.readable = append(cfg.Readable, programs(cfg.Env)...)
 		w.scratch, w.noExec = sandbox.NewScratch()
 	}
-	if w.scratch != "" {
+	if w.scratch != nil {
 		w.noExec = sandbox.Probe(ctx, w.command("", ".", cfg.Sandbox))
 	}
 	return w, nil
 }
 
 // Close lets go of the directory, and removes what commands left beside it.
-func (w *Workspace) Close() error { return errors.Join(w.root.Close(), os.RemoveAll(w.scratch)) }
+func (w *Workspace) Close() error {
+	err := w.root.Close()
+	if w.scratch != nil {
+		err = errors.Join(err, w.scratch.Close())
+	}
+	return err
+}
 
 // Dir is the directory.
 func (w *Workspace) Dir() string { return w.dir }

@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of scratch directories, in the directory for temporary files. One is made under the second name and gets the
+// first when it is locked.
+const (
+	scratchPrefix = "switchboard-scratch-"
+	makingPrefix  = "switchboard-making-"
+	lockName      = "lock"
+)
+
+// makingTime is after how long one that nobody finished is left behind.
+const makingTime = time.Hour
+
+// A Scratch is a directory for what commands leave beside their workspace. Its lock is held as long as its process
+// lives, however that ends: what nobody holds any more is removed when the next one is made.
+type Scratch struct {
+	Dir  string
+	lock *os.File
+}
+
+// NewScratch makes one, and removes those whose process was killed.
+func NewScratch() (*Scratch, error) {
+	sweep()
+	dir, err := os.MkdirTemp("", makingPrefix)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scratch{Dir: dir}
+	for _, name := range []string{"tmp", "root"} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	if err == nil {
+		s.lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	}
+	if err == nil {
+		err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		s.Dir = filepath.Join(filepath.Dir(dir), scratchPrefix+strings.TrimPrefix(filepath.Base(dir), makingPrefix))
+		err = os.Rename(dir, s.Dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir), s.Close())
+	}
+	return s, nil
+}
+
+// Close removes the directory. No command uses it any more.
+func (s *Scratch) Close() error {
+	err := os.RemoveAll(s.Dir)
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
+}
+
+// sweep removes what killed processes of this user left. What cannot be looked at or removed stays.
+func sweep() {
+	entries, _ := os.ReadDir(os.TempDir())
+	for _, e := range entries {
+		about, err := e.Info()
+		if err != nil || !about.IsDir() {
+			continue
+		}
+		dir := filepath.Join(os.TempDir(), e.Name())
+		owner, ok := about.Sys().(*syscall.Stat_t)
+		switch {
+		case !ok || int(owner.Uid) != os.Geteuid():
+		case strings.HasPrefix(e.Name(), makingPrefix) && time.Since(about.ModTime()) > makingTime, strings.HasPrefix(e.Name(), scratchPrefix) && abandoned(dir):
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// abandoned tells whether nobody holds the lock of a directory. Its removal by two at once does no harm.
+func abandoned(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true // its removal was cut short
+	}
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
