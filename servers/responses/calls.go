@@ -58,6 +58,9 @@ func (r *run) answer(ctx context.Context, calls []shape) error {
 	for _, w := range windows {
 		r.show(w)
 		items = append(items, threads.Item{JSON: outputItem(w.call, output{Text: w.result.Text, Pictures: w.result.Pictures})})
+		if len(w.result.Changes) > 0 {
+			items = append(items, threads.Item{JSON: changesItem(w.call, w.result.Changes)})
+		}
 	}
 	work.Wait()
 	var steers [][]handoff.Part
@@ -121,10 +124,13 @@ func (r *run) show(w *window) {
 	}
 	<-w.done
 	it.Output = handoff.Tail(shown.String(), maxShown)
-	if it.Kind != handoff.ItemCommand && (it.Output == "" || w.result.Failed) { // an edit that was made shows its diff
+	switch {
+	case len(w.result.Changes) > 0: // they show what the edit did
+		it.Output = ""
+	case it.Kind != handoff.ItemCommand && (it.Output == "" || w.result.Failed):
 		it.Output = handoff.Tail(w.result.Text, maxShown)
 	}
-	it.Exit, it.Failed = w.result.Exit, w.result.Failed
+	it.Exit, it.Failed, it.Changes = w.result.Exit, w.result.Failed, w.result.Changes
 	if n := r.count(w.call); n >= repeats {
 		w.result.Text += fmt.Sprintf("\n[You made this same call %d times in this turn. Do something else, or answer.]", n)
 	}

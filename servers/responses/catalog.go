@@ -96,6 +96,9 @@ func recalled(record threads.Record, turn threads.Turn) []handoff.Update {
 			if out, answered := outputOf(s, of[i:]); answered {
 				item.Output = handoff.Tail(look(out).text(), maxShown)
 				item.Failed = strings.HasPrefix(item.Output, "Error: ")
+				if item.Changes = changesOf(s, of[i:]); len(item.Changes) > 0 {
+					item.Output = ""
+				}
 			}
 		}
 		if ok {

@@ -18,21 +18,23 @@ const (
 	typeCustomOutput = "custom_tool_call_output"
 	typeReference    = "item_reference"
 	typeCompaction   = "switchboard_compaction" // see [compaction]
+	typeChanges      = "switchboard_changes"    // what an edit did; no model is told
 )
 
 // A shape is what matters of an item.
 type shape struct {
-	Type      string          `json:"type"`
-	Role      string          `json:"role"`
-	ID        string          `json:"id"`
-	CallID    string          `json:"call_id"`
-	Name      string          `json:"name"`
-	Arguments string          `json:"arguments"`
-	Input     string          `json:"input"` // of a custom tool
-	Encrypted string          `json:"encrypted_content"`
-	Content   json.RawMessage `json:"content"`
-	Summary   json.RawMessage `json:"summary"`
-	Output    json.RawMessage `json:"output"`
+	Type      string               `json:"type"`
+	Role      string               `json:"role"`
+	ID        string               `json:"id"`
+	CallID    string               `json:"call_id"`
+	Name      string               `json:"name"`
+	Arguments string               `json:"arguments"`
+	Input     string               `json:"input"` // of a custom tool
+	Encrypted string               `json:"encrypted_content"`
+	Content   json.RawMessage      `json:"content"`
+	Summary   json.RawMessage      `json:"summary"`
+	Output    json.RawMessage      `json:"output"`
+	Changes   []handoff.FileChange `json:"changes"` // of [typeChanges]
 }
 
 // look reads an item. What cannot be read has no type.
@@ -185,12 +187,27 @@ func outputItem(call shape, out output) json.RawMessage {
 	return encode(object{"type": kind, "call_id": call.CallID, "output": value})
 }
 
+// changesItem keeps what a call did to files, so that it can be shown later.
+func changesItem(call shape, changes []handoff.FileChange) json.RawMessage {
+	return encode(object{"type": typeChanges, "call_id": call.CallID, "changes": changes})
+}
+
+// changesOf returns what a call did to files, as one of these items keeps it.
+func changesOf(call shape, items []threads.Item) []handoff.FileChange {
+	for _, it := range items {
+		if s := look(it.JSON); s.Type == typeChanges && s.CallID == call.CallID {
+			return s.Changes
+		}
+	}
+	return nil
+}
+
 // portable returns an item as it can be sent again to a model that may not have it, without its id. Reasoning is
 // left out unless it carries itself in an encrypted form that this upstream can read.
 func portable(it threads.Item, upstream string) (json.RawMessage, bool) {
 	s := look(it.JSON)
 	switch {
-	case s.Type == "" || s.Type == typeReference || s.Type == typeCompaction:
+	case s.Type == "" || s.Type == typeReference || s.Type == typeCompaction || s.Type == typeChanges:
 		return nil, false
 	case s.Type == typeReasoning && (s.Encrypted == "" || it.From != upstream):
 		return nil, false

@@ -374,3 +374,38 @@ func TestFullContext(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 }
+
+// TestChangesAreKept: what an edit did is shown as it happens and when its turn is read later, and no model is sent it.
+func TestChangesAreKept(t *testing.T) {
+	for _, continuation := range []string{Replay, ResponseIDs} {
+		t.Run(continuation, func(t *testing.T) {
+			script, calm := untilCalm("edit")
+			f := newFake(t, script)
+			change := handoff.FileChange{Path: "a", Kind: "add", Diff: "@@ -0,0 +1 @@\n+a\n", Added: 1}
+			k := newTalk(t, newRig(t, f, func(c *Config) {
+				c.Model.Continuation = continuation
+				c.Workspace = stub{use: map[string]use{"edit": func(context.Context, *workspace.Output) workspace.Result {
+					return workspace.Result{Text: "Done.", Changes: []handoff.FileChange{change}}
+				}}}
+			}))
+			id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+			for _, when := range []string{"as it happens", "as it is kept"} {
+				updates, end := k.end(id)
+				shown := slices.ContainsFunc(updates, func(u handoff.Update) bool {
+					done, ok := u.(handoff.ItemDone)
+					return ok && slices.Equal(done.Item.Changes, []handoff.FileChange{change})
+				})
+				if !shown || when == "as it happens" && end.Text != "done: go" {
+					t.Errorf("%s: %+v, %+v", when, updates, end)
+				}
+			}
+			calm.Store(true)
+			k.say(handoff.Text("on"))
+			for _, req := range f.Requests() {
+				if strings.Contains(string(encode(req.Input)), typeChanges) {
+					t.Errorf("the model is sent %s", encode(req.Input))
+				}
+			}
+		})
+	}
+}

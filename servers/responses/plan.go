@@ -73,7 +73,7 @@ func fresh(history, more []threads.Item) []json.RawMessage {
 	slices.Reverse(calls)
 	input := answered(calls, more)
 	for _, it := range more {
-		if s := look(it.JSON); s.Type != "" && !s.isOutput() {
+		if s := look(it.JSON); s.Type != "" && s.Type != typeChanges && !s.isOutput() {
 			input = append(input, it.JSON)
 		}
 	}

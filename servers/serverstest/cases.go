@@ -150,7 +150,8 @@ func (s *suite) both() {
 func (s *suite) edit() {
 	updates := s.run(s.create(), PromptEdit)
 	done := items(updates, handoff.ItemFileChange)
-	if len(done) != 1 || !strings.Contains(done[0].Text, EditPath) || done[0].Failed {
+	if len(done) != 1 || !strings.Contains(done[0].Text, EditPath) || done[0].Failed ||
+		len(done[0].Changes) != 1 || !strings.HasPrefix(done[0].Changes[0].Diff, "@@ ") || done[0].Changes[0].Added == 0 {
 		s.Errorf("edits: %+v", done)
 	}
 	s.ended(updates, handoff.TurnCompleted, TextEdit)

@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"switchboard/handoff"
 )
 
 // Bounds of an edit.
@@ -30,6 +32,7 @@ type change struct {
 	old, new *string
 	mode     fs.FileMode
 	temp     string // its new content lies there
+	moved    string // of a file that goes: where it went to
 }
 
 func applyPatch(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) (Result, error) {
@@ -152,6 +155,7 @@ func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 		return nil, fmt.Errorf("to %s: %w", s.move, err)
 	}
 	to[len(to)-1].new, to[len(to)-1].mode = &made, to[i].mode
+	to[i].moved = to[len(to)-1].path
 	return to, nil
 }
 
@@ -185,7 +189,47 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 	if err := w.commit(changes); err != nil {
 		return Result{}, fmt.Errorf("nothing was changed: %w", err)
 	}
-	return Result{Text: "Done.\n" + strings.Join(did, "\n")}, nil
+	return Result{Text: "Done.\n" + strings.Join(did, "\n"), Changes: shown(changes)}, nil
+}
+
+// shown is what changes did, file by file, with as much of the diffs as is kept.
+func shown(changes []change) []handoff.FileChange {
+	room := handoff.MaxDiff
+	var all []handoff.FileChange
+	for _, c := range changes {
+		if c.old == nil && slices.ContainsFunc(changes, func(from change) bool { return from.moved == c.path }) {
+			continue // it is shown where it was
+		}
+		kind, to := "update", ""
+		switch {
+		case c.moved != "":
+			i := slices.IndexFunc(changes, func(to change) bool { return to.path == c.moved })
+			c.new, to = changes[i].new, c.moved
+		case c.old == nil:
+			kind = "add"
+		case c.new == nil:
+			kind = "delete"
+		}
+		f := handoff.FileChange{Path: c.path, Kind: kind, To: to}
+		diff, _ := c.diff()
+		if _, hunks, ok := strings.Cut(diff, "\n@@ "); ok {
+			f.Diff = "@@ " + hunks
+		}
+		for line := range strings.Lines(f.Diff) {
+			switch line[0] {
+			case '+':
+				f.Added++
+			case '-':
+				f.Removed++
+			}
+		}
+		if len(f.Diff) > room {
+			f.Diff, f.Cut = f.Diff[:strings.LastIndexByte(f.Diff[:room], '\n')+1], true
+		}
+		room -= len(f.Diff)
+		all = append(all, f)
+	}
+	return all
 }
 
 // diff is a change as a unified diff, and a letter for what it does.

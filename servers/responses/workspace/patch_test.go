@@ -4,9 +4,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff"
 	"switchboard/servers/responses/sandbox"
 )
 
@@ -70,6 +74,32 @@ func content(t *testing.T, w *Workspace) string {
 		t.Fatal(err)
 	}
 	return strings.Join(all, "|")
+}
+
+// TestChangesAreTold: what an edit did is told file by file, as a diff each, within bounds.
+func TestChangesAreTold(t *testing.T) {
+	long := slices.Repeat([]string{"+" + strings.Repeat("x", 999)}, 70)
+	w := place(t, true)
+	got := use(t, w, "apply_patch", string(encoded(t, map[string]string{"patch": patchOf(slices.Concat(
+		[]string{addFile + "d.txt", "+d", deleteFile + "sub/b.go", updateFile + "sub/c.txt", moveTo + "moved.txt", "@@", "-two", "+2", "+3"}, append([]string{addFile + "huge.txt"}, long...))...)})))
+	want := []handoff.FileChange{
+		{Path: "d.txt", Kind: "add", Diff: "@@ -0,0 +1 @@\n+d\n", Added: 1},
+		{Path: "sub/b.go", Kind: "delete", Diff: "@@ -1 +0,0 @@\n-package b\n", Removed: 1},
+		{Path: "sub/c.txt", Kind: "update", To: "moved.txt", Diff: "@@ -1,3 +1,4 @@\n one\n-two\n+2\n+3\n three\n", Added: 2, Removed: 1},
+		{Path: "huge.txt", Kind: "add", Cut: true, Added: 70},
+	}
+	last := got.Changes[len(got.Changes)-1]
+	size := 0
+	for _, c := range got.Changes {
+		size += len(c.Diff)
+	}
+	if size > handoff.MaxDiff || size < handoff.MaxDiff-1001 || !strings.HasSuffix(last.Diff, "\n") {
+		t.Errorf("%d bytes of diffs", size)
+	}
+	want[3].Diff = last.Diff
+	if diff := gocmp.Diff(want, got.Changes); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestApplyPatch: a patch is applied as a whole or not at all.
