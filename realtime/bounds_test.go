@@ -17,14 +17,18 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
+// tooMuch writes an event over the limit. Its socket may be closed before all of it is written.
+func tooMuch(far *websocket.Conn) {
+	_ = far.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
+}
+
 // A frame over the limit ends its socket with 1009, also while its client still writes.
 func TestFrameOverTheLimit(t *testing.T) {
 	h := newHouse(t)
 	for range 3 {
 		client, model := h.call("")
 		ended := h.endOf()
-		// A client that never reads before it has written all gets the close frame all the same.
-		_ = client.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
+		tooMuch(client) // who never reads before it has written all gets the close frame all the same
 		expectClose(t, client, websocket.CloseMessageTooBig)
 		if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeTooLarge {
 			t.Errorf("ended with %v", cause)
@@ -33,13 +37,51 @@ func TestFrameOverTheLimit(t *testing.T) {
 	}
 }
 
+// One in several pieces does, too, in the piece that is over it.
+func TestPiecesOverTheLimit(t *testing.T) {
+	h := newHouse(t)
+	client, _ := h.call("")
+	w, err := client.NextWriter(websocket.TextMessage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for piece := []byte(strings.Repeat("A", 1<<20)); err == nil; { // until it is closed
+		_, err = w.Write(piece)
+	}
+	expectClose(t, client, websocket.CloseMessageTooBig)
+}
+
+// The model's ends the call, whatever its client is on.
 func TestModelFrameOverTheLimit(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
-	_ = model.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
+	tooMuch(model)
 	expectClose(t, model, websocket.CloseMessageTooBig)
 	expect(t, client, "error")
 	expectClose(t, client, 4503)
+
+	b := rtctest.New(t, rtctest.Label)
+	_, answer := post(t, h.desk(), "application/sdp", b.Offer())
+	b.Accept(answer)
+	model = rtctest.Take(t, h.model.conns, "model")
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	tooMuch(model)
+	expectClose(t, model, websocket.CloseMessageTooBig)
+	rtctest.Event(t, b.Messages, events.TypeError)
+	_ = model.Close()
+}
+
+// That of a socket beside the client ends this socket alone.
+func TestFrameOverTheLimitBesideAClient(t *testing.T) {
+	h := newHouse(t)
+	client, model := h.call("")
+	other := h.besideIt(h.front.Calls(someone)[0].ID)
+	expect(t, other, events.TypeSessionCreated)
+	tooMuch(other)
+	expectClose(t, other, websocket.CloseMessageTooBig)
+	send(t, client, `{"type":"input_audio_buffer.clear"}`)
+	expect(t, model, "input_audio_buffer.clear")
 }
 
 // A model that takes the connection and says nothing costs its client a named time.

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +18,14 @@ type kind struct {
 	updates func(n int, event string) []string // to the nth session.update
 	item    func(item string) []string         // that comes into the conversation
 	begins  func(id, tag string) []string
+	pcm     bool // whatever it is asked for
 }
 
 // Set once: kinds of model servers by what sets them apart from OpenAI's.
 var kinds = map[string]kind{
 	"as OpenAI's":              {},
 	"keeps no metadata":        {begins: func(id, _ string) []string { return []string{began(id, "")} }},
-	"answers no update":        {updates: func(int, string) []string { return nil }},
+	"answers no update":        {updates: func(int, string) []string { return nil }, pcm: true}, // of which it told first
 	"answers updates together": {updates: func(n int, event string) []string { return map[bool][]string{true: {confirm(event)}}[n == 3] }},
 	"names items the old way": {item: func(item string) []string {
 		return []string{`{"type":"conversation.item.created","previous_item_id":null,"item":` + item + `}`}
@@ -31,6 +33,15 @@ var kinds = map[string]kind{
 	"begins responses silently": {begins: func(id, _ string) []string {
 		return []string{`{"type":"response.output_item.added","response_id":"` + id + `","item":{"id":"m_` + id + `","type":"message","role":"assistant"}}`}
 	}},
+	"refuses G.711":                  {updates: refusesG711(`"code":"invalid_value","event_id":%s`), pcm: true},
+	"refuses G.711 and names no one": {updates: refusesG711(`"param":"session.audio.input.format","event_id":null%.0s`), pcm: true},
+	"keeps to PCM16": {updates: func(_ int, event string) []string {
+		kept := []byte(confirm(event))
+		for _, side := range []string{"input", "output"} {
+			kept = events.Set(kept, "session.audio."+side+".format", `{"type":"audio/pcm","rate":24000}`)
+		}
+		return []string{string(kept)}
+	}, pcm: true},
 	"does not transcribe": {updates: func(_ int, event string) []string {
 		if gjson.Get(event, "session.audio.input.transcription").IsObject() {
 			return []string{`{"type":"error","error":{"type":"invalid_request_error","code":"unknown_parameter","message":"no","event_id":` + gjson.Get(event, "event_id").Raw + `}}`}
@@ -43,6 +54,16 @@ var kinds = map[string]kind{
 		}
 		return []string{confirm(event)}
 	}},
+}
+
+// refusesG711 refuses each update that asks for it, with words that may name the update.
+func refusesG711(words string) func(int, string) []string {
+	return func(_ int, event string) []string {
+		if gjson.Get(event, "session.audio.output.format.type").String() == events.PCMU {
+			return []string{`{"type":"error","error":{"type":"invalid_request_error","message":"no",` + fmt.Sprintf(words, gjson.Get(event, "event_id").Raw) + `}}`}
+		}
+		return []string{confirm(event)}
+	}
 }
 
 func confirm(update string) string {
