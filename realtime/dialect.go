@@ -14,10 +14,10 @@ const maxDialect = 256
 type dialect struct {
 	added   bool            // items are told by their new name: the old one is not in its place
 	created map[string]bool // items told by the old name whose end is to come
-	running string          // the response that was told of last
+	running map[string]bool // responses that have begun and are not done: one of the conversation, and those beside it
 }
 
-func newDialect() dialect { return dialect{created: map[string]bool{}} }
+func newDialect() dialect { return dialect{created: map[string]bool{}, running: map[string]bool{}} }
 
 // read returns the events that a model's event stands for, in order; made tells how many of them the model owed.
 func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
@@ -31,10 +31,11 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 	case events.TypeItemDone:
 		delete(d.created, gjson.GetBytes(event, "item.id").String())
 	case events.TypeCreated:
-		d.running = gjson.GetBytes(event, "response.id").String()
+		d.begin(gjson.GetBytes(event, "response.id").String())
+	case events.TypeDone:
+		delete(d.running, gjson.GetBytes(event, "response.id").String())
 	case events.TypeOutputAdded:
-		if id := gjson.GetBytes(event, "response_id").String(); id != "" && id != d.running {
-			d.running = id
+		if id := gjson.GetBytes(event, "response_id").String(); id != "" && !d.running[id] && d.begin(id) {
 			return [][]byte{events.Begun(id), event}, 1
 		}
 	case events.TypeOutputDone:
@@ -45,6 +46,15 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 		}
 	}
 	return [][]byte{event}, 0
+}
+
+// begin notes that a response has begun; false: too many have.
+func (d *dialect) begin(id string) bool {
+	if len(d.running) >= maxDialect {
+		return false
+	}
+	d.running[id] = true
+	return true
 }
 
 // item tells of an item as newer servers do: it is added, and done unless a response still writes it.

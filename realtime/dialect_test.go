@@ -134,7 +134,7 @@ func TestKindsOfModels(t *testing.T) {
 	}
 }
 
-// An item that a response writes is done when it is, not when it is first told of.
+// An item that a response writes is done when it is, not when it is first told of; a response begins once.
 func TestItemsOfOldServers(t *testing.T) {
 	d := newDialect()
 	read := func(event string) string {
@@ -158,11 +158,21 @@ func TestItemsOfOldServers(t *testing.T) {
 			t.Errorf("%s is %s, want %s", step[0], got, step[1])
 		}
 	}
+	for _, id := range []string{"r1", "r2"} { // one is beside the conversation
+		read(began(id, ""))
+	}
+	for _, id := range []string{"r1", "r2"} {
+		if got := read(`{"type":"response.output_item.added","response_id":"` + id + `","item":{"id":"m","type":"message"}}`); got != "response.output_item.added:message" {
+			t.Errorf("%s has begun, and its item is %s", id, got)
+		}
+		read(done(id, "", events.StatusCompleted))
+	}
 	for range 2 * maxDialect {
 		d.added = false
+		read(`{"type":"response.output_item.added","response_id":"` + newCallID() + `","item":{"id":"m","type":"message"}}`)
 		read(`{"type":"conversation.item.created","item":{"id":"` + newCallID() + `","type":"function_call"}}`)
 	}
-	if len(d.created) > maxDialect {
-		t.Errorf("%d are remembered", len(d.created))
+	if len(d.created) > maxDialect || len(d.running) > maxDialect {
+		t.Errorf("%d and %d are remembered", len(d.created), len(d.running))
 	}
 }
