@@ -107,6 +107,7 @@ type VoiceInfo struct {
 type Config struct {
 	Work      Work
 	Past      Past
+	Documents sessions.Documents
 	Runs      Runs
 	Questions Questions
 	Stickies  Stickies

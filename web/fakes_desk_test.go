@@ -17,6 +17,7 @@ type desk struct {
 	machines  []handoff.Machine
 	level     handoff.SpeechLevel
 	decisions []handoff.AuditRecord
+	document  sessions.Document
 	past      ledger.HistoryPage
 	said      []sessions.Said
 }
@@ -141,3 +142,20 @@ func (w *world) DropSaid(_ context.Context, c handoff.Caller) error {
 }
 
 func (w *world) Recall(context.Context, handoff.Caller) error { return nil }
+
+func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.desk.document = d
+	return w.note("put", d.Owner.String(), d.ID, string(d.Body))
+}
+
+func (w *world) Document(_ context.Context, c handoff.Caller, id string) (sessions.Document, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.desk.document, w.desk.document.ID == id && w.desk.document.Owner == c, w.note("document", c.String(), id)
+}
+
+func (w *world) DropDocument(context.Context, handoff.Caller, string) (bool, error) {
+	return false, nil
+}

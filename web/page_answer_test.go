@@ -143,8 +143,8 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	p.until(`document.querySelectorAll(".card").length === 5`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)
 	want := []string{
-		"Waiting: comes after your other work there", "Waiting: comes after somebody else's work there", "Done: given to the work that was running there",
-		"Working: done together with somebody else's work there", "Working: a copy of the session you named",
+		"Waiting: comes after your other work there", "Waiting: comes after somebody else's work there",
+		"Working: done together with somebody else's work there", "Working: a copy of the session you named", "Done: given to the work that was running there",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

@@ -39,9 +39,10 @@ func TestPageReadsWhatWorkDid(t *testing.T) {
 	if eval[bool](p, `document.body.innerText.includes("`+tail+`")`) {
 		t.Error("the list has the whole answer")
 	}
+	p.openLine("h3")
 	p.click("Show all of it")
 	p.shows(tail)
-	p.until(card + `.querySelector(".card > .button").hidden`)
+	p.until(card + `.querySelector(".card-body > .button").hidden`)
 	p.click("What it did (1)")
 	p.shows("token_test.go:88: expired token accepted")
 	item := handoff.RecordItem{ID: "i4", Kind: handoff.ItemCommand, Text: "go vet ./...", State: "running"}

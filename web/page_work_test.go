@@ -53,6 +53,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	feed.keep, feed.room = 512, 256
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
+	p.openLine("h4")
 	for _, text := range []string{
 		"laptop asks to run a command", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
 		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Done",
@@ -85,8 +86,8 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	record.State, record.Outcome, record.Text = handoff.StatusCompleted, handoff.OutcomeResult, "Two tests `fail`.\n\n```\nTestA\n```\n`"+evil+"`"
 	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
 	p.shows("Two tests fail.")
-	p.until(`document.querySelector(".card details").open === false`)
-	p.until(`document.querySelector(".card .answer .block").textContent === "TestA" && document.querySelector(".card .answer p code").textContent === "fail"`)
+	p.until(cardOf("h9") + `.querySelector("details").open === false`)
+	p.until(cardOf("h9") + `.querySelector(".answer .block").textContent === "TestA" && ` + cardOf("h9") + `.querySelector(".answer p code").textContent === "fail"`)
 	p.until(`document.querySelector("#urgent").textContent === "Work on bigpc: Done."`)
 	p.until(`[...document.querySelectorAll(".card")].every((c) => !c.querySelector("img, b")) && document.title !== "owned"`)
 

@@ -83,6 +83,8 @@ func (s *Server) routes() {
 		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, s.archive},
 		{"GET /fleet/machines", accessCaller, 0, s.machines},
 		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, s.testMachine},
+		{"GET /fleet/cleared", accessCaller, 0, s.cleared},
+		{"PUT /fleet/cleared", accessCaller, maxJSON, s.setCleared},
 		{"GET /fleet/updates", accessCaller, 0, s.updates},
 		{"PUT /fleet/updates", accessCaller, maxJSON, s.setUpdates},
 		{"GET /fleet/history", accessCaller, 0, s.history},

@@ -144,6 +144,9 @@ export const give = (work) => given("/fleet/handoffs", work);
 /** Gives more words to work that runs. */
 export const steer = (id, prompt) => given(`/fleet/handoffs/${part(id)}/steer`, { prompt });
 export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
+/** Until when finished work was put away, as a time; "": it was not. */
+export const cleared = () => json("/fleet/cleared").then((answer) => answer.at ?? "");
+export const setCleared = (at) => request("/fleet/cleared", jsonBody("PUT", { at: at || undefined }));
 /** Answers a question: by a decision, or in words. */
 export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}`, text ? { text } : { decision });
 export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });

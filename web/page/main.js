@@ -160,7 +160,12 @@ async function stopWork(id) {
   }
 }
 
-const stopAll = () => running(get().work).forEach((r) => stopWork(r.id));
+// What waits is stopped first: else it would be paused.
+const stopAll = async () => {
+  const all = running(get().work);
+  await Promise.all(all.filter((r) => r.waits).map((r) => stopWork(r.id)));
+  all.filter((r) => !r.waits).forEach((r) => stopWork(r.id));
+};
 
 // What a piece of work did is read when its card shows it. Events of it wait meanwhile, as for everything.
 const wholes = new Map();
@@ -220,10 +225,10 @@ let waiting = null;
 async function snapshot() {
   const mine = (waiting = []);
   try {
-    const [work, questions, stickies] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), readServers()]);
+    const [work, questions, stickies, cleared] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), api.cleared().catch(() => undefined), readServers()]);
     if (mine !== waiting) return;
     wholes.clear();
-    dispatch({ type: "snapshot", records: work, questions: questions.items, stickies: stickies.items });
+    dispatch({ type: "snapshot", records: work, questions: questions.items, stickies: stickies.items, cleared });
   } catch (error) {
     if (mine !== waiting) return;
     if (error.status === 401) return signedOut();
@@ -332,8 +337,10 @@ function mute(muted) {
 }
 
 // Brings a piece of work into sight.
+let showAll = () => {};
 function showWork(id) {
   go("work");
+  showAll(id);
   const card = byId(`card-${id}`);
   card?.scrollIntoView({ block: "nearest" });
   card?.focus({ preventScroll: true });
@@ -381,7 +388,9 @@ function wire() {
   }));
   onChange(needsView({ decide, go, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
   onChange(keepDismissed);
-  onChange(workView({ ...deeds({ stop: stopWork, session: (s) => openSession(s), aloud }), stopAll, read: readWork }, hue));
+  const list = workView({ ...deeds({ stop: stopWork, session: (s) => openSession(s), aloud }), stopAll, read: readWork }, hue);
+  showAll = list.reveal;
+  onChange(list);
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
   onChange(settingsView({ settings, changed, level: setLevel, leaving: () => turnOff().catch(() => {}), signedOut }, [notifyPart()]));

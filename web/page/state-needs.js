@@ -1,7 +1,7 @@
 // What needs the person, as one list with one number: questions, failures that nobody has looked at, machines
 // that are lost. Pure.
 
-import { ended, newestFirst, openQuestions } from "./state-work.js";
+import { away, ended, newestFirst, openQuestions } from "./state-work.js";
 
 const recent = 24 * 3600_000; // an older failure is history
 
@@ -21,7 +21,7 @@ export function needs({ work, servers, dismissed }, now) {
   const failures = [];
   for (const r of newestFirst(work)) {
     const places = [r.thread_id && `${r.server} ${r.thread_id}`, `${r.server}: ${r.prompt}`].filter(Boolean);
-    const failed = ended(r) && (r.outcome === "failed" || r.outcome === "unknown");
+    const failed = ended(r) && !away(work, r) && (r.outcome === "failed" || r.outcome === "unknown");
     if (!failed) places.forEach((p) => newer.add(p));
     else if (!places.some((p) => newer.has(p)) && now - Date.parse(r.ended_at ?? r.created_at) < recent &&
       !(lost.has(r.server) && r.error?.code === "unreachable")) failures.push({ kind: "failure", id: r.id, server: r.server, record: r });

@@ -8,23 +8,29 @@ export const workStart = {
   records: {}, // by id
   questions: {}, // by id, with `sending`: the decision that is on its way
   stickies: [],
+  cleared: "", // finished work that ended until then was put away
   stopping: {}, // ids of work that was told to stop
   read: {}, // by id: reading, whole or failed; stale: read before the last snapshot; else what came as events is here
 };
 
 export const ended = (record) => record.state === "completed" || record.state === "delivered";
 
+/** Whether a piece of work is finished: what is paused still waits for a word. */
+export const over = (record) => ended(record) && !record.paused;
+
 /** Returns the work after an action. */
 export function reduceWork(work, action) {
   switch (action.type) {
     case "snapshot":
       return {
-        ...work, stickies: action.stickies,
+        ...work, stickies: action.stickies, cleared: action.cleared ?? work.cleared,
         // What was shown stays until it is read anew.
         records: Object.fromEntries(action.records.map((r) => [r.id, { ...r, items: r.item_count ? work.records[r.id]?.items : undefined }])),
         read: Object.fromEntries(action.records.filter((r) => work.records[r.id]?.items).map((r) => [r.id, "stale"])),
         questions: Object.fromEntries(action.questions.map((q) => [q.id, { ...q, sending: work.questions[q.id]?.sending }])),
       };
+    case "cleared":
+      return { ...work, cleared: action.at };
     case "stickies":
       return { ...work, stickies: action.items };
     case "reading":
@@ -124,6 +130,35 @@ const handlers = {
 /** The work, newest first. */
 export const newestFirst = (work) =>
   Object.values(work.records).sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1));
+
+const endOf = (r) => r.ended_at ?? r.created_at;
+
+/** The finished work that was put away. */
+export const away = (work, r) => over(r) && work.cleared !== "" && endOf(r) <= work.cleared;
+
+/** When the newest finished work ended, which puts all of it away; "": there is none to put away. */
+export const newestEnd = (work) => Object.values(work.records).filter((r) => over(r) && !away(work, r)).map(endOf).sort().at(-1) ?? "";
+
+// What a person did not name is found by what they see: the words of the work, where it is and what came of it.
+const wordsOf = (r) => [r.prompt, r.title, r.server, r.project, r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
+const kinds = { running: (r) => !over(r), done: (r) => r.outcome === "result", failed: (r) => over(r) && (r.outcome === "failed" || r.outcome === "unknown" || r.tests === "failed"), stopped: (r) => over(r) && ["interrupted", "cancelled"].includes(r.outcome) };
+
+/**
+ * The work as it is listed, within a filter { words, server, kind }: what is not finished, newest first, then the
+ * finished by session, { key, server, title, items }, the session whose work ended last first.
+ */
+export function listed(work, { words = "", server = "", kind = "" } = {}) {
+  const want = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (r) => (!server || r.server === server) && (!kind || kinds[kind](r)) && want.every((w) => wordsOf(r).includes(w));
+  const all = newestFirst(work).filter((r) => !away(work, r));
+  const found = all.filter(fits);
+  const done = found.filter(over).sort((a, b) => (endOf(a) < endOf(b) ? 1 : endOf(a) > endOf(b) ? -1 : 0));
+  const groups = Map.groupBy(done, (r) => [r.server, r.project ?? "", r.thread_id ?? ""].join(" "));
+  return {
+    all, open: found.filter((r) => !over(r)),
+    groups: [...groups].map(([key, items]) => ({ key, server: items[0].server, title: items.find((r) => r.title)?.title ?? "", items })),
+  };
+}
 
 export const running = (work) => newestFirst(work).filter((r) => !ended(r));
 

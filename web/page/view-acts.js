@@ -9,7 +9,10 @@ const ways = {
   next: { button: "Queue next", label: "Do after this work has ended" },
 };
 
-/** Makes the actions of a card. `acts`: stop(id), more(id, way, text), again(id), copy(id), aloud(id), session(id). */
+/**
+ * Makes the actions of a card. `acts`: stop(id), more(id, way, text), again(id), copy(id), aloud(id), session(id), and of
+ * work that is paused begin(id) and drop(id).
+ */
 export function cardActs(id, acts) {
   const button = (text, act, look = "") => h("button", { class: `button small ${look}`, type: "button", text, on: { click: act } });
   const stop = button("", () => acts.stop(id), "danger-quiet");
@@ -21,6 +24,7 @@ export function cardActs(id, acts) {
   let way = "";
   const openers = Object.entries(ways).map(([name, w]) => [name, button(w.button, () => open(name === way ? "" : name))]);
   const over = [button("Copy", () => acts.copy(id)), button("Read aloud", () => acts.aloud(id)), button("Do it again", () => acts.again(id))];
+  const paused = [button("Drop", () => acts.drop(id)), button("Continue", () => acts.begin(id), "primary")];
   const session = button("Open the session", () => acts.session(id));
 
   function open(name) {
@@ -51,7 +55,7 @@ export function cardActs(id, acts) {
     }
     send.removeAttribute("aria-disabled");
   });
-  const el = h("footer", { class: "card-foot" }, session, ...over, ...openers.map(([, b]) => b), stop, form);
+  const el = h("footer", { class: "card-foot" }, session, ...over, ...paused, ...openers.map(([, b]) => b), stop, form);
   return {
     el,
     stop,
@@ -63,7 +67,8 @@ export function cardActs(id, acts) {
       const [copy, aloud, again] = over;
       show(copy, done && Boolean(r.text));
       show(aloud, done && Boolean(r.spoken || r.text) && hasVoices());
-      show(again, done);
+      show(again, done && !r.paused);
+      for (const b of paused) show(b, Boolean(r.paused));
       show(session, Boolean(r.thread_id));
     },
   };

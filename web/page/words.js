@@ -75,6 +75,7 @@ export function workWords(record, waiting, stopping) {
     if (waiting) return { text: "Needs you", tone: "ask" };
     return record.waits ? { text: "Waiting", tone: "wait" } : { text: "Working", tone: "busy" };
   }
+  if (record.paused) return { text: "Paused", tone: "wait" };
   return outcomeWords(record.outcome, record.tests);
 }
 

@@ -1,17 +1,7 @@
 // What is done with a piece of work from its card.
 
 import * as api from "./api.js";
-import { running } from "./state-work.js";
-import { get, toast, toastProblem } from "./store.js";
-
-// What waits behind work that is stopped does not begin by itself: it is put aside, and can be done again.
-async function stopWithQueue(id, stop) {
-  const { records } = get().work;
-  const behind = running(get().work).filter((r) => r.id !== id && r.waits && r.server === records[id]?.server && r.thread_id === records[id]?.thread_id);
-  await Promise.all(behind.map((r) => stop(r.id)));
-  await stop(id);
-  if (behind.length) toast(behind.length > 1 ? "What waited behind it was put aside." : "The work that waited behind it was put aside.", { next: "“Do it again” on its card begins it.", tone: "info" });
-}
+import { dispatch, get, toast, toastProblem } from "./store.js";
 
 // More words for work that runs: into it, or after it. What is done with them is read back.
 async function moreWork(id, way, text) {
@@ -27,6 +17,17 @@ async function moreWork(id, way, text) {
   return true;
 }
 
+// Puts away what is finished, on every device of this person; the history keeps it.
+async function clearFinished(at) {
+  const before = get().work.cleared;
+  const put = async (time) => {
+    dispatch({ type: "cleared", at: time });
+    await api.setCleared(time).catch(toastProblem);
+  };
+  await put(at);
+  toast("Finished work was put away.", { next: "It stays in the history.", tone: "info", action: { label: "Undo", run: () => put(before) } });
+}
+
 const where = (r) => (r.project ? `${r.server}/${r.project}` : r.server);
 const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 const wholeOf = (r) => (r.clipped ? api.handoff(r.id) : Promise.resolve(r));
@@ -35,8 +36,12 @@ const work = (id) => get().work.records[id];
 /** Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session. */
 export function deeds({ stop, session, aloud }) {
   return {
-    stop: (id) => stopWithQueue(id, stop),
+    stop,
     more: moreWork,
+    // What is paused is begun in its place and with its words.
+    begin: (id) => api.give({ begin: id }).then(() => toast(`Goes on on ${work(id).server}.`, { tone: "info" }), toastProblem),
+    drop: (id) => api.stop(id).then(() => toast("Dropped. “Do it again” on its line begins it after all.", { tone: "info" }), toastProblem),
+    clear: clearFinished,
     again: (id) => wholeOf(work(id))
       .then((r) => api.give({ server: where(r), thread_id: r.thread_id, prompt: r.prompt }))
       .then((r) => toast(`Given to ${r.server || work(id).server} again.`, { tone: "info" })).catch(toastProblem),

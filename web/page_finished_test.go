@@ -1,0 +1,146 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// finished fills a world with work that is over: n pieces in two sessions on two machines, a minute apart, the newest first.
+func finished(w *world, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp}, {Name: "laptop", Kind: "codex", Health: handoff.HealthUp}}
+	w.records = nil
+	for i := range n {
+		server, thread, title := "bigpc", "t-auth", "auth refactor"
+		if i%2 == 1 {
+			server, thread, title = "laptop", "t-notes", "release notes"
+		}
+		at := now.Add(-time.Duration(i+1) * time.Minute)
+		w.records = append(w.records, handoff.Record{
+			ID: fmt.Sprint("f", i), Server: server, ThreadID: thread, Title: title, Prompt: fmt.Sprintf("Job %d.", i), State: handoff.StatusDelivered,
+			Outcome: handoff.OutcomeResult, Text: fmt.Sprintf("Result %d.", i), CreatedAt: at, EndedAt: new(at.Add(10 * time.Second)),
+		})
+	}
+	w.records[2].Outcome, w.records[2].Text = handoff.OutcomeInterrupted, ""
+	w.records[4].Items = []handoff.RecordItem{{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Exit: new(1), State: "failed", Output: "FAIL"}}
+}
+
+// shownWork is what the list shows, headings and lines, from above.
+const shownWork = `[...document.querySelectorAll("#cards > *")].map((e) => e.classList.contains("group") ? "# " + e.textContent.trim() : e.id.slice(5) + (e.classList.contains("folded") ? "" : "+")).join("; ")`
+
+// TestPageFinishedWork: what is over is a line each, by session, the newest first; it opens, is found, narrowed, put away
+// and brought back.
+func TestPageFinishedWork(t *testing.T) {
+	for _, width := range []int64{1280, 390} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			w := newWorld()
+			finished(w, 25)
+			_, base := serve(t, w, nil)
+			feed := w.feed("owner")
+			p := openTab(t, startChromium(t, true), width, 844)
+			p.loggedIn(base)
+			eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+			p.until(`document.querySelectorAll(".card.folded").length === 25`)
+			var even, odd []string
+			for i := range 25 {
+				if i%2 == 0 {
+					even = append(even, fmt.Sprint("f", i))
+				} else {
+					odd = append(odd, fmt.Sprint("f", i))
+				}
+			}
+			want := "# bigpc auth refactor; " + strings.Join(even, "; ") + "; # laptop release notes; " + strings.Join(odd, "; ")
+			if got := eval[string](p, shownWork); got != want {
+				t.Errorf("the list is %s, want %s", got, want)
+			}
+			if high := eval[float64](p, `Math.max(...[...document.querySelectorAll(".card.folded")].map((c) => c.getBoundingClientRect().height))`); high > 60 {
+				t.Errorf("a line is %v pixels high", high)
+			}
+			p.shot(fmt.Sprint("finished-", width))
+			tones := eval[string](p, `["f0", "f2", "f4"].map((id) => { const s = document.querySelector("#card-" + id + " .pill"); return s.textContent + " " + s.dataset.tone; }).join("; ")`)
+			if tones != "Done good; Stopped flat; Done warn" {
+				t.Errorf("outcomes read %q", tones)
+			}
+			p.openLine("f4")
+			p.until(cardOf("f4") + `.querySelector(".line-open").getAttribute("aria-expanded") === "true"`)
+			p.shot(fmt.Sprint("finished-open-", width))
+			p.axe("finished work")
+			p.openLine("f0")
+			eval[bool](p, `(`+cardOf("f4")+`.querySelector(".line-open").click(), true)`)
+			p.until(`!` + cardOf("f4") + `.querySelector(".card-body").checkVisibility()`)
+
+			find := func(label, value, event, want string) {
+				t.Helper()
+				eval[bool](p, fmt.Sprintf(`(() => { const f = [...document.querySelectorAll(".work-tools label")].find((l) => l.querySelector(".sr").textContent === %q).lastChild;
+				  f.value = %q; f.dispatchEvent(new Event(%q)); return true; })()`, label, value, event))
+				p.until(shownWork + ` === ` + fmt.Sprintf("%q", want))
+			}
+			find("Search the work", "result 24", "input", "# bigpc auth refactor; f24")
+			p.shows("1 of 25")
+			find("Search the work", "nothing like this", "input", "")
+			p.shows("Nothing fits.")
+			find("Search the work", "", "input", strings.Replace(want, "f0", "f0+", 1))
+			find("State", "failed", "change", "# bigpc auth refactor; f4")
+			find("State", "stopped", "change", "# bigpc auth refactor; f2")
+			find("State", "", "change", strings.Replace(want, "f0", "f0+", 1))
+			find("Machine", "laptop", "change", "# laptop release notes; "+strings.Join(odd, "; "))
+			find("Machine", "", "change", strings.Replace(want, "f0", "f0+", 1))
+
+			// What runs stands above, and stays open when it ends while somebody looks.
+			runs := handoff.Record{ID: "r", Server: "laptop", ThreadID: "t-notes", Title: "release notes", Prompt: "Go on.", State: handoff.StatusStarted, CreatedAt: time.Now()}
+			feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+			p.until(shownWork + `.startsWith("# Not finished; r+; # bigpc auth refactor; f0+")`)
+			p.click("Clear finished")
+			p.until(shownWork + ` === "# Not finished; r+"`)
+			p.until(`document.querySelector(".toast")?.textContent.includes("It stays in the history.")`)
+			p.click("Undo")
+			p.until(shownWork + `.includes("; f24")`)
+			p.click("Clear finished")
+			p.until(shownWork + ` === "# Not finished; r+"`)
+			runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
+			feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+			p.until(shownWork + ` === "# laptop release notes; r+"`)
+			w.change(func(w *world) { w.records = append([]handoff.Record{runs}, w.records...) })
+			p.open(base + "/?again") // on every device, and after a reload
+			p.until(shownWork + ` === "# laptop release notes; r"`)
+			p.quiet()
+		})
+	}
+}
+
+// TestPagePausedWork: what waited behind stopped work stands with what is open, and is continued or dropped.
+func TestPagePausedWork(t *testing.T) {
+	w := newWorld()
+	finished(w, 5)
+	w.records[0].Outcome, w.records[0].Paused, w.records[0].Text = handoff.OutcomeCancelled, true, ""
+	w.records[0].Error = &handoff.RecordError{Code: handoff.CodePaused, Message: "What waited on bigpc is paused, because the work before it was stopped.", Next: "Ask."}
+	_, base := serve(t, w, nil)
+	feed := w.feed("owner")
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+	p.until(shownWork + `.startsWith("# Not finished; f0+")`)
+	p.until(cardOf("f0") + `.querySelector(".pill").textContent === "Paused"`)
+	p.shows("paused, because the work before it was stopped")
+	p.shot("paused")
+	p.axe("paused work")
+	p.pressIn("f0", "Continue")
+	p.shows("Goes on on bigpc.")
+	p.pressIn("f0", "Drop")
+	p.shows("Dropped.")
+	dropped := w.records[0]
+	dropped.Paused, dropped.Error = false, nil
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "f0", Record: &dropped})
+	p.until(shownWork + `.startsWith("# bigpc auth refactor; f0")`)
+	log := strings.Join(w.log(), "\n")
+	if !strings.Contains(log, "f0  ") || !strings.Contains(log, "stop owner f0") {
+		t.Errorf("asked %s", log)
+	}
+	p.quiet()
+}
