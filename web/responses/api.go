@@ -204,6 +204,12 @@ func (a *API) store(c handoff.Caller, id string, body []byte, keep time.Duration
 	return err == nil
 }
 
+// storeFault is why nothing could be read or written. Where the store is, is nobody's business but the log's.
+func (a *API) storeFault(err error) *fault {
+	a.log.Warn("the store does not answer", zap.Error(err))
+	return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
+}
+
 // shortened cuts what tools printed and were called with.
 func shortened(items []item, most int) []item {
 	out := append([]item{}, items...)
@@ -236,7 +242,7 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 	}
 	d, ok, err := a.cfg.Store.Document(ctx, g.Caller, id)
 	if err != nil {
-		return document{}, nil, faultOf(err)
+		return document{}, nil, a.storeFault(err)
 	}
 	if !ok {
 		return a.fromRun(g, id)

@@ -113,7 +113,7 @@ func (a *API) conversations(w http.ResponseWriter, r *http.Request, g handoff.Gr
 		return a.conversationItems(w, r, g, c, body)
 	case r.Method == http.MethodDelete:
 		if _, err := a.cfg.Store.DropDocument(r.Context(), g.Caller, id); err != nil {
-			return faultOf(err)
+			return a.storeFault(err)
 		}
 		writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
 		return nil
@@ -176,7 +176,7 @@ func (a *API) conversation(ctx context.Context, g handoff.Grant, id string) (con
 	}
 	d, ok, err := a.cfg.Store.Document(ctx, g.Caller, id)
 	if err != nil {
-		return c, faultOf(err)
+		return c, a.storeFault(err)
 	}
 	if !ok || json.Unmarshal(d.Body, &c) != nil || c.Server != "" && !g.AllowsServer(c.Server) {
 		return c, gone
@@ -193,7 +193,7 @@ func (a *API) putConversation(ctx context.Context, owner handoff.Caller, c conve
 	defer cancel()
 	err := a.cfg.Store.PutDocument(ctx, sessions.Document{Owner: owner, ID: c.ID, Body: []byte(encode(c)), Ends: a.now().Add(keptFor)})
 	if err != nil {
-		return faultOf(err)
+		return a.storeFault(err)
 	}
 	return nil
 }

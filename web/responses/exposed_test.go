@@ -298,3 +298,34 @@ func TestSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestStoreDown: while the store does not answer, what needs it is an error that says so and may be tried again, and
+// that does not tell where the store is; what is in memory goes on.
+func TestStoreDown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+		stream := w.begun(backgroundStream)
+		w.mu.Lock()
+		w.broken = true
+		w.mu.Unlock()
+		for _, c := range []struct{ method, path, body string }{
+			{http.MethodGet, "/v1/responses/resp_r9", ""},
+			{http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","previous_response_id":"resp_r9"}`},
+			{http.MethodPost, "/v1/responses", fmt.Sprintf(`{"model":"bigpc","input":"hi","conversation":%q}`, talk["id"])},
+			{http.MethodPost, "/v1/conversations", ""},
+			{http.MethodGet, fmt.Sprintf("/v1/conversations/%s", talk["id"]), ""},
+		} {
+			a := w.asks(c.method, c.path, c.body)
+			if code := w.refusal(a.Code, a.object()); code != "store_down" || a.Code != http.StatusServiceUnavailable || a.Header().Get("X-Should-Retry") == "false" || strings.Contains(a.Body.String(), "/home") {
+				t.Errorf("%s %s: %d %s", c.method, c.path, a.Code, a.Body)
+			}
+		}
+		w.ends(1, handoff.OutcomeResult, "hello")
+		if _, o := stream.frames(); o.read(stream.Body.Bytes()) != nil || o.over != evCompleted {
+			t.Errorf("%s", stream.Body)
+		}
+		if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != completed {
+			t.Errorf("afterwards %v", got)
+		}
+	})
+}

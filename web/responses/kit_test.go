@@ -28,6 +28,7 @@ type world struct {
 	docs    map[string]sessions.Document // Guarded by mu
 	runs    []*scripted                  // Guarded by mu
 	refuse  error                        // Guarded by mu: of every start
+	broken  bool                         // Guarded by mu: the store does not answer
 	hold    bool                         // Guarded by mu: runs are not written down by themselves
 	stopped []string                     // Guarded by mu
 	heard   []handoff.RunID              // Guarded by mu
@@ -253,6 +254,9 @@ func (w *world) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
 func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.broken {
+		return handoff.Fault(handoff.CodeUnreachable, "/home/me/switchboard.db", "")
+	}
 	w.docs[d.Owner.String()+" "+d.ID] = d
 	return nil
 }
@@ -260,6 +264,9 @@ func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
 func (w *world) Document(_ context.Context, owner handoff.Caller, id string) (sessions.Document, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.broken {
+		return sessions.Document{}, false, handoff.Fault(handoff.CodeUnreachable, "/home/me/switchboard.db", "")
+	}
 	d, ok := w.docs[owner.String()+" "+id]
 	return d, ok, nil
 }
