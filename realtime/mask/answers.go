@@ -80,6 +80,7 @@ func (m *Mask) Overdue() (asked []string) {
 			asked = append(asked, u.asked)
 		}
 	}
+	s.left = s.standing()
 	s.late += len(s.updates)
 	s.base, s.updates = s.now, nil
 	return asked

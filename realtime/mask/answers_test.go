@@ -61,3 +61,30 @@ func TestOverdueAnswers(t *testing.T) {
 		t.Error("what the model tells by itself is not seen")
 	}
 }
+
+// A call of ours is ours in whatever order the model takes what takes our tools away and gives them back, also after
+// it took too long to say so; and then nothing of ours is shown.
+func TestOursBetweenUpdates(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		m := newOpenMask()
+		m.client(`{"type":"session.update","session":{"type":"realtime","tool_choice":"required"}}`)
+		m.model(`{"type":"session.updated","session":{"tool_choice":"required","tools":[]}}`)
+		for _, choice := range []string{"auto", "required"} {
+			m.client(`{"type":"session.update","session":{"type":"realtime","tool_choice":"` + choice + `"}}`)
+		}
+		if late {
+			m.Overdue()
+		}
+		m.model(began("r1", ""))
+		if got := m.model(itemDone("r1", callItem("k1", "c1", "list_servers", "completed"))); got != "" {
+			t.Errorf("late %t: the client sees %s", late, got)
+		}
+		if late {
+			m.client(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"weather"}]}}`)
+			got := m.model(`{"type":"session.updated","session":{"instructions":"` + guide + `","tools":[{"type":"function","name":"list_servers"}]}}`)
+			if strings.Contains(got, "list_servers") || strings.Contains(got, guide) {
+				t.Errorf("a late answer shows %s", got)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package mask
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,9 +46,10 @@ type session struct {
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
 
-	known  string // the session as the model told it last, raw
-	late   int    // updates that were given up unanswered
-	forLeg bool   // the newest answer was to the client's leg
+	known  string   // the session as the model told it last, raw
+	late   int      // updates that were given up unanswered
+	left   []string // our tools that the model may have kept then
+	forLeg bool     // the newest answer was to the client's leg
 
 	awaiting bool   // an update that the client's session begins with is to come, or not confirmed
 	held     []byte // session.created, which waits for it
@@ -246,14 +248,38 @@ func (s *session) listens(v view) bool {
 	return true
 }
 
-// standing names our tools that the model may call now: those before the oldest unacknowledged update
-// and those after the newest, but for what is the client's until that update counts.
+// standing names our tools that the model may call now: those before the oldest unacknowledged update, and those after
+// any of these, but for what is the client's until then. So it is with what was left when updates were given up, but
+// for what is the client's by now.
 func (s *session) standing() []string {
-	if len(s.updates) == 0 {
+	if len(s.updates)+len(s.left) == 0 {
 		return s.now.ours
 	}
-	theirs := names(s.base.tools)
-	return append(slices.Clone(s.base.ours), slices.DeleteFunc(slices.Clone(s.now.ours), func(name string) bool { return theirs[name] })...)
+	before, after := names(s.base.tools), names(s.now.tools)
+	all := slices.Clone(s.base.ours)
+	add := func(ours []string, but map[string]bool) {
+		for _, name := range ours {
+			if !but[name] && !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	for _, u := range s.updates {
+		add(u.after.ours, before)
+	}
+	maps.Copy(after, before)
+	add(s.left, after)
+	return all
+}
+
+// remaining names our tools that a session may hold in a view: those that were left, too, where the client has none of
+// their name.
+func (s *session) remaining(as view) []string {
+	if len(s.left) == 0 {
+		return as.ours
+	}
+	theirs := names(as.tools)
+	return append(slices.Clone(as.ours), slices.DeleteFunc(slices.Clone(s.left), func(name string) bool { return theirs[name] })...)
 }
 
 // show returns what the client may see of a session event: nothing of the echo of what it did not ask for.
@@ -310,7 +336,7 @@ func (s *session) release() []byte {
 // unmask returns a session event without what is ours in a view.
 func (s *session) unmask(event []byte, as view) []byte {
 	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
-		if kept, dropped := without(tools, as.ours); dropped {
+		if kept, dropped := without(tools, s.remaining(as)); dropped {
 			if kept == "[]" && s.original.tools == "" && as.tools == "" {
 				event = events.Remove(event, pathTools)
 			} else {
@@ -318,7 +344,7 @@ func (s *session) unmask(event []byte, as view) []byte {
 			}
 		}
 	}
-	if as.instructing {
+	if as.instructing || s.guide != "" && strings.HasPrefix(gjson.GetBytes(event, pathInstructions).String(), s.guide) {
 		event = restore(event, pathInstructions, s.original.instructions)
 	}
 	if as.transcribing {
