@@ -92,26 +92,32 @@ func TestPageFinishedWork(t *testing.T) {
 			find("Machine", "laptop", "change", "# laptop release notes; "+strings.Join(odd, "; "))
 			find("Machine", "", "change", strings.Replace(want, "f0", "f0+", 1))
 
-			// What runs stands above, and stays open when it ends while somebody looks.
-			runs := handoff.Record{ID: "r", Server: "laptop", ThreadID: "t-notes", Title: "release notes", Prompt: "Go on.", State: handoff.StatusStarted, CreatedAt: time.Now()}
-			feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
-			p.until(shownWork + `.startsWith("# Not finished; r+; # bigpc auth refactor; f0+")`)
-			p.click("Clear finished")
-			p.until(shownWork + ` === "# Not finished; r+"`)
-			p.until(`document.querySelector(".toast")?.textContent.includes("It stays in the history.")`)
-			p.click("Undo")
-			p.until(shownWork + `.includes("; f24")`)
-			p.click("Clear finished")
-			p.until(shownWork + ` === "# Not finished; r+"`)
-			runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
-			feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
-			p.until(shownWork + ` === "# laptop release notes; r+"`)
-			w.change(func(w *world) { w.records = append([]handoff.Record{runs}, w.records...) })
-			p.open(base + "/?again") // on every device, and after a reload
-			p.until(shownWork + ` === "# laptop release notes; r"`)
+			p.putsAway(w, base, feed)
 			p.quiet()
 		})
 	}
+}
+
+// putsAway: what runs stands above, and stays open when it ends while somebody looks; what is over is put away and
+// brought back, on every device.
+func (p *tab) putsAway(w *world, base string, feed *testFeed) {
+	p.t.Helper()
+	runs := handoff.Record{ID: "r", Server: "laptop", ThreadID: "t-notes", Title: "release notes", Prompt: "Go on.", State: handoff.StatusStarted, CreatedAt: time.Now()}
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+	p.until(shownWork + `.startsWith("# Not finished; r+; # bigpc auth refactor; f0+")`)
+	p.click("Clear finished")
+	p.until(shownWork + ` === "# Not finished; r+"`)
+	p.until(`document.querySelector(".toast")?.textContent.includes("It stays in the history.")`)
+	p.click("Undo")
+	p.until(shownWork + `.includes("; f24")`)
+	p.click("Clear finished")
+	p.until(shownWork + ` === "# Not finished; r+"`)
+	runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
+	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+	p.until(shownWork + ` === "# laptop release notes; r+"`)
+	w.change(func(w *world) { w.records = append([]handoff.Record{runs}, w.records...) })
+	p.open(base + "/?again") // on every device, and after a reload
+	p.until(shownWork + ` === "# laptop release notes; r"`)
 }
 
 // TestPagePausedWork: what waited behind stopped work stands with what is open, and is continued or dropped.

@@ -10,6 +10,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions"
 )
 
 // What is said and heard becomes history, which is found by words, saved, turned off and deleted.
@@ -116,5 +117,32 @@ func TestPageHelp(t *testing.T) {
 	p.click("When something does not work")
 	p.shows("UDP does not get through.")
 	p.axe("help")
+	p.quiet()
+}
+
+// TestPageBeginsWithWhatWasSaid: a new window shows what was said lately, the newest below, and tells none of it again.
+func TestPageBeginsWithWhatWasSaid(t *testing.T) {
+	w := newWorld()
+	now := time.Now()
+	w.desk.said = []sessions.Said{
+		{ID: "l0", At: now.Add(-5 * time.Hour), Who: "you", Text: "Long ago."},
+		{ID: "l1", At: now.Add(-2 * time.Minute), Who: "you", Text: "Run the tests."},
+		{ID: "l2", At: now.Add(-time.Minute), Who: "voice", Text: "All tests pass."},
+	}
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	p.until(`document.querySelectorAll("#transcript .line").length === 2`)
+	if got := eval[string](p, `[...document.querySelectorAll("#transcript .line")].map((l) => l.textContent).join("; ")`); !strings.Contains(got, "Run the tests.") || strings.Index(got, "All tests pass.") < strings.Index(got, "Run the tests.") {
+		t.Errorf("the conversation reads %q", got)
+	}
+	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "n", text: "And now?" }), true))`)
+	p.until(`document.querySelector("#transcript .line:last-child").textContent.includes("And now?")`)
+	w.logged(t, "said owner 1") // what is new alone
+	w.change(func(w *world) {
+		if n := len(w.desk.said); n != 4 {
+			t.Errorf("%d lines are kept", n)
+		}
+	})
 	p.quiet()
 }

@@ -274,6 +274,7 @@ function feedState(state) {
 
 // The conversation lasts as long as this window, also when its page is loaded anew.
 const place = "switchboard-talk";
+const recent = 3 * 3600_000; // what was said before is in the history
 function keepTalk(last) {
   if (get().session !== "in") return;
   if (last) note(last);
@@ -285,8 +286,16 @@ function recallTalk() {
   try {
     const { of, entries } = JSON.parse(sessionStorage.getItem(place) ?? "{}");
     if (of && of === held.mine()?.id) dispatch({ type: "kept", entries });
+    else if (settings.history) recallSaid();
   } catch { /* not ours: nothing is shown */ }
   sessionStorage.removeItem(place);
+}
+
+// A new window, or another device, begins with what was said lately.
+async function recallSaid() {
+  const { items } = await api.said("", "").catch(() => ({ items: [] }));
+  const lately = items.filter((l) => Date.now() - Date.parse(l.at) < recent).reverse();
+  if (lately.length && get().session === "in") dispatch({ type: "kept", entries: lately.map(({ id, who, text }) => ({ id, who, text, state: "done" })) });
 }
 
 function signedOut() {

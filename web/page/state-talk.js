@@ -19,7 +19,7 @@ export function reduceTalk(talk, action) {
     case "note":
       return add(talk, { id: action.id, who: "note", text: action.text, state: "done" });
     case "kept":
-      return { ...talk, entries: [...action.entries.filter(readable).map((e) => ({ ...e, recalled: true })), ...talk.entries] };
+      return { ...talk, entries: [...action.entries.filter((e) => readable(e) && !talk.entries.some((known) => known.id === e.id)).map((e) => ({ ...e, recalled: true })), ...talk.entries] };
     case "call-ended":
       return {
         ...talk, hearing: false, responding: false, speaking: false,
