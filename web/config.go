@@ -101,6 +101,18 @@ type VoiceInfo struct {
 	Model     string `json:"model"`
 	Host      string `json:"host,omitempty"` // of its server
 	Chips     []Chip `json:"chips"`
+
+	Prices *Prices `json:"prices,omitempty"` // nil: unknown, or there are none
+}
+
+// Prices are what a voice model costs, in US dollars for a million tokens. Cached is what it was given before.
+type Prices struct {
+	TextIn      float64 `json:"text_in"`
+	TextCached  float64 `json:"text_cached"`
+	TextOut     float64 `json:"text_out"`
+	AudioIn     float64 `json:"audio_in"`
+	AudioCached float64 `json:"audio_cached"`
+	AudioOut    float64 `json:"audio_out"`
 }
 
 // Config is what a [Server] is made of.

@@ -121,6 +121,10 @@ func (s *Server) deviceCode(w http.ResponseWriter, _ *http.Request, g handoff.Gr
 	if err != nil {
 		return handoff.Fault(handoff.CodeNotGranted, "there is no key of that name any more", err.Error())
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"code": text, "ends": time.Now().Add(codeLife)})
+	made := map[string]any{"code": text, "ends": time.Now().Add(codeLife)}
+	if s.cfg.PublicURL != "" {
+		made["at"] = s.cfg.PublicURL // where other devices open the page
+	}
+	writeJSON(w, http.StatusOK, made)
 	return nil
 }

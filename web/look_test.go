@@ -91,7 +91,7 @@ func TestPageLooks(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
 				p.scheme(scheme)
 				p.open(base)
-				p.shows("Or enter a key.")
+				p.shows("Or enter a key,")
 				p.look(size.name + "-" + scheme + "-login")
 				p.loggedIn(base)
 				p.until(`document.querySelectorAll(".card").length === 4`)

@@ -44,7 +44,7 @@ func TestPageAxe(t *testing.T) {
 				p := openTab(t, browser, size.width, size.height)
 				p.scheme(scheme)
 				p.open(base)
-				p.shows("Or enter a key.")
+				p.shows("Or enter a key,")
 				p.axe("login")
 				eval[bool](p, `(document.querySelector("h1").append(Object.assign(new Image(), { id: "nameless" })), true)`)
 				if len(p.brokenRules()) == 0 {

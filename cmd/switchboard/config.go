@@ -52,8 +52,19 @@ type modelSettings struct {
 	Name    string            `yaml:"name" doc:"the voice model; a client's ?model= wins"`
 	Aliases map[string]string `yaml:"aliases" doc:"the names that clients ask for, each with the model it means at model.url; \"*\" is any other"`
 	KeyEnv  string            `yaml:"key_env" unset:"OPENAI_API_KEY, for OpenAI alone" doc:"variable with the key for model.url"`
+	Prices  priceSettings     `yaml:"prices"`
 
 	Key secret `yaml:"-"` // what is sent to URL
+}
+
+// priceSettings are what model.name costs, in US dollars for a million tokens.
+type priceSettings struct {
+	TextIn      float64 `yaml:"text_in" unset:"OpenAI's, for gpt-realtime-2.1 there" doc:"what a million tokens of text that the voice model reads cost, in US dollars; with prices the page tells the cost of a call, without them its tokens"`
+	TextCached  float64 `yaml:"text_cached" unset:"likewise" doc:"of text that it has read before"`
+	TextOut     float64 `yaml:"text_out" unset:"likewise" doc:"of text that it writes"`
+	AudioIn     float64 `yaml:"audio_in" unset:"likewise" doc:"of sound that it hears"`
+	AudioCached float64 `yaml:"audio_cached" unset:"likewise" doc:"of sound that it has heard before"`
+	AudioOut    float64 `yaml:"audio_out" unset:"likewise" doc:"of sound that it speaks"`
 }
 
 // serverSetting is one agent server.
@@ -97,7 +108,7 @@ type reasoningSetting struct {
 // defaults returns the settings when nothing is set.
 func defaults() settings {
 	return settings{
-		Listen: "127.0.0.1:8080", Model: modelSettings{Name: "gpt-realtime-2.1"}, Speech: speechSettings{Updates: "milestones"},
+		Listen: "127.0.0.1:8080", Model: modelSettings{Name: defaultModel}, Speech: speechSettings{Updates: "milestones"},
 		Limits:    limitSettings{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20},
 		Approvals: approvalSettings{AskAgain: span(time.Minute), GiveUp: span(30 * time.Minute)},
 		Work:      workSettings{Silence: span(2 * time.Minute), Patience: span(30 * time.Minute)},
@@ -107,6 +118,7 @@ func defaults() settings {
 
 const (
 	openAIURL     = "wss://api.openai.com/v1/realtime"
+	defaultModel  = "gpt-realtime-2.1"
 	openAIKey     = "OPENAI_API_KEY"
 	ownerKey      = "SWITCHBOARD_KEY"
 	ownerName     = "owner"

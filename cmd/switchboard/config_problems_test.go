@@ -45,7 +45,7 @@ func shapeProblems() []problemCase {
 		{"anchor", "redis: &a b\nlisten: *a\n", []string{
 			"switchboard.yaml:1:8: redis: anchors, aliases and tags are not used here",
 			"switchboard.yaml:2:9: listen: anchors, aliases and tags are not used here"}},
-		{"merge", "model:\n  <<: {name: a}\n", []string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env`}},
+		{"merge", "model:\n  <<: {name: a}\n", []string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, prices`}},
 		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
 			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
 			"switchboard.yaml:2:6: tls must be names and values, not text",
@@ -147,6 +147,10 @@ func mannerProblems() []problemCase {
 		{"speech", "speech: {updates: loud}\n", []string{`switchboard.yaml:1:19: speech.updates: "loud" is unknown; there is milestones, chatty, quiet`}},
 		{"speech type", "speech: {updates: true}\n", []string{"switchboard.yaml:1:19: speech.updates must be text, not true or false; …"}},
 		{"speech shape", "speech: quiet\n", []string{"switchboard.yaml:1:9: speech must be names and values, not text"}},
+		{"prices", "model:\n  prices: {audio_in: 32.5, text_in: -1, text_out: free, audio_out: 2e9}\n", []string{
+			"switchboard.yaml:2:37: model.prices.text_in must be a number from 0 to 1000000, not -1",
+			"switchboard.yaml:2:51: model.prices.text_out must be a number from 0 to 1000000, not free",
+			"switchboard.yaml:2:68: model.prices.audio_out must be a number from 0 to 1000000, not 2e9"}},
 		{"no times", "approvals:\n  ask_again: 60\n  give_up: soon\n", []string{
 			"switchboard.yaml:2:14: approvals.ask_again must be a time such as 60s or 30m, not a number",
 			`switchboard.yaml:3:12: approvals.give_up: "soon" is not a time such as 60s or 30m`}},

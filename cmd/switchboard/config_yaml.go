@@ -140,6 +140,8 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Int:
 		d.number(path, node, v)
+	case reflect.Float64:
+		d.price(path, node, v)
 	case reflect.Slice:
 		d.list(path, node, v)
 	case reflect.Map:
@@ -205,6 +207,24 @@ func (d *decoder) number(path string, node ast.Node, v reflect.Value) {
 		what = node.String()
 	}
 	d.add(d.place(node.GetToken()), "%s must be a whole number from 0 to %d, not %s", label(path), maxNumber, what)
+}
+
+// price decodes a number from 0 on.
+func (d *decoder) price(path string, node ast.Node, v reflect.Value) {
+	value := -1.0
+	switch n := node.(type) {
+	case *ast.FloatNode:
+		value = n.Value
+	case *ast.IntegerNode:
+		if whole, ok := n.Value.(uint64); ok {
+			value = float64(whole)
+		}
+	}
+	if value >= 0 && value <= maxNumber {
+		v.SetFloat(value)
+		return
+	}
+	d.add(d.place(node.GetToken()), "%s must be a number from 0 to %d, not %s", label(path), maxNumber, node)
 }
 
 func (d *decoder) list(path string, node ast.Node, v reflect.Value) {

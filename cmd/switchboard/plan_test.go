@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"switchboard/servers/codex"
 	"switchboard/servers/responses"
+	"switchboard/web"
 )
 
 func found(string) (string, error)    { return "/bin/codex", nil }
@@ -86,6 +89,25 @@ func TestWhoseWorkEndsWithUs(t *testing.T) {
 	} {
 		if got := s.plan().Spec.EndsWithUs; got != s.ends {
 			t.Errorf("%+v: %t", s.serverSetting, got)
+		}
+	}
+}
+
+// What a call costs is known for the model that is used by default at OpenAI, and where the prices are given.
+func TestPrices(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    modelSettings
+		want *web.Prices
+	}{
+		{"by default", modelSettings{URL: openAIURL, Name: defaultModel}, &web.Prices{TextIn: 4, TextCached: 0.4, TextOut: 24, AudioIn: 32, AudioCached: 0.4, AudioOut: 64}},
+		{"another model", modelSettings{URL: openAIURL, Name: "other"}, nil},
+		{"another place", modelSettings{URL: "wss://voice.example.com/v1/realtime", Name: defaultModel}, nil},
+		{"simulated", modelSettings{Name: defaultModel}, nil},
+		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: priceSettings{AudioOut: 20}}, &web.Prices{AudioOut: 20}},
+	} {
+		if got := c.m.prices(); !cmp.Equal(got, c.want) {
+			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
 }

@@ -56,6 +56,7 @@ type plan struct {
 type modelPlan struct {
 	URL, Name, Key string
 	Aliases        map[string]string
+	Prices         *web.Prices // nil: unknown
 }
 
 // notifyPlan is where callers are told who are in no call; without a URL nowhere. Token may be nil.

@@ -109,7 +109,7 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 
 // voiceInfo is what the page tells about the voice.
 func (s *simulators) voiceInfo(m modelPlan) web.VoiceInfo {
-	info := web.VoiceInfo{Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Chips: []web.Chip{}}
+	info := web.VoiceInfo{Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: m.Prices, Chips: []web.Chip{}}
 	if !s.voice || !s.machines { // the sentences speak of the simulated machines
 		return info
 	}

@@ -6,6 +6,7 @@ export const factsStart = {
   begun: false, // since then the voice model has begun an answer
   answered: 0, // how long the last answer took to begin
   tokens: 0, // of the responses that were seen
+  used: { text_in: 0, text_cached: 0, text_out: 0, audio_in: 0, audio_cached: 0, audio_out: 0 }, // the same by kind; null: not told
   rtt: null, // ms
   lost: null, // share of packets
 };
@@ -32,8 +33,32 @@ function ofVoice(facts, event, at) {
   if (event.type === "input_audio_buffer.speech_stopped") return { ...facts, asked: at, begun: false };
   if (event.type === "response.created") return { ...facts, begun: true };
   if (begins.has(event.type) && facts.asked && facts.begun) return { ...facts, asked: 0, answered: at - facts.asked };
-  if (event.type === "response.done") return { ...facts, tokens: facts.tokens + (event.response?.usage?.total_tokens ?? 0) };
+  const usage = event.type === "response.done" && event.response?.usage;
+  if (usage) return { ...facts, tokens: facts.tokens + (usage.total_tokens ?? 0), used: added(facts.used, usage) };
   return facts;
+}
+
+// Adds what a response used. What was cached is told as a part of what went in.
+function added(used, { input_token_details: into, output_token_details: out }) {
+  if (!used || !into || !out) return null;
+  const cached = into.cached_tokens_details ?? { text_tokens: into.cached_tokens };
+  const [text, audio] = [cached.text_tokens ?? 0, cached.audio_tokens ?? 0];
+  const one = {
+    text_in: (into.text_tokens ?? 0) - text, text_cached: text, text_out: out.text_tokens ?? 0,
+    audio_in: (into.audio_tokens ?? 0) - audio, audio_cached: audio, audio_out: out.audio_tokens ?? 0,
+  };
+  return Object.fromEntries(Object.keys(used).map((kind) => [kind, used[kind] + Math.max(0, one[kind])]));
+}
+
+const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD" });
+
+/** What a call has cost so far, in words: money where the prices are known, else tokens. */
+export function costWords({ tokens, used }, { simulated, prices }) {
+  if (simulated) return "no cost";
+  if (!tokens) return "";
+  if (!prices || !used) return `${tokens.toLocaleString("en")} tokens`;
+  const cost = Object.keys(used).reduce((sum, kind) => sum + used[kind] * prices[kind] / 1e6, 0);
+  return cost < 0.01 ? "less than a cent" : `about ${dollars.format(cost)}`;
 }
 
 /** The facts in words: [what, value]. `at` is now. */
@@ -47,6 +72,6 @@ export function factWords({ facts, call, voice }, at) {
     ["Voice", voice.simulated ? "stand-in" : [voice.model, voice.host].filter(Boolean).join(" at ")],
     ["Connection", facts.rtt === null ? "" : `${Math.round(facts.rtt)} ms, ${facts.lost > 0 ? `${(facts.lost * 100).toFixed(1)} % lost` : "nothing lost"}`],
     ["Last answer", facts.answered ? `answered in ${(facts.answered / 1000).toFixed(1)} s` : ""],
-    ["Cost so far", voice.simulated ? "no cost" : facts.tokens ? `${facts.tokens.toLocaleString("en")} tokens` : ""],
+    ["Cost so far", costWords(facts, voice)],
   ].filter(([, value]) => value);
 }

@@ -11,6 +11,19 @@ export function codeFromAddress() {
   return match[1];
 }
 
+// The code of another device, or a key. A key may look like a code.
+async function enter(text) {
+  const code = text.replace(/\s/g, "").toUpperCase();
+  if (/^[A-Z2-7]{26}$/.test(code)) {
+    try {
+      return await api.login({ code });
+    } catch (error) {
+      if (error.code !== "forbidden" || /\s/.test(text.trim())) throw error;
+    }
+  }
+  return api.login({ key: text.trim() });
+}
+
 /** Shows the form until a key fits; onIn() follows. `problem` is what went wrong with the link. */
 export function loginView(onIn) {
   const form = byId("login-form");
@@ -22,7 +35,7 @@ export function loginView(onIn) {
     button.disabled = true;
     setText(error, "");
     try {
-      await api.login({ key: field.value.trim() });
+      await enter(field.value);
       field.value = "";
       onIn();
     } catch (problem) {

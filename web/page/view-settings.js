@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { meter, openMicrophone } from "./audio.js";
 import { byId, h, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
+import { qrCode } from "./qr.js";
 import { keysOf } from "./shortcuts.js";
 import { get, toastProblem } from "./store.js";
 import { ago, decidedWords } from "./words.js";
@@ -120,9 +121,12 @@ function logins(acts) {
   add.addEventListener("click", async () => {
     try {
       const made = await api.deviceCode();
-      const link = `${location.origin}/#login=${made.code}`;
-      code.replaceChildren(h("p", { text: "Open this link on the other device, or type the code there. It counts once, for ten minutes." }),
-        h("p", {}, h("code", { class: "mono", text: link })), h("p", { class: "code-big mono", text: made.code.match(/.{1,4}/g).join(" ") }));
+      const link = new URL(`/#login=${made.code}`, made.at ?? location.origin);
+      const reach = !/^(localhost|127\.|\[::1\])/.test(link.hostname); // by another device
+      code.replaceChildren(
+        reach ? qrCode(link.href, "The link as a QR code") : h("p", { class: "quiet-text", text: "This address leads to this machine alone. For a phone, set public_url; Help tells how." }),
+        h("p", { text: `${reach ? "Point the phone's camera at it, or open" : "Open"} this link on the other device, or type the code there. It counts once, for ten minutes.` }),
+        h("p", {}, h("code", { class: "mono", text: link.href })), h("p", { class: "code-big mono", text: made.code.match(/.{1,4}/g).join(" ") }));
       show(code, true);
     } catch (error) {
       toastProblem(error);

@@ -1,0 +1,49 @@
+package web
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Another device comes in by the camera, by the link, or by the code typed into the form.
+func TestPageAddsADevice(t *testing.T) {
+	_, base := serve(t, newWorld(), func(cfg *Config) { cfg.PublicURL = "https://bigpc.example.com" })
+	browser := startChromium(t, true)
+	p := openTab(t, browser, 1280, 800)
+	p.loggedIn(base)
+	p.click("Settings")
+	p.click("Add a device")
+	p.until(`/^https:\/\/bigpc\.example\.com\/#login=[A-Z2-7]{26}$/.test(document.querySelector(".device-code .mono")?.textContent)`)
+	p.do(chromedp.ScrollIntoView(chromedp.CSS(".device-code")))
+	p.shot("add-a-device")
+	// The image has every cell of the code, and light around it.
+	if bad := eval[string](p, `import("/page/lean-qr.js").then(({ generate, correction }) => {
+		const code = generate(document.querySelector(".device-code .mono").textContent, { minCorrectionLevel: correction.M });
+		const svg = document.querySelector("svg.qr");
+		const cells = new Set(svg.querySelector("path").getAttribute("d").split("h1v1h-1z").filter(Boolean));
+		let dark = 0;
+		for (let y = 0; y < code.size; y++) for (let x = 0; x < code.size; x++) if (code.get(x, y) && ++dark && !cells.has("M" + (x + 4) + " " + (y + 4))) return "a cell is missing";
+		return dark === cells.size && dark > 200 && svg.getAttribute("viewBox") === "0 0 " + (code.size + 8) + " " + (code.size + 8) && svg.getBoundingClientRect().width >= 200 ? "" : "other cells";
+	})`); bad != "" {
+		t.Error(bad)
+	}
+	code := eval[string](p, `document.querySelector(".code-big").textContent`)
+	if len(strings.Fields(code)) != 7 {
+		t.Errorf("the code is shown as %q", code)
+	}
+	other := openTab(t, browser, 390, 844)
+	other.open(base)
+	other.until(`document.querySelector("#login:not([hidden])")`)
+	other.enter(strings.ToLower(code))
+	other.until(`document.querySelector("#app:not([hidden])")`)
+	other.quiet()
+	// It counts once.
+	again := openTab(t, browser, 390, 844)
+	again.open(base)
+	again.until(`document.querySelector("#login:not([hidden])")`)
+	again.enter(code)
+	again.shows("it counts once, for ten minutes")
+	p.quiet()
+}
