@@ -1,0 +1,176 @@
+package web
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// watchDevice stands before what the page asks of the device, and keeps it.
+const watchDevice = `window.device = { keys: {}, locks: [], tones: [] };
+MediaSession.prototype.setActionHandler = (key, f) => { device.keys[key] = f; };
+WakeLock.prototype.request = async (kind) => {
+  const lock = Object.assign(new EventTarget(), { kind, held: true, release: async () => lock.lose(), lose: () => { lock.held = false; lock.dispatchEvent(new Event("release")); } });
+  device.locks.push(lock);
+  return lock;
+};
+const create = AudioContext.prototype.createOscillator;
+AudioContext.prototype.createOscillator = function () {
+  const tone = create.call(this);
+  const start = tone.start.bind(tone);
+  tone.start = (at) => { device.tones.push(tone.frequency.value); start(at); };
+  return tone;
+};`
+
+// openWatched opens the page with [watchDevice] before it.
+func openWatched(t *testing.T, w *world) *tab {
+	t.Helper()
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchDevice})
+		return err
+	}))
+	p.loggedIn(base)
+	return p
+}
+
+// In a call the screen stays on, and the keys of a headset and of the lock screen steer it.
+func TestPageInTheHand(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions, w.records = nil, nil
+	p := openWatched(t, w)
+	eval[bool](p, otherSide)
+	eval[bool](p, listenMic)
+	p.click("Call")
+	p.until(`far.types() === "session.update response.create" && ` + micOn)
+	p.until(`device.locks.length === 1 && device.locks[0].kind === "screen"`)
+	p.until(`navigator.mediaSession.playbackState === "playing" && navigator.mediaSession.metadata.title === "In a call"`)
+	eval[bool](p, `(device.keys.togglemicrophone(), true)`)
+	p.status("Muted")
+	p.until(`!` + micOn)
+	eval[bool](p, `(device.keys.togglemicrophone(), true)`)
+	p.until(micOn)
+	for _, key := range []string{"pause", "stop"} {
+		eval[bool](p, `(far.events.length = 0, device.keys.`+key+`(), true)`)
+		p.until(`far.types() === "output_audio_buffer.clear"`)
+	}
+	// A page that was hidden has lost the screen, and asks again when it is back.
+	eval[bool](p, `(device.locks[0].lose(), document.dispatchEvent(new Event("visibilitychange")), true)`)
+	p.until(`device.locks.length === 2 && device.locks[1].held`)
+	eval[bool](p, `(device.keys.hangup(), true)`)
+	p.status("Not in a call")
+	p.until(`!device.locks[1].held && navigator.mediaSession.playbackState === "none" && !navigator.mediaSession.metadata`)
+	eval[bool](p, `(document.dispatchEvent(new Event("visibilitychange")), true)`)
+	if n := eval[int](p, `device.locks.length`); n != 2 {
+		t.Errorf("after the call the screen was asked for %d times", n-2)
+	}
+	p.quiet()
+}
+
+// A question, an end and a failure sound each in its own way, once, and not at all where that is turned off.
+func TestPageSounds(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	question := w.questions[0]
+	w.questions = nil
+	p := openWatched(t, w)
+	p.click("Settings") // before a press browsers keep a page silent
+	feed := w.feed("owner")
+	end := func(record handoff.Record, outcome handoff.Outcome) {
+		record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, outcome, new(time.Now())
+		feed.publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	}
+	const tones = `device.tones.splice(0).join()`
+	heard := func(what, want string) {
+		t.Helper()
+		p.until(`device.tones.length === 2`)
+		if got := eval[string](p, tones); got != want {
+			t.Errorf("%s sounds as %s", what, got)
+		}
+	}
+	feed.publish(handoff.PageEvent{Kind: "question", Question: &question})
+	heard("a question", "660,880")
+	end(w.records[0], handoff.OutcomeResult)
+	heard("an end", "523,659")
+	end(w.records[1], handoff.OutcomeFailed)
+	p.until(`device.tones.length >= 2`)
+	if got := eval[string](p, tones); !strings.HasPrefix(got, "440,330") {
+		t.Errorf("a failure sounds as %s", got)
+	}
+	eval[bool](p, `([...document.querySelectorAll("#settings .check")].find((l) => l.textContent.startsWith("Sounds")).querySelector("input").click(), true)`)
+	again := question
+	again.ID = "q9"
+	feed.publish(handoff.PageEvent{Kind: "question", Question: &again})
+	p.until(`document.querySelector("#q-q9")`)
+	if got := eval[string](p, tones); got != "" {
+		t.Errorf("turned off, it sounds as %s", got)
+	}
+	p.quiet()
+}
+
+// workerIn runs the service worker's module in the page, between a registration and windows of ours: Chromium without a
+// screen has no notifications. seen keeps what it does; send gives it an event and waits for what that makes it do.
+const workerIn = `(async () => {
+  const seen = window.seen = { shown: [], opened: [], posted: [], focused: 0, windows: [] };
+  window.registration = { showNotification: async (title, options) => { seen.shown.push({ title, ...options }); } };
+  window.clients = { claim: async () => {}, matchAll: async () => seen.windows, openWindow: async (url) => { seen.opened.push(url); } };
+  seen.page = { postMessage: (m) => seen.posted.push(m), focus: async () => { seen.focused++; } };
+  await import("/worker.js");
+  window.send = async (type, more) => {
+    let work;
+    dispatchEvent(Object.assign(new Event(type), { ...more, waitUntil: (p) => { work = p; } }));
+    await work;
+    return true;
+  };
+  window.pressed = (action) => send("notificationclick", { action, notification: { ...seen.shown[0], close: () => { seen.closed = true; } } });
+  return true;
+})()`
+
+// The worker shows what comes as a notification. "Decline" there declines; "open", and a press on the notification
+// itself, bring the page to the front, or open it.
+func TestPageWorker(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	eval[bool](p, workerIn)
+	eval[bool](p, `send("push", { data: { text: () => JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }) } })`)
+	if got := eval[string](p, `(([n]) => [n.title, n.body, n.tag, ...n.actions.map((a) => a.title)].join("|"))(seen.shown)`); got != "bigpc: auth|May it push?|q1|Open|Decline" {
+		t.Errorf("shown: %s", got)
+	}
+	eval[bool](p, `pressed("decline")`)
+	w.logged(t, "decide owner q1 decline")
+	if got := eval[string](p, `JSON.stringify([seen.closed, seen.shown.length, seen.opened, seen.posted])`); got != `[true,1,[],[]]` {
+		t.Errorf("after a decline: %s", got)
+	}
+	w.change(func(w *world) {
+		w.onDecide = func() error { return handoff.Fault(handoff.CodeOverloaded, "bigpc", "") }
+	})
+	eval[bool](p, `pressed("decline")`)
+	if got := eval[string](p, `seen.shown.at(-1).body`); got != "Not declined: bigpc has too much to do right now." {
+		t.Errorf("it says %q", got)
+	}
+	eval[bool](p, `pressed("open")`)
+	eval[bool](p, `(seen.windows.push(seen.page), pressed(""))`)
+	if got := eval[string](p, `JSON.stringify([seen.opened, seen.posted, seen.focused])`); got != `[["/#work"],[{"go":"work"}],1]` {
+		t.Errorf("after opening: %s", got)
+	}
+	for _, line := range w.log() {
+		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " decline") {
+			t.Errorf("something was allowed: %s", line)
+		}
+	}
+	// What it says to the page brings the page there.
+	eval[bool](p, `(navigator.serviceWorker.dispatchEvent(new MessageEvent("message", { data: { go: "work" } })), true)`)
+	p.until(`location.hash === "#work"`)
+}
