@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/router"
@@ -99,11 +100,45 @@ func BenchmarkRouterStart(b *testing.B) {
 		n++
 		x.begin(n)
 		b.StopTimer()
-		x.updates <- handoff.TurnEnded{Status: handoff.TurnCompleted, Text: "Done."}
-		u := <-x.said
-		x.events <- handoff.Said{ID: u.ID, At: time.Now()}
+		x.end()
 		b.StartTimer()
 	}
+}
+
+// BenchmarkRouterKept is what a finished handoff leaves in the memory of a call that goes on, once the caller has as
+// many records as are kept.
+func BenchmarkRouterKept(b *testing.B) {
+	x := newBench(b)
+	n := 0
+	for range 1000 {
+		n++
+		x.begin(n)
+		x.end()
+	}
+	before := heap()
+	for b.Loop() {
+		n++
+		x.begin(n)
+		x.end()
+	}
+	b.ReportMetric((heap()-before)/float64(b.N), "kept-B/op")
+}
+
+// heap is what is in use, in bytes.
+func heap() float64 {
+	time.Sleep(100 * time.Millisecond) // what is done behind is done
+	runtime.GC()
+	runtime.GC() // also what had finalizers
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// end ends the work and lets its answer be heard.
+func (x *bench) end() {
+	x.updates <- handoff.TurnEnded{Status: handoff.TurnCompleted, Text: "Done."}
+	u := <-x.said
+	x.events <- handoff.Said{ID: u.ID, At: time.Now()}
 }
 
 // BenchmarkRouterRemark is from an agent's update to the note for the voice model: two updates each, the
