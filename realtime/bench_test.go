@@ -2,15 +2,18 @@ package realtime
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
 
+	"switchboard/handoff"
 	"switchboard/realtime/events"
 )
 
@@ -117,6 +120,42 @@ func BenchmarkRequest(b *testing.B) {
 		}
 		c.pending = c.pending[:0]
 		delete(c.requests, "call_1")
+	}
+}
+
+// BenchmarkAnswered is a request and its answer, without sockets, and what they leave in the memory of a call that goes
+// on: ids, so that nothing counts twice and the client sees none of it.
+func BenchmarkAnswered(b *testing.B) {
+	model, n := newWire(), 0
+	c := newCall(someone, ours, "rtc_bench", newWire(), model, nopLog())
+	c.fromModel([]byte(freshSession))
+	answer := func() {
+		n++
+		response, call, said := fmt.Sprint("r", n), fmt.Sprint("call_", n), fmt.Sprint("said-", n)
+		c.fromModel([]byte(began(response, "")))
+		c.fromModel([]byte(itemDone(response, callItem(fmt.Sprint("item_", n), call, "codex", events.StatusCompleted))))
+		c.fromModel([]byte(`{"type":"response.done","response":{"id":"` + response + `","status":"completed"}}`))
+		c.say(handoff.Utterance{ID: said, CallID: call, Text: strings.Repeat("All tests pass. ", 200), Tells: []string{said}})
+		c.fromModel([]byte(`{"type":"conversation.item.added","item":{"id":"` + itemPrefix + said + `","type":"function_call_output"}}`))
+		c.pending = nil
+		model.sent()
+	}
+	for range 100 {
+		answer()
+	}
+	heap := func() float64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	before := heap()
+	for b.Loop() {
+		answer()
+	}
+	b.ReportMetric((heap()-before)/float64(b.N), "kept-B/op")
+	if u := c.utterances[fmt.Sprint("said-", n)]; !u.acked || u.Text != "" {
+		b.Errorf("the words of the answer are kept: %+v", u)
 	}
 }
 

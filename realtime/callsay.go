@@ -105,6 +105,7 @@ func (c *Call) acknowledged(itemID string) {
 		if itemID == itemPrefix+u.ID || itemID == itemPrefix+u.ID+"m" {
 			delete(c.sent, id)
 			u.acked, u.at = true, time.Now()
+			u.Text, u.Tells = "", nil // the call may be long
 			c.confirm(u)
 			return
 		}
