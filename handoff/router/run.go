@@ -72,7 +72,7 @@ type run struct {
 // newRun returns a run that does nothing before loop.
 func (r *Router) newRun(id string, c handoff.Caller, b *callerState) *run {
 	return &run{
-		router: r, known: b, caller: c, ID: id, log: r.log.With(zap.String("principal", c.Principal), zap.String("handoff", id)),
+		router: r, known: b, caller: c, ID: id, log: r.log.WithLazy(zap.String("principal", c.Principal), zap.String("handoff", id)),
 		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
 	}
 }
@@ -91,7 +91,7 @@ func (r *run) loop(ctx context.Context) {
 	endIO()
 	r.io.Wait()
 	r.dropPrefetch()
-	r.detach(0)
+	r.close(r.letGo(0))
 	r.log.Info("handoff ended", zap.String("server", r.rec.Server), zap.String("thread", r.target.Thread),
 		zap.String("turn", string(r.turn)), zap.String("outcome", string(r.state.Outcome)),
 		zap.String("code", string(codeOf(r.fault))), zap.Duration("took", time.Since(r.began)))
@@ -299,20 +299,24 @@ func (r *run) facts(t handoff.Target) ledger.Facts {
 	return ledger.Facts{CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why}
 }
 
-// hold keeps an agent until detach.
+// hold keeps an agent until letGo.
 func (r *run) hold(a handoff.Agent) {
 	r.agentsMu.Lock()
 	defer r.agentsMu.Unlock()
 	r.agents = append(r.agents, a)
 }
 
-// detach lets go of what was attached for this run but the newest keep.
-func (r *run) detach(keep int) {
+// letGo gives back what was attached for this run but the newest keep, to be closed.
+func (r *run) letGo(keep int) []handoff.Agent {
 	r.agentsMu.Lock()
+	defer r.agentsMu.Unlock()
 	n := max(len(r.agents)-keep, 0)
 	old := slices.Clone(r.agents[:n])
 	r.agents = r.agents[n:]
-	r.agentsMu.Unlock()
+	return old
+}
+
+func (r *run) close(old []handoff.Agent) {
 	for _, agent := range old {
 		if err := agent.Close(); err != nil {
 			r.log.Debug("detach failed", zap.Error(err))

@@ -254,7 +254,9 @@ func (r *run) made(ctx context.Context, do func(context.Context) (handoff.Attach
 // arrived shows what was attached and lets go of what was attached before.
 func (r *run) arrived(at handoff.Attached) {
 	r.attached = at
-	r.io.Go(func() { r.detach(1) })
+	if old := r.letGo(1); len(old) > 0 {
+		r.io.Go(func() { r.close(old) })
+	}
 	r.show(func(rec *handoff.Record) {
 		rec.ThreadID = at.Target.Thread
 		if at.Title != "" {
