@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"net/http"
 
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type Config struct {
 	Name       string // of the server; its threads are kept under it
 	URL        string // of the API, such as https://api.openai.com/v1
 	Token      func() (string, error)
+	Client     *http.Client // what reaches the API; nil: [http.DefaultClient]
 	Model      Model
 	Iterations int // how many answers of one turn may call tools; 0 is 40
 	Threads    threads.Store
@@ -67,7 +69,7 @@ func New(cfg Config) *Server {
 	kept := asides{cfg.Threads, threads.NewMemory()}
 	cfg.Threads = kept
 	s := &Server{
-		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token), workspace: cfg.Workspace, log: cfg.Log,
+		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
 		threading: !threadingDisabled(), runs: map[string]*run{},
 	}
 	for _, t := range cfg.Workspace.Tools() {

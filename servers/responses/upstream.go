@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,10 +42,10 @@ type upstream struct {
 	key    string                 // Set once; tells it from every other that keeps responses
 }
 
-func newUpstream(address string, token func() (string, error)) *upstream {
+func newUpstream(address string, token func() (string, error), client *http.Client) *upstream {
 	return &upstream{
 		client: openai.Client{Options: []option.RequestOption{
-			option.WithBaseURL(address), option.WithHTTPClient(http.DefaultClient), option.WithMaxRetries(requestTries - 1),
+			option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, http.DefaultClient)), option.WithMaxRetries(requestTries - 1),
 		}},
 		token: token, key: address,
 	}
