@@ -151,17 +151,26 @@ func proofKilledAgent(t *testing.T, store string) {
 	if first := fmt.Sprintf("job %d of %d", 0, rounds); lines("after.txt", first) > 0 {
 		t.Error("a command went on after the kill")
 	}
-	if cut.ThreadID == "" {
-		t.Fatal("no kill cut work short whose command had run")
-	}
-	again := c.hand(fmt.Sprintf(`{"server":"helper","prompt":"job after it","thread_id":%q}`, cut.ThreadID))
-	until(t, "the session to go on", func() bool { return c.whole(again).Outcome != "" })
-	if rec := c.whole(again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" || ran(jobs[cut.ID]) != 1 {
-		t.Errorf("it went on as %q: %q", rec.Outcome, rec.Text)
+	goesOn(t, c, cut)
+	if ran(jobs[cut.ID]) != 1 {
+		t.Error("what was cut short was run again")
 	}
 	model.mu.Lock()
 	defer model.mu.Unlock()
 	if len(model.wrong) > 0 {
 		t.Errorf("a model would have refused: %q", model.wrong)
+	}
+}
+
+// goesOn holds that the session of work that was cut short can be gone on in.
+func goesOn(t *testing.T, c *child, cut handoff.Record) {
+	t.Helper()
+	if cut.ThreadID == "" {
+		t.Fatal("no kill cut work short whose command had run")
+	}
+	again := c.hand(fmt.Sprintf(`{"server":"helper","prompt":"job after it","thread_id":%q}`, cut.ThreadID))
+	until(t, "the session to go on", func() bool { return c.whole(again).Outcome != "" })
+	if rec := c.whole(again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" {
+		t.Errorf("it went on as %q: %q", rec.Outcome, rec.Text)
 	}
 }
