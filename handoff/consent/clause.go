@@ -55,11 +55,23 @@ func (h heard) isPurpose(at int, l *language, ask asking) bool {
 		return false
 	}
 	for i := at + length; i < len(h.tokens); i++ {
+		if i > at+length+1 && (conditions[h.tokens[i]] || h.changesMind(i)) {
+			return false
+		}
 		if t := h.tokens[i]; hard[t] || devices[t] && ask.machine(h.tokens[i:]) == 0 || ask.isOtherAct(h.tokens[i:]) {
 			return false
 		}
 	}
 	return true
+}
+
+// changesMind tells whether a phrase of doubt begins at a position: "I changed my mind".
+func (h heard) changesMind(at int) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		l.doubt.at(h.tokens[at:], func(n int, _ phraseKind) { found = found || n > 1 })
+		return found
+	})
 }
 
 // purposeAt is where a clause begins, after something else, that says what an act is good for; what is asked in it is
@@ -159,4 +171,5 @@ var softVerbs = setOf("make take work works add start save write change launch b
 // devices are words for machines: one that the question is not about ends a yes. Set once.
 var devices = setOf("laptop desktop workstation macbook mac imac notebook tablet phone server servers cluster cloud vm nas pc computer raspberry " +
 	"rechner handy portable ordinateur serveur ordenador portatil servidor computador computadora telefono serwer komputer ноутбук сервер компьютер " +
-	"телефон комп'ютер dator servern datorn mobil telefon bilgisayar sunucu")
+	"телефон комп'ютер dator servern datorn mobil telefon bilgisayar sunucu " +
+	"serwerze serwera laptopie laptopa komputerze telefonie сервере сервера ноутбуке ноутбука компьютере телефоне сервері сервера ноутбуці телефоні laptopen telefonen sunucuda laptopta telefonda सर्वर लैपटॉप")

@@ -64,7 +64,7 @@ func (h heard) read(reply string, ask asking) Reply {
 	switch {
 	case deny == present && h.nearEchoOf(ask):
 		return Echo
-	case (deny == present || hold == present) && h.correctsItself(ask):
+	case (deny != absent || hold == present) && h.correctsItself(ask):
 		return Yes
 	case deny == present && (h.asksItself() || h.turnsToYes(ask) || h.deniesInStory(ask)):
 		return Unclear

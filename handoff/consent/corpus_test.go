@@ -41,6 +41,7 @@ var halves = []struct {
 	{"l.tsv", "", sixQuestions},
 	{"m.tsv", "", sixQuestions},
 	{"n.tsv", "", sixQuestions},
+	{"o.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 

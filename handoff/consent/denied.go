@@ -35,7 +35,7 @@ func (h heard) deniesInStory(ask asking) bool {
 }
 
 // minRamble is how many words a reply has in which a yes and a denial may have nothing to do with each other.
-const minRamble = 9
+const minRamble = 8
 
 // rambles tells whether a long reply orders or says yes somewhere, and denies neither at its beginning nor an order.
 func (t *teller) rambles() bool {

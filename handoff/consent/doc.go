@@ -86,7 +86,8 @@
 //	         has begun and says nothing of what is wanted or to come: "before I drove off", "over coffee"
 //	but      leads from a story to the first order: "I'm driving, but yes, push it"
 //	mend     corrects what was said before it: "no, sorry"; such a reply is no denial, and unclear
-//	slip     does so in so many words: "no, wait, I mean"; where a yes follows that stands for itself, it is one
+//	slip     does so in so many words: "no, wait, I mean"; where a yes that stands for itself follows, it is one. After a
+//	         weaker mark that yes comes with an order
 //
 // What is said in the question's own order is the question again, heard or doubted, unless a yes stands apart from it:
 //

@@ -19,11 +19,50 @@ func (t *teller) markScene() {
 			if !t.h.unbroken(at, n) || slices.Contains(t.ordered[at:at+n], true) || !t.opens(at) && !t.paintsBefore(at) || !t.paintsAfter(at+n) || withouts[t.h.tokens[at]] && !t.deniesBefore(at) {
 				return
 			}
+			if slices.ContainsFunc(t.h.tokens[at:at+n], func(token string) bool { return conditions[token] }) && slices.Contains(t.ordered[:at], true) && !withouts[t.h.tokens[at]] {
+				return // it may be a condition of the order
+			}
 			for i := at; i < at+n; i++ {
 				t.scene[i] = true
 			}
 		})
 	}
+}
+
+// markConclusion finds where a reply draws its conclusion: a yes with an order, to its end. What is told before it is its
+// reason; there it may deny and contrast what it likes, but for its first word and an order.
+func (t *teller) markConclusion() {
+	for at := range t.h.tokens {
+		if t.conclusionAt(at) {
+			t.conclusion = at
+		}
+	}
+	told := false
+	for at := range t.conclusion {
+		token := t.h.tokens[at]
+		if told && (t.l.inner[token] || t.l.code == "zh" && (token == "不" || token == "没")) && at+1 < t.conclusion && !t.ordered[at+1] {
+			t.inert[at] = true
+		}
+		if told {
+			t.l.buts.at(t.h.tokens[at:], func(n int, _ phraseKind) {
+				for i := at; i < min(at+n, t.conclusion); i++ {
+					t.scene[i] = true
+				}
+			})
+		}
+		told = told || t.opens(at) && !t.concludes(at) || t.l.subjects.has(t.h.tokens[at:]) || noSubjects[t.l.code] && t.states(at)
+	}
+}
+
+// conclusionAt tells whether a word that draws a conclusion stands at a position, and after it a yes with an order to the
+// end.
+func (t *teller) conclusionAt(at int) bool {
+	return slices.ContainsFunc(t.steps[at], func(s step) bool {
+		yes := at + s.length
+		return s.kind == kindSo && at > 0 && yes < len(t.h.tokens) && t.agrees(yes) && slices.ContainsFunc(t.walk(yes)[len(t.h.tokens)], func(s state) bool {
+			return s.verdict() == verdictFirm && s.has(stateOrdered)
+		})
+	})
 }
 
 // hasCore tells whether a reply says yes, and orders the act by its name.
@@ -39,7 +78,7 @@ func (t *teller) hasCore() bool {
 		}
 		for to, found := range t.walk(from) {
 			if to > from+1 && slices.ContainsFunc(found, func(s state) bool {
-				return s.verdict() == verdictFirm && s.has(stateOrdered) && s.has(stateNamed)
+				return s.verdict() == verdictFirm && s.has(stateOrdered) && (s.has(stateNamed) || t.pointsAt(from, to))
 			}) {
 				return true
 			}
@@ -48,10 +87,22 @@ func (t *teller) hasCore() bool {
 	return false
 }
 
-// paintsBefore tells whether a clause that tells something begins before a position, or there without its subject, and
-// wants nothing.
+// pointsAt tells whether words say yes and order something that they point at: "yes, allow it". Said to somebody else it
+// would point at nothing: "yes, go ahead".
+func (t *teller) pointsAt(from, to int) bool {
+	return t.agrees(from) && slices.ContainsFunc(t.h.tokens[from:to], func(token string) bool { return objects[token] })
+}
+
+// objects are pronouns that stand for what was asked. Set once.
+var objects = setOf("it them that es das sie ihm ihn le les lui lo los la las li gli o os isso ele ela het dat ze hem to je mu im это его их ему им це його їх йому det den dem onu bunu onlari इसे उसे इन्हें ها ه 它 그거 그걸 それ これ")
+
+// paintsBefore tells whether a clause that tells something begins before a position and wants nothing. One that begins
+// with a subject has stated something by then: "the tests before" is what an order is about.
 func (t *teller) paintsBefore(at int) bool {
-	begins := false
+	if t.h.marked[at] {
+		return false
+	}
+	begins, states := false, t.statesFrom(at)
 	for from := at - 1; from >= 0; from-- {
 		if t.orders(from) || t.affirms(from) && !t.isOpened(from) && !infinitive[t.h.tokens[max(0, from-1)]] {
 			return begins
@@ -59,12 +110,23 @@ func (t *teller) paintsBefore(at int) bool {
 		if t.wantsAt(from) {
 			return false
 		}
-		begins = begins || t.opens(from) && !t.concludes(from) || t.l.subjects.has(t.h.tokens[from:]) || noSubjects[t.l.code] && t.states(from)
+		states = states || t.states(from)
+		begins = begins || t.opens(from) && !t.concludes(from) || states && (t.l.subjects.has(t.h.tokens[from:]) || noSubjects[t.l.code])
 		if t.h.marked[from] {
 			return begins
 		}
 	}
 	return begins
+}
+
+// statesFrom tells whether a statement follows in the clause of a position.
+func (t *teller) statesFrom(at int) bool {
+	for at++; at < len(t.h.tokens) && !t.h.marked[at] && !t.concludes(at) && !t.agrees(at); at++ {
+		if t.states(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // paintsAfter tells whether a clause wants nothing from a position to its end: a mark, a conclusion or a yes.
@@ -106,7 +168,7 @@ func (t *teller) isOpened(at int) bool {
 
 // wantsAt tells whether a word of what is wanted or to come stands at a position: "I am going to", and not "I was".
 func (t *teller) wantsAt(at int) bool {
-	return wants[t.h.tokens[at]] && (at == 0 || !pastAuxiliaries[t.h.tokens[at-1]])
+	return at >= t.conclusion && wants[t.h.tokens[at]] && (at == 0 || !pastAuxiliaries[t.h.tokens[at-1]])
 }
 
 // pastAuxiliaries are words after which a wish is a former one. Set once.
@@ -165,3 +227,43 @@ var wants = setOf("want wants wanna will ill shall must should need needs needed
 func (t *teller) saysElse(at int, words []string) bool {
 	return t.l != english && t.l.knows(words) && t.h.harmless(at, t.l, t.ask)
 }
+
+// untailed is a reply without thanks, or what else may follow a yes, after a mark at its end.
+func (h heard) untailed() heard {
+	for at := max(1, len(h.tokens)-maxTail); at < len(h.tokens); at++ {
+		if h.marked[at] && slices.ContainsFunc(languages, func(l *language) bool {
+			ends := false
+			l.book.at(h.tokens[at:], func(n int, kind phraseKind) { ends = ends || kind == kindTail && at+n == len(h.tokens) })
+			return ends
+		}) {
+			h.tokens, h.apart, h.marked = h.tokens[:at], h.apart[:at], h.marked[:at]
+			h.questions = slices.DeleteFunc(slices.Clone(h.questions), func(q int) bool { return q > at })
+			return h
+		}
+	}
+	return h
+}
+
+// maxTail is how many words what follows a yes has at most.
+const maxTail = 4
+
+// isReflexive tells whether a "si" at a position is the Italian one of a verb: "sennò si attacca".
+func (t *teller) isReflexive(at int) bool {
+	return t.l.code == "it" && at+1 < len(t.h.tokens) && !t.h.marked[at+1] && len(t.steps[at+1]) == 0
+}
+
+// conditions are words of each language that join a condition, a time, a limit or a contrast to what was ordered. Set once.
+var conditions = setOf("if unless provided providing until till once after before when whenever but except maybe perhaps why only just later first half part some other others another without " +
+	"wenn falls sofern sobald bis nachdem bevor nach vor aber ausser vielleicht warum nur erst bloss halfte teil andere anderen anderes ohne " +
+	"si sauf quand des apres avant mais seulement juste peut pourquoi moitie autre autres sans jusqu " +
+	"cuando salvo excepto menos despues antes pero quizas quiza hasta solo mitad otro otra otros otras sin " +
+	"se quando dopo prima ma tranne forse appena finche soltanto meta altro altra altri altre senza " +
+	"depois mas exceto talvez ate so somente metade outro outra outros outras sem " +
+	"als na nadat voordat tot maar behalve misschien alleen pas helft andere ander zonder toen " +
+	"jesli gdy kiedy jak po przed zanim az ale oprocz chyba tylko dopiero polowe polowa inny inna inne bez " +
+	"если когда после перед прежде пока но кроме только половину половина другои другая другие без зачем " +
+	"якщо коли після перед перш поки але крім тільки лише половину половина інший інша інші без " +
+	"om nar efter innan tills men utom kanske bara forst halva halften annan andra utan " +
+	"eger once sonra kadar ama fakat belki sadece yarisi yarim baska diger daha " +
+	"अगर जब पहले बाद लेकिन मगर शायद सिर्फ केवल बस आधा आधे दूसरा दूसरी दूसरे बिना " +
+	"اذا لو قبل بعد لكن بس ربما فقط نص جزء تاني اخر")

@@ -89,7 +89,7 @@ func (h heard) find(s signal, ask asking) finding {
 		var in []*language
 		length := 0
 		for _, m := range marks[s][h.tokens[at]] {
-			if h.hasAt(at, m.tokens) && !(h.isTale(at, len(m.tokens)) && (at > 0 || s != signalAsk)) && !h.masked(at, len(m.tokens), s) && !(s == signalAsk && h.calmEnd(at+len(m.tokens)-1, calm)) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
+			if h.hasAt(at, m.tokens) && !(h.isTale(at, len(m.tokens)) && h.mayTell(at, len(m.tokens), s)) && !h.masked(at, len(m.tokens), s) && !(s == signalAsk && h.calmEnd(at+len(m.tokens)-1, calm)) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
 		}
@@ -110,6 +110,15 @@ func (h heard) find(s signal, ask asking) finding {
 		out = present
 	}
 	return out
+}
+
+// mayTell tells whether a story may hold a signal at a position: what asks may not begin the reply, and no word that asks or
+// holds off may end it.
+func (h heard) mayTell(at, length int, s signal) bool {
+	if s == signalAsk && at == 0 {
+		return false
+	}
+	return s != signalAsk && s != signalHold || at+length < len(h.tokens) || isIdeographic(h.tokens[at])
 }
 
 // isTale tells whether a story may hold tokens.
@@ -322,15 +331,21 @@ func (h heard) relents(ask asking) bool {
 			}
 		}
 	}
-	if last < 0 || last > 0 && h.weightOf(0, last) >= maxSlip {
+	if last < 0 {
 		return false
 	}
 	slips := false
 	for at := last + 1; at < len(h.tokens); at++ {
 		weight := h.weightOf(last+1, at)
 		slips = slips || weight < maxSlip && (h.corrects(at) || h.holds(at))
+		if h.agreesAt(at) && at+1 < len(h.tokens) && h.from(at+1).orders(ask) { // whatever was told, it ends so
+			return true
+		}
 		if weight >= maxSlip && !slips || weight >= 2*maxSlip {
-			return false
+			continue
+		}
+		if last > 0 && h.weightOf(0, last) >= maxSlip {
+			continue
 		}
 		if at == last+1 && isDense([]rune(h.tokens[at])[0]) && !h.apart[at] && !h.marked[at] { // "not" and "may" are one
 			continue

@@ -2,33 +2,81 @@ package consent
 
 import "slices"
 
-// maxSlipped is how many words may stand before the mark of a correction.
-const maxSlipped = 4
+// Bounds of a correction, in words.
+const (
+	maxSlipped = 4  // before its mark
+	maxMending = 10 // between its mark and the yes
+)
 
-// correctsItself tells whether a reply takes its first words back in so many words, and goes on with a yes that stands for
-// itself: "no wait I mean yes, push it". Nothing may stand against that yes.
+// correctsItself tells whether a reply takes its first words back, and ends in a yes that stands for itself: "no wait I mean
+// yes". After a mark that says so in so many words that yes may stand alone right there; else it comes with an order. Nothing may stand against it, and the mark is never the word right after the no.
 func (h heard) correctsItself(ask asking) bool {
-	for at := range h.tokens[:min(len(h.tokens), maxSlipped+1)] {
-		n := 0
-		for _, l := range languages {
-			l.slips.at(h.tokens[at:], func(length int, _ phraseKind) { n = max(n, length) })
-		}
-		if at == 0 || n == 0 || at == 1 && h.denies(0) || at+n >= len(h.tokens) {
+	if h.cutOff || h.odd {
+		return false
+	}
+	for at := 1; at < min(len(h.tokens), maxSlipped+1); at++ {
+		n, clear := h.takesBack(at)
+		if n == 0 || !slices.ContainsFunc(h.indexes()[:at], h.denies) || clear && at == 1 && h.denies(0) {
 			continue
 		}
-		rest := h.from(at + n)
-		if (rest.agreesAt(0) || len(rest.tokens) > 1 && rest.agreesAt(1)) && rest.isPlain(ask) && rest.find(signalUnsure, ask) == absent && rest.find(signalAsk, ask) == absent && !h.cutOff {
-			return true
+		for yes := at + max(1, n-1); yes < min(len(h.tokens), at+n+maxMending); yes++ {
+			if h.denies(yes) && !h.polite(yes) {
+				break
+			}
+			if rest := h.from(yes); h.agreesAt(yes) && h.from(min(yes, at+n)).toldTo(max(0, yes-at-n), ask) && rest.isPlain(ask) && rest.find(signalUnsure, ask) == absent && rest.find(signalAsk, ask) == absent &&
+				(clear && yes <= at+n+1 || len(rest.tokens) > 1 && rest.ordersPlainly(ask)) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// takesBack is the length of a mark of correction at a position, or 0, and whether it says so in so many words.
+func (h heard) takesBack(at int) (length int, clear bool) {
+	for _, l := range languages {
+		l.slips.at(h.tokens[at:], func(n int, _ phraseKind) { length, clear = max(length, n), true })
+	}
+	if !clear {
+		for _, l := range languages {
+			l.mends.at(h.tokens[at:], func(n int, _ phraseKind) { length = max(length, n) })
+		}
+		for _, m := range marks[signalHold][h.tokens[at]] {
+			if h.hasAt(at, m.tokens) {
+				length = max(length, len(m.tokens))
+			}
+		}
+	}
+	return length, clear
+}
+
+// toldTo tells whether nothing in the first words holds off, asks or doubts.
+func (h heard) toldTo(n int, ask asking) bool {
+	h.tokens, h.apart, h.marked, h.questions = h.tokens[:n], h.apart[:n], h.marked[:n], nil
+	return n == 0 || h.find(signalHold, ask) == absent && h.find(signalAsk, ask) == absent && h.find(signalUnsure, ask) == absent
+}
+
+// ordersPlainly tells whether words are wholly a yes with an order of the act or to go ahead.
+func (h heard) ordersPlainly(ask asking) bool {
+	shared, tongues := h.sharedSteps(ask), h.spoken()
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		steps := shared
+		if l != english {
+			if steps = h.stepsIn(slices.Index(languages, l), tongues, shared, ask); steps == nil {
+				return false
+			}
+		}
+		return slices.ContainsFunc(h.covered(l, ask, steps, true), func(s state) bool {
+			return s.verdict() == verdictFirm && s.has(stateOrdered)
+		})
+	})
 }
 
 // asksPlainly tells whether a reply is the question again without its mark: "is fine that", "fine to run the tests", "can edit
 // two files". A yes that stands for itself makes it an answer.
 func (h heard) asksPlainly(ask asking) bool {
 	return len(h.tokens) > 1 && slices.ContainsFunc(languages, func(l *language) bool {
-		approved := false
+		approved := h.begsIf(l) || h.isCondition(l, ask)
 		for _, p := range l.approves[h.tokens[0]] {
 			n := len(p.tokens)
 			if rest := h.tokens[min(n, len(h.tokens)):]; len(rest) > 0 && startsWith(h.tokens, p.tokens) && h.unbroken(0, n+1) && !h.from(n).hasYes(ask) {
@@ -40,6 +88,35 @@ func (h heard) asksPlainly(ask asking) bool {
 		})
 		return approved
 	})
+}
+
+// begsIf tells whether a reply begins with a "si" that has no accent, before what may be done: "si puede ejecutarlas" is
+// "whether it can run them".
+func (h heard) begsIf(l *language) bool {
+	return l.code == "es" && h.tokens[0] == "si" && !h.marked[1] && l.modal.has(h.tokens[1:])
+}
+
+// isCondition tells whether a "si" without an accent stands after the first words, before what is no yes, order or particle:
+// "if", and no yes.
+func (h heard) isCondition(l *language, ask asking) bool {
+	if l.code != "es" || !slices.Equal(h.likely(nil, ask), []*language{l}) {
+		return false
+	}
+	for at := 1; at < len(h.tokens)-1; at++ {
+		if h.tokens[at] != "si" || h.marked[at+1] || h.tokens[at-1] == "que" || h.tokens[at+1] == "no" || l.isInfinitive(h.tokens[at-1:]) || surely[h.tokens[at+1]] {
+			continue
+		}
+		harmless := false
+		take := func(_ int, kind phraseKind) {
+			harmless = harmless || kind == kindYes || kind == kindWeak || kind == kindOrder || kind == kindDo || kind == kindFill || kind == kindNod || kind == kindTail
+		}
+		l.book.at(h.tokens[at+1:], take)
+		ask.actAt(h.tokens[at+1:], l, take)
+		if !harmless {
+			return true
+		}
+	}
+	return false
 }
 
 // hasYes tells whether a yes that orders nothing stands somewhere in a reply, or an order to go ahead.

@@ -43,6 +43,9 @@ func (h heard) fluent() heard {
 // restarted is how many tokens at the front are the beginning of what follows them, at most two.
 func restarted(tokens []string) int {
 	for n := 1; n <= 2 && 2*n <= len(tokens); n++ {
+		if n == 1 && tokens[0] == tokens[1] && objects[tokens[0]] { // "allow it, it can't work without"
+			continue
+		}
 		if startsWith(tokens[n:], tokens[:n-1]) && isBeginning(tokens[n-1], tokens[2*n-1]) {
 			return n
 		}

@@ -30,20 +30,21 @@ const (
 
 // A teller looks for the story in a reply.
 type teller struct {
-	h       heard
-	l       *language
-	ask     asking
-	steps   [][]step
-	walks   [][]states // what plain words from each token on lead to
-	strict  []bool     // no clause may hold the token
-	loose   []bool     // no clause may hold the token, words of the past and of habit excepted
-	held    []bool     // words begin there that hold off or ask
-	ordered []bool     // an order begins at the token
-	denied  []bool     // the token denies; set where a clause may deny something else than the act
-	inert   []bool     // the token denies something that a clause tells
-	vain    []bool     // the token stands in a clause that says what goes wrong without the act
-	scene   []bool     // the token paints what a clause tells; see markScene
-	lenient bool       // clauses may begin anywhere and state nothing
+	h          heard
+	l          *language
+	ask        asking
+	steps      [][]step
+	walks      [][]states // what plain words from each token on lead to
+	strict     []bool     // no clause may hold the token
+	loose      []bool     // no clause may hold the token, words of the past and of habit excepted
+	held       []bool     // words begin there that hold off or ask
+	ordered    []bool     // an order begins at the token
+	denied     []bool     // the token denies; set where a clause may deny something else than the act
+	inert      []bool     // the token denies something that a clause tells
+	vain       []bool     // the token stands in a clause that says what goes wrong without the act
+	scene      []bool     // the token paints what a clause tells; see markScene
+	conclusion int        // where the reply draws its conclusion, or 0; see markConclusion
+	lenient    bool       // clauses may begin anywhere and state nothing
 }
 
 // tells tells whether a reply is a yes with a story: it holds an order or a permission of the act or of going ahead.
@@ -70,6 +71,7 @@ func (h heard) tells(ask asking) bool {
 
 // tellsIn tells whether a teller in one of the likely languages finds something.
 func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*language) bool) bool {
+	h = h.untailed()
 	said := h
 	h = h.fluent()
 	if len(h.tokens) < minTale {
@@ -100,6 +102,7 @@ func (t *teller) mark(spoken []*language) {
 	t.markVain()
 	t.markInert()
 	t.markTurns()
+	t.markConclusion()
 	t.markScene()
 	for at := range t.h.tokens {
 		t.blocks(at, spoken, func(length int) {
@@ -107,9 +110,14 @@ func (t *teller) mark(spoken []*language) {
 				return
 			}
 			t.strict[at] = true
-			t.loose[at] = t.loose[at] || slices.Contains(told[at:at+length], false)
+			t.loose[at] = t.loose[at] || slices.Contains(told[at:at+length], false) || t.isNext(at)
 		})
 	}
+}
+
+// isNext tells whether an order of another act comes at a position after an "and", though it looks like what was done.
+func (t *teller) isNext(at int) bool {
+	return at > 0 && slices.Contains(joins[t.l.code], t.h.tokens[at-1]) && t.ask.isOtherAct(t.h.tokens[at:])
 }
 
 // toldIn are the tokens of a reply that a story in a language may hold though they are doubtful elsewhere.
@@ -131,8 +139,8 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 	if t.ask.machine(rest) > 0 || at > 0 && t.ask.machine(t.h.tokens[at-1:]) > 1 {
 		return
 	}
-	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || t.h.isOriginal(at, t.ask) || token == "si" && at > 0 && t.l.code != "it" ||
-		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) && !t.isNoun(at) || t.isDenseAt(at) && t.ordersOther(rest) {
+	if devices[token] || hard[token] && !t.isDenseAt(at) && !t.concludes(at) || technical[token] || t.h.isOriginal(at, t.ask) || token == "si" && at > 0 && !t.isReflexive(at) ||
+		strings.Trim(token, "0123456789") == "" && !t.ask.named(rest[:1]) || t.ask.isOtherAct(rest) && !t.isNoun(at) || t.isDenseAt(at) && t.ordersOther(rest) || t.l.code == "tr" && isTurkishCondition(token) {
 		take(1)
 	}
 	for s := signalDeny; s <= signalAsk; s++ {
@@ -154,6 +162,14 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 		english.doubt.at(rest, func(n int, _ phraseKind) { take(n) })
 	}
 }
+
+// isTurkishCondition tells whether a word ends as Turkish verbs do for "if", "when", "before" and "after".
+func isTurkishCondition(word string) bool {
+	return slices.ContainsFunc(turkishConditions, func(end string) bool { return len(word) > len(end)+1 && strings.HasSuffix(word, end) })
+}
+
+// turkishConditions are those endings, with each vowel. Set once.
+var turkishConditions = strings.Fields("ince inca unca unce madan meden diktan dikten duktan dukten tiktan tikten tuktan tukten irsa irse arsa erse ursa urse ersek arsak iyorsa iyorsan diysa diyse tiysa tiyse duysa duyse acaksa ecekse mazsa mezse dikce dikca")
 
 // ordersOther tells whether tokens of a dense script begin with an order of another act.
 func (t *teller) ordersOther(rest []string) bool {
@@ -273,7 +289,7 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 	opens := t.opens(from) || t.l.subjects.has(t.h.tokens[from:])
 	order := s.has(taleOrder) && !s.has(taleBare)
 	blocked := t.loose
-	if s.has(taleOrdered) && !opens && !t.h.marked[from] {
+	if s.has(taleOrdered) && !t.h.marked[from] && (!opens || objects[t.h.tokens[from]] && !t.l.openers.has(t.h.tokens[from:])) {
 		blocked = t.strict
 	}
 	next, denies, learns := s&^(taleOrder|taleBare)|taleTold, false, false
@@ -428,7 +444,7 @@ var hortative = setOf("niech niechaj пусть пускаи хаи нехаи")
 
 // joinsOrder tells whether a token joins more than a statement to a clause: "and wipe it".
 func (t *teller) joinsOrder(at int) bool {
-	if t.lenient || !slices.Contains(joins[t.l.code], t.h.tokens[at]) {
+	if t.lenient || at < t.conclusion || !slices.Contains(joins[t.l.code], t.h.tokens[at]) {
 		return false
 	}
 	for i := at + 1; i < min(at+3, len(t.h.tokens)); i++ {

@@ -46,11 +46,11 @@ func TestTraps(t *testing.T) {
 		{1, "yes let him", Yes},
 		// The first "no" is taken back.
 		{5, "нет ой то есть да продолжай в копии", Yes},
-		{5, "いや違う はい コピーで続けてください", Unclear},
+		{5, "いや違う はい コピーで続けてください", Yes},
 		{6, "don't uh no wait do allow it yes", Unclear},
 		{3, "no wait yes", Unclear},
 		{3, "nein ach quatsch ja", Unclear},
-		{3, "아니 잠깐 응 돌려", Unclear},
+		{3, "아니 잠깐 응 돌려", Yes},
 		{3, "no wait don't", No},
 		{3, "no don't run it yes I'm sure", No},
 		{3, "no sorry yes I mean no", No},

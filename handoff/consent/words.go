@@ -181,20 +181,12 @@ func (l *language) section(name string, phrases []phrase) bool {
 			l.signals[sign].add(p, kindNone)
 		case name == "mend":
 			l.mends.add(p, kindNone)
-		case name == "slip":
-			l.slips.add(p, kindNone)
-			l.mends.add(p, kindNone)
-		case name == "approve":
-			l.approves.add(p, kindNone)
-			continue
 		case name == "infinitive" && p.stem:
 			l.infinitives[p.joined] = true
 			continue
 		case name == "infinitive":
 			l.infinitiveEnds = append(l.infinitiveEnds, p.joined)
 			continue
-		case name == "but":
-			l.buts.add(p, kindNone)
 		case name == "very":
 			l.very.add(p, kindNone)
 		case name == "inverted":
@@ -235,6 +227,12 @@ func (l *language) clauseBooks(name string) []phrasebook {
 		return []phrasebook{l.doubt}
 	case "told":
 		return []phrasebook{l.told}
+	case "slip":
+		return []phrasebook{l.slips, l.mends}
+	case "but":
+		return []phrasebook{l.buts}
+	case "approve":
+		return []phrasebook{l.approves}
 	case "scene":
 		return []phrasebook{l.scene}
 	case "else":
