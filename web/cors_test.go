@@ -72,7 +72,7 @@ func TestAnswersElsewhereCanBeRead(t *testing.T) {
 			if got := h.Get("Access-Control-Allow-Origin"); got != want || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s with %s: allowed for %q", path, key, got)
 			}
-			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After" {
+			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Should-Retry" {
 				t.Errorf("%s: exposed %q", path, h.Get("Access-Control-Expose-Headers"))
 			}
 		}

@@ -257,6 +257,7 @@ func TestRefusals(t *testing.T) {
 			{"POST", "/v1/responses/input_tokens", `{"model":"bigpc","input":"hi"}`, 400, "unsupported_endpoint", ""},
 			{"POST", "/v1/responses/compact", `{"model":"bigpc","input":"hi"}`, 400, "unsupported_endpoint", ""},
 			{"GET", "/v1/responses", "", 400, "unsupported_endpoint", ""},
+			{"POST", "/v1/chat/completions", `{"model":"bigpc","messages":[]}`, 400, "unsupported_endpoint", ""},
 			{"GET", "/v1/models/nowhere", "", 404, "model_not_found", ""},
 			{"GET", "/v1/responses/resp_r1/input_items?limit=0", "", 400, "invalid_value", ""},
 			{"GET", "/v1/responses/resp_r1/input_items?order=up", "", 400, "invalid_value", ""},

@@ -27,13 +27,14 @@ var patterns = []string{
 	"POST /v1/conversations", "GET /v1/conversations/{id}", "POST /v1/conversations/{id}", "DELETE /v1/conversations/{id}",
 	"GET /v1/conversations/{id}/items", "POST /v1/conversations/{id}/items",
 	"GET /v1/conversations/{id}/items/{item}", "DELETE /v1/conversations/{id}/items/{item}",
-	"POST /v1/responses/input_tokens", "POST /v1/responses/compact", "GET /v1/responses",
+	"POST /v1/responses/input_tokens", "POST /v1/responses/compact", "GET /v1/responses", "POST /v1/chat/completions",
 }
 
 // cannot is what OpenAI's API has and this one has not, by route, and what there is instead. Set once.
 var cannot = map[string]string{
 	"POST /v1/responses/input_tokens": "The agents count their tokens themselves: 'usage' of a response tells what it took.",
 	"POST /v1/responses/compact":      "The agents compact their sessions themselves: go on from a response by 'previous_response_id'.",
+	"POST /v1/chat/completions":       "There are no chat completions: the machines are models of the Responses API, POST /v1/responses.",
 	"GET /v1/responses":               "There is no WebSocket mode: POST here, with 'stream'.",
 }
 
