@@ -32,7 +32,7 @@ func finished(w *world, n int) {
 }
 
 // shownWork is what the list shows, headings and lines, from above.
-const shownWork = `[...document.querySelectorAll("#cards > *")].map((e) => e.classList.contains("group") ? "# " + e.textContent.trim() : e.id.slice(5) + (e.classList.contains("folded") ? "" : "+")).join("; ")`
+const shownWork = `[...document.querySelectorAll(".cards > *")].map((e) => e.classList.contains("group") ? "# " + e.textContent.trim() : e.id.slice(5) + (e.classList.contains("folded") ? "" : "+")).join("; ")`
 
 // TestPageFinishedWork: what is over is a line each, by session, the newest first; it opens, is found, narrowed, put away
 // and brought back.
@@ -112,9 +112,11 @@ func (p *tab) putsAway(w *world, base string, feed *testFeed) {
 	p.until(shownWork + `.includes("; f24")`)
 	p.click("Clear finished")
 	p.until(shownWork + ` === "# Not finished; r+"`)
+	eval[bool](p, `(document.querySelector("#card-r").focus(), true)`)
 	runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
 	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
 	p.until(shownWork + ` === "# laptop release notes; r+"`)
+	p.until(`document.activeElement.id === "card-r"`) // it moved, and the keyboard with it
 	w.change(func(w *world) { w.records = append([]handoff.Record{runs}, w.records...) })
 	p.open(base + "/?again") // on every device, and after a reload
 	p.until(shownWork + ` === "# laptop release notes; r"`)

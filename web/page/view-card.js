@@ -98,7 +98,7 @@ function fillCard(part, r, words, stopping) {
   const began = Date.parse(r.created_at);
   const done = r.ended_at ? ago(Date.parse(r.ended_at), Date.now()) : "";
   const times = r.paused ? "" : done ? `${done}, took ${took(began, Date.parse(r.ended_at))}` : `${r.waits ? "asked" : "began"} ${ago(began, Date.now())}`;
-  setText(part.meta, [r.project && `project ${r.project}`, r.thread_id && placeWords(r), times, ...workFacts(r)].filter(Boolean).join(" · "));
+  setText(part.meta, [r.project && `project ${r.project}`, !r.paused && r.thread_id && placeWords(r), times, ...workFacts(r)].filter(Boolean).join(" · "));
   const good = r.outcome === "result";
   const answer = ended(r) ? r.text || (good && r.spoken) || "" : "";
   paragraphs(part.answer, answer);
@@ -117,7 +117,7 @@ function fillCard(part, r, words, stopping) {
 }
 
 // The beginning of a text, as a line shows it.
-const short = (text) => (text.trim().split("\n", 1)[0] ?? "").slice(0, 200);
+const short = (text) => (text.trim().split("\n", 1)[0] ?? "").replaceAll("`", "").slice(0, 200);
 
 // A new session is often called by its first request: once is enough.
 const same = (a, b) => a.trim().toLowerCase() === b.trim().toLowerCase();

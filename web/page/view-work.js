@@ -10,6 +10,7 @@ const kinds = { "": "All states", running: "Not finished", done: "Done", failed:
 export function workView(acts, hue) {
   const cards = byId("cards");
   const stopAll = byId("stop-all");
+  const finished = byId("finished");
   const box = cards.parentElement;
   const filter = { words: "", server: "", kind: "" };
   const opened = new Map(); // finished work by id: whether it was opened or closed by hand, or by a link to it
@@ -19,8 +20,14 @@ export function workView(acts, hue) {
   let state;
   const draw = () => state && view(state);
   const tools = filters(filter, draw, () => acts.clear(newestEnd(state.work)));
-  box.insertBefore(tools.el, cards);
+  box.insertBefore(tools.el, finished);
   stopAll.addEventListener("click", acts.stopAll);
+  const made = new Map(); // cards by id: one that ends goes from one list to the other as it is
+  const list = (parent, items) => keyed(parent, items, (i) => (i.heading === undefined ? i.record.id : `of ${i.heading}`), (i) => {
+    if (i.heading !== undefined) return heading(i, hue);
+    if (!made.has(i.record.id)) made.set(i.record.id, workCard(i, hue, cardsDo));
+    return made.get(i.record.id);
+  });
   const cardsDo = { ...acts, opened: (id, on) => { opened.set(id, on); draw(); } };
 
   function view(now) {
@@ -37,11 +44,11 @@ export function workView(acts, hue) {
       record, waiting: asked.has(record.id), stopping: work.stopping[record.id], read: work.read[record.id], unread: unread(work, record),
       open: opened.get(record.id) ?? record.id === fresh,
     });
-    const items = [
-      ...(open.length ? [{ heading: "open", text: "Not finished" }] : []), ...open.map(one),
-      ...groups.flatMap((g) => [{ heading: g.key, server: g.server, text: g.title || "no session" }, ...g.items.map(one)]),
-    ];
-    keyed(cards, items, (i) => (i.heading === undefined ? i.record.id : `of ${i.heading}`), (i) => (i.heading === undefined ? workCard(i, hue, cardsDo) : heading(i, hue)));
+    const at = document.activeElement;
+    list(cards, [...(open.length ? [{ heading: "open", text: "Not finished" }] : []), ...open.map(one)]);
+    list(finished, groups.flatMap((g) => [{ heading: g.key, server: g.server, text: g.title || "no session" }, ...g.items.map(one)]));
+    if (document.activeElement !== at && at.isConnected) at.focus({ preventScroll: true }); // its card ended, and moved
+    for (const id of made.keys()) if (!work.records[id]) made.delete(id);
     // What comes on top is what was asked for just now: it is shown, unless somebody is at work in the list.
     const first = open[0]?.id ?? "";
     if (first && first !== top && !questions.length && !box.contains(document.activeElement)) box.scrollTop = 0;
