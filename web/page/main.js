@@ -395,9 +395,10 @@ function wire() {
     },
     useMic: () => call.useMicrophone(),
   }));
-  onChange(needsView({ decide, go, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
+  const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud });
+  onChange(needsView({ decide, go, again: done.again, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
   onChange(keepDismissed);
-  const list = workView({ ...deeds({ stop: stopWork, session: (s) => openSession(s), aloud }), stopAll, read: readWork }, hue);
+  const list = workView({ ...done, stopAll, read: readWork }, hue);
   showAll = list.reveal;
   onChange(list);
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));

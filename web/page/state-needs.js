@@ -30,6 +30,22 @@ export function needs({ work, servers, dismissed }, now) {
   return { questions, alerts, count: questions.length + alerts.length };
 }
 
+/**
+ * The sessions that another program had open when work came for them last, as "machine id". Only then a machine tells:
+ * by the fault, or by asking whether to go on in a copy.
+ */
+export function heldSessions(work) {
+  const offered = new Set(openQuestions(work).filter((q) => q.kind === "copy" && q.reason).map((q) => q.handoff));
+  const [seen, held] = [new Set(), new Set()];
+  for (const r of newestFirst(work)) {
+    const key = `${r.server} ${r.thread_id}`;
+    if (!r.thread_id || seen.has(key)) continue;
+    seen.add(key);
+    if (offered.has(r.id) || r.error?.code === "session_in_use") held.add(key);
+  }
+  return held;
+}
+
 /** What stays dismissed: a machine that is back, and work that is gone, may need somebody again. */
 export function stillDismissed(dismissed, { servers, work, loaded }) {
   if (!loaded) return dismissed;

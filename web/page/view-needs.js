@@ -6,7 +6,7 @@ import { keyOf, needs } from "./state-needs.js";
 import { questionCard } from "./view-question.js";
 import { sentence } from "./words.js";
 
-/** Wires the list. `acts`: decide(id, decision, text), dismiss(key), go(area), show(id of work); hue(server). */
+/** Wires the list. `acts`: decide(id, decision, text), dismiss(key), go(area), show(id of work), again(id of work); hue(server). */
 export function needsView(acts, hue) {
   const section = byId("needs");
   const questions = byId("questions");
@@ -39,7 +39,8 @@ function alertRow(item, hue, acts) {
   const what = h("p", { class: "alert-what" });
   const look = h("button", { class: "button small", type: "button", text: "Show", on: { click: () => (failure ? acts.show(item.id) : acts.go("fleet")) } });
   const away = h("button", { class: "button small", type: "button", text: "Dismiss", on: { click: () => acts.dismiss(keyOf(item)) } });
-  const el = h("li", { class: `alert ${hue(item.server)}` }, h("div", { class: "alert-words" }, name, what), look, away);
+  const copy = failure && heldElsewhere(item.record) ? h("button", { class: "button small", type: "button", text: "Go on in a copy…", on: { click: () => acts.again(item.id) } }) : null; // it is asked for before it is made
+  const el = h("li", { class: `alert ${hue(item.server)}` }, h("div", { class: "alert-words" }, name, what), copy, look, away);
   return {
     el,
     update({ server, record: r, problem }) {
@@ -52,4 +53,5 @@ function alertRow(item, hue, acts) {
   };
 }
 
-const failureWords = (r) => (r.error ? r.error.message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));
+const heldElsewhere = (r) => r.error?.code === "session_in_use";
+const failureWords = (r) => (heldElsewhere(r) ? `${r.error.message} Close it there and do it again, or go on in a copy.` : r.error ? r.error.message : r.outcome === "unknown" ? "It cannot be told whether this ran." : sentence(r.spoken || "It failed."));

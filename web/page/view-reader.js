@@ -2,7 +2,8 @@
 
 import * as api from "./api.js";
 import { byId, dress, h, setText, show } from "./dom.js";
-import { toastProblem } from "./store.js";
+import { heldSessions } from "./state-needs.js";
+import { get, toastProblem } from "./store.js";
 import { paragraphs } from "./view-text.js";
 
 const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
@@ -46,6 +47,7 @@ export function reader(goOn) {
     current = session;
     setText(byId("reader-title"), session.title || session.label || "Session");
     setText(byId("reader-where"), [session.server, session.directory, session.branch, session.age].filter(Boolean).join(" · "));
+    show(byId("reader-held"), heldSessions(get().work).has(`${session.server} ${session.id}`));
     lines.replaceChildren(h("p", { class: "quiet-text", text: "Reading…" }));
     show(more, true);
     dialog.showModal();

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
+import { heldSessions } from "./state-needs.js";
 import { get, toast, toastProblem } from "./store.js";
 import { sessionPill } from "./words.js";
 
@@ -88,12 +89,12 @@ export function sessionsView(acts, hue) {
     const el = h("li", { class: `row ${hue(first.server)}` }, open, used, away);
     return {
       el,
-      update({ session, pinned }) {
+      update({ session, pinned, held }) {
         s = session;
         const name = s.title || s.label || "A session without a title";
         const state = sessionPill(s.status);
         setText(title, name);
-        setText(where, [s.server, s.directory, s.branch, s.age].filter(Boolean).join(" · "));
+        setText(where, [s.server, s.directory, s.branch, s.age, held && "open in another program"].filter(Boolean).join(" · "));
         show(pill, Boolean(state));
         if (state) {
           setText(pill, state.text);
@@ -116,9 +117,10 @@ export function sessionsView(acts, hue) {
       server.replaceChildren(...names.map((n) => h("option", { value: n, text: n || "All machines" })));
       server.value = names.includes(chosen) ? chosen : "";
     }
+    const held = heldSessions(state.work);
     const pinned = (s) => state.work.stickies.some((t) => t.thread_id === s.id && t.server.split("/")[0] === s.server);
     const items = [...found.items].sort((a, b) => pinned(b) - pinned(a)); // the ones in use first
-    keyed(list, items.map((session) => ({ session, pinned: pinned(session) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
+    keyed(list, items.map((session) => ({ session, pinned: pinned(session), held: held.has(`${session.server} ${session.id}`) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
     const more = found.more ? `${found.more} more; search to find them.` : "";
     setText(words, [...problems, items.length ? more : asked && !problems.length ? "No session fits." : ""].filter(Boolean).join(" "));

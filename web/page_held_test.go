@@ -1,0 +1,49 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// A session that another program has open is told where somebody meets it, with what can be done: among what needs
+// them, in the list of sessions and in the session itself.
+func TestPageHeldSession(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	now := time.Now()
+	held := handoff.Record{
+		ID: "f1", Server: "bigpc", ThreadID: "t-flaky", Title: "upload test", Prompt: "Find out why.", State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, CreatedAt: now, EndedAt: &now,
+		Error: &handoff.RecordError{Code: handoff.CodeSessionInUse, Message: "The session upload test is open in another program on that machine."},
+	}
+	w.records, w.questions = []handoff.Record{held, w.records[0]}, nil
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.shows("The session upload test is open in another program on that machine. Close it there and do it again, or go on in a copy.")
+	p.scheme("light")
+	p.look("held")
+	p.click("Go on in a copy…")
+	w.logged(t, "Find out why.")
+	p.click("Sessions")
+	p.shows("bigpc · /home/me/src/api · main · yesterday · open in another program")
+	const row = `[...document.querySelectorAll("#sessions .row")].find((r) => r.textContent.includes("upload test"))`
+	p.until(row + ` && ![...document.querySelectorAll("#sessions .row")].find((r) => r.textContent.includes("auth refactor")).textContent.includes("another program")`)
+	p.do(chromedp.Click(chromedp.JSPath(row + `.querySelector(".row-open")`)))
+	p.shows("Another program has it open. Close it there, or continue it here: you are asked whether to go on in a copy.")
+	p.look("held-reader")
+	p.click("Close")
+	// While the copy is offered it is open there, too; when newer work went on there, it is not any more.
+	began := held
+	began.ID, began.State, began.Outcome, began.EndedAt, began.Error, began.CreatedAt = "f2", handoff.StatusAccepted, "", nil, nil, now.Add(time.Second)
+	question := handoff.RecordQuestion{ID: "copy:f2", Handoff: "f2", Server: "bigpc", Kind: handoff.QuestionCopy, Reason: "It is open in another program on that machine.", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: now}
+	w.feed("owner").publish(handoff.PageEvent{Kind: "question", Question: &question})
+	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &began})
+	p.until(`document.title.startsWith("(2)") && ` + row + `.textContent.includes("another program")`)
+	w.feed("owner").publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
+	p.until(`!` + row + `.textContent.includes("another program")`)
+	p.quiet()
+}
