@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -174,5 +177,36 @@ func TestItemsOfOldServers(t *testing.T) {
 	}
 	if len(d.created) > maxDialect || len(d.running) > maxDialect {
 		t.Errorf("%d and %d are remembered", len(d.created), len(d.running))
+	}
+}
+
+// What a model server cannot do is told once a call, in words that say what it means for the caller.
+func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
+	for lacks, words := range map[string]string{
+		"session.tools":                     "the voice model refused Switchboard's tools: nothing can be handed over in this call",
+		"session.audio.input.transcription": "the voice model does not transcribe the caller: permissions cannot be given by voice in this call",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			logs, told := observer.New(zap.WarnLevel)
+			client := newWire()
+			s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+			s.call = newCall(someone, ours, "rtc_test", client, s.model, zap.New(logs))
+			go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+			s.fromModel(freshSession)
+			for n := range 4 {
+				for _, e := range s.model.sent() {
+					answer := confirm(e)
+					if v := gjson.Get(e, lacks); v.IsObject() || strings.Contains(v.Raw, "codex") {
+						answer = `{"type":"error","error":{"type":"invalid_request_error","param":"` + lacks + `","message":"no","event_id":` + gjson.Get(e, "event_id").Raw + `}}`
+					}
+					s.fromModel(answer)
+				}
+				s.fromClient(fmt.Sprintf(`{"type":"session.update","event_id":"e%d","session":{"type":"realtime","audio":{"output":{"speed":1}}}}`, n))
+			}
+			if n := told.FilterMessage(words).Len(); n != 1 {
+				t.Errorf("without %s it is told %d times: %v", lacks, n, told.All())
+			}
+			s.close()
+		})
 	}
 }

@@ -28,6 +28,10 @@ type change struct {
 	transcribing  *bool    // ours is on
 }
 
+// transcribes tells whether it turns our transcription on, and adds whether it brings anything of ours.
+func (c change) transcribes() bool { return c.transcribing != nil && *c.transcribing }
+func (c change) adds() bool        { return c.transcribes() || len(c.ours) > 0 }
+
 func (c change) apply(v view) view {
 	if c.tools != nil {
 		v.tools = *c.tools

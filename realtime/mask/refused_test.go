@@ -100,6 +100,32 @@ func TestOursRefused(t *testing.T) {
 	if !m.Confirmed() {
 		t.Error("an update is left")
 	}
+	if got := string(m.client(`{"type":"session.update","event_id":"e","session":{"voice":"cedar"}}`).Forward); strings.Contains(got, "codex") {
+		t.Errorf("then the model is sent %s", got)
+	}
+}
+
+// A client's update that was on its way when the model refused our tools or our transcription is sent again without.
+func TestOnItsWayWhenOursWasRefused(t *testing.T) {
+	const given = `{"type":"session.update","event_id":"e","session":{"tools":[{"type":"function","name":"w"}],"audio":{"input":{"noise_reduction":null}}}}`
+	for i, lacks := range []string{pathTools, pathTranscription} {
+		m := newTestMask()
+		_, own := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
+		m.client(given)
+		m.Refused(gjson.GetBytes(own[i], "event_id").String(), nil)
+		m.model(`{"type":"session.updated","session":{}}`)
+		refusal, known := m.Refused("e", fault("e"))
+		if !known || refusal.Shown != nil || len(refusal.Again) != 1 {
+			t.Fatalf("%s: %+v", lacks, refusal)
+		}
+		again := gjson.ParseBytes(refusal.Again[0])
+		if ours := strings.Contains(again.Get(pathTools).Raw, "codex"); ours != (i == 1) || again.Get(pathTranscription).Exists() != (i == 0) {
+			t.Errorf("%s: again %s", lacks, again)
+		}
+		if refusal, _ = m.Refused("e", fault("e")); refusal.Shown == nil || len(refusal.Again) > 0 && i == 0 {
+			t.Errorf("%s: refused again, the client is told %s, and the model sent %s", lacks, refusal.Shown, refusal.Again)
+		}
+	}
 }
 
 // A response that begins while the client's instructions are on their way is made with ours: they do not show.

@@ -45,6 +45,7 @@ type session struct {
 	created  bool
 	foreign  bool // a transcription session: none of our business
 	deaf     bool // the model refused our transcription
+	toolless bool // the model refused our tools
 
 	known  string   // the session as the model told it last, raw
 	late   int      // updates that were given up unanswered
@@ -66,8 +67,8 @@ type update struct {
 	size   int    // in bytes, of a client's
 	asked  string // what the client asked for, a raw session; "" for ours
 	got    string // what the model got of it
-	plain  []byte // a client's, without the transcription that we added to it
-	resent bool   // refused, and sent again as plain
+	given  []byte // a client's as it came, where we added to it
+	resent bool   // refused, and sent again with less of ours
 }
 
 // An author is who made an update. What the client did not make it never sees.
@@ -163,12 +164,13 @@ func (s *session) change(event []byte, id string) []byte {
 		return event
 	}
 	u := update{id: id, asked: r.Raw}
+	given := event
 	event = s.changeTools(&u.change, event, r)
 	event, u.change.instructed = s.changeInstructions(event, r)
 	event = events.Remove(event, "session.model") // a running session has one, and refuses all for another
-	plain := event
-	if event = s.changeTranscription(&u.change, event, r); len(plain) != len(event) {
-		u.plain = plain
+	event = s.changeTranscription(&u.change, event, r)
+	if u.change.adds() {
+		u.given = given
 	}
 	u.size, u.got = len(event), gjson.GetBytes(event, "session").Raw
 	s.push(u)
@@ -375,15 +377,14 @@ func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refu
 	u := s.updates[i]
 	s.updates = slices.Delete(s.updates, i, i+1)
 	s.deaf = s.deaf || u.by == byUs && u.change.transcribing != nil
+	s.toolless = s.toolless || u.by == byUs && u.change.transcribing == nil
 	s.rebase()
 	if u.by == byUs {
 		return &u, nil
 	}
-	if s.deaf && u.plain != nil {
-		plain := u
-		plain.plain, plain.change.transcribing = nil, nil
-		s.push(plain)
-		u.resent, again = true, append(again, u.plain)
+	if u.given != nil && (s.deaf && u.change.transcribes() || s.toolless && len(u.change.ours) > 0) {
+		u.resent, again = true, append(again, s.change(u.given, u.id))
+		s.updates[len(s.updates)-1].by = u.by
 	}
 	if s.created && !s.foreign && (s.now.sent != s.now.tools || !slices.Equal(s.now.ours, s.allowed(s.now.tools, s.now.forced))) {
 		again = append(again, s.setTools(ids, s.now.instructing))

@@ -14,10 +14,10 @@ import (
 const ourPrefix = "switchboard_"
 
 // allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
-// a choice, and under another name where the client uses ours. One whose other name is the client's, too, is
+// a choice or the model refused them, and under another name where the client uses ours. One whose other name is the client's, too, is
 // left out.
 func (s *session) allowed(tools string, forced bool) []string {
-	if forced {
+	if forced || s.toolless {
 		return nil
 	}
 	theirs := names(tools)
