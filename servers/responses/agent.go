@@ -44,7 +44,9 @@ func (c *conn) read(ctx context.Context, thread string) (threads.Record, error) 
 	record, err := c.server.cfg.Threads.Read(ctx, c.server.cfg.Name, thread)
 	if err != nil {
 		fault := *handoff.AsError(err)
-		fault.Subject = "you named"
+		if fault.Code == handoff.CodeSessionGone {
+			fault.Subject = "you named"
+		}
 		return record, &fault
 	}
 	return record, nil

@@ -18,6 +18,15 @@ func isAside(thread string) bool { return strings.HasPrefix(thread, asidePrefix)
 type asides struct {
 	threads.Store                 // Set once
 	memory        *threads.Memory // Set once
+	name          string          // Set once: of the server
+}
+
+// told is an error of the store as whoever gave the work is told it: to them it is the machine that does not answer.
+func (a asides) told(err error) error {
+	if err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
+		return handoff.Because(handoff.CodeUnreachable, a.name, err)
+	}
+	return err
 }
 
 // Advance implements [threads.Store].
@@ -25,7 +34,8 @@ func (a asides) Advance(ctx context.Context, s threads.Step) (threads.Result, er
 	if thread, _, _, _ := threads.Look(s); isAside(thread) {
 		return a.memory.Advance(ctx, s)
 	}
-	return a.Store.Advance(ctx, s)
+	r, err := a.Store.Advance(ctx, s)
+	return r, a.told(err)
 }
 
 // Read implements [threads.Store].
@@ -33,7 +43,8 @@ func (a asides) Read(ctx context.Context, owner, thread string) (threads.Record,
 	if isAside(thread) {
 		return a.memory.Read(ctx, owner, thread)
 	}
-	return a.Store.Read(ctx, owner, thread)
+	r, err := a.Store.Read(ctx, owner, thread)
+	return r, a.told(err)
 }
 
 // CreateEphemeral makes a thread that ends with its attachment, and that nobody else finds.

@@ -66,7 +66,7 @@ func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	kept := asides{cfg.Threads, threads.NewMemory()}
+	kept := asides{cfg.Threads, threads.NewMemory(), cfg.Name}
 	cfg.Threads = kept
 	s := &Server{
 		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
