@@ -242,6 +242,7 @@ func TestUnkept(t *testing.T) {
 	if err := r.Heard(t.Context(), ladderCaller, id); err != nil {
 		t.Fatal(err)
 	}
+	<-r.recovered // before, nothing is known not to be there
 	if _, err := r.Handoff(ladderGrant, string(id)); codeOfError(err) != handoff.CodeNotFound {
 		t.Errorf("found after it was heard: %v", err)
 	}
