@@ -14,6 +14,10 @@ import (
 // StickyFor is how long a caller's sticky threads are kept after the last change.
 const StickyFor = 90 * 24 * time.Hour
 
+// ThreadsFor is how long a thread of an agent of our own is kept after its last turn, unless history is kept longer: as
+// long as a sticky or the id of a response may still name it. One that was copied is kept as long as its copies.
+const ThreadsFor = StickyFor
+
 // stickyValue is how a sticky thread is kept.
 type stickyValue struct {
 	Thread string    `json:"thread"`

@@ -200,100 +200,103 @@ func (r *rungs) newInputs(n int) string {
 	return strings.Join(all, ", ")
 }
 
+// agentLadders are climbed one by one, each in a world of its own. Set once.
+var agentLadders = map[string]func(*rungs, *rungsVoice){
+	"a follow-up goes on in the same session": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the tests"}`)
+		r.hears("every package is fine")
+		v.asks("c2", "codex", `{"server":"laptop","prompt":"what changed?"}`)
+		r.hears("I ran the tests, and all passed")
+		first, second := r.record("run the tests"), r.record("what changed?")
+		if first.Why != handoff.WhyNew || second.Why != handoff.WhyContinued || first.ThreadID != second.ThreadID {
+			r.t.Errorf("%+v, %+v", first, second)
+		}
+	},
+	"a session that is not there runs nothing": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","thread_id":"thr_aaaaaaaaaaaaaaaaaaaaaaaaaa","prompt":"run the tests"}`)
+		time.Sleep(10 * time.Second)
+		if rec := r.record("run the tests"); rec.Outcome != handoff.OutcomeFailed && rec.Outcome != handoff.OutcomeCancelled || len(r.api.Requests()) > 0 {
+			r.t.Errorf("%+v", rec)
+		}
+	},
+	"words are added to work that runs": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+		time.Sleep(5 * time.Second)
+		v.asks("c2", "codex", `{"server":"laptop","prompt":"run the tests"}`)
+		r.hears(`"status":"added"`)
+		r.hears("every package is fine")
+		if got := r.newInputs(0); got != "run the benchmarks, output, run the tests, output" {
+			r.t.Errorf("the model heard %s", got)
+		}
+	},
+	"what stopped work never heard is told": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+		time.Sleep(5 * time.Second)
+		v.asks("c2", "codex", `{"server":"laptop","prompt":"and push it"}`)
+		r.hears(`"status":"added"`)
+		v.asks("c3", "stop_work", `{"server":"laptop"}`)
+		r.hears(`It never heard what they added, and nothing was begun for it: "and push it"`)
+		if rec := r.record("run the benchmarks"); rec.Outcome != handoff.OutcomeInterrupted || len(rec.Undelivered) != 1 {
+			r.t.Errorf("%+v", rec)
+		}
+		time.Sleep(time.Minute)
+		if n := len(r.api.Requests()); n != 1 {
+			r.t.Errorf("the model was asked %d times", n)
+		}
+	},
+	"an approval is asked, and done after a yes": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
+		r.hears("git push origin release-2.4")
+		time.Sleep(5 * time.Second)
+		questions := r.router.Questions(rungsGrant)
+		if len(questions) != 1 {
+			r.t.Fatalf("%+v", questions)
+		}
+		if err := r.router.Decide(r.t.Context(), rungsGrant, questions[0].ID, handoff.DecisionAccept); err != nil {
+			r.t.Error(err)
+		}
+		r.hears("The branch release-2.4 is pushed.")
+	},
+	"a no is heard": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
+		r.hears("git push origin release-2.4")
+		time.Sleep(5 * time.Second)
+		v.events <- handoff.Heard{Text: "no, don't", Typed: true, Began: time.Now()}
+		v.asks("c2", "answer_agent", fmt.Sprintf(`{"question":%q,"decision":"decline"}`, r.router.Questions(rungsGrant)[0].Label))
+		r.hears("I did not push the branch")
+	},
+	"what comes next waits": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+		time.Sleep(3 * time.Second)
+		v.asks("c2", "queue_next", `{"server":"laptop","prompt":"run the tests"}`)
+		r.hears("every package is fine")
+		first, second := r.record("run the benchmarks"), r.record("run the tests")
+		if first.EndedAt == nil || second.EndedAt == nil || second.EndedAt.Before(*first.EndedAt) || first.ThreadID != second.ThreadID {
+			r.t.Errorf("%+v, %+v", first, second)
+		}
+	},
+	"a side question leaves no session": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "run_on_server", `{"server":"laptop","prompt":"which branch is it?"}`)
+		r.hears("It is on the branch release-2.4.")
+		if len(r.stickies) > 0 {
+			r.t.Errorf("it is the session of the machine now: %v", r.stickies)
+		}
+	},
+	"who hung up hears it in the next call": func(r *rungs, v *rungsVoice) {
+		v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
+		time.Sleep(5 * time.Second)
+		v.hangUp()
+		time.Sleep(time.Minute)
+		next := r.call()
+		r.hears("benchmarks are done")
+		next.hangUp()
+	},
+}
+
 // TestLaddersOnAnAgentOfOurOwn: what the router's ladders hold on a scripted agent holds on an agent that Switchboard
 // runs itself: sessions, steering, questions, queueing, stopping, and who hung up.
 func TestLaddersOnAnAgentOfOurOwn(t *testing.T) {
-	for name, climb := range map[string]func(*rungs, *rungsVoice){
-		"a follow-up goes on in the same session": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"run the tests"}`)
-			r.hears("every package is fine")
-			v.asks("c2", "codex", `{"server":"laptop","prompt":"what changed?"}`)
-			r.hears("I ran the tests, and all passed")
-			first, second := r.record("run the tests"), r.record("what changed?")
-			if first.Why != handoff.WhyNew || second.Why != handoff.WhyContinued || first.ThreadID != second.ThreadID {
-				r.t.Errorf("%+v, %+v", first, second)
-			}
-		},
-		"a session that is not there runs nothing": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","thread_id":"thr_aaaaaaaaaaaaaaaaaaaaaaaaaa","prompt":"run the tests"}`)
-			time.Sleep(10 * time.Second)
-			if rec := r.record("run the tests"); rec.Outcome != handoff.OutcomeFailed && rec.Outcome != handoff.OutcomeCancelled || len(r.api.Requests()) > 0 {
-				r.t.Errorf("%+v", rec)
-			}
-		},
-		"words are added to work that runs": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
-			time.Sleep(5 * time.Second)
-			v.asks("c2", "codex", `{"server":"laptop","prompt":"run the tests"}`)
-			r.hears(`"status":"added"`)
-			r.hears("every package is fine")
-			if got := r.newInputs(0); got != "run the benchmarks, output, run the tests, output" {
-				r.t.Errorf("the model heard %s", got)
-			}
-		},
-		"what stopped work never heard is told": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
-			time.Sleep(5 * time.Second)
-			v.asks("c2", "codex", `{"server":"laptop","prompt":"and push it"}`)
-			r.hears(`"status":"added"`)
-			v.asks("c3", "stop_work", `{"server":"laptop"}`)
-			r.hears(`It never heard what they added, and nothing was begun for it: "and push it"`)
-			if rec := r.record("run the benchmarks"); rec.Outcome != handoff.OutcomeInterrupted || len(rec.Undelivered) != 1 {
-				r.t.Errorf("%+v", rec)
-			}
-			time.Sleep(time.Minute)
-			if n := len(r.api.Requests()); n != 1 {
-				r.t.Errorf("the model was asked %d times", n)
-			}
-		},
-		"an approval is asked, and done after a yes": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
-			r.hears("git push origin release-2.4")
-			time.Sleep(5 * time.Second)
-			questions := r.router.Questions(rungsGrant)
-			if len(questions) != 1 {
-				r.t.Fatalf("%+v", questions)
-			}
-			if err := r.router.Decide(r.t.Context(), rungsGrant, questions[0].ID, handoff.DecisionAccept); err != nil {
-				r.t.Error(err)
-			}
-			r.hears("The branch release-2.4 is pushed.")
-		},
-		"a no is heard": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
-			r.hears("git push origin release-2.4")
-			time.Sleep(5 * time.Second)
-			v.events <- handoff.Heard{Text: "no, don't", Typed: true, Began: time.Now()}
-			v.asks("c2", "answer_agent", fmt.Sprintf(`{"question":%q,"decision":"decline"}`, r.router.Questions(rungsGrant)[0].Label))
-			r.hears("I did not push the branch")
-		},
-		"what comes next waits": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
-			time.Sleep(3 * time.Second)
-			v.asks("c2", "queue_next", `{"server":"laptop","prompt":"run the tests"}`)
-			r.hears("every package is fine")
-			first, second := r.record("run the benchmarks"), r.record("run the tests")
-			if first.EndedAt == nil || second.EndedAt == nil || second.EndedAt.Before(*first.EndedAt) || first.ThreadID != second.ThreadID {
-				r.t.Errorf("%+v, %+v", first, second)
-			}
-		},
-		"a side question leaves no session": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "run_on_server", `{"server":"laptop","prompt":"which branch is it?"}`)
-			r.hears("It is on the branch release-2.4.")
-			if len(r.stickies) > 0 {
-				r.t.Errorf("it is the session of the machine now: %v", r.stickies)
-			}
-		},
-		"who hung up hears it in the next call": func(r *rungs, v *rungsVoice) {
-			v.asks("c1", "codex", `{"server":"laptop","prompt":"run the benchmarks"}`)
-			time.Sleep(5 * time.Second)
-			v.hangUp()
-			time.Sleep(time.Minute)
-			next := r.call()
-			r.hears("benchmarks are done")
-			next.hangUp()
-		},
-	} {
+	for name, climb := range agentLadders {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRungs(t)

@@ -45,6 +45,9 @@ type Config struct {
 	// HistoryFor is how long history is kept after it was heard, at least a millisecond; 0 means
 	// [sessions.HistoryFor].
 	HistoryFor time.Duration
+	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
+	// that is longer.
+	ThreadsFor time.Duration
 	// Log gets warnings; nil means none.
 	Log *zap.Logger
 }
@@ -52,14 +55,15 @@ type Config struct {
 // A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff.Ledger] and [switchboard/handoff.History] and is safe for concurrent use.
 type Store struct {
-	prefix string          // Set once
-	where  string          // Set once; names the Redis in errors, without a password
-	kept   time.Duration   // Set once; how long history is kept
-	within time.Duration   // Set once; bounds one round trip of the ledger
-	log    *zap.Logger     // Set once
-	client *goredis.Client // Set once
-	lease  *lease          // Set once; ticked only by who holds the turn
-	counts *counters       // Set once
+	prefix     string          // Set once
+	where      string          // Set once; names the Redis in errors, without a password
+	kept       time.Duration   // Set once; how long history is kept
+	threadsFor time.Duration   // Set once; how long threads are
+	within     time.Duration   // Set once; bounds one round trip of the ledger
+	log        *zap.Logger     // Set once
+	client     *goredis.Client // Set once
+	lease      *lease          // Set once; ticked only by who holds the turn
+	counts     *counters       // Set once
 
 	turn  chan struct{} // capacity 1; Run and then Close put a token in to use the lease
 	stop  chan struct{} // closed by Close; ends Run
@@ -96,6 +100,9 @@ func newStore(cfg Config) *Store {
 	}
 	if s.kept == 0 {
 		s.kept = sessions.HistoryFor
+	}
+	if s.threadsFor = cfg.ThreadsFor; s.threadsFor == 0 {
+		s.threadsFor = max(s.kept, sessions.ThreadsFor)
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()

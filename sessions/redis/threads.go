@@ -36,6 +36,34 @@ func (t *Threads) key(kind, id string) string {
 	return t.store.prefix + ":{threads}:" + kind + ":" + id
 }
 
+// life is how long the keys of a thread live, in milliseconds.
+func (t *Threads) life() string { return strconv.FormatInt(t.store.threadsFor.Milliseconds(), 10) }
+
+// renew keeps what a thread was copied from, and what that was copied from, well beyond the copy.
+func (t *Threads) renew(ctx context.Context, thread string) error {
+	for thread != "" {
+		body, err := t.store.client.Get(ctx, t.key("thread", thread)).Result()
+		if errors.Is(err, goredis.Nil) {
+			return nil
+		}
+		var head threads.Thread
+		if err = cmp.Or(err, json.Unmarshal([]byte(body), &head)); err != nil {
+			return t.store.fault(err)
+		}
+		_, err = t.store.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			for _, kind := range []string{"thread", "turns", "items"} {
+				p.PExpire(ctx, t.key(kind, thread), 2*t.store.threadsFor)
+			}
+			return nil
+		})
+		if err != nil {
+			return t.store.fault(err)
+		}
+		thread = head.Parent
+	}
+	return nil
+}
+
 // A seen is what a step was decided on, to be compared when it is written.
 type seen struct {
 	key, field, value string
@@ -136,6 +164,9 @@ func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Resul
 			return made.Result, err
 		}
 		done, err := t.write(ctx, r.seen, made)
+		if err == nil && done && made.Forked {
+			err = t.renew(ctx, made.Thread.Parent)
+		}
 		if err != nil || done {
 			return made.Result, err
 		}
@@ -179,7 +210,8 @@ func (t *Threads) commands(c threads.Change) ([][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, []string{"SET", t.key("thread", head.ID), string(body)})
+		all = append(all, []string{"SET", t.key("thread", head.ID), string(body), "KEEPTTL"},
+			[]string{"ZREMRANGEBYSCORE", t.key("list", head.Owner), "-inf", strconv.FormatInt(head.Updated.Add(-t.store.threadsFor).UnixMicro(), 10)})
 		if head.Newest() != "" {
 			all = append(all, []string{"ZADD", t.key("list", head.Owner), strconv.FormatInt(head.Updated.UnixMicro(), 10), head.ID})
 		} else {
@@ -201,6 +233,11 @@ func (t *Threads) commands(c threads.Change) ([][]string, error) {
 		all = append(all, []string{"RPUSH", t.key("items", c.Thread.ID), string(body)})
 	}
 	id := c.Thread.ID
+	for _, head := range append(c.Threads, c.Thread) {
+		for _, kind := range []string{"thread", "turns", "items"} { // never sooner than a copy needs it
+			all = append(all, []string{"PEXPIRE", t.key(kind, head.ID), t.life(), "NX"}, []string{"PEXPIRE", t.key(kind, head.ID), t.life(), "GT"})
+		}
+	}
 	switch {
 	case c.Drop && c.Forked:
 		all = append(all, []string{"DEL", t.key("thread", id), t.key("turns", id), t.key("items", id)}, []string{"ZREM", t.key("list", c.Thread.Owner), id})
@@ -233,7 +270,7 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 		r.Turns, r.Items = slices.Concat(up.Turns, r.Turns), slices.Concat(up.Items, r.Items)
 		head = up.Thread
 	}
-	return r, nil
+	return r, t.renew(ctx, r.Thread.Parent)
 }
 
 // own reads what a thread has of its own, as it is at one instant, up to the item at limit (-1: all).

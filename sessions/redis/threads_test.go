@@ -2,6 +2,9 @@ package redis_test
 
 import (
 	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff/threads"
 	"switchboard/sessions/redis"
@@ -13,4 +16,38 @@ func TestThreads(t *testing.T) {
 	sessionstest.TestThreads(t, func(t *testing.T) threads.Store {
 		return open(t, redis.Config{URL: server.URL, Prefix: prefix(t)}).Threads()
 	})
+}
+
+// TestThreadsAge: threads are forgotten when nobody used them for long. Time passes by what is left of each key's life.
+func TestThreadsAge(t *testing.T) {
+	server := sessionstest.StartRedis(t)
+	const life = 90 * 24 * time.Hour
+	url, err := goredis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := goredis.NewClient(url)
+	t.Cleanup(func() { _ = client.Close() })
+	now := time.Now().Truncate(time.Millisecond).UTC()
+	store := open(t, redis.Config{URL: server.URL, Prefix: prefix(t), ThreadsFor: life}).Threads()
+	pass := func(d time.Duration) {
+		now = now.Add(d)
+		keys, err := client.Keys(t.Context(), "*{threads}*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			left, err := client.PTTL(t.Context(), key).Result()
+			if err == nil && left > 0 {
+				err = client.PExpire(t.Context(), key, left-d).Err() // what has no time left goes
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sessionstest.TestThreadsAge(t, store, life, pass, func() time.Time { return now })
+	if keys, err := client.Keys(t.Context(), "*{threads}*").Result(); err != nil || len(keys) > 1 {
+		t.Errorf("left %q, %v", keys, err)
+	}
 }

@@ -29,7 +29,7 @@ func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
 		{"any walk keeps copies apart", (*threadSuite).walk},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.run(&threadSuite{T: t, store: open(t), now: time.UnixMilli(1_700_000_000_000).UTC()})
+			c.run(&threadSuite{T: t, store: open(t), now: time.Now().Truncate(time.Millisecond).UTC()})
 		})
 	}
 }

@@ -90,6 +90,11 @@ func (s *Store) sweep(ctx context.Context) error {
 			}
 			left = n == sweepSize
 		}
+		more, err := forgetThreads(ctx, tx, now.Add(-s.threadsFor))
+		if err != nil {
+			return err
+		}
+		left = left || more
 		if err := forgetSaid(ctx, tx, "SELECT id FROM said WHERE at <= ? ORDER BY at LIMIT ?", before, sweepSize); err != nil {
 			return err
 		}

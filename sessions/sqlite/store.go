@@ -55,6 +55,9 @@ type Config struct {
 	Dir string
 	// HistoryFor is how long history is kept after it was heard; 0 means [sessions.HistoryFor].
 	HistoryFor time.Duration
+	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
+	// that is longer.
+	ThreadsFor time.Duration
 	// Log gets warnings; nil means none.
 	Log *zap.Logger
 }
@@ -65,6 +68,7 @@ type Store struct {
 	dir          *sessions.Dir // Set once
 	path         string        // Set once; of the file
 	kept         time.Duration // Set once; how long history is kept
+	threadsFor   time.Duration // Set once; how long threads are
 	log          *zap.Logger   // Set once
 	write        *sql.Conn     // Set once; used by who holds writing
 	writer, read *sql.DB       // Set once; of write alone, and of who reads
@@ -116,6 +120,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	if s.kept == 0 {
 		s.kept = sessions.HistoryFor
+	}
+	if s.threadsFor = cfg.ThreadsFor; s.threadsFor == 0 {
+		s.threadsFor = max(s.kept, sessions.ThreadsFor)
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
@@ -120,9 +121,9 @@ func visibleTurn(ctx context.Context, tx transaction, t threads.Thread, id strin
 // writeChange writes what was decided.
 func writeChange(ctx context.Context, tx transaction, c threads.Change) error {
 	for _, t := range c.Threads {
-		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, body) VALUES (?, ?, ?, ?, ?) "+
+		if err := putBody(ctx, tx, t, "INSERT INTO threads (id, owner, ran, updated, parent, body) VALUES (?, ?, ?, ?, ?, ?) "+
 			"ON CONFLICT (id) DO UPDATE SET ran = excluded.ran, updated = excluded.updated, body = excluded.body",
-			t.ID, t.Owner, t.Newest() != "", t.Updated.UnixNano()); err != nil {
+			t.ID, t.Owner, t.Newest() != "", t.Updated.UnixNano(), t.Parent); err != nil {
 			return err
 		}
 	}
@@ -252,4 +253,26 @@ func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.
 		return err
 	}, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY updated DESC, id LIMIT ?", owner, max(limit, 0))
 	return all, t.store.fault(err)
+}
+
+// sweepThreads is how many threads one sweep forgets; each may have many items.
+const sweepThreads = 20
+
+// forgetThreads forgets some of the threads that were not used since a time and that no copy reads. It reports whether
+// there may be more.
+func forgetThreads(ctx context.Context, tx transaction, before time.Time) (more bool, err error) {
+	const unused = "(SELECT id FROM threads AS t WHERE updated <= ? AND " +
+		"NOT EXISTS (SELECT 1 FROM threads AS copy WHERE copy.parent <> '' AND copy.parent = t.id) ORDER BY updated, id LIMIT ?)"
+	for _, forget := range []string{"DELETE FROM items WHERE thread IN ", "DELETE FROM turns WHERE thread IN ", "DELETE FROM threads WHERE id IN "} {
+		done, err := tx.ExecContext(ctx, forget+unused, before.UnixNano(), sweepThreads)
+		if err != nil {
+			return false, err
+		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return false, err
+		}
+		more = n > 0 // of the last: a thread whose copies went may go next
+	}
+	return more, nil
 }

@@ -1,8 +1,11 @@
 package sqlite_test
 
 import (
+	"context"
 	"encoding/json"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff/threads"
@@ -20,7 +23,7 @@ func TestThreads(t *testing.T) {
 func TestThreadsOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Config{Dir: dir})
-	now := time.UnixMilli(1_700_000_000_123).UTC()
+	now := time.Now().Truncate(time.Millisecond).UTC()
 	item := threads.Item{From: "model", JSON: json.RawMessage(`{"b": 1, "a": 2}`)}
 	for _, step := range []threads.Step{
 		threads.Create{Owner: "helper", Thread: "t", At: now},
@@ -37,4 +40,19 @@ func TestThreadsOutliveTheProcess(t *testing.T) {
 	if err != nil || len(r.Items) != 1 || string(r.Items[0].JSON) != string(item.JSON) || r.Thread.Running(now) != "a" || r.Thread.Running(now.Add(threads.Lease)) != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// TestThreadsAge: threads are forgotten when nobody used them for long, in fake time.
+func TestThreadsAge(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		const life = time.Hour // the store ticks each second
+		s := open(t, sqlite.Config{Dir: dir, ThreadsFor: life})
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		work.Go(func() { _ = s.Run(ctx) })
+		sessionstest.TestThreadsAge(t, s.Threads(), life, time.Sleep, time.Now)
+		cancel()
+		work.Wait()
+	})
 }
