@@ -60,6 +60,26 @@ func (m *earful) next(want string) string {
 	}
 }
 
+// bothHear lets the caller and the model be as loud as they can be, and each hears the other.
+func bothHear(t *testing.T, k kind, b *rtctest.Browser, model *earful) {
+	t.Helper()
+	b.Say(bytes.Repeat([]byte{loud}, 10*rtctest.FrameBytes))
+	for enough := 8 * rtctest.FrameBytes * map[bool]int{false: 1, true: 6}[k.pcm]; len(model.heard) < enough; {
+		model.next(events.TypeAppend)
+	}
+	if !k.pcm && model.heard[500] != loud {
+		t.Errorf("the model hears %x", model.heard[500])
+	} else if sample := int16(binary.LittleEndian.Uint16(model.heard[1000:])); k.pcm && (sample < loudSample-500 || sample > loudSample*9/10) {
+		t.Errorf("the model hears %d", sample)
+	}
+	for _, e := range append(k.begins("r0", ""), loudly(k.pcm), done("r0", "", events.StatusCompleted)) {
+		send(t, model.Conn, e)
+	}
+	for level := byte(0xff); level > loud+8; { // the first sound passes the filter
+		level = rtctest.Take(t, b.Packets, "a loud frame").Payload[rtctest.FrameBytes/2]
+	}
+}
+
 // TestKindsOfModelsInABrowser puts those model servers that keep to their own sound behind a client that has G.711
 // alone: both hear each other all the same, the client's configuration comes through, and work is handed over.
 func TestKindsOfModelsInABrowser(t *testing.T) {
@@ -94,22 +114,7 @@ func TestKindsOfModelsInABrowser(t *testing.T) {
 			}
 			rtctest.Event(t, b.Messages, events.TypeSessionCreated)
 
-			b.Say(bytes.Repeat([]byte{loud}, 10*rtctest.FrameBytes))
-			for enough := 8 * rtctest.FrameBytes * map[bool]int{false: 1, true: 6}[k.pcm]; len(model.heard) < enough; {
-				model.next(events.TypeAppend)
-			}
-			if !k.pcm && model.heard[500] != loud {
-				t.Errorf("the model hears %x", model.heard[500])
-			} else if sample := int16(binary.LittleEndian.Uint16(model.heard[1000:])); k.pcm && (sample < loudSample-500 || sample > loudSample*9/10) {
-				t.Errorf("the model hears %d", sample)
-			}
-			for _, e := range append(k.begins("r0", ""), loudly(k.pcm), done("r0", "", events.StatusCompleted)) {
-				send(t, model.Conn, e)
-			}
-			for level := byte(0xff); level > loud+8; { // the first sound passes the filter
-				level = rtctest.Take(t, b.Packets, "a loud frame").Payload[rtctest.FrameBytes/2]
-			}
-
+			bothHear(t, k, b, model)
 			b.Send(`{"type":"session.update","event_id":"mine","session":{"type":"realtime","instructions":"mine","audio":{"output":{"voice":"cedar"}}}}`)
 			asked, answered := update()
 			if got := gjson.Get(asked, "session.audio.output.format.type").String(); (got == events.PCMU) == k.pcm {
