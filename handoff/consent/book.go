@@ -41,7 +41,7 @@ const (
 	kindAsk                        // one that nobody needs to take; alone it is a need, after a yes a nod,
 	kindGlue                       // and little words between them
 	kindGo                         // orders or permits to go ahead: "go ahead"
-	kindWhy                        // asks why it should not; a yes or "go ahead" must stand beside it
+	kindWhy                        // asks why it should not; a yes must stand beside it
 	kindCount                      // the number of the question, as words for all of it: "both"
 	kindNone
 )

@@ -61,8 +61,8 @@ var aliasesOfAll = []string{"the desktop", "big pc", "my workstation", "the big 
 // that a person may give is known as a name of the machine that asks.
 func TestCorpusWithAliases(t *testing.T) {
 	lines := corpus(t)
-	inParallel(len(lines)/everyNth, func(i int) {
-		l := lines[i*everyNth]
+	inParallel(len(lines)/nth(), func(i int) {
+		l := lines[i*nth()]
 		asked := slices.Clone(l.asked)
 		for i := range asked {
 			asked[i].Machines = slices.Concat(asked[i].Machines, aliasesOfAll)
@@ -283,7 +283,7 @@ func TestHomographs(t *testing.T) {
 // acceptances are the replies of the corpus that are read as a yes, with their question; under the race detector, some.
 func acceptances(t testing.TB) (texts []string, asked []Question) {
 	for i, l := range corpus(t) {
-		if l.got == Yes && i%everyNth == 0 {
+		if l.got == Yes && i%nth() == 0 {
 			texts, asked = append(texts, l.text), append(asked, l.to)
 		}
 	}
@@ -313,7 +313,7 @@ func TestDenialAnywhere(t *testing.T) {
 			t.Errorf("%q is a yes", replies[i])
 		}
 	})
-	if everyNth == 1 && turn < len(words) {
+	if nth() == 1 && turn < len(words) {
 		t.Errorf("%d words, only %d turns", len(words), turn)
 	}
 }
@@ -332,6 +332,11 @@ func reassures(before, word, reply string, asked Question) bool {
 		}
 		for i, inert := range t.inert {
 			calm[i] = calm[i] || inert || t.scene[i]
+			t.l.told.at(t.h.tokens[i:], func(n int, _ phraseKind) { // "is waiting"
+				for j := i; n > 1 && j < i+n; j++ {
+					calm[j] = true
+				}
+			})
 		}
 		return true
 	})

@@ -31,8 +31,8 @@ var dangers = map[string]string{
 // TestDangerEndsYes holds that no plain yes stays one with a clause of danger after it.
 func TestDangerEndsYes(t *testing.T) {
 	lines := corpus(t)
-	inParallel(len(lines)/everyNth, func(i int) {
-		l := lines[i*everyNth]
+	inParallel(len(lines)/nth(), func(i int) {
+		l := lines[i*nth()]
 		clauses := strings.Split(dangers[l.lang], "|")
 		if l.got != Yes || clauses[0] == "" || !isPlainYes(l.text, askedWords(l.to)) { // a story may go on with much
 			return
@@ -72,8 +72,8 @@ const minKept = 90
 func TestAsidesKeepYes(t *testing.T) {
 	lines := corpus(t)
 	var all, kept atomic.Int64
-	inParallel(len(lines)/everyNth, func(i int) {
-		l := lines[i*everyNth]
+	inParallel(len(lines)/nth(), func(i int) {
+		l := lines[i*nth()]
 		clauses := strings.Split(asides[l.lang], "|")
 		if l.got != Yes || clauses[0] == "" || l.file == hardFile || !hear(l.text).ordersPlainly(askedWords(l.to)) || !hear(l.text).hasYes(askedWords(l.to)) {
 			return
@@ -89,4 +89,12 @@ func TestAsidesKeepYes(t *testing.T) {
 	if kept.Load()*100 < all.Load()*minKept {
 		t.Errorf("only %d of %d are kept", kept.Load(), all.Load())
 	}
+}
+
+// nth is of how many replies a property takes one: of fewer under the race detector and in short runs.
+func nth() int {
+	if testing.Short() {
+		return max(everyNth, 5)
+	}
+	return everyNth
 }

@@ -23,7 +23,7 @@
 //	link    may follow a yes, but not at the end: "the"
 //	nod     goes with a yes although it contains a no: "no problem"
 //	shrug   likewise, but makes a yes before it weak: "why not"
-//	why     likewise, and goes only with a yes or an order to go ahead: "why wouldn't it be okay"
+//	why     likewise, and goes only with a yes that orders nothing: "why wouldn't it be okay"
 //	need    likewise, and goes only with an order that names the act: "no need to ask"
 //	inverted  asks, as the first words, where no particle follows: "mag je"
 //	modal     likewise, before the machine's name: "puede"

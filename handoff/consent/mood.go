@@ -16,7 +16,7 @@ const (
 	stateNeed                      // "no need to ask": a firm yes that names the act must follow
 	stateOrdered                   // it ordered or permitted, by the act or by "go ahead"
 	stateAct                       // just now the act was ordered by name: "all of them" may follow
-	stateWhy                       // "why wouldn't it": a yes or "go ahead" must stand beside it
+	stateWhy                       // "why wouldn't it": a yes must stand beside it, for an order may go on with it: "run them"
 )
 
 // A verdict is what a state says where a reply ends.
@@ -60,9 +60,9 @@ func (s state) after(kind phraseKind) (state, bool) {
 	}
 	switch kind {
 	case kindYes:
-		return s.says(stateFirm) &^ stateWhy, true
+		return s.says(stateFirm), true
 	case kindGo:
-		return s.says(stateFirm|stateOrdered) &^ stateWhy, true
+		return s.says(stateFirm | stateOrdered), true
 	case kindWeak:
 		return s.says(0) &^ stateWhy, true
 	case kindOrder:

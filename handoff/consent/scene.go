@@ -19,7 +19,7 @@ func (t *teller) markScene() {
 			if !t.h.unbroken(at, n) || slices.Contains(t.ordered[at:at+n], true) || !t.opens(at) && !t.paintsBefore(at) || !t.paintsAfter(at+n) || withouts[t.h.tokens[at]] && !t.deniesBefore(at) {
 				return
 			}
-			if slices.ContainsFunc(t.h.tokens[at:at+n], func(token string) bool { return conditions[token] }) && slices.Contains(t.ordered[:at], true) && !withouts[t.h.tokens[at]] {
+			if slices.ContainsFunc(t.h.tokens[at:at+n], func(token string) bool { return conditions[token] }) && t.orderedBy(at) && !withouts[t.h.tokens[at]] {
 				return // it may be a condition of the order
 			}
 			for i := at; i < at+n; i++ {
@@ -62,6 +62,13 @@ func (t *teller) conclusionAt(at int) bool {
 		return s.kind == kindSo && at > 0 && yes < len(t.h.tokens) && t.agrees(yes) && slices.ContainsFunc(t.walk(yes)[len(t.h.tokens)], func(s state) bool {
 			return s.verdict() == verdictFirm && s.has(stateOrdered)
 		})
+	})
+}
+
+// orderedBy tells whether something was ordered before a position.
+func (t *teller) orderedBy(at int) bool {
+	return slices.ContainsFunc(t.h.indexes()[:at], t.orders) || slices.ContainsFunc(t.walk(0)[:at+1], func(found states) bool {
+		return slices.ContainsFunc(found, func(s state) bool { return s.verdict() == verdictFirm && s.has(stateOrdered) })
 	})
 }
 
@@ -252,18 +259,18 @@ func (t *teller) isReflexive(at int) bool {
 	return t.l.code == "it" && at+1 < len(t.h.tokens) && !t.h.marked[at+1] && len(t.steps[at+1]) == 0
 }
 
-// conditions are words of each language that join a condition, a time, a limit or a contrast to what was ordered. Set once.
-var conditions = setOf("if unless provided providing until till once after before when whenever but except maybe perhaps why only just later first half part some other others another without " +
-	"wenn falls sofern sobald bis nachdem bevor nach vor aber ausser vielleicht warum nur erst bloss halfte teil andere anderen anderes ohne " +
-	"si sauf quand des apres avant mais seulement juste peut pourquoi moitie autre autres sans jusqu " +
-	"cuando salvo excepto menos despues antes pero quizas quiza hasta solo mitad otro otra otros otras sin " +
-	"se quando dopo prima ma tranne forse appena finche soltanto meta altro altra altri altre senza " +
-	"depois mas exceto talvez ate so somente metade outro outra outros outras sem " +
-	"als na nadat voordat tot maar behalve misschien alleen pas helft andere ander zonder toen " +
-	"jesli gdy kiedy jak po przed zanim az ale oprocz chyba tylko dopiero polowe polowa inny inna inne bez " +
-	"если когда после перед прежде пока но кроме только половину половина другои другая другие без зачем " +
-	"якщо коли після перед перш поки але крім тільки лише половину половина інший інша інші без " +
-	"om nar efter innan tills men utom kanske bara forst halva halften annan andra utan " +
-	"eger once sonra kadar ama fakat belki sadece yarisi yarim baska diger daha " +
-	"अगर जब पहले बाद लेकिन मगर शायद सिर्फ केवल बस आधा आधे दूसरा दूसरी दूसरे बिना " +
-	"اذا لو قبل بعد لكن بس ربما فقط نص جزء تاني اخر")
+// conditions are words of each language that join a condition, a time or a contrast to what was ordered. Set once.
+var conditions = setOf("if unless provided providing until till once after before when whenever but except maybe perhaps why only just later first without " +
+	"wenn falls sofern sobald bis nachdem bevor nach vor aber ausser vielleicht warum nur erst bloss ohne " +
+	"si sauf quand des apres avant mais seulement juste peut pourquoi sans jusqu " +
+	"cuando salvo excepto menos despues antes pero quizas quiza hasta solo sin " +
+	"se quando dopo prima ma tranne forse appena finche soltanto senza " +
+	"depois mas exceto talvez ate so somente sem " +
+	"als na nadat voordat tot maar behalve misschien alleen pas zonder toen " +
+	"jesli gdy kiedy jak po przed zanim az ale oprocz chyba tylko dopiero bez " +
+	"если когда после перед прежде пока но кроме только без зачем " +
+	"якщо коли після перед перш поки але крім тільки лише без " +
+	"om nar efter innan tills men utom kanske bara forst utan " +
+	"eger once sonra kadar ama fakat belki sadece daha " +
+	"अगर जब पहले बाद लेकिन मगर शायद सिर्फ केवल बस बिना " +
+	"اذا لو قبل بعد لكن بس ربما فقط ")

@@ -53,7 +53,23 @@ func (h heard) takesBack(at int) (length int, clear bool) {
 // toldTo tells whether nothing in the first words holds off, asks or doubts.
 func (h heard) toldTo(n int, ask asking) bool {
 	h.tokens, h.apart, h.marked, h.questions = h.tokens[:n], h.apart[:n], h.marked[:n], nil
-	return n == 0 || h.find(signalHold, ask) == absent && h.find(signalAsk, ask) == absent && h.find(signalUnsure, ask) == absent
+	if n == 0 {
+		return true
+	}
+	if slices.Contains(h.doubtful(h.likely(nil, ask), ask), true) || english.doubtsAnywhere(h.tokens) { // "tell Tom yes"
+		return false
+	}
+	return h.find(signalHold, ask) == absent && h.find(signalAsk, ask) == absent && h.find(signalUnsure, ask) == absent
+}
+
+// doubtsAnywhere tells whether a phrase of doubt stands among tokens.
+func (l *language) doubtsAnywhere(tokens []string) bool {
+	for at := range tokens {
+		if l.doubts(tokens[at:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // ordersPlainly tells whether words are wholly a yes with an order of the act or to go ahead.
@@ -84,7 +100,7 @@ func (h heard) asksPlainly(ask asking) bool {
 			}
 		}
 		l.modal.at(h.tokens, func(n int, _ phraseKind) {
-			approved = approved || h.countsOnly(n, l, ask) && !h.hasYes(ask)
+			approved = approved || h.countsOnly(n, l, ask) && !h.from(n).hasYes(ask)
 		})
 		return approved
 	})
