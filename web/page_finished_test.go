@@ -113,6 +113,10 @@ func (p *tab) putsAway(w *world, base string, feed *testFeed) {
 	p.click("Clear finished")
 	p.until(shownWork + ` === "# Not finished; r+"`)
 	eval[bool](p, `(document.querySelector("#card-r").focus(), true)`)
+	waitFor(p.t, func() bool { // it was put away twice, and brought back between
+		log := strings.Join(w.log(), "\n")
+		return strings.Count(log, "put owner") == 3
+	})
 	runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
 	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
 	p.until(shownWork + ` === "# laptop release notes; r+"`)

@@ -18,11 +18,12 @@ async function moreWork(id, way, text) {
 }
 
 // Puts away what is finished, on every device of this person; the history keeps it.
+let putting = Promise.resolve(); // one after the other: what was wished last stays
 async function clearFinished(at) {
   const before = get().work.cleared;
   const put = async (time) => {
     dispatch({ type: "cleared", at: time });
-    await api.setCleared(time).catch(toastProblem);
+    await (putting = putting.then(() => api.setCleared(time)).catch(toastProblem));
   };
   await put(at);
   toast("Finished work was put away.", { next: "It stays in the history.", tone: "info", action: { label: "Undo", run: () => put(before) } });
