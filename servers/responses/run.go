@@ -80,7 +80,7 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			_, err := r.server.advance(ctx, r.step(nil))
+			_, err := r.server.advance(ctx, r.write())
 			if err != nil && handoff.AsError(err).Code == handoff.CodeTakenOver {
 				cancel(errFenced)
 			}
@@ -88,12 +88,16 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// step is a write of the turn.
+// write is a write of the turn without items, which knows nothing of the loop's.
+func (r *run) write() threads.Append {
+	return threads.Append{Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence, At: r.server.cfg.Now()}
+}
+
+// step is a write of the turn by its loop.
 func (r *run) step(items []threads.Item) threads.Append {
-	return threads.Append{
-		Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence, At: r.server.cfg.Now(),
-		From: len(r.items), Items: items,
-	}
+	w := r.write()
+	w.From, w.Items = len(r.items), items
+	return w
 }
 
 // loop asks the model and runs what it calls until it has nothing more to call and nobody has more to say.
