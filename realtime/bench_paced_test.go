@@ -49,6 +49,7 @@ func BenchmarkPaced(b *testing.B) {
 			for _, kind := range kinds {
 				b.ReportMetric(middle(seen[kind], cpu), kind+"-µs/frame")
 				b.ReportMetric(middle(seen[kind], cpu)/floor, kind+"-x-copy")
+				b.ReportMetric(middle(seen[kind], switches), kind+"-switches/frame")
 				b.ReportMetric(middle(seen[kind], allocs), kind+"-allocs/frame")
 				b.ReportMetric(middle(seen[kind], latency)-direct, kind+"-added-µs")
 				b.ReportMetric(middle(seen[kind], resident), kind+"-rss-KB/call")
@@ -60,13 +61,14 @@ func BenchmarkPaced(b *testing.B) {
 }
 
 // A paceResult is what one window showed of one relay.
-type paceResult struct{ cpu, allocs, latency, resident, live float64 }
+type paceResult struct{ cpu, allocs, latency, resident, live, switches float64 }
 
 func cpu(r paceResult) float64      { return r.cpu }
 func allocs(r paceResult) float64   { return r.allocs }
 func latency(r paceResult) float64  { return r.latency }
 func resident(r paceResult) float64 { return r.resident }
 func live(r paceResult) float64     { return r.live }
+func switches(r paceResult) float64 { return r.switches }
 
 // middle is the median.
 func middle(all []paceResult, of func(paceResult) float64) float64 {
@@ -77,6 +79,9 @@ func middle(all []paceResult, of func(paceResult) float64) float64 {
 	slices.Sort(list)
 	return list[len(list)/2]
 }
+
+// pacedResponse speaks in PCMU, of which a frame is 120 ms: models send sound faster than it is heard.
+const pacedResponse = `{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[],"audio":{"output":{"format":{"type":"audio/pcmu"}}}}}`
 
 // pacer is one round: so many calls to a model that sends as much as it gets.
 type pacer struct {
@@ -136,7 +141,7 @@ func (p *pacer) model(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	for _, e := range []string{freshSession, began("resp_1", "")} {
+	for _, e := range []string{freshSession, pacedResponse} {
 		_ = conn.WriteMessage(websocket.TextMessage, []byte(e))
 	}
 	go p.receive(conn)
@@ -174,11 +179,12 @@ func pace(b *testing.B, kind string, calls int) (r paceResult) {
 	p.mu.Lock()
 	p.took = nil
 	p.mu.Unlock()
-	frames, used := p.frames.Load(), relay.cpu()
+	frames, used, switched := p.frames.Load(), relay.cpu(), relay.switches()
 	mallocs, _ := relay.stats("/")
 	time.Sleep(paceWindow)
 	n := float64(p.frames.Load() - frames)
 	r.cpu = float64(relay.cpu()-used) / n / 1e3
+	r.switches = float64(relay.switches()-switched) / n
 	later, _ := relay.stats("/")
 	r.allocs = float64(later-mallocs) / n
 	r.resident = float64(relay.resident()-idle) / float64(calls)
@@ -234,6 +240,19 @@ func (p *relayProcess) cpu() (ns int64) {
 		ns += n
 	}
 	return ns
+}
+
+// switches is how often a thread of it gave the processor up, and so had to be woken.
+func (p *relayProcess) switches() (all int64) {
+	tasks, _ := filepath.Glob(p.dir + "/task/*/status")
+	for _, task := range tasks {
+		var n int64
+		text, _ := os.ReadFile(task)
+		_, rest, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+		_, _ = fmt.Sscan(rest, &n)
+		all += n
+	}
+	return all
 }
 
 // resident is what the process has in memory, in KB.

@@ -17,13 +17,6 @@ import (
 // maxBeside bounds the sockets beside a call's own client. Who comes later is refused.
 const maxBeside = 4
 
-// A besideEvent is what a socket beside a call's own client sent, or that it has gone.
-type besideEvent struct {
-	from  leg
-	event []byte
-	gone  bool
-}
-
 // serveBeside serves GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
 // sees, and whose events count as the client's. The call goes on without it, and ends it. It returns when the
 // socket or the call has ended.
@@ -48,9 +41,6 @@ func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handof
 		return
 	}
 	s := newSocket(conn, f.bound, f.patient, c.log)
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(s.Run)
 	f.counts.beginBeside()
 	defer f.counts.endBeside(s)
 	c.carryBeside(s)
@@ -73,45 +63,33 @@ func (f *Front) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.Err
 
 // carryBeside carries a socket until it or the call has ended.
 func (c *Call) carryBeside(s *socket) {
-	tell := func(e besideEvent) {
-		select {
-		case c.beside <- e:
-		case <-c.past:
-		}
-	}
+	c.do(func() { c.welcome(s) })
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(event) }) }) })
 	select {
-	case c.joins <- s:
+	case <-s.Ending():
+		c.do(func() { c.leave(s) })
 	case <-c.past:
-	}
-	for {
-		select {
-		case event, ok := <-s.Received():
-			tell(besideEvent{s, event, !ok})
-			if !ok {
-				return
-			}
-		case <-c.past:
-			s.Close(c.cause)
-			return
-		}
+		s.Close(c.cause)
 	}
 }
 
 // welcome lets a socket take part: it begins with the session as the client sees it.
 func (c *Call) welcome(l leg) {
-	c.others = append(c.others, l)
+	c.others = append(slices.Clip(c.others), l)
 	if c.shown != "" {
 		l.Send(events.Encode(events.Object{"type": events.TypeSessionCreated, "event_id": c.ids.Next(), "session": json.RawMessage(c.shown)}))
 	}
 }
 
-// fromBeside handles what a socket beside the client sent. The sound of a call in a browser is not its to set.
-func (c *Call) fromBeside(e besideEvent) {
-	if e.gone {
-		c.others = slices.DeleteFunc(c.others, func(l leg) bool { return l == e.from })
-		return
-	}
-	event := e.event
+// leave lets a socket go.
+func (c *Call) leave(l leg) {
+	c.others = slices.DeleteFunc(slices.Clone(c.others), func(o leg) bool { return o == l })
+}
+
+// fromBeside handles an event of a socket beside the client. The sound of a call in a browser is not its to set.
+func (c *Call) fromBeside(event []byte) {
 	if c.playback.told && !handoff.TooDeep(event) && events.IsObject(event) {
 		switch events.PeekType(event) {
 		case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
@@ -125,8 +103,9 @@ func (c *Call) fromBeside(e besideEvent) {
 
 // toOthers sends what the client sees to the sockets beside it. One that does not keep up ends alone.
 func (c *Call) toOthers(event []byte) {
-	if len(c.others) == 0 {
-		return
+	for _, l := range c.others {
+		if !l.Send(bytes.Clone(event)) { // each has its own
+			c.leave(l)
+		}
 	}
-	c.others = slices.DeleteFunc(c.others, func(l leg) bool { return !l.Send(bytes.Clone(event)) }) // each has its own
 }

@@ -40,7 +40,7 @@ func (f *Front) refuseBeta(w http.ResponseWriter, r *http.Request) {
 	s := newSocket(conn, f.bound, f.patient, f.log)
 	s.Send(events.Error("event_beta", events.Fault{Kind: "invalid_request_error", Code: codeBeta, Message: betaHint}))
 	var running sync.WaitGroup
-	running.Go(s.Run)
+	running.Go(func() { s.Run(func([]byte) {}) }) // nobody hears what it says
 	s.Close(fault)
 	running.Wait()
 }

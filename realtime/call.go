@@ -3,6 +3,7 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,9 @@ const (
 )
 
 // A Call is one live voice call. It implements [handoff.Voice].
+//
+// Its state has one owner at a time: whoever holds mu, which is never held while anybody waits. An event is handled
+// where it was read, with [Call.do]; the loop does what nobody brings.
 type Call struct {
 	id      string               // Set once
 	made    time.Time            // Set once
@@ -45,15 +49,16 @@ type Call struct {
 	model   leg                  // Set once
 	log     *zap.Logger          // Set once
 	events  chan handoff.Event   // closed by run
+	again   chan struct{}        // holds one token while the loop should look again
 	says    *sayings             // Set once; safe by itself
 	stop    chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
 	over    atomic.Bool          // nothing is said any more
-	joins   chan leg             // sockets that come to stand beside the client
-	beside  chan besideEvent     // what they send
 	past    chan struct{}        // closed when the loop has ended; cause is set then
 	besides int                  // how many of them there are; Guarded by the front's mu
 
-	// Owned by run.
+	// Guarded by mu; run's alone once the call has ended.
+	mu         sync.Mutex
+	watch      watch
 	floor      *floor.Floor
 	mask       *mask.Mask
 	dialect    dialect
@@ -87,7 +92,7 @@ type Call struct {
 	unsure     []handoff.Said  // given to a client that gave no sign, oldest first
 	pending    []handoff.Event // for the router, oldest first
 	alarms     [alarmKinds]alarm
-	others     []leg  // sockets beside the client
+	others     []leg  // sockets beside the client; replaced, never changed
 	shown      string // the session as the client saw it last, raw
 	ended      bool
 	cause      *handoff.Error
@@ -133,6 +138,13 @@ const (
 	alarmKinds
 )
 
+// A watch is what the loop waits for, beside the end of the call.
+type watch struct {
+	alarm time.Time     // when its timer rings; zero: it does not
+	first handoff.Event // what the router gets next, and pending no longer holds; nil: nothing
+	says  bool          // whether it takes what the router says
+}
+
 // A request is one function call of the model for a tool of ours.
 type request struct {
 	response string // that holds it
@@ -155,7 +167,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 	return &Call{
 		id: id, made: time.Now(), grant: grant, client: client, witness: knows, model: model,
 		log:    log.With(zap.String("call", id)),
-		events: make(chan handoff.Event), joins: make(chan leg), beside: make(chan besideEvent), past: make(chan struct{}), says: newSayings(), stop: make(chan *handoff.Error, 1),
+		events: make(chan handoff.Event), again: make(chan struct{}, 1), past: make(chan struct{}), says: newSayings(), stop: make(chan *handoff.Error, 1),
 		floor: floor.New(), mask: mask.New(ids, own, guide), dialect: newDialect(), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
 		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
 	}
@@ -230,61 +242,111 @@ func code(e *handoff.Error) string {
 	return string(e.Code)
 }
 
-// loop is the sole owner of the call's state. It never waits for anything but the next event.
+// do lets act use the call's state, and lets legs write what came of it. An event of a far end goes this way in the
+// goroutine that read it. Once the call has ended nothing is done.
+func (c *Call) do(act func()) {
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return
+	}
+	act()
+	stale, others := c.stale(), c.others
+	c.mu.Unlock()
+	if stale {
+		select {
+		case c.again <- struct{}{}:
+		default: // it will look
+		}
+	}
+	flush(c.client)
+	flush(c.model)
+	for _, l := range others {
+		flush(l)
+	}
+}
+
+func flush(l leg) {
+	if f, ok := l.(flusher); ok {
+		f.Flush()
+	}
+}
+
+// stale tells whether the loop should wait for something that it does not. An alarm that is later than its timer is
+// looked for when that rings. The caller holds mu.
+func (c *Call) stale() bool {
+	next := c.nextAlarm()
+	return c.ended || c.watch.first == nil && len(c.pending) > 0 || c.watch.says != c.mask.Begun() ||
+		!next.IsZero() && (c.watch.alarm.IsZero() || next.Before(c.watch.alarm))
+}
+
+// look returns what to wait for from now on; false: the call has ended.
+func (c *Call) look() (watch, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &c.watch
+	if w.first == nil && len(c.pending) > 0 {
+		w.first, c.pending = c.pending[0], c.pending[1:]
+	}
+	if next := c.nextAlarm(); !next.IsZero() && (w.alarm.IsZero() || next.Before(w.alarm)) {
+		w.alarm = next
+	}
+	w.says = c.mask.Begun() // before, the model has no conversation
+	return *w, !c.ended
+}
+
+// loop does what no far end brings, until the call has ended: it rings alarms, takes what the router says, and gives
+// the router its events. It never waits for anything but the next of them.
 func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	c.do(func() {
+		c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
+		if c.opening != nil {
+			c.opens(c.opening)
+		}
+	})
+	end := func(why *handoff.Error) { c.do(func() { c.end(why) }) }
 	var set time.Time
-	c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
-	if c.opening != nil {
-		c.opens(c.opening)
-	}
-	for !c.ended {
-		if next := c.nextAlarm(); !next.IsZero() && (set.IsZero() || next.Before(set)) { // one that is later is looked for then
-			set = next
-			timer.Reset(time.Until(next))
+	for w, goesOn := c.look(); goesOn; w, goesOn = c.look() {
+		if w.alarm != set {
+			set = w.alarm
+			timer.Reset(time.Until(set))
 		}
 		var events chan<- handoff.Event
-		var first handoff.Event
-		if len(c.pending) > 0 {
-			events, first = c.events, c.pending[0]
+		if w.first != nil {
+			events = c.events
 		}
 		var said <-chan struct{}
-		if c.mask.Begun() { // before, the model has no conversation
+		if w.says {
 			said = c.says.ready
 		}
 		select {
-		case event, ok := <-c.client.Received():
-			if !ok {
-				c.end(c.parting(nil))
-				break
-			}
-			c.fromClient(event)
-		case l := <-c.joins:
-			c.welcome(l)
-		case e := <-c.beside:
-			c.fromBeside(e)
-		case event, ok := <-c.model.Received():
-			if !ok {
-				c.end(handoff.Fault(handoff.CodeVoiceGone, "", ""))
-				break
-			}
-			c.fromModel(event)
+		case <-c.again:
 		case <-said:
-			for _, u := range c.says.take() {
-				c.say(u)
-			}
-		case events <- first:
-			c.pending = c.pending[1:]
+			c.do(func() {
+				for _, u := range c.says.take() {
+					c.say(u)
+				}
+			})
+		case events <- w.first:
+			c.do(func() { c.watch.first = nil })
 		case <-timer.C:
+			c.do(func() {
+				c.watch.alarm = time.Time{}
+				c.ring(time.Now())
+			})
 			set = time.Time{}
-			c.ring(time.Now())
+		case <-c.client.Ending():
+			end(c.parting(nil))
+		case <-c.model.Ending():
+			end(handoff.Fault(handoff.CodeVoiceGone, "", ""))
 		case why := <-c.stop:
-			c.end(why)
+			end(why)
 		case <-left:
-			c.end(handoff.Fault(handoff.CodeInternal, "", "the router left the call"))
+			end(handoff.Fault(handoff.CodeInternal, "", "the router left the call"))
 		case <-ctx.Done():
-			c.end(handoff.Fault(handoff.CodeShutdown, "", ""))
+			end(handoff.Fault(handoff.CodeShutdown, "", ""))
 		}
 	}
 }
@@ -315,7 +377,11 @@ func (c *Call) handOver(left <-chan struct{}) {
 	if c.cause != nil {
 		cause = c.cause
 	}
-	for _, e := range append(c.pending, handoff.CallEnded{Cause: cause}) {
+	all := append(c.pending, handoff.CallEnded{Cause: cause})
+	if c.watch.first != nil {
+		all = slices.Insert(all, 0, c.watch.first)
+	}
+	for _, e := range all {
 		select {
 		case c.events <- e:
 		case <-left:

@@ -19,9 +19,9 @@ func TestCallEnds(t *testing.T) {
 		want handoff.Code
 		tell bool // the client is told by an event
 	}{
-		{"client gone", func(s *stage) { close(s.client.in) }, "", false},
+		{"client gone", func(s *stage) { close(s.client.gone) }, "", false},
 		{"hung up", func(s *stage) { s.call.hangUp() }, "", false},
-		{"model gone", func(s *stage) { close(s.model.in) }, handoff.CodeVoiceGone, true},
+		{"model gone", func(s *stage) { close(s.model.gone) }, handoff.CodeVoiceGone, true},
 		{"slow client", func(s *stage) {
 			for range cap(s.client.out) + 1 {
 				s.fromModel(`{"type":"response.output_text.delta","response_id":"r","delta":"x"}`)
@@ -93,7 +93,7 @@ func TestCallEndsAsItsLegSays(t *testing.T) {
 	for _, why := range []*handoff.Error{nil, handoff.Fault(handoff.CodeSlowClient, "", "bytes")} {
 		for name, end := range map[string]func(*stage){
 			"sent to": func(s *stage) { s.fromModel(freshSession) },
-			"gone":    func(s *stage) { close(s.client.in) },
+			"gone":    func(s *stage) { close(s.client.gone) },
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				client := newWire()

@@ -100,7 +100,7 @@ var hearingCases = []struct {
 	{"the client goes", func(s *stage, tag string) {
 		s.fromModel(began("r1", tag), audio("r1", 5*time.Second), done("r1", tag, "completed"))
 		s.wait(time.Second)
-		close(s.client.in)
+		close(s.client.gone)
 		synctest.Wait()
 	}, "loud"},
 }

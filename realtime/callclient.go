@@ -13,6 +13,9 @@ import (
 	"switchboard/realtime/mask"
 )
 
+// takeClient handles one event of the client's leg.
+func (c *Call) takeClient(event []byte) { c.do(func() { c.fromClient(event) }) }
+
 // fromClient handles one event of the client.
 func (c *Call) fromClient(event []byte) {
 	if len(c.unsure) > 0 {

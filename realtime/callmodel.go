@@ -15,6 +15,9 @@ import (
 	"switchboard/realtime/mask"
 )
 
+// takeModel handles one event of the model's leg.
+func (c *Call) takeModel(event []byte) { c.do(func() { c.fromModel(event) }) }
+
 // fromModel handles one event of the model: the client sees its part first, then we act on ours.
 func (c *Call) fromModel(event []byte) {
 	kind := events.PeekType(event)

@@ -54,12 +54,12 @@ func TestGivenToAClientThatIsThere(t *testing.T) {
 		{"it says goodbye", func(s *stage, a *attesting) {
 			s.wait(3 * time.Second)
 			a.sign()
-			close(s.client.in)
+			close(s.client.gone)
 			synctest.Wait()
 		}, "loud; quiet; said n@3000"},
 		{"it is gone", func(s *stage, a *attesting) {
 			s.wait(3 * time.Second)
-			close(s.client.in)
+			close(s.client.gone)
 			synctest.Wait()
 		}, "loud; quiet"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"syscall"
 )
 
 // maxHead bounds what the model's server may answer to the handshake, in bytes; its TLS is in it, too.
@@ -25,6 +26,14 @@ func dialHead(ctx context.Context, network, address string) (*headConn, error) {
 		return nil, err
 	}
 	return &headConn{conn, maxHead}, nil
+}
+
+// SyscallConn implements [syscall.Conn]: without TLS it writes as what it is made of.
+func (c *headConn) SyscallConn() (syscall.RawConn, error) {
+	if conn, ok := c.Conn.(syscall.Conn); ok {
+		return conn.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 func (c *headConn) Read(p []byte) (int, error) {

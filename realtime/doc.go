@@ -9,9 +9,11 @@
 //
 // # Concurrency
 //
-// One loop a call ([Call]) owns its floor, mask and items and never waits: it decides and enqueues. Each
-// socket has one reader and one writer. [Front.Run] owns the goroutines of all calls and returns after the
-// last has ended. Floor, mask and what follows the sound are pure: time enters as a value.
+// A call ([Call]) has one lock for its floor, mask and items, under which nobody waits: what is decided is enqueued.
+// Who read an event from a socket takes it through the call, and then writes to the other side what that takes at
+// once: to wake another goroutine on the way costs more than all that is done to a frame. One loop a call does what no
+// socket brings, and one goroutine a socket writes what has to wait. [Front.Run] owns the goroutines of all calls and
+// returns after the last has ended. Floor, mask and what follows the sound are pure: time enters as a value.
 //
 // # Failure
 //

@@ -53,19 +53,19 @@ func ours(g handoff.Grant) ([]handoff.Tool, string) {
 	return slices.DeleteFunc(slices.Clone(ourTools), func(t handoff.Tool) bool { return !g.AllowsTool(t.Name) }), instructions
 }
 
-// wire is a leg of channels: a far end without a socket.
+// wire is a leg without a socket: what it is sent is there to be looked at.
 type wire struct {
-	in  chan []byte
-	out chan []byte
+	out  chan []byte
+	gone chan struct{} // closed when its far end goes
 
 	mu     sync.Mutex
 	closed bool
 	reason *handoff.Error // Guarded by mu
 }
 
-func newWire() *wire { return &wire{in: make(chan []byte), out: make(chan []byte, 4096)} }
+func newWire() *wire { return &wire{out: make(chan []byte, 4096), gone: make(chan struct{})} }
 
-func (w *wire) Received() <-chan []byte { return w.in }
+func (w *wire) Ending() <-chan struct{} { return w.gone }
 
 func (w *wire) Send(event []byte) bool {
 	select {
@@ -207,18 +207,18 @@ func (s *stage) close() {
 
 func (s *stage) fromModel(events ...string) {
 	s.t.Helper()
-	s.feed(s.model, events)
+	s.feed(s.call.takeModel, events)
 }
 
 func (s *stage) fromClient(events ...string) {
 	s.t.Helper()
-	s.feed(s.client, events)
+	s.feed(s.call.takeClient, events)
 }
 
-func (s *stage) feed(w *wire, events []string) {
+func (s *stage) feed(take func([]byte), events []string) {
 	s.t.Helper()
 	for _, e := range events {
-		w.in <- []byte(e)
+		take([]byte(e))
 		synctest.Wait()
 	}
 }

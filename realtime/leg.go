@@ -11,13 +11,12 @@ import (
 // it hears becomes input_audio_buffer.append, output audio deltas become sound, and what its client cannot send
 // (conversation.item.truncate after a barge-in) it sends itself. Beside that the call cannot tell legs apart.
 type leg interface {
-	// Received yields events of the far end in order. It is closed when that has gone; each slice belongs to
-	// the receiver.
-	Received() <-chan []byte
 	// Send enqueues an event for the far end; it never blocks and may keep the slice, which nobody else looks at any
-	// more if it is one of sound. False means that the leg
-	// is ending: the far end is too slow, unless the leg is an [ender] and says otherwise.
+	// more if it is one of sound. False means that the leg is ending: the far end is too slow, unless the leg is an
+	// [ender] and says otherwise. Where the leg is a [flusher], the event may wait for that.
 	Send(event []byte) bool
+	// Ending is closed when the leg begins to end. If its far end has gone, all that came of it was taken before.
+	Ending() <-chan struct{}
 	// Close ends the leg with a reason (nil: a normal end) and returns when its goroutines have ended.
 	Close(reason *handoff.Error)
 }
@@ -26,10 +25,18 @@ type leg interface {
 type connection interface {
 	leg
 	// Run carries the leg until the far end has gone or Close was called, and returns when its goroutines have
-	// ended.
-	Run()
+	// ended. It gives take the events of the far end in order, one at a time, in the goroutine that read them: to
+	// hand them to another would cost more than all else. take must not wait, and has the slice for itself.
+	Run(take func(event []byte))
 	// Abandon lets go of the far end without a word.
 	Abandon()
+}
+
+// A flusher is a leg that writes what it was sent when it is told to: whoever decided about an event writes what came of
+// that itself, and after it has let go of the call.
+type flusher interface {
+	// Flush writes what waits, as far as the far end takes it at once; the rest is written later. It never waits.
+	Flush()
 }
 
 // An ender is a leg that knows why it ends.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -20,8 +21,7 @@ import (
 
 const (
 	// maxFrame bounds one event: an append carries up to 15 MiB of audio. A larger one ends the socket with
-	// close code 1009. Of what was read only one event waits to be taken, so at most two are held: the call
-	// never waits, and TCP slows the far end.
+	// close code 1009.
 	maxFrame = 16 << 20
 	// keptBuffer is what a socket keeps between events; a larger one is given back.
 	keptBuffer = 1 << 20
@@ -38,20 +38,29 @@ const (
 )
 
 // A socket is one WebSocket that carries Realtime events, to a client or to a voice model. It is a [leg].
+//
+// Who has the turn writes. Whoever sent events takes it with Flush, if nobody has it, and writes what the far end takes
+// without waiting. The goroutine of write is the one that waits: for a far end that does not take all at once, and for
+// what nobody else writes: pings, their answers, and the farewell.
 type socket struct {
-	*outbound.Queue                 // Set once: what it has to write
-	conn            *websocket.Conn // Set once; read by read, written by write
-	log             *zap.Logger     // Set once
-	patience        time.Duration   // Set once: bounds one write
-	received        chan []byte     // closed by read
-	renewed         time.Time       // Owned by read: when it got idleLimit
-	keys            *rand.ChaCha8   // Owned by write: masks what a client writes; nil: we are the server
-	pings           chan string     // holds the newest ping that write has not answered
-	closed          atomic.Bool     // the far end has said that it closes: nothing may be written any more
-	born            time.Time       // Set once
-	seen            atomic.Int64    // after born: when anything of the far end came
-	probe           chan struct{}   // holds one token while a ping is wanted
-	done            chan struct{}   // closed when Run has ended
+	*outbound.Queue                    // Set once: what it has to write
+	conn            *websocket.Conn    // Set once; read by read
+	direct          syscall.RawConn    // Set once: writes without waiting; nil: not over TLS
+	log             *zap.Logger        // Set once
+	patience        time.Duration      // Set once: bounds one write
+	renewed         time.Time          // Owned by read: when it got idleLimit
+	turn            chan struct{}      // holds one token while somebody writes
+	batch           []byte             // Owned by who has the turn: what Flush writes now
+	taken           int                // Owned by who has the turn: bytes of batch that the far end has taken
+	attempt         func(uintptr) bool // Set once: writes batch
+	rest            []byte             // Owned by who has the turn: what the far end did not take at once, for write
+	keys            *rand.ChaCha8      // Owned by who has the turn: masks what a client writes; nil: we are the server
+	pings           chan string        // holds the newest ping that write has not answered
+	closed          atomic.Bool        // the far end has said that it closes: nothing may be written any more
+	born            time.Time          // Set once
+	seen            atomic.Int64       // after born: when anything of the far end came
+	probe           chan struct{}      // holds one token while a ping is wanted
+	done            chan struct{}      // closed when Run has ended
 }
 
 // frames lends sockets the room for what they write. Safe by itself.
@@ -62,14 +71,17 @@ var frames = sync.Pool{New: func() any { return new([]byte) }}
 func newSocket(conn *websocket.Conn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
 		conn: conn, log: log, patience: patience, born: time.Now(),
-		received: make(chan []byte), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
+		turn: make(chan struct{}, 1), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
 	}
-	s.Queue = outbound.New(bytes, s.hurry)
+	s.Queue, s.attempt = outbound.New(bytes, s.hurry), s.writeOnce
+	if conn != nil {
+		s.direct = directOf(conn.NetConn())
+	}
 	return s
 }
 
-// Received implements [leg].
-func (s *socket) Received() <-chan []byte { return s.received }
+// Send implements [leg]. The event waits for Flush.
+func (s *socket) Send(event []byte) bool { return s.Put(event) }
 
 // Seen implements [witness].
 func (s *socket) Seen() time.Time { return s.born.Add(time.Duration(s.seen.Load())) }
@@ -104,11 +116,11 @@ func (s *socket) hurry() {
 func (s *socket) until() time.Time { return s.EndedAt().Add(2 * outbound.CloseGrace) }
 
 // Run implements [connection]: it reads and writes.
-func (s *socket) Run() {
+func (s *socket) Run(take func(event []byte)) {
 	defer close(s.done)
 	var writer sync.WaitGroup
 	writer.Go(s.write)
-	err := s.read()
+	err := s.read(take)
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
@@ -119,8 +131,7 @@ func (s *socket) Run() {
 }
 
 // read returns why it ended.
-func (s *socket) read() error {
-	defer close(s.received)
+func (s *socket) read(take func(event []byte)) error {
 	s.conn.SetReadLimit(maxFrame)
 	answer := s.conn.CloseHandler()
 	s.conn.SetCloseHandler(func(code int, text string) error {
@@ -153,9 +164,8 @@ func (s *socket) read() error {
 		if buffer.Cap() > keptBuffer {
 			buffer = bytes.Buffer{}
 		}
-		select {
-		case s.received <- event:
-		case <-s.Ending(): // read on, so that the far end's close frame is seen and ours is not lost to a reset
+		if !s.closing() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
+			take(event)
 		}
 	}
 	return nil
@@ -182,14 +192,17 @@ func (s *socket) write() {
 		var err error
 		select {
 		case <-s.Ready():
-			err = s.putAll(time.Time{})
+			err = s.inTurn(func() error { return s.putAll(time.Time{}) })
 		case <-ping.C:
-			err = s.ping()
+			err = s.inTurn(s.ping)
 		case <-s.probe:
-			err = s.ping()
+			err = s.inTurn(s.ping)
 		case data := <-s.pings:
-			err = s.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeLimit))
+			err = s.inTurn(func() error {
+				return s.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeLimit))
+			})
 		case <-s.Ending():
+			s.turn <- struct{}{} // for good
 			s.farewell()
 			return
 		}
@@ -202,6 +215,23 @@ func (s *socket) write() {
 			return
 		}
 	}
+}
+
+// inTurn lets write write, after what was begun. Where it fails nobody writes any more.
+func (s *socket) inTurn(write func() error) error {
+	s.turn <- struct{}{}
+	if err := s.putRest(time.Time{}); err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	err := s.conn.NetConn().SetWriteDeadline(time.Time{}) // Flush sets none
+	<-s.turn
+	if s.Waits() { // it was sent meanwhile, and Flush found the turn taken
+		s.Signal()
+	}
+	return err
 }
 
 // pinged lets the writer answer a ping, the newest of those that wait. The library would answer in the reader, and
@@ -239,32 +269,52 @@ func (s *socket) stuck(err error) *handoff.Error {
 // take until then.
 func (s *socket) putAll(until time.Time) error {
 	lent := frames.Get().(*[]byte)
-	defer func() {
-		if cap(*lent) <= keptBuffer {
-			frames.Put(lent)
-		}
-	}()
+	defer giveBack(lent)
 	for {
-		batch := (*lent)[:0]
-		for event, ok := s.Next(); ok; event, ok = s.Next() {
-			batch = appendFrame(batch, event, s.keys)
-			if sounds.give(event); len(batch) >= maxBatch {
-				break
-			}
-		}
-		if *lent = batch; len(batch) == 0 {
+		if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
 			return nil
 		}
-		if err := s.allow(until); err != nil {
-			return err
-		}
-		if _, err := s.conn.NetConn().Write(batch); err != nil { // whole frames: one write never divides another's
+		if err := s.put(*lent, until); err != nil {
 			return err
 		}
 		if s.closing() && until.IsZero() {
 			return nil // the rest is the farewell's
 		}
 	}
+}
+
+// nextBatch appends the frames of what waits, as many as go into one write.
+func (s *socket) nextBatch(batch []byte) []byte {
+	for event, ok := s.Next(); ok; event, ok = s.Next() {
+		batch = appendFrame(batch, event, s.keys)
+		if sounds.give(event); len(batch) >= maxBatch {
+			break
+		}
+	}
+	return batch
+}
+
+func giveBack(lent *[]byte) {
+	if cap(*lent) <= keptBuffer {
+		frames.Put(lent)
+	}
+}
+
+// putRest writes what the far end did not take at once.
+func (s *socket) putRest(until time.Time) error {
+	rest := s.rest
+	if s.rest = nil; rest == nil {
+		return nil
+	}
+	return s.put(rest, until)
+}
+
+func (s *socket) put(bytes []byte, until time.Time) error {
+	if err := s.allow(until); err != nil {
+		return err
+	}
+	_, err := s.conn.NetConn().Write(bytes)
+	return err
 }
 
 // allow bounds the next write: by until, or else by the socket's patience. The library sets another time with each
@@ -295,7 +345,7 @@ func (s *socket) farewell() {
 	until := time.Now().Add(outbound.CloseGrace)
 	why := s.Ended()
 	said := s.closed.Load() || why != nil && why.Code == handoff.CodeTooLarge // the library may have closed it already
-	if !said && !s.Behind() && s.putAll(until) != nil {
+	if s.putRest(until) != nil || !said && !s.Behind() && s.putAll(until) != nil {
 		return
 	}
 	_ = s.conn.WriteControl(websocket.CloseMessage, closeFrame(s.Ended()), until)

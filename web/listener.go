@@ -1,9 +1,11 @@
 package web
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -123,6 +125,14 @@ func (l *Listener) leave(at netip.Addr) {
 type limitedConn struct {
 	net.Conn
 	leave func() // Set once; the first call counts
+}
+
+// SyscallConn implements [syscall.Conn], for who writes without waiting.
+func (c *limitedConn) SyscallConn() (syscall.RawConn, error) {
+	if conn, ok := c.Conn.(syscall.Conn); ok {
+		return conn.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 func (c *limitedConn) Close() error {

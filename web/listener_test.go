@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"syscall"
 	"testing"
 
 	"go.uber.org/zap"
@@ -93,6 +94,9 @@ func TestListenerCloses(t *testing.T) {
 	first := <-accepted
 	if _, err := dial().Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the second one: %v", err)
+	}
+	if _, ok := first.(syscall.Conn); !ok {
+		t.Error("nobody can write to it without waiting")
 	}
 	_, _ = first.Close(), first.Close()
 	dial()

@@ -50,9 +50,18 @@ func New(bound int64, onEnd func()) *Queue {
 	return &Queue{bound: bound, onEnd: onEnd, ready: make(chan struct{}, 1), ending: make(chan struct{})}
 }
 
-// Send enqueues an event; it never blocks and may keep the slice. False means that the leg is ending: the
-// far end is too slow, unless [Queue.Ended] says otherwise.
+// Send enqueues an event and tells who waits on Ready; it never blocks and may keep the slice. False means that the
+// leg is ending: the far end is too slow, unless [Queue.Ended] says otherwise.
 func (q *Queue) Send(event []byte) bool {
+	if !q.Put(event) {
+		return false
+	}
+	q.Signal()
+	return true
+}
+
+// Put does as Send, and tells nobody.
+func (q *Queue) Put(event []byte) bool {
 	select {
 	case <-q.ending:
 		return false
@@ -62,7 +71,6 @@ func (q *Queue) Send(event []byte) bool {
 		q.End(handoff.Fault(handoff.CodeSlowClient, "", full))
 		return false
 	}
-	q.signal()
 	return true
 }
 
@@ -86,14 +94,15 @@ func (q *Queue) add(event []byte) (full string) {
 	}
 }
 
-func (q *Queue) signal() {
+// Signal puts the token on Ready that Put left out.
+func (q *Queue) Signal() {
 	select {
 	case q.ready <- struct{}{}:
 	default: // it is known
 	}
 }
 
-// Ready yields a token when something waits. Who takes it takes all with Next, also after the end.
+// Ready yields a token when something was sent. Who takes it takes all with Next, also after the end.
 func (q *Queue) Ready() <-chan struct{} { return q.ready }
 
 // Next takes the oldest event; false: none waits.
@@ -113,6 +122,13 @@ func (q *Queue) Next() ([]byte, bool) {
 		}
 	}
 	return event, true
+}
+
+// Waits tells whether anything does.
+func (q *Queue) Waits() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.taken < len(q.waiting)
 }
 
 // Bytes returns how much waits.

@@ -13,8 +13,11 @@ func TestQueueKeepsOrder(t *testing.T) {
 			t.Fatalf("%s was not taken", e)
 		}
 	}
-	if q.End(nil); q.Send([]byte("x")) || q.Behind() || q.Ended() != nil {
+	if q.End(nil); q.Put([]byte("x")) || q.Send([]byte("x")) || q.Behind() || q.Ended() != nil {
 		t.Errorf("after the end: %v", q.Ended())
+	}
+	if !q.Waits() {
+		t.Error("nothing waits")
 	}
 	for _, want := range []string{"one", "two", "four"} { // what was sent before is still there
 		if e, ok := q.Next(); !ok || string(e) != want {
@@ -22,8 +25,20 @@ func TestQueueKeepsOrder(t *testing.T) {
 		}
 	}
 	<-q.Ready()
-	if _, more := q.Next(); more || q.Bytes() != 0 {
+	if _, more := q.Next(); more || q.Waits() || q.Bytes() != 0 {
 		t.Errorf("%d bytes are left", q.Bytes())
+	}
+}
+
+// Who puts an event says himself that it is there.
+func TestQueueTells(t *testing.T) {
+	q := New(10, nil)
+	if q.Put([]byte("x")); len(q.Ready()) != 0 || !q.Waits() {
+		t.Error("told of what was only put")
+	}
+	q.Signal()
+	if q.Signal(); len(q.Ready()) != 1 {
+		t.Error("not told")
 	}
 }
 

@@ -32,13 +32,13 @@ func opusPackets(t *testing.T) (packets [][]byte, pcm []byte) {
 // TestLegHearsOpus: what the caller says in Opus reaches the model as it is decoded, while they hear G.722.
 func TestLegHearsOpus(t *testing.T) {
 	l := newLoneOf(t, rtctest.NewOpus, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	<-l.Open
 	packets, want := opusPackets(t)
 	l.SayOpus(packets)
 	var got []byte
 	for len(got) < len(want)/2 { // the last of it waits for a whole piece
-		e := rtctest.Event(t, l.leg.Received(), events.TypeAppend)
+		e := rtctest.Event(t, l.up, events.TypeAppend)
 		audio, err := base64.StdEncoding.DecodeString(e.Get("audio").String())
 		if err != nil {
 			t.Fatalf("got %s", e)

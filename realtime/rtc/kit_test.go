@@ -18,6 +18,7 @@ var impatient = Config{Connect: 5 * time.Second, Disconnected: 300 * time.Millis
 type lone struct {
 	*rtctest.Browser
 	leg *Leg
+	up  chan []byte // what its call would get; closed when the leg has ended
 }
 
 // newLone connects a browser to a leg, unless dark: then the answer does not reach it.
@@ -52,12 +53,16 @@ func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, con
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	go leg.Run()
+	up := make(chan []byte, 1<<12)
+	go func() {
+		defer close(up)
+		leg.Run(func(event []byte) { up <- event })
+	}()
 	t.Cleanup(func() { leg.Close(nil) })
 	if !dark {
 		b.Accept(answer)
 	}
-	return lone{b, leg}
+	return lone{b, leg, up}
 }
 
 const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1","audio":{"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`

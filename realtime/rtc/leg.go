@@ -19,10 +19,6 @@ const (
 	// packetQueue bounds packets of the client that run has not taken yet. When full their reader waits: pion
 	// drops packets beyond its own buffer. Of its messages only one waits, so SCTP slows them down.
 	packetQueue = 64
-	// upstreamQueue and upstreamBytes bound events that the call has not taken yet. When full nothing more is
-	// taken from the client; the call never waits, so this is short.
-	upstreamQueue = 64
-	upstreamBytes = 2 * maxMessage
 	// maxBuffered bounds what the data channel has not delivered, and what waits for it to open. When full the
 	// leg ends, as a socket does.
 	maxBuffered = 16 << 20
@@ -41,10 +37,9 @@ type Leg struct {
 	settle          time.Duration               // Set once: how long the model may take to say what it does with our formats
 	offer           Offer                       // Set once
 
-	received chan []byte   // closed by Run
-	born     time.Time     // Set once
-	seen     atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
-	done     chan struct{} // closed when Run has ended
+	born time.Time     // Set once
+	seen atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
+	done chan struct{} // closed when Run has ended
 
 	// Filled by pion's callbacks, taken by run.
 	admitted atomic.Bool              // a data channel for events
@@ -68,7 +63,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	}
 	l := &Leg{
 		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, settle: formatLimit, offer: offer,
-		Queue: outbound.New(outbound.MaxBytes, nil), received: make(chan []byte), born: time.Now(), done: make(chan struct{}),
+		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue),
 	}
@@ -155,9 +150,6 @@ func (l *Leg) Abandon() {
 	l.closePeer(func() {})
 }
 
-// Received yields events of the client in order, its sound among them. It is closed when the client has gone.
-func (l *Leg) Received() <-chan []byte { return l.received }
-
 // Seen returns when anything of the client came, or it took something that only it can have taken. A client that
 // sends neither sound nor events shows nothing of itself while it is connected.
 func (l *Leg) Seen() time.Time {
@@ -183,18 +175,18 @@ func (l *Leg) Close(reason *handoff.Error) {
 }
 
 // Run carries sound and events until the client has gone or Close was called, and returns when its goroutines
-// have ended.
-func (l *Leg) Run() {
+// have ended. It gives take the events of the client in order, its sound among them; take must not wait.
+func (l *Leg) Run(take func(event []byte)) {
 	defer close(l.done)
-	r := run{Leg: l, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line}, session: l.offer.Session}
+	r := run{Leg: l, take: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line}, session: l.offer.Session}
 	if l.offer.opus != 0 {
 		r.player.formats.opus, r.reorder.ear = true, newEar()
 	}
 	r.player.formats.asked = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))
 	r.loop()
+	r.take = func([]byte) {} // nobody hears the rest
 	l.End(nil)
-	close(l.received)
 	r.farewell()
 	l.closePeer(r.readers.Wait)
 	n := r.counts

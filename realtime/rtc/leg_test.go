@@ -19,7 +19,7 @@ import (
 
 func TestLegCarriesEvents(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	first := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the first event"))
+	first := gjson.ParseBytes(rtctest.Take(t, l.up, "the first event"))
 	if first.Get("type").String() != events.TypeFormats || !strings.HasPrefix(first.Get("event_id").String(), "sb_rtc_") ||
 		first.Get("session.audio.input.format.type").String() != events.PCMU || first.Get("session.audio.output.format.type").String() != events.PCMU {
 		t.Errorf("first event %s", first)
@@ -30,10 +30,10 @@ func TestLegCarriesEvents(t *testing.T) {
 	if got := rtctest.Take(t, l.Messages, "session.created"); string(got) != freshSession {
 		t.Errorf("got %s", got)
 	}
-	rtctest.Event(t, l.leg.Received(), events.TypeOpened)
+	rtctest.Event(t, l.up, events.TypeOpened)
 	said := `{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hällo"}]}}`
 	l.Send(said)
-	if got := rtctest.Take(t, l.leg.Received(), "the sentence"); string(got) != said {
+	if got := rtctest.Take(t, l.up, "the sentence"); string(got) != said {
 		t.Errorf("got %s", got)
 	}
 	l.Send(`{"type":"input_audio_buffer.append","event_id":"mine","audio":"AAAA"}`)
@@ -44,13 +44,13 @@ func TestLegCarriesEvents(t *testing.T) {
 
 func TestLegHears(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	<-l.Open
 	const packets = 50
 	l.Speak(1, packets)
 	var heard []byte
 	for len(heard) < packets*frameBytes {
-		e := rtctest.Event(t, l.leg.Received(), events.TypeAppend)
+		e := rtctest.Event(t, l.up, events.TypeAppend)
 		audio, err := base64.StdEncoding.DecodeString(e.Get("audio").String())
 		if err != nil || len(audio)%frameBytes != 0 {
 			t.Fatalf("got %s", e)
@@ -66,12 +66,13 @@ func TestLegHears(t *testing.T) {
 
 // TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
 func TestLegKeepsOrder(t *testing.T) {
-	r := run{Leg: &Leg{}, player: newPlayer(narrow)}
+	var up [][]byte
+	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
 	r.player.formats.settled = true
 	r.packet(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.message([]byte(`{"type":"input_audio_buffer.commit"}`))
 	r.message([]byte(`{"type":"response.create"}`))
-	if got := string(bytes.Join(r.up, []byte(" "))); got != `{"type":"input_audio_buffer.append","audio":"AQID"} {"type":"input_audio_buffer.commit"} {"type":"response.create"}` {
+	if got := string(bytes.Join(up, []byte(" "))); got != `{"type":"input_audio_buffer.append","audio":"AQID"} {"type":"input_audio_buffer.commit"} {"type":"response.create"}` {
 		t.Errorf("got %s", got)
 	}
 }
@@ -79,31 +80,32 @@ func TestLegKeepsOrder(t *testing.T) {
 // TestLegPassesWhatItHeldBack holds that sound that came before the formats were settled goes to the model then, and
 // waits for no more of it.
 func TestLegPassesWhatItHeldBack(t *testing.T) {
-	r := run{Leg: &Leg{}, player: newPlayer(narrow)}
+	var up [][]byte
+	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
 	for i := range uint16(2) {
 		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes}, Payload: make([]byte, frameBytes)})
 	}
-	if r.begin(); len(r.up) != 0 {
-		t.Fatalf("passed %s", r.up)
+	if r.begin(); len(up) != 0 {
+		t.Fatalf("passed %s", up)
 	}
 	r.session = []byte(`{"type":"session.update","session":{}}`)
 	r.player.formats.settled = true
 	r.begin()
 	r.begin()
-	if len(r.up) != 2 || events.PeekType(r.up[0]) != events.TypeOpening || events.PeekType(r.up[1]) != events.TypeAppend {
-		t.Errorf("passed %s", r.up)
+	if len(up) != 2 || events.PeekType(up[0]) != events.TypeOpening || events.PeekType(up[1]) != events.TypeAppend {
+		t.Errorf("passed %s", up)
 	}
 }
 
 // A client without a data channel can be reached once it is connected.
 func TestLegWithoutChannelIsReached(t *testing.T) {
 	l := newLone(t, impatient, "", false)
-	rtctest.Event(t, l.leg.Received(), events.TypeOpened)
+	rtctest.Event(t, l.up, events.TypeOpened)
 }
 
 func TestLegSpeaks(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	const frames = 25
 	for i := range frames / 5 { // before it is connected: nothing may be lost
 		l.leg.Send([]byte(sounds("r", "i", 100, byte(i+1))))
@@ -132,7 +134,7 @@ func TestLegSpeaks(t *testing.T) {
 // TestLegIsInterrupted holds that sound is paced: of ten seconds only a part was sent when the caller speaks.
 func TestLegIsInterrupted(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	l.leg.Send([]byte(making("r")))
 	l.leg.Send([]byte(sounds("r", "i", 10_000, 7)))
 	const before = 5
@@ -140,7 +142,7 @@ func TestLegIsInterrupted(t *testing.T) {
 		rtctest.Take(t, l.Packets, "a frame")
 	}
 	l.leg.Send([]byte(spokenTo))
-	cut := rtctest.Event(t, l.leg.Received(), events.TypeItemTruncate)
+	cut := rtctest.Event(t, l.up, events.TypeItemTruncate)
 	if cut.Get("item_id").String() != "i" || cut.Get("content_index").Int() != 0 {
 		t.Errorf("got %s", cut)
 	}
@@ -162,13 +164,13 @@ func TestLegEndsWithItsClient(t *testing.T) {
 		l := newLone(t, impatient, channelLabel, false)
 		<-l.Open
 		l.HangUp()
-		rtctest.Gone(t, l.leg.Received(), "the leg")
+		rtctest.Gone(t, l.up, "the leg")
 	})
 	t.Run("channel closed", func(t *testing.T) {
 		l := newLone(t, impatient, channelLabel, false)
 		<-l.Open
 		l.CloseChannel()
-		rtctest.Gone(t, l.leg.Received(), "the leg")
+		rtctest.Gone(t, l.up, "the leg")
 	})
 	t.Run("vanished", func(t *testing.T) {
 		l := newLone(t, impatient, channelLabel, false)
@@ -176,19 +178,19 @@ func TestLegEndsWithItsClient(t *testing.T) {
 		l.leg.Send([]byte(sounds("r", "i", 60_000, 7)))
 		rtctest.Take(t, l.Packets, "a frame")
 		l.Unplug()
-		rtctest.Gone(t, l.leg.Received(), "the leg")
+		rtctest.Gone(t, l.up, "the leg")
 	})
 	t.Run("never came", func(t *testing.T) {
 		config := Config{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour}
 		l := newLone(t, config, channelLabel, true)
-		rtctest.Gone(t, l.leg.Received(), "the leg")
+		rtctest.Gone(t, l.up, "the leg")
 	})
 }
 
 // TestLegFlushes holds that what was sent before Close arrives.
 func TestLegFlushes(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	<-l.Open
 	const events = 500
 	for i := range events {
@@ -216,7 +218,7 @@ func TestLegEndsWhenItsClientIsSlow(t *testing.T) {
 			t.Fatal("it takes all")
 		}
 	}
-	rtctest.Gone(t, l.leg.Received(), "the leg")
+	rtctest.Gone(t, l.up, "the leg")
 	l.leg.Close(nil)
 	if why := l.leg.Ended(); why == nil || why.Code != handoff.CodeSlowClient || sent < outbound.MaxEvents {
 		t.Errorf("ended with %v after %d events", why, sent)
@@ -229,7 +231,7 @@ func TestLegEndsWhenItsClientIsSlow(t *testing.T) {
 
 func TestLegWithoutChannel(t *testing.T) {
 	l := newLone(t, impatient, "", false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	for range 2*outbound.MaxEvents + 1 { // nobody reads them, nobody minds
 		for !l.leg.Send([]byte(`{"type":"rate_limits.updated"}`)) {
 			t.Fatal("the leg ended")
@@ -244,14 +246,14 @@ func TestLegWithoutChannel(t *testing.T) {
 
 func TestLegRefusesOtherChannels(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	<-l.Open
 	for _, label := range []string{"chat", channelLabel} {
 		rtctest.Gone(t, l.Knock(label, `{"type":"response.cancel"}`), "the other channel")
 	}
 	l.Send(`{"type":"response.create"}`)
-	rtctest.Event(t, l.leg.Received(), events.TypeOpened)
-	if e := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the event")); e.Get("type").String() != events.TypeCreate {
+	rtctest.Event(t, l.up, events.TypeOpened)
+	if e := gjson.ParseBytes(rtctest.Take(t, l.up, "the event")); e.Get("type").String() != events.TypeCreate {
 		t.Errorf("heard %s", e)
 	}
 }
@@ -259,7 +261,7 @@ func TestLegRefusesOtherChannels(t *testing.T) {
 // TestLegFitsWhatABrowserTakes holds that the end of a response reaches a browser whatever is in it.
 func TestLegFitsWhatABrowserTakes(t *testing.T) {
 	l := newLone(t, impatient, channelLabel, false)
-	rtctest.Take(t, l.leg.Received(), "the formats")
+	rtctest.Take(t, l.up, "the formats")
 	<-l.Open
 	l.leg.Send([]byte(`{"type":"response.done","response":{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"` + strings.Repeat("x", 300<<10) + `"}]}]}}`))
 	l.leg.Send([]byte(`{"type":"small"}`))

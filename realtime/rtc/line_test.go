@@ -17,7 +17,7 @@ import (
 func TestLegSpeaksWide(t *testing.T) {
 	const hz = 5000
 	l := newLoneOf(t, rtctest.NewWide, impatient, channelLabel, false)
-	first := gjson.ParseBytes(rtctest.Take(t, l.leg.Received(), "the formats"))
+	first := gjson.ParseBytes(rtctest.Take(t, l.up, "the formats"))
 	for _, side := range []string{"input", "output"} {
 		if got := first.Get("session.audio." + side + ".format").Raw; got != pcmFormat {
 			t.Errorf("the model is asked for %s as %s", got, side)
@@ -27,7 +27,7 @@ func TestLegSpeaksWide(t *testing.T) {
 	l.Say(wideTone(hz, wideRate))
 	var said []byte
 	for len(said) < 2*20000 {
-		audio, err := base64.StdEncoding.DecodeString(rtctest.Event(t, l.leg.Received(), events.TypeAppend).Get("audio").String())
+		audio, err := base64.StdEncoding.DecodeString(rtctest.Event(t, l.up, events.TypeAppend).Get("audio").String())
 		if err != nil {
 			t.Fatal(err)
 		}

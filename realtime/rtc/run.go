@@ -15,13 +15,12 @@ import (
 // A run is what Run owns of a leg. Its loop never waits for anything but the next event.
 type run struct {
 	*Leg
+	take    func(event []byte) // Set once, until the leg ends: gives the call an event
 	readers sync.WaitGroup
 
 	player     player
 	stream     stream
 	reorder    reorderBuffer
-	up         [][]byte            // for the call, oldest first
-	upBytes    int                 // in it
 	events     *webrtc.DataChannel // nil until it is open
 	held       [][]byte            // for the client, while there is no channel yet
 	heldNow    int                 // bytes in it
@@ -48,22 +47,12 @@ func (r *run) loop() {
 	for {
 		r.begin()
 		r.pace()
-		var to chan<- []byte
-		var first []byte
-		if len(r.up) > 0 {
-			to, first = r.received, r.up[0]
-		}
-		messages, packets := r.messages, r.packets
-		if len(r.up) >= upstreamQueue || r.upBytes >= upstreamBytes {
-			messages, packets = nil, nil
-		}
+		messages := r.messages
 		if !r.player.formats.settled {
 			messages = nil // they may set formats; nobody waits long
 		}
 		select {
-		case to <- first:
-			r.up, r.upBytes = r.up[1:], r.upBytes-len(first)
-		case p := <-packets:
+		case p := <-r.packets:
 			r.packet(p)
 		case m := <-messages:
 			r.message(m)
@@ -188,10 +177,10 @@ func (r *run) message(event []byte) {
 	r.tell(r.player.fromClient(event))
 }
 
-// pass queues events for the call.
+// pass gives the call events.
 func (r *run) pass(events ...[]byte) {
 	for _, event := range events {
-		r.up, r.upBytes = append(r.up, event), r.upBytes+len(event)
+		r.take(event)
 	}
 }
 
