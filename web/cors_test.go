@@ -72,8 +72,11 @@ func TestAnswersElsewhereCanBeRead(t *testing.T) {
 			if got := h.Get("Access-Control-Allow-Origin"); got != want || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s with %s: allowed for %q", path, key, got)
 			}
-			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Should-Retry" {
+			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Request-Id, X-Should-Retry" {
 				t.Errorf("%s: exposed %q", path, h.Get("Access-Control-Expose-Headers"))
+			}
+			if id := h.Get("X-Request-Id"); strings.HasPrefix(id, "req_") != (want != "") {
+				t.Errorf("%s: request id %q", path, id)
 			}
 		}
 	}

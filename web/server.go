@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"path"
@@ -132,7 +133,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if v.api {
+	if v.api { // clients of OpenAI name the request by this when something went wrong
+		w.Header().Set("X-Request-Id", "req_"+strings.ToLower(rand.Text()))
 		setHeaders(w.Header(), "")
 		if share(w, r) {
 			return
@@ -198,7 +200,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		level = zap.WarnLevel
 	}
 	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
-		zap.String("code", string(e.Code)), zap.String("detail", e.Detail))
+		zap.String("code", string(e.Code)), zap.String("detail", e.Detail), zap.String("request", w.Header().Get("X-Request-Id")))
 }
 
 // Close ends the event streams, which would otherwise hold up a shutdown for ever. Use it with
