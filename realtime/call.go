@@ -42,8 +42,8 @@ type Call struct {
 	id      string               // Set once
 	made    time.Time            // Set once
 	grant   handoff.Grant        // Set once
-	opening []byte               // Set once, before run: a session.update that the client begins with unsaid; or nil
-	begins  func(*handoff.Error) // Set once, before run: called once when the client's session has begun, or was refused; or nil
+	opening []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
+	begins  func(*handoff.Error) // Set once, before begin: called once when the client's session has begun, or was refused; or nil
 	client  leg                  // Set once
 	witness witness              // Set once: the client's leg; nil: it does not know
 	model   leg                  // Set once
@@ -295,17 +295,28 @@ func (c *Call) look() (watch, bool) {
 	return *w, !c.ended
 }
 
-// loop does what no far end brings, until the call has ended: it rings alarms, takes what the router says, and gives
-// the router its events. It never waits for anything but the next of them.
-func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+// handed notes that the router has what it was to get next, also when the call has just ended.
+func (c *Call) handed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watch.first = nil
+}
+
+// begin does what comes before any event of a far end. Whoever has a call calls it before the legs run.
+func (c *Call) begin() {
 	c.do(func() {
 		c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
 		if c.opening != nil {
 			c.opens(c.opening)
 		}
 	})
+}
+
+// loop does what no far end brings, until the call has ended: it rings alarms, takes what the router says, and gives
+// the router its events. It never waits for anything but the next of them.
+func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	end := func(why *handoff.Error) { c.do(func() { c.end(why) }) }
 	var set time.Time
 	for w, goesOn := c.look(); goesOn; w, goesOn = c.look() {
@@ -330,7 +341,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 				}
 			})
 		case events <- w.first:
-			c.do(func() { c.watch.first = nil })
+			c.handed()
 		case <-timer.C:
 			c.do(func() {
 				c.watch.alarm = time.Time{}

@@ -168,3 +168,35 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 		s.close()
 	})
 }
+
+// routing is a router that does what a test wants.
+type routing func(handoff.Voice)
+
+func (r routing) Serve(_ context.Context, _ handoff.Grant, v handoff.Voice) error {
+	r(v)
+	return nil
+}
+
+// A call that ends while the router takes an event does not give it that event once more.
+func TestRouterIsToldOnceAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
+		told := 0
+		_ = c.run(t.Context(), routing(func(v handoff.Voice) {
+			c.do(func() { c.report(handoff.FunctionCall{CallID: "call_1"}) })
+			synctest.Wait() // the loop offers it
+			c.mu.Lock()
+			first := <-v.Events()
+			c.end(nil) // as an event of a far end does
+			c.mu.Unlock()
+			for e := first; e != nil; e = <-v.Events() {
+				if _, ok := e.(handoff.FunctionCall); ok {
+					told++
+				}
+			}
+		}))
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+	})
+}

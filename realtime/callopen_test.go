@@ -1,12 +1,15 @@
 package realtime
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -149,4 +152,53 @@ func TestFormThatTheModelRefuses(t *testing.T) {
 		t.Errorf("%d %s", response.StatusCode, answer)
 	}
 	rtctest.Gone(t, refuse, "the model's call")
+}
+
+// sudden is a leg whose far end has sent something before anybody looks.
+type sudden struct {
+	*wire
+	event string
+	taken chan struct{} // closed when that was taken
+}
+
+func (h sudden) Run(take func([]byte)) {
+	defer close(h.taken)
+	if h.event != "" {
+		take([]byte(h.event))
+	}
+}
+
+func (h sudden) Abandon() {}
+
+// What a client secret says goes to the model before what its client sends at once, which counts over it.
+func TestOpeningComesFirst(t *testing.T) {
+	client := sudden{newWire(), `{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`, make(chan struct{})}
+	model := sudden{newWire(), "", make(chan struct{})}
+	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.DebugLevel),
+		zap.Hooks(func(e zapcore.Entry) error {
+			if e.Message == "call began" {
+				<-client.taken // the slowest of loops
+			}
+			return nil
+		}))
+	f := &Front{config: Config{Router: &listener{}}, counts: newFrontCounts(), quota: &quota{log: log, open: map[string]int{}}}
+	pass, fault := f.quota.enter(t.Context(), someone)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	c := newCall(someone, ours, "rtc_test", client, model, log)
+	c.opening = []byte(`{"type":"session.update","session":{"type":"realtime","instructions":"the secret's"}}`)
+	c.mask.Await()
+	ended := make(chan error, 1)
+	go func() { ended <- f.serve(t.Context(), c, client, model, pass) }()
+	<-client.taken
+	c.hangUp()
+	_ = take(t, ended, "end")
+	var got []string
+	for _, e := range model.sent() {
+		got = append(got, gjson.Get(e, "session.instructions").String())
+	}
+	if len(got) < 2 || got[0] != "the secret's" || got[1] != "mine" {
+		t.Errorf("the model was sent %q", got)
+	}
 }

@@ -139,6 +139,7 @@ func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
 func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
+	c.begin()
 	running.Go(func() { client.Run(c.takeClient) })
 	running.Go(func() { model.Run(c.takeModel) })
 	metering, over := context.WithCancel(ctx)

@@ -179,6 +179,7 @@ func newStageOf(t *testing.T, grant handoff.Grant) *stage {
 func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage {
 	s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
 	s.call = newCall(grant, ours, "rtc_test", on, s.model, nopLog())
+	s.call.begin()
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
 	return s
 }
