@@ -56,7 +56,8 @@ type socket struct {
 	rest            []byte             // Owned by who has the turn: what the far end did not take at once, for write
 	keys            *rand.ChaCha8      // Owned by who has the turn: masks what a client writes; nil: we are the server
 	pings           chan string        // holds the newest ping that write has not answered
-	closed          atomic.Bool        // the far end has said that it closes: nothing may be written any more
+	code            int                // Set once, before closed: what it closes with
+	closed          atomic.Bool        // the far end has said that it closes: no event is written any more
 	born            time.Time          // Set once
 	seen            atomic.Int64       // after born: when anything of the far end came
 	probe           chan struct{}      // holds one token while a ping is wanted
@@ -133,10 +134,10 @@ func (s *socket) Run(take func(event []byte)) {
 // read returns why it ended.
 func (s *socket) read(take func(event []byte)) error {
 	s.conn.SetReadLimit(maxFrame)
-	answer := s.conn.CloseHandler()
-	s.conn.SetCloseHandler(func(code int, text string) error {
-		s.closed.Store(true)
-		return answer(code, text)
+	s.conn.SetCloseHandler(func(code int, _ string) error {
+		s.code = code
+		s.closed.Store(true) // farewell answers: the library would do it here, maybe in the middle of a frame
+		return nil
 	})
 	s.conn.SetPingHandler(s.pinged)
 	s.conn.SetPongHandler(func(string) error {
@@ -206,11 +207,12 @@ func (s *socket) write() {
 			s.farewell()
 			return
 		}
-		if errors.Is(err, websocket.ErrCloseSent) || s.closed.Load() { // the library has said so for the reader, who knows why
+		switch {
+		case err == nil:
+		case errors.Is(err, websocket.ErrCloseSent) || s.closed.Load(): // the reader knows why
 			<-s.Ending()
 			return
-		}
-		if err != nil {
+		default:
 			s.End(s.stuck(err))
 			return
 		}
@@ -340,15 +342,18 @@ func (s *socket) closing() bool {
 	}
 }
 
-// farewell flushes the queue, unless the far end is too slow for it, and says why the socket closes.
+// farewell flushes the queue, unless the far end is too slow for it or closes itself, and says why the socket closes.
 func (s *socket) farewell() {
 	until := time.Now().Add(outbound.CloseGrace)
-	why := s.Ended()
-	said := s.closed.Load() || why != nil && why.Code == handoff.CodeTooLarge // the library may have closed it already
+	why, goodbye := s.Ended(), closeFrame(s.Ended())
+	said := why != nil && why.Code == handoff.CodeTooLarge // the library has closed it already
+	if s.closed.Load() {
+		said, goodbye = true, websocket.FormatCloseMessage(s.code, "")
+	}
 	if s.putRest(until) != nil || !said && !s.Behind() && s.putAll(until) != nil {
 		return
 	}
-	_ = s.conn.WriteControl(websocket.CloseMessage, closeFrame(s.Ended()), until)
+	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, until)
 }
 
 // closeFrame is the close code and words of a reason.

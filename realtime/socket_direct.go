@@ -6,6 +6,9 @@ import (
 	"syscall"
 )
 
+// maxBatches bounds what Flush writes before it leaves the rest to write: who flushes has a far end to read from.
+const maxBatches = 16
+
 // directOf returns what writes to a connection without waiting, or nil where there is none: TLS has to put a record
 // through whole.
 func directOf(conn net.Conn) syscall.RawConn {
@@ -20,47 +23,48 @@ func directOf(conn net.Conn) syscall.RawConn {
 	return direct
 }
 
-// Flush implements [flusher]. What the far end does not take at once is left to write, and so is everything while write
-// is at it.
+// Flush implements [flusher]. What the far end does not take at once is left to write, and so is what is more than
+// maxBatches. Where somebody else writes, he looks again.
 func (s *socket) Flush() {
-	for s.Waits() && !s.closing() && !s.closed.Load() {
-		if s.direct == nil {
-			s.Signal()
+	for range maxBatches {
+		if !s.Waits() || s.closing() || s.closed.Load() {
 			return
+		}
+		if s.direct == nil {
+			break
 		}
 		select {
 		case s.turn <- struct{}{}:
 		default:
 			return // who writes looks again
 		}
-		all := s.tryAll()
+		whole := s.tryBatch()
 		<-s.turn
-		if !all {
-			s.Signal()
-			return
+		if !whole {
+			break
 		}
 	}
+	s.Signal()
 }
 
-// tryAll writes what waits, and returns whether the far end took it all at once.
-func (s *socket) tryAll() bool {
+// tryBatch writes of what waits as much as goes into one write, and returns whether the far end took it all at once.
+func (s *socket) tryBatch() bool {
 	if s.rest != nil {
 		return false
 	}
 	lent := frames.Get().(*[]byte)
 	defer giveBack(lent)
-	for {
-		if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
-			return true
-		}
-		s.batch, s.taken = *lent, 0
-		_ = s.direct.Write(s.attempt) // who waits for the rest learns what is wrong
-		s.batch = nil
-		if s.taken < len(*lent) {
-			s.rest = slices.Clone((*lent)[s.taken:])
-			return false
-		}
+	if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
+		return true
 	}
+	s.batch, s.taken = *lent, 0
+	_ = s.direct.Write(s.attempt) // who waits for the rest learns what is wrong
+	s.batch = nil
+	if s.taken == len(*lent) {
+		return true
+	}
+	s.rest = slices.Clone((*lent)[s.taken:])
+	return false
 }
 
 // writeOnce lets the far end take of a batch what it can.

@@ -130,6 +130,47 @@ func TestFarewellAfterTheRest(t *testing.T) {
 	s.Close(nil)
 }
 
+// A far end that closes in the middle of a frame gets the rest of it before the answer, which is what it said.
+func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
+	s, far := newSocketPair(t)
+	events := stuff(t, s)
+	<-s.Ready()
+	if err := far.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4001, "enough"), time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	wantNumbered(t, far, 0, events-1) // there is room again
+	if err := s.read(func([]byte) {}); !websocket.IsCloseError(err, 4001) {
+		t.Fatalf("read %v", err)
+	}
+	go s.Run(func([]byte) {})
+	wantNumbered(t, far, events-1, events)
+	expectClose(t, far, 4001)
+	s.Close(nil)
+}
+
+// Who flushes has its own far end to read from: it does not write for others for long.
+func TestFlushEnds(t *testing.T) {
+	s, far := newSocketPair(t)
+	go func() {
+		for {
+			if _, _, err := far.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	rounds := 0
+	s.attempt = func(fd uintptr) bool {
+		if rounds++; rounds <= 10*maxBatches {
+			s.Send(numbered(rounds, 1)) // another brings more meanwhile
+		}
+		return s.writeOnce(fd)
+	}
+	s.Send(numbered(0, 1))
+	if s.Flush(); rounds > maxBatches || len(s.Ready()) != 1 {
+		t.Errorf("wrote %d times, %d tokens", rounds, len(s.Ready()))
+	}
+}
+
 // Over TLS a record is put through whole, which may wait: then the goroutine that may wait does it.
 func TestFlushOverTLS(t *testing.T) {
 	s, far := newSocketPair(t)
