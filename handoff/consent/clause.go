@@ -58,12 +58,16 @@ func (h heard) isPurpose(at int, l *language, ask asking) bool {
 		if i > at+length+1 && (conditions[h.tokens[i]] || h.changesMind(i)) {
 			return false
 		}
-		if t := h.tokens[i]; hard[t] || devices[t] && ask.machine(h.tokens[i:]) == 0 || ask.isOtherAct(h.tokens[i:]) {
+		if t := h.tokens[i]; hard[t] || undecided[t] || devices[t] && ask.machine(h.tokens[i:]) == 0 || ask.isOtherAct(h.tokens[i:]) {
 			return false
 		}
 	}
 	return true
 }
+
+// undecided are words of whether to allow it, and of what it would do: who wants to know that has not decided. Set once.
+var undecided = setOf("should shall would allow permit soll sollte wurde erlauben darf devrais devrait autoriser permettre deberia debo permitir devo dovrei " +
+	"permettere dovrebbe devia deveria mag toestaan zou powinienem pozwolic powinno стоит разрешать разрешить варто дозволити дозволяти borde tillata izin")
 
 // changesMind tells whether a phrase of doubt begins at a position: "I changed my mind".
 func (h heard) changesMind(at int) bool {

@@ -49,7 +49,7 @@ const (
 func Read(reply string, asked Question) Reply {
 	said, ask := hear(head(reply)).unfused(), askedWords(asked)
 	got := said.read(reply, ask)
-	if (got == Unclear || got == Later) && said.isTold(reply, ask) {
+	if got != Yes && got != Echo && (got != No && said.isTold(reply, ask) || said.endsInAfterthought(reply, ask)) {
 		return Yes
 	}
 	return got
@@ -57,7 +57,7 @@ func Read(reply string, asked Question) Reply {
 
 // read is Read without the stories.
 func (h heard) read(reply string, ask asking) Reply {
-	if h.isEchoOf(ask) {
+	if h.isEchoOf(ask) || h.isBareCommand(ask) {
 		return Echo
 	}
 	deny, hold := h.find(signalDeny, ask), h.find(signalHold, ask)
@@ -74,6 +74,8 @@ func (h heard) read(reply string, ask asking) Reply {
 		return Later
 	case h.isNoise():
 		return Nothing
+	case deny == absent && hold == absent && h.repeatsYes() && !h.odd && !h.asksBack() && !h.cutOff:
+		return Yes
 	case deny == contested, hold == contested, h.find(signalUnsure, ask) != absent, h.find(signalAsk, ask) != absent,
 		h.odd, h.asksBack(), h.isInverted(ask), h.cutOff, utf8.RuneCountInString(reply) > maxReplyRunes, h.weight() > maxReplyTokens:
 		return Unclear
@@ -95,7 +97,7 @@ func (h heard) read(reply string, ask asking) Reply {
 // isTold tells whether a reply in which nothing denies is a yes with a story.
 func (h heard) isTold(reply string, ask asking) bool {
 	return !h.odd && !h.cutOff && !h.asksBack() && !h.nearEchoOf(ask) && utf8.RuneCountInString(reply) <= maxReplyRunes && h.weight() <= maxReplyTokens &&
-		!h.isInverted(ask) && h.tells(ask) && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !h.asksPlainly(ask) && !ask.namesOtherCommand(h.tokens)
+		!h.isInverted(ask) && h.tells(ask) && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !h.asksPlainly(ask) && !h.isUndecided() && !ask.namesOtherCommand(h.tokens)
 }
 
 // Names tells whether a reply names the machine or the act of the question, so that it can be told apart

@@ -42,6 +42,7 @@ var halves = []struct {
 	{"m.tsv", "", sixQuestions},
 	{"n.tsv", "", sixQuestions},
 	{"o.tsv", "", sixQuestions},
+	{"p.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 

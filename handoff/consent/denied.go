@@ -87,6 +87,7 @@ func (t *teller) markVain() {
 		if denies > 1 && answers[t.h.tokens[end-1]] { // "it did not start without it, no"
 			continue
 		}
+		states = states || n > 1 && end-at-n > 2 // "sem isso a api nem arranca"
 		if states && denies > 0 && end-at-n > 1 && (end == len(t.h.tokens) || t.h.marked[end]) {
 			for i := at; i < end; i++ {
 				t.vain[i] = t.vain[i] || i < at+n || t.l.inner[t.h.tokens[i]]

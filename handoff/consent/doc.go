@@ -89,6 +89,10 @@
 //	slip     does so in so many words: "no, wait, I mean"; where a yes that stands for itself follows, it is one. After a
 //	         weaker mark that yes comes with an order
 //
+// A yes that orders the act by its name may end in an afterthought, which need not be understood: what the speaker wants
+// to learn from the act, whom it serves, or how it went; see afterthought.go. It sets no condition, time or limit, orders
+// nothing else, and denies nothing.
+//
 // What is said in the question's own order is the question again, heard or doubted, unless a yes stands apart from it:
 //
 //	approve     says that something is fine, as the first words: "is fine", before "that", or before the act as a verb

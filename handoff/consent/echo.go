@@ -137,3 +137,30 @@ func (h heard) nearly(ours []string) bool {
 	}
 	return true
 }
+
+// isBareCommand tells whether a reply is the command of the question and where it runs, and says nothing of its own: "npm
+// install" with "in the project" in any language. A program's name begins it.
+func (h heard) isBareCommand(ask asking) bool {
+	if len(h.tokens) < echoTokens || !ask.programs[h.tokens[0]] {
+		return false
+	}
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		for at := 0; at < len(h.tokens); {
+			length := max(ask.machine(h.tokens[at:]), 0)
+			if ask.acts[h.tokens[at]] {
+				length = max(length, 1)
+			}
+			ask.after(h.tokens, at, l, func(end int, kind phraseKind) {
+				switch kind {
+				case kindLink, kindIn, kindPlace:
+					length = max(length, end-at)
+				}
+			})
+			if length == 0 {
+				return false
+			}
+			at += length
+		}
+		return true
+	})
+}

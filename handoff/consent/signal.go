@@ -3,6 +3,7 @@ package consent
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -118,7 +119,7 @@ func (h heard) mayTell(at, length int, s signal) bool {
 	if s == signalAsk && at == 0 {
 		return false
 	}
-	return s != signalAsk && s != signalHold || at+length < len(h.tokens) || isIdeographic(h.tokens[at])
+	return s != signalAsk && s != signalHold || at+length < len(h.tokens) || isIdeographic(h.tokens[at]) && !strings.ContainsAny(h.tokens[len(h.tokens)-1], "后後")
 }
 
 // isTale tells whether a story may hold tokens.
