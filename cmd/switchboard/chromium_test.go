@@ -192,7 +192,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 	p.until(`!document.querySelector("#login").checkVisibility()`)
 	p.says("Run the tests on bigpc")
 	p.until(`document.querySelectorAll(".line.you").length === 2`)
-	p.work("run the tests", "Done")
+	p.until(`document.querySelectorAll(".card").length === 2 && [...document.querySelectorAll(".card .pill")].every((s) => s.textContent === "Done")`)
 
 	// A call ends with the service, and says so; the next one is fine.
 	r.stop()

@@ -138,8 +138,9 @@ func TestRealCodex(t *testing.T) {
 			p.hear(" on bigpc") // "Working on it", or "Getting ready" where codex takes its time to open the session
 			p.hear("slow answer to: slow 3")
 			p.hangUp()
-			works := r.handoffs()
-			if len(works) != 1 || works[0].ThreadID != thread || works[0].Why != "continued" {
+			works := r.handoffs() // those from before the restart, too
+			last := slices.IndexFunc(works, func(w handoff.Record) bool { return w.Prompt == "slow 3" })
+			if len(works) != 3 || last < 0 || works[last].ThreadID != thread || works[last].Why != "continued" {
 				t.Errorf("after a restart the sticky session was not continued: %+v", works)
 			}
 			c.checkOnce(append(first, p.spoken()...), "go on", "and more", "slow 3")
