@@ -40,6 +40,9 @@ func (h heard) cuts(at int) bool {
 
 // agrees tells whether words before an afterthought are a yes. An order in our own words is no echo where somebody goes on.
 func (h heard) agrees(reply string, ask asking) bool {
+	if h.find(signalDeny, ask) != absent || h.find(signalHold, ask) != absent { // and then took it back
+		return false
+	}
 	got := h.read(reply, ask)
 	return got == Yes || got == Echo && h.verdictOf(ask) == verdictFirm
 }
@@ -83,7 +86,7 @@ func (h heard) isAfterthought(at int, ask asking) bool {
 	for i := range rest.tokens {
 		t := rest.tokens[i]
 		if i >= from && (rest.marked[i] || conditions[t]) && i > from || rest.changesMind(i) && t != "whether" || i >= from && wants[t] && !ables[t] ||
-			devices[t] && ask.machine(rest.tokens[i:]) == 0 || hard[t] && !(reports && afters[t]) && t != "so" && t != "alla" || ask.isOtherAct(rest.tokens[i:]) || rest.holds(i) && !told[i] && !(denies && i > from && rest.saysStill(i)) && !(reports && afters[t]) || rest.denies(i) && !(denies && i >= from && expletives[t]) {
+			devices[t] && ask.machine(rest.tokens[i:]) == 0 || hard[t] && !(reports && afters[t]) && t != "so" && t != "alla" || ask.isOtherAct(rest.tokens[i:]) || rest.holds(i) && !told[i] && !(denies && i > from && rest.saysStill(i)) && !(reports && afters[t]) || rest.denies(i) && !(denies && i >= from && expletives[t]) && !rest.choice(i) {
 			return false
 		}
 	}
@@ -102,7 +105,8 @@ func (h heard) wonders(ask asking) (from int, denies bool) {
 	tests := slices.Contains(ask.about, "test")
 	if isDense([]rune(h.tokens[0])[0]) {
 		all := strings.Join(h.tokens, "")
-		if tests && slices.ContainsFunc(wonderingEnds, func(end string) bool { return strings.HasSuffix(all, end) }) {
+		if tests && slices.ContainsFunc(wonderingEnds, func(end string) bool { return strings.HasSuffix(all, end) }) ||
+			tests && h.apart[0] && slices.ContainsFunc(wonderingBegins, func(begin string) bool { return strings.HasPrefix(all, begin) }) {
 			return len(h.tokens), false
 		}
 		return 0, false
@@ -145,7 +149,7 @@ var addressed = setOf("you me du sie mir tu vous moi te usted dime me você voce
 // learning are verbs of what somebody wants to learn. Set once.
 var learning = setOf("see know wonder wondering wondered curious sehen schauen gucken wissen neugierig gespannt voir savoir curieux curieuse ver saber " +
 	"vedere sapere vediamo curioso curiosa vamos zien weten kijken benieuwd nieuwsgierig zobaczymy zobaczyc zobaczmy wiedziec ciekawe ciekaw ciekawa " +
-	"посмотрим узнать знать интересно глянем увидим посмотреть подивимося подивимось побачимо цікаво дізнатися знати глянемо подивитися " +
+	"посмотрим узнать знать интересно глянем увидим посмотреть подивимося подивимось побачимо цікаво дізнатися знати глянемо подивитися побачити увидеть " +
 	"se veta nyfiken undrar")
 
 // whethers are words after which stands what may be so or not. Set once.
@@ -174,6 +178,9 @@ var whatever = setOf("what how was wie ce que comment que como cosa come wat hoe
 
 // wonderingEnds are the last words of such a clause in languages that put its verb there. Set once.
 var wonderingEnds = foldedAll("궁금해요", "궁금해", "궁금했어요", "궁금했어", "궁금했거든요", "궁금하네요", "궁금했는데", "궁금하거든요", "알고싶어요", "보고싶어요", "知りたい", "知りたいです", "知りたかった", "知りたかったんです", "気になってた", "気になってました", "気になります", "気になる")
+
+// wonderingBegins are the first words of one in Chinese. Set once.
+var wonderingBegins = foldedAll("我也想看看", "我想看看", "想看看", "我也想知道", "我想知道", "看看是不是", "看看能不能", "看看会不会", "看看有没有", "正好看看")
 
 func foldedAll(list ...string) []string {
 	for i, text := range list {

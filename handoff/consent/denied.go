@@ -84,7 +84,7 @@ func (t *teller) markVain() {
 				states = true
 			}
 		}
-		if denies > 1 && answers[t.h.tokens[end-1]] { // "it did not start without it, no"
+		if last := t.h.tokens[end-1]; denies > 1 && (answers[last] || t.l == english && strings.HasSuffix(last, "nt")) { // "it did not start without it, no"
 			continue
 		}
 		states = states || n > 1 && end-at-n > 2 // "sem isso a api nem arranca"

@@ -12,7 +12,7 @@ var limitsAfter = [][]string{hear("だけ").tokens, hear("のみ").tokens, hear(
 // isLimited tells whether a reply allows only a part of what was asked: "only the test file".
 func (h heard) isLimited(ask asking) bool {
 	for at, t := range h.tokens {
-		if limits[t] && !(t == "so" && h.isEnglish(ask)) && !h.inPhrase(at) && h.namesPart(at+1, ask) {
+		if limits[t] && !(t == "so" && h.isEnglish(ask)) && !(t == "just" && at > 0 && tellers[h.tokens[at-1]]) && !h.inPhrase(at) && h.namesPart(at+1, ask) {
 			return true
 		}
 		for _, after := range limitsAfter {
@@ -23,6 +23,9 @@ func (h heard) isLimited(ask asking) bool {
 	}
 	return false
 }
+
+// tellers are words after which "just" says when: "I just pulled it". Set once.
+var tellers = setOf("i we ive weve he she they")
 
 // isEnglish tells whether a reply is surely in English.
 func (h heard) isEnglish(ask asking) bool {
