@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
-
-	"github.com/chromedp/cdproto/cdp"
 )
 
 // patience bounds a wait for something that happens; it is never how long it should take.

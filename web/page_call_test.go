@@ -1,14 +1,13 @@
 package web
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
-
-	"context"
 )
 
 // otherSide answers the page's offer inside the page itself: a real peer connection, with no voice model

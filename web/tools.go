@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"strings"
+
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 )

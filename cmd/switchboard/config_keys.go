@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"switchboard/handoff/tools"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 	"switchboard/web"
 )
 

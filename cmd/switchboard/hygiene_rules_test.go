@@ -37,6 +37,8 @@ func importCases() []houseCase {
 			[]string{"sessions/a.go:4: imports example.com/x, which nobody may yet: add it to the table with its reason"}},
 		{"clock in a pure room", map[string]string{"realtime/mask/a.go": "// Package mask is small. It must not know much.\npackage mask\n\nimport (\n\t\"strings\"\n\t\"net/http\"\n\t\"time\"\n)\n", "realtime/mask/a_test.go": "package mask\n\nimport \"time\"\n"},
 			[]string{"realtime/mask/a.go:6: imports net/http: its decisions know no time, no socket and no lock", "realtime/mask/a.go:7: imports time: its decisions know no time, no socket and no lock"}},
+		{"mixed imports", map[string]string{"sessions/a.go": tidy, "sessions/a_test.go": "package sessions\n\nimport (\n\t\"fmt\"\n\t\"switchboard/handoff\"\n\t\"testing\"\n)\n"}, []string{
+			"sessions/a_test.go:5: imports are grouped: the standard library's, others', ours", "sessions/a_test.go:6: imports are grouped: the standard library's, others', ours"}},
 		{"unknown package", map[string]string{"utils/a.go": "// Package utils is small. It must not know much.\npackage utils\n\nimport \"switchboard/handoff\"\n"},
 			[]string{"utils/a.go:4: package utils is not in the import table: add it with its reason"}},
 	}

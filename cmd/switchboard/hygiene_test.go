@@ -152,6 +152,7 @@ func (v *visitor) whole(tree *ast.File) {
 			v.breach(spec.Pos(), "%s", fault)
 		}
 	}
+	v.groups(tree.Imports)
 	if tree.Doc != nil && !v.test {
 		v.packageDoc(tree)
 	}
@@ -169,6 +170,27 @@ func (v *visitor) whole(tree *ast.File) {
 		}
 		return true
 	})
+}
+
+// groups holds imports to three groups, a blank line apart: the standard library's, others', ours.
+func (v *visitor) groups(imports []*ast.ImportSpec) {
+	group := func(spec *ast.ImportSpec) int {
+		first, _, _ := strings.Cut(strings.Trim(spec.Path.Value, `"`), "/")
+		switch {
+		case first == "switchboard":
+			return 2
+		case strings.Contains(first, "."):
+			return 1
+		}
+		return 0
+	}
+	for i := 1; i < len(imports); i++ {
+		before, here := imports[i-1], imports[i]
+		apart := v.set.Position(here.Pos()).Line-v.set.Position(before.End()).Line > 1
+		if group(here) < group(before) || group(here) > group(before) && !apart {
+			v.breach(here.Pos(), "imports are grouped: the standard library's, others', ours")
+		}
+	}
 }
 
 var sentenceEnd = regexp.MustCompile(`[.!?:](\s|$)`)

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"testing"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/router"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/tools"
-	"testing"
-	"time"
 )
 
 // A bench is a router between a voice and an agent that cost nothing: what is measured is its own. It is

@@ -3,13 +3,14 @@ package call
 import (
 	"context"
 	"slices"
-	"switchboard/handoff"
-	"switchboard/handoff/router"
-	"switchboard/handoff/tools"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
 )
 
 // A hastyVoice confirms each answer that holds an outcome before the one who gives it gets on.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/router"
-	"switchboard/handoff/tools"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
 )
 
 // TestCallersAreApart holds that nothing of one caller is seen or touched by another.

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/speech"
-	"switchboard/handoff/tools"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/speech"
+	"switchboard/handoff/tools"
 )
 
 // Config is what calls need. All but the last five are required.

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/wording"

@@ -1,10 +1,11 @@
 package call
 
 import (
-	"switchboard/handoff"
-	"switchboard/handoff/speech"
 	"sync"
 	"sync/atomic"
+
+	"switchboard/handoff"
+	"switchboard/handoff/speech"
 )
 
 // Bounds of a call's inbox: reports of what runs do on the way are refused first, they are on the page and in the

@@ -6,8 +6,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A fakeTurn is a run of a thread. Its steps happen while somebody follows it, but for the turns of

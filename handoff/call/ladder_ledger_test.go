@@ -4,10 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/ledger/ledgertest"
-	"time"
 )
 
 // addEntry is what a former life of the router left behind, or how work stood a while ago.

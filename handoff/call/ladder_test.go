@@ -10,9 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/router"
-	"switchboard/handoff/tools"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,6 +17,10 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"switchboard/handoff"
+	"switchboard/handoff/router"
+	"switchboard/handoff/tools"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

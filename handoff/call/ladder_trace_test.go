@@ -2,6 +2,7 @@ package call
 
 import (
 	"strings"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/ledger/ledgertest"

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
-	"switchboard/handoff/ledger/ledgertest"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/ledger/ledgertest"
 )
 
 // A world is a fleet, a directory and a store for ladders. Its words, one a line:

@@ -4,9 +4,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
-	"sync/atomic"
 )
 
 // counts is what all calls count together. It is safe for concurrent use.

@@ -1,9 +1,10 @@
 package call
 
 import (
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
-	"time"
 )
 
 // pace gives the schedule an event and does what it says.

@@ -3,14 +3,15 @@ package call
 import (
 	"context"
 	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
 	"switchboard/handoff/evidence"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
-	"time"
-
-	"go.uber.org/zap"
 )
 
 // A claim is an answer to a question that the voice model brought and that is not decided yet.

@@ -2,12 +2,13 @@ package call
 
 import (
 	"context"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
-	"switchboard/handoff/router"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/router"
 )
 
 // A fullLedger holds so much that reading all of it takes a while; each answer of the store comes at once.

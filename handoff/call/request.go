@@ -3,12 +3,13 @@ package call
 import (
 	"context"
 	"strings"
+	"time"
+	"unicode"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
-	"time"
-	"unicode"
 )
 
 // spokenContext tells the agent how its answer will be used.

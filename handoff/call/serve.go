@@ -2,16 +2,17 @@ package call
 
 import (
 	"context"
-	"switchboard/handoff"
-	"switchboard/handoff/evidence"
-	"switchboard/handoff/speech"
-	"switchboard/handoff/tools"
-	"switchboard/handoff/wording"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/evidence"
+	"switchboard/handoff/speech"
+	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
 )
 
 // serving is what the loop of one call owns.

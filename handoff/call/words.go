@@ -2,9 +2,10 @@ package call
 
 import (
 	"slices"
-	"switchboard/handoff"
 	"sync"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // Bounds of what a call remembers of the caller's words.

@@ -2,9 +2,10 @@ package call
 
 import (
 	"fmt"
-	"switchboard/handoff"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
 )
 
 func TestHearing(t *testing.T) {

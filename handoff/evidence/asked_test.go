@@ -2,8 +2,9 @@ package evidence
 
 import (
 	"slices"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // TestAskedAbout holds which words of a question a yes may repeat.

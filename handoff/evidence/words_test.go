@@ -1,8 +1,9 @@
 package evidence
 
 import (
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // TestTheirWords: an agent gets words that were said, in their order, and no denial is lost.

@@ -3,8 +3,9 @@ package ledger
 import (
 	"cmp"
 	"slices"
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A Verdict is what a step means for an entry.

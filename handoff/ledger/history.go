@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+
 	"switchboard/handoff"
 )
 

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // Bounds of what the ledger keeps of a handoff in its entry, which is read and written at each step; the whole

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
 	"switchboard/handoff"
 )
 

@@ -2,8 +2,9 @@ package risk
 
 import (
 	"strings"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 const riskWorkspace = "/home/me/src/api"

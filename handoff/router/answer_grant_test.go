@@ -3,9 +3,10 @@ package router
 import (
 	"fmt"
 	"slices"
-	"switchboard/handoff"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // TestWhoMayAnswer: only the page's login is a tap. A key answers only if it says so, never what takes a

@@ -1,8 +1,9 @@
 package router
 
 import (
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // Bounds of what a record keeps of answers: their number, and what was asked, in bytes. The newest stay.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
 	"sync"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
 )
 
 // An attendance is one listener of a caller's, from [Router.Attend] until it leaves.

@@ -3,11 +3,12 @@ package router
 import (
 	"context"
 	"slices"
-	"switchboard/handoff"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
 )
 
 var (

@@ -6,11 +6,12 @@ import (
 	"iter"
 	"runtime"
 	"slices"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // A copier is a fleet of one server whose threads can be copied. Turns run until they are let go.

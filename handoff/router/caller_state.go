@@ -4,9 +4,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"sync"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // Bounds of what is kept of a caller. When full, the oldest record goes whose outcome was heard, and the oldest

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 func TestBookKeepsItsBounds(t *testing.T) {

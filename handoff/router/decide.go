@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/risk"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/risk"
 )
 
 // auditWithin bounds the write of an audit record: the agent waits for it.

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"switchboard/handoff"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A desk is an agent that takes answers, and an audit.

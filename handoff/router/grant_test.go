@@ -2,8 +2,9 @@ package router
 
 import (
 	"fmt"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // TestMayEnd: a call is ended by its caller; one that nobody named by whoever has its key.

@@ -2,8 +2,9 @@ package router
 
 import (
 	"slices"
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // maxCallers is how many callers are known at a time, not counting those with something open. When there are

@@ -2,10 +2,11 @@ package router
 
 import (
 	"fmt"
-	"switchboard/handoff"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // TestCallersAreLetGo: callers who come once do not pile up, and nobody is let go of with something open.

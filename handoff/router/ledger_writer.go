@@ -3,12 +3,13 @@ package router
 import (
 	"cmp"
 	"context"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // writtenWithin bounds how long an outcome waits to be told until it is in the ledger: with the time in which

@@ -5,10 +5,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"sync/atomic"
 	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // routerCounts is what a router counts over its whole life. It is safe for concurrent use.

@@ -1,8 +1,9 @@
 package router
 
 import (
-	"switchboard/handoff"
 	"sync"
+
+	"switchboard/handoff"
 )
 
 // maxOwned bounds how many threads are known to be somebody's. When it is full, the oldest half is forgotten,

@@ -5,11 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // maxRecalled is how many pieces of work that are history a caller gets back after a restart, the newest.

@@ -2,11 +2,12 @@ package router
 
 import (
 	"context"
-	"switchboard/handoff"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
 )
 
 // maxPrefetches bounds how many threads are attached ahead for one caller; more are attached when their request

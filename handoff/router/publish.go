@@ -3,6 +3,7 @@ package router
 import (
 	"maps"
 	"slices"
+
 	"switchboard/handoff"
 )
 

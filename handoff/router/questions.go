@@ -3,10 +3,11 @@ package router
 import (
 	"slices"
 	"strings"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
 	"switchboard/handoff/wording"
-	"time"
 )
 
 // A questionState is how far a question has come.

@@ -1,10 +1,11 @@
 package router
 
 import (
-	"switchboard/handoff"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // TestWhatMayBeSaid holds what the page tells of answering in the call.

@@ -2,11 +2,12 @@ package router
 
 import (
 	"strconv"
-	"switchboard/handoff"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"switchboard/handoff"
 )
 
 // maxRates bounds how many callers and keys are counted. When it is full, those go that would be allowed

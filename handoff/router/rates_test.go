@@ -2,9 +2,10 @@ package router
 
 import (
 	"fmt"
-	"switchboard/handoff"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // TestRates: so many pieces of work in a minute for a caller, and for a key with all its callers.

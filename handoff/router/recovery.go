@@ -4,12 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
 )
 
 // recover takes up what a former life of the router left: what ran or may run is looked for and

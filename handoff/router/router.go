@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // Config is what a router needs. Fleet and Stickies are required.

@@ -3,13 +3,14 @@ package router
 import (
 	"context"
 	"slices"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
 )
 
 // ioTimeout bounds each step before the turn runs: resolving, attaching, starting.

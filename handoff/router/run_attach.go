@@ -4,9 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
-	"time"
 )
 
 // copyOf in front of a thread's name asks for a copy of it. The caller is asked before it is made.

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
 	"switchboard/handoff/wording"
-	"time"
 )
 
 // heldElsewhere: another program on that machine has the thread. A copy of it can be offered, once at a time.

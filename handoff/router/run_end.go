@@ -2,11 +2,12 @@ package router
 
 import (
 	"context"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
 	"switchboard/handoff/wording"
-	"time"
 )
 
 // finish closes the record with its outcome. The thread is free from here on: the caller may answer the

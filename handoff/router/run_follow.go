@@ -3,9 +3,10 @@ package router
 import (
 	"cmp"
 	"context"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
-	"time"
 )
 
 // seenWithin is how long an acknowledged turn may take to show itself: until then its id is a promise, and

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+
 	"switchboard/handoff"
 )
 

@@ -3,8 +3,9 @@ package router
 import (
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 func isSnapshot(k handoff.RunKind) bool {

@@ -3,11 +3,12 @@ package router
 import (
 	"context"
 	"slices"
-	"switchboard/handoff"
-	"switchboard/handoff/risk"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/risk"
 )
 
 // question takes what the agent asks.

@@ -2,11 +2,12 @@ package router
 
 import (
 	"context"
-	"switchboard/handoff"
-	"switchboard/handoff/phase"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/phase"
 )
 
 // retries stand between two tries to reach an agent that was lost, or the store.

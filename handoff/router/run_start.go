@@ -2,12 +2,13 @@ package router
 
 import (
 	"context"
-	"switchboard/handoff"
-	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
 )
 
 // notedWithin bounds how long words wait to be noted before the caller is told that they cannot be: with the

@@ -3,9 +3,10 @@ package router
 import (
 	"context"
 	"strings"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"time"
 )
 
 // Bounds of a request, in bytes.

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 
 	"go.uber.org/zap"
+
+	"switchboard/handoff"
 )
 
 // A stickyWrite is what the store has to learn of one sticky session; without a thread it is cleared.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"switchboard/handoff"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A moody store of stickies is slow, and away for a while.

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"slices"
+
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
 )

@@ -2,8 +2,9 @@ package router
 
 import (
 	"slices"
-	"switchboard/handoff"
 	"sync"
+
+	"switchboard/handoff"
 )
 
 // threadQueues serialise what this process asks of one thread: a queue is held by one run at a time, and the

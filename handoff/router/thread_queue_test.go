@@ -3,9 +3,10 @@ package router
 import (
 	"fmt"
 	"math/rand/v2"
-	"switchboard/handoff"
 	"sync"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 func TestThreadQueuesAreTakenInOrder(t *testing.T) {

@@ -3,7 +3,6 @@ package speakable
 import (
 	"bytes"
 	"strings"
-	"switchboard/handoff"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,6 +12,8 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"switchboard/handoff"
 )
 
 // RestOnPage ends a text that was cut.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"switchboard/handoff"
 	"unicode"
 	"unicode/utf8"
+
+	"switchboard/handoff"
 )
 
 // What a listener cannot use. Set once.

@@ -1,8 +1,9 @@
 package speech
 
 import (
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A Event is something the schedule has to know: an event of the voice as it came ([handoff.Spoke],

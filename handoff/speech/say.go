@@ -2,9 +2,10 @@ package speech
 
 import (
 	"slices"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
-	"time"
 )
 
 // decide proposes whatever may be proposed now, the weightier first.

@@ -3,10 +3,11 @@ package speech
 import (
 	"slices"
 	"strconv"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
 	"switchboard/handoff/wording"
-	"time"
 )
 
 // Times of the schedule.

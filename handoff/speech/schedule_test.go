@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"switchboard/handoff"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"switchboard/handoff"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

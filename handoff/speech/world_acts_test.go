@@ -4,8 +4,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"switchboard/handoff"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // act does one thing of the caller, the voice model or an agent.

@@ -7,9 +7,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"switchboard/handoff"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // A speechWorld is a call around a schedule: a caller who talks into everything, a voice model that

@@ -3,8 +3,9 @@ package tools
 import (
 	"encoding/json"
 	"strings"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 func TestCodexArguments(t *testing.T) {

@@ -3,8 +3,9 @@ package tools
 import (
 	"regexp"
 	"slices"
-	"switchboard/handoff"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // TestErrorsNameNoTool: what to do after an error is read by a person on the page as well as by a voice model.

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"slices"
+
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
 )

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"switchboard/handoff"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // output is what a model gets of a result.

@@ -3,9 +3,10 @@ package tools
 import (
 	"context"
 	"slices"
+	"time"
+
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
-	"time"
 )
 
 // finishedLately is how old an outcome may be to be told as news by the status tool.

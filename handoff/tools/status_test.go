@@ -1,9 +1,10 @@
 package tools
 
 import (
-	"switchboard/handoff"
 	"testing"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // The status tool says ages as people do, and what has not begun is not called work.

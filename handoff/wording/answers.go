@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
 )

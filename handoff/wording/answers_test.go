@@ -3,9 +3,10 @@ package wording
 import (
 	"encoding/json"
 	"strings"
-	"switchboard/handoff"
 	"testing"
 	"unicode/utf8"
+
+	"switchboard/handoff"
 )
 
 // TestAnswersStayJSON holds that outputs are valid JSON below their limit whatever the agent wrote.

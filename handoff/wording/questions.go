@@ -2,6 +2,7 @@ package wording
 
 import (
 	"fmt"
+
 	"switchboard/handoff"
 )
 

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"switchboard/handoff"
-	"switchboard/handoff/speakable"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"switchboard/handoff"
+	"switchboard/handoff/speakable"
 )
 
 // MaxProgress bounds what is said of one remark, in bytes.

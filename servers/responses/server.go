@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"net/http"
-
 	"strings"
 	"sync"
 	"sync/atomic"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 )
