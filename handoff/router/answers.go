@@ -16,12 +16,12 @@ const (
 const byElsewhere = "elsewhere"
 
 // answered notes on the record of a question how it was answered.
-func (b *callerState) answered(q *question, d handoff.Decision, by string) {
+func (c *callerState) answered(q *question, d handoff.Decision, by string) {
 	a := handoff.RecordAnswer{
 		Kind: q.shown.Kind, Text: handoff.Clip(q.shown.Text, maxAnswered), Command: handoff.Clip(q.shown.Command, maxAnswered),
 		Decision: d, By: by, At: time.Now(),
 	}
-	b.change(q.shown.Handoff, func(rec *handoff.Record) {
+	c.change(q.shown.Handoff, func(rec *handoff.Record) {
 		rec.Answers = append(rec.Answers, a)
 		rec.Answers = rec.Answers[max(0, len(rec.Answers)-maxAnswers):]
 	})
@@ -29,12 +29,12 @@ func (b *callerState) answered(q *question, d handoff.Decision, by string) {
 
 // answeredElsewhere notes that an open question was closed by somebody else. One that is just being answered here is
 // noted by who answers it.
-func (b *callerState) answeredElsewhere(id handoff.QuestionID) {
-	b.mu.Lock()
-	q := b.questions[id]
+func (c *callerState) answeredElsewhere(id handoff.QuestionID) {
+	c.mu.Lock()
+	q := c.questions[id]
 	open := q != nil && q.state < questionClaimed
-	b.mu.Unlock()
+	c.mu.Unlock()
 	if open {
-		b.answered(q, "", byElsewhere)
+		c.answered(q, "", byElsewhere)
 	}
 }

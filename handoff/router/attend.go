@@ -97,29 +97,29 @@ func (r *Router) leave(c handoff.Caller, b *callerState, a *attendance) {
 }
 
 // enter adds a listener and gives it the runs that nobody hears of.
-func (b *callerState) enter(a *attendance) {
-	b.mu.Lock()
-	b.attending = append(b.attending, a)
-	b.mu.Unlock()
-	b.handOver()
+func (c *callerState) enter(a *attendance) {
+	c.mu.Lock()
+	c.attending = append(c.attending, a)
+	c.mu.Unlock()
+	c.handOver()
 }
 
 // exit takes a listener away. It returns the runs that it attended to, oldest first, and the outcomes that are
 // to be told once more; they are in the outbox.
-func (b *callerState) exit(a *attendance) (runs []*run, untold []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.attending = slices.DeleteFunc(b.attending, func(o *attendance) bool { return o == a })
-	for id, other := range b.ears {
-		if other == a && b.runs[id] != nil {
-			b.ears[id] = nil
-			runs = append(runs, b.runs[id])
+func (c *callerState) exit(a *attendance) (runs []*run, untold []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attending = slices.DeleteFunc(c.attending, func(o *attendance) bool { return o == a })
+	for id, other := range c.ears {
+		if other == a && c.runs[id] != nil {
+			c.ears[id] = nil
+			runs = append(runs, c.runs[id])
 		}
 	}
 	slices.SortFunc(runs, func(x, y *run) int { return strings.Compare(x.ID, y.ID) })
 	for _, id := range a.told {
-		if rec := b.findLocked(id); rec != nil && rec.State == handoff.StatusCompleted {
-			b.keepLocked(id)
+		if rec := c.findLocked(id); rec != nil && rec.State == handoff.StatusCompleted {
+			c.keepLocked(id)
 			untold = append(untold, id)
 		}
 	}
@@ -127,24 +127,24 @@ func (b *callerState) exit(a *attendance) (runs []*run, untold []string) {
 }
 
 // attends tells whether a listener is still there.
-func (b *callerState) attends(a *attendance) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Contains(b.attending, a)
+func (c *callerState) attends(a *attendance) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.attending, a)
 }
 
 // attended tells whether somebody hears of a run.
-func (b *callerState) attended(id string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ears[id] != nil
+func (c *callerState) attended(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ears[id] != nil
 }
 
 // by returns the attendance of a listener, or nil.
-func (b *callerState) by(l handoff.Listener) *attendance {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range b.attending {
+func (c *callerState) by(l handoff.Listener) *attendance {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.attending {
 		if l != nil && a.listener == l {
 			return a
 		}
@@ -153,38 +153,38 @@ func (b *callerState) by(l handoff.Listener) *attendance {
 }
 
 // offer leaves a run to whoever attends for its caller, now or later.
-func (b *callerState) offer(id string) {
-	b.mu.Lock()
-	if _, known := b.ears[id]; !known && b.runs[id] != nil {
-		b.ears[id] = nil
+func (c *callerState) offer(id string) {
+	c.mu.Lock()
+	if _, known := c.ears[id]; !known && c.runs[id] != nil {
+		c.ears[id] = nil
 	}
-	b.mu.Unlock()
-	b.handOver()
+	c.mu.Unlock()
+	c.handOver()
 }
 
 // handOver gives the runs that nobody hears of to the newest listener that may hear of them, oldest first.
-func (b *callerState) handOver() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *callerState) handOver() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var ids []string
-	for id, a := range b.ears {
-		if l := b.logs[id]; a == nil && b.runs[id] != nil && (l == nil || !l.over) {
+	for id, a := range c.ears {
+		if l := c.logs[id]; a == nil && c.runs[id] != nil && (l == nil || !l.over) {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
-		rec := b.findLocked(id)
-		for _, a := range slices.Backward(b.attending) {
+		rec := c.findLocked(id)
+		for _, a := range slices.Backward(c.attending) {
 			if rec == nil || !a.may(rec) {
 				continue
 			}
 			var open []handoff.OpenQuestion
-			for _, q := range b.questionsOfLocked(id) {
+			for _, q := range c.questionsOfLocked(id) {
 				open = append(open, q.open())
 			}
-			if a.listener.Hear(b.eventLocked(rec, handoff.RunTaken{Questions: open})) {
-				b.ears[id] = a
+			if a.listener.Hear(c.eventLocked(rec, handoff.RunTaken{Questions: open})) {
+				c.ears[id] = a
 				break
 			}
 		}
@@ -192,13 +192,13 @@ func (b *callerState) handOver() {
 }
 
 // tellOutbox gives what nobody heard to the newest listener that may hear of it.
-func (b *callerState) tellOutbox() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range slices.Backward(b.attending) {
+func (c *callerState) tellOutbox() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range slices.Backward(c.attending) {
 		var ended []handoff.Record
-		for _, id := range b.outbox {
-			if rec := b.findLocked(id); rec != nil && a.may(rec) {
+		for _, id := range c.outbox {
+			if rec := c.findLocked(id); rec != nil && a.may(rec) {
 				ended = append(ended, rec.Clone())
 			}
 		}
@@ -207,7 +207,7 @@ func (b *callerState) tellOutbox() {
 		}
 		for _, rec := range ended {
 			a.told = append(a.told, rec.ID)
-			b.outbox = slices.DeleteFunc(b.outbox, func(id string) bool { return id == rec.ID })
+			c.outbox = slices.DeleteFunc(c.outbox, func(id string) bool { return id == rec.ID })
 		}
 	}
 }
@@ -224,17 +224,17 @@ func (r *Router) keep(c handoff.Caller, b *callerState, id string) {
 	}
 }
 
-func (b *callerState) keepLocked(id string) {
-	if !slices.Contains(b.outbox, id) {
-		b.outbox = append(b.outbox, id)
+func (c *callerState) keepLocked(id string) {
+	if !slices.Contains(c.outbox, id) {
+		c.outbox = append(c.outbox, id)
 	}
 }
 
 // waitsToBeHeard tells whether an outcome is in the outbox.
-func (b *callerState) waitsToBeHeard(id string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Contains(b.outbox, id)
+func (c *callerState) waitsToBeHeard(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.outbox, id)
 }
 
 // Heard implements [handoff.Runs].

@@ -84,127 +84,127 @@ func newCallerState() *callerState {
 }
 
 // open adds a record.
-func (b *callerState) open(rec handoff.Record, w *run) {
-	b.mu.Lock()
-	left := b.makeRoomLocked()
-	b.records = append(b.records, &rec)
+func (c *callerState) open(rec handoff.Record, w *run) {
+	c.mu.Lock()
+	left := c.makeRoomLocked()
+	c.records = append(c.records, &rec)
 	if w != nil {
-		b.runs[rec.ID], b.writers[rec.ID] = w, w.writer
+		c.runs[rec.ID], c.writers[rec.ID] = w, w.writer
 	}
 	shown := rec.Clone()
-	b.mu.Unlock()
+	c.mu.Unlock()
 	left.release()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &shown})
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &shown})
 }
 
 // makeRoomLocked takes a record out where there are too many. Of one that is still to be told it returns the writer;
 // of others the writer itself lets go once all is written.
-func (b *callerState) makeRoomLocked() *ledgerWriter {
-	if len(b.records) < maxRecords {
+func (c *callerState) makeRoomLocked() *ledgerWriter {
+	if len(c.records) < maxRecords {
 		return nil
 	}
-	i := slices.IndexFunc(b.records, func(r *handoff.Record) bool { return r.State == handoff.StatusDelivered })
-	if i < 0 && len(b.records) >= maxUntold {
-		i = slices.IndexFunc(b.records, func(r *handoff.Record) bool { return r.Outcome != "" })
+	i := slices.IndexFunc(c.records, func(r *handoff.Record) bool { return r.State == handoff.StatusDelivered })
+	if i < 0 && len(c.records) >= maxUntold {
+		i = slices.IndexFunc(c.records, func(r *handoff.Record) bool { return r.Outcome != "" })
 	}
 	if i < 0 {
 		return nil
 	}
 	var left *ledgerWriter
-	if b.records[i].State != handoff.StatusDelivered {
-		left = b.writers[b.records[i].ID]
+	if c.records[i].State != handoff.StatusDelivered {
+		left = c.writers[c.records[i].ID]
 	}
-	b.removeLocked(i)
+	c.removeLocked(i)
 	return left
 }
 
 // removeLocked forgets a record and all that is known of it.
-func (b *callerState) removeLocked(i int) {
-	id := b.records[i].ID
-	delete(b.writers, id)
-	delete(b.noticed, id)
-	delete(b.begun, id)
-	delete(b.byKey, b.keys[id].key)
-	delete(b.keys, id)
-	delete(b.gone, id)
-	delete(b.logs, id)
-	b.outbox = slices.DeleteFunc(b.outbox, func(other string) bool { return other == id })
-	b.records = slices.Delete(b.records, i, i+1)
+func (c *callerState) removeLocked(i int) {
+	id := c.records[i].ID
+	delete(c.writers, id)
+	delete(c.noticed, id)
+	delete(c.begun, id)
+	delete(c.byKey, c.keys[id].key)
+	delete(c.keys, id)
+	delete(c.gone, id)
+	delete(c.logs, id)
+	c.outbox = slices.DeleteFunc(c.outbox, func(other string) bool { return other == id })
+	c.records = slices.Delete(c.records, i, i+1)
 }
 
 // forgetUnkept forgets a record that was heard and is not to be kept.
-func (b *callerState) forgetUnkept(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if i := slices.IndexFunc(b.records, func(r *handoff.Record) bool { return r.ID == id }); i >= 0 && b.records[i].Unkept {
-		b.removeLocked(i)
+func (c *callerState) forgetUnkept(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.records, func(r *handoff.Record) bool { return r.ID == id }); i >= 0 && c.records[i].Unkept {
+		c.removeLocked(i)
 	}
 }
 
 // change lets fn alter a record and shows it to the pages. It returns the record as it is then.
-func (b *callerState) change(id string, fn func(*handoff.Record)) handoff.Record {
-	b.mu.Lock()
-	rec := b.findLocked(id)
+func (c *callerState) change(id string, fn func(*handoff.Record)) handoff.Record {
+	c.mu.Lock()
+	rec := c.findLocked(id)
 	if rec == nil { // pushed out by newer ones
-		b.mu.Unlock()
+		c.mu.Unlock()
 		return handoff.Record{ID: id}
 	}
 	was := rec.State
 	fn(rec)
-	if l := b.logs[id]; l != nil {
+	if l := c.logs[id]; l != nil {
 		l.rec = nil
 	}
-	b.counts.moved(was, rec)
+	c.counts.moved(was, rec)
 	shown := rec.Clone()
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: id, Record: &shown})
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: id, Record: &shown})
 	return shown
 }
 
 // item adds an item to a record, or replaces the one with its id.
-func (b *callerState) item(id string, it handoff.RecordItem) {
+func (c *callerState) item(id string, it handoff.RecordItem) {
 	it.Text, it.Output = handoff.Tail(it.Text, maxOutput), handoff.Tail(it.Output, maxOutput)
-	b.mu.Lock()
-	if rec := b.findLocked(id); rec != nil {
+	c.mu.Lock()
+	if rec := c.findLocked(id); rec != nil {
 		if i := indexItem(rec.Items, it.ID); i >= 0 {
 			rec.Items[i] = it
 		} else {
-			b.addItemLocked(rec, it)
+			c.addItemLocked(rec, it)
 		}
 	}
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: id, Item: &it})
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: id, Item: &it})
 }
 
 // addItemLocked adds an item; a full record lets go of its oldest.
-func (b *callerState) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
+func (c *callerState) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
 	if len(rec.Items) >= maxItems {
-		b.letGoLocked(rec, 0)
+		c.letGoLocked(rec, 0)
 	}
 	rec.Items = append(rec.Items, it)
 }
 
 // letGoLocked takes an item out of a record for good.
-func (b *callerState) letGoLocked(rec *handoff.Record, i int) {
-	if b.gone[rec.ID] == nil {
-		b.gone[rec.ID] = &handoff.IDSet{}
+func (c *callerState) letGoLocked(rec *handoff.Record, i int) {
+	if c.gone[rec.ID] == nil {
+		c.gone[rec.ID] = &handoff.IDSet{}
 	}
-	b.gone[rec.ID].Add(rec.Items[i].ID)
+	c.gone[rec.ID].Add(rec.Items[i].ID)
 	rec.Items = slices.Delete(rec.Items, i, i+1)
 }
 
 // delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
 // by it.
-func (b *callerState) delta(id string, d handoff.Delta) {
-	b.mu.Lock()
-	rec := b.findLocked(id)
-	if rec == nil || b.gone[id].Known(d.ItemID) {
-		b.mu.Unlock()
+func (c *callerState) delta(id string, d handoff.Delta) {
+	c.mu.Lock()
+	rec := c.findLocked(id)
+	if rec == nil || c.gone[id].Known(d.ItemID) {
+		c.mu.Unlock()
 		return
 	}
 	at, i := 0, indexItem(rec.Items, d.ItemID)
 	if i < 0 { // its beginning was missed: the thread was resumed in the middle
-		b.addItemLocked(rec, handoff.RecordItem{ID: d.ItemID, Kind: handoff.ItemMessage, State: itemRunning})
+		c.addItemLocked(rec, handoff.RecordItem{ID: d.ItemID, Kind: handoff.ItemMessage, State: itemRunning})
 		at, i = -1, len(rec.Items)-1
 	}
 	it := &rec.Items[i]
@@ -219,15 +219,15 @@ func (b *callerState) delta(id string, d handoff.Delta) {
 		at = -1
 	}
 	*text = handoff.Tail(*text+d.Text, maxOutput)
-	b.deltaLocked(rec, handoff.RunDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: d.ItemID, Delta: d.Text})
+	c.deltaLocked(rec, handoff.RunDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: d.ItemID, Delta: d.Text})
 }
 
 // drop withdraws an item. What a command did until it was stopped has happened: it stays, as one that was cut off.
-func (b *callerState) drop(id, itemID string) {
-	b.mu.Lock()
-	if rec := b.findLocked(id); rec != nil {
+func (c *callerState) drop(id, itemID string) {
+	c.mu.Lock()
+	if rec := c.findLocked(id); rec != nil {
 		i := indexItem(rec.Items, itemID)
 		switch {
 		case i < 0:
@@ -236,47 +236,47 @@ func (b *callerState) drop(id, itemID string) {
 				rec.Items[i].State = itemFailed
 			}
 		default:
-			b.letGoLocked(rec, i)
+			c.letGoLocked(rec, i)
 		}
 	}
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
 }
 
 // ended closes a record's run and its open questions.
-func (b *callerState) ended(id string) {
-	b.mu.Lock()
-	delete(b.runs, id)
-	delete(b.ears, id)
-	b.mu.Unlock()
-	b.closeQuestions(id)
+func (c *callerState) ended(id string) {
+	c.mu.Lock()
+	delete(c.runs, id)
+	delete(c.ears, id)
+	c.mu.Unlock()
+	c.closeQuestions(id)
 }
 
 // notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
-func (b *callerState) notice(id string) (handoff.Record, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec := b.findLocked(id)
-	if rec == nil || b.noticed[id] {
+func (c *callerState) notice(id string) (handoff.Record, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(id)
+	if rec == nil || c.noticed[id] {
 		return handoff.Record{}, false
 	}
-	b.noticed[id] = true
+	c.noticed[id] = true
 	return rec.Clone(), true
 }
 
 // began notes what was begun instead of a record; "" is none.
-func (b *callerState) began(id, instead string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.findLocked(id) != nil {
-		b.begun[id] = instead
+func (c *callerState) began(id, instead string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.findLocked(id) != nil {
+		c.begun[id] = instead
 	}
 }
 
 // delivered marks a record whose outcome was given. False means that it was marked before.
-func (b *callerState) delivered(id string) bool {
+func (c *callerState) delivered(id string) bool {
 	first := false
-	b.change(id, func(r *handoff.Record) {
+	c.change(id, func(r *handoff.Record) {
 		if r.State == handoff.StatusCompleted {
 			r.State, first = handoff.StatusDelivered, true
 		}
@@ -285,113 +285,113 @@ func (b *callerState) delivered(id string) bool {
 }
 
 // sticky returns the sticky thread for a target, if the stickies were read.
-func (b *callerState) sticky(k stickyKey) (handoff.Sticky, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s, ok := b.stickies[k]
+func (c *callerState) sticky(k stickyKey) (handoff.Sticky, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.stickies[k]
 	return s, ok
 }
 
 // setStickies takes what the store has. What was set meanwhile is newer and stays. A time that is still to
 // come tells nothing: the clock was set back.
-func (b *callerState) setStickies(list []handoff.Sticky) {
+func (c *callerState) setStickies(list []handoff.Sticky) {
 	now := time.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loaded {
 		return
 	}
 	for _, s := range list {
 		k := keyOf(s.Target)
-		if _, ok := b.stickies[k]; ok {
+		if _, ok := c.stickies[k]; ok {
 			continue
 		}
-		b.stickies[k] = s
+		c.stickies[k] = s
 		if s.Since.Before(now) {
-			b.chosen[k] = s.Since
+			c.chosen[k] = s.Since
 		}
 	}
-	b.loaded = true
+	c.loaded = true
 }
 
-func (b *callerState) isLoaded() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.loaded
+func (c *callerState) isLoaded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.loaded
 }
 
 // putSticky makes a thread sticky for a request of that time. False: the caller has chosen another one
 // since, or none. Work that waited, or that was lost and found, comes late.
-func (b *callerState) putSticky(s handoff.Sticky, asked time.Time) bool {
+func (c *callerState) putSticky(s handoff.Sticky, asked time.Time) bool {
 	k := keyOf(s.Target)
-	b.mu.Lock()
-	late := b.chosen[k].After(asked)
-	if late && b.stickies[k].Target != s.Target {
-		b.mu.Unlock()
+	c.mu.Lock()
+	late := c.chosen[k].After(asked)
+	if late && c.stickies[k].Target != s.Target {
+		c.mu.Unlock()
 		return false
 	}
-	b.stickies[k] = s
+	c.stickies[k] = s
 	if !late {
-		b.chosen[k] = asked
+		c.chosen[k] = asked
 	}
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
 	return true
 }
 
 // dropSticky is the caller's wish.
-func (b *callerState) dropSticky(k stickyKey) {
-	b.mu.Lock()
-	delete(b.stickies, k)
-	b.chosen[k] = time.Now()
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+func (c *callerState) dropSticky(k stickyKey) {
+	c.mu.Lock()
+	delete(c.stickies, k)
+	c.chosen[k] = time.Now()
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
 }
 
 // dropGone forgets a sticky thread that is gone. False: another one is sticky by now, or none.
-func (b *callerState) dropGone(t handoff.Target) bool {
-	b.mu.Lock()
-	if b.stickies[keyOf(t)].Target != t {
-		b.mu.Unlock()
+func (c *callerState) dropGone(t handoff.Target) bool {
+	c.mu.Lock()
+	if c.stickies[keyOf(t)].Target != t {
+		c.mu.Unlock()
 		return false
 	}
-	delete(b.stickies, keyOf(t))
-	b.mu.Unlock()
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	delete(c.stickies, keyOf(t))
+	c.mu.Unlock()
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
 	return true
 }
 
-func (b *callerState) listStickies() []handoff.Sticky {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.SortedFunc(maps.Values(b.stickies), func(x, y handoff.Sticky) int {
+func (c *callerState) listStickies() []handoff.Sticky {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.SortedFunc(maps.Values(c.stickies), func(x, y handoff.Sticky) int {
 		return strings.Compare(keyOf(x.Target).String(), keyOf(y.Target).String())
 	})
 }
 
 // list returns the records, newest first.
-func (b *callerState) list() []handoff.Record {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := make([]handoff.Record, 0, len(b.records))
-	for _, rec := range slices.Backward(b.records) {
+func (c *callerState) list() []handoff.Record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]handoff.Record, 0, len(c.records))
+	for _, rec := range slices.Backward(c.records) {
 		out = append(out, rec.Clone())
 	}
 	return out
 }
 
-func (b *callerState) find(id string) (handoff.Record, *run) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec := b.findLocked(id)
+func (c *callerState) find(id string) (handoff.Record, *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(id)
 	if rec == nil {
 		return handoff.Record{}, nil
 	}
-	return rec.Clone(), b.runs[id]
+	return rec.Clone(), c.runs[id]
 }
 
-func (b *callerState) findLocked(id string) *handoff.Record {
-	for _, rec := range slices.Backward(b.records) {
+func (c *callerState) findLocked(id string) *handoff.Record {
+	for _, rec := range slices.Backward(c.records) {
 		if rec.ID == id {
 			return rec
 		}

@@ -35,14 +35,14 @@ func (r *Router) letGoLocked(now time.Time) {
 
 // idle tells whether everything about the caller is in the store: nobody attends, no run or question is open, no page
 // listens, and there is nothing to be told or written.
-func (b *callerState) idle() bool {
-	if listeners, _ := b.feed.Load(); listeners > 0 {
+func (c *callerState) idle() bool {
+	if listeners, _ := c.feed.Load(); listeners > 0 {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.attending)+len(b.runs)+len(b.questions)+len(b.outbox)+len(b.unstored) > 0 || b.storing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.attending)+len(c.runs)+len(c.questions)+len(c.outbox)+len(c.unstored) > 0 || c.storing {
 		return false
 	}
-	return !slices.ContainsFunc(b.records, func(rec *handoff.Record) bool { return rec.State != handoff.StatusDelivered })
+	return !slices.ContainsFunc(c.records, func(rec *handoff.Record) bool { return rec.State != handoff.StatusDelivered })
 }

@@ -128,15 +128,15 @@ func (r *Router) held() []handoff.Metric {
 }
 
 // countOpen adds the records that are open to those of their state, and returns how many questions are.
-func (b *callerState) countOpen(states map[handoff.Status]int) (questions int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, rec := range b.records {
+func (c *callerState) countOpen(states map[handoff.Status]int) (questions int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rec := range c.records {
 		if rec.State != handoff.StatusDelivered {
 			states[rec.State]++
 		}
 	}
-	return len(b.questions)
+	return len(c.questions)
 }
 
 func (l *threadQueues) count() int {

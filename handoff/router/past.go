@@ -135,24 +135,24 @@ func (r *Router) recordOf(e ledger.Entry, id string) handoff.Record {
 	return rec
 }
 
-func (b *callerState) hasPast() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.recalled
+func (c *callerState) hasPast() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recalled
 }
 
 // setPast puts what was done before among the records, by when it was asked for. What is known already stays as it is.
-func (b *callerState) setPast(past []handoff.Record) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.recalled {
+func (c *callerState) setPast(past []handoff.Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recalled {
 		return
 	}
-	b.recalled = true
+	c.recalled = true
 	for _, rec := range past {
-		if len(b.records) < maxRecords && b.findLocked(rec.ID) == nil {
-			b.records = append(b.records, &rec)
+		if len(c.records) < maxRecords && c.findLocked(rec.ID) == nil {
+			c.records = append(c.records, &rec)
 		}
 	}
-	slices.SortStableFunc(b.records, func(x, y *handoff.Record) int { return x.CreatedAt.Compare(y.CreatedAt) })
+	slices.SortStableFunc(c.records, func(x, y *handoff.Record) int { return x.CreatedAt.Compare(y.CreatedAt) })
 }

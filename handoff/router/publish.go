@@ -8,21 +8,21 @@ import (
 )
 
 // publish adds an event to the log of a run and gives it to who attends to the run. False: nobody heard it.
-func (b *callerState) publish(id string, kind handoff.RunKind) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec := b.findLocked(id)
+func (c *callerState) publish(id string, kind handoff.RunKind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(id)
 	if rec == nil { // pushed out by newer ones
 		return false
 	}
-	e := b.logLocked(rec, kind)
+	e := c.logLocked(rec, kind)
 	if _, closed := kind.(handoff.RunAnswered); closed { // it may have been asked in another call, too
-		for _, a := range b.attending {
+		for _, a := range c.attending {
 			a.listener.Hear(e)
 		}
 		return true
 	}
-	a := b.ears[id]
+	a := c.ears[id]
 	if a == nil || !a.listener.Hear(e) {
 		return false
 	}
@@ -33,23 +33,23 @@ func (b *callerState) publish(id string, kind handoff.RunKind) bool {
 }
 
 // noted says that the ledger has an entry of a run.
-func (b *callerState) noted(id string) {
-	b.mu.Lock()
-	b.runLogLocked(id).noted = true
-	b.mu.Unlock()
-	b.publish(id, handoff.RunNoted{})
+func (c *callerState) noted(id string) {
+	c.mu.Lock()
+	c.runLogLocked(id).noted = true
+	c.mu.Unlock()
+	c.publish(id, handoff.RunNoted{})
 }
 
 // allWriters returns what the ledger is told of each record.
-func (b *callerState) allWriters() []*ledgerWriter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Collect(maps.Values(b.writers))
+func (c *callerState) allWriters() []*ledgerWriter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.writers))
 }
 
 // setWriter is for a record without a run.
-func (b *callerState) setWriter(id string, l *ledgerWriter) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.writers[id] = l
+func (c *callerState) setWriter(id string, l *ledgerWriter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writers[id] = l
 }

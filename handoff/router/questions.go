@@ -62,74 +62,74 @@ func (q *question) mayBeSaid() bool {
 }
 
 // ask shows a question and gives it its name. When nobody answers for a time, giveUp runs.
-func (b *callerState) ask(q *question, wait time.Duration, giveUp func()) {
-	b.mu.Lock()
-	b.serial++
-	q.shown.Label = "q" + itoa(b.serial)
+func (c *callerState) ask(q *question, wait time.Duration, giveUp func()) {
+	c.mu.Lock()
+	c.serial++
+	q.shown.Label = "q" + itoa(c.serial)
 	if giveUp != nil {
 		q.giveUp = time.AfterFunc(wait, giveUp)
 	}
-	b.questions[q.shown.ID] = q
-	b.mu.Unlock()
-	b.counts.asked(q.shown.Kind)
+	c.questions[q.shown.ID] = q
+	c.mu.Unlock()
+	c.counts.asked(q.shown.Kind)
 	shown := q.shown
-	b.feed.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
+	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: shown.Handoff, Question: &shown})
 }
 
 // announced notes that somebody knows of a question.
-func (b *callerState) announced(q *question) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *callerState) announced(q *question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	q.state = max(q.state, questionAnnounced)
 }
 
 // waitOn gives a question that could not be given up some more time.
-func (b *callerState) waitOn(q *question, d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *callerState) waitOn(q *question, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if q.state != questionDecided && q.giveUp != nil {
 		q.giveUp.Reset(d)
 	}
 }
 
 // closeQuestion takes a question away; somebody answered it, or it was withdrawn.
-func (b *callerState) closeQuestion(id handoff.QuestionID) *question {
-	b.mu.Lock()
-	q := b.questions[id]
-	delete(b.questions, id)
+func (c *callerState) closeQuestion(id handoff.QuestionID) *question {
+	c.mu.Lock()
+	q := c.questions[id]
+	delete(c.questions, id)
 	if q != nil {
 		q.state = questionDecided
 		if q.giveUp != nil {
 			q.giveUp.Stop()
 		}
 	}
-	b.mu.Unlock()
+	c.mu.Unlock()
 	if q != nil {
-		b.feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
+		c.feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.shown.Handoff, Closed: id})
 	}
 	return q
 }
 
 // closeQuestions takes away what a run asked and nobody answered yet.
-func (b *callerState) closeQuestions(id string) []handoff.QuestionID {
+func (c *callerState) closeQuestions(id string) []handoff.QuestionID {
 	var closed []handoff.QuestionID
-	for _, q := range b.questionsOf(id) {
-		b.closeQuestion(q.shown.ID)
+	for _, q := range c.questionsOf(id) {
+		c.closeQuestion(q.shown.ID)
 		closed = append(closed, q.shown.ID)
 	}
 	return closed
 }
 
 // questionsOf returns the open questions of a run, oldest first.
-func (b *callerState) questionsOf(id string) []*question {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.questionsOfLocked(id)
+func (c *callerState) questionsOf(id string) []*question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.questionsOfLocked(id)
 }
 
-func (b *callerState) questionsOfLocked(id string) []*question {
+func (c *callerState) questionsOfLocked(id string) []*question {
 	var out []*question
-	for _, q := range b.questions {
+	for _, q := range c.questions {
 		if q.shown.Handoff == id {
 			out = append(out, q)
 		}
@@ -146,11 +146,11 @@ func compareQuestions(x, y handoff.RecordQuestion) int {
 }
 
 // offers tells whether the caller is being asked about a copy of a thread.
-func (b *callerState) offers(t handoff.Target) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, q := range b.questions {
-		if rec := b.findLocked(q.shown.Handoff); q.shown.Kind == handoff.QuestionCopy && rec != nil && rec.Server == t.Server && rec.ThreadID == t.Thread {
+func (c *callerState) offers(t handoff.Target) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.questions {
+		if rec := c.findLocked(q.shown.Handoff); q.shown.Kind == handoff.QuestionCopy && rec != nil && rec.Server == t.Server && rec.ThreadID == t.Thread {
 			return true
 		}
 	}
@@ -158,19 +158,19 @@ func (b *callerState) offers(t handoff.Target) bool {
 }
 
 // question returns an open question, or nil.
-func (b *callerState) question(id handoff.QuestionID) *question {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.questions[id]
+func (c *callerState) question(id handoff.QuestionID) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.questions[id]
 }
 
 // questionNamed finds the question that a name means; without a name, the only one.
-func (b *callerState) questionNamed(g handoff.Grant, name string) (*question, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *callerState) questionNamed(g handoff.Grant, name string) (*question, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var found []*question
 	var names []string
-	for _, q := range b.questions {
+	for _, q := range c.questions {
 		if !g.AllowsServer(q.shown.Server) {
 			continue
 		}
@@ -192,10 +192,10 @@ func (b *callerState) questionNamed(g handoff.Grant, name string) (*question, er
 }
 
 // notifyQuestion returns an open question that is to be told outside of calls. Asked again it returns none.
-func (b *callerState) notifyQuestion(id handoff.QuestionID) (*question, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q := b.questions[id]
+func (c *callerState) notifyQuestion(id handoff.QuestionID) (*question, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.questions[id]
 	if q == nil || q.notified {
 		return nil, false
 	}
@@ -204,10 +204,10 @@ func (b *callerState) notifyQuestion(id handoff.QuestionID) (*question, bool) {
 }
 
 // claimQuestion reserves a question for one answer, so that two taps never send two decisions.
-func (b *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*question, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	q := b.questions[id]
+func (c *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (*question, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.questions[id]
 	if q == nil || q.state >= questionClaimed {
 		return nil, handoff.Fault(handoff.CodeNotPending, "", "")
 	}
@@ -219,19 +219,19 @@ func (b *callerState) claimQuestion(id handoff.QuestionID, d handoff.Decision) (
 }
 
 // releaseQuestion opens a question again whose answer could not be given.
-func (b *callerState) releaseQuestion(q *question) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *callerState) releaseQuestion(q *question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if q.state == questionClaimed {
 		q.state = questionAnnounced
 	}
 }
 
-func (b *callerState) listQuestions() []handoff.RecordQuestion {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := make([]handoff.RecordQuestion, 0, len(b.questions))
-	for _, q := range b.questions {
+func (c *callerState) listQuestions() []handoff.RecordQuestion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]handoff.RecordQuestion, 0, len(c.questions))
+	for _, q := range c.questions {
 		out = append(out, q.shown)
 	}
 	slices.SortFunc(out, compareQuestions)

@@ -49,32 +49,32 @@ func (e logged) isDelta() bool {
 	return delta
 }
 
-func (b *callerState) runLogLocked(id string) *runLog {
-	l := b.logs[id]
+func (c *callerState) runLogLocked(id string) *runLog {
+	l := c.logs[id]
 	if l == nil {
 		l = &runLog{}
-		b.logs[id] = l
+		c.logs[id] = l
 	}
 	return l
 }
 
 // eventLocked is an event as a listener gets it, which is not in the log.
-func (b *callerState) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
-	return b.runLogLocked(rec.ID).entry(rec, kind).event()
+func (c *callerState) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
+	return c.runLogLocked(rec.ID).entry(rec, kind).event()
 }
 
 // record adds an event for who follows the run; listeners do not get it.
-func (b *callerState) record(id string, kind handoff.RunKind) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if rec := b.findLocked(id); rec != nil {
-		b.logLocked(rec, kind)
+func (c *callerState) record(id string, kind handoff.RunKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rec := c.findLocked(id); rec != nil {
+		c.logLocked(rec, kind)
 	}
 }
 
 // logLocked adds an event to the log of a record.
-func (b *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
-	l := b.runLogLocked(rec.ID)
+func (c *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
+	l := c.runLogLocked(rec.ID)
 	l.last++
 	most := maxLog
 	switch k := kind.(type) {
@@ -90,8 +90,8 @@ func (b *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) hando
 }
 
 // deltaLocked adds a delta, if somebody follows. The oldest go before anything else does.
-func (b *callerState) deltaLocked(rec *handoff.Record, d handoff.RunDelta) {
-	l := b.logs[rec.ID]
+func (c *callerState) deltaLocked(rec *handoff.Record, d handoff.RunDelta) {
+	l := c.logs[rec.ID]
 	if l == nil || l.followers == 0 {
 		return
 	}
@@ -201,30 +201,30 @@ func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID,
 }
 
 // follows counts who follows a run.
-func (b *callerState) follows(id string, n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.findLocked(id) != nil {
-		b.runLogLocked(id).followers += n
+func (c *callerState) follows(id string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.findLocked(id) != nil {
+		c.runLogLocked(id).followers += n
 	}
 }
 
 // read gives a follower what came since, and tells whether nothing follows it, and what is closed at the next one.
 // Without anything: there is no such run.
-func (b *callerState) read(id string, f *follower) (over bool, changed <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *callerState) read(id string, f *follower) (over bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	clear(f.events)
 	f.events = f.events[:0]
-	rec := b.findLocked(id)
+	rec := c.findLocked(id)
 	if rec == nil {
 		return false, nil
 	}
-	l := b.runLogLocked(id)
-	over = l.over || rec.Outcome != "" && b.runs[id] == nil
+	l := c.runLogLocked(id)
+	over = l.over || rec.Outcome != "" && c.runs[id] == nil
 	switch {
 	case f.after > l.last, f.after < l.first(), l.last == 0 && f.place == 0:
-		f.events = append(f.events, b.eventLocked(rec, handoff.RunSnapshot{Items: slices.Clone(rec.Items), Usage: l.used}))
+		f.events = append(f.events, c.eventLocked(rec, handoff.RunSnapshot{Items: slices.Clone(rec.Items), Usage: l.used}))
 	default:
 		for _, e := range l.from(f.after, f.place) {
 			f.events = append(f.events, e.event())

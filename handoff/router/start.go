@@ -153,14 +153,14 @@ type keyed struct{ key, args string }
 
 // openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
 // it is added.
-func (b *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
-	b.opening.Lock()
-	defer b.opening.Unlock()
-	by := b.by(w.req.By)
-	b.mu.Lock()
-	id, known := b.byKey[k.key]
-	args := b.keys[id].args
-	b.mu.Unlock()
+func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	by := c.by(w.req.By)
+	c.mu.Lock()
+	id, known := c.byKey[k.key]
+	args := c.keys[id].args
+	c.mu.Unlock()
 	switch {
 	case known && args != k.args:
 		return "", handoff.Fault(handoff.CodeConflict, "", "")
@@ -170,36 +170,36 @@ func (b *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 	if e := may(); e != nil {
 		return "", e
 	}
-	b.open(rec, w)
-	b.setKey(rec.ID, k)
+	c.open(rec, w)
+	c.setKey(rec.ID, k)
 	if by != nil {
-		b.mu.Lock()
-		b.ears[rec.ID] = by
-		b.mu.Unlock()
+		c.mu.Lock()
+		c.ears[rec.ID] = by
+		c.mu.Unlock()
 	}
 	return "", nil
 }
 
 // setKey notes by what a record is known.
-func (b *callerState) setKey(id string, k keyed) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.findLocked(id) != nil {
-		b.keys[id], b.byKey[k.key] = k, id
+func (c *callerState) setKey(id string, k keyed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.findLocked(id) != nil {
+		c.keys[id], c.byKey[k.key] = k, id
 	}
 }
 
 // unbegun makes a request that of a run which was not begun. When it was begun since, it returns that run with
 // [handoff.CodeJoined].
-func (b *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rec := b.findLocked(string(req.Instead))
+func (c *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(string(req.Instead))
 	if rec == nil || !rec.NotBegun() || !rec.Shown(g) {
 		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
-	if begun := b.begun[rec.ID]; begun != "" {
-		if b.runs[begun] != nil {
+	if begun := c.begun[rec.ID]; begun != "" {
+		if c.runs[begun] != nil {
 			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
 		}
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")

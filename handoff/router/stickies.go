@@ -68,34 +68,34 @@ func (r *Router) writeSticky(ctx context.Context, c handoff.Caller, w stickyWrit
 
 // queueSticky adds a write; it replaces an older one of the same server or project, so that there are never
 // more than those. True: nobody writes them yet, the caller has to.
-func (b *callerState) queueSticky(w stickyWrite) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.unstored[keyOf(w.sticky.Target)] = w
-	begin := !b.storing
-	b.storing = true
+func (c *callerState) queueSticky(w stickyWrite) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unstored[keyOf(w.sticky.Target)] = w
+	begin := !c.storing
+	c.storing = true
 	return begin
 }
 
 // nextSticky takes a write out. False: there is none, and from here on nobody writes.
-func (b *callerState) nextSticky() (stickyWrite, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(b.unstored), func(x, y stickyKey) int { return strings.Compare(x.String(), y.String()) })
+func (c *callerState) nextSticky() (stickyWrite, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(c.unstored), func(x, y stickyKey) int { return strings.Compare(x.String(), y.String()) })
 	if len(keys) == 0 {
-		b.storing = false
+		c.storing = false
 		return stickyWrite{}, false
 	}
-	w := b.unstored[keys[0]]
-	delete(b.unstored, keys[0])
+	w := c.unstored[keys[0]]
+	delete(c.unstored, keys[0])
 	return w, true
 }
 
 // returnSticky puts a write back that failed, unless a newer one has come.
-func (b *callerState) returnSticky(w stickyWrite) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, newer := b.unstored[keyOf(w.sticky.Target)]; !newer {
-		b.unstored[keyOf(w.sticky.Target)] = w
+func (c *callerState) returnSticky(w stickyWrite) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, newer := c.unstored[keyOf(w.sticky.Target)]; !newer {
+		c.unstored[keyOf(w.sticky.Target)] = w
 	}
 }

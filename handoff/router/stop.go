@@ -60,10 +60,10 @@ func (r *Router) drop(b *callerState, id string) {
 }
 
 // settle notes what was begun instead of a record that was paused; "": nothing, and nothing will be.
-func (b *callerState) settle(id, instead string) {
-	if rec, _ := b.find(id); rec.NotBegun() {
-		b.began(id, instead)
-		b.change(id, func(rec *handoff.Record) {
+func (c *callerState) settle(id, instead string) {
+	if rec, _ := c.find(id); rec.NotBegun() {
+		c.began(id, instead)
+		c.change(id, func(rec *handoff.Record) {
 			rec.Paused = false
 			if instead == "" {
 				rec.Fault, rec.Error = nil, nil
