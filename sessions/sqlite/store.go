@@ -270,14 +270,18 @@ func (s *Store) change(ctx context.Context, do func(context.Context, transaction
 	if _, err := s.asks.begin.ExecContext(ctx); err != nil {
 		return s.refused(err)
 	}
+	written := false
+	defer func() { // after a panic too, which may be recovered: the connection is the only one
+		if !written {
+			_, _ = s.asks.rollback.ExecContext(ctx) // nothing of it counts; SQLite may have done it already
+		}
+	}()
 	err := do(ctx, s.write)
 	if err == nil {
 		s.dirty.Store(true)
 		_, err = s.asks.commit.ExecContext(ctx)
 	}
-	if err != nil {
-		_, _ = s.asks.rollback.ExecContext(ctx) // nothing of it counts; SQLite may have done it already
-	}
+	written = err == nil
 	return s.refused(err)
 }
 

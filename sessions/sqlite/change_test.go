@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestChangeLeavesNothingOpen: however a change ends, nothing of it is written, and the one connection takes the next.
+func TestChangeLeavesNothingOpen(t *testing.T) {
+	broken := errors.New("broken")
+	for name, do := range map[string]func(context.Context, transaction, context.CancelFunc) error{
+		"an error after a write": func(context.Context, transaction, context.CancelFunc) error { return broken },
+		"a panic":                func(context.Context, transaction, context.CancelFunc) error { panic(broken) },
+		"a statement that SQLite ends the transaction for": func(ctx context.Context, tx transaction, _ context.CancelFunc) error {
+			_, err := tx.ExecContext(ctx, "INSERT OR ROLLBACK INTO once VALUES (1), (1)")
+			return err
+		},
+		"a commit that is refused": func(ctx context.Context, tx transaction, _ context.CancelFunc) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO child VALUES (7)")
+			return err
+		},
+		"a context that ends in the middle": func(ctx context.Context, tx transaction, cancel context.CancelFunc) error {
+			cancel()
+			_, err := tx.ExecContext(ctx, "DELETE FROM life WHERE 0")
+			return errors.Join(err, broken)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			for _, text := range []string{
+				"PRAGMA foreign_keys = 1", "CREATE TABLE once (n INTEGER PRIMARY KEY)",
+				"CREATE TABLE child (n REFERENCES once DEFERRABLE INITIALLY DEFERRED)", "CREATE TABLE seen (n)",
+			} {
+				if _, err := s.write.ExecContext(t.Context(), text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			func() {
+				defer func() { _ = recover() }()
+				err = broken // unless it returns
+				err = s.change(ctx, func(ctx context.Context, tx transaction) error {
+					if _, err := tx.ExecContext(ctx, "INSERT INTO seen VALUES (1)"); err != nil {
+						t.Error(err)
+					}
+					return do(ctx, tx, cancel)
+				})
+			}()
+			if err == nil {
+				t.Fatal("it was acknowledged")
+			}
+			target := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
+			if err := s.Set(t.Context(), handoff.Caller{Principal: "owner"}, target); err != nil {
+				t.Fatalf("the next change: %v", err)
+			}
+			var n int
+			if err := s.read.QueryRowContext(t.Context(), "SELECT count(*) FROM seen").Scan(&n); err != nil || n != 0 {
+				t.Fatalf("%d rows of it are written, %v", n, err)
+			}
+		})
+	}
+}
