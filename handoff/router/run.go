@@ -184,6 +184,9 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 	if next.Noted && !before.Noted {
 		r.known.noted(r.ID)
 	}
+	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.req.Instead != "" {
+		r.router.settled(r.known, string(r.req.Instead)) // its words are here now
+	}
 	for _, act := range acts {
 		if act.TakesTime() {
 			r.turnTo(act)

@@ -19,11 +19,8 @@ const (
 // same one before.
 func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
 	b := r.caller(g.Caller)
-	if req.Instead != "" {
-		begun, err := b.unbegun(g, &req)
-		if err != nil {
-			return begun, err
-		}
+	if begun, err := b.unbegun(g, &req); err != nil {
+		return begun, err
 	}
 	if err := checkRequest(g, &req); err != nil {
 		return "", err
@@ -36,7 +33,11 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 	w.asked, w.prefetch = w.began, r.prefetches.take(g.Caller, req.Key, req.Target)
 	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))}
 	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
-	same, e := b.openKeyed(rec, w, asked, func() *handoff.Error {
+	var begun handoff.RunID
+	same, e := b.openKeyed(rec, w, asked, func() (e *handoff.Error) {
+		if begun, e = b.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
+			return e
+		}
 		if e := r.rates.take(g, w.began); e != nil {
 			return e
 		}
@@ -48,12 +49,11 @@ func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) 
 	switch {
 	case e != nil:
 		w.dropPrefetch()
-		return "", e
+		return begun, e
 	case same != "":
 		w.dropPrefetch()
 		return handoff.RunID(same), nil
 	}
-	b.settle(string(req.Instead), w.ID)
 	if !r.start(w.loop) {
 		r.cancelUnrun(b, w.ID)
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")
@@ -172,6 +172,7 @@ func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 	}
 	c.open(rec, w)
 	c.setKey(rec.ID, k)
+	c.settle(string(w.req.Instead), rec.ID)
 	if by != nil {
 		c.mu.Lock()
 		c.ears[rec.ID] = by
@@ -189,9 +190,12 @@ func (c *callerState) setKey(id string, k keyed) {
 	}
 }
 
-// unbegun makes a request that of a run which was not begun. When it was begun since, it returns that run with
-// [handoff.CodeJoined].
-func (c *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, error) {
+// unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns
+// what was begun with [handoff.CodeJoined].
+func (c *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
+	if req.Instead == "" {
+		return "", nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	rec := c.findLocked(string(req.Instead))

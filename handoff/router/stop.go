@@ -17,8 +17,7 @@ func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
 		return r.notFound()
-	case rec.Paused:
-		r.drop(b, id)
+	case rec.Paused && r.drop(b, id):
 		return nil
 	case w == nil, rec.Outcome != "":
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
@@ -39,18 +38,29 @@ func (r *Router) pauseBehind(b *callerState, id string) {
 	}
 }
 
-// pause ends what was told that it waits.
+// pause ends what waits to be joined or begun.
 func (r *run) pause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waits == handoff.WaitsOurs {
-		r.step(phase.FactPaused, handoff.Fault(handoff.CodePaused, r.rec.Server, ""))
-	}
+	r.step(phase.FactPaused, handoff.Fault(handoff.CodePaused, r.rec.Server, ""))
 }
 
-// drop settles work that was paused: it is not begun.
-func (r *Router) drop(b *callerState, id string) {
-	b.settle(id, "")
+// drop settles work that was paused: it is not begun. False: it was begun, or dropped, meanwhile.
+func (r *Router) drop(b *callerState, id string) bool {
+	b.opening.Lock()
+	rec, _ := b.find(id)
+	if rec.Paused {
+		b.settle(id, "")
+	}
+	b.opening.Unlock()
+	if rec.Paused {
+		r.settled(b, id)
+	}
+	return rec.Paused
+}
+
+// settled marks as told what was paused and is not any more: after a restart nobody is asked about it again.
+func (r *Router) settled(b *callerState, id string) {
 	b.mu.Lock()
 	b.outbox = slices.DeleteFunc(b.outbox, func(other string) bool { return other == id })
 	b.mu.Unlock()
@@ -59,7 +69,8 @@ func (r *Router) drop(b *callerState, id string) {
 	}
 }
 
-// settle notes what was begun instead of a record that was paused; "": nothing, and nothing will be.
+// settle notes what was begun instead of a record that was paused; "": nothing, and nothing will be. The caller holds
+// opening.
 func (c *callerState) settle(id, instead string) {
 	if rec, _ := c.find(id); rec.NotBegun() {
 		c.began(id, instead)

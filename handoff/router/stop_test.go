@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +73,11 @@ func TestStopPausesWhatWaits(t *testing.T) {
 		if look(second).Paused {
 			t.Error("what was begun is still paused")
 		}
+		time.Sleep(time.Minute) // by then the ledger has it
+		synctest.Wait()
+		if rec := look(second); rec.State != handoff.StatusDelivered { // else a restart would ask again
+			t.Errorf("what was begun is still told of: %+v", rec)
+		}
 		if err := r.Stop(ctx, ladderGrant, string(third)); err != nil {
 			t.Fatal(err)
 		}
@@ -83,4 +90,49 @@ func TestStopPausesWhatWaits(t *testing.T) {
 		stop()
 		<-done
 	})
+}
+
+// TestBegunOnce: what was paused is begun once, however many say so at the same moment, or it is dropped, never both.
+func TestBegunOnce(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, testBegunOnce)
+	}
+}
+
+func testBegunOnce(t *testing.T) {
+	r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}})
+	ctx, stop := context.WithCancel(t.Context())
+	var running, all sync.WaitGroup
+	running.Go(func() { _ = r.Run(ctx) })
+	ask := func(words string, instead handoff.RunID) (handoff.RunID, error) {
+		return r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext, Instead: instead, Within: time.Minute})
+	}
+	first, _ := ask("one", "")
+	synctest.Wait()
+	second, _ := ask("two", "")
+	synctest.Wait()
+	if err := r.Stop(ctx, ladderGrant, string(first)); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	var settled atomic.Int64
+	for i := range 8 {
+		all.Go(func() {
+			var err error
+			if i == 7 {
+				err = r.Stop(ctx, ladderGrant, string(second))
+			} else {
+				_, err = ask("", second)
+			}
+			if err == nil {
+				settled.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	stop()
+	running.Wait()
+	if n := settled.Load(); n != 1 {
+		t.Fatalf("begun or dropped %d times", n)
+	}
 }
