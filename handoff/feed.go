@@ -80,13 +80,6 @@ func (f *Feed) Last() uint64 {
 	return f.last
 }
 
-// Dropped counts the listeners that were dropped for being slow.
-func (f *Feed) Dropped() uint64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.dropped
-}
-
 // Stop ends the subscription. It may be called more than once.
 func (l *FeedListener) Stop() {
 	l.feed.mu.Lock()

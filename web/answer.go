@@ -20,17 +20,27 @@ const (
 	maxResponse = 8 << 20
 )
 
-// writeJSON answers with v. What we marshal always marshals; a client that left is not our problem.
-func writeJSON(w http.ResponseWriter, status int, v any) {
+// writeJSON answers with v. Its error says that nothing was answered.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"Something went wrong on my side.","type":"server_error","param":null}}`)
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that left cannot be told
+	return nil
+}
+
+// done answers a change that has nothing to tell, unless it failed.
+func done(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
 }
 
 // readBody takes the whole body into memory, bounded in size and in time, before a handler sees it. A small

@@ -26,8 +26,7 @@ func (s *Server) cleared(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if there {
 		_ = info.At.UnmarshalText(d.Body) // ours; else nothing was put away
 	}
-	writeJSON(w, http.StatusOK, info)
-	return nil
+	return writeJSON(w, http.StatusOK, info)
 }
 
 // setCleared puts finished work away, or brings it back. It stays in the history.
@@ -37,15 +36,12 @@ func (s *Server) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Gr
 		return err
 	}
 	if g.Caller.Nameless() {
-		return done(w)
+		return done(w, nil)
 	}
 	text, err := info.At.MarshalText()
 	if err != nil {
 		return handoff.Fault(handoff.CodeMalformed, "at is a time", err.Error())
 	}
 	d := sessions.Document{Owner: g.Caller, ID: clearedID, Body: text, Ends: time.Now().Add(sessions.HistoryFor)}
-	if err := s.cfg.Documents.PutDocument(r.Context(), d); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Documents.PutDocument(r.Context(), d))
 }

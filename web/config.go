@@ -183,7 +183,7 @@ func New(cfg Config) (*Server, error) {
 	s.auth.logins, s.auth.secrets, s.auth.door, s.auth.log = cfg.Logins, cfg.Secrets, door, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)
-	s.streams = newStreams(feedOf(cfg.Feeds))
+	s.streams = newStreams()
 	s.routes()
 	return s, nil
 }

@@ -15,8 +15,7 @@ const maxDecisions = 200
 const maxStickyTitle = 200
 
 func (s *Server) machines(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	writeJSON(w, http.StatusOK, listOf(s.cfg.Machines.Machines(g)))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(s.cfg.Machines.Machines(g)))
 }
 
 // testMachine asks a machine something now.
@@ -25,17 +24,13 @@ func (s *Server) testMachine(w http.ResponseWriter, r *http.Request, g handoff.G
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]int64{"took_ms": max(took.Milliseconds(), 1)})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]int64{"took_ms": max(took.Milliseconds(), 1)})
 }
 
 // archive puts a session away, or brings it back.
 func (s *Server) archive(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	t := handoff.Target{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
-	if err := s.cfg.Machines.Archive(r.Context(), g, t, r.Method == http.MethodPost); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Machines.Archive(r.Context(), g, t, r.Method == http.MethodPost))
 }
 
 // putSticky makes a session the one in use on a machine.
@@ -50,10 +45,7 @@ func (s *Server) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	if body.Thread == "" {
 		return handoff.Fault(handoff.CodeMalformed, "thread_id is missing", "")
 	}
-	if err := s.cfg.Stickies.PutSticky(r.Context(), g, r.PathValue("server"), body.Thread, handoff.Clip(body.Title, maxStickyTitle)); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Stickies.PutSticky(r.Context(), g, r.PathValue("server"), body.Thread, handoff.Clip(body.Title, maxStickyTitle)))
 }
 
 // levelInfo is how much of work is told.
@@ -62,8 +54,7 @@ type levelInfo struct {
 }
 
 func (s *Server) updates(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	writeJSON(w, http.StatusOK, levelInfo{s.cfg.Levels.Level(g.Caller)})
-	return nil
+	return writeJSON(w, http.StatusOK, levelInfo{s.cfg.Levels.Level(g.Caller)})
 }
 
 func (s *Server) setUpdates(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -75,7 +66,7 @@ func (s *Server) setUpdates(w http.ResponseWriter, r *http.Request, g handoff.Gr
 		return handoff.Fault(handoff.CodeMalformed, "level is quiet, milestones or chatty", "")
 	}
 	s.cfg.Levels.SetLevel(g.Caller, body.Level)
-	return done(w)
+	return done(w, nil)
 }
 
 // decisionInfo is a decision as people read it.
@@ -107,8 +98,7 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request, g handoff.Gra
 			items = append(items, decisionInfo{d.Server, d.Thread, d.Decision, d.Tier, d.By, d.At})
 		}
 	}
-	writeJSON(w, http.StatusOK, listOf(items))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
 // deviceCode makes a code with which another device of the same principal logs in. Only a login makes one: a
@@ -125,6 +115,5 @@ func (s *Server) deviceCode(w http.ResponseWriter, _ *http.Request, g handoff.Gr
 	if s.cfg.PublicURL != "" {
 		made["at"] = s.cfg.PublicURL // where other devices open the page
 	}
-	writeJSON(w, http.StatusOK, made)
-	return nil
+	return writeJSON(w, http.StatusOK, made)
 }

@@ -17,43 +17,17 @@ import (
 // so that a page that forgets to close them cannot take every connection.
 const maxStreams = 16
 
-// A subscription is one listener of one feed.
-type subscription struct {
-	events <-chan handoff.PageEvent // closed when the listener fell behind
-	stop   func()
-}
-
-// A feed is what events of a caller are read from; handoff.Feed behind [feedOf].
-type feed interface {
-	last() uint64
-	listen(after uint64) (sub subscription, missed []handoff.PageEvent, complete bool)
-}
-
-type routerFeed struct{ *handoff.Feed }
-
-func (f routerFeed) last() uint64 { return f.Last() }
-
-func (f routerFeed) listen(after uint64) (subscription, []handoff.PageEvent, bool) {
-	l, missed, complete := f.Listen(after)
-	return subscription{l.Events, l.Stop}, missed, complete
-}
-
-func feedOf(feeds Feeds) func(handoff.Grant) feed {
-	return func(g handoff.Grant) feed { return routerFeed{feeds.Feed(g)} }
-}
-
 // streams bounds the event streams of each caller.
 type streams struct {
-	of   func(handoff.Grant) feed // Set once
-	life string                   // Set once: event ids of another process never match
+	life string // Set once: event ids of another process never match
 
 	mu      sync.Mutex
 	open    map[handoff.Caller]int // Guarded by mu
 	refused uint64                 // Guarded by mu: streams refused because there were too many
 }
 
-func newStreams(of func(handoff.Grant) feed) *streams {
-	return &streams{of: of, life: rand.Text()[:8], open: map[handoff.Caller]int{}}
+func newStreams() *streams {
+	return &streams{life: rand.Text()[:8], open: map[handoff.Caller]int{}}
 }
 
 func (s *streams) enter(c handoff.Caller) bool {
@@ -93,8 +67,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
 	defer s.streams.leave(g.Caller)
-	sub, start, missed := s.streams.begin(s.streams.of(g), r.Header.Get("Last-Event-ID"))
-	defer sub.stop()
+	sub, start, missed := s.streams.begin(s.cfg.Feeds.Feed(g), r.Header.Get("Last-Event-ID"))
+	defer sub.Stop()
 
 	out := s.openStream(w, start)
 	write := func(e handoff.PageEvent) bool { return !s.hears(g, e) || out.line(e.ID, written(e)) }
@@ -103,7 +77,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 			return nil
 		}
 	}
-	pass(s, r, out, sub.events, write) // who fell behind comes back with its last id
+	pass(s, r, out, sub.Events, write) // who fell behind comes back with its last id
 	return nil
 }
 
@@ -119,17 +93,17 @@ func (s *Server) openStream(w http.ResponseWriter, start string) eventWriter {
 }
 
 // begin subscribes after the event the client knows. start is a reset event where it must read anew.
-func (s *streams) begin(f feed, id string) (sub subscription, start string, missed []handoff.PageEvent) {
+func (s *streams) begin(f *handoff.Feed, id string) (sub *handoff.FeedListener, start string, missed []handoff.PageEvent) {
 	if after, ok := s.parse(id); ok {
-		sub, missed, complete := f.listen(after)
+		sub, missed, complete := f.Listen(after)
 		if complete {
 			return sub, "", missed
 		}
-		sub.stop()
+		sub.Stop()
 	}
 	// The reset carries the id from before the subscription, so nothing falls between the two.
-	at := f.last()
-	sub, missed, _ = f.listen(at)
+	at := f.Last()
+	sub, missed, _ = f.Listen(at)
 	return sub, fmt.Sprintf("id: %s-%d\nevent: reset\ndata: {}\n", s.life, at), missed
 }
 

@@ -218,8 +218,7 @@ func (w *world) DropLogin(_ context.Context, principal, id string) (bool, error)
 	return len(w.kept) < before, w.failLogins
 }
 
-// Feed is never asked: tests put testFeed in its place, because a router's feed is filled by the router.
-func (w *world) Feed(handoff.Grant) *handoff.Feed { return &handoff.Feed{} }
+func (w *world) Feed(g handoff.Grant) *handoff.Feed { return &w.feed(g.Caller.Principal).Feed }
 
 func (w *world) Servers(_ context.Context, c handoff.Grant) []handoff.ServerInfo {
 	w.mu.Lock()
@@ -298,7 +297,7 @@ func (w *world) feed(principal string) *testFeed {
 	defer w.mu.Unlock()
 	f := w.feeds[principal]
 	if f == nil {
-		f = &testFeed{listeners: map[int]chan handoff.PageEvent{}, keep: 8, room: 4}
+		f = &testFeed{}
 		w.feeds[principal] = f
 	}
 	return f
@@ -311,71 +310,15 @@ func (w *world) change(f func(*world)) {
 	f(w)
 }
 
-// testFeed behaves like handoff.Feed, with small bounds, and can be filled by tests.
-type testFeed struct {
-	mu         sync.Mutex
-	newest     uint64                         // Guarded by mu
-	kept       []handoff.PageEvent            // Guarded by mu
-	listeners  map[int]chan handoff.PageEvent // Guarded by mu
-	next       int                            // Guarded by mu
-	keep, room int                            // Set once
-}
+// testFeed is a feed that tests fill.
+type testFeed struct{ handoff.Feed }
 
-func (f *testFeed) publish(e handoff.PageEvent) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.newest++
-	e.ID = f.newest
-	f.kept = append(f.kept, e)
-	if n := len(f.kept) - f.keep; n > 0 {
-		f.kept = append(f.kept[:0:0], f.kept[n:]...)
-	}
-	for id, l := range f.listeners {
-		select {
-		case l <- e:
-		default:
-			close(l)
-			delete(f.listeners, id)
-		}
-	}
-}
-
-func (f *testFeed) last() uint64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.newest
-}
-
-func (f *testFeed) listen(after uint64) (subscription, []handoff.PageEvent, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	id, ch := f.next, make(chan handoff.PageEvent, f.room)
-	f.next++
-	f.listeners[id] = ch
-	sub := subscription{ch, func() { f.drop(id) }}
-	var missed []handoff.PageEvent
-	for _, e := range f.kept {
-		if e.ID > after {
-			missed = append(missed, e)
-		}
-	}
-	return sub, missed, after <= f.newest && after >= f.newest-uint64(len(f.kept))
-}
-
-func (f *testFeed) drop(id int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if ch, ok := f.listeners[id]; ok {
-		close(ch)
-		delete(f.listeners, id)
-	}
-}
+func (f *testFeed) publish(e handoff.PageEvent) { f.Publish(e) }
 
 // listening counts the listeners.
 func (f *testFeed) listening() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.listeners)
+	n, _ := f.Load()
+	return n
 }
 
 // config is a complete configuration over a world.
@@ -397,7 +340,6 @@ func newServer(t *testing.T, w *world, adjust func(*Config)) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.streams.of = func(c handoff.Grant) feed { return w.feed(c.Caller.Principal) }
 	return s
 }
 

@@ -21,8 +21,7 @@ func listOf[T any](items []T) list[T] {
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
@@ -31,8 +30,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Grant)
 			return err
 		}
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
 func (s *Server) realtime(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -46,15 +44,11 @@ func (s *Server) calls(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 }
 
 func (s *Server) liveCalls(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	writeJSON(w, http.StatusOK, listOf(s.cfg.Calls.Calls(g)))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(s.cfg.Calls.Calls(g)))
 }
 
 func (s *Server) hangup(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if err := s.cfg.Front.Hangup(g, r.PathValue("id")); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Front.Hangup(g, r.PathValue("id")))
 }
 
 func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -66,11 +60,10 @@ func (s *Server) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct {
+	return writeJSON(w, http.StatusOK, struct {
 		tools.ServersResult
 		Voice VoiceInfo `json:"voice"`
 	}{found.(tools.ServersResult), voice})
-	return nil
 }
 
 func (s *Server) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -106,15 +99,11 @@ func (a *wholeRead) Check() error {
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if err := s.cfg.Work.Stop(r.Context(), g, r.PathValue("id")); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Work.Stop(r.Context(), g, r.PathValue("id")))
 }
 
 func (s *Server) questions(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	writeJSON(w, http.StatusOK, listOf(s.cfg.Questions.Questions(g)))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(s.cfg.Questions.Questions(g)))
 }
 
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -127,10 +116,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	}
 	id := handoff.QuestionID(r.PathValue("id"))
 	if body.Text != "" && body.Decision == "" {
-		if err := s.cfg.Questions.Reply(r.Context(), g, id, body.Text); err != nil {
-			return err
-		}
-		return done(w)
+		return done(w, s.cfg.Questions.Reply(r.Context(), g, id, body.Text))
 	}
 	if body.Text != "" {
 		return handoff.Fault(handoff.CodeMalformed, "there is either a decision or a text", "")
@@ -140,10 +126,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	default:
 		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
 	}
-	if err := s.cfg.Questions.Decide(r.Context(), g, id, body.Decision); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Questions.Decide(r.Context(), g, id, body.Decision))
 }
 
 func (s *Server) stickies(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -151,20 +134,9 @@ func (s *Server) stickies(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, listOf(items))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
 func (s *Server) clearSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if err := s.cfg.Stickies.ClearSticky(r.Context(), g, r.PathValue("server")); err != nil {
-		return err
-	}
-	return done(w)
-}
-
-// done answers a change that has nothing to tell.
-func done(w http.ResponseWriter) error {
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return done(w, s.cfg.Stickies.ClearSticky(r.Context(), g, r.PathValue("server")))
 }

@@ -143,8 +143,7 @@ func (s *Server) helpList(w http.ResponseWriter, _ *http.Request, _ handoff.Gran
 	for _, p := range s.help {
 		names = append(names, helpPage{Name: p.Name, Title: p.Title})
 	}
-	writeJSON(w, http.StatusOK, listOf(names))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(names))
 }
 
 // helpPage gives a page of help.
@@ -153,6 +152,5 @@ func (s *Server) helpPage(w http.ResponseWriter, r *http.Request, _ handoff.Gran
 	if at < 0 {
 		return handoff.Fault(handoff.CodeNotFound, "page of help with this name", "")
 	}
-	writeJSON(w, http.StatusOK, s.help[at])
-	return nil
+	return writeJSON(w, http.StatusOK, s.help[at])
 }

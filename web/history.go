@@ -61,8 +61,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request, g handoff.Grant
 			Outcome: e.Outcome, Spoken: e.Spoken, At: e.Accepted, Ended: e.Ended,
 		})
 	}
-	writeJSON(w, http.StatusOK, out)
-	return nil
+	return writeJSON(w, http.StatusOK, out)
 }
 
 // past gives the whole words of work that is over.
@@ -74,8 +73,7 @@ func (s *Server) past(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if !ok || g.Servers != nil { // which machine it was is not kept beside it
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
-	writeJSON(w, http.StatusOK, body)
-	return nil
+	return writeJSON(w, http.StatusOK, body)
 }
 
 // said lists what was said and heard, newest first.
@@ -89,8 +87,7 @@ func (s *Server) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, paged[sessions.Said]{list: listOf(found.Lines), Next: found.Next})
-	return nil
+	return writeJSON(w, http.StatusOK, paged[sessions.Said]{list: listOf(found.Lines), Next: found.Next})
 }
 
 // addSaid keeps lines of a conversation. The page tells them, of its own calls; whoever has no name has no history.
@@ -114,18 +111,12 @@ func (s *Server) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		}
 	}
 	if g.Caller.Nameless() {
-		return done(w)
+		return done(w, nil)
 	}
-	if err := s.cfg.Conversations.AddSaid(r.Context(), g.Caller, body.Lines); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Conversations.AddSaid(r.Context(), g.Caller, body.Lines))
 }
 
 // dropSaid forgets all that the caller said and heard.
 func (s *Server) dropSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if err := s.cfg.Conversations.DropSaid(r.Context(), g.Caller); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Conversations.DropSaid(r.Context(), g.Caller))
 }

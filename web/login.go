@@ -72,8 +72,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 		return err
 	}
 	s.dropOldLogins(r, key.Principal)
-	writeJSON(w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends})
 }
 
 // device is how a browser names itself, bounded and without what cannot be seen.
@@ -124,8 +123,7 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 		if l.ID == body.ID && l.Host == host && s.auth.stands(l, time.Now()) {
 			mac := hmac.New(sha256.New, l.Sum[:])
 			mac.Write([]byte(proofDomain + "\n" + host + "\n" + body.Nonce))
-			writeJSON(w, http.StatusOK, map[string]string{"proof": base64.RawURLEncoding.EncodeToString(mac.Sum(nil))})
-			return nil
+			return writeJSON(w, http.StatusOK, map[string]string{"proof": base64.RawURLEncoding.EncodeToString(mac.Sum(nil))})
 		}
 	}
 	return handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
@@ -145,8 +143,7 @@ func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 			items = append(items, loginInfo{l.ID, l.Host, l.Device, l.Made, l.Used, l.Ends, l.Sum == mine})
 		}
 	}
-	writeJSON(w, http.StatusOK, listOf(items))
-	return nil
+	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
 // logout ends a login of the caller's principal. Its event stream ends with its next sign of life.
@@ -158,5 +155,5 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	if !dropped {
 		return handoff.Fault(handoff.CodeNotFound, "such login", "")
 	}
-	return done(w)
+	return done(w, nil)
 }

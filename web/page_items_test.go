@@ -17,7 +17,6 @@ func TestPageReadsWhatWorkDid(t *testing.T) {
 	w.records[2].Text = strings.Repeat("word ", maxListText) + tail
 	_, base := serve(t, w, nil)
 	feed := w.feed("owner")
-	feed.keep, feed.room = 512, 256
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.shows("--- PASS: TestTokenExpiry")

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -50,7 +52,6 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	feed := w.feed("owner")
-	feed.keep, feed.room = 512, 256
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.openLine("h4")
@@ -228,44 +229,47 @@ func TestPageComesBack(t *testing.T) {
 	w := newWorld()
 	scene(w)
 	var down atomic.Bool
+	var mu sync.Mutex
+	var ends []context.CancelFunc
 	s, base := serveBehind(t, w, nil, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if down.Load() && strings.HasPrefix(r.URL.Path, "/fleet/") {
 				rw.WriteHeader(http.StatusBadGateway)
 				return
 			}
+			if r.URL.Path == "/fleet/events" {
+				ctx, end := context.WithCancel(r.Context())
+				mu.Lock()
+				ends = append(ends, end)
+				mu.Unlock()
+				r = r.WithContext(ctx)
+			}
 			h.ServeHTTP(rw, r)
 		})
 	})
+	cut := func() { // every stream ends
+		mu.Lock()
+		defer mu.Unlock()
+		for _, end := range ends {
+			end()
+		}
+	}
 	feed := w.feed("owner")
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.until(`document.querySelectorAll(".card").length === 4`)
 	down.Store(true)
-	feed.mu.Lock() // every stream ends
-	for id, l := range feed.listeners {
-		close(l)
-		delete(feed.listeners, id)
-	}
-	feed.mu.Unlock()
+	cut()
 	p.shows("The connection to Switchboard is lost.")
 	record := handoff.Record{ID: "h8", Server: "bigpc", Prompt: "While you were away.", State: handoff.StatusStarted}
 	feed.publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h8", Record: &record})
 	down.Store(false)
 	p.shows("While you were away.")
 	p.until(`!document.querySelector("#banner").textContent`)
-	for range 20 { // more than the backlog holds, in another life
-		feed.publish(handoff.PageEvent{Kind: handoff.EventServers})
-	}
 	w.change(func(w *world) { w.records = w.records[:1] })
 	s.streams.mu.Lock()
 	s.streams.life = "restarted"
 	s.streams.mu.Unlock()
-	feed.mu.Lock()
-	for id, l := range feed.listeners {
-		close(l)
-		delete(feed.listeners, id)
-	}
-	feed.mu.Unlock()
+	cut()
 	p.until(`document.querySelectorAll(".card").length === 1`)
 }

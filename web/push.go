@@ -16,8 +16,7 @@ type Push interface {
 }
 
 func (s *Server) pushKey(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
-	writeJSON(w, http.StatusOK, map[string]string{"key": s.cfg.Push.Key()})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]string{"key": s.cfg.Push.Key()})
 }
 
 // browserSubscription is a browser's PushSubscription.
@@ -43,10 +42,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	if !g.Page || !ok {
 		return handoff.Fault(handoff.CodeNotGranted, "notifications are asked for on the page", "")
 	}
-	if err := s.cfg.Push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))
 }
 
 func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -56,10 +52,7 @@ func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.G
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	if err := s.cfg.Push.Unsubscribe(g.Caller, body.Endpoint); err != nil {
-		return err
-	}
-	return done(w)
+	return done(w, s.cfg.Push.Unsubscribe(g.Caller, body.Endpoint))
 }
 
 // worker serves the service worker, whose scope is the whole page.

@@ -72,6 +72,5 @@ func accepted(w http.ResponseWriter, record handoff.Record, err error) error {
 		return err
 	}
 	w.Header().Set("Location", "/fleet/handoffs/"+record.ID)
-	writeJSON(w, http.StatusAccepted, listed(record))
-	return nil
+	return writeJSON(w, http.StatusAccepted, listed(record))
 }

@@ -73,8 +73,7 @@ func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.
 		return &handoff.Error{Code: handoff.CodeLimited, Subject: strconv.Itoa(sessions.MaxSecrets) + " client secrets that have not ended", Retry: minSecretLife}
 	}
 	s.secrets.made.Add(1)
-	writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(order.session, s.cfg.Voice.Model))})
-	return nil
+	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(order.session, s.cfg.Voice.Model))})
 }
 
 // endUser is whom the maker of a secret makes it for, or "". An error has code [handoff.CodeMalformed].

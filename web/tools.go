@@ -83,6 +83,5 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request, g handoff.Grant, a
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, result)
-	return nil
+	return writeJSON(w, http.StatusOK, result)
 }

@@ -91,8 +91,7 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	for _, rec := range all[:n] {
 		page.Items = append(page.Items, listed(rec))
 	}
-	writeJSON(w, http.StatusOK, page)
-	return nil
+	return writeJSON(w, http.StatusOK, page)
 }
 
 // whole is a piece of work with its items, within [maxItems].
@@ -111,8 +110,7 @@ func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, whole{record, items})
-	return nil
+	return writeJSON(w, http.StatusOK, whole{record, items})
 }
 
 // boundedItems writes the items, oldest first. The newest are whole as long as there is room for them.
