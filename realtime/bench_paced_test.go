@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"bufio"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,12 +38,15 @@ func BenchmarkPaced(b *testing.B) {
 	if os.Getenv(relayVariable+"_BEFORE") != "" {
 		kinds = append(kinds, "before")
 	}
-	for _, calls := range []int{1, 50, 200, 400} {
-		b.Run(fmt.Sprint("calls=", calls), func(b *testing.B) {
+	for _, c := range []struct {
+		calls int
+		tls   bool // towards the model
+	}{{1, false}, {50, false}, {200, false}, {400, false}, {50, true}, {200, true}} {
+		b.Run(fmt.Sprintf("calls=%d/tls=%t", c.calls, c.tls), func(b *testing.B) {
 			seen := map[string][]paceResult{}
 			for b.Loop() {
 				for _, kind := range append(kinds, "direct") {
-					seen[kind] = append(seen[kind], pace(b, kind, calls))
+					seen[kind] = append(seen[kind], pace(b, kind, c.tls, c.calls))
 				}
 			}
 			floor, direct := middle(seen["copy"], cpu), middle(seen["direct"], latency)
@@ -150,16 +154,22 @@ func (p *pacer) model(w http.ResponseWriter, r *http.Request) {
 }
 
 // pace measures one relay with so many calls.
-func pace(b *testing.B, kind string, calls int) (r paceResult) {
+func pace(b *testing.B, kind string, secure bool, calls int) (r paceResult) {
 	p := &pacer{started: time.Now(), over: make(chan struct{})}
-	model := httptest.NewServer(http.HandlerFunc(p.model))
+	model := httptest.NewUnstartedServer(http.HandlerFunc(p.model))
 	defer model.Close()
-	at := model.Listener.Addr().String()
-	relay := &relayProcess{}
+	if secure {
+		model.StartTLS()
+	} else {
+		model.Start()
+	}
+	at, dialer, relay := socketURL(model), &websocket.Dialer{HandshakeTimeout: patience}, &relayProcess{}
 	if kind != "direct" {
-		relay = startRelay(b, kind, at)
+		relay = startRelay(b, kind, model)
 		defer relay.stop()
-		at = relay.door
+		at = "ws://" + relay.door
+	} else if secure {
+		dialer.TLSClientConfig = model.Client().Transport.(*http.Transport).TLSClientConfig
 	}
 	idle := relay.resident()
 	_, idleHeap := relay.stats("/live")
@@ -167,7 +177,7 @@ func pace(b *testing.B, kind string, calls int) (r paceResult) {
 	defer open.Wait()
 	defer close(p.over)
 	for i := range calls {
-		conn, _, err := (&websocket.Dialer{HandshakeTimeout: patience}).Dial("ws://"+at, nil)
+		conn, _, err := dialer.Dial(at, nil)
 		if err != nil {
 			b.Fatal(i, err)
 		}
@@ -204,13 +214,22 @@ type relayProcess struct {
 	stop      func()
 }
 
-func startRelay(b *testing.B, kind, model string) *relayProcess {
+func socketURL(s *httptest.Server) string { return "ws" + strings.TrimPrefix(s.URL, "http") }
+
+func startRelay(b *testing.B, kind string, model *httptest.Server) *relayProcess {
 	program := os.Args[0]
 	if kind == "before" {
 		program, kind = os.Getenv(relayVariable+"_BEFORE"), "ours"
 	}
 	command := exec.Command(program, "-test.run=^TestRelayProcess$")
-	command.Env = append(os.Environ(), relayVariable+"="+kind, relayVariable+"_MODEL="+model)
+	command.Env = append(os.Environ(), relayVariable+"="+kind, relayVariable+"_MODEL="+socketURL(model))
+	if model.TLS != nil {
+		trusted := filepath.Join(b.TempDir(), "model.pem")
+		if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw}), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		command.Env = append(command.Env, "SSL_CERT_FILE="+trusted)
+	}
 	in, err := command.StdinPipe()
 	if err != nil {
 		b.Fatal(err)

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -39,8 +41,8 @@ func TestRelayProcess(t *testing.T) {
 			switch r.URL.Path {
 			case "/live":
 				debug.FreeOSMemory()
-			case "/allocs":
-				_ = pprof.Lookup("allocs").WriteTo(w, 0)
+			case "/allocs", "/heap", "/goroutine":
+				_ = pprof.Lookup(r.URL.Path[1:]).WriteTo(w, 0)
 				return
 			}
 			var m runtime.MemStats
@@ -62,7 +64,7 @@ func listen(t *testing.T) net.Listener {
 }
 
 func relayOurs(model string) http.Handler {
-	front, err := NewFront(Config{ModelURL: "ws://" + model, Router: &listener{}, Tools: ours})
+	front, err := NewFront(Config{ModelURL: model, Router: &listener{}, Tools: ours})
 	if err != nil {
 		panic(err)
 	}
@@ -73,7 +75,7 @@ func relayOurs(model string) http.Handler {
 // relayFrames keeps one buffer a direction, and writes a frame as soon as it has read it.
 func relayFrames(model string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		far, _, err := (&websocket.Dialer{ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10}).Dial("ws://"+model, nil)
+		far, _, err := (&websocket.Dialer{ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10}).Dial(model, nil)
 		if err != nil {
 			return
 		}
@@ -108,7 +110,7 @@ func relayOne(from, to *websocket.Conn) {
 	}
 }
 
-// copyAll copies every connection's bytes to the model and back.
+// copyAll copies every connection's bytes to the model and back, through TLS where that is the model's.
 func copyAll(l net.Listener, model string) {
 	for {
 		near, err := l.Accept()
@@ -116,7 +118,7 @@ func copyAll(l net.Listener, model string) {
 			return
 		}
 		go func() {
-			far, err := net.Dial("tcp", model)
+			far, err := dialCopy(model)
 			if err != nil {
 				_ = near.Close()
 				return
@@ -125,6 +127,14 @@ func copyAll(l net.Listener, model string) {
 			copyOne(far, near)
 		}()
 	}
+}
+
+func dialCopy(model string) (net.Conn, error) {
+	scheme, at, _ := strings.Cut(model, "://")
+	if scheme == "wss" {
+		return tls.Dial("tcp", at, nil)
+	}
+	return net.Dial("tcp", at)
 }
 
 // copyOne reads and writes, and leaves splice out: frames pass through no relay unseen.
