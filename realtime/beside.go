@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -20,7 +19,7 @@ const maxBeside = 4
 // serveBeside serves GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
 // sees, and whose events count as the client's. The call goes on without it, and ends it. It returns when the
 // socket or the call has ended.
-func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) {
+func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func()) {
 	c, fault := f.enterBeside(grant, id)
 	if fault != nil {
 		fault.Reply(w, true)
@@ -35,12 +34,11 @@ func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handof
 		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
 		return
 	}
-	conn, err := f.upgrader().Upgrade(w, r, nil)
-	if err != nil { // it has answered the client
-		f.log.Debug("upgrade refused", zap.Error(err))
+	s := f.upgrade(w, r, c.log)
+	if s == nil {
 		return
 	}
-	s := newSocket(conn, f.bound, f.patient, c.log)
+	answered()
 	f.counts.beginBeside()
 	defer f.counts.endBeside(s)
 	c.carryBeside(s)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -32,12 +31,10 @@ func (f *Front) refuseBeta(w http.ResponseWriter, r *http.Request) {
 		fault.Reply(w, true)
 		return
 	}
-	conn, err := f.upgrader().Upgrade(w, r, nil)
-	if err != nil { // it has answered the client
-		f.log.Debug("upgrade refused", zap.Error(err))
+	s := f.upgrade(w, r, f.log)
+	if s == nil {
 		return
 	}
-	s := newSocket(conn, f.bound, f.patient, f.log)
 	s.Send(events.Error("event_beta", events.Fault{Kind: "invalid_request_error", Code: codeBeta, Message: betaHint}))
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(func([]byte) {}) }) // nobody hears what it says

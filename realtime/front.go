@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -113,15 +114,23 @@ func (f *Front) Run(ctx context.Context) error {
 	}
 }
 
-// launch lets fn run in a goroutine of Run, with Run's context. It waits for Run while ctx lasts.
-func (f *Front) launch(ctx context.Context, fn func(context.Context)) *handoff.Error {
-	select {
-	case f.starts <- fn:
-		return nil
-	case <-f.stopped:
-	case <-ctx.Done():
+// launch lets fn answer a request in a goroutine of Run, with Run's context, and returns when fn has called answered, at
+// its end at the latest. fn may carry a call on after that, without the request. It waits for Run while the request lasts.
+func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx context.Context, answered func())) {
+	done := make(chan struct{})
+	answered := sync.OnceFunc(func() { close(done) })
+	start := func(ctx context.Context) {
+		defer answered()
+		fn(ctx, answered)
 	}
-	return handoff.Fault(handoff.CodeShutdown, "", "no call may start")
+	select {
+	case f.starts <- start:
+		<-done
+		return
+	case <-f.stopped:
+	case <-r.Context().Done():
+	}
+	handoff.Fault(handoff.CodeShutdown, "", "no call may start").Reply(w, true)
 }
 
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can

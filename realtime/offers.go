@@ -45,20 +45,11 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 		fault.Reply(w, true)
 		return
 	}
-	answered := make(chan struct{})
-	fault = f.launch(r.Context(), func(ctx context.Context) {
-		f.serveOffer(ctx, w, r, grant, offer, sync.OnceFunc(func() { close(answered) }))
-	})
-	if fault != nil {
-		fault.Reply(w, true)
-		return
-	}
-	<-answered
+	f.launch(w, r, func(ctx context.Context, answered func()) { f.serveOffer(ctx, w, r, grant, offer, answered) })
 }
 
 // serveOffer calls answered when the request was answered; w and r are not used after that.
 func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
-	defer answered()
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		fault.Reply(w, true)

@@ -11,23 +11,15 @@ import (
 	"switchboard/handoff"
 )
 
-// ServeWebSocket serves GET /v1/realtime?model= to a client that was authenticated as grant, and returns
-// when the call has ended. Host and Origin were checked before. The model is reached before the upgrade,
-// so that its failure is an HTTP error.
+// ServeWebSocket serves GET /v1/realtime?model= to a client that was authenticated as grant, and returns once the
+// request is answered: the call lives on in Run, and keeps nothing of HTTP. Host and Origin were checked before. The
+// model is reached before the upgrade, so that its failure is an HTTP error.
 func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
-	done := make(chan struct{})
-	fault := f.launch(r.Context(), func(ctx context.Context) {
-		defer close(done)
-		f.serveWebSocket(ctx, w, r, grant)
-	})
-	if fault != nil {
-		fault.Reply(w, true)
-		return
-	}
-	<-done
+	f.launch(w, r, func(ctx context.Context, answered func()) { f.serveWebSocket(ctx, w, r, grant, answered) })
 }
 
-func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
+// serveWebSocket calls answered when the request was answered; w and r are not used after that.
+func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, answered func()) {
 	if asksBeta(r) {
 		f.refuseBeta(w, r)
 		return
@@ -38,7 +30,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		return
 	}
 	if query.Has("call_id") {
-		f.serveBeside(w, r, grant, query.Get("call_id"))
+		f.serveBeside(w, r, grant, query.Get("call_id"), answered)
 		return
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
@@ -69,13 +61,12 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		fault.Reply(w, true)
 		return
 	}
-	conn, err := f.upgrader().Upgrade(w, r, nil)
-	if err != nil { // it has answered the client
-		f.log.Debug("upgrade refused", zap.Error(err))
+	client := f.upgrade(w, r, f.log)
+	if client == nil {
 		model.Abandon()
 		return
 	}
-	client := newSocket(conn, f.bound, f.patient, f.log)
+	answered()
 	call := f.admit(grant, newCallID(), client, model)
 	if call.opening = first; first != nil {
 		call.mask.Await()
@@ -84,10 +75,17 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	_ = f.serve(ctx, call, client, model, pass)
 }
 
-// upgrader makes sockets of requests. The edge has looked at the Origin. They read with the server's own buffer.
-func (f *Front) upgrader() *websocket.Upgrader {
-	return &websocket.Upgrader{
+// upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. The edge has looked at the
+// Origin. The socket reads with the server's own buffer.
+func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, log *zap.Logger) *socket {
+	upgrader := websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
 		WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
 	}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		log.Debug("upgrade refused", zap.Error(err))
+		return nil
+	}
+	return newSocket(conn, f.bound, f.patient, log)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 	"switchboard/realtime/outbound"
 	"switchboard/realtime/rtc/rtctest"
 )
@@ -190,6 +191,27 @@ func TestWebSocketCall(t *testing.T) {
 	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(patience))
 	expectClose(t, client, 1000)
 	expectClose(t, model, 1000)
+}
+
+// The request is over once it is answered: its goroutine and its buffers are not kept for the call.
+func TestRequestEndsBeforeTheCall(t *testing.T) {
+	h := newHouse(t)
+	served := make(chan struct{}, 2)
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.front.ServeWebSocket(w, r, h.grant)
+		served <- struct{}{}
+	}))
+	h.edge.Close()
+	h.edge = edge
+	client, model := h.call("")
+	take(t, served, "end of the request")
+	other := h.besideIt(h.front.Calls(someone)[0].ID)
+	take(t, served, "end of the request beside it")
+	expect(t, other, events.TypeSessionCreated)
+	for _, far := range []*websocket.Conn{client, other} {
+		send(t, far, `{"type":"input_audio_buffer.clear"}`)
+		expect(t, model, "input_audio_buffer.clear")
+	}
 }
 
 func TestModelUnreachable(t *testing.T) {
