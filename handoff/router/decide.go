@@ -146,10 +146,11 @@ func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.Questi
 	if now := r.stillFor(b, q, d); now != nil { // it says more than what came of it
 		err = now
 	}
-	if err == nil && d.decision == handoff.DecisionStop {
-		r.pauseBehind(b, q.shown.Handoff)
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case d.decision == handoff.DecisionStop:
+		err = r.giveStop(ctx, b, q, d)
+	default:
 		err = q.give(ctx, d)
 	}
 	if err == nil {
@@ -172,7 +173,7 @@ func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.Questi
 	return e
 }
 
-// certainlyNot tells whether an error proves that nothing was allowed: else it may have gone out.
+// certainlyNot tells whether an error proves that the agent did not take the decision: else it may have gone out.
 func certainlyNot(c handoff.Code) bool {
 	switch c {
 	case handoff.CodeNotPending, handoff.CodeNoConsent, handoff.CodeMalformed, handoff.CodeUnsupported:

@@ -22,6 +22,7 @@ type desk struct {
 	early   atomic.Int32          // answers that allowed something and came before their record
 	auditIn func() time.Duration  // how long a record takes
 	failing error                 // of the agent
+	taken   func()                // runs before the agent says what it did
 }
 
 func (d *desk) Audit(ctx context.Context, rec handoff.AuditRecord) error {
@@ -38,6 +39,9 @@ func (d *desk) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 }
 
 func (d *desk) Decide(ctx context.Context, id handoff.QuestionID, decision handoff.Decision) error {
+	if d.taken != nil {
+		d.taken()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if decision == handoff.DecisionAccept && !slices.ContainsFunc(d.audited, func(r handoff.AuditRecord) bool { return r.Question == id && r.Decision == decision }) {

@@ -24,15 +24,25 @@ func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
 	case rec.Why == handoff.WhyMerged:
 		return handoff.Fault(handoff.CodeJoined, rec.Server, "a turn of somebody else is not stopped")
 	}
-	r.pauseBehind(b, id)
+	b.pause(r.queues.behind(id))
 	w.tell(phase.FactStop)
 	return nil
 }
 
-// pauseBehind pauses what waits for the session that a run uses, before that is stopped.
-func (r *Router) pauseBehind(b *callerState, id string) {
-	for _, other := range r.queues.behind(id) {
-		if _, w := b.find(other); w != nil { // else it is somebody else's
+// giveStop gives a decision that ends the turn. What waits behind it is paused, unless the agent certainly did not take
+// the decision: then the turn goes on, and so does the wait.
+func (r *Router) giveStop(ctx context.Context, b *callerState, q *question, d decided) error {
+	return r.queues.stop(q.shown.Handoff, func() error { return q.give(ctx, d) }, func(err error, waiting []string) {
+		if err == nil || !certainlyNot(handoff.AsError(err).Code) {
+			b.pause(waiting)
+		}
+	})
+}
+
+// pause pauses runs of the caller which wait; those of others wait on.
+func (c *callerState) pause(waiting []string) {
+	for _, id := range waiting {
+		if _, w := c.find(id); w != nil {
 			w.pause()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/phase"
 )
 
 // A slowFleet attaches nothing until its caller gives up.
@@ -134,5 +135,68 @@ func testBegunOnce(t *testing.T) {
 	running.Wait()
 	if n := settled.Load(); n != 1 {
 		t.Fatalf("begun or dropped %d times", n)
+	}
+}
+
+// TestStoppedAtAQuestion: whoever answers a question with "stop" pauses what waits behind it, even when its turn ends
+// before the agent has said that it took the answer. When the agent took none the turn goes on, and so does the wait.
+func TestStoppedAtAQuestion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says   error // the agent
+		ends   bool  // the turn, before the agent says so
+		code   handoff.Code
+		paused bool
+	}{
+		"taken":                {paused: true},
+		"taken, and over":      {ends: true, paused: true},
+		"answered elsewhere":   {says: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending},
+		"not taken":            {says: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed},
+		"it may have gone out": {says: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone, paused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &desk{failing: tt.says}
+				r, q := askingRouter(d, "q")
+				r.fleet, r.stickies = slowFleet{}, noStickies{}
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { _ = r.Run(ctx) })
+				ask := func(words string) string {
+					id, err := r.Start(ctx, ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput(words), Mode: handoff.ModeNext, Within: time.Minute})
+					if err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					return string(id)
+				}
+				first, second := ask("one"), ask("two")
+				q.shown.Handoff = first
+				q.shown.Decisions = append(q.shown.Decisions, handoff.DecisionStop)
+				if tt.ends {
+					d.taken = func() {
+						_, w := r.caller(ladderCaller).find(first)
+						w.tell(phase.FactStop)
+						synctest.Wait()
+					}
+				}
+				if err := r.decide(ctx, ladderCaller, "q", decided{decision: handoff.DecisionStop}); codeOfError(err) != tt.code {
+					t.Errorf("error %v", err)
+				}
+				synctest.Wait()
+				rec, err := r.Handoff(ladderGrant, second)
+				if err != nil || rec.Paused != tt.paused || rec.Outcome != "" != tt.paused {
+					t.Errorf("what waits: %+v, %v", rec, err)
+				}
+				if _, w := r.caller(ladderCaller).find(first); w != nil {
+					w.tell(phase.FactStop)
+				}
+				synctest.Wait()
+				if waits := r.queues.behind(second); tt.paused != (len(r.queues.all) == 0) || len(waits) != 0 {
+					t.Errorf("held are %v, behind it waits %v", r.queues.all, waits)
+				}
+				stop()
+				running.Wait()
+			})
+		})
 	}
 }

@@ -23,6 +23,7 @@ type threadQueue struct {
 	target  handoff.Target   // where the turn runs
 	title   string           // of that thread
 	waiting []string         // runs, in order of arrival; bounded by the runs that are open
+	stops   int              // stops on their way to the holder's agent: meanwhile nobody takes it
 	changed chan struct{}    // closed at each change
 }
 
@@ -75,13 +76,54 @@ func (l *threadQueues) running(keys []string, id string, turn handoff.TurnID, co
 }
 
 // behind returns the runs that wait for what a run holds, in order.
-func (l *threadQueues) behind(id string) (waiting []string) {
+func (l *threadQueues) behind(id string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, n := range l.all {
+	return l.waitingLocked(l.heldLocked(id))
+}
+
+// stop carries a stop to the agent of what a run holds, which may be free before that returns. Nobody takes it before
+// after was told who waits.
+func (l *threadQueues) stop(id string, give func() error, after func(err error, waiting []string)) error {
+	l.mu.Lock()
+	keys := l.heldLocked(id)
+	for _, key := range keys {
+		l.all[key].stops++
+	}
+	l.mu.Unlock()
+	defer l.stopped(keys)
+	err := give()
+	l.mu.Lock()
+	waiting := l.waitingLocked(keys)
+	l.mu.Unlock()
+	after(err, waiting)
+	return err
+}
+
+func (l *threadQueues) stopped(keys []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		n := l.all[key]
+		n.stops--
+		n.wake()
+		l.tidyLocked(key)
+	}
+}
+
+// heldLocked returns what a run holds.
+func (l *threadQueues) heldLocked(id string) (keys []string) {
+	for key, n := range l.all {
 		if n.holder == id {
-			waiting = append(waiting, n.waiting...)
+			keys = append(keys, key)
 		}
+	}
+	return keys
+}
+
+func (l *threadQueues) waitingLocked(keys []string) (waiting []string) {
+	for _, key := range keys {
+		waiting = append(waiting, l.all[key].waiting...)
 	}
 	return waiting
 }
@@ -97,12 +139,17 @@ func (l *threadQueues) leave(keys []string, id string) {
 		}
 		n.waiting = slices.DeleteFunc(n.waiting, func(w string) bool { return w == id })
 		if n.holder == id {
-			*n = threadQueue{waiting: n.waiting, changed: n.changed}
+			*n = threadQueue{waiting: n.waiting, changed: n.changed, stops: n.stops}
 		}
 		n.wake()
-		if n.holder == "" && len(n.waiting) == 0 {
-			delete(l.all, key)
-		}
+		l.tidyLocked(key)
+	}
+}
+
+// tidyLocked forgets a queue that nobody uses.
+func (l *threadQueues) tidyLocked(key string) {
+	if n := l.all[key]; n.holder == "" && len(n.waiting) == 0 && n.stops == 0 {
+		delete(l.all, key)
 	}
 }
 
@@ -120,7 +167,7 @@ func (n *threadQueue) take(id string, c handoff.Caller) bool {
 	switch {
 	case n.holder == id:
 		return true
-	case n.holder != "", len(n.waiting) > 0 && n.waiting[0] != id:
+	case n.holder != "", n.stops > 0, len(n.waiting) > 0 && n.waiting[0] != id:
 		return false
 	}
 	n.holder, n.caller = id, c
