@@ -68,7 +68,7 @@ func (h heard) reassurances(l *language, ask asking) [][]step {
 
 func (h heard) reassuresFrom(from int, l *language, ask asking) (found []step) {
 	to := from + 1
-	for to < len(h.tokens) && !h.marked[to] && to-from < maxReassurance {
+	for to < len(h.tokens) && !h.marked[to] && to-from < maxReassurance && !h.commandsIn(to, l, ask) {
 		to++
 	}
 	reached := make([][]calm, to-from+1)
@@ -90,6 +90,17 @@ func (h heard) reassuresFrom(from int, l *language, ask asking) (found []step) {
 		})
 	}
 	return found
+}
+
+// commandsIn tells whether an imperative of the act by its form stands at a position: what follows it says something of
+// its own, "nie ma problemu instaluj to nie". An infinitive goes on: "no problem to install it".
+func (h heard) commandsIn(at int, l *language, ask asking) bool {
+	if l == english || l.nouns || l.isInfinitive(h.tokens[at:]) {
+		return false
+	}
+	commands := false
+	ask.actAt(h.tokens[at:], l, func(_ int, kind phraseKind) { commands = commands || kind == kindOrder })
+	return commands
 }
 
 // dangles tells whether a word cannot end a reassurance, in languages that put it first: a "not", or a preposition.

@@ -62,6 +62,9 @@ func TestTraps(t *testing.T) {
 		{3, "ja ja hör auf zu fragen", Unclear},
 		{3, "응응 그만 물어봐", Unclear},
 		{3, "别再问了跑吧", Yes},
+		// A last "no" that is no part of a reassurance before an order.
+		{2, "nie ma problemu instaluj wszystko co trzeba nie", Unclear},
+		{2, "nie ma problemu instaluj wszystko co trzeba", Yes},
 		// A word that holds off, at the front.
 		{3, "ancora e dai sì lanciali", Later},
 	} {
