@@ -17,23 +17,80 @@ type View struct {
 	Copy   Thread // what there is under the id of the copy
 }
 
-// Look says which rows of a store make the view of a step: its thread, the turn After ("": the thread's tip), the
-// step's own turn, and the copy.
-func Look(s Step) (thread, after, turn, copied string) {
-	_, thread = s.about()
+// Rows is what a store reads a view from. Zero values: it has no such thing.
+type Rows interface {
+	Thread(id string) (Thread, error)
+	Turn(thread, id string) (Turn, error) // of those that ran in the thread itself
+}
+
+// ThreadOf names the thread that a step is about.
+func ThreadOf(s Step) string {
+	_, thread := s.about()
+	return thread
+}
+
+// See reads what a step is about, and nothing else.
+func See(rows Rows, s Step) (v View, err error) {
+	thread := ThreadOf(s)
+	after, turn, copied := "", "", ""
 	switch s := s.(type) {
 	case Fork:
-		return thread, s.After, "", s.Copy
+		after, copied = s.After, s.Copy
 	case Claim:
-		return thread, s.After, s.Turn, s.Copy
+		after, turn, copied = s.After, s.Turn, s.Copy
 	case Append:
-		return thread, "", s.Turn, ""
+		turn = s.Turn
 	case End:
-		return thread, "", s.Turn, ""
+		turn = s.Turn
 	case Undo:
-		return thread, "", s.Turn, ""
+		turn = s.Turn
 	}
-	return thread, "", "", ""
+	if v.Thread, err = rows.Thread(thread); err != nil || v.Thread.ID == "" {
+		return v, err
+	}
+	if v.After, err = visible(rows, v.Thread, cmp.Or(after, v.Thread.Tip)); err != nil {
+		return v, err
+	}
+	if v.Active, err = turnOf(rows, thread, v.Thread.Active); err != nil {
+		return v, err
+	}
+	if v.Turn, err = turnOf(rows, thread, turn); err != nil || copied == "" {
+		return v, err
+	}
+	if v.Copy, err = rows.Thread(copied); err != nil || v.Copy.ID == "" {
+		return v, err
+	}
+	again, err := turnOf(rows, copied, turn)
+	if again.ID != "" {
+		v.Turn = again
+	}
+	return v, err
+}
+
+// turnOf reads a turn that ran in the thread itself; none for "".
+func turnOf(rows Rows, thread, id string) (Turn, error) {
+	if id == "" {
+		return Turn{}, nil
+	}
+	return rows.Turn(thread, id)
+}
+
+// visible reads a turn of the thread or of what it sees of its ancestors.
+func visible(rows Rows, t Thread, id string) (Turn, error) {
+	for seen := t.Items; id != ""; {
+		turn, err := rows.Turn(t.ID, id)
+		if err != nil || turn.ID != "" && turn.Until <= seen {
+			return turn, err
+		}
+		if t.Parent == "" {
+			break
+		}
+		seen = min(seen, t.ForkAt)
+		if t, err = rows.Thread(t.Parent); err != nil {
+			return Turn{}, err
+		}
+	}
+	return Turn{}, nil
 }
 
 // A Change is what a store writes: all or nothing, and only while what the view showed is still so. Zero values:

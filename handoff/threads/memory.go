@@ -29,7 +29,8 @@ func NewMemory() *Memory { return &Memory{threads: map[string]*kept{}} }
 func (m *Memory) Advance(_ context.Context, s Step) (Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, err := Decide(m.view(s), s)
+	v, _ := See(memoryRows(m.threads), s) // memory can be read
+	c, err := Decide(v, s)
 	if err != nil {
 		return Result{}, err
 	}
@@ -74,40 +75,25 @@ func (m *Memory) Drop(thread string) {
 	delete(m.threads, thread)
 }
 
-// view looks up what a step is about. The caller holds mu.
-func (m *Memory) view(s Step) View {
-	thread, after, turn, copied := Look(s)
-	k := m.threads[thread]
-	if k == nil {
-		return View{}
+// memoryRows are the threads of a [Memory], read while its mu is held.
+type memoryRows map[string]*kept
+
+// Thread implements [Rows].
+func (m memoryRows) Thread(id string) (t Thread, _ error) {
+	if k := m[id]; k != nil {
+		t = k.Thread
 	}
-	v := View{Thread: k.Thread, After: m.turn(k, cmp.Or(after, k.Tip)), Active: k.turn(k.Active), Turn: k.turn(turn)}
-	if k := m.threads[copied]; k != nil {
-		v.Copy = k.Thread
-		if t := k.turn(turn); t.ID != "" {
-			v.Turn = t
-		}
-	}
-	return v
+	return t, nil
 }
 
-// turn finds a turn of the thread itself.
-func (k *kept) turn(id string) Turn {
-	if i := slices.IndexFunc(k.turns, func(t Turn) bool { return t.ID == id }); id != "" && i >= 0 {
-		return k.turns[i]
-	}
-	return Turn{}
-}
-
-// turn finds a turn that a thread sees. The caller holds mu.
-func (m *Memory) turn(k *kept, id string) Turn {
-	for seen := k.Items; k != nil; k = m.threads[k.Parent] {
-		if t := k.turn(id); t.ID != "" && t.Until <= seen {
-			return t
+// Turn implements [Rows].
+func (m memoryRows) Turn(thread, id string) (t Turn, _ error) {
+	if k := m[thread]; k != nil {
+		if i := slices.IndexFunc(k.turns, func(t Turn) bool { return t.ID == id }); i >= 0 {
+			t = k.turns[i]
 		}
-		seen = min(seen, k.ForkAt)
 	}
-	return Turn{}
+	return t, nil
 }
 
 // write makes a change. The caller holds mu.

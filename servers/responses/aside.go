@@ -31,7 +31,7 @@ func (a asides) told(err error) error {
 
 // Advance implements [threads.Store].
 func (a asides) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
-	if thread, _, _, _ := threads.Look(s); isAside(thread) {
+	if isAside(threads.ThreadOf(s)) {
 		return a.memory.Advance(ctx, s)
 	}
 	r, err := a.Store.Advance(ctx, s)

@@ -92,8 +92,8 @@ func TestLedgerBadEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	open, err := s.Open(ctx, c)
-	if err != nil || len(open) != 1 || open[0].Key != "good" || s.Stats().BadEntries != 6 {
-		t.Fatalf("open are %+v, %v, stats %+v", open, err, s.Stats())
+	if err != nil || len(open) != 1 || open[0].Key != "good" || s.counts.badEntries.Load() != 6 {
+		t.Fatalf("open are %+v, %v, %d bad entries", open, err, s.counts.badEntries.Load())
 	}
 	again := good
 	again.Key = "bad-4"

@@ -33,7 +33,7 @@ func TestWrongTypesHideNothing(t *testing.T) {
 			t.Errorf("open %s are %+v, %v", what, got, err)
 		}
 	}
-	if s.Stats().BadEntries == 0 {
+	if s.BadEntries() == 0 {
 		t.Error("nothing was counted")
 	}
 }

@@ -124,7 +124,7 @@ func TestRedisDiesAndReturns(t *testing.T) {
 		}
 		cancel()
 	}
-	for s.Stats().RenewErrors == 0 { // Run goes on meanwhile
+	for s.RenewErrors() == 0 { // Run goes on meanwhile
 		time.Sleep(10 * time.Millisecond)
 	}
 	server.Start()
@@ -180,8 +180,8 @@ func TestLeaseLost(t *testing.T) {
 	second := open(t, cfg) // after 3 s the lease is free
 	ended := run(t, second)
 	err := first.Run(expired(t))
-	if err == nil || !strings.Contains(err.Error(), "taken over") || first.Stats().LeasesLost != 1 {
-		t.Fatalf("run: %v, stats %+v", err, first.Stats())
+	if err == nil || !strings.Contains(err.Error(), "taken over") || first.LeasesLost() != 1 {
+		t.Fatalf("run: %v, %d leases lost", err, first.LeasesLost())
 	}
 	if err := ended(); err != nil {
 		t.Fatal(err)

@@ -72,21 +72,9 @@ type Store struct {
 
 // counters count what went wrong; anybody may add.
 type counters struct {
-	renewErrors, leasesLost, badEntries atomic.Uint64
-}
-
-// Stats counts what a store did since it was opened.
-type Stats struct {
-	RenewErrors uint64 // renewals of the lease that got no answer
-	LeasesLost  uint64 // leases that another process took over
-	BadEntries  uint64 // entries that could not be read and were left out
-}
-
-// Stats returns the counters.
-func (s *Store) Stats() Stats {
-	return Stats{
-		RenewErrors: s.counts.renewErrors.Load(), LeasesLost: s.counts.leasesLost.Load(), BadEntries: s.counts.badEntries.Load(),
-	}
+	renewErrors atomic.Uint64 // renewals of the lease that got no answer
+	leasesLost  atomic.Uint64 // leases that another process took over
+	badEntries  atomic.Uint64 // entries that could not be read and were left out
 }
 
 // newStore returns a store without its client.

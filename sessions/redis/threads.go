@@ -69,7 +69,7 @@ type seen struct {
 	key, field, value string
 }
 
-// A threadReader reads rows and remembers what it saw.
+// A threadReader reads rows and remembers what it saw. It implements [threads.Rows].
 type threadReader struct {
 	*Threads
 	ctx  context.Context // of the step
@@ -95,59 +95,14 @@ func (r *threadReader) row(key, field string, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-func (r *threadReader) thread(id string) (head threads.Thread, err error) {
+// Thread implements [threads.Rows].
+func (r *threadReader) Thread(id string) (head threads.Thread, err error) {
 	return head, r.row(r.key("thread", id), "", &head)
 }
 
-// turnOf reads a turn that ran in the thread itself.
-func (r *threadReader) turnOf(thread, id string) (turn threads.Turn, err error) {
-	if id == "" {
-		return turn, nil
-	}
+// Turn implements [threads.Rows].
+func (r *threadReader) Turn(thread, id string) (turn threads.Turn, err error) {
 	return turn, r.row(r.key("turns", thread), id, &turn)
-}
-
-// visible reads a turn of the thread or of what it sees of its ancestors.
-func (r *threadReader) visible(head threads.Thread, id string) (threads.Turn, error) {
-	for limit := head.Items; id != ""; {
-		turn, err := r.turnOf(head.ID, id)
-		if err != nil || turn.ID != "" && turn.Until <= limit {
-			return turn, err
-		}
-		if head.Parent == "" {
-			break
-		}
-		limit = min(limit, head.ForkAt)
-		if head, err = r.thread(head.Parent); err != nil {
-			return threads.Turn{}, err
-		}
-	}
-	return threads.Turn{}, nil
-}
-
-// view reads what a step is about.
-func (r *threadReader) view(step threads.Step) (v threads.View, err error) {
-	thread, after, turn, copied := threads.Look(step)
-	if v.Thread, err = r.thread(thread); err != nil || v.Thread.ID == "" {
-		return v, err
-	}
-	if v.After, err = r.visible(v.Thread, cmp.Or(after, v.Thread.Tip)); err != nil {
-		return v, err
-	}
-	if v.Active, err = r.turnOf(thread, v.Thread.Active); err != nil {
-		return v, err
-	}
-	if v.Turn, err = r.turnOf(thread, turn); err != nil || copied == "" {
-		return v, err
-	}
-	if v.Copy, err = r.thread(copied); err != nil || v.Copy.ID == "" {
-		return v, err
-	}
-	again, err := r.turnOf(copied, turn)
-	if again.ID != "" {
-		v.Turn = again
-	}
-	return v, err
 }
 
 // Advance makes one step: what it is about is read, the step decided, and the change written by one script if
@@ -155,7 +110,7 @@ func (r *threadReader) view(step threads.Step) (v threads.View, err error) {
 func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
 	for range threadTries {
 		r := &threadReader{Threads: t, ctx: ctx}
-		view, err := r.view(step)
+		view, err := threads.See(r, step)
 		if err != nil {
 			return threads.Result{}, t.store.fault(err)
 		}

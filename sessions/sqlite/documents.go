@@ -50,19 +50,10 @@ func (s *Store) Document(ctx context.Context, owner handoff.Caller, id string) (
 }
 
 // DropDocument implements [sessions.Documents].
-func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id string) (dropped bool, err error) {
+func (s *Store) DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error) {
 	name, err := sessions.CallerName(owner)
 	if err != nil {
 		return false, err
 	}
-	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		done, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE owner = ? AND id = ?", name, id)
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
-		dropped = n > 0
-		return err
-	})
-	return dropped && err == nil, err
+	return s.changed(ctx, "DELETE FROM documents WHERE owner = ? AND id = ?", name, id)
 }

@@ -106,7 +106,7 @@ func TestModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := run(t, s)
-	for s.Stats().Copies == 0 {
+	for s.Copies() == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := ended(); err != nil {
@@ -321,8 +321,8 @@ func TestCopies(t *testing.T) {
 			time.Sleep(24 * time.Hour)
 		}
 		copies, err := filepath.Glob(filepath.Join(dir, "*.copy"))
-		if err != nil || len(copies) != 3 || s.Stats().Copies != 6 {
-			t.Fatalf("copies are %q, %v; %d were made", copies, err, s.Stats().Copies)
+		if err != nil || len(copies) != 3 || s.Copies() != 6 {
+			t.Fatalf("copies are %q, %v; %d were made", copies, err, s.Copies())
 		}
 		for _, name := range copies {
 			data, err := os.ReadFile(name)

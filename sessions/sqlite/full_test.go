@@ -38,7 +38,7 @@ func TestDiskFull(t *testing.T) {
 	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 || open[0] != first {
 		t.Fatalf("open are %+v, %v", open, err)
 	}
-	if got := s.Stats().Refused; got != 3 {
+	if got := s.counts.refused.Load(); got != 3 {
 		t.Fatalf("%d were counted", got)
 	}
 	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {

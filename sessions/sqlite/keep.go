@@ -80,11 +80,7 @@ func (s *Store) sweep(ctx context.Context) error {
 		for _, forget := range []string{
 			"DELETE FROM history_words WHERE rowid " + old, "DELETE FROM bodies WHERE id " + old, "DELETE FROM entries WHERE id " + old,
 		} {
-			done, err := tx.ExecContext(ctx, forget, before, sweepSize)
-			if err != nil {
-				return err
-			}
-			n, err := done.RowsAffected()
+			n, err := affected(tx.ExecContext(ctx, forget, before, sweepSize))
 			if err != nil {
 				return err
 			}

@@ -122,20 +122,19 @@ func scanEntry(row interface{ Scan(into ...any) error }) (entryRow, error) {
 }
 
 // scanEntries reads all rows.
-func scanEntries(rows *sql.Rows, err error) ([]entryRow, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // its error comes with Err
+func scanEntries(found *sql.Rows, err error) ([]entryRow, error) {
 	var all []entryRow
-	for rows.Next() {
-		r, err := scanEntry(rows)
+	for row, err := range each(found, err) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := scanEntry(row)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, r)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // Advance writes one step of the ledger in one transaction; see [ledger.Ledger].

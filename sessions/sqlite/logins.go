@@ -36,17 +36,15 @@ func (s *Store) Logins(ctx context.Context, principal string) ([]sessions.Login,
 }
 
 func (s *Store) logins(ctx context.Context, where string, arg any) ([]sessions.Login, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where, time.Now().UnixNano(), arg)
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer func() { _ = rows.Close() }() // its error comes with Err
 	all := []sessions.Login{}
-	for rows.Next() {
+	for row, err := range each(s.read.QueryContext(ctx, "SELECT "+loginColumns+" FROM logins WHERE ends > ? AND "+where, time.Now().UnixNano(), arg)) {
 		var l sessions.Login
 		var sum, key []byte
 		var made, used, ends int64
-		if err := rows.Scan(&l.Principal, &l.ID, &sum, &key, &l.Host, &l.Device, &made, &used, &ends); err != nil {
+		if err == nil {
+			err = row.Scan(&l.Principal, &l.ID, &sum, &key, &l.Host, &l.Device, &made, &used, &ends)
+		}
+		if err != nil {
 			return nil, s.fault(err)
 		}
 		copy(l.Sum[:], sum)
@@ -54,21 +52,12 @@ func (s *Store) logins(ctx context.Context, where string, arg any) ([]sessions.L
 		l.Made, l.Used, l.Ends = time.Unix(0, made).UTC(), time.Unix(0, used).UTC(), time.Unix(0, ends).UTC()
 		all = append(all, l)
 	}
-	return all, s.fault(rows.Err())
+	return all, nil
 }
 
 // DropLogin ends a login of a principal; false when there is none with the id.
 func (s *Store) DropLogin(ctx context.Context, principal, id string) (bool, error) {
-	var n int64
-	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
-		done, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
-		if err != nil {
-			return err
-		}
-		n, err = done.RowsAffected()
-		return err
-	})
-	return n > 0, err
+	return s.changed(ctx, "DELETE FROM logins WHERE principal = ? AND id = ?", principal, id)
 }
 
 // Spend adds a time in calls to a name's day, "2026-11-22", and returns the day's sum. It is kept two days.

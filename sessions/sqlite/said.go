@@ -66,15 +66,13 @@ func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery
 	if match := matching(sessions.SearchWords(q.Search)); match != "" {
 		text, args = text+" AND id IN (SELECT rowid FROM said_words WHERE said_words MATCH ?)", append(args, match)
 	}
-	rows, err := s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?", append(args, q.Size()+1)...)
-	if err != nil {
-		return page, s.fault(err)
-	}
-	defer func() { _ = rows.Close() }() // its error comes with Err
-	for rows.Next() {
+	for row, err := range each(s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?", append(args, q.Size()+1)...)) {
 		var l sessions.Said
 		var at int64
-		if err := rows.Scan(&l.ID, &at, &l.Who, &l.Text); err != nil {
+		if err == nil {
+			err = row.Scan(&l.ID, &at, &l.Who, &l.Text)
+		}
+		if err != nil {
 			return page, s.fault(err)
 		}
 		if len(page.Lines) == q.Size() {
@@ -85,7 +83,7 @@ func (s *Store) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery
 		l.At = time.UnixMilli(at).UTC()
 		page.Lines = append(page.Lines, l)
 	}
-	return page, s.fault(rows.Err())
+	return page, nil
 }
 
 // DropSaid forgets all that a caller said and heard.

@@ -13,19 +13,10 @@ import (
 // PutSecret keeps a client secret. It is false, and nothing is kept, while the principal has
 // [sessions.MaxSecrets] that have not ended.
 func (s *Store) PutSecret(ctx context.Context, secret sessions.Secret) (kept bool, err error) {
-	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		done, err := tx.ExecContext(ctx, "INSERT INTO secrets (sum, principal, key, user, session, ends) SELECT ?, ?, ?, ?, ?, ? "+
-			"WHERE (SELECT count(*) FROM secrets WHERE principal = ? AND ends > ?) < ?",
-			secret.Sum[:], secret.Principal, secret.Key[:], secret.User, secret.Session, secret.Ends.UnixNano(),
-			secret.Principal, time.Now().UnixNano(), sessions.MaxSecrets)
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
-		kept = n > 0
-		return err
-	})
-	return kept && err == nil, err
+	return s.changed(ctx, "INSERT INTO secrets (sum, principal, key, user, session, ends) SELECT ?, ?, ?, ?, ?, ? "+
+		"WHERE (SELECT count(*) FROM secrets WHERE principal = ? AND ends > ?) < ?",
+		secret.Sum[:], secret.Principal, secret.Key[:], secret.User, secret.Session, secret.Ends.UnixNano(),
+		secret.Principal, time.Now().UnixNano(), sessions.MaxSecrets)
 }
 
 // Secret finds a client secret by the sum of its text; one that has ended is none.

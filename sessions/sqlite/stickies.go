@@ -16,16 +16,14 @@ func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, e
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND changed > ?",
-		name, time.Now().Add(-sessions.StickyFor).UnixMilli())
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	defer func() { _ = rows.Close() }() // its error comes with Err
 	all := []handoff.Sticky{}
-	for rows.Next() {
+	for row, err := range each(s.read.QueryContext(ctx, "SELECT field, value FROM stickies WHERE caller = ? AND changed > ?",
+		name, time.Now().Add(-sessions.StickyFor).UnixMilli())) {
 		var field, value string
-		if err := rows.Scan(&field, &value); err != nil {
+		if err == nil {
+			err = row.Scan(&field, &value)
+		}
+		if err != nil {
 			return nil, s.fault(err)
 		}
 		sticky, ok := sessions.DecodeSticky(field, value)
@@ -37,7 +35,7 @@ func (s *Store) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky, e
 		all = append(all, sticky)
 	}
 	sessions.SortStickies(all)
-	return all, s.fault(rows.Err())
+	return all, nil
 }
 
 // Set makes a thread the sticky one of its server and project, and renews the life of all of the caller's.

@@ -22,6 +22,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -88,21 +89,11 @@ type Store struct {
 	close  func() error  // Set once; runs once
 }
 
-// counters count what went wrong; anybody may add.
+// counters count what a store did since it was opened; anybody may add.
 type counters struct {
-	refused, badEntries, copies atomic.Uint64
-}
-
-// Stats counts what a store did since it was opened.
-type Stats struct {
-	Refused    uint64 // changes that the file did not take: a full disk, another program's lock
-	BadEntries uint64 // entries that could not be read and were left out
-	Copies     uint64 // copies of the file that were made
-}
-
-// Stats returns the counters.
-func (s *Store) Stats() Stats {
-	return Stats{Refused: s.counts.refused.Load(), BadEntries: s.counts.badEntries.Load(), Copies: s.counts.copies.Load()}
+	refused    atomic.Uint64 // changes that the file did not take: a full disk, another program's lock
+	badEntries atomic.Uint64 // entries that could not be read and were left out
+	copies     atomic.Uint64 // copies of the file that were made
 }
 
 // Open takes the state directory and opens its file, which it makes with mode 0600 if it is missing. A state
@@ -283,6 +274,43 @@ func (s *Store) change(ctx context.Context, do func(context.Context, transaction
 	}
 	written = err == nil
 	return s.refused(err)
+}
+
+// changed runs one statement as a transaction, and tells whether it changed anything.
+func (s *Store) changed(ctx context.Context, text string, args ...any) (bool, error) {
+	var n int64
+	err := s.change(ctx, func(ctx context.Context, tx transaction) (err error) {
+		n, err = affected(tx.ExecContext(ctx, text, args...))
+		return err
+	})
+	return n > 0 && err == nil, err
+}
+
+// affected counts the rows that a statement changed.
+func affected(done sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// each yields rows to be scanned, or the error that ended them.
+func each(rows *sql.Rows, err error) iter.Seq2[*sql.Rows, error] {
+	return func(yield func(*sql.Rows, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = rows.Close() }() // its error comes with Err
+		for rows.Next() {
+			if !yield(rows, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // refused counts a change that the file did not take.

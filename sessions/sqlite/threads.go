@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +31,7 @@ func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Resul
 		if err := t.store.fenced(ctx); err != nil {
 			return err
 		}
-		view, err := viewOf(ctx, tx, step)
+		view, err := threads.See(txRows{ctx, tx}, step)
 		if err != nil {
 			return err
 		}
@@ -47,75 +46,48 @@ func (t *Threads) Advance(ctx context.Context, step threads.Step) (threads.Resul
 	return made.Result, nil
 }
 
-// viewOf reads what a step is about.
-func viewOf(ctx context.Context, tx transaction, step threads.Step) (threads.View, error) {
-	thread, after, turn, copied := threads.Look(step)
-	var v threads.View
-	var err error
-	if v.Thread, err = threadOf(ctx, tx, thread); err != nil || v.Thread.ID == "" {
-		return v, err
+// txRows reads threads in a transaction. It implements [threads.Rows].
+type txRows struct {
+	ctx context.Context
+	tx  transaction
+}
+
+// Thread implements [threads.Rows].
+func (r txRows) Thread(id string) (threads.Thread, error) {
+	return bodyOf[threads.Thread](r.ctx, r.tx, "SELECT body FROM threads WHERE id = ?", id)
+}
+
+// Turn implements [threads.Rows].
+func (r txRows) Turn(thread, id string) (threads.Turn, error) {
+	return bodyOf[threads.Turn](r.ctx, r.tx, "SELECT body FROM turns WHERE thread = ? AND id = ?", thread, id)
+}
+
+// bodiesOf reads the bodies of rows.
+func bodiesOf[T any](ctx context.Context, tx transaction, query string, args ...any) (all []T, _ error) {
+	for row, err := range each(tx.QueryContext(ctx, query, args...)) {
+		var value T
+		var body []byte
+		if err == nil {
+			err = row.Scan(&body)
+		}
+		if err == nil {
+			err = json.Unmarshal(body, &value)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, value)
 	}
-	if v.After, err = visibleTurn(ctx, tx, v.Thread, cmp.Or(after, v.Thread.Tip)); err != nil {
-		return v, err
-	}
-	if v.Active, err = turnOf(ctx, tx, thread, v.Thread.Active); err != nil {
-		return v, err
-	}
-	if v.Turn, err = turnOf(ctx, tx, thread, turn); err != nil || copied == "" {
-		return v, err
-	}
-	if v.Copy, err = threadOf(ctx, tx, copied); err != nil || v.Copy.ID == "" {
-		return v, err
-	}
-	again, err := turnOf(ctx, tx, copied, turn)
-	if again.ID != "" {
-		v.Turn = again
-	}
-	return v, err
+	return all, nil
 }
 
 // bodyOf reads the body of one row; the zero value when there is none.
-func bodyOf[T any](ctx context.Context, tx transaction, query string, args ...any) (T, error) {
-	var value T
-	var body []byte
-	err := tx.QueryRowContext(ctx, query, args...).Scan(&body)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return value, nil
-	case err != nil:
-		return value, err
+func bodyOf[T any](ctx context.Context, tx transaction, query string, args ...any) (value T, _ error) {
+	all, err := bodiesOf[T](ctx, tx, query, args...)
+	if len(all) > 0 {
+		value = all[0]
 	}
-	return value, json.Unmarshal(body, &value)
-}
-
-func threadOf(ctx context.Context, tx transaction, id string) (threads.Thread, error) {
-	return bodyOf[threads.Thread](ctx, tx, "SELECT body FROM threads WHERE id = ?", id)
-}
-
-// turnOf reads a turn that ran in the thread itself.
-func turnOf(ctx context.Context, tx transaction, thread, id string) (threads.Turn, error) {
-	if id == "" {
-		return threads.Turn{}, nil
-	}
-	return bodyOf[threads.Turn](ctx, tx, "SELECT body FROM turns WHERE thread = ? AND id = ?", thread, id)
-}
-
-// visibleTurn reads a turn of the thread or of what it sees of its ancestors.
-func visibleTurn(ctx context.Context, tx transaction, t threads.Thread, id string) (threads.Turn, error) {
-	for seen := t.Items; id != ""; {
-		turn, err := turnOf(ctx, tx, t.ID, id)
-		if err != nil || turn.ID != "" && turn.Until <= seen {
-			return turn, err
-		}
-		if t.Parent == "" {
-			break
-		}
-		seen = min(seen, t.ForkAt)
-		if t, err = threadOf(ctx, tx, t.Parent); err != nil {
-			return threads.Turn{}, err
-		}
-	}
-	return threads.Turn{}, nil
+	return value, err
 }
 
 // writeChange writes what was decided.
@@ -171,7 +143,8 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 		return threads.Record{}, t.store.fault(err)
 	}
 	defer func() { _ = tx.Rollback() }() // it changes nothing
-	head, err := threadOf(ctx, tx, thread)
+	rows := txRows{ctx, tx}
+	head, err := rows.Thread(thread)
 	switch {
 	case err != nil:
 		return threads.Record{}, t.store.fault(err)
@@ -189,7 +162,7 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 			return r, nil
 		}
 		seen = head.ForkAt
-		if head, err = threadOf(ctx, tx, head.Parent); err != nil || head.ID == "" {
+		if head, err = rows.Thread(head.Parent); err != nil || head.ID == "" {
 			return threads.Record{}, t.store.fault(cmp.Or(err, fmt.Errorf("the thread that %s was copied from is not there", thread)))
 		}
 	}
@@ -198,60 +171,26 @@ func (t *Threads) Read(ctx context.Context, owner, thread string) (threads.Recor
 // ownOf reads what a thread has of its own, up to the item at seen.
 func ownOf(ctx context.Context, tx transaction, t threads.Thread, seen int) (threads.Record, error) {
 	var r threads.Record
-	err := each(ctx, tx, func(rows *sql.Rows) error {
-		var body []byte
-		var turn threads.Turn
-		err := rows.Scan(&body)
-		if err == nil {
-			err = json.Unmarshal(body, &turn)
-		}
-		r.Turns = append(r.Turns, turn)
-		return err
-	}, "SELECT body FROM turns WHERE thread = ? AND until <= ? ORDER BY first", t.ID, seen)
-	if err != nil {
+	var err error
+	if r.Turns, err = bodiesOf[threads.Turn](ctx, tx, "SELECT body FROM turns WHERE thread = ? AND until <= ? ORDER BY first", t.ID, seen); err != nil {
 		return r, err
 	}
-	return r, each(ctx, tx, func(rows *sql.Rows) error {
+	for row, err := range each(tx.QueryContext(ctx, "SELECT turn, source, json FROM items WHERE thread = ? AND place < ? ORDER BY place", t.ID, seen)) {
 		var it threads.Item
-		err := rows.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
-		r.Items = append(r.Items, it)
-		return err
-	}, "SELECT turn, source, json FROM items WHERE thread = ? AND place < ? ORDER BY place", t.ID, seen)
-}
-
-// each calls a function with each row.
-func each(ctx context.Context, tx transaction, row func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }() // its error comes with Err
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
+		if err == nil {
+			err = row.Scan(&it.Turn, &it.From, (*[]byte)(&it.JSON))
 		}
+		if err != nil {
+			return r, err
+		}
+		r.Items = append(r.Items, it)
 	}
-	return rows.Err()
+	return r, nil
 }
 
 // List returns the threads of an owner in which anything ran, newest first.
 func (t *Threads) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
-	tx, err := t.store.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return nil, t.store.fault(err)
-	}
-	defer func() { _ = tx.Rollback() }() // it changes nothing
-	var all []threads.Thread
-	err = each(ctx, tx, func(rows *sql.Rows) error {
-		var body []byte
-		var head threads.Thread
-		err := rows.Scan(&body)
-		if err == nil {
-			err = json.Unmarshal(body, &head)
-		}
-		all = append(all, head)
-		return err
-	}, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY updated DESC, id LIMIT ?", owner, max(limit, 0))
+	all, err := bodiesOf[threads.Thread](ctx, t.store.read, "SELECT body FROM threads WHERE owner = ? AND ran ORDER BY updated DESC, id LIMIT ?", owner, max(limit, 0))
 	return all, t.store.fault(err)
 }
 
@@ -264,11 +203,7 @@ func forgetThreads(ctx context.Context, tx transaction, before time.Time) (more 
 	const unused = "(SELECT id FROM threads AS t WHERE updated <= ? AND " +
 		"NOT EXISTS (SELECT 1 FROM threads AS copy WHERE copy.parent <> '' AND copy.parent = t.id) ORDER BY updated, id LIMIT ?)"
 	for _, forget := range []string{"DELETE FROM items WHERE thread IN ", "DELETE FROM turns WHERE thread IN ", "DELETE FROM threads WHERE id IN "} {
-		done, err := tx.ExecContext(ctx, forget+unused, before.UnixNano(), sweepThreads)
-		if err != nil {
-			return false, err
-		}
-		n, err := done.RowsAffected()
+		n, err := affected(tx.ExecContext(ctx, forget+unused, before.UnixNano(), sweepThreads))
 		if err != nil {
 			return false, err
 		}
