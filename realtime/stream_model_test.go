@@ -20,7 +20,7 @@ func (w *streamWorld) take() {
 	id := event.Get("event_id").Str
 	switch event.Get("type").Str {
 	case events.TypeSessionUpdate:
-		if !w.slow && strings.HasPrefix(id, "c") && w.choose(3) == 0 {
+		if strings.HasPrefix(id, "c") && w.choose(3) == 0 {
 			w.refuse(id, "invalid_value")
 			return
 		}

@@ -21,7 +21,7 @@ type streamWorld struct {
 	*stage
 	choose func(n int) int // one of n things
 	view   *streamView
-	slow   bool // the model may answer updates after their time: then it refuses none, and no name is taken twice
+	slow   bool // the model may answer updates after their time
 	n      int
 
 	inbox   []string // that the model has not taken yet
@@ -170,7 +170,7 @@ func (w *streamWorld) client() {
 			`{"type":"realtime","tools":[]}`, `{"type":"realtime","tools":[{"type":"function","name":"weather"}]}`,
 			`{"type":"realtime","tool_choice":"required"}`, `{"type":"realtime","tool_choice":"auto","instructions":"mine"}`,
 			`{"type":"realtime","instructions":""}`, `{"type":"realtime","tools":[{"type":"function","name":"codex"}]}`,
-		}[w.choose(map[bool]int{true: 5, false: 6}[w.slow])])
+		}[w.choose(6)])
 	case 2:
 		w.sends(`"type":"conversation.item.create",` + []string{``, `"previous_item_id":"root",`}[w.choose(2)] + `"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`)
 	case 3:

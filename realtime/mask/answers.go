@@ -70,18 +70,32 @@ func holds(value, asked gjson.Result) bool {
 	return value.IsArray()
 }
 
-// Overdue gives up waiting for answers to session updates: some models give none. What they ask for counts as in
-// force. It returns the client's own, as it asked.
+// Overdue gives up waiting for answers to session updates: some models give none, some late. It returns what the client
+// asked for in them, which it is told now. A model that has answered before has them in force when it says so; one that
+// never has, from now on.
 func (m *Mask) Overdue() (asked []string) {
 	s := &m.session
-	for _, u := range s.updates {
-		if u.by == byClient {
+	for i := range s.updates {
+		u := &s.updates[i]
+		if u.by == byClient && !u.late {
 			s.configured = true
 			asked = append(asked, u.asked)
 		}
+		u.late = true
 	}
-	s.left = s.standing()
-	s.late += len(s.updates)
-	s.base, s.updates = s.now, nil
+	s.forget()
 	return asked
+}
+
+// forget counts the oldest updates that nobody waits for as answered, where they are too many.
+func (s *session) forget() {
+	n, size := len(s.updates), 0
+	for _, u := range s.updates {
+		size += u.size
+	}
+	for n > maxUpdates || n > 1 && size > maxUpdateBytes {
+		u := s.updates[0]
+		s.base, s.updates = u.after, s.updates[1:]
+		n, size = n-1, size-u.size
+	}
 }

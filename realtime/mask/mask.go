@@ -59,14 +59,16 @@ func (m *Mask) Foreign() bool { return m.session.foreign }
 // Forced tells that the client makes the model call a tool: ours are left out.
 func (m *Mask) Forced() bool { return m.session.now.forced }
 
-// Confirmed tells that no session update waits for the model's answer.
-func (m *Mask) Confirmed() bool { return len(m.session.updates) == 0 }
+// Confirmed tells that nobody waits for the model's answer to a session update.
+func (m *Mask) Confirmed() bool {
+	return !slices.ContainsFunc(m.session.updates, func(u update) bool { return !u.late })
+}
 
 // Configured tells that the model has what the client set, all of it.
 func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() }
 
 // Transcribing tells whether the model transcribes the caller's speech because we asked for it.
-func (m *Mask) Transcribing() bool { return m.session.base.transcribing }
+func (m *Mask) Transcribing() bool { return m.session.force().transcribing }
 
 // Current returns the newest response of the default conversation, or "".
 func (m *Mask) Current() string { return m.current }

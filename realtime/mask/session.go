@@ -3,7 +3,6 @@ package mask
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -39,7 +38,7 @@ type session struct {
 	tools    []handoff.Tool                       // Set once: ours
 	guide    string                               // Set once: our instructions, which stand where the client has none; "" for none
 	base     view                                 // as the model has confirmed it
-	updates  []update                             // on the wire, oldest first
+	updates  []update                             // not answered, oldest first
 	now      view                                 // as it will be once the model has confirmed them
 	original struct{ tools, instructions string } // raw, as the model made it
 	created  bool
@@ -47,10 +46,9 @@ type session struct {
 	deaf     bool // the model refused our transcription
 	toolless bool // the model refused our tools
 
-	known  string   // the session as the model told it last, raw
-	late   int      // updates that were given up unanswered
-	left   []string // our tools that the model may have kept then
-	forLeg bool     // the newest answer was to the client's leg
+	known   string // the session as the model told it last, raw
+	answers bool   // the model has answered an update: what it has not answered is not in force
+	forLeg  bool   // the newest answer was to the client's leg, or to nobody who still waits
 
 	awaiting bool   // an update that the client's session begins with is to come, or not confirmed
 	held     []byte // session.created, which waits for it
@@ -69,6 +67,7 @@ type update struct {
 	got    string // what the model got of it
 	given  []byte // a client's as it came, where we added to it
 	resent bool   // refused, and sent again with less of ours
+	late   bool   // nobody waits for its answer any more
 }
 
 // An author is who made an update. What the client did not make it never sees.
@@ -121,7 +120,7 @@ func (s *session) setTools(ids *events.Names, instructing bool) []byte {
 func (s *session) full(size int) bool {
 	n := 0
 	for _, u := range s.updates {
-		if u.size > 0 {
+		if u.size > 0 && !u.late {
 			n, size = n+1, size+u.size
 		}
 	}
@@ -250,38 +249,39 @@ func (s *session) listens(v view) bool {
 	return true
 }
 
-// standing names our tools that the model may call now: those before the oldest unacknowledged update, and those after
-// any of these, but for what is the client's until then. So it is with what was left when updates were given up, but
-// for what is the client's by now.
+// force is the session that the model has, as far as is known. One that answers no updates has what it was sent once
+// nobody waits any more.
+func (s *session) force() view {
+	v := s.base
+	for _, u := range s.updates {
+		if u.late && !s.answers {
+			v = u.after
+		}
+	}
+	return v
+}
+
+// standing names our tools that the model may call now: those in force, and those before and after any update that is
+// not answered, but for what is the client's until then.
 func (s *session) standing() []string {
-	if len(s.updates)+len(s.left) == 0 {
+	if len(s.updates) == 0 {
 		return s.now.ours
 	}
-	before, after := names(s.base.tools), names(s.now.tools)
-	all := slices.Clone(s.base.ours)
-	add := func(ours []string, but map[string]bool) {
+	force := s.force()
+	theirs := names(force.tools)
+	all := slices.Clone(force.ours)
+	add := func(ours []string) {
 		for _, name := range ours {
-			if !but[name] && !slices.Contains(all, name) {
+			if !theirs[name] && !slices.Contains(all, name) {
 				all = append(all, name)
 			}
 		}
 	}
+	add(s.base.ours)
 	for _, u := range s.updates {
-		add(u.after.ours, before)
+		add(u.after.ours)
 	}
-	maps.Copy(after, before)
-	add(s.left, after)
 	return all
-}
-
-// remaining names our tools that a session may hold in a view: those that were left, too, where the client has none of
-// their name.
-func (s *session) remaining(as view) []string {
-	if len(s.left) == 0 {
-		return as.ours
-	}
-	theirs := names(as.tools)
-	return append(slices.Clone(as.ours), slices.DeleteFunc(slices.Clone(s.left), func(name string) bool { return theirs[name] })...)
 }
 
 // show returns what the client may see of a session event: nothing of the echo of what it did not ask for.
@@ -290,21 +290,15 @@ func (s *session) show(event []byte) (shown [][]byte) {
 	answered := s.updates[:s.answered(now)]
 	s.updates, s.forLeg = s.updates[len(answered):], false
 	s.remember(now)
-	switch {
-	case len(answered) > 0:
-		s.base = answered[len(answered)-1].after
-	case s.late > 0: // it was given up
-		s.late--
-		s.forLeg = true // which has to know how things are
-		return nil
-	default: // the model tells of it by itself
+	if len(answered) == 0 { // the model tells of it by itself
 		return [][]byte{s.unmask(event, s.now)}
 	}
+	s.base, s.answers = answered[len(answered)-1].after, true
 	event = s.unmask(event, s.base)
 	asked := false
 	for _, u := range answered {
-		s.forLeg = s.forLeg || u.by == byLeg || u.by == byOffer
-		asked = asked || u.by == byClient
+		s.forLeg = s.forLeg || u.by == byLeg || u.by == byOffer || u.late // the leg has to know how things are
+		asked = asked || u.by == byClient && !u.late
 		if u.by != byOffer {
 			continue
 		}
@@ -338,7 +332,7 @@ func (s *session) release() []byte {
 // unmask returns a session event without what is ours in a view.
 func (s *session) unmask(event []byte, as view) []byte {
 	if tools := gjson.GetBytes(event, pathTools); tools.IsArray() {
-		if kept, dropped := without(tools, s.remaining(as)); dropped {
+		if kept, dropped := without(tools, as.ours); dropped {
 			if kept == "[]" && s.original.tools == "" && as.tools == "" {
 				event = events.Remove(event, pathTools)
 			} else {
