@@ -74,7 +74,11 @@ func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	id := fmt.Sprint(len(m.asked), "_", m.asked[job])
 	m.mu.Unlock()
-	args, _ := json.Marshal(map[string]any{"command": "echo '" + job + "' >> ran.txt; sleep 1; echo '" + job + "' >> after.txt"})
+	seconds := "1"
+	if strings.HasPrefix(job, "job 0 ") {
+		seconds = "100" // it is cut short for certain
+	}
+	args, _ := json.Marshal(map[string]any{"command": "echo '" + job + "' >> ran.txt; sleep " + seconds + "; echo '" + job + "' >> after.txt"})
 	item := map[string]any{"type": "function_call", "id": "f" + id, "call_id": "c" + id, "name": "exec", "arguments": string(args)}
 	if answered {
 		item = map[string]any{"type": "message", "id": "m" + id, "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": job + " is done"}}}
@@ -85,7 +89,7 @@ func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
-// No command outlives it or runs twice, and no directory of theirs stays; each piece of work that was accepted has one outcome, and a result only when it ran; its
+// No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is told; each piece of work that was accepted has one outcome, and a result only when it ran; its
 // session can be gone on in.
 func TestProofKilledAgent(t *testing.T) { onBothStores(t, proofKilledAgent) }
 
@@ -104,17 +108,20 @@ func proofKilledAgent(t *testing.T, store string) {
 	}
 	ran := func(job string) int { return lines("ran.txt", job) }
 	jobs := map[string]string{} // by the id of their work
-	rounds := scale(4, 60)
+	steered, rounds := "", scale(4, 60)
 	for round := range rounds {
 		c := s.start()
 		c.up("helper")
 		job := fmt.Sprintf("job %d of %d", round, rounds)
-		jobs[c.hand(fmt.Sprintf(`{"server":"helper","prompt":%q,"thread_id":"new"}`, job))] = job
+		id := c.hand(fmt.Sprintf(`{"server":"helper","prompt":%q,"thread_id":"new"}`, job))
+		jobs[id] = job
 		if round == 0 { // one that is certainly cut short
 			until(t, "the first command", func() bool { return ran(job) > 0 })
 			if len(c.left()) < 2 {
 				t.Errorf("the command cannot be seen: only %q runs", c.left())
 			}
+			steered = id
+			steer(t, c, id)
 		} else {
 			time.Sleep(time.Duration(random.Float64() * float64(time.Second)))
 		}
@@ -129,19 +136,14 @@ func proofKilledAgent(t *testing.T, store string) {
 	fates := map[handoff.Outcome]int{}
 	var cut handoff.Record
 	for id, job := range jobs {
-		var rec handoff.Record
-		var last []byte
-		for end := time.Now().Add(patience); rec.Outcome == ""; time.Sleep(20 * time.Millisecond) {
-			_, last = c.ask(http.MethodGet, "/fleet/handoffs/"+id, "")
-			_ = json.Unmarshal(last, &rec)
-			if time.Now().After(end) {
-				t.Fatalf("%s, which ran %d times, has no outcome: %s", job, ran(job), last)
-			}
-		}
+		rec := ended(t, c, id)
 		fates[rec.Outcome]++
 		times := ran(job)
 		if times > 1 || rec.Outcome == handoff.OutcomeResult && (times != 1 || !strings.HasPrefix(cmp.Or(rec.Text, rec.Spoken), job+" is done")) || times == 1 && rec.NotBegun() {
 			t.Errorf("%s ran %d times, and is told as %q: %q", job, times, rec.Outcome, rec.Text)
+		}
+		if want := map[bool]string{true: "[and this]", false: "[]"}[id == steered]; fmt.Sprint(rec.Undelivered) != want {
+			t.Errorf("%s never heard %q, want %s", job, rec.Undelivered, want)
 		}
 		if rec.Outcome == handoff.OutcomeInterrupted && times == 1 {
 			cut = rec
@@ -159,6 +161,27 @@ func proofKilledAgent(t *testing.T, store string) {
 	}
 }
 
+// steer tells work more, and waits until the agent has taken it.
+func steer(t *testing.T, c *child, id string) {
+	t.Helper()
+	var more handoff.Record
+	status, body := c.ask(http.MethodPost, "/fleet/handoffs/"+id+"/steer", `{"prompt":"and this"}`)
+	if status != http.StatusAccepted || json.Unmarshal(body, &more) != nil {
+		t.Fatalf("steered: %d %s", status, body)
+	}
+	until(t, "the agent to take more words", func() bool { return c.whole(more.ID).Outcome == handoff.OutcomeResult })
+}
+
+// ended waits for the outcome of work.
+func ended(t *testing.T, c *child, id string) (rec handoff.Record) {
+	t.Helper()
+	until(t, "an outcome of "+id, func() bool {
+		_, body := c.ask(http.MethodGet, "/fleet/handoffs/"+id, "")
+		return json.Unmarshal(body, &rec) == nil && rec.Outcome != ""
+	})
+	return rec
+}
+
 // goesOn holds that the session of work that was cut short can be gone on in.
 func goesOn(t *testing.T, c *child, cut handoff.Record, ran func() int) {
 	t.Helper()
@@ -166,8 +189,7 @@ func goesOn(t *testing.T, c *child, cut handoff.Record, ran func() int) {
 		t.Fatal("no kill cut work short whose command had run")
 	}
 	again := c.hand(fmt.Sprintf(`{"server":"helper","prompt":"job after it","thread_id":%q}`, cut.ThreadID))
-	until(t, "the session to go on", func() bool { return c.whole(again).Outcome != "" })
-	if rec := c.whole(again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" || ran() != 1 {
+	if rec := ended(t, c, again); rec.Outcome != handoff.OutcomeResult || rec.Text != "job after it is done" || ran() != 1 {
 		t.Errorf("it went on as %q: %q", rec.Outcome, rec.Text)
 	}
 }

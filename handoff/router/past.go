@@ -30,12 +30,13 @@ type deeds struct {
 	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
 	Spoken  string                 `json:"spoken,omitempty"`
 	Error   *handoff.RecordError   `json:"error,omitempty"`
+	Unheard []string               `json:"unheard,omitempty"` // see [handoff.Record.Undelivered]
 }
 
 // deedsOf writes down what a record did, within [ledger.MaxBody]. The newest items are whole; one that would take more
 // than half of what is left is cut, and what has no room is left out.
 func deedsOf(rec handoff.Record) string {
-	d := deeds{Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error}
+	d := deeds{Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error, Unheard: rec.Undelivered}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
 		text := handoff.Encode(it)
@@ -78,7 +79,7 @@ func remember(rec *handoff.Record, b ledger.Body) {
 	if !d.Asked.IsZero() {
 		rec.CreatedAt = d.Asked
 	}
-	rec.Usage, rec.Answers, rec.Spoken = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken)
+	rec.Usage, rec.Answers, rec.Spoken, rec.Undelivered = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken), d.Unheard
 	if d.Error != nil {
 		rec.Error = d.Error
 		if rec.Fault != nil {

@@ -47,7 +47,7 @@ func TestRecall(t *testing.T) {
 			{ID: "e", Kind: handoff.ItemFileChange, State: itemDone, Changes: []handoff.FileChange{{Path: "a.go", Diff: "@@\n-a\n+b\n", Added: 1, Removed: 1}}},
 		},
 		Usage: &handoff.Usage{Input: 7}, Answers: []handoff.RecordAnswer{{By: handoff.ByPage, Command: "git push", At: began}},
-		Error: &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"},
+		Error: &handoff.RecordError{Code: handoff.CodeAgentFailed, Detail: "the whole story"}, Undelivered: []string{"and push it"},
 	})
 	for i := range maxRecalled + 5 {
 		n := maxRecalled + 5 - i // the newest first
@@ -89,7 +89,7 @@ func TestRecall(t *testing.T) {
 	if len(rec.Items) != 2 || *rec.Items[0].Exit != 1 || rec.Items[0].Output != "FAIL" || !strings.Contains(rec.Items[1].Changes[0].Diff, "+b") {
 		t.Errorf("items %+v", rec.Items)
 	}
-	if rec.Usage.Input != 7 || rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
+	if rec.Usage.Input != 7 || !slices.Equal(rec.Undelivered, []string{"and push it"}) || rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
 		t.Errorf("%+v", rec)
 	}
 	if rec, _ := r.Handoff(ladderGrant, "former-50"); rec.Prompt != "here already" {

@@ -12,6 +12,7 @@ func check(s Step) error {
 	owner, thread := s.about()
 	ids, optional, at := []string{owner, thread}, []string(nil), time.Time{}
 	var items []Item
+	var steer *Steer
 	switch s := s.(type) {
 	case Create:
 		at = s.At
@@ -23,9 +24,9 @@ func check(s Step) error {
 			return handoff.Fault(handoff.CodeInternal, "", "a turn that is given nothing")
 		}
 	case Append:
-		ids, at, items = append(ids, s.Turn), s.At, s.Items
+		ids, at, items, steer = append(ids, s.Turn), s.At, s.Items, s.Steer
 	case End:
-		ids, at, items = append(ids, s.Turn), s.At, s.Items
+		ids, at, items, steer = append(ids, s.Turn), s.At, s.Items, s.Steer
 		if !slices.Contains([]Status{Completed, Incomplete, Failed, Interrupted}, s.Status) {
 			return handoff.Fault(handoff.CodeInternal, "", "an end that is none")
 		}
@@ -39,6 +40,9 @@ func check(s Step) error {
 		if len(id) > maxID {
 			return handoff.Fault(handoff.CodeMalformed, "the id is too long", "")
 		}
+	}
+	if steer != nil && (steer.N <= 0 || len(steer.Words) > MaxWords) {
+		return handoff.Fault(handoff.CodeInternal, "", "a steer without a number, or with too many words")
 	}
 	for _, it := range items {
 		if len(it.JSON) > MaxItem {

@@ -149,6 +149,7 @@ func (v View) settled(now time.Time) (Thread, []Turn) {
 	}
 	lost := v.Active
 	lost.Status, lost.Until, lost.Ended, lost.Detail = Interrupted, t.Items, t.Lease, "whoever ran it was lost"
+	lost.Unheard, lost.Steers = lost.Left(), nil
 	t.Tip, t.Active = t.Active, ""
 	return t, []Turn{lost}
 }
@@ -294,9 +295,20 @@ func (v View) append(s Append) (Change, error) {
 	if s.Anchor != nil {
 		turn.Anchor = *s.Anchor
 	}
+	if turn.Steers = newer(turn.Steers, s.Heard); s.Steer != nil && s.Steer.N > turn.Steered {
+		if len(turn.Steers) == MaxSteers {
+			return Change{}, handoff.Fault(handoff.CodeOverloaded, "", "too much waits for the model already")
+		}
+		turn.Steers, turn.Steered = append(turn.Steers, *s.Steer), s.Steer.N
+	}
 	turn.Until = t.Items
 	t.Lease, t.Updated = s.At.Add(Lease), s.At
 	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: []Turn{turn}, Items: of(turn, items)}, nil
+}
+
+// newer returns a copy of the steers whose numbers are greater.
+func newer(steers []Steer, n int) []Steer {
+	return slices.DeleteFunc(slices.Clone(steers), func(s Steer) bool { return s.N <= n })
 }
 
 func (v View) end(s End) (Change, error) {
@@ -308,7 +320,8 @@ func (v View) end(s End) (Change, error) {
 		return Change{}, err
 	}
 	c.Thread.Tip, c.Thread.Active = c.Turn.ID, ""
-	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage, c.Turn.Unheard = s.Status, s.At, s.Code, s.Detail, s.Text, s.Usage, s.Unheard
+	c.Turn.Status, c.Turn.Ended, c.Turn.Code, c.Turn.Detail, c.Turn.Text, c.Turn.Usage = s.Status, s.At, s.Code, s.Detail, s.Text, s.Usage
+	c.Turn.Unheard, c.Turn.Steers = c.Turn.Left(), nil
 	c.Threads, c.Turns = []Thread{c.Thread}, []Turn{c.Turn}
 	return c, nil
 }

@@ -62,6 +62,9 @@ func told(c Change, err error) string {
 	}
 	for _, t := range c.Turns {
 		parts = append(parts, fmt.Sprintf("turn %s/%s %s [%d:%d] after=%s anchor=%s", t.Thread, t.ID, t.Status, t.From, t.Until, t.Previous, t.Anchor.Response))
+		if len(t.Steers)+len(t.Unheard) > 0 {
+			parts = append(parts, fmt.Sprintf("waits %v unheard %q", t.Steers, t.Unheard))
+		}
 	}
 	if len(c.Items) > 0 {
 		parts = append(parts, fmt.Sprintf("+%d", len(c.Items)))
@@ -179,5 +182,59 @@ func TestWrites(t *testing.T) {
 		if got := told(Decide(c.view, c.step)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestSteers: what a turn took besides waits until its model gets it, or is unheard.
+func TestSteers(t *testing.T) {
+	mine := busy(scene(), time.Second)
+	mine.Turn = mine.Active
+	over := scene()
+	over.Turn = Turn{ID: "x", Thread: "t", Status: Completed, Fence: 3}
+	write := func(from int, items ...string) Append {
+		return Append{Owner: "me", Thread: "t", Turn: "x", Fence: 3, At: noon, From: from, Items: said(items...)}
+	}
+	steered := mine
+	steered.Turn.Steers, steered.Turn.Steered = []Steer{{1, "one"}, {2, "two"}}, 2
+	crowded := mine
+	for n := range MaxSteers {
+		crowded.Turn.Steers = append(crowded.Turn.Steers, Steer{n + 1, "more"})
+	}
+	crowded.Turn.Steered = MaxSteers
+	steer := func(n int, words string) Append {
+		w := write(0)
+		w.Steer = &Steer{n, words}
+		return w
+	}
+	heard := write(4, "one")
+	heard.Heard = 1
+	lost := busy(scene(), 0)
+	lost.Active.Steers = []Steer{{1, "one"}}
+	const waits = "thread t:4 tip=q active=x fence=3; turn t/x running [3:4] after=q anchor=; waits "
+	for _, c := range []struct {
+		name string
+		view View
+		step Step
+		want string
+	}{
+		{"a steer", mine, steer(1, "one"), waits + `[{1 one}] unheard []`},
+		{"another steer", steered, steer(3, "three"), waits + `[{1 one} {2 two} {3 three}] unheard []`},
+		{"a steer again", steered, steer(2, "two"), waits + `[{1 one} {2 two}] unheard []`},
+		{"a steer too many", crowded, steer(MaxSteers+1, "more"), "overloaded"},
+		{"a steer that is heard", steered, heard, `thread t:5 tip=q active=x fence=3; turn t/x running [3:5] after=q anchor=; waits [{2 two}] unheard []; +1`},
+		{"a steer after the end", over, steer(1, "one"), "taken_over"},
+		{"a steer without a number", mine, steer(0, "one"), "internal"},
+		{"a steer that is too long", mine, steer(1, strings.Repeat("z", MaxWords+1)), "internal"},
+		{"an end with steers", steered, End{Append: write(4), Status: Interrupted},
+			`thread t:4 tip=x active= fence=3; turn t/x interrupted [3:4] after=q anchor=; waits [] unheard ["one" "two"]`},
+		{"a copy of what was lost with a steer", lost, Fork{Owner: "me", Thread: "t", Copy: "c", At: noon},
+			`forked; thread t:4 tip=x active= fence=3; thread c:4 tip=x active= fence=0; of t[:4]; turn t/x interrupted [3:4] after=q anchor=; waits [] unheard ["one"]`},
+	} {
+		if got := told(Decide(c.view, c.step)); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	if left := steered.Turn.Steers; len(left) != 2 || left[0].N != 1 {
+		t.Errorf("a decision changed what it was shown: %v", left)
 	}
 }

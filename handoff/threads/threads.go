@@ -3,6 +3,7 @@ package threads
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,10 @@ const (
 	MaxItem = 20 << 20
 	// MaxItems is how many items a thread may have, with those of the threads that it was copied from.
 	MaxItems = 20_000
+	// MaxSteers is how many steers of one turn wait for its model. More are refused.
+	MaxSteers = 16
+	// MaxWords is how much is kept of the words of one steer, in bytes.
+	MaxWords = 4 << 10
 	// maxID bounds every id, in bytes.
 	maxID = 256
 )
@@ -87,8 +92,26 @@ type Turn struct {
 	Code     string          // why it failed
 	Detail   string          // likewise, for logs and the page
 	Text     string          // its answer
-	Unheard  []string        `json:",omitempty"` // words that it took and that its model never got
+	Steers   []Steer         `json:",omitempty"` // that wait for its model, while it runs
+	Steered  int             `json:",omitempty"` // the number of the newest steer
+	Unheard  []string        `json:",omitempty"` // the words of steers that its model never got; once it has ended
 	Usage    json.RawMessage // what it used, as its writer tells it
+}
+
+// Left returns the words that the turn took and that its model never got, or has not got yet.
+func (t Turn) Left() []string {
+	left := slices.Clone(t.Unheard)
+	for _, s := range t.Steers {
+		left = append(left, s.Words)
+	}
+	return left
+}
+
+// A Steer is words that a running turn took besides. Its model gets them with an item of their own, or it is over
+// first: then they are in Unheard, also when whoever ran it was lost.
+type Steer struct {
+	N     int // numbers grow, from 1
+	Words string
 }
 
 // An Anchor is the newest whole response of a model that a later one can continue by naming it. Zero: there is none.
@@ -156,7 +179,7 @@ type Claim struct {
 	At            time.Time
 }
 
-// Append adds items to a running turn and renews its lease.
+// Append adds items to a running turn, or a steer, and renews its lease.
 type Append struct {
 	Owner, Thread, Turn string
 	Fence               int64
@@ -164,9 +187,11 @@ type Append struct {
 	From                int     // how many items the thread has, as the writer knows it; it counts only with items
 	Items               []Item  // may be none
 	Anchor              *Anchor // nil: as it was
+	Steer               *Steer  // that the turn takes; nil: none. One that is not newer than the newest is known already
+	Heard               int     // the number up to which steers wait no more; 0: as it was
 }
 
-// End is an [Append] with which the turn is over. Status is one of the ends.
+// End is an [Append] with which the turn is over. Status is one of the ends. Steers that wait are never heard any more.
 type End struct {
 	Append
 	Status Status
@@ -174,8 +199,6 @@ type End struct {
 	Detail string
 	Text   string
 	Usage  json.RawMessage
-	// Unheard are words that the turn took and that its model never got.
-	Unheard []string
 }
 
 // Undo takes a claim back of which nothing may be left: its turn and items, and the copy that it made.

@@ -248,9 +248,10 @@ func (a *agent) run(id handoff.TurnID) (*run, error) {
 	return r, nil
 }
 
-// Steer gives the running turn more words. What it accepts reaches the model, after what the tools of the moment
-// give back, or comes back with the end of the turn, as words that it never heard.
-func (a *agent) Steer(_ context.Context, turn handoff.TurnID, input []handoff.Part) error {
+// Steer gives the running turn more words. What it accepts is written down. It reaches the model, after what the tools
+// of the moment give back, or comes back with the end of the turn, as words that it never heard; also when the process
+// is killed.
+func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
 	r, err := a.run(turn)
 	if err != nil {
 		return err
@@ -258,7 +259,12 @@ func (a *agent) Steer(_ context.Context, turn handoff.TurnID, input []handoff.Pa
 	if err := checkInput(input); err != nil {
 		return err
 	}
-	return r.inbox.put(input)
+	return r.inbox.put(ctx, input, func(s threads.Steer) error {
+		step := r.sign()
+		step.Steer = &s
+		_, err := r.server.advance(context.WithoutCancel(ctx), step) // so that it is certain whether it was written
+		return err
+	})
 }
 
 // Interrupt ends the turn. It returns when the turn has ended.

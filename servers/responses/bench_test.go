@@ -162,7 +162,7 @@ func BenchmarkDelta(b *testing.B) {
 		}
 	})
 	b.Run("reader", func(b *testing.B) {
-		r := newReader(listener{teller: silent{}, name: func(id string) string { return id }, keep: func([]json.RawMessage) error { return nil }})
+		r := newReader(listener{teller: silent{}, name: func(id string) string { return id }, hear: func() error { return nil }, keep: func([]json.RawMessage) error { return nil }})
 		if err := r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","role":"assistant"}}`)); err != nil {
 			b.Fatal(err)
 		}

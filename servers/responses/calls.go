@@ -40,7 +40,7 @@ type window struct {
 }
 
 // answer runs the calls of one answer side by side, shows them one after the other in call order, and writes one
-// output for each, in call order. What the turn was told meanwhile comes after them.
+// output for each, in call order. What the turn was told meanwhile comes after them, with the next request.
 func (r *run) answer(ctx context.Context, calls []shape) error {
 	windows := make([]*window, len(calls))
 	var work sync.WaitGroup
@@ -63,11 +63,7 @@ func (r *run) answer(ctx context.Context, calls []shape) error {
 		}
 	}
 	work.Wait()
-	var steers [][]handoff.Part
-	if context.Cause(ctx) == nil {
-		steers = r.inbox.take()
-	}
-	return r.hear(ctx, items, steers)
+	return r.keep(ctx, items, nil)
 }
 
 // use runs one call. Whatever the tool does, its window gets a result.

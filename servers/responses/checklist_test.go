@@ -44,6 +44,8 @@ func TestChecklist(t *testing.T) {
 		{"a steer during the last answer goes on", ".", "TestSteerDuringTheLastAnswer"},
 		{"what was accepted reaches the model, or is handed back", ".", "TestAcceptedSteersReachTheModel"},
 		{"an interrupt hands back what was not delivered", ".", "TestInterruptHandsBack"},
+		{"also what was sent before the model began to answer; no later turn finds it", ".", "TestSentAndUnheardSteersComeBack"},
+		{"what was accepted outlives a kill, in each store", ".", "TestKilledSteersComeBack"},
 		{"what could not be written down is handed back", ".", "TestUnwrittenSteersComeBack"},
 		{"the caller is told in words what was not delivered", "../../handoff/wording", "TestUnheardWords"},
 		{"a start that is sent twice runs once", ".", "TestStartTwiceRunsOnce"},

@@ -1,85 +1,113 @@
 package responses
 
 import (
+	"context"
+	"slices"
 	"sync"
 
 	"switchboard/handoff"
+	"switchboard/handoff/threads"
 )
 
-// maxSteers is how many steers of one turn wait for the model. More are refused.
-const maxSteers = 16
-
 // An inbox takes what a running turn is told besides, until the turn has nothing left to do. What it took in was
-// accepted: it is given to the model, or handed back when the turn is interrupted or fails. One lock decides which.
+// accepted, and is in the store: it is given to the model, or handed back when the turn ends before that.
 type inbox struct {
+	lane   chan struct{} // Set once; holds one: who writes a steer down, or must know that nobody does
+	newest int           // the number of the newest steer; owned by who has the lane
+
 	mu     sync.Mutex
-	queue  [][]handoff.Part // Guarded by mu
-	closed bool             // Guarded by mu: the turn is over or about to be
+	queue  []steer // Guarded by mu: the model has not got them
+	closed bool    // Guarded by mu: the turn is over or about to be
 }
 
-// put accepts words for the turn.
-func (b *inbox) put(input []handoff.Part) error {
+// A steer is words for a turn that runs.
+type steer struct {
+	n     int
+	input []handoff.Part
+}
+
+func newInbox() inbox { return inbox{lane: make(chan struct{}, 1)} }
+
+// put accepts words for the turn once they are written down, one after the other.
+func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(threads.Steer) error) error {
+	select {
+	case b.lane <- struct{}{}:
+		defer func() { <-b.lane }()
+	case <-ctx.Done():
+		return handoff.Fault(handoff.CodeOverloaded, "", "other words are being written down")
+	}
+	if b.isClosed() {
+		return errTurnOver()
+	}
+	b.newest++
+	s := steer{b.newest, input}
+	if err := write(threads.Steer{N: s.n, Words: s.words()}); err != nil {
+		if handoff.AsError(err).Code == handoff.CodeTakenOver {
+			return errTurnOver()
+		}
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.closed:
-		return handoff.Fault(handoff.CodeNotPending, "", "the turn has ended")
-	case len(b.queue) == maxSteers:
-		return handoff.Fault(handoff.CodeOverloaded, "", "too much waits for the model already")
-	}
-	b.queue = append(b.queue, input)
+	b.queue = append(b.queue, s) // also when it was closed meanwhile: then it is handed back
 	return nil
 }
 
-// take gives what was accepted to the turn, in order. When the turn was ended from outside, it stays where it is.
-func (b *inbox) take() [][]handoff.Part {
+func errTurnOver() error { return handoff.Fault(handoff.CodeNotPending, "", "the turn has ended") }
+
+// words are what is kept of a steer until the model has it.
+func (s steer) words() string { return handoff.Clip(handoff.InputText(s.input), threads.MaxWords) }
+
+func (b *inbox) isClosed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return nil
-	}
-	taken := b.queue
-	b.queue = nil
-	return taken
+	return b.closed
 }
 
-// restore puts back what was taken and could not be given to the model.
-func (b *inbox) restore(taken [][]handoff.Part) {
+// waiting returns what the model has not got, in order.
+func (b *inbox) waiting() []steer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = append(taken, b.queue...)
+	return slices.Clone(b.queue)
 }
 
-// undelivered hands back what was accepted and did not reach the model, once the inbox is closed.
-func (b *inbox) undelivered() [][]handoff.Part {
+// heard forgets the first steers of [inbox.waiting]: the model has them.
+func (b *inbox) heard(given int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.closed {
-		return nil
+	b.queue = b.queue[given:]
+}
+
+// closeIfEmpty is for a turn that has nothing else to do: with nothing accepted, nothing will be any more.
+func (b *inbox) closeIfEmpty() bool {
+	b.lane <- struct{}{}
+	defer func() { <-b.lane }()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = b.closed || len(b.queue) == 0
+	return len(b.queue) == 0
+}
+
+// undelivered closes the inbox, and returns the words that were accepted and that the model never got.
+func (b *inbox) undelivered() []string {
+	b.close(func() {})
+	b.lane <- struct{}{} // what is being written down now is accepted still
+	defer func() { <-b.lane }()
+	var left []string
+	for _, s := range b.waiting() {
+		left = append(left, s.words())
 	}
-	left := b.queue
-	b.queue = nil
 	return left
 }
 
-// takeOrClose is [inbox.take] for a turn that has nothing else to do: with nothing accepted nothing will be any more.
-func (b *inbox) takeOrClose() [][]handoff.Part {
+// close accepts nothing more, and stops the turn. It reports whether anything could have been accepted until now.
+func (b *inbox) close(stop func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil
+		return false
 	}
-	taken := b.queue
-	b.queue = nil
-	b.closed = len(taken) == 0
-	return taken
-}
-
-// close accepts nothing more. It reports whether anything could have been accepted until now.
-func (b *inbox) close() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	was := !b.closed
 	b.closed = true
-	return was
+	stop()
+	return true
 }

@@ -131,7 +131,7 @@ func (b *toldBy) finished(it handoff.Item) { b.lines = append(b.lines, "finished
 
 func (b *toldBy) reader() *reader {
 	var n names
-	return newReader(listener{b, n.name, func(items []json.RawMessage) error {
+	return newReader(listener{b, n.name, func() error { return nil }, func(items []json.RawMessage) error {
 		for _, it := range items {
 			b.lines = append(b.lines, "kept "+look(it).ID)
 		}

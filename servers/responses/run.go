@@ -1,9 +1,11 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,8 +19,6 @@ const (
 	// defaultIterations is how many responses of one turn may call tools. After that the model is asked once more,
 	// without tools.
 	defaultIterations = 40
-	// maxUnheard is how much of words that no model got is kept, in bytes of each.
-	maxUnheard = 4 << 10
 	// writeTime bounds one write to the store.
 	writeTime = 5 * time.Second
 )
@@ -66,7 +66,6 @@ func (r *run) main(ctx context.Context) {
 	end := r.loop(ctx)
 	cancel(nil)
 	<-beat
-	r.inbox.close()
 	r.end(context.WithoutCancel(ctx), end)
 	close(r.done)
 }
@@ -80,7 +79,7 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			_, err := r.server.advance(ctx, r.write())
+			_, err := r.server.advance(ctx, r.sign())
 			if err != nil && handoff.AsError(err).Code == handoff.CodeTakenOver {
 				cancel(errFenced)
 			}
@@ -88,14 +87,14 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// write is a write of the turn without items, which knows nothing of the loop's.
-func (r *run) write() threads.Append {
+// sign is a write of the turn without items, which knows nothing of the loop's.
+func (r *run) sign() threads.Append {
 	return threads.Append{Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence, At: r.server.cfg.Now()}
 }
 
 // step is a write of the turn by its loop.
 func (r *run) step(items []threads.Item) threads.Append {
-	w := r.write()
+	w := r.sign()
 	w.From, w.Items = len(r.items), items
 	return w
 }
@@ -116,39 +115,41 @@ func (r *run) loop(ctx context.Context) threads.End {
 			}
 			continue
 		}
-		steers := r.inbox.takeOrClose()
-		if len(steers) == 0 {
-			if final || a.Incomplete {
-				return threads.End{Status: threads.Incomplete}
-			}
-			return threads.End{Status: threads.Completed}
+		if !r.inbox.closeIfEmpty() {
+			continue
 		}
-		if err := r.hear(ctx, nil, steers); err != nil {
-			return r.broken(ctx, err)
+		if final || a.Incomplete {
+			return threads.End{Status: threads.Incomplete}
 		}
+		return threads.End{Status: threads.Completed}
 	}
 }
 
 // final tells whether the next answer is the last: no tool may be called any more.
 func (r *run) final() bool { return r.counted >= r.server.cfg.Iterations }
 
-// hear keeps items, and after them what the turn was told besides. What could not be kept was not heard.
-func (r *run) hear(ctx context.Context, items []threads.Item, steers [][]handoff.Part) error {
-	before := len(r.items)
-	err := r.keep(ctx, append(items, steered(steers)...), nil)
-	if len(r.items) == before {
-		r.inbox.restore(steers)
-	}
-	return err
-}
-
 // steered makes items of what the turn was told besides.
-func steered(steers [][]handoff.Part) []threads.Item {
+func steered(steers []steer) []threads.Item {
 	var items []threads.Item
-	for _, input := range steers {
-		items = append(items, threads.Item{JSON: userItem(input)})
+	for _, s := range steers {
+		items = append(items, threads.Item{JSON: userItem(s.input)})
 	}
 	return items
+}
+
+// hear keeps what the turn was told besides, now that the model answers to it. Until then it is no part of the
+// thread: when it is handed back, no later turn may find it there.
+func (r *run) hear(ctx context.Context, steers []steer) error {
+	if len(steers) == 0 {
+		return nil
+	}
+	step := r.step(steered(steers))
+	step.Heard = steers[len(steers)-1].n
+	err := r.write(ctx, step)
+	if err == nil {
+		r.inbox.heard(len(steers))
+	}
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // ask asks the model and keeps its answer. A response that the upstream does not know any more is replaced by the
@@ -156,12 +157,16 @@ func steered(steers [][]handoff.Part) []threads.Item {
 func (r *run) ask(ctx context.Context) (answer, error) {
 	for {
 		m, up := r.server.cfg.Model, r.server.upstream
-		p := planned(r.items, r.anchor, continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
+		steers := r.inbox.waiting()
+		p := planned(slices.Concat(r.items, steered(steers)), r.anchor, continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
 		params := m.request(asking{
 			Plan: p, Threading: r.threading, Thread: r.thread,
 			Tools: r.server.definitions, Allowed: r.server.workspace.Allowed(), Final: r.final(),
 		})
-		a, heard, err := up.ask(ctx, params, listener{r.hub, r.names.name, func(items []json.RawMessage) error { return r.keep(ctx, r.from(items), nil) }})
+		a, heard, err := up.ask(ctx, params, listener{
+			r.hub, r.names.name, func() error { return r.hear(ctx, steers) },
+			func(items []json.RawMessage) error { return r.keep(ctx, r.from(items), nil) },
+		})
 		if err == nil {
 			r.forgot = false
 			return a, r.heard(ctx, a, m.stores(r.threading))
@@ -215,14 +220,19 @@ func (r *run) keep(ctx context.Context, items []threads.Item, anchor *threads.An
 	}
 	step := r.step(items)
 	step.Anchor = anchor
+	return cmp.Or(r.write(ctx, step), context.Cause(ctx))
+}
+
+// write makes a step of the loop.
+func (r *run) write(ctx context.Context, step threads.Append) error {
 	if _, err := r.server.advance(context.WithoutCancel(ctx), step); err != nil {
 		return err
 	}
-	r.items = append(r.items, items...)
-	if anchor != nil {
-		r.anchor = *anchor
+	r.items = append(r.items, step.Items...)
+	if step.Anchor != nil {
+		r.anchor = *step.Anchor
 	}
-	return context.Cause(ctx)
+	return nil
 }
 
 // broken ends a turn that could not go on.
@@ -237,10 +247,8 @@ func (r *run) broken(ctx context.Context, err error) threads.End {
 // end writes the end down and tells it. An end that cannot be written is told nevertheless; the turn is found lost
 // when its lease has passed.
 func (r *run) end(ctx context.Context, end threads.End) {
+	undelivered := r.inbox.undelivered()
 	end.Append, end.Text = r.step(nil), r.hub.answerTo()
-	for _, input := range r.inbox.undelivered() {
-		end.Unheard = append(end.Unheard, handoff.Clip(handoff.InputText(input), maxUnheard))
-	}
 	if len(r.used.Raw) > 0 {
 		end.Usage = encode(r.used)
 	}
@@ -248,12 +256,12 @@ func (r *run) end(ctx context.Context, end threads.End) {
 		r.server.log.Warn("the end of a turn could not be written", zap.Error(err))
 	}
 	r.server.forget(r)
-	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(asEnded(end), nil) })
+	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(asEnded(end, undelivered), nil) })
 }
 
 // asEnded is an end as it is told.
-func asEnded(end threads.End) handoff.TurnEnded {
-	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text, Undelivered: end.Unheard}
+func asEnded(end threads.End, undelivered []string) handoff.TurnEnded {
+	return handoff.TurnEnded{Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text, Undelivered: undelivered}
 }
 
 // statuses are the ends of turns as they are told. Set once.
@@ -264,9 +272,5 @@ var statuses = map[threads.Status]handoff.TurnStatus{
 
 // interrupt ends the turn from outside. It reports whether there was anything to end.
 func (r *run) interrupt(cause error) bool {
-	if !r.inbox.close() {
-		return false
-	}
-	r.stop(cause)
-	return true
+	return r.inbox.close(func() { r.stop(cause) })
 }

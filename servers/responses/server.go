@@ -147,7 +147,7 @@ func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result
 func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, started func(*run)) (handoff.TurnID, error) {
 	r := &run{
 		server: s, thread: thread, id: turnID(thread, turn.ID), threading: s.threading && !optedOut(turn) && !isAside(thread),
-		done: make(chan struct{}),
+		inbox: newInbox(), done: make(chan struct{}),
 	}
 	r.hub = newHub(r.id)
 	s.mu.Lock()

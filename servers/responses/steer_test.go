@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
@@ -17,6 +18,17 @@ import (
 // steer gives the turn words.
 func (k *talk) steer(id handoff.TurnID, words string) error {
 	return k.Agent.(handoff.Controls).Steer(k.Context(), id, handoff.TextInput(words))
+}
+
+// asked waits until the model was asked: what comes now comes after that request.
+func (k *talk) asked() {
+	k.Helper()
+	for len(k.rig.fake.Requests()) == 0 {
+		if k.Context().Err() != nil {
+			k.Fatal("the model was not asked")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func (k *talk) code(what string, err error, want handoff.Code) {
@@ -34,11 +46,12 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 	k := newTalk(t, newRig(t, f, nil))
 	k.code("no turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
 	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	k.asked()
 	k.code("another turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
 	k.code("no id", k.steer("", "hi"), handoff.CodeNotPending)
 	k.code("no words", k.Agent.(handoff.Controls).Steer(t.Context(), id, nil), handoff.CodeMalformed)
 	k.code("a tool's output", k.Agent.(handoff.Controls).Steer(t.Context(), id, []handoff.Part{handoff.ToolOutput{CallID: "c"}}), handoff.CodeUnsupported)
-	for range maxSteers {
+	for range threads.MaxSteers {
 		if err := k.steer(id, "more"); err != nil {
 			t.Fatal(err)
 		}
@@ -108,6 +121,7 @@ func TestSteerDuringTheLastAnswer(t *testing.T) {
 	})
 	k := newTalk(t, newRig(t, f, nil))
 	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	k.asked()
 	if err := k.steer(id, "this"); err != nil {
 		t.Fatal(err)
 	}
@@ -120,68 +134,6 @@ func TestSteerDuringTheLastAnswer(t *testing.T) {
 	}
 }
 
-// TestInterruptHandsBack: what was accepted and did not reach the model is handed back, once, in order; the calls
-// that ran are answered, so that the thread goes on.
-func TestInterruptHandsBack(t *testing.T) {
-	inTool := make(chan struct{})
-	script, calm := untilCalm("look")
-	f := newFake(t, script)
-	k := newTalk(t, newRig(t, f, func(c *Config) {
-		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(ctx context.Context, _ *workspace.Output) workspace.Result {
-			close(inTool)
-			<-ctx.Done()
-			return workspace.Result{Text: "too late"}
-		}}}
-	}))
-	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
-	<-inTool
-	for _, words := range []string{"first", "second"} {
-		if err := k.steer(id, words); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := k.Agent.(handoff.Controls).Interrupt(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	k.code("a steer after it", k.steer(id, "third"), handoff.CodeNotPending)
-	for _, when := range []string{"as it ended", "as it is kept"} {
-		if _, end := k.end(id); end.Status != handoff.TurnInterrupted || !slices.Equal(end.Undelivered, []string{"first", "second"}) {
-			t.Errorf("%s: %+v", when, end)
-		}
-	}
-	calm.Store(true)
-	if end := k.say(handoff.Text("go on")); end.Text != "done: go on" {
-		t.Errorf("%+v", end)
-	}
-	if got := words(f.Requests()[1].Input); got != "!:call_1 u:go on" {
-		t.Errorf("then it sends %s", got)
-	}
-}
-
-// TestUnwrittenSteersComeBack: words that could not be written down were not heard.
-func TestUnwrittenSteersComeBack(t *testing.T) {
-	inTool, goOn := make(chan struct{}), make(chan struct{})
-	r := newRig(t, newFake(t, looksOnce("look")), func(c *Config) {
-		c.Threads = &mortalStore{Store: threads.NewMemory()}
-		c.Workspace = stub{use: map[string]func(context.Context, *workspace.Output) workspace.Result{"look": func(context.Context, *workspace.Output) workspace.Result {
-			close(inTool)
-			<-goOn
-			return workspace.Result{Text: "seen"}
-		}}}
-	})
-	k := newTalk(t, r)
-	id := k.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
-	<-inTool
-	if err := k.steer(id, "first"); err != nil {
-		t.Fatal(err)
-	}
-	r.cfg.Threads.(*mortalStore).gone.Store(true)
-	close(goOn)
-	if _, end := k.end(id); end.Status != handoff.TurnFailed || !slices.Equal(end.Undelivered, []string{"first"}) {
-		t.Errorf("%+v", end)
-	}
-}
-
 // TestAcceptedSteersReachTheModel: whenever a steer comes, it is either refused or reaches the model: never neither,
 // never twice.
 func TestAcceptedSteersReachTheModel(t *testing.T) {
@@ -190,28 +142,34 @@ func TestAcceptedSteersReachTheModel(t *testing.T) {
 		rounds = 1000
 	}
 	for i := range rounds {
-		var b inbox
+		b := newInbox()
+		ctx, stopped := t.Context(), new(atomic.Bool)
 		var work sync.WaitGroup
 		accepted, delivered := make([]bool, 3), map[string]int{}
 		for s := range accepted {
-			work.Go(func() { accepted[s] = b.put(handoff.TextInput(fmt.Sprint(s))) == nil })
-		}
-		give := func(steers [][]handoff.Part) {
-			for _, input := range steers {
-				delivered[handoff.InputText(input)]++
-			}
+			work.Go(func() {
+				accepted[s] = b.put(ctx, handoff.TextInput(fmt.Sprint(s)), func(threads.Steer) error { return nil }) == nil
+			})
 		}
 		if i%2 == 0 {
-			work.Go(func() { b.close() }) // an interrupt
+			work.Go(func() { b.close(func() { stopped.Store(true) }) }) // an interrupt
 		}
-		work.Go(func() {
-			give(b.take())
-			for steers := b.takeOrClose(); len(steers) > 0; steers = b.takeOrClose() {
-				give(steers)
+		work.Go(func() { // the turn
+			for !stopped.Load() {
+				steers := b.waiting()
+				b.heard(len(steers))
+				for _, s := range steers {
+					delivered[s.words()]++
+				}
+				if b.closeIfEmpty() {
+					return
+				}
 			}
 		})
 		work.Wait()
-		give(b.undelivered())
+		for _, words := range b.undelivered() {
+			delivered[words]++
+		}
 		for s, ok := range accepted {
 			if n := delivered[fmt.Sprint(s)]; ok != (n == 1) || n > 1 {
 				t.Fatalf("round %d: steer %d was accepted: %v, and delivered %d times", i, s, ok, n)

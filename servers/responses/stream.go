@@ -45,6 +45,7 @@ type teller interface {
 type listener struct {
 	teller
 	name func(given string) string     // gives an item the id that it has in the turn
+	hear func() error                  // called once, before anything of the answer is told or kept: the model has what it was sent
 	keep func([]json.RawMessage) error // writes down what is about to be told as said
 }
 
@@ -118,13 +119,13 @@ func (r *reader) take(data []byte) error {
 			r.ID = cmp.Or(w.ID, r.ID)
 		}
 	case "response.output_item.added":
-		r.added(e.Place, look(e.Item))
+		return r.added(e.Place, look(e.Item))
 	case "response.output_item.done":
 		return r.finish(e.Place, e.Item)
 	case "response.output_text.delta", "response.refusal.delta":
-		r.piece(e, handoff.DeltaMessage)
+		return r.piece(e, handoff.DeltaMessage)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		r.piece(e, handoff.DeltaReasoning)
+		return r.piece(e, handoff.DeltaReasoning)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return r.end(e.Type, e.Response)
 	case "error":
@@ -144,22 +145,39 @@ func (r *reader) id(place int, given string) string {
 	return r.ids[place]
 }
 
-func (r *reader) added(place int, s shape) {
+// hear is called before anything of the answer is told.
+func (r *reader) hear() error {
+	if r.heard {
+		return nil
+	}
 	r.heard = true
+	return r.to.hear()
+}
+
+func (r *reader) added(place int, s shape) error {
+	if err := r.hear(); err != nil {
+		return err
+	}
 	if it, ok := shown(s, r.id(place, s.ID)); ok {
 		it.Text = ""
 		r.to.began(it)
 	}
+	return nil
 }
 
-func (r *reader) piece(e event, kind handoff.DeltaKind) {
-	r.heard = true
+func (r *reader) piece(e event, kind handoff.DeltaKind) error {
+	if err := r.hear(); err != nil {
+		return err
+	}
 	r.to.delta(r.id(e.Place, ""), kind, text(e.Delta))
+	return nil
 }
 
 // finish takes a finished item under its id in the turn. A message is written down before anybody is told it.
 func (r *reader) finish(place int, item json.RawMessage) error {
-	r.heard = true
+	if err := r.hear(); err != nil {
+		return err
+	}
 	s := look(item)
 	if s.Type == "" || r.items[place] != nil {
 		return nil
@@ -218,6 +236,9 @@ func (r *reader) whole(kind string, w wireResponse) error {
 		return errBroken
 	case len(w.Output) > maxAnswerItems:
 		return errBroken
+	}
+	if err := r.hear(); err != nil {
+		return err
 	}
 	for place, item := range w.Output {
 		if err := r.finish(place, item); err != nil {

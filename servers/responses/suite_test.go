@@ -178,7 +178,10 @@ const (
 )
 
 // TestConformance: an agent of this kind is what every agent is, whatever keeps its threads.
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { onEveryStore(t, conformance) }
+
+// onEveryStore runs a test with each kind of store.
+func onEveryStore(t *testing.T, run func(t *testing.T, open func(*testing.T) threads.Store)) {
 	memory := sessionstest.StartRedis(t)
 	for name, store := range map[string]func(*testing.T) threads.Store{
 		"memory": func(*testing.T) threads.Store { return threads.NewMemory() },
@@ -191,7 +194,7 @@ func TestConformance(t *testing.T) {
 			return opened(t, s, err)
 		},
 	} {
-		t.Run(name, func(t *testing.T) { conformance(t, store) })
+		t.Run(name, func(t *testing.T) { run(t, store) })
 	}
 }
 

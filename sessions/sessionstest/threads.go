@@ -22,6 +22,7 @@ func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
 		{"a copy reads what was before it", (*threadSuite).copies},
 		{"of many claims after one turn one goes on", (*threadSuite).race},
 		{"a turn whose lease has passed is lost", (*threadSuite).lost},
+		{"what a turn took besides waits for its model, or is unheard", (*threadSuite).steers},
 		{"what is undone leaves nothing", (*threadSuite).undone},
 		{"a step made twice is made once", (*threadSuite).twice},
 		{"another owner sees nothing", (*threadSuite).foreign},

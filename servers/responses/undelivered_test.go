@@ -1,0 +1,142 @@
+package responses
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/workspace"
+)
+
+// A lookout is a turn whose tool waits, so that it can be told more meanwhile.
+type lookout struct {
+	*talk
+	turn handoff.TurnID
+	goOn func() // lets the tool give back what it saw
+}
+
+func newLookout(t *testing.T, store threads.Store) *lookout {
+	inTool, seen := make(chan struct{}), make(chan struct{})
+	script, calm := untilCalm("look")
+	l := &lookout{goOn: func() { close(seen) }}
+	l.talk = newTalk(t, newRig(t, newFake(t, script), func(c *Config) {
+		c.Threads = &mortalStore{Store: store}
+		c.Workspace = stub{use: map[string]use{"look": func(ctx context.Context, _ *workspace.Output) workspace.Result {
+			close(inTool)
+			select {
+			case <-seen:
+			case <-ctx.Done():
+			}
+			return workspace.Result{Text: "seen"}
+		}}}
+	}))
+	l.turn = l.start(handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	<-inTool
+	calm.Store(true)
+	for _, words := range []string{"first", "second"} {
+		if err := l.steer(l.turn, words); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// interrupt ends the turn.
+func (l *lookout) interrupt() {
+	l.Helper()
+	if err := l.Agent.(handoff.Controls).Interrupt(l.Context(), l.turn); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// handedBack holds that the turn ended with its words undelivered, and that the next one does not find them.
+func (l *lookout) handedBack(status handoff.TurnStatus, then string) {
+	l.Helper()
+	for _, when := range []string{"as it ended", "as it is kept"} {
+		if _, end := l.end(l.turn); end.Status != status || !slices.Equal(end.Undelivered, []string{"first", "second"}) {
+			l.Errorf("%s: %+v", when, end)
+		}
+	}
+	l.code("a steer after the end", l.steer(l.turn, "third"), handoff.CodeNotPending)
+	if end := l.say(handoff.Text("go on")); end.Text != "done: go on" {
+		l.Errorf("then %+v", end)
+	}
+	requests := l.rig.fake.Requests()
+	if got := words(requests[len(requests)-1].Input); got != then {
+		l.Errorf("then it sends %s, want %s", got, then)
+	}
+}
+
+// TestInterruptHandsBack: what was accepted and did not reach the model is handed back, once, in order; the calls
+// that ran are answered, so that the thread goes on.
+func TestInterruptHandsBack(t *testing.T) {
+	l := newLookout(t, threads.NewMemory())
+	l.interrupt()
+	l.handedBack(handoff.TurnInterrupted, "!:call_1 u:go on")
+}
+
+// TestSentAndUnheardSteersComeBack: words that were sent to the model before it began to answer are handed back too,
+// and are no part of the thread.
+func TestSentAndUnheardSteersComeBack(t *testing.T) {
+	for name, status := range map[string]handoff.TurnStatus{"interrupted": handoff.TurnInterrupted, "failed": handoff.TurnFailed} {
+		t.Run(name, func(t *testing.T) {
+			l := newLookout(t, threads.NewMemory())
+			sent, over := make(chan struct{}), make(chan struct{})
+			l.rig.fake.Misbehave(func(w http.ResponseWriter, _ simulator.Request) bool {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = fmt.Fprintf(w, "data: %s\n\n", created)
+				_ = http.NewResponseController(w).Flush()
+				close(sent)
+				<-over
+				_, _ = fmt.Fprint(w, `data: {"type":"error","code":"invalid_prompt","message":"no"}`, "\n\n")
+				return true
+			})
+			l.goOn()
+			<-sent
+			if status == handoff.TurnInterrupted {
+				l.interrupt()
+			}
+			close(over)
+			l.handedBack(status, "o:call_1 u:go on")
+		})
+	}
+}
+
+// TestUnwrittenSteersComeBack: words that the model answers to, and that could not be made part of the thread, were
+// not heard.
+func TestUnwrittenSteersComeBack(t *testing.T) {
+	l := newLookout(t, threads.NewMemory())
+	l.rig.cfg.Threads.(*mortalStore).gone.Store(true)
+	if err := l.steer(l.turn, "third"); err == nil {
+		t.Error("words were accepted that could not be written down")
+	}
+	l.goOn()
+	if _, end := l.end(l.turn); end.Status != handoff.TurnFailed || !slices.Equal(end.Undelivered, []string{"first", "second"}) {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestKilledSteersComeBack: words that were accepted outlive a kill. The turn does not go on, so they are handed back.
+func TestKilledSteersComeBack(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, open func(*testing.T) threads.Store) {
+		l := newLookout(t, open(t))
+		l.rig.kill()
+		link, err := l.rig.dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread); err != nil {
+			t.Fatal(err)
+		}
+		l.handedBack(handoff.TurnInterrupted, "!:call_1 u:go on")
+		if turn := l.record().Turns[0]; len(turn.Steers) > 0 || strings.Join(turn.Unheard, " ") != "first second" {
+			t.Errorf("%+v", turn)
+		}
+	})
+}
