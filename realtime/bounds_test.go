@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -161,6 +162,46 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 	c.report(handoff.FunctionCall{Arguments: large})
 	if !c.ended || c.cause.Code != handoff.CodeOverloaded {
 		t.Errorf("ended is %t: %v", c.ended, c.cause)
+	}
+}
+
+// What a call remembers of requests and of what was said to them is bounded by the mask, from which the client must see
+// none of it ever: a call that goes on and on ends before it costs more than some megabytes.
+func TestRequestsAreBounded(t *testing.T) {
+	const most = 20_000
+	for name, step := range map[string]func(c *Call, n int){
+		"answered": func(c *Call, n int) {
+			c.fromModel([]byte(done("r", "", events.StatusCompleted, callItem(fmt.Sprint("i", n), fmt.Sprint("k", n), "codex", events.StatusCompleted))))
+			c.say(handoff.Utterance{ID: fmt.Sprint("u", n), CallID: fmt.Sprint("k", n), Text: "It runs."})
+		},
+		"without an answer": func(c *Call, n int) {
+			c.fromModel([]byte(done("r", "", events.StatusCompleted, callItem("", fmt.Sprint("k", n), "codex", events.StatusCompleted))))
+		},
+		"taken back": func(c *Call, n int) {
+			id := fmt.Sprint("u", n)
+			c.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: strings.Repeat("words ", 1000)})
+			c.say(handoff.Utterance{ID: id})
+			if u := c.utterances[id]; u.Text != "" {
+				t.Error("the words of what was taken back are kept")
+			}
+			c.fromModel([]byte(`{"type":"rate_limits.updated"}`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, model := newWire(), newWire()
+			c := newCall(someone, ours, "rtc_long", client, model, nopLog())
+			c.fromModel([]byte(freshSession))
+			n := 0
+			for ; n < most && !c.ended; n++ {
+				step(c, n)
+				c.pending = nil
+				client.sent()
+				model.sent()
+			}
+			if !c.ended || n < 1000 || c.cause.Code != handoff.CodeVoiceGone {
+				t.Errorf("after %d: %d requests and %d utterances are kept, ended is %t: %v", n, len(c.requests), len(c.utterances), c.ended, c.cause)
+			}
+		})
 	}
 }
 

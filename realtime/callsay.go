@@ -47,6 +47,9 @@ func (c *Call) say(u handoff.Utterance) {
 		return
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
+			if known.waits {
+				known.Text, known.Tells = "", nil // it is not sent any more, and the call may be long
+			}
 			c.tell(floor.Withdrawn{ID: u.ID})
 		}
 		return // delivered already
@@ -67,6 +70,7 @@ func (c *Call) say(u handoff.Utterance) {
 	}
 	said := &utterance{Utterance: u, settled: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
 	c.utterances[u.ID] = said
+	c.mask.Hide(itemPrefix + u.ID) // before it is sent: what the mask can hide bounds how many there are
 	if said.waits = u.CallID == "" && !said.settled; !said.waits {
 		c.sendItem(said, itemPrefix+u.ID)
 	}

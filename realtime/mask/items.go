@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxHidden bounds, in bytes, what is remembered of hidden items, each of which costs hiddenCost beside
-	// its ids: some ten thousand.
+	// maxHidden bounds, in bytes, what is remembered of hidden items and of requests, each of which costs hiddenCost
+	// beside its ids: some ten thousand. A call that remembers more about each of them is bounded by it, too.
 	maxHidden  = 4 << 20
 	hiddenCost = 256
 	// maxTheirs bounds the ids that are remembered of a client's history. The oldest go first: the model has
@@ -51,9 +51,9 @@ func (x *items) full() bool { return x.bytes > maxHidden }
 
 // request notes a request of ours, whose outputs are hidden, too.
 func (x *items) request(it events.Item) {
-	if it.CallID != "" {
+	if it.CallID != "" && !x.calls[it.CallID] {
 		x.calls[it.CallID] = true
-		x.bytes += len(it.CallID)
+		x.bytes += len(it.CallID) + hiddenCost
 	}
 }
 
