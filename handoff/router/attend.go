@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -110,13 +109,12 @@ func (c *callerState) exit(a *attendance) (runs []*run, untold []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attending = slices.DeleteFunc(c.attending, func(o *attendance) bool { return o == a })
-	for id, other := range c.ears {
-		if other == a && c.runs[id] != nil {
-			c.ears[id] = nil
-			runs = append(runs, c.runs[id])
+	for _, rec := range c.records {
+		if rec.hears == a && rec.run != nil {
+			rec.hears = nil
+			runs = append(runs, rec.run)
 		}
 	}
-	slices.SortFunc(runs, func(x, y *run) int { return strings.Compare(x.ID, y.ID) })
 	for _, id := range a.told {
 		if rec := c.findLocked(id); rec != nil && rec.State == handoff.StatusCompleted {
 			c.keepLocked(id)
@@ -137,7 +135,8 @@ func (c *callerState) attends(a *attendance) bool {
 func (c *callerState) attended(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ears[id] != nil
+	rec := c.findLocked(id)
+	return rec != nil && rec.hears != nil
 }
 
 // by returns the attendance of a listener, or nil.
@@ -155,8 +154,8 @@ func (c *callerState) by(l handoff.Listener) *attendance {
 // offer leaves a run to whoever attends for its caller, now or later.
 func (c *callerState) offer(id string) {
 	c.mu.Lock()
-	if _, known := c.ears[id]; !known && c.runs[id] != nil {
-		c.ears[id] = nil
+	if rec := c.findLocked(id); rec != nil && rec.run != nil {
+		rec.offered = true
 	}
 	c.mu.Unlock()
 	c.handOver()
@@ -166,25 +165,20 @@ func (c *callerState) offer(id string) {
 func (c *callerState) handOver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var ids []string
-	for id, a := range c.ears {
-		if l := c.logs[id]; a == nil && c.runs[id] != nil && (l == nil || !l.over) {
-			ids = append(ids, id)
+	for _, rec := range c.records {
+		if !rec.offered || rec.hears != nil || rec.run == nil || rec.log.over {
+			continue
 		}
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		rec := c.findLocked(id)
 		for _, a := range slices.Backward(c.attending) {
-			if rec == nil || !a.may(rec) {
+			if !a.may(&rec.Record) {
 				continue
 			}
 			var open []handoff.OpenQuestion
-			for _, q := range c.questionsOfLocked(id) {
+			for _, q := range c.questionsOfLocked(rec.ID) {
 				open = append(open, q.open())
 			}
-			if a.listener.Hear(c.eventLocked(rec, handoff.RunTaken{Questions: open})) {
-				c.ears[id] = a
+			if a.listener.Hear(rec.event(handoff.RunTaken{Questions: open})) {
+				rec.hears = a
 				break
 			}
 		}
@@ -198,7 +192,7 @@ func (c *callerState) tellOutbox() {
 	for _, a := range slices.Backward(c.attending) {
 		var ended []handoff.Record
 		for _, id := range c.outbox {
-			if rec := c.findLocked(id); rec != nil && a.may(rec) {
+			if rec := c.findLocked(id); rec != nil && a.may(&rec.Record) {
 				ended = append(ended, rec.Clone())
 			}
 		}
@@ -260,5 +254,8 @@ func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) er
 func (r *Router) writerOf(b *callerState, id string) *ledgerWriter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.writers[id]
+	if rec := b.findLocked(id); rec != nil {
+		return rec.writer
+	}
+	return nil
 }

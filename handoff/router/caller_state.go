@@ -30,8 +30,7 @@ type callerState struct {
 	opening sync.Mutex // held while a run is added, so that its key is looked for and taken in one; before mu
 
 	mu        sync.Mutex
-	records   []*handoff.Record                // Guarded by mu: oldest first
-	runs      map[string]*run                  // Guarded by mu: runs that have not ended, by record id
+	records   []*recordState                   // Guarded by mu: oldest first
 	questions map[handoff.QuestionID]*question // Guarded by mu
 	stickies  map[stickyKey]handoff.Sticky     // Guarded by mu: valid if loaded
 	chosen    map[stickyKey]time.Time          // Guarded by mu: when the caller asked for what is sticky, or for nothing
@@ -40,16 +39,23 @@ type callerState struct {
 	unstored  map[stickyKey]stickyWrite        // Guarded by mu: what the store has still to learn of stickies
 	storing   bool                             // Guarded by mu: a job writes them
 	outbox    []string                         // Guarded by mu: record ids whose outcome nobody heard, oldest first
-	ears      map[string]*attendance           // Guarded by mu: who hears of a run, by record id; nil: nobody, and whoever comes may
-	logs      map[string]*runLog               // Guarded by mu: what happened, by record id
-	writers   map[string]*ledgerWriter         // Guarded by mu: what the ledger is told, by record id
-	gone      map[string]*handoff.IDSet        // Guarded by mu: items that a record let go of, by record id
-	noticed   map[string]bool                  // Guarded by mu: records whose outcome was told outside of calls
-	begun     map[string]string                // Guarded by mu: what was begun of records that had not been, by record id
-	keys      map[string]keyed                 // Guarded by mu: of requests, by record id
 	byKey     map[string]string                // Guarded by mu: record ids, by the key of their ledger entry
 	serial    int                              // Guarded by mu: questions asked so far
 	attending []*attendance                    // Guarded by mu: who listens for the caller, oldest first
+}
+
+// A recordState is a record with what else is known of it. Guarded by the mu of its callerState.
+type recordState struct {
+	handoff.Record
+	run     *run          // nil: it has ended
+	offered bool          // whoever attends may hear of the run, or somebody does
+	hears   *attendance   // who does; nil: nobody
+	log     runLog        // what happened
+	writer  *ledgerWriter // what the ledger is told; may be nil
+	gone    handoff.IDSet // items that it let go of
+	noticed bool          // its outcome was told outside of calls
+	begun   string        // the id of what was begun instead of it; ""
+	key     keyed         // of its request
 }
 
 // stickyKey says where a sticky thread counts.
@@ -67,18 +73,10 @@ func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
 func newCallerState() *callerState {
 	return &callerState{
-		runs:      map[string]*run{},
 		questions: map[handoff.QuestionID]*question{},
 		stickies:  map[stickyKey]handoff.Sticky{},
 		chosen:    map[stickyKey]time.Time{},
 		unstored:  map[stickyKey]stickyWrite{},
-		ears:      map[string]*attendance{},
-		logs:      map[string]*runLog{},
-		writers:   map[string]*ledgerWriter{},
-		gone:      map[string]*handoff.IDSet{},
-		noticed:   map[string]bool{},
-		begun:     map[string]string{},
-		keys:      map[string]keyed{},
 		byKey:     map[string]string{},
 	}
 }
@@ -87,10 +85,11 @@ func newCallerState() *callerState {
 func (c *callerState) open(rec handoff.Record, w *run) {
 	c.mu.Lock()
 	left := c.makeRoomLocked()
-	c.records = append(c.records, &rec)
+	added := &recordState{Record: rec, run: w}
 	if w != nil {
-		c.runs[rec.ID], c.writers[rec.ID] = w, w.writer
+		added.writer = w.writer
 	}
+	c.records = append(c.records, added)
 	shown := rec.Clone()
 	c.mu.Unlock()
 	left.release()
@@ -103,16 +102,16 @@ func (c *callerState) makeRoomLocked() *ledgerWriter {
 	if len(c.records) < maxRecords {
 		return nil
 	}
-	i := slices.IndexFunc(c.records, func(r *handoff.Record) bool { return r.State == handoff.StatusDelivered })
+	i := slices.IndexFunc(c.records, func(r *recordState) bool { return r.State == handoff.StatusDelivered })
 	if i < 0 && len(c.records) >= maxUntold {
-		i = slices.IndexFunc(c.records, func(r *handoff.Record) bool { return r.Outcome != "" })
+		i = slices.IndexFunc(c.records, func(r *recordState) bool { return r.Outcome != "" })
 	}
 	if i < 0 {
 		return nil
 	}
 	var left *ledgerWriter
 	if c.records[i].State != handoff.StatusDelivered {
-		left = c.writers[c.records[i].ID]
+		left = c.records[i].writer
 	}
 	c.removeLocked(i)
 	return left
@@ -120,15 +119,9 @@ func (c *callerState) makeRoomLocked() *ledgerWriter {
 
 // removeLocked forgets a record and all that is known of it.
 func (c *callerState) removeLocked(i int) {
-	id := c.records[i].ID
-	delete(c.writers, id)
-	delete(c.noticed, id)
-	delete(c.begun, id)
-	delete(c.byKey, c.keys[id].key)
-	delete(c.keys, id)
-	delete(c.gone, id)
-	delete(c.logs, id)
-	c.outbox = slices.DeleteFunc(c.outbox, func(other string) bool { return other == id })
+	rec := c.records[i]
+	delete(c.byKey, rec.key.key)
+	c.outbox = slices.DeleteFunc(c.outbox, func(other string) bool { return other == rec.ID })
 	c.records = slices.Delete(c.records, i, i+1)
 }
 
@@ -136,7 +129,7 @@ func (c *callerState) removeLocked(i int) {
 func (c *callerState) forgetUnkept(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.records, func(r *handoff.Record) bool { return r.ID == id }); i >= 0 && c.records[i].Unkept {
+	if i := slices.IndexFunc(c.records, func(r *recordState) bool { return r.ID == id }); i >= 0 && c.records[i].Unkept {
 		c.removeLocked(i)
 	}
 }
@@ -150,11 +143,9 @@ func (c *callerState) change(id string, fn func(*handoff.Record)) handoff.Record
 		return handoff.Record{ID: id}
 	}
 	was := rec.State
-	fn(rec)
-	if l := c.logs[id]; l != nil {
-		l.rec = nil
-	}
-	c.counts.moved(was, rec)
+	fn(&rec.Record)
+	rec.log.rec = nil
+	c.counts.moved(was, &rec.Record)
 	shown := rec.Clone()
 	c.mu.Unlock()
 	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: id, Record: &shown})
@@ -169,28 +160,25 @@ func (c *callerState) item(id string, it handoff.RecordItem) {
 		if i := indexItem(rec.Items, it.ID); i >= 0 {
 			rec.Items[i] = it
 		} else {
-			c.addItemLocked(rec, it)
+			rec.addItem(it)
 		}
 	}
 	c.mu.Unlock()
 	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: id, Item: &it})
 }
 
-// addItemLocked adds an item; a full record lets go of its oldest.
-func (c *callerState) addItemLocked(rec *handoff.Record, it handoff.RecordItem) {
-	if len(rec.Items) >= maxItems {
-		c.letGoLocked(rec, 0)
+// addItem adds an item; a full record lets go of its oldest.
+func (r *recordState) addItem(it handoff.RecordItem) {
+	if len(r.Items) >= maxItems {
+		r.dropItem(0)
 	}
-	rec.Items = append(rec.Items, it)
+	r.Items = append(r.Items, it)
 }
 
-// letGoLocked takes an item out of a record for good.
-func (c *callerState) letGoLocked(rec *handoff.Record, i int) {
-	if c.gone[rec.ID] == nil {
-		c.gone[rec.ID] = &handoff.IDSet{}
-	}
-	c.gone[rec.ID].Add(rec.Items[i].ID)
-	rec.Items = slices.Delete(rec.Items, i, i+1)
+// dropItem takes an item out of a record for good.
+func (r *recordState) dropItem(i int) {
+	r.gone.Add(r.Items[i].ID)
+	r.Items = slices.Delete(r.Items, i, i+1)
 }
 
 // delta appends to an item: to a command's output, to anything else's text. What is gone is not brought back
@@ -198,13 +186,13 @@ func (c *callerState) letGoLocked(rec *handoff.Record, i int) {
 func (c *callerState) delta(id string, d handoff.Delta) {
 	c.mu.Lock()
 	rec := c.findLocked(id)
-	if rec == nil || c.gone[id].Known(d.ItemID) {
+	if rec == nil || rec.gone.Known(d.ItemID) {
 		c.mu.Unlock()
 		return
 	}
 	at, i := 0, indexItem(rec.Items, d.ItemID)
 	if i < 0 { // its beginning was missed: the thread was resumed in the middle
-		c.addItemLocked(rec, handoff.RecordItem{ID: d.ItemID, Kind: handoff.ItemMessage, State: itemRunning})
+		rec.addItem(handoff.RecordItem{ID: d.ItemID, Kind: handoff.ItemMessage, State: itemRunning})
 		at, i = -1, len(rec.Items)-1
 	}
 	it := &rec.Items[i]
@@ -219,7 +207,7 @@ func (c *callerState) delta(id string, d handoff.Delta) {
 		at = -1
 	}
 	*text = handoff.Tail(*text+d.Text, maxOutput)
-	c.deltaLocked(rec, handoff.RunDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
+	rec.delta(handoff.RunDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
 	c.mu.Unlock()
 	c.feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: id, ItemID: d.ItemID, Delta: d.Text})
 }
@@ -236,7 +224,7 @@ func (c *callerState) drop(id, itemID string) {
 				rec.Items[i].State = itemFailed
 			}
 		default:
-			c.letGoLocked(rec, i)
+			rec.dropItem(i)
 		}
 	}
 	c.mu.Unlock()
@@ -246,10 +234,13 @@ func (c *callerState) drop(id, itemID string) {
 // ended closes a record's run and its open questions.
 func (c *callerState) ended(id string) {
 	c.mu.Lock()
-	delete(c.runs, id)
-	delete(c.ears, id)
+	if rec := c.findLocked(id); rec != nil {
+		rec.run, rec.offered, rec.hears = nil, false, nil
+	}
 	c.mu.Unlock()
-	c.closeQuestions(id)
+	for _, q := range c.questionsOf(id) {
+		c.closeQuestion(q.shown.ID)
+	}
 }
 
 // notice returns a record whose outcome is to be told outside of calls. Asked again it returns none.
@@ -257,10 +248,10 @@ func (c *callerState) notice(id string) (handoff.Record, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	rec := c.findLocked(id)
-	if rec == nil || c.noticed[id] {
+	if rec == nil || rec.noticed {
 		return handoff.Record{}, false
 	}
-	c.noticed[id] = true
+	rec.noticed = true
 	return rec.Clone(), true
 }
 
@@ -268,8 +259,8 @@ func (c *callerState) notice(id string) (handoff.Record, bool) {
 func (c *callerState) began(id, instead string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.findLocked(id) != nil {
-		c.begun[id] = instead
+	if rec := c.findLocked(id); rec != nil {
+		rec.begun = instead
 	}
 }
 
@@ -387,10 +378,10 @@ func (c *callerState) find(id string) (handoff.Record, *run) {
 	if rec == nil {
 		return handoff.Record{}, nil
 	}
-	return rec.Clone(), c.runs[id]
+	return rec.Clone(), rec.run
 }
 
-func (c *callerState) findLocked(id string) *handoff.Record {
+func (c *callerState) findLocked(id string) *recordState {
 	for _, rec := range slices.Backward(c.records) {
 		if rec.ID == id {
 			return rec

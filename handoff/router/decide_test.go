@@ -186,7 +186,7 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 	r, q := askingRouter(d, "q1")
 	b := r.caller(ladderCaller)
 	q.shown.Handoff, q.shown.Command = "h1", "npm install"
-	b.records = append(b.records, &handoff.Record{ID: "h1"})
+	b.records = append(b.records, &recordState{Record: handoff.Record{ID: "h1"}})
 	answers := func() []handoff.RecordAnswer {
 		rec, _ := b.find("h1")
 		return rec.Answers

@@ -41,8 +41,8 @@ func (c *callerState) idle() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.attending)+len(c.runs)+len(c.questions)+len(c.outbox)+len(c.unstored) > 0 || c.storing {
+	if len(c.attending)+len(c.questions)+len(c.outbox)+len(c.unstored) > 0 || c.storing {
 		return false
 	}
-	return !slices.ContainsFunc(c.records, func(rec *handoff.Record) bool { return rec.State != handoff.StatusDelivered })
+	return !slices.ContainsFunc(c.records, func(rec *recordState) bool { return rec.run != nil || rec.State != handoff.StatusDelivered })
 }

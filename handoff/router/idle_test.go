@@ -25,7 +25,9 @@ func TestCallersAreLetGo(t *testing.T) {
 			"asked":  func(b *callerState) { b.ask(&question{shown: handoff.RecordQuestion{ID: "q"}}, 0, nil) },
 			"stored": func(b *callerState) { b.queueSticky(stickyWrite{}) },
 			"reads":  func(b *callerState) { b.feed.Listen(0) },
-			"works":  func(b *callerState) { b.runs["h-1"] = &run{} },
+			"works": func(b *callerState) {
+				b.records = append(b.records, &recordState{Record: handoff.Record{State: handoff.StatusDelivered}, run: &run{}})
+			},
 		}
 		kept := map[string]*callerState{}
 		for name, occupy := range busy {

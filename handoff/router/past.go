@@ -152,8 +152,8 @@ func (c *callerState) setPast(past []handoff.Record) {
 	c.recalled = true
 	for _, rec := range past {
 		if len(c.records) < maxRecords && c.findLocked(rec.ID) == nil {
-			c.records = append(c.records, &rec)
+			c.records = append(c.records, &recordState{Record: rec})
 		}
 	}
-	slices.SortStableFunc(c.records, func(x, y *handoff.Record) int { return x.CreatedAt.Compare(y.CreatedAt) })
+	slices.SortStableFunc(c.records, func(x, y *recordState) int { return x.CreatedAt.Compare(y.CreatedAt) })
 }

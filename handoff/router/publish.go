@@ -1,11 +1,6 @@
 package router
 
-import (
-	"maps"
-	"slices"
-
-	"switchboard/handoff"
-)
+import "switchboard/handoff"
 
 // publish adds an event to the log of a run and gives it to who attends to the run. False: nobody heard it.
 func (c *callerState) publish(id string, kind handoff.RunKind) bool {
@@ -15,14 +10,14 @@ func (c *callerState) publish(id string, kind handoff.RunKind) bool {
 	if rec == nil { // pushed out by newer ones
 		return false
 	}
-	e := c.logLocked(rec, kind)
+	e := rec.record(kind)
 	if _, closed := kind.(handoff.RunAnswered); closed { // it may have been asked in another call, too
 		for _, a := range c.attending {
 			a.listener.Hear(e)
 		}
 		return true
 	}
-	a := c.ears[id]
+	a := rec.hears
 	if a == nil || !a.listener.Hear(e) {
 		return false
 	}
@@ -35,21 +30,30 @@ func (c *callerState) publish(id string, kind handoff.RunKind) bool {
 // noted says that the ledger has an entry of a run.
 func (c *callerState) noted(id string) {
 	c.mu.Lock()
-	c.runLogLocked(id).noted = true
+	if rec := c.findLocked(id); rec != nil {
+		rec.log.noted = true
+	}
 	c.mu.Unlock()
 	c.publish(id, handoff.RunNoted{})
 }
 
 // allWriters returns what the ledger is told of each record.
-func (c *callerState) allWriters() []*ledgerWriter {
+func (c *callerState) allWriters() (all []*ledgerWriter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.writers))
+	for _, rec := range c.records {
+		if rec.writer != nil {
+			all = append(all, rec.writer)
+		}
+	}
+	return all
 }
 
 // setWriter is for a record without a run.
 func (c *callerState) setWriter(id string, l *ledgerWriter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.writers[id] = l
+	if rec := c.findLocked(id); rec != nil {
+		rec.writer = l
+	}
 }

@@ -110,16 +110,6 @@ func (c *callerState) closeQuestion(id handoff.QuestionID) *question {
 	return q
 }
 
-// closeQuestions takes away what a run asked and nobody answered yet.
-func (c *callerState) closeQuestions(id string) []handoff.QuestionID {
-	var closed []handoff.QuestionID
-	for _, q := range c.questionsOf(id) {
-		c.closeQuestion(q.shown.ID)
-		closed = append(closed, q.shown.ID)
-	}
-	return closed
-}
-
 // questionsOf returns the open questions of a run, oldest first.
 func (c *callerState) questionsOf(id string) []*question {
 	c.mu.Lock()

@@ -34,9 +34,7 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	})
-	for _, q := range r.known.questionsOf(r.ID) {
-		r.router.closed(r.known, q.shown.ID)
-	}
+	r.closeQuestions()
 	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
 		r.writer.leave() // the next life of the process finds it and tells how it ended
 		return

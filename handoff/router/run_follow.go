@@ -54,9 +54,7 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 		if fact = phase.FactAgentGone; fault.Code == handoff.CodeTurnGone {
 			fact = phase.FactTurnGone
 		}
-		for _, q := range r.known.questionsOf(r.ID) {
-			r.router.closed(r.known, q.shown.ID)
-		}
+		r.closeQuestions()
 		r.router.queues.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
 	}
 	return fact, fault

@@ -49,50 +49,39 @@ func (e logged) isDelta() bool {
 	return delta
 }
 
-func (c *callerState) runLogLocked(id string) *runLog {
-	l := c.logs[id]
-	if l == nil {
-		l = &runLog{}
-		c.logs[id] = l
-	}
-	return l
-}
-
-// eventLocked is an event as a listener gets it, which is not in the log.
-func (c *callerState) eventLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
-	return c.runLogLocked(rec.ID).entry(rec, kind).event()
-}
+// event is an event as a listener gets it, which is not in the log.
+func (r *recordState) event(kind handoff.RunKind) handoff.RunEvent { return r.entry(kind).event() }
 
 // record adds an event for who follows the run; listeners do not get it.
 func (c *callerState) record(id string, kind handoff.RunKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if rec := c.findLocked(id); rec != nil {
-		c.logLocked(rec, kind)
+		rec.record(kind)
 	}
 }
 
-// logLocked adds an event to the log of a record.
-func (c *callerState) logLocked(rec *handoff.Record, kind handoff.RunKind) handoff.RunEvent {
-	l := c.runLogLocked(rec.ID)
+// record adds an event to the log.
+func (r *recordState) record(kind handoff.RunKind) handoff.RunEvent {
+	l := &r.log
 	l.last++
 	most := maxLog
 	switch k := kind.(type) {
 	case handoff.RunUsage:
-		l.used, rec.Usage = k.Usage, new(k.Usage)
+		l.used, r.Usage = k.Usage, new(k.Usage)
 	case handoff.RunEnded, handoff.RunYielded:
 		l.over, most = true, maxEndedLog
 	}
-	e := l.entry(rec, kind)
+	e := r.entry(kind)
 	l.add(e)
 	l.trim(most)
 	return e.event()
 }
 
-// deltaLocked adds a delta, if somebody follows. The oldest go before anything else does.
-func (c *callerState) deltaLocked(rec *handoff.Record, d handoff.RunDelta) {
-	l := c.logs[rec.ID]
-	if l == nil || l.followers == 0 {
+// delta adds a delta, if somebody follows. The oldest go before anything else does.
+func (r *recordState) delta(d handoff.RunDelta) {
+	l := &r.log
+	if l.followers == 0 {
 		return
 	}
 	if l.deltas >= maxDeltas || l.bytes+len(d.Text) > maxDeltaBytes {
@@ -100,12 +89,13 @@ func (c *callerState) deltaLocked(rec *handoff.Record, d handoff.RunDelta) {
 	}
 	l.deltas++
 	l.bytes += len(d.Text)
-	l.add(l.entry(rec, d))
+	l.add(r.entry(d))
 }
 
-func (l *runLog) entry(rec *handoff.Record, kind handoff.RunKind) logged {
+func (r *recordState) entry(kind handoff.RunKind) logged {
+	l := &r.log
 	if l.rec == nil {
-		l.rec = new(*rec)
+		l.rec = new(r.Record)
 		l.rec.Items = nil
 	}
 	return logged{seq: l.last, noted: l.noted, rec: l.rec, kind: kind}
@@ -204,8 +194,8 @@ func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID,
 func (c *callerState) follows(id string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.findLocked(id) != nil {
-		c.runLogLocked(id).followers += n
+	if rec := c.findLocked(id); rec != nil {
+		rec.log.followers += n
 	}
 }
 
@@ -220,11 +210,11 @@ func (c *callerState) read(id string, f *follower) (over bool, changed <-chan st
 	if rec == nil {
 		return false, nil
 	}
-	l := c.runLogLocked(id)
-	over = l.over || rec.Outcome != "" && c.runs[id] == nil
+	l := &rec.log
+	over = l.over || rec.Outcome != "" && rec.run == nil
 	switch {
 	case f.after > l.last, f.after < l.first(), l.last == 0 && f.place == 0:
-		f.events = append(f.events, c.eventLocked(rec, handoff.RunSnapshot{Items: slices.Clone(rec.Items), Usage: l.used}))
+		f.events = append(f.events, rec.event(handoff.RunSnapshot{Items: slices.Clone(rec.Items), Usage: l.used}))
 	default:
 		for _, e := range l.from(f.after, f.place) {
 			f.events = append(f.events, e.event())

@@ -52,7 +52,7 @@ func TestFollowDeltas(t *testing.T) {
 	if want := []uint64{1, 1, 1, 2, 3, 4}; !slices.Equal(seqs, want) {
 		t.Errorf("numbers %v, want %v", seqs, want)
 	}
-	if n := b.logs["a"].followers; n != 0 {
+	if n := b.findLocked("a").log.followers; n != 0 {
 		t.Errorf("%d follow still", n)
 	}
 }
@@ -68,7 +68,7 @@ func TestFollowLate(t *testing.T) {
 	for range 3 * maxDeltas {
 		b.delta("a", handoff.Delta{ItemID: "m", Text: "x"})
 	}
-	l := b.logs["a"]
+	l := &b.findLocked("a").log
 	if l.deltas == 0 || l.deltas > maxDeltas || len(l.events) != l.deltas+1 || l.bytes != l.deltas {
 		t.Fatalf("%d deltas of %d bytes among %d events", l.deltas, l.bytes, len(l.events))
 	}

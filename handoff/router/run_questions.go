@@ -65,3 +65,10 @@ func (r *run) giveUpOn(ctx context.Context, q *question) {
 	r.log.Info("question not declined", zap.Error(err))
 	r.known.waitOn(q, r.router.askAgain)
 }
+
+// closeQuestions takes away everywhere what the agent asked and nobody answered yet.
+func (r *run) closeQuestions() {
+	for _, q := range r.known.questionsOf(r.ID) {
+		r.router.closed(r.known, q.shown.ID)
+	}
+}

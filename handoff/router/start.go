@@ -159,10 +159,10 @@ func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 	by := c.by(w.req.By)
 	c.mu.Lock()
 	id, known := c.byKey[k.key]
-	args := c.keys[id].args
+	conflict := known && c.findLocked(id).key.args != k.args
 	c.mu.Unlock()
 	switch {
-	case known && args != k.args:
+	case conflict:
 		return "", handoff.Fault(handoff.CodeConflict, "", "")
 	case known:
 		return id, nil
@@ -175,7 +175,9 @@ func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 	c.settle(string(w.req.Instead), rec.ID)
 	if by != nil {
 		c.mu.Lock()
-		c.ears[rec.ID] = by
+		if rec := c.findLocked(rec.ID); rec != nil {
+			rec.offered, rec.hears = true, by
+		}
 		c.mu.Unlock()
 	}
 	return "", nil
@@ -185,8 +187,8 @@ func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 func (c *callerState) setKey(id string, k keyed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.findLocked(id) != nil {
-		c.keys[id], c.byKey[k.key] = k, id
+	if rec := c.findLocked(id); rec != nil {
+		rec.key, c.byKey[k.key] = k, id
 	}
 }
 
@@ -202,8 +204,8 @@ func (c *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.Ru
 	if rec == nil || !rec.NotBegun() || !rec.Shown(g) {
 		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
 	}
-	if begun := c.begun[rec.ID]; begun != "" {
-		if c.runs[begun] != nil {
+	if begun := rec.begun; begun != "" {
+		if other := c.findLocked(begun); other != nil && other.run != nil {
 			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
 		}
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")
