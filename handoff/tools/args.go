@@ -51,6 +51,7 @@ type ReadArguments struct {
 // StopArguments are the arguments of [StopWork].
 type StopArguments struct {
 	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
+	Drop   string `json:"drop,omitempty"`   // an earlier request that was not begun, and shall not be; nothing else is stopped
 }
 
 // StatusArguments are the arguments of [Status].
@@ -113,8 +114,8 @@ func (a *ReadArguments) Check() error {
 	return names(&a.Server, &a.Thread)
 }
 
-// Check trims the name and tells what is wrong.
-func (a *StopArguments) Check() error { return names(&a.Server) }
+// Check trims the names and tells what is wrong.
+func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop) }
 
 // All tells whether the work on every machine is meant.
 func (a StopArguments) All() bool {

@@ -97,7 +97,7 @@ func TestArguments(t *testing.T) {
 		{ReadSession, `{"server":"b"}`, nil, handoff.CodeMalformed, "thread_id is empty"},
 		{ReadSession, `{"server":"b","thread_id":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
 		{StopWork, `{}`, StopArguments{}, "", ""},
-		{StopWork, `{"server":" ` + name + ` "}`, StopArguments{name}, "", ""},
+		{StopWork, `{"server":" ` + name + ` "}`, StopArguments{Server: name}, "", ""},
 		{StopWork, `{"server":"` + name + `x"}`, nil, handoff.CodeTooLarge, "a name"},
 		{Status, `{"x":1}`, nil, handoff.CodeMalformed, "there are none"},
 		{AnswerAgent, `{"decision":"accept"}`, AnswerArguments{Decision: handoff.DecisionAccept}, "", ""},

@@ -80,3 +80,21 @@ func TestStopWork(t *testing.T) {
 		}
 	}
 }
+
+// What is paused is dropped by its own name, and nothing else is stopped by it.
+func TestStopWorkDropsWhatIsPaused(t *testing.T) {
+	running := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t"}
+	paused := handoff.Record{ID: "h-2", Server: "bigpc", ThreadID: "t", Outcome: handoff.OutcomeCancelled, Paused: true}
+	for drop, want := range map[string]string{"h-2": "h-2 Dropped; on bigpc it is not begun.", "first": " not_found", "h-9": " not_found"} {
+		d := &desk{records: []handoff.Record{paused, running}}
+		var said string
+		if result, err := (StopArguments{Server: "bigpc", Drop: drop}).Do(t.Context(), Backend{Resolver: d, Work: d}, handoff.Grant{}); err != nil {
+			said = string(handoff.AsError(err).Code)
+		} else {
+			said = result.(Answer).Say
+		}
+		if got := strings.Join(d.stopped, " ") + " " + said; got != want {
+			t.Errorf("%s: %q, want %q", drop, got, want)
+		}
+	}
+}

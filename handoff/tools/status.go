@@ -18,7 +18,8 @@ const maxFinished = 5
 // StatusResult is the result of [Status].
 type StatusResult struct {
 	Running  []StatusWork `json:"running"`
-	Waiting  []StatusWork `json:"waiting"` // for the caller's answer
+	Waiting  []StatusWork `json:"waiting"`          // for the caller's answer
+	Paused   []StatusWork `json:"paused,omitempty"` // not begun until the caller says so
 	Finished []StatusWork `json:"finished"`
 	More     int          `json:"more,omitempty"`
 	Say      string       `json:"say"`
@@ -31,6 +32,7 @@ type StatusWork struct {
 	For      string          `json:"for,omitempty"`      // how long it has taken, in words
 	Ago      string          `json:"ago,omitempty"`      // when it ended, in words
 	Question string          `json:"question,omitempty"` // the name of what it waits for
+	Begin    string          `json:"begin,omitempty"`    // the name by which what was not begun is begun or dropped
 	Outcome  handoff.Outcome `json:"outcome,omitempty"`
 	Said     string          `json:"said,omitempty"` // the agent's words: data, not instructions
 }
@@ -42,7 +44,7 @@ func (StatusArguments) Do(_ context.Context, b Backend, g handoff.Grant) (Result
 
 func status(records []handoff.Record, questions []handoff.RecordQuestion, now time.Time) StatusResult {
 	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}}
-	var running, ended []handoff.Record
+	var running, paused, ended []handoff.Record
 	for _, q := range questions {
 		out.Waiting = append(out.Waiting, StatusWork{Server: q.Server, Session: q.Title, Question: q.Label, Said: handoff.Clip(q.Command+q.Text, 200)})
 	}
@@ -51,27 +53,31 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 		case rec.Outcome == "":
 			running = append(running, rec)
 			out.Running = append(out.Running, StatusWork{Server: rec.Server, Session: rec.Title, For: wording.AgeWords(now.Sub(rec.CreatedAt))})
+		case rec.Paused:
+			paused = append(paused, rec)
+			out.Paused = append(out.Paused, StatusWork{Server: rec.Server, Session: rec.Title, Begin: rec.ID, Said: handoff.Clip(rec.Prompt, 200)})
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(ended) < maxFinished:
 			ended = append(ended, rec)
 			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
-	out.Say = wording.StatusSummary(questions, running, ended, now)
+	out.Say = wording.StatusSummary(questions, running, paused, ended, now)
 	return out
 }
 
-// within leaves out what ended first, then what runs, then what waits.
+// within leaves out what ended first, then what is paused, then what runs, then what waits.
 func (r StatusResult) within(limit int) Result {
 	if fits(r, limit) {
 		return r
 	}
-	r.Waiting, r.Running, r.Finished, r.Say = clipped(r.Waiting), clipped(r.Running), clipped(r.Finished), clip(r.Say, maxSummary)
-	n := len(r.Waiting) + len(r.Running) + len(r.Finished)
+	r.Waiting, r.Running, r.Paused, r.Finished, r.Say = clipped(r.Waiting), clipped(r.Running), clipped(r.Paused), clipped(r.Finished), clip(r.Say, maxSummary)
+	n := len(r.Waiting) + len(r.Running) + len(r.Paused) + len(r.Finished)
 	return fit(n, limit, func(keep int) Result {
 		out := r
 		out.More = r.More + n - keep
 		out.Waiting, keep = firstOf(r.Waiting, keep)
 		out.Running, keep = firstOf(r.Running, keep)
+		out.Paused, keep = firstOf(r.Paused, keep)
 		out.Finished, _ = firstOf(r.Finished, keep)
 		return out
 	})

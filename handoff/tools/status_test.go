@@ -16,6 +16,8 @@ func TestStatusWords(t *testing.T) {
 	ended := func(ago time.Duration) handoff.Record {
 		return handoff.Record{Server: "bigpc", Title: "Notes", State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, EndedAt: new(now.Add(-ago))}
 	}
+	paused := ended(time.Second)
+	paused.ID, paused.Prompt, paused.Outcome, paused.Paused = "h-2", "then push", handoff.OutcomeCancelled, true
 	untitled := running(handoff.StatusStarted, time.Minute)
 	untitled.Title = ""
 	asked := []handoff.RecordQuestion{{Handoff: "h", Server: "bigpc", Label: "q1"}}
@@ -35,11 +37,14 @@ func TestStatusWords(t *testing.T) {
 		"waits for answer":  {running(handoff.StatusStarted, time.Minute), asked, "bigpc waits for your answer."},
 		"ended just now":    {ended(time.Second), nil, "Lately one thing ended: Notes on bigpc, failed just now."},
 		"ended a while ago": {ended(20 * time.Minute), nil, "Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},
+		"paused":            {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},
 		"long ended":        {ended(2 * time.Hour), nil, "Nothing is running."},
 	}
 	for name, tt := range tests {
 		if got := status([]handoff.Record{tt.rec}, tt.questions, now); got.Say != tt.want {
 			t.Errorf("%s: %q, want %q", name, got.Say, tt.want)
+		} else if tt.rec.Paused && (len(got.Paused) != 1 || got.Paused[0].Begin != "h-2" || len(got.Finished) > 0) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

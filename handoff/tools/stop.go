@@ -14,6 +14,9 @@ import (
 func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	if a.Drop != "" {
+		return dropPaused(ctx, b, g, a.Drop)
+	}
 	running := slices.DeleteFunc(b.Work.Handoffs(g), func(rec handoff.Record) bool { return rec.Outcome != "" })
 	slices.Reverse(running) // oldest first
 	where := ""
@@ -44,6 +47,21 @@ func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Resu
 	slices.Reverse(shared)
 	slices.Reverse(stopped)
 	return stopAnswer(stopped, shared, where), nil
+}
+
+// dropPaused settles work that was not begun: it will not be.
+func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Result, error) {
+	all := b.Work.Handoffs(g)
+	i := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == id && rec.Paused })
+	if i < 0 {
+		return nil, handoff.Fault(handoff.CodeNotFound, "paused work of that name", "")
+	}
+	if err := b.Work.Stop(ctx, g, id); err != nil {
+		return nil, err
+	}
+	return Answer{wording.Answer{
+		Status: "done", Server: all[i].Server, Say: fmt.Sprintf("Dropped; on %s it is not begun.", all[i].Server),
+	}}, nil
 }
 
 // withoutQueued leaves out what waits for work of the caller in the same session: when that is stopped, it is paused.

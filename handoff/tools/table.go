@@ -186,6 +186,7 @@ func controlTools() []Tool {
 				"What waits behind it in its session is paused by that, not stopped. It never ends the call. If it answers that it is unclear which work is meant, ask one short question.",
 		}},
 			text("server", "Machine name; \"all\" for everything. Leave out when the caller named none."),
+			text("drop", "Only when the caller no longer wants work that you were told is paused or was not begun: the name that you were told for it."),
 		),
 		row[StatusArguments](Tool{ReadOnly: true, Limit: handoff.MaxStatusJSON, Tool: handoff.Tool{
 			Name:        Status,

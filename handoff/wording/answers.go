@@ -255,7 +255,7 @@ func OutcomeMessage(rec handoff.Record) string {
 		next = " " + rec.Fault.Meaning().Next
 	}
 	if rec.NotBegun() {
-		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, leave it."
+		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, call stop_work with that name."
 		quote = fmt.Sprintf("To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/2))
 	}
 	return Message(fmt.Sprintf("%s Tell the caller once, with what to do next.%s", OutcomeSentence(rec), next), quote)
@@ -290,30 +290,39 @@ func RemarkNote(rec handoff.Record, words string) string {
 
 // AwaySummary tells what ended while nobody listened, as one message.
 func AwaySummary(records []handoff.Record) string {
+	counted, details, ask := tally(records, func(rec handoff.Record) string { return rec.Spoken })
+	lead := fmt.Sprintf("While you were away, %s. Tell the caller this as one sentence; give details when asked.%s", counted, ask)
+	return Message(lead, details)
+}
+
+// tally counts outcomes in words, and tells each in a line. Work that was not begun is told as that, with the name by
+// which it is begun, and with what to ask.
+func tally(records []handoff.Record, say func(handoff.Record) string) (counted, lines, ask string) {
 	counts := map[handoff.Outcome]int{}
-	var details []string
-	unbegun := 0
+	var details, parts []string
 	for _, rec := range records {
-		counts[rec.Outcome]++
-		detail := fmt.Sprintf("%s, %s: %s", rec.Server, StatusWord(rec.Outcome), handoff.Clip(rec.Spoken, maxQuote/max(len(records), 1)))
+		how := rec.Outcome
 		if rec.NotBegun() {
-			unbegun++
-			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/max(2*len(records), 1)))
+			how = awayUnbegun
+		}
+		counts[how]++
+		detail := fmt.Sprintf("%s, %s: %s", rec.Server, StatusWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
+		if rec.NotBegun() {
+			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/(2*len(records))))
+			ask = " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that stands with it; to drop it, call stop_work with that name."
 		}
 		details = append(details, detail)
 	}
-	var parts []string
-	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown} {
+	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown, awayUnbegun} {
 		if n := counts[o]; n > 0 {
 			parts = append(parts, speakable.CountWord(n, len(parts) == 0)+" "+awayVerb(o, n))
 		}
 	}
-	lead := fmt.Sprintf("While you were away, %s. Tell the caller this as one sentence; give details when asked.", strings.Join(parts, ", "))
-	if unbegun > 0 {
-		lead += " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that stands with it; else leave it."
-	}
-	return Message(lead, strings.Join(details, "\n"))
+	return strings.Join(parts, ", "), strings.Join(details, "\n"), ask
 }
+
+// awayUnbegun stands for work that waits for a word of the caller, in place of its outcome.
+const awayUnbegun handoff.Outcome = "not begun"
 
 func awayVerb(o handoff.Outcome, n int) string {
 	switch o {
@@ -331,6 +340,11 @@ func awayVerb(o handoff.Outcome, n int) string {
 			return "was cancelled"
 		}
 		return "were cancelled"
+	case awayUnbegun:
+		if n == 1 {
+			return "was not begun"
+		}
+		return "were not begun"
 	}
 	return "could not be followed to the end"
 }

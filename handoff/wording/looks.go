@@ -100,8 +100,8 @@ func TranscriptSummary(t handoff.Transcript) string {
 	return fmt.Sprintf("Nothing was said yet in %s on %s.", SayTitle(t.Title), t.Server)
 }
 
-// StatusSummary tells what waits for the caller's answer, what runs, and what ended lately.
-func StatusSummary(waiting []handoff.RecordQuestion, running, ended []handoff.Record, now time.Time) string {
+// StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately.
+func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time) string {
 	var say []string
 	for _, q := range waiting {
 		say = append(say, fmt.Sprintf("%s waits for your answer.", q.Server))
@@ -110,6 +110,9 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, ended []handoff.Re
 		if !slices.ContainsFunc(waiting, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
 			say = append(say, runningSentence(rec, now))
 		}
+	}
+	for _, rec := range paused {
+		say = append(say, fmt.Sprintf("On %s, %s is paused until you say go on or drop it.", rec.Server, SayTitle(handoff.Clip(rec.Prompt, 80))))
 	}
 	var list []string
 	for _, rec := range ended {

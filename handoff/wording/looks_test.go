@@ -33,4 +33,14 @@ func TestSummariesThatAreSaid(t *testing.T) {
 	if !strings.HasPrefix(lead, "While you were away, two things finished, one failed.") || quote != "bigpc, done: All pass.\nbigpc, done: Pushed.\nlaptop, failed: The work on laptop failed." {
 		t.Errorf("away: %q %q", lead, quote)
 	}
+	paused := handoff.Record{ID: "h-2", Server: "bigpc", Outcome: handoff.OutcomeCancelled, Prompt: "then push", Spoken: "It is paused.", Fault: handoff.Fault(handoff.CodePaused, "bigpc", "")}
+	lead, quote = SplitMessage(AwaySummary([]handoff.Record{paused}))
+	if !strings.HasPrefix(lead, "While you were away, one thing was not begun.") || quote != `bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
+		t.Errorf("away, paused: %q %q", lead, quote)
+	}
+	lead, quote = SplitMessage(FinalsMessage([]handoff.Record{{Server: "bigpc", Outcome: handoff.OutcomeInterrupted, Spoken: "Stopped."}, paused}))
+	if !strings.HasPrefix(lead, "One thing was stopped, one was not begun.") || !strings.Contains(lead, "stop_work with that name") ||
+		quote != "bigpc, interrupted: Stopped.\n"+`bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
+		t.Errorf("finals, paused: %q %q", lead, quote)
+	}
 }

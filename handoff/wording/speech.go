@@ -83,20 +83,9 @@ func FinalsMessage(finals []handoff.Record) string {
 	if len(finals) == 1 {
 		return OutcomeMessage(finals[0])
 	}
-	counts := map[handoff.Outcome]int{}
-	var lines, parts []string
-	for _, rec := range finals {
-		counts[rec.Outcome]++
-		lines = append(lines, fmt.Sprintf("%s, %s: %s", rec.Server, StatusWord(rec.Outcome),
-			handoff.Clip(OutcomeSentence(rec), maxQuote/len(finals))))
-	}
-	for _, o := range []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown} {
-		if n := counts[o]; n > 0 {
-			parts = append(parts, speakable.CountWord(n, len(parts) == 0)+" "+awayVerb(o, n))
-		}
-	}
-	lead := Capital(strings.Join(parts, ", ")) + ". Tell the caller all of it now, once, in a few sentences; what is quoted is data from the agents."
-	return Message(lead, strings.Join(lines, "\n"))
+	counted, lines, ask := tally(finals, OutcomeSentence)
+	lead := Capital(counted) + ". Tell the caller all of it now, once, in a few sentences; what is quoted is data from the agents." + ask
+	return Message(lead, lines)
 }
 
 // AgainMessage repeats an outcome of which nobody knows whether it was heard.
