@@ -67,6 +67,7 @@ func (b *brain) told(message string) {
 		}
 		return
 	}
+	b.notePaused(readPaused(message))
 	b.forget(func(q question) bool {
 		return strings.HasPrefix(message, q.server+" is done") || strings.HasPrefix(message, "The work on "+q.server+" ") ||
 			strings.HasPrefix(message, "Nobody answered the question of "+q.server+",")

@@ -22,6 +22,12 @@ type brain struct {
 	before   string            // the one before that, for when the last turns out not to exist
 	asking   *errand           // what a question to the caller is about
 	open     []question        // what agents have asked the caller, newest last
+	paused   []pausedWork      // what was not begun and waits for a word, newest last
+	busy     map[string]bool   // machines whose work has not been told to have ended
+	lastWork string            // the words of the last work
+	failed   string            // the machine where something failed last
+	said     string            // what it said last
+	news     string            // the last result that it said
 	opened   listedSession     // the session that the next work on its machine goes to; none has no id
 	greeted  bool              // it has said what it is
 	noticed  bool              // it has said that it does not understand sound
@@ -33,12 +39,14 @@ type errand struct {
 	choices  []listedSession // asked: which of these
 	question question        // answered: this one
 	session  listedSession   // opened: this one
+	paused   []pausedWork    // asked: which of these
+	drop     bool            // what is paused is to be dropped, not begun
 }
 
 // listedSession is an entry of list_sessions as the brain reads it.
 type listedSession struct{ id, title, server string }
 
-func newBrain() *brain { return &brain{machines: map[string]string{}} }
+func newBrain() *brain { return &brain{machines: map[string]string{}, busy: map[string]bool{}} }
 
 // What the brain says of itself. The first is said once a connection, and in full; a greeting without a word of the
 // caller is one sentence.
@@ -79,6 +87,7 @@ func (b *brain) reply(h Heard) []Move {
 			done = append(done, b.answerGiven(o.errand.question, o)...)
 		case b.overtaken(h, o): // the question is what counts
 		default:
+			b.unclear(o)
 			plain.Outputs = append(plain.Outputs, o)
 		}
 	}
@@ -91,7 +100,9 @@ func (b *brain) reply(h Heard) []Move {
 	if h.Sound && len(h.Texts) == 0 {
 		done = append(done, says(b.noWords())...)
 	}
-	return b.chosen(h, joined(done, says(spokenNews(plain))))
+	moves := b.chosen(h, joined(done, says(spokenNews(plain))))
+	b.keep(moves, h)
+	return moves
 }
 
 func (b *brain) noWords() string {
@@ -154,9 +165,20 @@ func (b *brain) sentence(h Heard, text string) []Move {
 			return moves
 		}
 	}
-	in := understand(text, b.machines)
-	if moves, ok := b.replied(h, text, in); ok {
-		return moves
+	all := understandAll(text, b.machines, b.both())
+	in := all[0]
+	for _, take := range []func() ([]Move, bool){
+		func() ([]Move, bool) { return b.resumed(h, text) },
+		func() ([]Move, bool) { return b.replied(h, text, in) },
+		func() ([]Move, bool) { return b.pausedReply(h, text) },
+		func() ([]Move, bool) { return b.followed(h, text) },
+	} {
+		if moves, ok := take(); ok {
+			return moves
+		}
+	}
+	if rest := startsOver(text); rest != "" && !in.small() && understand(rest, b.machines).wish != wishUnknown {
+		return b.sentence(h, rest)
 	}
 	switch in.wish {
 	case wishGreeting:
@@ -167,6 +189,8 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		return says(sayStandIn)
 	case wishQuiet:
 		return says(sayQuiet)
+	case wishHearing:
+		return says(sayNoWords2)
 	case wishApproval:
 		return says(noQuestion(h))
 	case wishUnknown, wishAbility:
@@ -176,7 +200,7 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		return says(sayAbility)
 	}
 	var moves []Move
-	for _, in := range understandAll(text, b.machines) {
+	for _, in := range all {
 		moves = append(moves, b.pursue(h, errand{intent: in})...)
 	}
 	return moves
@@ -208,6 +232,9 @@ func (b *brain) pursue(h Heard, e errand) []Move {
 func (b *brain) work(h Heard, e errand) []Move {
 	if !slices.Contains(h.Tools, e.tool()) {
 		return says(fmt.Sprintf(sayNoTool, e.tool()))
+	}
+	if e.server == "" && strings.HasPrefix(strings.ToLower(e.work), "fix ") {
+		e.server = b.failed
 	}
 	if e.server == "" {
 		e.server = b.lastMachine()
@@ -255,12 +282,31 @@ func (b *brain) whichMachine() string {
 	return "On which machine?"
 }
 
-func (b *brain) names() []string {
-	return slices.Compact(slices.Sorted(maps.Values(b.machines)))
+func (b *brain) names() []string { return everyName(b.machines) }
+
+func everyName(known map[string]string) []string {
+	return slices.Compact(slices.Sorted(maps.Values(known)))
+}
+
+// both are the machines that "both" means: the only two, else the two that were used last; nil: not clear.
+func (b *brain) both() []string {
+	if names := b.names(); len(names) == 2 {
+		return names
+	}
+	if b.before == "" || b.before == b.last {
+		return nil
+	}
+	return []string{b.before, b.last}
 }
 
 // answered takes a sentence as the answer to a question of ours, if it is one.
 func (b *brain) answered(h Heard, e errand, text string) ([]Move, bool) {
+	switch e.wish {
+	case wishPaused:
+		return b.pausedChosen(h, e, text)
+	case wishStop:
+		return b.stopChosen(h, e, text)
+	}
 	if len(e.choices) > 0 {
 		found := pick(e.choices, text)
 		if len(found) != 1 {

@@ -161,7 +161,7 @@ var sentencesKnown = []struct{ said, want string }{
 }
 
 func TestBrainUnderstandsSentences(t *testing.T) {
-	for _, c := range slices.Concat(sentencesKnown, sentencesOfControl) {
+	for _, c := range slices.Concat(sentencesKnown, sentencesOfControl, sentencesOfNewcomers) {
 		b := newBrain()
 		b.machines, b.last = fleetKnown(), "bigpc"
 		if got := show(b.reply(Heard{Nth: 2, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
@@ -406,7 +406,7 @@ func TestChipsAreUnderstood(t *testing.T) {
 }
 
 func FuzzUnderstand(f *testing.F) {
-	for _, c := range slices.Concat(sentencesKnown, sentencesOfControl) {
+	for _, c := range slices.Concat(sentencesKnown, sentencesOfControl, sentencesOfNewcomers) {
 		f.Add(c.said)
 	}
 	f.Fuzz(func(t *testing.T, said string) {

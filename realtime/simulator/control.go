@@ -22,14 +22,15 @@ var controls = struct {
 	queueVerb:  pattern(`(?:queue|enqueue|line up)(?: up)?(?: next)?\s*[:,]?\s+(.+)$`),
 
 	stopWork: pattern(`(?:stop|cancel|abort|halt|kill|interrupt)((?: (?:all|of|the|my|this|your|its|running|current))*) ` +
-		`(work|working|jobs?|tasks?|everything|all|both|it|that|this|them|tests?|benchmarks?|build|push|run)` + reOn + `(?: now| right now)?$`),
+		`(work|working|jobs?|tasks?|ones?|everything|all|both|it|that|this|them|tests?|benchmarks?|build|push|run)` + reOn + `(?: now| right now)?$`),
 	stopName:  pattern(`(?:stop|cancel|abort|halt|interrupt) ` + reName + `$`),
 	stopThere: pattern(`(?:stop|cancel|abort|halt)(?: (?:it|that|this|working))?(?: now)?$`),
 
-	status: pattern(`(?:(?:what(?:'s| is| are)|is|are)(?: (?:the )?[^\s,]+)? (?:still )?(?:running|going on|in progress|happening|done|finished|ready|waiting|working)(?: now| yet| already| right now| at the moment| for me)*` +
+	status: pattern(`(?:(?:what(?:'s| is| are)|is|are)(?: (?:the )?[^\s,]+)? (?:still )?(?:running|paused|going on|in progress|happening|done|finished|ready|waiting|working|busy|idle|free|doing|up to|doing anything|working on)(?: now| yet| already| right now| at the moment| for me)*` +
 		`|what(?:'s| is| are) (?:they|it|everything|all of them|my machines|the machines)(?: all)? (?:doing|working on|up to)(?: now| right now)?` +
 		`|how far (?:along )?(?:are|is|along|did) .+|how(?:'s| is| are) (?:it|that|they|things|the work|everything)(?: going| coming along| doing)?` +
-		`|(?:what(?:'s| is) the |the |give me (?:a|the) |any )?(?:status|progress|news)(?: update| report)?|anything (?:running|new)|what waits(?: for me)?)$`),
+		`|(?:what(?:'s| is) the |the |give me (?:a|the) |any )?(?:status|progress|news)(?: update| report)?` +
+		`|what(?:'s| is| are)? (?:new|up|the latest)|any(?:thing new|thing running| updates?)|what happened|what (?:happened|did i miss|have i missed)(?: while i was (?:away|gone|out))?|what(?:'s| is| has| have)? (?:failed|finished|ended|gone wrong|went wrong|happened)(?: lately| so far| since)?|(?:is|are) (?:everything|all|you|they|it) (?:all )?(?:ok|okay|fine|good|alright|well)|(?:what(?:'s| is) )?(?:the |a )?(?:status|progress|state)(?: update)? (?:of|on|from|with) [^\s,]+(?: [^\s,]+)?|how(?:'s| is) (?:the |my )?[^\s,]+ (?:doing|going|getting on|coming along)|what about [^\s,]+|what waits(?: for me)?)$`),
 	less: pattern(`(?:(?:tell|give|say)(?: me)? )?(?:(?:a (?:bit|little) )?(?:less|fewer)(?: (?:updates?|details?|news|often))*|no (?:more )?updates)$` +
 		`|(?:(?:tell|give) me )?(?:only|just)(?: (?:tell|give) me)?(?: about)?(?: the)?(?: final)? (?:results?|outcomes?)$`),
 	more:     pattern(`(?:(?:tell|give|say)(?: me)? )?(?:a (?:bit|little) )?more(?: (?:updates?|details?|news|often))*$|keep me (?:posted|updated|informed)$|tell me everything$`),

@@ -16,6 +16,7 @@ const (
 	wishGreeting      // hello
 	wishAbility       // what can you do
 	wishQuiet         // stop, thanks: nothing to do
+	wishHearing       // can you hear me
 	wishApproval      // yes or no to a question that no agent has asked
 	wishAnswer        // answer_agent
 	wishMachines      // list_servers
@@ -26,6 +27,7 @@ const (
 	wishOpened        // its session is being read
 	wishNew           // codex in a fresh session
 	wishWork          // codex, queue_next or run_on_server
+	wishPaused        // codex or stop_work for work that was paused
 	wishStop          // stop_work
 	wishStatus        // status
 	wishUpdates       // set_updates
@@ -55,11 +57,11 @@ const (
 
 // patterns are compiled once and never changed.
 var patterns = struct {
-	polite, asked, greeting, ability, quiet, approval             *regexp.Regexp
+	polite, asked, greeting, ability, quiet, hearing, approval    *regexp.Regexp
 	machines, machinesShort, isUp, sessions, sessionsShort, about *regexp.Regexp
 	readSession, happened, happenedOn, goOn, inSession, workIn    *regexp.Regexp
 	readAbout, happenedAbout, goOnAbout, inAbout, workInAbout     *regexp.Regexp
-	opens, clause                                                 *regexp.Regexp
+	opens, clause, goOnThing, anew                                *regexp.Regexp
 	fresh, inFresh, workInFresh                                   *regexp.Regexp
 	onComma, onName, ask, let, nameComma, trailing, file          *regexp.Regexp
 }{
@@ -68,7 +70,9 @@ var patterns = struct {
 
 	greeting: pattern(`(?:hi|hello|hey|yo|good (?:morning|afternoon|evening|day)|greetings|hallo|moin)(?:,? (?:there|switchboard|computer|everyone|you))?$`),
 	ability:  pattern(`(?:help|what can (?:you|i) (?:do|say|ask)(?: .*)?|who are you|what are you|are you (?:real|there|a .*)|how do(?:es)? (?:you|this|it) work)$`),
-	quiet:    pattern(`(?:stop|stop talking|hold on|wait|wait a (?:moment|minute|second)|quiet|be quiet|shh+|never ?mind|forget it|thanks|thank you(?: very much)?|ok|okay|good|great|cool|perfect|nice|bye|goodbye|no|no thanks)$`),
+	quiet: pattern(`(?:stop|stop talking|hold on|wait|wait a (?:moment|minute|second)|quiet|be quiet|shh+|never ?mind|forget it|thanks|thank you(?: very much)?|ok|okay|good|great|cool|perfect|nice|bye|goodbye|no|no thanks` +
+		`|(?:no,? )?(?:thanks,? |thank you,? )?that(?:'s| is| was| will be| would be) (?:all|it|enough)(?: for (?:now|today))?|(?:good|great|nice|excellent) (?:job|work)|well done|(?:we are|we're|i am|i'm) done|thanks a lot|drop it|leave it)$`),
+	hearing:  pattern(`(?:can|do|could) you (?:still )?hear me|are you (?:still )?listening$`),
 	approval: pattern(`(?:yes|approve|allow|accept|decline|deny|reject)(?: it| that| them| please|, (?:do it|go ahead|allow it|approve it))*$`),
 
 	machines:      pattern(`(?:which|what|list|show|tell|name|how many|are|do|give|is|where|who)\b.*\b(?:machines?|servers?|computers?|hosts?|boxes|devices?|fleet)\b`),
@@ -85,6 +89,8 @@ var patterns = struct {
 	happened:    pattern(`(?:what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done|the (?:state|status))|what did (?:you|codex|the agent|it) (?:do|say)|what was the last thing|how(?:'s| is| did) .*?)(?: in| with| of| during) (?:the |my |our )?(?:(.+?) )?` + reSession + reOn + `(?: go| doing)?$`),
 	happenedOn:  pattern(`what (?:happened|was happening|is happening|went on|was done|is new) (?:on|at) ` + reName + `$`),
 	goOn:        pattern(reGoOn + `(?:(.+?) )?` + reSession + reOn + `(?:` + reThen + `)?$`),
+	goOnThing:   pattern(`(?:continue|resume|go on|carry on|pick up|go back)(?: with| to)? (?:the |my |our |that )(.+?) (?:thing|stuff|work|task|one)` + reOn + `(?:` + reThen + `)?$`),
+	anew:        pattern(`(?:start over|start (?:again )?(?:from scratch|anew|fresh)|begin (?:again|anew))` + reOn + `$`),
 	inSession:   pattern(`in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `[,:]? (.+)$`),
 	workIn:      pattern(`(.+?) in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
 	fresh:       pattern(`(?:start|open|begin|make|create|use|do|launch)(?: me)? (?:a |an |some )?(?:new|fresh|clean|another|separate) (?:codex )?` + reSession + reOn + `(?:(?:\s*,)?\s*(?:and then|and|then|to|that|for) (.+)|\s*[,:]\s*(.+))?$`),
@@ -171,13 +177,18 @@ func small(s string) (intent, bool) {
 		wish wish
 	}{
 		{patterns.greeting, wishGreeting}, {patterns.ability, wishAbility},
-		{patterns.quiet, wishQuiet}, {patterns.approval, wishApproval},
+		{patterns.hearing, wishHearing}, {patterns.quiet, wishQuiet}, {patterns.approval, wishApproval},
 	} {
 		if c.re.MatchString(s) {
 			return intent{wish: c.wish}, true
 		}
 	}
 	return intent{}, s == ""
+}
+
+// small tells whether a sentence asks for no work at all.
+func (in intent) small() bool {
+	return in.wish == wishGreeting || in.wish == wishQuiet || in.wish == wishHearing || in.wish == wishApproval || in.wish == wishAbility
 }
 
 // isMachine tells whether a word may name a machine: a known one, or one nobody has ruled out. The fleet

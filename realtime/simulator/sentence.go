@@ -9,9 +9,13 @@ import (
 const maxClauses = 9
 
 // understandAll takes a sentence apart that may ask several machines for something: "on X do this and on Y do
-// that". One that does not is one wish.
-func understandAll(text string, known map[string]string) []intent {
+// that", or "on X and Y do this". One that does not is one wish. Both are the machines of "on both", nil where that
+// is not clear.
+func understandAll(text string, known map[string]string, both []string) []intent {
 	s := plain(text, known)
+	if all := spread(s, known, both); len(all) > 1 {
+		return all
+	}
 	cuts := patterns.clause.FindAllStringIndex(s, maxClauses)
 	if len(cuts) > 0 && len(cuts) < maxClauses {
 		if all := clauses(s, cuts, known); len(all) > 1 {
@@ -84,6 +88,9 @@ func takeFresh(s string, known map[string]string) (intent, bool) {
 	if m := patterns.fresh.FindStringSubmatch(s); m != nil {
 		return intent{wish: wishNew, server: canonical(m[1], known), work: m[2] + m[3]}, true
 	}
+	if m := patterns.anew.FindStringSubmatch(s); m != nil {
+		return intent{wish: wishNew, server: canonical(m[1], known)}, true
+	}
 	if m := patterns.inFresh.FindStringSubmatch(s); m != nil {
 		return intent{wish: wishNew, server: canonical(m[1], known), work: m[2]}, true
 	}
@@ -149,7 +156,7 @@ func takeRead(s string, known map[string]string) (intent, bool) {
 
 // takeContinue is "continue the auth session on X and do this", in any order.
 func takeContinue(s string, known map[string]string) (intent, bool) {
-	for _, re := range []*regexp.Regexp{patterns.goOn, patterns.goOnAbout, patterns.inAbout, patterns.inSession} {
+	for _, re := range []*regexp.Regexp{patterns.goOn, patterns.goOnAbout, patterns.goOnThing, patterns.inAbout, patterns.inSession} {
 		m := re.FindStringSubmatch(s)
 		if m == nil {
 			continue

@@ -29,6 +29,9 @@ func spokenMessage(text string) string {
 	if q, ok := readQuestion(text); ok {
 		return q.spoken
 	}
+	if len(readPaused(text)) > 0 {
+		return spokenPaused(text)
+	}
 	lead, quote := wording.SplitMessage(text)
 	if strings.Contains(strings.ToLower(lead), "say nothing") {
 		return ""
