@@ -28,7 +28,7 @@ func dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.Seq[handoff.M
 	return Dialer(Config{
 		Name: s.Name, URL: s.URL, Token: s.Token, Command: s.Command, Dir: s.Dir, Env: s.Env,
 		Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox, Ceiling: s.Ceiling, Log: log.Named(Name), Counters: counters,
-	}), counters.Metrics()
+	}), counters.Metrics
 }
 
 func checkSettings(s servers.Settings, to servers.Report) {

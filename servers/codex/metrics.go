@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"iter"
 	"slices"
 	"sync"
 
@@ -49,7 +48,7 @@ func (c *Counters) begin(conn *Conn) (end func()) {
 }
 
 // Metrics yields what all connections so far counted.
-func (c *Counters) Metrics() iter.Seq[handoff.Metric] {
+func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 	c.mu.Lock()
 	n, held := c.ended, int64(0)
 	for _, conn := range c.live {
@@ -60,7 +59,7 @@ func (c *Counters) Metrics() iter.Seq[handoff.Metric] {
 	count := func(name, help string, n uint64) handoff.Metric {
 		return handoff.NewMetric("switchboard_codex_"+name, help, n, "server", c.Server)
 	}
-	return slices.Values([]handoff.Metric{
+	slices.Values([]handoff.Metric{
 		count("frames_malformed_total", "Frames of a server that could not be read.", n.malformed),
 		count("responses_late_total", "Responses of a server that nobody waited for any more.", n.late),
 		count("frames_left_out_total", "Frames of a server that were left out: too long, too deep, or more than may be held.", n.leftOut),
@@ -71,5 +70,5 @@ func (c *Counters) Metrics() iter.Seq[handoff.Metric] {
 		count("questions_left_out_total", "Questions of a server that were too long, or too many.", n.unasked),
 		count("errands_left_out_total", "Subscriptions of subagents that were not changed because too many waited.", n.errands),
 		handoff.NewMetric("switchboard_codex_updates_bytes", "Bytes of updates of a server that nobody has read yet.", held, "server", c.Server),
-	})
+	})(yield)
 }

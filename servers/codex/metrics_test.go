@@ -3,6 +3,10 @@ package codex
 import (
 	"reflect"
 	"testing"
+
+	"go.uber.org/zap"
+
+	"switchboard/servers"
 )
 
 // TestCounters: what a connection counted is there while it lives and after its end, and nothing is left out.
@@ -26,7 +30,7 @@ func TestCounters(t *testing.T) {
 		t.Helper()
 		want := []float64{2, 4, 6, 8, 10, 12, 14, 16, 18, held}
 		i := 0
-		for m := range counters.Metrics() {
+		for m := range counters.Metrics {
 			if m.Value != want[i] || m.Labels[0].Value != "bigpc" {
 				t.Errorf("%s is %v, want %v", m.Name, m.Value, want[i])
 			}
@@ -39,4 +43,17 @@ func TestCounters(t *testing.T) {
 	ends[1]()
 	look(0)
 	(*Counters)(nil).begin(nil)()
+}
+
+// What a kind shows of a server is counted when it is looked at: it is given before anything was.
+func TestKindCounts(t *testing.T) {
+	dial, counted := Kind().Dial(servers.Settings{Name: "bigpc", Command: []string{"sh", "-c", "echo no JSON; read request"}}, zap.NewNop())
+	if _, err := dial(t.Context()); err == nil {
+		t.Fatal("it shook hands")
+	}
+	for m := range counted {
+		if m.Name == "switchboard_codex_frames_malformed_total" && m.Value != 1 {
+			t.Errorf("%v malformed frames are shown, want 1", m.Value)
+		}
+	}
 }
