@@ -23,6 +23,9 @@ const (
 type Request struct {
 	// Key is the asker's own name for the request: given again with the same words it is the same run. "": none.
 	Key string
+	// Again: it may have been asked for in a former life of the process. Starting it waits until it is known what that
+	// left, for some seconds at most; then it gives [CodeStoreDown].
+	Again bool
 	// Target is named as the asker names it; Project "" and a Server "bigpc/api" are the same as both apart.
 	Target  Target
 	Input   []Part
@@ -48,7 +51,7 @@ type Request struct {
 // Runs are what every front is given to have work done. Implementations are safe for concurrent use; errors are
 // [*Error].
 type Runs interface {
-	// Start takes a request and never waits: what becomes of it is published. From its promise on it has exactly one
+	// Start takes a request and never waits, unless for [Request.Again]: what becomes of it is published. From its promise on it has exactly one
 	// outcome. The same key again gives the same run, or [CodeConflict] when something else was asked under it.
 	Start(ctx context.Context, g Grant, req Request) (RunID, error)
 	// Follow yields the events of a run that come after a number, without gaps, and then those that happen; where the

@@ -71,6 +71,9 @@ func (w *world) Handoffs(c handoff.Grant) []handoff.Record {
 }
 
 func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (handoff.Record, error) {
+	if req.Again != (req.Key != "") { // a key may be of a former life
+		return handoff.Record{}, handoff.Fault(handoff.CodeInternal, "", "")
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	how := map[handoff.Mode]string{handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside"}[req.Mode]

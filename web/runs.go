@@ -37,8 +37,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	if !known {
 		return handoff.Fault(handoff.CodeMalformed, "mode is now, next or aside", "")
 	}
+	key := r.Header.Get("Idempotency-Key")
 	record, err := s.cfg.Runs.Give(r.Context(), g, handoff.Request{
-		Key: r.Header.Get("Idempotency-Key"), Target: handoff.Target{Server: body.Server, Thread: body.Thread},
+		Key: key, Again: key != "", Target: handoff.Target{Server: body.Server, Thread: body.Thread},
 		Input: handoff.TextInput(body.Prompt), Context: readAloud(), Mode: mode, Instead: handoff.RunID(body.Begin),
 	})
 	return accepted(w, record, err)
@@ -55,8 +56,9 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
+	key := r.Header.Get("Idempotency-Key")
 	record, err := s.cfg.Runs.Steer(r.Context(), g, r.PathValue("id"), handoff.Request{
-		Key: r.Header.Get("Idempotency-Key"), Input: handoff.TextInput(body.Prompt), Context: readAloud(),
+		Key: key, Again: key != "", Input: handoff.TextInput(body.Prompt), Context: readAloud(),
 	})
 	return accepted(w, record, err)
 }

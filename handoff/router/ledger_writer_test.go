@@ -2,7 +2,9 @@ package router
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -84,4 +86,38 @@ func TestUnreadLedger(t *testing.T) {
 	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
 		t.Errorf("after: %v", err)
 	}
+}
+
+// TestAskedAgain: what a former life took is not begun once more by whoever asks again before that was read, nor lost
+// from sight. While it cannot be read, they are told so.
+func TestAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		req := handoff.Request{Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go")}
+		asked := ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))
+		entry := ledger.Entry{
+			Key: ledger.Key("runs of "+ladderCaller.String(), req.Key), Caller: ladderCaller, Owner: "former-1", Args: asked,
+			Status: handoff.StatusCompleted, Attempt: 1, Facts: ledger.Facts{ClientID: "former-1", Target: req.Target, Outcome: handoff.OutcomeResult},
+		}
+		s := &shelf{[]ledger.Entry{entry}, make(chan struct{})}
+		ctx, stop := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		r := NewRouter(Config{Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
+		work.Go(func() { _ = r.Run(ctx) })
+		if id, err := r.Start(ctx, ladderGrant, req); codeOfError(err) != handoff.CodeStoreDown {
+			t.Errorf("before: %s, %v", id, err)
+		}
+		work.Go(func() {
+			if id, err := r.Start(ctx, ladderGrant, req); err != nil || id != "former-1" {
+				t.Errorf("meanwhile: %s, %v", id, err)
+			}
+		})
+		synctest.Wait()
+		close(s.let)
+		synctest.Wait()
+		if id, err := r.Start(ctx, ladderGrant, req); err != nil || id != "former-1" {
+			t.Errorf("after: %s, %v", id, err)
+		}
+		stop()
+		work.Wait()
+	})
 }

@@ -185,10 +185,29 @@ func (r *Router) notFound() error {
 		select {
 		case <-r.recovered:
 		default:
-			return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
+			return notRead()
 		}
 	}
 	return handoff.Fault(handoff.CodeNotFound, "such work", "")
+}
+
+// former waits, for a time, until what a former life left is known.
+func (r *Router) former(ctx context.Context) error {
+	if r.recovered == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	select {
+	case <-r.recovered:
+		return nil
+	case <-ctx.Done():
+		return notRead()
+	}
+}
+
+func notRead() error {
+	return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
 }
 
 // Questions returns what agents wait for, oldest first.

@@ -17,8 +17,13 @@ const (
 
 // Start implements [handoff.Runs]. [handoff.CodeJoined] comes with the id of the run that was begun instead of the
 // same one before.
-func (r *Router) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
 	b := r.caller(g.Caller)
+	if req.Again {
+		if err := r.former(ctx); err != nil {
+			return "", err
+		}
+	}
 	if begun, err := b.unbegun(g, &req); err != nil {
 		return begun, err
 	}

@@ -35,8 +35,11 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		return f
 	}
 	name, again := retryName(r.Header, g, body)
-	p, first := a.post(r.Context(), g, req, name, again)
-	if !first {
+	p, first, f := a.post(r.Context(), g, req, name, again)
+	switch {
+	case f != nil:
+		return f
+	case !first:
 		select {
 		case <-p.ready:
 		case <-r.Context().Done():
@@ -75,11 +78,11 @@ func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again 
 
 // post finds the request that this one repeats, or notes it as the first. What names its run is in the store before
 // the run begins, so that a repetition finds it also after the process was killed.
-func (a *API) post(ctx context.Context, g handoff.Grant, req *request, name string, again bool) (p *posted, first bool) {
+func (a *API) post(ctx context.Context, g handoff.Grant, req *request, name string, again bool) (p *posted, first bool, f *fault) {
 	a.mu.Lock()
 	if p = a.retries[name]; p != nil && again && a.now().Sub(p.at) <= retriedFor {
 		a.mu.Unlock()
-		return p, false
+		return p, false, nil
 	}
 	p = &posted{at: a.now(), ready: make(chan struct{}), key: "response " + name}
 	a.retries[name] = p
@@ -87,18 +90,23 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, name stri
 	a.mu.Unlock()
 	if !req.store() || g.Caller.Nameless() {
 		p.key = ""
-		return p, true
+		return p, true, nil
 	}
 	if again {
 		d, ok, err := a.cfg.Store.Document(ctx, g.Caller, "retry_"+name)
-		if err == nil && ok {
+		switch {
+		case err != nil: // under another key it might run twice
+			close(p.ready)
+			a.unpost(name, p)
+			return nil, false, a.storeFault(err)
+		case ok:
 			p.key = string(d.Body)
 		}
-		return p, true
+		return p, true, nil
 	}
 	p.key += " " + rand.Text()
 	a.store(g.Caller, "retry_"+name, []byte(p.key), retriedFor)
-	return p, true
+	return p, true, nil
 }
 
 // unpost forgets a request that failed: sent again it is a new one.
@@ -142,7 +150,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, key strin
 	if req.Background && g.Caller.Nameless() {
 		return nil, faultOf(handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""))
 	}
-	run := handoff.Request{Key: key, Target: target, Input: req.said.parts, Context: req.beside()}
+	run := handoff.Request{Key: key, Again: again, Target: target, Input: req.said.parts, Context: req.beside()}
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
 	case len(req.said.approvals) > 0:

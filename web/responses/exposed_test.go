@@ -282,12 +282,20 @@ func TestSentAgain(t *testing.T) {
 			}
 			first := w.asks(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, key...)
 			first.leave(nil)
+			if got := w.runs[0].req.Again; got != (key != nil) {
+				t.Errorf("%v: it may be of a former life: %t", headers, got)
+			}
 			again := w.asks(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, headers...)
 			w.ends(1, handoff.OutcomeResult, "hello")
 			if got := again.object(); got["id"] != "resp_r1" || got["status"] != completed || w.count() != 1 {
 				t.Errorf("%v: %v, %d runs", headers, got, w.count())
 			}
 			w.begin()
+			w.breaks(true) // nobody knows whether it ran
+			if status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, headers...); status != http.StatusServiceUnavailable || w.count() != 1 {
+				t.Errorf("%v while the store is away: %d %v, %d runs", headers, status, got, w.count())
+			}
+			w.breaks(false)
 			if _, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, headers...); got["id"] != "resp_r1" || w.count() != 1 {
 				t.Errorf("%v in the next life: %v, %d runs", headers, got, w.count())
 			}
@@ -306,9 +314,7 @@ func TestStoreDown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
 		stream := w.begun(backgroundStream)
-		w.mu.Lock()
-		w.broken = true
-		w.mu.Unlock()
+		w.breaks(true)
 		for _, c := range []struct{ method, path, body string }{
 			{http.MethodGet, "/v1/responses/resp_r9", ""},
 			{http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","previous_response_id":"resp_r9"}`},

@@ -376,3 +376,10 @@ var (
 	_ handoff.Runs       = (*world)(nil)
 	_ sessions.Documents = (*world)(nil)
 )
+
+// breaks lets the store answer no more, or again.
+func (w *world) breaks(broken bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = broken
+}
