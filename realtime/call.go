@@ -42,6 +42,7 @@ type Call struct {
 	id      string               // Set once
 	made    time.Time            // Set once
 	grant   handoff.Grant        // Set once
+	at      string               // Set once, before begin: where the model is, for errors
 	opening []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
 	begins  func(*handoff.Error) // Set once, before begin: called once when the client's session has begun, or was refused; or nil
 	client  leg                  // Set once
@@ -62,11 +63,12 @@ type Call struct {
 	floor      *floor.Floor
 	mask       *mask.Mask
 	dialect    dialect
-	settings   settings // as the client asked for them last
-	opened     bool     // the client said that it can be reached
-	listens    bool     // the log tells that the caller's speech is transcribed for us
-	waited     bool     // from then on it has its time to set its session up
-	inForce    settings // as the model said last
+	settings   settings       // as the client asked for them last
+	denied     *handoff.Error // why the model begins no session; nil: it did not say
+	opened     bool           // the client said that it can be reached
+	listens    bool           // the log tells that the caller's speech is transcribed for us
+	waited     bool           // from then on it has its time to set its session up
+	inForce    settings       // as the model said last
 	ids        *events.Names
 	playback   playback
 	speeches   speeches
@@ -351,7 +353,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 		case <-c.client.Ending():
 			end(c.parting(nil))
 		case <-c.model.Ending():
-			end(handoff.Fault(handoff.CodeVoiceGone, "", ""))
+			c.do(func() { c.end(c.gone("")) })
 		case why := <-c.stop:
 			end(why)
 		case <-left:
@@ -462,7 +464,7 @@ func (c *Call) ring(now time.Time) {
 			continue
 		case alarmBegin:
 			if !c.mask.Begun() {
-				c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it began no session"))
+				c.end(c.gone("it began no session"))
 			}
 			continue
 		}

@@ -357,6 +357,10 @@ func (c *Call) stray(event []byte, id, code string) []byte {
 		c.tell(floor.Refused{Ask: ask})
 		return nil
 	}
+	if id == "" && !c.mask.Begun() {
+		c.denies(gjson.GetBytes(event, "error"))
+		return nil
+	}
 	if c.ids.Own(id) {
 		c.swallow("error of the voice model", gjson.GetBytes(event, "error"))
 		return nil

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -59,6 +60,31 @@ func (c *Call) openingRefused(shown []byte, fault gjson.Result) []byte {
 	}
 	c.release()
 	return shown
+}
+
+// denies notes why the model begins no session, which some servers tell on the socket. Nobody is shown its words, which
+// may repeat a part of the key.
+func (c *Call) denies(fault gjson.Result) {
+	c.swallow("the voice model refuses a session", fault)
+	said := handoff.Clip(fault.Get("code").String(), maxModelSaid)
+	why := handoff.Fault(handoff.CodeVoiceGone, c.at, "it said "+strconv.Quote(said))
+	switch said {
+	case "invalid_api_key", "invalid_authentication":
+		why.Code = handoff.CodeVoiceKey
+	case "model_not_found":
+		why.Code, why.Param, why.Subject = handoff.CodeVoiceModel, "model", "of that name at "+c.at
+	case "insufficient_quota", "rate_limit_exceeded":
+		why.Code = handoff.CodeVoiceLimit
+	}
+	c.denied = why
+}
+
+// gone is why a call ends whose model has ended it, or begins no session.
+func (c *Call) gone(detail string) *handoff.Error {
+	if c.denied != nil && !c.mask.Begun() {
+		return c.denied
+	}
+	return handoff.Fault(handoff.CodeVoiceGone, "", detail)
 }
 
 // release lets the client begin with its session as it is.

@@ -137,6 +137,7 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 // be hung up; whoever has it lets serve run.
 func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
+	c.at = f.model.Host
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c

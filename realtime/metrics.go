@@ -29,7 +29,7 @@ type frontCounts struct {
 
 func newFrontCounts() *frontCounts {
 	return &frontCounts{
-		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone, handoff.CodeOverloaded,
+		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone, handoff.CodeVoiceKey, handoff.CodeVoiceModel, handoff.CodeVoiceLimit, handoff.CodeOverloaded,
 			handoff.CodeSoundFormat, handoff.CodeLimited, handoff.CodeShutdown, handoff.CodeInternal),
 		open: map[string]int{}, began: map[string]uint64{},
 	}

@@ -33,7 +33,7 @@ type rtcOffer struct {
 
 // ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
 // raw or in a form with a session, is answered with 201 and an SDP answer, and the call lives on in Run.
-// Host and Origin were checked before. The model is reached before the answer, so that its failure is an
+// Host and Origin were checked before. The model begins its session before the answer, so that its failure is an
 // HTTP error and not a call that says nothing; so is its refusal of the form's session.
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	if asksBeta(r) {
@@ -83,9 +83,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	call := f.admit(grant, id, client, model) // first: who reads the id may hang up at once
 	begun := make(chan *handoff.Error, 1)
 	call.begins = func(fault *handoff.Error) { begun <- fault }
-	if offer.Session == nil {
-		call.begun(nil)
-	} else {
+	if offer.Session != nil {
 		call.mask.Await()
 	}
 	var replying sync.WaitGroup // the call waits for nobody

@@ -95,6 +95,41 @@ func TestModelRefuses(t *testing.T) {
 	}
 }
 
+// Some servers refuse on the socket, after the upgrade. That keeps its meaning, too: an offer is answered with it and not
+// with a call that says nothing, and the model's words, which may repeat a part of the key, are shown to nobody.
+func TestModelRefusesOnTheSocket(t *testing.T) {
+	h := newHouse(t)
+	calls := h.desk()
+	for _, row := range []struct {
+		fault  string
+		status int
+		code   handoff.Code
+		param  string
+	}{
+		{`"code":"model_not_found"`, 404, handoff.CodeVoiceModel, "model"},
+		{`"code":"invalid_api_key"`, 401, handoff.CodeVoiceKey, ""},
+		{`"code":"insufficient_quota"`, 429, handoff.CodeVoiceLimit, ""},
+		{`"code":"rate_limit_exceeded"`, 429, handoff.CodeVoiceLimit, ""},
+		{`"code":null`, 502, handoff.CodeVoiceGone, ""},
+	} {
+		h.model.deny = `{"type":"error","error":{"type":"invalid_request_error","message":"your key sk-secret",` + row.fault + `}}`
+		response, err := http.Post(calls+"?model=gpt-9", "application/sdp", strings.NewReader(rtctest.New(t, rtctest.Label).Offer()))
+		status, p := answered(t, response, err)
+		if status != row.status || p.Code != row.code || (p.Param != nil) != (row.param != "") || p.Param != nil && *p.Param != row.param {
+			t.Errorf("%s: %d %+v", row.fault, status, p)
+		}
+		client, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		event := expect(t, client, "error")
+		if gjson.Get(event, "error.code").String() != string(row.code) || strings.Contains(event, "sk-") {
+			t.Errorf("%s: the socket says %s", row.fault, event)
+		}
+		_ = client.Close()
+	}
+}
+
 // A session that only transcribes does not become a conversation with our tools.
 func TestTranscriptionIsRefused(t *testing.T) {
 	h := newHouse(t)

@@ -34,6 +34,7 @@ type farModel struct {
 	query  chan string
 	refuse int    // an HTTP status instead of the upgrade
 	after  string // its Retry-After
+	deny   string // an error instead of a session, after the upgrade
 }
 
 func newFarModel(t *testing.T) *farModel {
@@ -48,6 +49,11 @@ func newFarModel(t *testing.T) *farModel {
 		}
 		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
 		if err != nil {
+			return
+		}
+		if m.deny != "" {
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(m.deny))
+			_ = conn.Close()
 			return
 		}
 		m.header <- r.Header
