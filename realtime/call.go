@@ -427,7 +427,7 @@ func (c *Call) toLeg(event []byte) {
 // toModel sends the model an event.
 func (c *Call) toModel(event []byte) {
 	if !c.model.Send(event) {
-		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it does not keep up"))
+		c.end(c.gone("it does not keep up"))
 	}
 }
 

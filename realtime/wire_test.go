@@ -53,6 +53,10 @@ func newFarModel(t *testing.T) *farModel {
 		}
 		if m.deny != "" {
 			_ = conn.WriteMessage(websocket.TextMessage, []byte(m.deny))
+			_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4000, ""))
+			for err == nil { // until the far end has closed: what it did not read yet would be lost with a reset
+				_, _, err = conn.ReadMessage()
+			}
 			_ = conn.Close()
 			return
 		}
