@@ -107,6 +107,7 @@ func TestIdleSocketIsSeen(t *testing.T) {
 	leg := voice.(*Call).client.(*socket)
 	before := leg.Seen()
 	leg.Probe()
+	leg.Flush()
 	go func() { // whoever reads answers pings
 		for {
 			if _, _, err := client.ReadMessage(); err != nil {

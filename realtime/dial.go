@@ -87,7 +87,7 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 		return nil, f.unreachable(response, err, query.Get("model"))
 	}
 	head.left = -1
-	s := newSocket(conn, outbound.MaxBytes, writeLimit, f.log)
+	s := newSocket(conn, head.promptConn, outbound.MaxBytes, writeLimit, f.log)
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	s.keys = mathrand.NewChaCha8(seed)

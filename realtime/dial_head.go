@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"syscall"
 )
 
 // maxHead bounds what the model's server may answer to the handshake, in bytes; its TLS is in it, too.
@@ -15,7 +14,7 @@ var errLongHead = errors.New("the answer to the handshake is too long")
 
 // A headConn reads at most maxHead bytes, and without a bound once the handshake is over.
 type headConn struct {
-	net.Conn
+	*promptConn
 	left int // bytes; -1: no bound. Owned by who reads
 }
 
@@ -25,25 +24,17 @@ func dialHead(ctx context.Context, network, address string) (*headConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &headConn{conn, maxHead}, nil
-}
-
-// SyscallConn implements [syscall.Conn]: without TLS it writes as what it is made of.
-func (c *headConn) SyscallConn() (syscall.RawConn, error) {
-	if conn, ok := c.Conn.(syscall.Conn); ok {
-		return conn.SyscallConn()
-	}
-	return nil, errors.ErrUnsupported
+	return &headConn{newPromptConn(conn), maxHead}, nil
 }
 
 func (c *headConn) Read(p []byte) (int, error) {
 	switch {
 	case c.left < 0:
-		return c.Conn.Read(p)
+		return c.promptConn.Read(p)
 	case c.left == 0:
 		return 0, errLongHead
 	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	n, err := c.promptConn.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	return n, err
 }

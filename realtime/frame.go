@@ -5,30 +5,32 @@ import (
 	"math/rand/v2"
 )
 
-// RFC 6455, section 5.2: the first byte of a whole text message, the bit of a masked one, and the lengths that stand
-// for longer ones.
+// RFC 6455, section 5.2: the first byte of a whole message of each kind, the bit of a masked one, and the lengths that
+// stand for longer ones.
 const (
 	wholeText  = 0x81
+	wholePing  = 0x89
+	wholePong  = 0x8a
 	maskedBit  = 0x80
 	length16   = 126
 	length64   = 127
 	longestOwn = length16 - 1
 )
 
-// appendFrame appends an event as one WebSocket frame, as a server sends it, or as a client does, who masks it with
-// random keys. The library would take a buffer and two allocations for each, and one write.
-func appendFrame(to, event []byte, keys *rand.ChaCha8) []byte {
+// appendFrame appends an event, or the data of a ping or pong (at most 125 bytes), as one WebSocket frame, as a server
+// sends it, or as a client does, who masks it with random keys. The library would take a buffer and two allocations for each, and one write.
+func appendFrame(to []byte, kind byte, event []byte, keys *rand.ChaCha8) []byte {
 	var masked byte
 	if keys != nil {
 		masked = maskedBit
 	}
 	switch n := len(event); {
 	case n <= longestOwn:
-		to = append(to, wholeText, masked|byte(n))
+		to = append(to, kind, masked|byte(n))
 	case n <= 0xffff:
-		to = binary.BigEndian.AppendUint16(append(to, wholeText, masked|length16), uint16(n))
+		to = binary.BigEndian.AppendUint16(append(to, kind, masked|length16), uint16(n))
 	default:
-		to = binary.BigEndian.AppendUint64(append(to, wholeText, masked|length64), uint64(n))
+		to = binary.BigEndian.AppendUint64(append(to, kind, masked|length64), uint64(n))
 	}
 	if keys == nil {
 		return append(to, event...)

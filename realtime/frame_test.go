@@ -37,7 +37,7 @@ func TestFrames(t *testing.T) {
 		defer func() { _ = conn.Close() }()
 		var all []byte
 		for _, n := range lengths {
-			all = appendFrame(all, whole[:n], nil)
+			all = appendFrame(all, wholeText, whole[:n], nil)
 		}
 		_, _ = conn.NetConn().Write(all)
 		read(conn)
@@ -50,7 +50,7 @@ func TestFrames(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	var all []byte
 	for _, n := range lengths {
-		all = appendFrame(all, whole[:n], keys)
+		all = appendFrame(all, wholeText, whole[:n], keys)
 	}
 	if bytes.Contains(all, whole[:100]) {
 		t.Error("a client's frame is not masked")

@@ -50,7 +50,7 @@ type witness interface {
 	leg
 	// Seen returns when anything of the far end came, or it took something that only it can have taken.
 	Seen() time.Time
-	// Probe asks the far end for a sign, and returns at once.
+	// Probe asks the far end for a sign, and returns at once. Where the leg is a [flusher], that waits for Flush.
 	Probe()
 }
 

@@ -1,15 +1,14 @@
 package realtime
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -23,7 +22,7 @@ const (
 	// maxFrame bounds one event: an append carries up to 15 MiB of audio. A larger one ends the socket with
 	// close code 1009.
 	maxFrame = 16 << 20
-	// keptBuffer is what a socket keeps between events; a larger one is given back.
+	// keptBuffer bounds what is lent again for writing; larger buffers are left to the collector.
 	keptBuffer = 1 << 20
 	// pingEvery keeps proxies from closing an idle socket, idleLimit notices a far end that is gone.
 	pingEvery = 20 * time.Second
@@ -33,51 +32,48 @@ const (
 	renewEvery = 5 * time.Second
 	// maxBatch bounds the events that go into one write, in bytes; one always does.
 	maxBatch = 16 << 10
-	// writeLimit bounds one write.
+	// maxBatches bounds what Flush writes before it leaves the rest to a goroutine: who flushes has a far end to read from.
+	maxBatches = 16
+	// writeLimit bounds one write that waits.
 	writeLimit = 10 * time.Second
 )
 
 // A socket is one WebSocket that carries Realtime events, to a client or to a voice model. It is a [leg].
 //
-// Who has the turn writes. Whoever sent events takes it with Flush, if nobody has it, and writes what the far end takes
-// without waiting. The goroutine of write is the one that waits: for a far end that does not take all at once, and for
-// what nobody else writes: pings, their answers, and the farewell.
+// Who has the turn writes, and does not wait: whoever sent events takes it with Flush, if nobody has it. Where the far
+// end does not take all at once, a goroutine that may wait gets the turn with what is left. So a socket whose far end
+// keeps up has one goroutine, its reader.
 type socket struct {
-	*outbound.Queue                    // Set once: what it has to write
-	conn            *websocket.Conn    // Set once; read by read
-	direct          syscall.RawConn    // Set once: writes without waiting; nil: not over TLS
-	log             *zap.Logger        // Set once
-	patience        time.Duration      // Set once: bounds one write
-	renewed         time.Time          // Owned by read: when it got idleLimit
-	turn            chan struct{}      // holds one token while somebody writes
-	batch           []byte             // Owned by who has the turn: what Flush writes now
-	taken           int                // Owned by who has the turn: bytes of batch that the far end has taken
-	attempt         func(uintptr) bool // Set once: writes batch
-	rest            []byte             // Owned by who has the turn: what the far end did not take at once, for write
-	keys            *rand.ChaCha8      // Owned by who has the turn: masks what a client writes; nil: we are the server
-	pings           chan string        // holds the newest ping that write has not answered
-	code            int                // Set once, before closed: what it closes with
-	closed          atomic.Bool        // the far end has said that it closes: no event is written any more
-	born            time.Time          // Set once
-	seen            atomic.Int64       // after born: when anything of the far end came
-	probe           chan struct{}      // holds one token while a ping is wanted
-	done            chan struct{}      // closed when Run has ended
+	*outbound.Queue                 // Set once: what it has to write
+	conn            *websocket.Conn // Set once; read by read
+	out             *promptConn     // Set once: what conn writes to; safe by itself
+	log             *zap.Logger     // Set once
+	patience        time.Duration   // Set once: bounds one write
+	renewed         time.Time       // Owned by read: when it got idleLimit
+	turn            chan struct{}   // holds one token while somebody writes
+	writers         sync.WaitGroup  // the goroutines of write and of farewell; Run ends after them
+	keys            *rand.ChaCha8   // Owned by who has the turn: masks what a client writes; nil: we are the server
+	pings           chan string     // holds the newest ping that is not answered
+	probe           chan struct{}   // holds one token while a ping is wanted
+	beat            *time.Timer     // Set once, by Run: wants one every pingEvery
+	code            int             // Set once, before closed: what it closes with
+	closed          atomic.Bool     // the far end has said that it closes: no event is written any more
+	born            time.Time       // Set once
+	seen            atomic.Int64    // after born: when anything of the far end came
+	done            chan struct{}   // closed when Run has ended
 }
 
 // frames lends sockets the room for what they write. Safe by itself.
 var frames = sync.Pool{New: func() any { return new([]byte) }}
 
-// newSocket makes a socket of a connection; bytes bounds what may wait to be written, patience one write. It lives
-// while Run runs.
-func newSocket(conn *websocket.Conn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
+// newSocket makes a socket of a connection that writes to out; bytes bounds what may wait to be written, patience one
+// write. It lives while Run runs.
+func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
-		conn: conn, log: log, patience: patience, born: time.Now(),
+		conn: conn, out: out, log: log, patience: patience, born: time.Now(),
 		turn: make(chan struct{}, 1), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
 	}
-	s.Queue, s.attempt = outbound.New(bytes, s.hurry), s.writeOnce
-	if conn != nil {
-		s.direct = directOf(conn.NetConn())
-	}
+	s.Queue, out.prompt = outbound.New(bytes, s.part), true
 	return s
 }
 
@@ -87,7 +83,7 @@ func (s *socket) Send(event []byte) bool { return s.Put(event) }
 // Seen implements [witness].
 func (s *socket) Seen() time.Time { return s.born.Add(time.Duration(s.seen.Load())) }
 
-// Probe implements [witness].
+// Probe implements [witness]. The ping waits for Flush.
 func (s *socket) Probe() {
 	select {
 	case s.probe <- struct{}{}:
@@ -107,28 +103,40 @@ func (s *socket) Close(reason *handoff.Error) {
 // Abandon implements [connection].
 func (s *socket) Abandon() { _ = s.conn.Close() }
 
-// hurry keeps a read or write that hangs from holding the end up. The net.Conn takes this from anyone.
-func (s *socket) hurry() {
-	_ = s.conn.NetConn().SetWriteDeadline(time.Now().Add(outbound.CloseGrace))
+// part begins the end: a read or write that hangs does not hold it up.
+func (s *socket) part() {
+	s.out.hurry(s.EndedAt().Add(outbound.CloseGrace))
 	_ = s.conn.NetConn().SetReadDeadline(s.until())
+	s.writers.Go(s.farewell)
 }
 
 // until returns when reading ends on a socket that is ending.
 func (s *socket) until() time.Time { return s.EndedAt().Add(2 * outbound.CloseGrace) }
 
-// Run implements [connection]: it reads and writes.
+// Run implements [connection]: it reads.
 func (s *socket) Run(take func(event []byte)) {
 	defer close(s.done)
-	var writer sync.WaitGroup
-	writer.Go(s.write)
+	s.beat = time.AfterFunc(math.MaxInt64, s.beats)
+	s.beat.Reset(pingEvery) // not before beat is set
+	defer s.beat.Stop()
 	err := s.read(take)
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
 		_, _ = io.Copy(io.Discard, s.conn.NetConn())
 	}
-	writer.Wait()
+	s.writers.Wait()
 	_ = s.conn.Close()
+}
+
+// beats wants a ping, and the next one.
+func (s *socket) beats() {
+	if s.closing() {
+		return
+	}
+	s.Probe()
+	s.Flush()
+	s.beat.Reset(pingEvery)
 }
 
 // read returns why it ended.
@@ -144,12 +152,11 @@ func (s *socket) read(take func(event []byte)) error {
 		s.sign()
 		return s.alive()
 	})
-	var buffer bytes.Buffer
 	for s.alive() == nil {
 		_, frame, err := s.conn.NextReader()
+		var event []byte
 		if err == nil {
-			buffer.Reset()
-			_, err = buffer.ReadFrom(frame)
+			event, err = sounds.read(frame)
 		}
 		if _, said := errors.AsType[*websocket.CloseError](err); err == nil || said {
 			s.sign()
@@ -160,10 +167,6 @@ func (s *socket) read(take func(event []byte)) error {
 		if err != nil {
 			s.log.Debug("socket ended", zap.Error(err))
 			return err
-		}
-		event := sounds.clone(buffer.Bytes())
-		if buffer.Cap() > keptBuffer {
-			buffer = bytes.Buffer{}
 		}
 		if !s.closing() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
 			take(event)
@@ -186,74 +189,16 @@ func (s *socket) alive() error {
 	}
 }
 
-func (s *socket) write() {
-	ping := time.NewTicker(pingEvery)
-	defer ping.Stop()
-	for {
-		var err error
-		select {
-		case <-s.Ready():
-			err = s.inTurn(func() error { return s.putAll(time.Time{}) })
-		case <-ping.C:
-			err = s.inTurn(s.ping)
-		case <-s.probe:
-			err = s.inTurn(s.ping)
-		case data := <-s.pings:
-			err = s.inTurn(func() error {
-				return s.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeLimit))
-			})
-		case <-s.Ending():
-			s.turn <- struct{}{} // for good
-			s.farewell()
-			return
-		}
-		switch {
-		case err == nil:
-		case errors.Is(err, websocket.ErrCloseSent) || s.closed.Load(): // the reader knows why
-			<-s.Ending()
-			return
-		default:
-			s.End(s.stuck(err))
-			return
-		}
-	}
-}
-
-// inTurn lets write write, after what was begun. Where it fails nobody writes any more.
-func (s *socket) inTurn(write func() error) error {
-	s.turn <- struct{}{}
-	if err := s.putRest(time.Time{}); err != nil {
-		return err
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	err := s.conn.NetConn().SetWriteDeadline(time.Time{}) // Flush sets none
-	<-s.turn
-	if s.Waits() { // it was sent meanwhile, and Flush found the turn taken
-		s.Signal()
-	}
-	return err
-}
-
-// pinged lets the writer answer a ping, the newest of those that wait. The library would answer in the reader, and
-// with its own deadline cut off a write that is slow.
+// pinged answers a ping, the newest of those that wait. The library would do it with its own deadline, which cuts off a
+// write that is slow.
 func (s *socket) pinged(data string) error {
-	for {
-		select {
-		case s.pings <- data:
-			return nil
-		default:
-		}
-		select {
-		case <-s.pings:
-		default:
-		}
+	select {
+	case <-s.pings:
+	default:
 	}
-}
-
-func (s *socket) ping() error {
-	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit))
+	s.pings <- data
+	s.Flush()
+	return nil
 }
 
 // stuck tells why a write failed: the far end took too long for it, or it is gone (nil).
@@ -267,28 +212,67 @@ func (s *socket) stuck(err error) *handoff.Error {
 	return nil
 }
 
-// putAll writes what waits, several events in one write. It stops when the socket begins to end, unless all of it may
-// take until then.
-func (s *socket) putAll(until time.Time) error {
+// Flush implements [flusher]. What the far end does not take at once a goroutine writes, and what is more than
+// maxBatches. Where somebody else writes, he looks again.
+func (s *socket) Flush() {
+	for n := 0; s.due(); n++ {
+		select {
+		case s.turn <- struct{}{}:
+		default:
+			return
+		}
+		if n < maxBatches && !s.out.pending() {
+			s.put()
+		}
+		if n == maxBatches || s.out.pending() {
+			s.writers.Go(s.write)
+			return
+		}
+		<-s.turn
+	}
+}
+
+// due tells whether there is something to write that may be written.
+func (s *socket) due() bool {
+	return !s.closing() && !s.closed.Load() && (s.Waits() || len(s.probe)+len(s.pings) > 0 || s.out.pending())
+}
+
+// write waits for the far end, and lets the next one look. It has the turn, and gives it back.
+func (s *socket) write() {
+	err := s.out.drain(s.patience)
+	<-s.turn
+	if err == nil {
+		s.Flush()
+	} else if !s.closed.Load() { // or else the reader knows why
+		s.End(s.stuck(err))
+	}
+}
+
+// put writes of what waits as much as goes into one write; false: nothing waits. The caller has the turn.
+func (s *socket) put() bool {
 	lent := frames.Get().(*[]byte)
 	defer giveBack(lent)
-	for {
-		if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
-			return nil
-		}
-		if err := s.put(*lent, until); err != nil {
-			return err
-		}
-		if s.closing() && until.IsZero() {
-			return nil // the rest is the farewell's
-		}
+	if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
+		return false
 	}
+	_, _ = s.conn.NetConn().Write(*lent) // out knows what is wrong
+	return true
 }
 
 // nextBatch appends the frames of what waits, as many as go into one write.
 func (s *socket) nextBatch(batch []byte) []byte {
+	select {
+	case data := <-s.pings:
+		batch = appendFrame(batch, wholePong, []byte(data), s.keys)
+	default:
+	}
+	select {
+	case <-s.probe:
+		batch = appendFrame(batch, wholePing, nil, s.keys)
+	default:
+	}
 	for event, ok := s.Next(); ok; event, ok = s.Next() {
-		batch = appendFrame(batch, event, s.keys)
+		batch = appendFrame(batch, wholeText, event, s.keys)
 		if sounds.give(event); len(batch) >= maxBatch {
 			break
 		}
@@ -302,37 +286,6 @@ func giveBack(lent *[]byte) {
 	}
 }
 
-// putRest writes what the far end did not take at once.
-func (s *socket) putRest(until time.Time) error {
-	rest := s.rest
-	if s.rest = nil; rest == nil {
-		return nil
-	}
-	return s.put(rest, until)
-}
-
-func (s *socket) put(bytes []byte, until time.Time) error {
-	if err := s.allow(until); err != nil {
-		return err
-	}
-	_, err := s.conn.NetConn().Write(bytes)
-	return err
-}
-
-// allow bounds the next write: by until, or else by the socket's patience. The library sets another time with each
-// frame of its own, so it is set for each write.
-func (s *socket) allow(until time.Time) error {
-	conn := s.conn.NetConn()
-	if !until.IsZero() {
-		return conn.SetWriteDeadline(until)
-	}
-	err := conn.SetWriteDeadline(time.Now().Add(s.patience))
-	if s.closing() { // after setting, for the end may have come between
-		return conn.SetWriteDeadline(time.Now().Add(outbound.CloseGrace))
-	}
-	return err
-}
-
 func (s *socket) closing() bool {
 	select {
 	case <-s.Ending():
@@ -344,16 +297,19 @@ func (s *socket) closing() bool {
 
 // farewell flushes the queue, unless the far end is too slow for it or closes itself, and says why the socket closes.
 func (s *socket) farewell() {
-	until := time.Now().Add(outbound.CloseGrace)
+	s.turn <- struct{}{} // for good
 	why, goodbye := s.Ended(), closeFrame(s.Ended())
 	said := why != nil && why.Code == handoff.CodeTooLarge // the library has closed it already
 	if s.closed.Load() {
 		said, goodbye = true, websocket.FormatCloseMessage(s.code, "")
 	}
-	if s.putRest(until) != nil || !said && !s.Behind() && s.putAll(until) != nil {
-		return
+	for !said && !s.Behind() && s.put() {
+		if s.out.drain(s.patience) != nil {
+			return
+		}
 	}
-	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, until)
+	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, s.EndedAt().Add(outbound.CloseGrace))
+	_ = s.out.drain(s.patience)
 }
 
 // closeFrame is the close code and words of a reason.

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"bytes"
+	"io"
 	"sync"
 
 	"switchboard/realtime/events"
@@ -29,12 +30,16 @@ func isSound(event []byte) bool {
 	return kind == events.TypeAppend || kind == events.TypeAudioDelta
 }
 
-// clone returns a copy of an event.
-func (r *soundRoom) clone(event []byte) []byte {
-	if len(event) > maxSound || !isSound(event) {
-		return bytes.Clone(event)
+// read reads an event to its end, or to an error. One of sound is in room that give takes back.
+func (r *soundRoom) read(from io.Reader) ([]byte, error) {
+	buffer := bytes.NewBuffer(r.take())
+	_, err := buffer.ReadFrom(from)
+	event := buffer.Bytes()
+	if len(event) <= maxSound && isSound(event) {
+		return event, err
 	}
-	return append(r.take(), event...)
+	defer r.put(event)
+	return bytes.Clone(event), err
 }
 
 func (r *soundRoom) take() []byte {
@@ -51,12 +56,18 @@ func (r *soundRoom) take() []byte {
 
 // give takes back the room of an event of sound that was written: nobody may look at it any more.
 func (r *soundRoom) give(event []byte) {
-	if cap(event) > maxSound || !isSound(event) {
+	if isSound(event) {
+		r.put(event)
+	}
+}
+
+func (r *soundRoom) put(room []byte) {
+	if cap(room) > maxSound {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.free) < keptSounds {
-		r.free = append(r.free, event[:0])
+		r.free = append(r.free, room[:0])
 	}
 }

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,11 +50,16 @@ func TestSoundIsNotMixedUp(t *testing.T) {
 func TestRoomForSounds(t *testing.T) {
 	var r soundRoom
 	sound := []byte(`{"type":"input_audio_buffer.append","audio":"AAAA"}`)
-	first := r.clone(sound)
+	first, _ := r.read(bytes.NewReader(sound))
 	r.give(first)
-	if second := r.clone(sound); &first[0] != &second[0] || string(second) != string(sound) {
+	if second, err := r.read(bytes.NewReader(sound)); &first[0] != &second[0] || string(second) != string(sound) || err != nil {
 		t.Error("room is not used again")
 	}
+	r.give(first)
+	if other, _ := r.read(strings.NewReader(`{"type":"response.create"}`)); &other[0] == &first[0] || len(r.free) != 1 {
+		t.Error("an event that may be kept is in room that is lent")
+	}
+	r.take()
 	r.give([]byte(`{"type":"response.create"}`))
 	r.give(append([]byte(`{"type":"input_audio_buffer.append","audio":"`), make([]byte, maxSound)...))
 	if len(r.free) != 0 {

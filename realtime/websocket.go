@@ -82,10 +82,11 @@ func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, log *zap.Logger)
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
 		WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
 	}
-	conn, err := upgrader.Upgrade(w, r, nil)
+	hijacked := hijacker{ResponseWriter: w}
+	conn, err := upgrader.Upgrade(&hijacked, r, nil)
 	if err != nil {
 		log.Debug("upgrade refused", zap.Error(err))
 		return nil
 	}
-	return newSocket(conn, f.bound, f.patient, log)
+	return newSocket(conn, hijacked.conn, f.bound, f.patient, log)
 }

@@ -406,7 +406,7 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 
 // A write that takes too long is the client's slowness, too, and any other failure is its absence.
 func TestWhyAWriteFails(t *testing.T) {
-	s := newSocket(nil, 0, 0, nopLog())
+	s := &socket{log: nopLog()}
 	if why := s.stuck(fmt.Errorf("write: %w", os.ErrDeadlineExceeded)); why == nil || why.Code != handoff.CodeSlowClient {
 		t.Errorf("it took too long: %v", why)
 	}

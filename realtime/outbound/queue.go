@@ -56,11 +56,14 @@ func (q *Queue) Send(event []byte) bool {
 	if !q.Put(event) {
 		return false
 	}
-	q.Signal()
+	select {
+	case q.ready <- struct{}{}:
+	default: // it is known
+	}
 	return true
 }
 
-// Put does as Send, and tells nobody.
+// Put does as Send, and tells nobody: for who writes himself.
 func (q *Queue) Put(event []byte) bool {
 	select {
 	case <-q.ending:
@@ -91,14 +94,6 @@ func (q *Queue) add(event []byte) (full string) {
 		}
 		q.waiting, q.bytes = append(q.waiting, event), q.bytes+size
 		return ""
-	}
-}
-
-// Signal puts the token on Ready that Put left out.
-func (q *Queue) Signal() {
-	select {
-	case q.ready <- struct{}{}:
-	default: // it is known
 	}
 }
 

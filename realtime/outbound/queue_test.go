@@ -30,14 +30,14 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// Who puts an event says himself that it is there.
+// Who puts an event needs nobody who is told.
 func TestQueueTells(t *testing.T) {
 	q := New(10, nil)
 	if q.Put([]byte("x")); len(q.Ready()) != 0 || !q.Waits() {
 		t.Error("told of what was only put")
 	}
-	q.Signal()
-	if q.Signal(); len(q.Ready()) != 1 {
+	q.Send([]byte("x"))
+	if q.Send([]byte("x")); len(q.Ready()) != 1 {
 		t.Error("not told")
 	}
 }
