@@ -38,6 +38,19 @@ func labelsOf(pairs []string) []MetricLabel {
 	return labels
 }
 
+// JoinMetrics yields from one sequence after the other.
+func JoinMetrics(all ...iter.Seq[Metric]) iter.Seq[Metric] {
+	return func(yield func(Metric) bool) {
+		for _, one := range all {
+			for m := range one {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // TallyOther is what a [Tally] counts under when it does not know a word.
 const TallyOther = "other"
 

@@ -87,18 +87,8 @@ func (n *frontCounts) dialled(reached bool) {
 
 // Metrics yields what the calls and the model's connections counted, and the media engine's.
 func (f *Front) Metrics() iter.Seq[handoff.Metric] {
-	return func(yield func(handoff.Metric) bool) {
-		n := f.counts
-		for _, part := range []iter.Seq[handoff.Metric]{
-			n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total", "Calls that ended although nobody hung up, by reason.", "code"), f.media.Metrics(),
-		} {
-			for m := range part {
-				if !yield(m) {
-					return
-				}
-			}
-		}
-	}
+	n := f.counts
+	return handoff.JoinMetrics(n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total", "Calls that ended although nobody hung up, by reason.", "code"), f.media.Metrics())
 }
 
 func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {

@@ -18,7 +18,7 @@ type Kind struct {
 	Check func(s Settings, to Report)
 	// Secret is what its configuration calls what is sent to its address: "token", which "" is too, or "key".
 	Secret string
-	// Dial makes the dial function of a server and what is counted of it; the second may be nil.
+	// Dial makes the dial function of a server and what yields what is counted of it by then; the second may be nil.
 	Dial func(s Settings, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
 	// IsThread reports whether a name has the form of a full thread id. Such a name is passed on as it is, also while
 	// its server is down. nil: none has, and a thread is found only in the list of its server.

@@ -78,12 +78,6 @@ func OpenAudit(dir string) (*Audit, error) {
 	return &Audit{dir: d, file: file, size: end.size, n: end.n, sum: end.sum, torn: end.torn}, nil
 }
 
-// VerifyAudit reads a whole audit file and returns how many lines its chain has, or which line is wrong.
-func VerifyAudit(r io.Reader) (records uint64, err error) {
-	end, err := readAudit(r, auditEnd{})
-	return end.n, err
-}
-
 // auditEnd is where a chain stands.
 type auditEnd struct {
 	size  int64 // bytes of whole lines in the newest file

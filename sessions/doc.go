@@ -11,7 +11,7 @@
 // # What a store promises
 //
 // It is safe for concurrent use. What it acknowledged survives the end of the process, however that comes. A
-// step of the ledger is decided by the table of package handoff and is written whole or not at all; repeating
+// step of the ledger is decided by the table of package ledger and is written whole or not at all; repeating
 // it is safe. A store that cannot take something now gives an error with code unreachable. One process at a
 // time uses a store; a second one is told who has it. What cannot be read is an error, never an empty store.
 package sessions

@@ -29,19 +29,15 @@ func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 		open += n
 	}
 	s.streams.mu.Unlock()
-	return func(yield func(handoff.Metric) bool) {
-		for m := range s.refused.Metrics("switchboard_http_refused_total", "Requests that were refused, by code: unauthorized are wrong keys and logins, overloaded are limits.", "code") {
-			if !yield(m) {
-				return
-			}
-		}
+	return handoff.JoinMetrics(
+		s.refused.Metrics("switchboard_http_refused_total", "Requests that were refused, by code: unauthorized are wrong keys and logins, overloaded are limits.", "code"),
 		slices.Values([]handoff.Metric{
 			handoff.NewMetric("switchboard_client_secrets_made_total", "Client secrets that were made.", s.secrets.made.Load()),
 			handoff.NewMetric("switchboard_client_secrets_refused_total", "Client secrets that were refused because their principal had too many.", s.secrets.refused.Load()),
 			handoff.NewMetric("switchboard_event_streams_open", "Event streams of pages that are open.", open),
 			handoff.NewMetric("switchboard_event_streams_refused_total", "Event streams that were refused because their caller had too many.", refused),
-		})(yield)
-	}
+		}),
+	)
 }
 
 // Metrics yields what the listener counts.

@@ -57,7 +57,7 @@ func audited(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sessions.VerifyAudit(bytes.NewReader(data)); err != nil {
+	if _, _, err := sessions.VerifyAuditDir(dir); err != nil {
 		t.Fatal(err)
 	}
 	var list []string

@@ -74,31 +74,18 @@ func (c *routerCounts) asked(kind handoff.QuestionKind) {
 // Metrics yields what the router counts.
 func (r *Router) Metrics() iter.Seq[handoff.Metric] {
 	c := r.counts
-	return func(yield func(handoff.Metric) bool) {
-		each(yield,
-			slices.Values(r.held()),
-			c.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by outcome.", "outcome"),
-			slices.Values([]handoff.Metric{
-				c.starts.Metric("switchboard_run_start_seconds", "Time from a request to the start of its turn."),
-				c.results.Metric("switchboard_run_seconds", "Time from a request to its outcome."),
-				handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
-			}),
-			c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
-			c.answered.Metrics("switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by"),
-			c.store.metrics(),
-		)
-	}
-}
-
-// each yields from one sequence after the other until yield has enough.
-func each(yield func(handoff.Metric) bool, all ...iter.Seq[handoff.Metric]) {
-	for _, seq := range all {
-		for m := range seq {
-			if !yield(m) {
-				return
-			}
-		}
-	}
+	return handoff.JoinMetrics(
+		slices.Values(r.held()),
+		c.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by outcome.", "outcome"),
+		slices.Values([]handoff.Metric{
+			c.starts.Metric("switchboard_run_start_seconds", "Time from a request to the start of its turn."),
+			c.results.Metric("switchboard_run_seconds", "Time from a request to its outcome."),
+			handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
+		}),
+		c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
+		c.answered.Metrics("switchboard_questions_answered_total", "Questions that were decided, by how; nobody: they were given up.", "by"),
+		c.store.metrics(),
+	)
 }
 
 // held counts what the router holds now.
@@ -183,13 +170,11 @@ func (s *storeTimes) done(op string, began time.Time, err error) {
 }
 
 func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
-	return func(yield func(handoff.Metric) bool) {
-		var took []handoff.Metric
-		for _, op := range slices.Sorted(maps.Keys(s.took)) {
-			took = append(took, s.took[op].Metric("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op))
-		}
-		each(yield, slices.Values(took), s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"))
+	var took []handoff.Metric
+	for _, op := range slices.Sorted(maps.Keys(s.took)) {
+		took = append(took, s.took[op].Metric("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op))
 	}
+	return handoff.JoinMetrics(slices.Values(took), s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"))
 }
 
 // timedLedger is a ledger whose round trips are counted.

@@ -53,7 +53,7 @@ type Config struct {
 }
 
 // A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
-// [switchboard/handoff.Ledger] and [switchboard/handoff.History] and is safe for concurrent use.
+// [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
 	prefix     string          // Set once
 	where      string          // Set once; names the Redis in errors, without a password

@@ -7,7 +7,7 @@
 //
 // A [Store] is safe for concurrent use. One connection writes, a few read, and one more moves what was written
 // from the log into the file and makes the daily copy. A step of the ledger is one transaction around the table
-// of package handoff.
+// of package ledger.
 //
 // # Failure
 //
@@ -64,7 +64,7 @@ type Config struct {
 }
 
 // A Store keeps what outlives a call. It implements [switchboard/handoff.Stickies],
-// [switchboard/handoff.Ledger] and [switchboard/handoff.History] and is safe for concurrent use.
+// [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
 	dir          *sessions.Dir // Set once
 	path         string        // Set once; of the file
