@@ -30,7 +30,7 @@ func BenchmarkRelay(b *testing.B) {
 		b.Run(relay.name, func(b *testing.B) {
 			arrived := make(chan struct{})
 			model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				conn, err := (&websocket.Upgrader{ReadBufferSize: frameBuffer}).Upgrade(w, r, nil)
+				conn, err := (&websocket.Upgrader{ReadBufferSize: 16 << 10}).Upgrade(w, r, nil)
 				if err != nil {
 					return
 				}

@@ -55,7 +55,7 @@ type Call struct {
 	stop    chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
 	over    atomic.Bool          // nothing is said any more
 	past    chan struct{}        // closed when the loop has ended; cause is set then
-	besides int                  // how many of them there are; Guarded by the front's mu
+	besides int                  // sockets beside the client; Guarded by the front's mu
 
 	// Guarded by mu; run's alone once the call has ended.
 	mu         sync.Mutex

@@ -22,12 +22,8 @@ import (
 // dialLimit bounds reaching the model: a person waits for it.
 const dialLimit = 10 * time.Second
 
-const (
-	// frameBuffer fits an audio event of 200 ms in one write. Writers borrow it.
-	frameBuffer = 16 << 10
-	// readBuffer is what each socket has for itself.
-	readBuffer = 4 << 10
-)
+// readBuffer is what the library keeps for each socket.
+const readBuffer = 4 << 10
 
 // safetyHeader names the end user to OpenAI; the only header of a client that is passed on.
 const safetyHeader = "OpenAI-Safety-Identifier"
@@ -73,7 +69,7 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	}
 	var head *headConn
 	dialer := websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferPool: &f.buffers,
 		NetDialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
 			if head, err = dialHead(ctx, network, address); err != nil {
 				return nil, err

@@ -13,7 +13,8 @@
 // Who read an event from a socket takes it through the call, and then writes to the other side what that takes at
 // once: to wake another goroutine on the way costs more than all that is done to a frame. One loop a call does what no
 // socket brings. What a far end does not take at once is written by a goroutine that lives until it is. [Front.Run] owns
-// the goroutines of all calls and returns after the last has ended. Floor, mask and what follows the sound are pure: time enters as a value.
+// the goroutines of all calls and returns after the last has ended. Floor, mask and what follows the sound are pure:
+// time enters as a value.
 //
 // # Failure
 //

@@ -62,7 +62,7 @@ type Front struct {
 
 	reach time.Duration // Set once: bounds a dial of the model; tests need less
 
-	buffers sync.Pool // lends write buffers: most sockets write nothing most of the time
+	buffers sync.Pool // keeps the library from making write buffers, for sockets make their frames themselves
 
 	mu    sync.Mutex
 	calls map[string]*Call // Guarded by mu: those that run, by id

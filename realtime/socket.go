@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -203,7 +204,7 @@ func (s *socket) pinged(data string) error {
 
 // stuck tells why a write failed: the far end took too long for it, or it is gone (nil).
 func (s *socket) stuck(err error) *handoff.Error {
-	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() { // gorilla hides os.ErrDeadlineExceeded
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return handoff.Fault(handoff.CodeSlowClient, "", "a write")
 	}
 	if !errors.Is(err, net.ErrClosed) {

@@ -80,7 +80,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, log *zap.Logger) *socket {
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
-		WriteBufferSize: frameBuffer, WriteBufferPool: &f.buffers,
+		WriteBufferPool: &f.buffers,
 	}
 	hijacked := hijacker{ResponseWriter: w}
 	conn, err := upgrader.Upgrade(&hijacked, r, nil)

@@ -28,7 +28,7 @@ const keptSlots = 16
 // use.
 type Queue struct {
 	bound   int64          // Set once: bytes that may wait
-	ready   chan struct{}  // holds one token while something waits
+	ready   chan struct{}  // holds one token after Send
 	onEnd   func()         // Set once
 	once    sync.Once      // guards End
 	ending  chan struct{}  // closed by End
@@ -97,7 +97,7 @@ func (q *Queue) add(event []byte) (full string) {
 	}
 }
 
-// Ready yields a token when something was sent. Who takes it takes all with Next, also after the end.
+// Ready yields a token when something was sent, not put. Who takes it takes all with Next, also after the end.
 func (q *Queue) Ready() <-chan struct{} { return q.ready }
 
 // Next takes the oldest event; false: none waits.
