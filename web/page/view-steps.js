@@ -60,11 +60,25 @@ function fileDiff(c) {
   const head = [name, kind ? h("span", { class: "file-kind", text: kind }) : null,
     h("span", { class: "file-count" }, h("span", { class: "plus", text: `+${c.added ?? 0}` }), " ", h("span", { class: "minus", text: `−${c.removed ?? 0}` }))];
   if (!lines.length) return h("div", { class: "file file-head" }, ...head);
-  return h("details", { class: "file", open: lines.length <= longDiff },
-    h("summary", { class: "file-head" }, icon("chevron"), ...head),
-    h("div", { class: "diff mono", role: "group", tabindex: "0", "aria-label": `Changes of ${c.path}` },
-      ...lines.map((line) => h("div", { class: `ln ${lineKinds[line[0]] ?? ""}`, text: line || " " })),
-      c.cut ? h("div", { class: "ln hunk", text: "… more than is kept" }) : null));
+  const box = h("div", { class: "diff mono", role: "group", tabindex: "0", "aria-label": `Changes of ${c.path}` },
+    ...lines.map((line) => h("div", { class: `ln ${lineKinds[line[0]] ?? ""}`, text: line || " " })),
+    c.cut ? h("div", { class: "ln hunk", text: "… more than is kept" }) : null);
+  whenSeen(box, () => import("./highlight.js").then(({ highlight }) => highlight(box, lines, c.to || c.path), () => {})); // plain it reads as well
+  return h("details", { class: "file", open: lines.length <= longDiff }, h("summary", { class: "file-head" }, icon("chevron"), ...head), box);
+}
+
+// Calls once, when an element is seen for the first time.
+const firstSeen = new WeakMap();
+const seeing = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    seeing.unobserve(target);
+    firstSeen.get(target)();
+  }
+});
+function whenSeen(el, f) {
+  firstSeen.set(el, f);
+  seeing.observe(el);
 }
 
 const lineKinds = { __proto__: null, "+": "add", "-": "del", "@": "hunk", "\\": "hunk" };
