@@ -1,9 +1,17 @@
 package sqlite
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	lib "modernc.org/sqlite/lib"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -17,10 +25,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	step := ledger.Step{
-		Key: "first", Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true,
-		Attempt: 1, At: time.Now(), Body: ledger.Body{Prompt: strings.Repeat("words ", 10_000)},
-	}
+	step := newStep("first")
 	first, err := s.Advance(t.Context(), step)
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +52,143 @@ func TestDiskFull(t *testing.T) {
 	if _, err := s.Advance(t.Context(), step); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A disk that takes nothing any more is as one that is full: what is new is refused, nothing of it is there later, it is
+// counted, what asks whether work can be taken learns it, and it goes on when the disk is back.
+func TestDiskTakesNothing(t *testing.T) {
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	first, err := s.Advance(t.Context(), newStep("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	today := time.Now().UTC().Format(time.DateOnly)
+	if _, err := s.Spend(t.Context(), "ready", today, 0); err != nil {
+		t.Fatal(err)
+	}
+	mend := breakFiles(t, s.path+"-wal", os.O_RDONLY)
+	if err := s.refusal(t); !isOne(err, []int{lib.SQLITE_IOERR}) {
+		t.Fatalf("it is not what this test is about: %v", err)
+	}
+	for range 2 {
+		e, err := s.Advance(t.Context(), newStep("second"))
+		if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || e.Status != "" {
+			t.Fatalf("a step: %+v, %v", e, err)
+		}
+	}
+	if got := s.counts.refused.Load(); got != 2 {
+		t.Errorf("%d were counted", got)
+	}
+	time.Sleep(2 * time.Millisecond) // in the same one it would change nothing, and write nothing
+	if _, err := s.Spend(t.Context(), "ready", today, 0); err == nil {
+		t.Error("it seems to take work")
+	}
+	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 || open[0] != first {
+		t.Errorf("meanwhile open are %+v, %v", open, err)
+	}
+	mend()
+	if _, err := s.Advance(t.Context(), newStep("second")); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 2 {
+		t.Errorf("open are %+v, %v", open, err)
+	}
+}
+
+// A disk that gives nothing any more loses nothing either: who reads is told that the store is away, and that the file
+// is not kept is said once.
+func TestDiskGivesNothing(t *testing.T) {
+	core, said := observer.New(zap.WarnLevel)
+	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Log: zap.New(core)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.tick(t.Context()); err != nil { // its connection is open from here on
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(t.Context(), newStep("first")); err != nil {
+		t.Fatal(err)
+	}
+	mend := breakFiles(t, s.path+"-wal", os.O_WRONLY)
+	if open, err := s.OpenAll(t.Context()); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable || len(open) != 0 {
+		t.Errorf("open are %+v, %v", open, err)
+	}
+	for range 2 {
+		if err := s.tick(t.Context()); err != nil {
+			t.Errorf("the keeper gave up: %v", err)
+		}
+	}
+	if got := said.FilterMessage("the file of the sessions cannot be kept").Len(); got != 1 {
+		t.Errorf("it was said %d times: %v", got, said.All())
+	}
+	mend()
+	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 {
+		t.Errorf("open are %+v, %v", open, err)
+	}
+	if err := s.tick(t.Context()); err != nil || s.keeper.failing {
+		t.Errorf("the file is not kept again: %v", err)
+	}
+}
+
+// newStep makes an entry.
+func newStep(key string) ledger.Step {
+	return ledger.Step{
+		Key: key, Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true,
+		Attempt: 1, At: time.Now(), Body: ledger.Body{Prompt: strings.Repeat("words ", 10_000)},
+	}
+}
+
+// refusal is what SQLite itself says of a change now.
+func (s *Store) refusal(t *testing.T) error {
+	if _, err := s.asks.begin.ExecContext(t.Context()); err != nil {
+		return err
+	}
+	defer func() { _, _ = s.asks.rollback.ExecContext(t.Context()) }()
+	if _, err := s.write.ExecContext(t.Context(), "UPDATE life SET epoch = epoch + 1"); err != nil {
+		return err
+	}
+	_, err := s.asks.commit.ExecContext(t.Context())
+	return err
+}
+
+// breakFiles lets this process only read or only write a file that it has open, until mend.
+func breakFiles(t *testing.T, path string, only int) (mend func()) {
+	t.Helper()
+	bad, err := os.OpenFile(path, only, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = bad.Close(), good.Close() })
+	var broken []int
+	names, _ := filepath.Glob("/proc/self/fd/*")
+	for _, name := range names {
+		fd, err := strconv.Atoi(filepath.Base(name))
+		if to, gone := os.Readlink(name); err != nil || gone != nil || to != path || fd == int(bad.Fd()) || fd == int(good.Fd()) {
+			continue
+		}
+		broken = append(broken, fd)
+	}
+	turn := func(to *os.File) {
+		for _, fd := range broken {
+			if err := syscall.Dup3(int(to.Fd()), fd, syscall.O_CLOEXEC); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(broken) == 0 {
+		t.Fatal("it is not open")
+	}
+	turn(bad)
+	return func() { turn(good) }
 }
 
 // Another program that locks the file is waited for, two seconds at most; then it counts as a store that is
