@@ -18,7 +18,7 @@ func TestWorkOutlivesARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, url := t.TempDir(), redis(t)
-			keep := func(p *plan) { p.StateDir, p.Redis = dir, url }
+			keep := func(p *plan) { p.StateDir, p.Redis, p.Hurry = dir, url, 8 } // how much is told in one breath is chance
 			first := start(t, keep)
 			ended := func() bool {
 				return !slices.ContainsFunc(first.handoffs(), func(r handoff.Record) bool { return r.Outcome == "" })
