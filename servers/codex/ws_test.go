@@ -130,7 +130,7 @@ func TestWebSocketFrameLimit(t *testing.T) {
 	}
 	list, err := link.Catalog.List(t.Context(), 20)
 	if err != nil || len(list) != 1 || list[0].Title != "short" {
-		t.Errorf("listed %+v, %v", list, err)
+		t.Fatalf("listed %+v, %v", list, err)
 	}
 	if first, second := <-limits, <-limits; first != 20 || second != 2 {
 		t.Errorf("asked for %d, then %d", first, second)
