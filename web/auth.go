@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -75,41 +76,32 @@ func (a *auth) byCode(text string, now time.Time) (Key, bool) {
 	return a.of(principal)
 }
 
+// of finds the first key of a principal.
 func (a *auth) of(principal string) (Key, bool) {
-	for _, k := range *a.keys.Load() {
-		if k.Principal == principal {
-			return k, true
-		}
-	}
-	return Key{}, false
+	return a.find(func(k Key) bool { return k.Principal == principal })
 }
-
-// behind finds the key that a login was made with.
-func (a *auth) behind(l sessions.Login) (Key, bool) { return a.keyOf(l.Key, l.Principal) }
 
 // keyOf finds a key of a principal by its sum.
 func (a *auth) keyOf(sum [sha256.Size]byte, principal string) (Key, bool) {
-	for _, k := range *a.keys.Load() {
-		if k.Sum == sum && k.Principal == principal {
-			return k, true
-		}
-	}
-	return Key{}, false
+	return a.find(func(k Key) bool { return k.Sum == sum && k.Principal == principal })
 }
 
 // named finds the key that a grant was made of.
 func (a *auth) named(g handoff.Grant) (Key, bool) {
-	for _, k := range *a.keys.Load() {
-		if k.Principal == g.Caller.Principal && k.name() == g.Key {
-			return k, true
-		}
+	return a.find(func(k Key) bool { return k.Principal == g.Caller.Principal && k.name() == g.Key })
+}
+
+func (a *auth) find(is func(Key) bool) (Key, bool) {
+	keys := *a.keys.Load()
+	if i := slices.IndexFunc(keys, is); i >= 0 {
+		return keys[i], true
 	}
 	return Key{}, false
 }
 
 // stands tells whether a login counts: until its end, and as long as its key is configured.
 func (a *auth) stands(l sessions.Login, now time.Time) bool {
-	_, ok := a.behind(l)
+	_, ok := a.keyOf(l.Key, l.Principal)
 	return ok && now.Before(l.Ends)
 }
 
@@ -132,7 +124,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if err != nil {
 		return handoff.Grant{}, err
 	}
-	key, known := a.behind(l)
+	key, known := a.keyOf(l.Key, l.Principal)
 	if !ok || !known || !now.Before(l.Ends) || l.Host != a.door.hostOf(r) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"switchboard/handoff"
@@ -72,15 +73,12 @@ func (d door) atHome(v visitor) error {
 
 // peerAllowed: when there is a proxy, nobody but it (and this machine) talks to us.
 func (d door) peerAllowed(peer netip.Addr) bool {
-	if len(d.proxies) == 0 || peer.IsLoopback() {
-		return true
-	}
-	for _, p := range d.proxies {
-		if p.Contains(peer) {
-			return true
-		}
-	}
-	return false
+	return len(d.proxies) == 0 || peer.IsLoopback() || within(d.proxies, peer)
+}
+
+// within tells whether an address is of one of the networks.
+func within(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // hostAllowed stops DNS rebinding: a name that somebody else controls is never ours.

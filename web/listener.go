@@ -71,13 +71,8 @@ func (l *Listener) address(a net.Addr) netip.Addr {
 		return netip.Addr{}
 	}
 	addr := peer.Addr().Unmap().WithZone("")
-	if addr.IsLoopback() {
+	if addr.IsLoopback() || within(l.proxies, addr) {
 		return netip.Addr{}
-	}
-	for _, p := range l.proxies {
-		if p.Contains(addr) {
-			return netip.Addr{}
-		}
 	}
 	if addr.Is6() {
 		network, _ := addr.Prefix(64) // 64 bits are always there
