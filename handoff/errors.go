@@ -45,6 +45,7 @@ const (
 	CodeTooLarge         Code = "too_large"
 	CodeUnauthorized     Code = "unauthorized"
 	CodeNoKey            Code = "missing_key"
+	CodeSecretOver       Code = "client_secret_over"
 	CodeForbidden        Code = "forbidden"
 	CodeNotFound         Code = "not_found"
 	CodeNotPending       Code = "not_pending"
@@ -108,6 +109,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeMalformed:        {"I didn't understand that request: %s.", "Correct it and try again.", http.StatusBadRequest, 4400},
 	CodeTooLarge:         {"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009},
 	CodeUnauthorized:     {"That key is not valid.", "`switchboard login` prints a link that logs in; `switchboard key NAME` makes a key for a program.", http.StatusUnauthorized, 4401},
+	CodeSecretOver:       {"That client secret has ended, or there never was one.", "Make another with POST /v1/realtime/client_secrets, with a key.", http.StatusUnauthorized, 4401},
 	CodeNoKey:            {"That request brings no key: %s.", "Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol `openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.", http.StatusUnauthorized, 4401},
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},

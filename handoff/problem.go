@@ -39,7 +39,7 @@ func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 		panic("handoff: " + err.Error()) // texts and numbers always marshal
 	}
 	h := w.Header()
-	if e.Code == CodeUnauthorized || e.Code == CodeNoKey {
+	if e.Code == CodeUnauthorized || e.Code == CodeNoKey || e.Code == CodeSecretOver {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	if e.Retry > 0 {

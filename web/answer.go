@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"switchboard/handoff"
 )
@@ -74,12 +75,25 @@ func decode(r io.Reader, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return handoff.Fault(handoff.CodeMalformed, "the body is not the JSON that belongs here", err.Error())
+		return misread(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return handoff.Fault(handoff.CodeMalformed, "there is something after the JSON", "")
 	}
 	return nil
+}
+
+// misread tells which field of a body cannot be read.
+func misread(err error) error {
+	e := handoff.Fault(handoff.CodeMalformed, "the body is not the JSON that belongs here", err.Error())
+	if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && typed.Field != "" {
+		e.Param, e.Subject = typed.Field, typed.Field+" is of the wrong type"
+	}
+	if quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		e.Param = handoff.Clip(strings.Trim(quoted, `"`), 80)
+		e.Subject = "nothing here is called " + e.Param
+	}
+	return e
 }
 
 // number reads an optional whole number from 1 to most of the query; absent is 0.

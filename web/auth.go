@@ -114,7 +114,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if key, ok := a.byText(text); ok {
 		return key.grantFor(r)
 	}
-	if bearsSecret(text) {
+	if strings.HasPrefix(text, secretPrefix) {
 		return a.bySecret(r, text, now)
 	}
 	if !strings.HasPrefix(text, tokenPrefix) {

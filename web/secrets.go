@@ -109,7 +109,7 @@ func readSecretOrder(from io.Reader) (secretOrder, error) {
 			n, err := strconv.Atoi(after.Seconds.String())
 			life := time.Duration(n) * time.Second
 			if err != nil || n > int(maxSecretLife/time.Second) || life < minSecretLife {
-				return order, handoff.Malformed("expires_after.seconds", "expires_after.seconds is a number from 10 to 7200")
+				return order, handoff.Malformed("expires_after.seconds", "expires_after.seconds is a whole number from 10 to 7200")
 			}
 			order.life = life
 		}
@@ -129,13 +129,16 @@ func readSecretOrder(from io.Reader) (secretOrder, error) {
 // bySecret is what the holder of a client secret may do: begin calls, as whom it was made for, with its
 // configuration. The request says nothing about who that is.
 func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Grant, error) {
+	if !bearsSecret(text) {
+		return handoff.Grant{}, handoff.Fault(handoff.CodeSecretOver, "", "")
+	}
 	secret, ok, err := a.secrets.Secret(r.Context(), sha256.Sum256([]byte(text)))
 	if err != nil {
 		return handoff.Grant{}, err
 	}
 	key, known := a.keyOf(secret.Key, secret.Principal)
 	if !ok || !known || !now.Before(secret.Ends) {
-		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "client secret is over, or none")
+		return handoff.Grant{}, handoff.Fault(handoff.CodeSecretOver, "", "")
 	}
 	r.Header.Del(callerHeader)
 	if secret.User != "" {

@@ -150,7 +150,7 @@ func TestGrantOfAClientSecret(t *testing.T) {
 				t.Errorf("grant %+v", g)
 			}
 			s.SetKeys([]Key{NewKey("owner", ownerKey)})
-			if _, err := s.auth.grant(r, time.Now()); err == nil || handoff.AsError(err).Code != handoff.CodeUnauthorized {
+			if _, err := s.auth.grant(r, time.Now()); err == nil || handoff.AsError(err).Code != handoff.CodeSecretOver {
 				t.Errorf("it outlives its key: %v", err)
 			}
 		})
@@ -172,7 +172,7 @@ func TestClientSecretEnds(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{"another": got.Value[:len(got.Value)-1] + "-", "short": "ek_x", "longer": got.Value + "x"} {
-		if code := codeOf(t, minted{Value: text}.with(s, "POST", "/v1/realtime/calls", nil)); code != handoff.CodeUnauthorized {
+		if code := codeOf(t, minted{Value: text}.with(s, "POST", "/v1/realtime/calls", nil)); code != handoff.CodeSecretOver {
 			t.Errorf("%s: %s", name, code)
 		}
 	}
@@ -202,7 +202,10 @@ func TestOrdersOfClientSecrets(t *testing.T) {
 		`{"session":[]}`:                                     "session",
 		`{"session":{"tools":[7]}}`:                          "session.tools[0]",
 		`{"session":{"instructions":"` + long + `"}}`:        "session",
-		`{"sessions":{}}`:                                    "",
+		`{"sessions":{}}`:                                    "sessions",
+		`{"expires_after":7}`:                                "expires_after",
+		`{"expires_after":{"seconds":true}}`:                 "expires_after.seconds",
+		`{"expires_after":{"minutes":1}}`:                    "minutes",
 		`[]`:                                                 "",
 		`{`:                                                  "",
 	} {
