@@ -53,6 +53,12 @@ func (g Grant) MayEnd(other Grant) bool {
 	return g.Caller == other.Caller
 }
 
+// MayJoin tells whether the holder of another grant may take part in a call of this one, as what is said there then
+// counts as the caller's: it came by the same key, and by no client secret where the call did not.
+func (g Grant) MayJoin(other Grant) bool {
+	return g.MayEnd(other) && g.Key == other.Key && (g.Secret || !other.Secret)
+}
+
 // Limits bound what one caller, and what one key, may use. Zero is no limit.
 type Limits struct {
 	Calls             int // calls open at the same time

@@ -50,7 +50,7 @@ func (f *Front) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.Err
 	defer f.mu.Unlock()
 	c := f.calls[id]
 	switch {
-	case c == nil || !c.grant.MayEnd(grant):
+	case c == nil || !c.grant.MayJoin(grant):
 		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 	case c.besides >= maxBeside:
 		return nil, &handoff.Error{Code: handoff.CodeLimited, Subject: "more sockets on this call", Param: "call_id"}
@@ -64,7 +64,7 @@ func (c *Call) carryBeside(s *socket) {
 	c.do(func() { c.welcome(s) })
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(event) }) }) })
+	running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
 	select {
 	case <-s.Ending():
 		c.do(func() { c.leave(s) })
@@ -87,7 +87,9 @@ func (c *Call) leave(l leg) {
 }
 
 // fromBeside handles an event of a socket beside the client. The sound of a call in a browser is not its to set.
-func (c *Call) fromBeside(event []byte) {
+func (c *Call) fromBeside(l leg, event []byte) {
+	c.asker = l
+	defer func() { c.asker = nil }()
 	if c.playback.told && !handoff.TooDeep(event) && events.IsObject(event) {
 		switch events.PeekType(event) {
 		case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
@@ -97,6 +99,17 @@ func (c *Call) fromBeside(event []byte) {
 		}
 	}
 	c.fromClient(event)
+}
+
+// reply answers whoever sent the event that is handled: no other client of the call made it, and some end with any
+// error that they are told.
+func (c *Call) reply(event []byte) {
+	switch l := c.asker; {
+	case l == nil:
+		c.toLeg(event)
+	case !l.Send(event):
+		c.leave(l)
+	}
 }
 
 // toOthers sends what the client sees to the sockets beside it. One that does not keep up ends alone.

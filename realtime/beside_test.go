@@ -82,10 +82,36 @@ func TestWhoMayStandBeside(t *testing.T) {
 	if status, p := ask(id); status != 429 || p.Param == nil || *p.Param != "call_id" {
 		t.Errorf("one more: %d %+v", status, p)
 	}
+	key := h.grant.Key
+	h.grant.Key = "another of the same principal"
+	if status, p := ask(id); status != 404 {
+		t.Errorf("with another key: %d %+v", status, p)
+	}
+	h.grant.Key = key
 	h.grant.Caller.Principal = "other"
 	for _, id := range []string{id, "rtc_none", ""} {
 		if status, p := ask(id); status != 404 || p.Code != handoff.CodeNotFound || p.Param == nil || *p.Param != "call_id" {
 			t.Errorf("%q of another: %d %+v", id, status, p)
+		}
+	}
+}
+
+// A bad event of one socket is answered there: some clients end with any error that they are told.
+func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
+	h := newHouse(t)
+	client, _ := h.call("")
+	other := h.besideIt(h.front.Calls(someone)[0].ID)
+	expect(t, other, events.TypeSessionCreated)
+	for name, from := range map[string]struct{ maker, spared *websocket.Conn }{"the socket beside": {other, client}, "the client": {client, other}} {
+		send(t, from.maker, `{"type":"session.update","event_id":"`+name+`","session":{"type":"transcription"}}`)
+		if e := expect(t, from.maker, events.TypeError); gjson.Get(e, "error.event_id").String() != name {
+			t.Errorf("%s is told %s", name, e)
+		}
+	}
+	for _, far := range []*websocket.Conn{client, other} { // what each made is answered in order: nothing else came before it
+		send(t, far, `7`)
+		if e := expect(t, far, events.TypeError); gjson.Get(e, "error.code").String() != "invalid_json" {
+			t.Errorf("it was told of another's fault: %s", e)
 		}
 	}
 }

@@ -94,6 +94,7 @@ type Call struct {
 	unsure     []handoff.Said  // given to a client that gave no sign, oldest first
 	pending    []handoff.Event // for the router, oldest first
 	alarms     [alarmKinds]alarm
+	asker      leg    // the socket beside the client whose event is handled; nil: the client's, or none
 	others     []leg  // sockets beside the client; replaced, never changed
 	shown      string // the session as the client saw it last, raw
 	ended      bool

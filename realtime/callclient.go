@@ -27,14 +27,14 @@ func (c *Call) fromClient(event []byte) {
 		return
 	}
 	if handoff.TooDeep(event) { // first: parsers recurse
-		c.toClient(events.Error(c.ids.Next(), events.Fault{
+		c.reply(events.Error(c.ids.Next(), events.Fault{
 			Kind: "invalid_request_error", Code: "invalid_json", EventID: string(events.PeekHead(event, "event_id")),
 			Message: "The event nests deeper than " + strconv.Itoa(handoff.MaxDepth) + " levels.",
 		}))
 		return
 	}
 	if !events.IsObject(event) {
-		c.toClient(events.Error(c.ids.Next(), events.Fault{
+		c.reply(events.Error(c.ids.Next(), events.Fault{
 			Kind: "invalid_request_error", Code: "invalid_json", Message: "The event is not a JSON object.",
 		}))
 		return
@@ -61,7 +61,7 @@ func (c *Call) fromClient(event []byte) {
 		c.counts.refused++
 	}
 	if v.Reply != nil {
-		c.toClient(v.Reply)
+		c.reply(v.Reply)
 	}
 	if v.Forward == nil {
 		return
@@ -184,7 +184,7 @@ func (c *Call) clientAsks(event []byte) {
 func (c *Call) tooManyAsks(full bool, size int, id string) bool {
 	if full = full || len(c.asks)+len(c.early) > 0 && c.heldBytes()+size > maxAskBytes; full {
 		c.counts.refused++
-		c.toClient(events.Error(c.ids.Next(), events.Fault{
+		c.reply(events.Error(c.ids.Next(), events.Fault{
 			Kind: "invalid_request_error", Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id,
 		}))
 	}

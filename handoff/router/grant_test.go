@@ -7,6 +7,30 @@ import (
 	"switchboard/handoff"
 )
 
+// A call is joined with the key that it began with: another of the same principal may allow less. A client secret joins
+// calls of client secrets only.
+func TestMayJoin(t *testing.T) {
+	me := handoff.Caller{Principal: "owner"}
+	key, other := handoff.Grant{Caller: me, Key: "a"}, handoff.Grant{Caller: me, Key: "b"}
+	secret := handoff.Grant{Caller: me, Key: "a", Secret: true}
+	for _, tt := range []struct {
+		name     string
+		call, by handoff.Grant
+		want     bool
+	}{
+		{"the same key", key, key, true},
+		{"another key", key, other, false},
+		{"its key, and a call of a secret", secret, key, true},
+		{"a secret, and a call of a secret", secret, secret, true},
+		{"a secret, and a call of its key", key, secret, false},
+		{"somebody else", key, handoff.Grant{Caller: handoff.Caller{Principal: "x"}, Key: "a"}, false},
+	} {
+		if got := tt.call.MayJoin(tt.by); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}
+
 // TestMayEnd: a call is ended by its caller; one that nobody named by whoever has its key.
 func TestMayEnd(t *testing.T) {
 	grant := func(principal, user, key string) handoff.Grant {
