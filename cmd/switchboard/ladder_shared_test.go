@@ -1,0 +1,181 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestLaddersOfTheRouter plays the ladders of package call once more, on agents that Switchboard runs itself: the same
+// scripts, and the same record of what the caller, the voice model and the page are told, at the same millisecond. What
+// is between the router and its store and agents is not compared; it is each kind's own. Ladders that are not about this
+// kind are skipped with the reason; those that come out otherwise are named with the difference.
+func TestLaddersOfTheRouter(t *testing.T) {
+	files, err := filepath.Glob("../../handoff/call/testdata/ladders/*.txtar")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %d ladders, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := map[string][]string{}
+			for _, f := range archive.Files {
+				parts[f.Name] = ladderLines(string(f.Data))
+			}
+			if why := unplayed(name, parts); why != "" {
+				t.Skip(why)
+			}
+			var want []string
+			for _, line := range parts["ladder"] {
+				words := strings.Fields(line)
+				if words[1] == "say" || words[1] == "page" || words[0] == "end" && words[1] != "ledger:" {
+					want = append(want, line)
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				got := climb(t, parts["world"], parts["call"])
+				want, got = inOrder(want), inOrder(got)
+				if d, ok := differences[name]; ok {
+					if slices.Equal(want, got) {
+						t.Errorf("it comes out the same, so it is not true that %s", d.why)
+					}
+					want, got = d.same(want), d.same(got)
+				}
+				if diff := gocmp.Diff(want, got); diff != "" {
+					t.Errorf("the ladder differs (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func ladderLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Why ladders are not played: by the words of their worlds, their scripts and their turns. Set once.
+var (
+	unplayedWorld = map[string]string{
+		"entry": storeOwn, "slow": storeOwn, "forgetful": storeOwn, "emptied": storeOwn, "lingering": storeOwn, "adopting": storeOwn,
+		"sessions": "it is about lists", "dead": "it is about lists", "child": "it is about a child process",
+		"merges": "only Codex takes words into somebody else's turn", "returns": "no thread of this kind becomes another",
+	}
+	unplayedScript = map[string]string{
+		"life": storeOwn, "left": storeOwn, "shutdown": storeOwn, "said": "its voice is deaf", "cut": "its voice is deaf", "looks": "it is about the page's feed",
+		"page": "it is about what an agent did, which each kind shows in its own way", "write": noWords,
+	}
+	unplayedSteps = map[string]string{
+		"asks": noWords, "gone": noLoss, "asklost": noLoss, "missing": noLoss, "again": noLoss, "hidden": noLoss,
+		"drops": "its model takes back what it said", "begins": "its model takes back what it said", "unread": noLoss, "interrupted": "nobody else interrupts a turn here",
+		"long": "its answer is made by the other kit",
+	}
+	unplayedFaults = map[string]string{
+		"session_in_use": "no other program has a thread of this kind", "joined": "only Codex takes words into somebody else's turn", "unsupported": "an agent of this kind can be steered",
+	}
+)
+
+// Reasons.
+const (
+	storeOwn = "it is about the ledger, and restarts: that is held for both kinds on the real stores, by killing the service"
+	noLoss   = "an agent of this kind runs in the same process: it cannot be lost while a turn runs"
+	noWords  = "an agent of this kind asks for permissions alone, not in words"
+)
+
+// unplayed says why a ladder is not about agents of this kind; "" when it is.
+func unplayed(name string, parts map[string][]string) string {
+	if why := unplayedNames[name]; why != "" {
+		return why
+	}
+	for _, line := range parts["call"] {
+		words := strings.Fields(line)
+		if why := unplayedScript[words[1]]; why != "" {
+			return why
+		}
+		if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "list_") || strings.HasPrefix(w, "read_") }) {
+			return "it is about lists"
+		}
+	}
+	for _, line := range parts["world"] {
+		words := strings.Fields(line)
+		if why := unplayedWorld[words[0]]; why != "" {
+			return why
+		}
+		if len(words) == 4 && unplayedFaults[words[3]] != "" {
+			return unplayedFaults[words[3]]
+		}
+		if words[0] != "turn" {
+			continue
+		}
+		for step := range strings.SplitSeq(strings.Join(words[2:], " "), ";") {
+			for _, word := range strings.Fields(step)[:min(2, len(strings.Fields(step)))] {
+				if why := unplayedSteps[word]; why != "" {
+					return why
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// A difference is how a ladder comes out otherwise on an agent of this kind, and why.
+type difference struct {
+	why  string
+	same func(lines []string) []string // leaves of both what has to be the same
+}
+
+// Differences. Set once.
+var (
+	byTheClock = difference{"a turn runs by the clock here, also while nobody watches it; in the other kit it stands still", untimed}
+	soonerNote = difference{"the words before a command or an answer are told as soon as that is shown as begun; the other kit shows nothing as begun", withoutNotes}
+	sooner     = difference{"what is being done is told as soon as a command is shown as begun; the other kit shows it when it is done", answersAlone}
+
+	differences = map[string]difference{
+		"busy": byTheClock, "busy-gone": byTheClock, "busy-start-gone": byTheClock, "busy-start-unsent": byTheClock, "settle-found": byTheClock,
+		"sticky-chosen-since": byTheClock, "sticky-cleared-since": byTheClock, "sticky-gone-since": byTheClock,
+		"aside": soonerNote, "attack-agent-speaks": soonerNote, "call-back": soonerNote, "late-result": soonerNote, "updates-every-call": soonerNote,
+		"bug-10-long-turn": sooner, "bug-12-barge-in": sooner, "status-updates-silence": sooner,
+	}
+	unplayedNames = map[string]string{
+		"bug-21-lost-start-not-sent-twice": "an agent of this kind knows for certain whether a lost start ran",
+	}
+)
+
+// untimed are lines without their milliseconds.
+func untimed(lines []string) []string {
+	var all []string
+	for _, line := range lines {
+		fields := strings.Fields(line)
+		if _, err := strconv.Atoi(fields[0]); err == nil {
+			fields = fields[1:]
+		}
+		all = append(all, strings.Join(fields, " "))
+	}
+	return all
+}
+
+// withoutNotes are lines without those that tell the voice model in silence how far the work is.
+func withoutNotes(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(line, "still working, reports.") })
+}
+
+// answersAlone are the lines that answer the voice model, or tell an outcome or how all ended.
+func answersAlone(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return strings.Contains(line, "say: ") && strings.Contains(line, " is still ") || strings.Contains(line, " now. Tell the caller")
+	})
+}
