@@ -121,14 +121,35 @@ func spans(tokens []string, joined string) int {
 	return 0
 }
 
-// phraseList cuts a list at its commas and folds each phrase as replies are folded.
+// phraseList cuts a list at its commas, writes out its choices and folds each phrase as replies are folded.
 func phraseList(list string) []phrase {
-	var out []phrase
+	var entries []string
 	for entry := range strings.SplitSeq(list, ",") {
+		entries = append(entries, spelledOut(entry)...)
+	}
+	var out []phrase
+	for _, entry := range entries {
 		entry = strings.TrimSpace(entry)
 		if tokens := hear(entry).tokens; len(tokens) > 0 {
 			stem := strings.HasSuffix(entry, "*") && len(tokens) == 1
 			out = append(out, phrase{tokens: tokens, joined: strings.Join(tokens, ""), stem: stem, last: strings.HasSuffix(entry, "$")})
+		}
+	}
+	return out
+}
+
+// spelledOut are the phrases that a text with choices stands for: "(it|they) may" is two.
+func spelledOut(text string) []string {
+	before, rest, ok := strings.Cut(text, "(")
+	choices, after, closed := strings.Cut(rest, ")")
+	if !ok || !closed {
+		return []string{text}
+	}
+	var out []string
+	ends := spelledOut(after)
+	for choice := range strings.SplitSeq(choices, "|") {
+		for _, end := range ends {
+			out = append(out, before+choice+end)
 		}
 	}
 	return out

@@ -57,7 +57,7 @@ func Read(reply string, asked Question) Reply {
 
 // read is Read without the stories.
 func (h heard) read(reply string, ask asking) Reply {
-	if h.isEchoOf(ask) || h.isBareCommand(ask) {
+	if h.isEchoOf(ask) || h.isBareCommand(ask) || h.isCitation(ask) {
 		return Echo
 	}
 	deny, hold := h.find(signalDeny, ask), h.find(signalHold, ask)

@@ -60,7 +60,7 @@
 //	grumble grumbles, unless an order or a permission stands beside it: "yeah, yeah"
 //	noise   is what a recogniser makes of silence; a reply that begins with it says nothing
 //
-// A word of an act that ends in * is the beginning of others. A phrase that denies and ends in $ does so only
+// A choice is written in brackets: "(it|they) may (|now) go" are four phrases. A word of an act that ends in * is the beginning of others. A phrase that denies and ends in $ does so only
 // where the sentence does not go on with the act: "laat maar", never mind, but "laat maar installeren".
 //
 // A story with unknown words may stand beside a yes; see story.go. It is one or more clauses that each begin and state
@@ -98,4 +98,11 @@
 //	approve     says that something is fine, as the first words: "is fine", before "that", or before the act as a verb
 //	            that nobody orders
 //	infinitive  how such a verb ends, or with an * the word before it: "to"
+//
+// An imperative is an order. A reply that only names the act with its object, in the form in which a language names what
+// is done and orders nothing, is the question heard back: an infinitive, a noun, the bare verb of Chinese. A yes, a
+// particle or a "please" beside it makes it an order. Where a language has one form for both, as English has, it is an
+// order, unless its words stand so in the question:
+//
+//	cite        how a verb ends that names what is done, or the whole of it in languages without spaces: "ing"
 package consent

@@ -138,16 +138,18 @@ func (h heard) nearly(ours []string) bool {
 	return true
 }
 
-// isBareCommand tells whether a reply is the command of the question and where it runs, and says nothing of its own: "npm
-// install" with "in the project" in any language. A program's name begins it.
+// isBareCommand tells whether a reply is the command of the question, in words of the question, and where it runs, and says
+// nothing of its own: "npm install" with "in the project" in any language, "allow npm install in api".
 func (h heard) isBareCommand(ask asking) bool {
-	if len(h.tokens) < echoTokens || !ask.programs[h.tokens[0]] {
+	if len(h.tokens) < echoTokens || !slices.ContainsFunc(h.tokens, func(t string) bool { return ask.programs[t] }) {
 		return false
 	}
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	frame := false // "let it", "allow it to": who says more than a word orders
+	english.book.at(h.tokens, func(n int, kind phraseKind) { frame = frame || n > 1 && (kind == kindYes || kind == kindDo) })
+	return !frame && slices.ContainsFunc(languages, func(l *language) bool {
 		for at := 0; at < len(h.tokens); {
 			length := max(ask.machine(h.tokens[at:]), 0)
-			if ask.acts[h.tokens[at]] {
+			if t := h.tokens[at]; ask.acts[t] || at+1 < len(h.tokens) && ask.ourWord(t) && !h.agreesAt(at) && !h.denies(at) && !pleases[t] {
 				length = max(length, 1)
 			}
 			ask.after(h.tokens, at, l, func(end int, kind phraseKind) {
@@ -162,5 +164,62 @@ func (h heard) isBareCommand(ask asking) bool {
 			at += length
 		}
 		return true
+	})
+}
+
+// ourWord tells whether a word is one with which the question was asked.
+func (a asking) ourWord(word string) bool {
+	return slices.ContainsFunc(a.ours, func(ours []string) bool { return slices.Contains(ours, word) })
+}
+
+// isCitation tells whether a reply only names the act and its object, in the form in which a language names what is done
+// and orders nothing: an infinitive, a noun, the bare verb of Chinese. "In einer Kopie weitermachen" is the question heard
+// back; "mach in einer Kopie weiter" is an order. English has one form for both: there it is an order, unless its words
+// stand so in the question.
+func (h heard) isCitation(ask asking) bool {
+	return len(h.tokens) > 1 && len(h.questions) == 0 && slices.ContainsFunc(languages, func(l *language) bool {
+		return len(l.citations) > 0 && h.cites(l, ask)
+	})
+}
+
+// cites tells whether a reply is wholly the act as a language cites it, and what it is about.
+func (h heard) cites(l *language, ask asking) bool {
+	type part struct{ verb, thing bool }
+	reached := make([][]part, len(h.tokens)+1)
+	reached[0] = []part{{}}
+	for at := range h.tokens {
+		add := func(n int, more part) {
+			for _, p := range reached[at] {
+				p.verb, p.thing = p.verb || more.verb, p.thing || more.thing
+				if !slices.Contains(reached[at+n], p) {
+					reached[at+n] = append(reached[at+n], p)
+				}
+			}
+		}
+		ask.at(h.tokens[at:], l, func(n int, kind phraseKind) {
+			verb := l.isCitation(h.tokens[at : at+n])
+			if verb || kind == kindTopic || kind == kindCount || kind == kindThing {
+				add(n, part{verb, !verb})
+			}
+		})
+		says := false
+		l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
+			says = says || kind == kindWeak || kind == kindFill
+			if kind == kindLink || kind == kindIn || kind == kindPost || kind == kindPlace {
+				add(n, part{})
+			}
+		})
+		if says && len(reached[at]) > 0 { // a yes or a particle
+			return false
+		}
+	}
+	return slices.Contains(reached[len(h.tokens)], part{true, true})
+}
+
+// isCitation tells whether words are a verb in the form in which a language cites it.
+func (l *language) isCitation(tokens []string) bool {
+	joined := strings.Join(tokens, "")
+	return slices.ContainsFunc(l.citations, func(end string) bool {
+		return joined == end || len(tokens) == 1 && !isDense([]rune(joined)[0]) && len(joined) > len(end)+1 && strings.HasSuffix(joined, end)
 	})
 }

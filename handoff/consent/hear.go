@@ -53,7 +53,7 @@ func hear(text string) heard {
 			add(string(foldDense(r)))
 		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
 			word, stressed = append(word, foldLetter(r)...), r == 'í' || r == 'ì'
-		case isApostrophe(r) && len(word) > 0 && i+1 < len(runes) && unicode.IsLetter(runes[i+1]):
+		case isApostrophe(r) && i+1 < len(runes) && unicode.IsLetter(runes[i+1]) && (len(word) > 0 || isClitic(runes[i+1:])):
 		default:
 			end()
 			apart, marked = true, marked || !unicode.IsSpace(r) && !unicode.Is(unicode.Hyphen, r) && r != '-'
@@ -158,6 +158,18 @@ func inBrackets(text string) bool {
 }
 
 func isApostrophe(r rune) bool { return strings.ContainsRune("'’ʼ‘`´", r) }
+
+// isClitic tells whether a text begins with a word that is written with an apostrophe before it: "'em".
+func isClitic(text []rune) bool {
+	end := 0
+	for end < len(text) && unicode.IsLetter(text[end]) {
+		end++
+	}
+	return clitics[string(text[:end])] && (end == len(text) || !isApostrophe(text[end]))
+}
+
+// clitics are such words. Set once.
+var clitics = setOf("em cause course kay til t n k s ne nen m")
 
 // isAccent tells whether a mark only accents: those of Latin and Cyrillic letters, the Arabic vowel signs
 // and the Devanagari nukta. Vowel signs of Devanagari are letters to us and stay.

@@ -175,3 +175,138 @@ func (h heard) countsOnly(from int, l *language, ask asking) bool {
 
 // demonstratives are words for what was just said, in each language. Set once.
 var demonstratives = setOf("that this it das dies es ca cela ceci eso esto questo cio quello isso isto aquilo dat dit het to tamto это то эт це те det den bu su o यह ये वह ده دا هذا ذلك هاد 这 那 这个 那个 これ それ 그거 이거")
+
+// asksItself tells whether a reply with a word that denies is a question and no denial: it does not begin
+// with that word.
+func (h heard) asksItself() bool {
+	return h.endsAsking && len(h.tokens) > 2 && !h.denies(0)
+}
+
+// denies tells whether a token alone denies in some language.
+func (h heard) denies(at int) bool {
+	return slices.ContainsFunc(marks[signalDeny][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
+}
+
+// turnsToYes tells whether a reply begins with a no that stands for itself and goes on as a plain yes:
+// "no no, go ahead". That is neither.
+func (h heard) turnsToYes(ask asking) bool {
+	if h.relents(ask) {
+		return true
+	}
+	n := 0
+	for n < len(h.tokens) && h.tokens[n] == h.tokens[0] && h.denies(n) {
+		n++
+	}
+	if n == 0 || n == len(h.tokens) {
+		return false
+	}
+	for at := n; at < min(n+maxSlip, len(h.tokens)); at++ { // "nope wait sorry, yes"
+		if h.corrects(at) {
+			n = at
+			break
+		}
+	}
+	if n == 1 && !h.marked[n] && !h.corrects(n) {
+		return false
+	}
+	return h.from(n).isPlain(ask) || h.correctsToYes(n, ask)
+}
+
+// relents tells whether a reply has its last no among its first words, as a slip or a particle, and goes on with a plain
+// yes and an order: "yeah nah yeah go for it". After a word that takes the no back the yes may come later and alone: "no,
+// wait, I mean yes".
+func (h heard) relents(ask asking) bool {
+	last := -1
+	for at := range h.tokens {
+		for _, m := range marks[signalDeny][h.tokens[at]] {
+			if h.hasAt(at, m.tokens) && !h.polite(at) {
+				last = max(last, at+len(m.tokens)-1)
+			}
+		}
+	}
+	if last < 0 {
+		return false
+	}
+	slips := false
+	for at := last + 1; at < len(h.tokens); at++ {
+		weight := h.weightOf(last+1, at)
+		slips = slips || weight < maxSlip && (h.corrects(at) || h.holds(at))
+		if h.agreesAt(at) && at+1 < len(h.tokens) && h.from(at+1).orders(ask) { // whatever was told, it ends so
+			return true
+		}
+		if weight >= maxSlip && !slips || weight >= 2*maxSlip {
+			continue
+		}
+		if last > 0 && h.weightOf(0, last) >= maxSlip {
+			continue
+		}
+		if at == last+1 && isDense([]rune(h.tokens[at])[0]) && !h.apart[at] && !h.marked[at] { // "not" and "may" are one
+			continue
+		}
+		if h.agreesAt(at) && h.from(at).find(signalHold, ask) == absent && (slips || at+1 < len(h.tokens) && h.from(at+1).holdsOrder(ask)) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds tells whether a phrase that asks for time begins at a position: "wait".
+func (h heard) holds(at int) bool {
+	return slices.ContainsFunc(marks[signalHold][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
+}
+
+// agreesAt tells whether a yes that orders nothing begins at a position.
+func (h heard) agreesAt(at int) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { found = found || kind == kindWeak })
+		return found || h.tokens[at] == "yes"
+	})
+}
+
+// holdsOrder tells whether an order or a permission stands somewhere in a reply.
+func (h heard) holdsOrder(ask asking) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		take := func(_ int, kind phraseKind) {
+			found = found || kind == kindYes || kind == kindGo || kind == kindOrder || kind == kindAct || kind == kindEnd
+		}
+		for at := range h.tokens {
+			l.book.at(h.tokens[at:], take)
+			ask.actAt(h.tokens[at:], l, take)
+		}
+		return found
+	})
+}
+
+// correctsToYes tells whether a speaker goes on after a no to say that they misheard, and ends in a plain yes: "no,
+// sorry, I misheard, I mean yes".
+func (h heard) correctsToYes(from int, ask asking) bool {
+	if !h.corrects(from) {
+		return false
+	}
+	for at := from + 1; at < min(from+maxSlip*2, len(h.tokens)); at++ {
+		if h.corrects(at) && h.from(at).isPlain(ask) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlain tells whether words are a yes in which nothing denies, holds off or asks.
+func (rest heard) isPlain(ask asking) bool {
+	return rest.find(signalDeny, ask) == absent && rest.find(signalHold, ask) == absent && !rest.odd && !rest.asksBack() &&
+		rest.verdictOf(ask) >= verdictYes
+}
+
+// maxSlip is how many words may stand between a no and its correction.
+const maxSlip = 3
+
+// corrects tells whether a speaker corrects what they said before a position: "no sorry I mean".
+func (h heard) corrects(at int) bool {
+	return slices.ContainsFunc(languages, func(l *language) bool {
+		found := false
+		l.mends.at(h.tokens[at:], func(int, phraseKind) { found = true })
+		return found
+	})
+}

@@ -59,6 +59,7 @@ func (h heard) tells(ask asking) bool {
 		said.told = said.toldIn(t.l)
 		t.allow(said.told, t.vain)
 		t.allow(said.told, t.scene)
+		t.allow(said.told, t.inert)
 		if said.find(signalUnsure, ask) != absent || said.find(signalHold, ask) != absent || said.find(signalAsk, ask) != absent {
 			return false
 		}
@@ -110,7 +111,10 @@ func (t *teller) mark(spoken []*language) {
 				return
 			}
 			t.strict[at] = true
-			t.loose[at] = t.loose[at] || slices.Contains(told[at:at+length], false) || t.isNext(at)
+			for i := at; i < at+length; i++ {
+				t.loose[at] = t.loose[at] || !told[i] && !t.inert[i]
+			}
+			t.loose[at] = t.loose[at] || t.isNext(at)
 		})
 	}
 }

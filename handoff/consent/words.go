@@ -55,6 +55,7 @@ type language struct {
 	approves       phrasebook            // approves as what is asked is approved: "is fine"
 	infinitives    map[string]bool       // words before a verb that nobody orders: "to"
 	infinitiveEnds []string              // how such a verb ends
+	citations      []string              // how one ends that only names what is done: "ing"
 	buts           phrasebook            // turns from a story to a yes: "but"
 	very           phrasebook            // strengthens the yes before which it stands
 	inverted       phrasebook            // asks, as the first words, without a mark: "mag je"
@@ -186,6 +187,9 @@ func (l *language) section(name string, phrases []phrase) bool {
 			continue
 		case name == "infinitive":
 			l.infinitiveEnds = append(l.infinitiveEnds, p.joined)
+			continue
+		case name == "cite":
+			l.citations = append(l.citations, p.joined)
 			continue
 		case name == "very":
 			l.very.add(p, kindNone)
