@@ -82,15 +82,22 @@ func (h heard) isAfterthought(at int, ask asking) bool {
 	if from == 0 {
 		return false
 	}
-	told := rest.toldAnywhere()
+	told, last := rest.toldAnywhere(), len(rest.tokens)-1
+	slavic := rest.isIn("ru", "uk")
 	for i := range rest.tokens {
 		t := rest.tokens[i]
+		after := reports && afters[t] && (i < from || i == last) // "tell me afterwards", "how it went afterwards"
 		if i >= from && (rest.marked[i] || conditions[t]) && i > from || rest.changesMind(i) && t != "whether" || i >= from && wants[t] && !ables[t] ||
-			devices[t] && ask.machine(rest.tokens[i:]) == 0 || hard[t] && !(reports && afters[t]) && t != "so" && t != "alla" || ask.isOtherAct(rest.tokens[i:]) || rest.holds(i) && !told[i] && !(denies && i > from && rest.saysStill(i)) && !(reports && afters[t]) || rest.denies(i) && !(denies && i >= from && expletives[t]) && !rest.choice(i) {
+			devices[t] && ask.machine(rest.tokens[i:]) == 0 || hard[t] && !after && t != "so" && t != "alla" || ask.isOtherAct(rest.tokens[i:]) || rest.holds(i) && !told[i] && !(denies && i > from && rest.saysStill(i)) && !after || rest.denies(i) && !(denies && i >= from && slavic && expletives[t]) && !rest.choice(i) {
 			return false
 		}
 	}
 	return true
+}
+
+// isIn tells whether a reply is most likely in one of some languages.
+func (h heard) isIn(codes ...string) bool {
+	return slices.ContainsFunc(h.likely(nil, asking{}), func(l *language) bool { return slices.Contains(codes, l.code) })
 }
 
 // ables are words of what somebody can then do. Set once.

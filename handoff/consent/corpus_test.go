@@ -43,6 +43,9 @@ var halves = []struct {
 	{"n.tsv", "", sixQuestions},
 	{"o.tsv", "", sixQuestions},
 	{"p.tsv", "", sixQuestions},
+	{"q.tsv", "", sixQuestions},
+	{"r.tsv", "", sixQuestions},
+	{"s.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 

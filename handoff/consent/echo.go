@@ -144,12 +144,12 @@ func (h heard) isBareCommand(ask asking) bool {
 	if len(h.tokens) < echoTokens || !slices.ContainsFunc(h.tokens, func(t string) bool { return ask.programs[t] }) {
 		return false
 	}
-	frame := false // "let it", "allow it to": who says more than a word orders
+	frame := slices.ContainsFunc(h.indexes(), h.agreesAt) // or "let it", "allow it to": who says more than a word orders
 	english.book.at(h.tokens, func(n int, kind phraseKind) { frame = frame || n > 1 && (kind == kindYes || kind == kindDo) })
 	return !frame && slices.ContainsFunc(languages, func(l *language) bool {
 		for at := 0; at < len(h.tokens); {
 			length := max(ask.machine(h.tokens[at:]), 0)
-			if t := h.tokens[at]; ask.acts[t] || at+1 < len(h.tokens) && ask.ourWord(t) && !h.agreesAt(at) && !h.denies(at) && !pleases[t] {
+			if t := h.tokens[at]; ask.acts[t] || at+1 < len(h.tokens) && ask.ourWord(t) && !h.denies(at) && !pleases[t] {
 				length = max(length, 1)
 			}
 			ask.after(h.tokens, at, l, func(end int, kind phraseKind) {

@@ -274,3 +274,6 @@ var conditions = setOf("if unless provided providing until till once after befor
 	"eger once sonra kadar ama fakat belki sadece daha " +
 	"अगर जब पहले बाद लेकिन मगर शायद सिर्फ केवल बस बिना " +
 	"اذا لو قبل بعد لكن بس ربما فقط ")
+
+// alreadys are adverbs that open a story, and not before a condition: "run it already, after lunch". Set once.
+var alreadys = setOf("already schon deja ya gia ja al juz уже вже redan")

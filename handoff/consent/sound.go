@@ -46,12 +46,15 @@ func restarted(tokens []string) int {
 		if n == 1 && tokens[0] == tokens[1] && objects[tokens[0]] { // "allow it, it can't work without"
 			continue
 		}
-		if startsWith(tokens[n:], tokens[:n-1]) && isBeginning(tokens[n-1], tokens[2*n-1]) {
+		if startsWith(tokens[n:], tokens[:n-1]) && isBeginning(tokens[n-1], tokens[2*n-1]) && (tokens[n-1] == tokens[2*n-1] || !articles[tokens[n-1]]) {
 			return n
 		}
 	}
 	return 0
 }
+
+// articles are little words with which the next one often begins: "a api". Set once.
+var articles = setOf("a an i o e y la le de da do to il los las um en em na no w z u я и в с у а і к з")
 
 // isBeginning tells whether a word is the beginning of another one. Scripts without spaces have none.
 func isBeginning(part, whole string) bool {

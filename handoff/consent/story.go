@@ -345,7 +345,7 @@ func (t *teller) learns(at int) bool {
 func (t *teller) begins(at int, s tale) bool {
 	opens := t.opens(at)
 	switch {
-	case t.inert[at], !opens && t.joined(at), t.l == english && bareVerbs[t.h.tokens[at]]:
+	case t.inert[at], !opens && t.joined(at), alreadys[t.h.tokens[at]] && !t.h.marked[at] && at+1 < len(t.h.tokens) && conditions[t.h.tokens[at+1]], t.l == english && bareVerbs[t.h.tokens[at]]:
 		return false
 	case t.ordered[at] && (t.l != english || !opens):
 		return false
