@@ -25,9 +25,11 @@ type Work interface {
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
-// Past brings back what a caller's work was before a restart: after it, [Work] has that too.
+// Past is what a caller's work was. Recall brings back what was done before a restart: after it, [Work] has that too.
 type Past interface {
 	Recall(ctx context.Context, c handoff.Caller) error
+	// Past gives what was asked, answered and done, by its id in the history; false: there is none.
+	Past(ctx context.Context, c handoff.Caller, id string) (handoff.Record, bool, error)
 }
 
 // Questions is what agents wait for. Answering one that is answered, withdrawn or foreign is

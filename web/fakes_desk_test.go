@@ -19,6 +19,7 @@ type desk struct {
 	decisions []handoff.AuditRecord
 	document  sessions.Document
 	past      ledger.HistoryPage
+	did       []handoff.RecordItem // of the work k1 in it
 	said      []sessions.Said
 }
 
@@ -95,10 +96,11 @@ func (w *world) History(_ context.Context, c handoff.Caller, q ledger.HistoryQue
 	return w.desk.past, w.note("history", c.String(), q.Search+q.Before)
 }
 
-func (w *world) Body(_ context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
+func (w *world) Past(_ context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return ledger.Body{Prompt: "the whole prompt", Text: "the whole answer"}, key == "k1", w.note("body", c.String(), key)
+	rec := handoff.Record{Prompt: "the whole prompt", Text: "the whole answer", Items: w.desk.did, Usage: &handoff.Usage{Input: 700}}
+	return rec, key == "k1", w.note("past", c.String(), key)
 }
 
 func (w *world) AddSaid(_ context.Context, c handoff.Caller, lines []sessions.Said) error {

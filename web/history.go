@@ -17,7 +17,6 @@ const maxSaidBody = 1 << 20
 // History gives what a caller's work was; see [ledger.History].
 type History interface {
 	History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error)
-	Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error)
 }
 
 // pastInfo is a piece of work that is over, as lists show it.
@@ -64,16 +63,31 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// past gives the whole words of work that is over.
+// pastWork is the whole of work that is over, as far as it is kept; see [ledger.MaxBody].
+type pastWork struct {
+	Prompt  string                 `json:"prompt"`
+	Text    string                 `json:"text"`
+	Error   *handoff.RecordError   `json:"error,omitempty"`
+	Items   []handoff.RecordItem   `json:"items,omitempty"`
+	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
+	Usage   *handoff.Usage         `json:"usage,omitempty"`
+	Tests   string                 `json:"tests,omitempty"` // as in [brief], so is the next
+	Edits   *editSum               `json:"edits,omitempty"`
+}
+
+// past gives the whole words of work that is over, and what was done.
 func (s *Server) past(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	body, ok, err := s.cfg.History.Body(r.Context(), g.Caller, r.PathValue("id"))
+	rec, ok, err := s.cfg.Past.Past(r.Context(), g.Caller, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if !ok || g.Servers != nil { // which machine it was is not kept beside it
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
-	return writeJSON(w, http.StatusOK, body)
+	return writeJSON(w, http.StatusOK, pastWork{
+		Prompt: rec.Prompt, Text: rec.Text, Error: rec.Error, Items: rec.Items, Answers: rec.Answers, Usage: rec.Usage,
+		Tests: testsOf(rec.Items), Edits: editsOf(rec.Items),
+	})
 }
 
 // said lists what was said and heard, newest first.

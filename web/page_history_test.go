@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,16 +14,23 @@ import (
 	"switchboard/sessions"
 )
 
+// workedYesterday puts a piece of work into the history, with what was done.
+func workedYesterday(w *world) {
+	at := time.Now().Add(-26 * time.Hour)
+	w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{
+		Key: "k1", Accepted: at, Ended: at.Add(time.Minute),
+		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Spoken: "All 42 tests pass."},
+	}}}
+	w.desk.did = []handoff.RecordItem{
+		{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Output: "```\nok 42", Exit: new(0), State: "done"},
+		{ID: "e", Kind: handoff.ItemFileChange, Text: "a.go", State: "done", Changes: []handoff.FileChange{{Path: "a.go", Kind: "update", Added: 1, Removed: 1, Diff: "@@ -1 +1 @@\n-var a\n+const b\n"}}},
+	}
+}
+
 // What is said and heard becomes history, which is found by words, saved, turned off and deleted.
 func TestPageHistory(t *testing.T) {
 	w, p := openCall(t, true)
-	at := time.Now().Add(-26 * time.Hour)
-	w.change(func(w *world) {
-		w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{
-			Key: "k1", Accepted: at, Ended: at.Add(time.Minute),
-			Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Spoken: "All 42 tests pass."},
-		}}}
-	})
+	w.change(workedYesterday)
 	p.do(chromedp.Focus(chromedp.ID("say")))
 	p.press("Good morning", "\r")
 	p.until(`far.types() === "session.update conversation.item.create response.create"`)
@@ -38,22 +46,17 @@ func TestPageHistory(t *testing.T) {
 	for _, text := range []string{"Good morning to you.", "auth refactor", "Run the tests.", "Done"} {
 		p.shows(text)
 	}
-	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
-	p.shows("the whole answer")
-	p.scheme("light")
-	p.look("history")
-	p.axe("history")
 	// What is saved is what is found.
 	eval[bool](p, `(window.saved = [], URL.createObjectURL = (blob) => { blob.text().then((t) => saved.push(t)); return "blob:none"; }, HTMLAnchorElement.prototype.click = function () { saved.push(this.download); }, true)`)
 	p.click("Save as Markdown")
 	p.until(`saved.length === 2`)
-	for _, want := range []string{"**You**", ": Good morning", "> **bigpc** · auth refactor", "> Done: All 42 tests pass."} {
+	for _, want := range []string{"**You**", ": Good morning", "> **bigpc** · auth refactor", "> Done: All 42 tests pass.", "the whole answer", "````\n$ go test ./...\n```\nok 42\n````", "```diff\na.go\n@@ -1 +1 @@\n-var a\n+const b\n```"} {
 		if text := eval[string](p, `saved.join("\n")`); !strings.Contains(text, want) {
 			t.Errorf("the Markdown lacks %q: %s", want, text)
 		}
 	}
 	p.click("Save as JSON")
-	p.until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).length === 3`)
+	p.until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).find((s) => s.work)?.work.items[1].changes[0].diff.includes("const b")`)
 	p.do(chromedp.Focus(chromedp.ID("history-search")))
 	p.press("t", "o", " ", "y", "o", "u")
 	w.logged(t, "conversation owner to you")
@@ -79,13 +82,40 @@ func TestPageHistory(t *testing.T) {
 	p.quiet()
 }
 
+// TestPageHistoryShowsWhatWasDone: an entry opens with the steps, the output and the diffs of the work, at every size.
+func TestPageHistoryShowsWhatWasDone(t *testing.T) {
+	w := newWorld()
+	workedYesterday(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.click("History")
+	p.until(`document.querySelector("#history .past-work")`)
+	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
+	p.shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
+	p.click("What it did (2)")
+	for _, text := range []string{"the whole answer", "go test ./...", "ok 42", "+const b"} {
+		p.shows(text)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		p.scheme(scheme)
+		p.until(`document.querySelector("#history .tok-key")`)
+		for _, size := range []struct{ width, height int64 }{{390, 844}, {844, 390}, {1024, 700}, {1440, 900}} {
+			p.do(chromedp.EmulateViewport(size.width, size.height))
+			p.look(fmt.Sprint("history-", scheme, size.width))
+		}
+		p.axe("history")
+	}
+	p.quiet()
+}
+
 func TestHistoryRoutes(t *testing.T) {
 	w := newWorld()
 	w.desk.past = ledger.HistoryPage{Next: "1-k", Entries: []ledger.Entry{{Key: "k1", Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc"}, Prompt: "p", Outcome: handoff.OutcomeResult}}}}
 	s := newServer(t, w, nil)
 	for _, row := range []struct{ method, path, body, answer string }{
 		{"GET", "/fleet/history?search=x&before=9-k", "", `"id":"k1","server":"bigpc","prompt":"p","outcome":"result"`},
-		{"GET", "/fleet/history/k1", "", `{"prompt":"the whole prompt","text":"the whole answer"}`},
+		{"GET", "/fleet/history/k1", "", `{"prompt":"the whole prompt","text":"the whole answer","usage":{`},
 		{"GET", "/fleet/history/k2", "", "not_found"},
 		{"POST", "/fleet/conversation", `{"lines":[{"id":"a","who":"you","text":"hi","at":"2020-01-02T03:04:05Z"}]}`, ""},
 		{"GET", "/fleet/conversation", "", `"who":"you","text":"hi"`},

@@ -55,6 +55,17 @@ func TestWorkOutlivesARestart(t *testing.T) {
 				!slices.EqualFunc(after.Items, before.Items, func(x, y handoff.RecordItem) bool { return handoff.Encode(x) == handoff.Encode(y) }) {
 				t.Errorf("before %+v\nafter %+v", before, after)
 			}
+			// So does the history tell it, on any device.
+			var history struct{ Items []struct{ ID string } }
+			second.get("/fleet/history", &history)
+			if len(history.Items) != n-5 {
+				t.Fatalf("%d pieces are history", len(history.Items))
+			}
+			var past handoff.Record
+			second.get("/fleet/history/"+history.Items[0].ID, &past)
+			if past.Prompt != "run the tests" || past.Text == "" || len(past.Items) == 0 {
+				t.Errorf("in the history %+v", past)
+			}
 			if waits := second.whole(asked[n-5]); waits.State != handoff.StatusCompleted || len(waits.Items) == 0 {
 				t.Errorf("what waits to be heard: %+v", waits)
 			}

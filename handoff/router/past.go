@@ -118,6 +118,21 @@ func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 	return nil
 }
 
+// Past gives what is kept of work of a caller under its key in the ledger, history or not: the words of it, and what was
+// done. False: there is none. Where it stands is not in it.
+func (r *Router) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
+	if r.past == nil {
+		return handoff.Record{}, false, nil
+	}
+	body, ok, err := r.past.Body(ctx, c, key)
+	if err != nil || !ok {
+		return handoff.Record{}, false, err
+	}
+	rec := handoff.Record{ID: key}
+	remember(&rec, body)
+	return rec, true, nil
+}
+
 // recordOf is the record of an entry, as far as the entry has it.
 func (r *Router) recordOf(e ledger.Entry, id string) handoff.Record {
 	rec := handoff.Record{

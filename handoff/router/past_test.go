@@ -92,6 +92,12 @@ func TestRecall(t *testing.T) {
 	if rec.Usage.Input != 7 || !slices.Equal(rec.Undelivered, []string{"and push it"}) || rec.Answers[0].Command != "git push" || rec.Error.Detail != "the whole story" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
 		t.Errorf("%+v", rec)
 	}
+	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text || handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" {
+		t.Errorf("past %+v, %v", past, err)
+	}
+	if _, ok, err := r.Past(t.Context(), ladderCaller, "none"); ok || err != nil {
+		t.Errorf("work that never was: %v, %v", ok, err)
+	}
 	if rec, _ := r.Handoff(ladderGrant, "former-50"); rec.Prompt != "here already" {
 		t.Errorf("what is known was replaced: %+v", rec)
 	}

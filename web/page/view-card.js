@@ -68,15 +68,15 @@ export function workCard({ record }, hue, acts) {
   };
 }
 
-// What runs while something is asked does not run: it waits for the answer. What ran when it ended was stopped with it.
-function shownSteps(r, steps, waiting) {
+/** What runs while something is asked does not run: it waits for the answer. What ran when it ended was stopped with it. */
+export function shownSteps(r, steps, waiting) {
   const cut = (i) => i.state === "running" || (r.outcome === "interrupted" && i.state === "failed" && i.exit === undefined);
   if (ended(r)) return steps.map((i) => (cut(i) ? { ...i, state: "stopped" } : i));
   return waiting ? steps.map((i) => (i.state === "running" ? { ...i, asks: true } : i)) : steps;
 }
 
-// Who answered what, how and when.
-function fillAnswers(el, answers) {
+/** Shows who answered what, how and when. */
+export function fillAnswers(el, answers) {
   show(el, answers.length > 0);
   if (el.childElementCount !== answers.length) el.replaceChildren(...answers.map((a) => h("li", { text: answerWords(a) })));
 }
@@ -122,7 +122,8 @@ const short = (text) => (text.trim().split("\n", 1)[0] ?? "").replaceAll("`", ""
 // A new session is often called by its first request: once is enough.
 const same = (a, b) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
-function problem(el, error) {
+/** Shows what went wrong. */
+export function problem(el, error) {
   const key = JSON.stringify(error);
   if (el.dataset.key === key) return;
   el.dataset.key = key;

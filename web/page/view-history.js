@@ -1,14 +1,18 @@
 // What was said and what was done, by day: found by words, saved as Markdown or JSON, deleted.
 
 import * as api from "./api.js";
-import { byId, h, setText, show } from "./dom.js";
+import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
+import { steps as stepsOf } from "./state-work.js";
 import { toast, toastProblem } from "./store.js";
+import { fillAnswers, problem, shownSteps } from "./view-card.js";
+import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { outcomeWords } from "./words.js";
+import { answerWords, outcomeWords, workFacts } from "./words.js";
 
 const pause = 300;
 const mostPages = 60; // of each kind, in what is saved
+const atOnce = 6; // pieces of work that are read whole for it
 
 /** Wires the history; hue(server) gives a machine's colour, `settings` whether it is kept, changed(name) keeps that. */
 export function historyView({ settings, changed }, hue) {
@@ -79,6 +83,7 @@ export function historyView({ settings, changed }, hue) {
         from = got.next;
       }
       all.sort((a, b) => (a.at < b.at ? -1 : 1));
+      await readWhole(all.filter((f) => f.work));
       const text = kind === "json" ? `${JSON.stringify(all.map((f) => (f.line ? { said: f.line } : { work: f.work })), null, 2)}\n` : asMarkdown(all);
       const url = URL.createObjectURL(new Blob([text], { type: kind === "json" ? "application/json" : "text/markdown" }));
       h("a", { href: url, download: `switchboard-${new Date().toISOString().slice(0, 10)}.${kind}` }).click();
@@ -93,6 +98,19 @@ export function historyView({ settings, changed }, hue) {
   }
 }
 
+// Reads what was done. Of work that is forgotten meanwhile, its entry is saved.
+async function readWhole(all) {
+  for (let i = 0; i < all.length; i += atOnce) {
+    await Promise.all(all.slice(i, i + atOnce).map(async (f) => {
+      try {
+        f.work = { ...f.work, ...(await api.past(f.work.id)) };
+      } catch (error) {
+        if (error.code !== "not_found") throw error;
+      }
+    }));
+  }
+}
+
 const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) });
 
 const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
@@ -100,22 +118,46 @@ const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line
 function workRow(w, hue) {
   const { text, tone } = outcomeWords(w.outcome);
   const body = h("div", { class: "past-body" });
+  const mark = h("span", { class: "pill", data: { tone }, text });
   const details = h("details", { class: `past-work ${hue(w.server)}` },
     h("summary", {}, clock(w.at), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "past-words" }, h("strong", { text: w.server }), ` ${w.title || ""} `, h("span", { class: "quiet-text", text: w.prompt })),
-      h("span", { class: "pill", data: { tone }, text })), body);
+      mark), body);
+  let known = false;
   details.addEventListener("toggle", async () => {
-    if (!details.open || body.firstChild) return;
-    paragraphs(body, w.spoken || "Reading…");
-    const whole = await api.past(w.id).catch(() => null);
-    if (whole) body.replaceChildren(h("p", { class: "card-prompt", text: whole.prompt }), ...answerOf(whole.text || w.spoken || ""));
+    if (!details.open || known) return;
+    known = true;
+    paragraphs(body, "Reading…");
+    try {
+      const r = { ...w, state: "delivered", ...(await api.past(w.id)) };
+      fillWork(body, r);
+      setAttr(mark, "data-tone", outcomeWords(r.outcome, r.tests).tone);
+    } catch (error) {
+      known = false;
+      paragraphs(body, `${w.spoken || ""}\n\n${error.message} Close it and open it again to try once more.`);
+    }
   });
   return h("li", {}, details);
 }
 
-function answerOf(text) {
-  const el = h("div", {});
-  paragraphs(el, text);
-  return [el];
+// Work with what it did, as its card showed it.
+function fillWork(body, r) {
+  const steps = stepsOf(r);
+  const list = h("div", { class: "steps" });
+  const answers = h("ul", { class: "answers", "aria-label": "Questions that were answered" });
+  keyed(list, shownSteps(r, steps), (i) => i.id, step);
+  fillAnswers(answers, r.answers ?? []);
+  const answer = h("div", { class: `answer${r.outcome === "result" && r.tests !== "failed" ? "" : " partly"}` });
+  paragraphs(answer, r.text || r.spoken || "");
+  const wrong = h("div", { class: "problem" });
+  if (r.error) problem(wrong, r.error);
+  const facts = workFacts(r).filter(Boolean).join(" · ");
+  const parts = [
+    h("p", { class: "card-prompt", text: r.prompt }), facts && h("p", { class: "quiet-text", text: facts }),
+    (steps.length || r.answers?.length) && h("details", { class: "did" }, h("summary", {}, icon("chevron"), `What it did (${steps.length})`), list, answers),
+    answer.firstChild && answer, r.error && wrong,
+  ];
+  body.shownText = undefined; // the words of paragraphs are gone
+  body.replaceChildren(...parts.filter(Boolean));
 }
 
 /** The history as Markdown, oldest first. */
@@ -126,7 +168,27 @@ export function asMarkdown(all) {
     if (f.at.slice(0, 10) !== day) out.push(`\n## ${(day = f.at.slice(0, 10))}`);
     const time = f.at.slice(11, 16);
     if (f.line) out.push(`\n**${f.line.who === "you" ? "You" : "Voice"}** (${time}): ${f.line.text}`);
-    else out.push(`\n> **${f.work.server}**${f.work.title ? ` · ${f.work.title}` : ""} (${time}): ${f.work.prompt}\n>\n> ${outcomeWords(f.work.outcome).text}${f.work.spoken ? `: ${f.work.spoken}` : ""}`.replaceAll("\r", ""));
+    else out.push(workMarkdown(f.work, time));
   }
-  return `${out.join("\n")}\n`;
+  return `${out.join("\n")}\n`.replaceAll("\r", "");
+}
+
+function workMarkdown(w, time) {
+  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${time}): ${w.prompt}\n\n${outcomeWords(w.outcome).text}${w.spoken ? `: ${w.spoken}` : ""}`;
+  const answers = (w.answers ?? []).map((a) => `- ${answerWords(a)}`).join("\n");
+  return ["", quoted(head), ...stepsOf(w).map(stepMarkdown), answers, w.text && w.text !== w.spoken ? quoted(w.text) : ""].filter((t, i) => !i || t).join("\n\n").slice(1);
+}
+
+const quoted = (text) => text.split("\n").map((l) => `> ${l}`.trimEnd()).join("\n");
+
+function stepMarkdown(i) {
+  if (i.kind === "command") return fenced("", `$ ${i.text}\n${i.output ?? ""}`);
+  if (i.kind === "file_change" && i.changes?.length) return i.changes.map((c) => fenced("diff", `${c.to ? `${c.path} → ${c.to}` : c.path}\n${c.diff ?? ""}`)).join("\n\n");
+  return i.text;
+}
+
+// Code between marks that are longer than any in it.
+function fenced(kind, text) {
+  const marks = "`".repeat(Math.max(3, ...[...text.matchAll(/`{3,}/g)].map((m) => m[0].length + 1)));
+  return `${marks}${kind}\n${text.trimEnd()}\n${marks}`;
 }
