@@ -13,7 +13,9 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience bounds a wait for something that happens; it is never how long it should take.
@@ -160,11 +162,24 @@ func (p *tab) shows(text string) {
 	p.until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
 }
 
-// press sends keys to whatever has the focus.
+// press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose default
+// was prevented would press what has the focus by then.
 func (p *tab) press(keys ...string) {
 	p.t.Helper()
-	for _, k := range keys {
-		p.do(chromedp.KeyEvent(k))
+	send := func(e input.DispatchKeyEventParams) {
+		p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, e)
+			return err
+		}))
+	}
+	for _, r := range strings.Join(keys, "") {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		send(down)
+		send(up)
 	}
 }
 

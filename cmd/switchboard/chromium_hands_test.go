@@ -12,16 +12,23 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // named is the name of a control, as the page's own texts give it.
 const named = `((e) => (e.getAttribute("aria-label") || e.textContent || "").trim())`
 
-// press sends keys to whatever has the focus.
+// press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose default
+// was prevented would press what has the focus by then.
 func (p *tab) press(keys ...string) {
 	p.t.Helper()
-	for _, k := range keys {
-		p.do(chromedp.KeyEvent(k))
+	for _, r := range strings.Join(keys, "") {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		p.do(inPage(input.DispatchKeyEvent, down), inPage(input.DispatchKeyEvent, up))
 	}
 }
 
