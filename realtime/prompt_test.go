@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -27,16 +28,28 @@ func newPromptPair(t *testing.T) (*promptConn, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	narrow(t, near, far)
 	c := newPromptConn(near)
 	c.prompt = true
 	t.Cleanup(func() { _, _ = c.Close(), far.Close() })
 	return c, far
 }
 
-// fill writes until something is kept.
+// narrow lets a far end that does not read take less than 1 MiB, however long one waits.
+func narrow(t *testing.T, near, far net.Conn) {
+	t.Helper()
+	if c, ok := far.(*tls.Conn); ok {
+		far = c.NetConn()
+	}
+	if err := errors.Join(near.(*net.TCPConn).SetWriteBuffer(64<<10), far.(*net.TCPConn).SetReadBuffer(64<<10)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill writes more than the far end takes.
 func fill(t *testing.T, c *promptConn) {
 	t.Helper()
-	for piece := make([]byte, 64<<10); !c.pending(); {
+	for piece := make([]byte, 1<<20); !c.pending(); {
 		if n, err := c.Write(piece); n != len(piece) || err != nil {
 			t.Fatal(n, err)
 		}

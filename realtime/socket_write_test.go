@@ -60,6 +60,9 @@ func newClientPair(t *testing.T, serve func(http.Handler) *httptest.Server) (*so
 	t.Cleanup(func() { _ = far.Close() })
 	s := <-sockets
 	t.Cleanup(s.Abandon)
+	if server.TLS == nil {
+		narrow(t, s.out.Conn, far.NetConn())
+	}
 	return s, far
 }
 
@@ -88,6 +91,7 @@ func newModelPair(t *testing.T) (*socket, *websocket.Conn) {
 	head.left = -1
 	s, far := newSocket(conn, head.promptConn, outbound.MaxBytes, patience, nopLog()), <-fars
 	s.keys = rand.NewChaCha8([32]byte{})
+	narrow(t, s.out.Conn, far.NetConn())
 	t.Cleanup(s.Abandon)
 	t.Cleanup(func() { _ = far.Close() })
 	return s, far
@@ -111,7 +115,7 @@ func wantNumbered(t *testing.T, conn *websocket.Conn, from, to int) {
 func stuff(t *testing.T, s *socket) (events int) {
 	t.Helper()
 	for ; !s.out.pending(); events++ {
-		if !s.Send(numbered(events, 256<<10)) {
+		if !s.Send(numbered(events, 1<<20)) {
 			t.Fatal("it ended")
 		}
 		s.Flush()
