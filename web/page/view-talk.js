@@ -76,6 +76,7 @@ export function talkView(say) {
     return { el };
   }
 
+  const story = storyRow(chips);
   const stay = stayAtEnd(box, lines);
   return (state) => {
     const { entries } = state.talk;
@@ -92,6 +93,43 @@ export function talkView(say) {
     box.classList.toggle("short", all.length > 0 && !talking);
     keyed(chips, all, (c) => c.text, chipButton);
     for (const c of all) chips.keyedChildren.get(c.text).el.classList.toggle("used", used(c));
+    story(talking && !chips.hidden);
+  };
+}
+
+const settle = 900; // ms before sentences move: a second tap of a finger must not hit another one
+
+// Shows the sentences as one row whose next step is in the picture, and all of them on wish.
+function storyRow(chips) {
+  const all = byId("story-all");
+  let next, timer, open = false;
+  const turn = (on) => {
+    open = on;
+    chips.classList.toggle("open", on);
+    setAttr(all, "aria-expanded", String(on));
+    setText(all, on ? "Less" : "All");
+    setAttr(all, "aria-label", on ? "Show less" : "Show all sentences to try");
+    bring();
+  };
+  const bring = () => {
+    if (!next?.isConnected) return;
+    const room = chips.getBoundingClientRect();
+    const { paddingLeft, paddingTop } = getComputedStyle(chips);
+    const at = next.getBoundingClientRect();
+    chips.scrollTo({ left: chips.scrollLeft + at.left - room.left - parseFloat(paddingLeft), top: chips.scrollTop + at.top - room.top - parseFloat(paddingTop), behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  };
+  all.addEventListener("click", () => turn(!open));
+  new ResizeObserver(bring).observe(chips);
+  return (folded) => {
+    show(all, folded);
+    if (!folded) return;
+    const step = chips.querySelector(".chip:not(.used)");
+    if (step === next) return;
+    const first = !next;
+    next = step;
+    clearTimeout(timer);
+    if (first) turn(false);
+    else timer = setTimeout(() => turn(false), settle);
   };
 }
 
