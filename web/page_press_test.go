@@ -1,0 +1,108 @@
+package web
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// delivered gives the worker what the push service brought, and waits for what it shows.
+const delivered = `(async () => {
+  const before = new Set((await registration.getNotifications()).map((n) => n.tag));
+  dispatchEvent(new PushEvent("push", { data: JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }) }));
+  for (;;) {
+    const [shown] = (await registration.getNotifications()).filter((n) => !before.has(n.tag));
+    if (shown) return [shown.title, shown.body, ...shown.actions.map((a) => a.title)].join("|");
+    await new Promise((next) => setTimeout(next, 20));
+  }
+})()`
+
+// pressed presses an action of the notification; "" is its body.
+const pressed = `(async (action) => {
+  const [shown] = await registration.getNotifications({ tag: "q1" });
+  dispatchEvent(new NotificationEvent("notificationclick", { notification: shown, action }));
+  return true;
+})`
+
+// A notification of the browser is shown by the worker that runs, and pressed: "decline" declines, "open" and the
+// notification itself bring the page to what needs its person, and nothing there allows.
+func TestPageNotificationIsPressed(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.do(notifies())
+	eval[bool](p, pushService)
+	p.click("Settings")
+	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
+	p.until(`!` + box + `.disabled`)
+	eval[bool](p, `(`+box+`.click(), true)`)
+	p.until(`navigator.serviceWorker.controller?.state === "activated"`)
+	worker := p.worker()
+	if shown := eval[string](worker, delivered); shown != "bigpc: auth|May it push?|Open|Decline" {
+		t.Errorf("it shows %q", shown)
+	}
+	eval[bool](worker, pressed+`("decline")`)
+	w.logged(t, "decide owner q1 decline")
+	for _, action := range []string{"open", ""} {
+		eval[string](worker, `registration.getNotifications().then((all) => { for (const n of all) n.close(); return ""; })`)
+		waitFor(t, func() bool {
+			return eval[int](worker, `registration.getNotifications().then((all) => all.length)`) == 0
+		})
+		eval[string](worker, delivered)
+		p.click("Help")
+		p.until(`document.body.dataset.area === "help"`)
+		eval[bool](worker, pressed+`("`+action+`")`)
+		p.until(`document.body.dataset.area === "work"`)
+	}
+	for _, line := range w.log() {
+		if strings.HasPrefix(line, "decide ") && !strings.HasSuffix(line, " "+string(handoff.DecisionDecline)) {
+			t.Errorf("something was allowed: %s", line)
+		}
+	}
+}
+
+// notifies lets the browser of a tab show notifications.
+func notifies() chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		type params struct {
+			Permissions      []browser.PermissionType `json:"permissions"`
+			BrowserContextID cdp.BrowserContextID     `json:"browserContextId,omitempty"`
+		}
+		grant := cdp.Command[params, cdp.Empty]{Method: "Browser.grantPermissions"}
+		_, err := cdp.Call(ctx, t, grant, params{[]browser.PermissionType{browser.PermissionTypeNotifications}, chromedp.FromContext(ctx).BrowserContextID})
+		return err
+	})
+}
+
+// worker is the service worker of the tab's page; scripts run in its scope.
+func (p *tab) worker() *tab {
+	p.t.Helper()
+	var ctx context.Context
+	waitFor(p.t, func() bool {
+		targets, err := chromedp.Targets(p.ctx)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, info := range targets {
+			if info.Type == "service_worker" {
+				var cancel context.CancelFunc
+				ctx, cancel = chromedp.NewContext(p.ctx, chromedp.WithTargetID(info.TargetID))
+				p.t.Cleanup(cancel)
+				return true
+			}
+		}
+		return false
+	})
+	if err := chromedp.Do(ctx); err != nil { // it is attached for as long as this context, not that of the first script
+		p.t.Fatal(err)
+	}
+	return &tab{t: p.t, ctx: ctx}
+}
