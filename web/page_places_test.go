@@ -90,14 +90,14 @@ func TestPageMachineSetup(t *testing.T) {
 	w.servers[0].Version = "0.169.0"
 	w.desk.machines = []handoff.Machine{
 		{Name: "bigpc", Address: "ws://127.0.0.1:4500", Directory: "/home/me/src", Sandbox: "workspace-write", Approval: "on-request", Ceiling: "workspace-write", VoiceApprovals: "low", Seen: time.Now()},
-		{Name: "mini", Address: "ws://127.0.0.1:4503", Start: "codex app-server --listen ws://127.0.0.1:4503", VoiceApprovals: "none", Seen: time.Now().Add(-2 * time.Hour), NextTry: time.Now().Add(25 * time.Second)},
+		{Name: "mini", Address: "ws://127.0.0.1:4503", Start: "codex app-server --listen ws://127.0.0.1:4503", VoiceApprovals: "none", Seen: time.Now().Add(-2 * time.Hour), NextTry: time.Now().Add(10 * time.Minute)},
 	}
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.shows("Start its agent server there: codex app-server --listen ws://127.0.0.1:4503")
 	eval[bool](p, `(document.querySelectorAll(".setup").forEach((d) => { d.open = true; }), true)`)
-	for _, text := range []string{"Version 0.169.0", "Directory /home/me/src", "New sessions may read, and change files in their directory", "They ask when they want more than they may", "By voice you may allow what only reads", "Last seen 2 hours ago", "Next try in 2"} {
+	for _, text := range []string{"Version 0.169.0", "Directory /home/me/src", "New sessions may read, and change files in their directory", "They ask when they want more than they may", "By voice you may allow what only reads", "Last seen 2 hours ago", "Next try in"} {
 		p.shows(text)
 	}
 	p.scheme("light")
