@@ -43,7 +43,7 @@ const (
 	CodeOverloaded       Code = "overloaded"
 	CodeMalformed        Code = "malformed"
 	CodeTooLarge         Code = "too_large"
-	CodeUnauthorized     Code = "unauthorized"
+	CodeUnauthorized     Code = "invalid_api_key" // as OpenAI names it
 	CodeNoKey            Code = "missing_key"
 	CodeSecretOver       Code = "client_secret_over"
 	CodeForbidden        Code = "forbidden"
@@ -66,7 +66,7 @@ const (
 	CodeNeedsTap         Code = "needs_tap"
 	CodeNoConsent        Code = "no_consent"
 	CodeNotGranted       Code = "not_granted"
-	CodeLimited          Code = "limited"
+	CodeLimited          Code = "rate_limit_exceeded" // as OpenAI names it
 )
 
 // A Meaning is what a code means to a person and on each wire.

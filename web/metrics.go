@@ -30,7 +30,7 @@ func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 	}
 	s.streams.mu.Unlock()
 	return handoff.JoinMetrics(
-		s.refused.Metrics("switchboard_http_refused_total", "Requests that were refused, by code: unauthorized are wrong keys and logins, overloaded are limits.", "code"),
+		s.refused.Metrics("switchboard_http_refused_total", "Requests that were refused, by code: invalid_api_key are wrong keys and logins, overloaded are limits.", "code"),
 		slices.Values([]handoff.Metric{
 			handoff.NewMetric("switchboard_client_secrets_made_total", "Client secrets that were made.", s.secrets.made.Load()),
 			handoff.NewMetric("switchboard_client_secrets_refused_total", "Client secrets that were refused because their principal had too many.", s.secrets.refused.Load()),

@@ -35,7 +35,7 @@ func TestMetrics(t *testing.T) {
 		"switchboard_feed_listeners_dropped_total", `switchboard_requests_refused_total{code="overloaded"}`, `switchboard_utterances_lost_total{reason="full"}`,
 		`switchboard_store_seconds_bucket{op="ledger_advance"`, `switchboard_store_failures_total{op="ledger_advance"}`, "switchboard_store_bad_entries_total",
 		`switchboard_server_up{server="bigpc"}`, `switchboard_server_connections_lost_total{server="bigpc"}`, `switchboard_codex_deltas_dropped_total{server="bigpc"}`,
-		`switchboard_http_refused_total{code="unauthorized"}`, "switchboard_event_streams_refused_total", "switchboard_connections_refused_total",
+		`switchboard_http_refused_total{code="invalid_api_key"}`, "switchboard_event_streams_refused_total", "switchboard_connections_refused_total",
 		`switchboard_calls_open{leg="webrtc"}`, `switchboard_calls_total{leg="websocket"}`, `switchboard_calls_ended_early_total{code="slow_client"}`, "switchboard_model_dials_failed_total",
 		"switchboard_call_words_dropped_total", "switchboard_webrtc_packets_lost_total", "go_goroutines", "process_open_fds",
 	} {

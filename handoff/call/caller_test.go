@@ -162,7 +162,7 @@ func TestRateInACall(t *testing.T) {
 		v.mu.Lock()
 		refused := 0
 		for _, u := range v.said {
-			if strings.Contains(u.Text, `"code":"limited"`) && strings.Contains(u.Text, "one piece of work was given") {
+			if strings.Contains(u.Text, `"code":"rate_limit_exceeded"`) && strings.Contains(u.Text, "one piece of work was given") {
 				refused++
 			}
 		}

@@ -47,7 +47,7 @@ async function proof(asked) {
   try {
     return (await openly("/login/proof", asked)).proof;
   } catch (error) {
-    if (error instanceof Problem && (error.status === 0 || error.code === "unauthorized" || error.status === 503)) throw error;
+    if (error instanceof Problem && (error.status === 0 || error.code === "invalid_api_key" || error.status === 503)) throw error;
     throw new Problem(impostor, 0);
   }
 }

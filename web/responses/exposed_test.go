@@ -213,7 +213,7 @@ func TestKeyIsRevoked(t *testing.T) {
 		a.leave(gone)
 		frames, _ := a.frames()
 		last := frames[len(frames)-1]
-		if !strings.HasPrefix(last, "event: error\n") || !strings.Contains(last, `"type":"error"`) || !strings.Contains(last, `"code":"unauthorized"`) ||
+		if !strings.HasPrefix(last, "event: error\n") || !strings.Contains(last, `"type":"error"`) || !strings.Contains(last, `"code":"invalid_api_key"`) ||
 			!strings.Contains(last, fmt.Sprintf(`"sequence_number":%d`, len(frames)-1)) || strings.Contains(last, `"error":`) {
 			t.Errorf("it ends with %s", last)
 		}
@@ -224,7 +224,7 @@ func TestKeyIsRevoked(t *testing.T) {
 		}
 		a = w.begun(`{"model":"bigpc","input":"hi"}`)
 		a.leave(gone)
-		if code := w.refusal(a.Code, a.object()); a.Code != http.StatusUnauthorized || code != "unauthorized" {
+		if code := w.refusal(a.Code, a.object()); a.Code != http.StatusUnauthorized || code != "invalid_api_key" {
 			t.Errorf("%d %s", a.Code, a.Body)
 		}
 		a = w.begun(`{"model":"bigpc","input":"hi","stream":true}`)
