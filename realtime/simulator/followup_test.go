@@ -46,6 +46,7 @@ func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
 		"both":              {"!" + tellsPaused, asks, "!" + tellsPaused2, another, "drop both", `>stop_work{"drop":"h-2"} | stop_work{"drop":"h-3"}`},
 		"a machine":         {"!" + tellsPaused, asks, "!" + tellsPaused2, another, "go on on laptop", `>codex{"server":"laptop","prompt":"write the notes","begin":"h-3"}`},
 		"a question first":  {"!" + tellsPaused, asks, "!" + asksPush, ">say " + spokenMessage(asksPush), "yes", `>answer_agent{"question":"q1","decision":"accept"}`},
+		"a late yes":        {"!" + tellsPaused, asks, done("laptop", "It is pushed."), ">say " + spokenMessage(done("laptop", "It is pushed.")[1:]), "yes", ">say " + sayNobody, "go on", begins},
 		"while away":        {"!" + tellsAway, ">say While you were away, one thing finished, one was not begun. laptop, done: The notes are written. bigpc, not begun: What waited on bigpc is paused, because the work before it was stopped. It was: run the benchmarks. " + sayPaused, "go on", `>codex{"server":"bigpc","prompt":"run the benchmarks","begin":"h-4"}`},
 		"among others":      {"!" + tellsBoth, ">say One thing was stopped, one was not begun. bigpc, interrupted: The work on bigpc was stopped. bigpc, not begun: What waited on bigpc is paused, because the work before it was stopped. It was: then push. " + sayPaused, "yes", begins},
 		"told by the state": {"status", ">status{}", `={"running":[],"waiting":[],"finished":[],"paused":[{"server":"bigpc","begin":"h-2","said":"then push"}],"say":"x"}`, ">say x", "drop it", drops},

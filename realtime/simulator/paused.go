@@ -165,9 +165,10 @@ func (b *brain) pausedChosen(h Heard, e errand, text string) ([]Move, bool) {
 	return nil, false
 }
 
-// pausedReply takes a plain yes or no for what was said of paused work. A no leaves it: dropping is for who says so.
+// pausedReply takes a plain yes or no to what was asked last, when that was about paused work. A no leaves it: dropping
+// is for who says so.
 func (b *brain) pausedReply(h Heard, text string) ([]Move, bool) {
-	if len(b.paused) == 0 {
+	if len(b.paused) == 0 || !strings.HasSuffix(b.said, sayPaused) {
 		return nil, false
 	}
 	switch decisionIn(text) {
