@@ -138,8 +138,9 @@ func (h heard) nearly(ours []string) bool {
 	return true
 }
 
-// isBareCommand tells whether a reply is the command of the question, in words of the question, and where it runs, and says
-// nothing of its own: "npm install" with "in the project" in any language, "allow npm install in api".
+// isBareCommand tells whether a reply is the command of the question, in words of the question, and where it runs or what
+// it is about, in any language, and says nothing of its own: "npm install in the project", "allow npm install in api",
+// "pip install requests з інтернету".
 func (h heard) isBareCommand(ask asking) bool {
 	if len(h.tokens) < echoTokens || !slices.ContainsFunc(h.tokens, func(t string) bool { return ask.programs[t] }) {
 		return false
@@ -156,6 +157,11 @@ func (h heard) isBareCommand(ask asking) bool {
 				switch kind {
 				case kindLink, kindIn, kindPlace:
 					length = max(length, end-at)
+				}
+			})
+			ask.actAt(h.tokens[at:], l, func(n int, kind phraseKind) {
+				if kind == kindTopic && at > 0 { // "pip install requests from the internet"
+					length = max(length, n)
 				}
 			})
 			if length == 0 {

@@ -28,6 +28,7 @@ func TestCitation(t *testing.T) {
 		{3, "uruchomić testy", []string{"uruchom testy", "tak, uruchom testy"}},
 		{3, "testleri çalıştırmak", []string{"testleri çalıştır", "evet, testleri çalıştır"}},
 		{3, "run the tests", []string{"run the tests please", "yes, run the tests", "run those tests", "run all the tests"}},
+		{6, "pip install requests з інтернету", []string{"так, pip install requests з інтернету", "дозволь pip install requests з інтернету"}},
 		{2, "allow npm install in api", []string{"yes, allow npm install in api", "allow it to run npm install", "let it run npm install"}},
 	} {
 		q := sixQuestions[c.question-1]

@@ -35,6 +35,8 @@ var grammar = []struct {
 	{3, "Ja, lass sie alle laufen.", true},
 	{3, "Yes, run the lot.", true},
 	{6, "Yes, I asked for that package, go ahead.", true},
+	{6, "E come no, scarica.", true},
+	{3, "अ हाँ टेस्ट चला दो", true},
 	{6, "Yes, it's a well-known package, everybody uses it, let it.", true},
 	{5, "Euh, ben oui, d'accord.", true},
 	{5, "Eh, pues sí, vale.", true},
