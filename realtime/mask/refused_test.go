@@ -137,3 +137,20 @@ func TestInstructionsOnTheirWay(t *testing.T) {
 		t.Errorf("the client sees %s", got)
 	}
 }
+
+// A model that answers no updates, and whose errors name no event, refuses what still waits: not ours of long ago, with
+// which our tools would go, and not in silence.
+func TestNamelessRefusalAfterOverdue(t *testing.T) {
+	m := newTestMask()
+	m.FromModel(events.TypeSessionCreated, []byte(freshSession))
+	m.Overdue()
+	m.client(`{"type":"session.update","event_id":"bad","session":{"voice":"nobody"}}`)
+	nameless := `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":"session.audio.output.voice"}}`
+	refusal, known := m.Refused("", []byte(nameless))
+	if !known || string(refusal.Shown) != nameless || refusal.Tools || refusal.Words {
+		t.Errorf("the client sees %s, and of ours was refused: tools %t, words %t", refusal.Shown, refusal.Tools, refusal.Words)
+	}
+	if got := string(m.client(`{"type":"session.update","event_id":"e","session":{"tools":[]}}`).Forward); !strings.Contains(got, "codex") {
+		t.Errorf("then the model is sent %s", got)
+	}
+}

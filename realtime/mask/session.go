@@ -362,8 +362,10 @@ func restore(event []byte, path, raw string) []byte {
 // may have been our transcription that was refused, and the tools, when those on the wire went with the refused ones.
 func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refused *update, again [][]byte) {
 	i := slices.IndexFunc(s.updates, func(u update) bool { return u.id == id })
-	if id == "" && len(s.updates) > 0 && s.concerns(fault) {
-		i = 0
+	if id == "" && len(s.updates) > 0 {
+		if i = s.oldest(); !s.updates[i].concerns(fault) {
+			i = -1
+		}
 	}
 	if i < 0 {
 		return nil, nil
@@ -386,13 +388,21 @@ func (s *session) reject(id string, fault gjson.Result, ids *events.Names) (refu
 	return &u, again
 }
 
-// concerns tells whether an error that names no event is about a session update: then about the oldest, as models
-// answer in order.
-func (s *session) concerns(fault gjson.Result) bool {
+// oldest returns the update that an error means which names no event, as models answer in order. One that answers no
+// updates has what it was sent long ago.
+func (s *session) oldest() int {
+	if s.answers {
+		return 0
+	}
+	return max(slices.IndexFunc(s.updates, func(u update) bool { return !u.late }), 0)
+}
+
+// concerns tells whether an error that names no event is about a session update: then about this one.
+func (u update) concerns(fault gjson.Result) bool {
 	field, _, _ := strings.Cut(fault.Get("param").String(), ".")
 	message := fault.Get("message").String()
 	return slices.Contains(sessionFields, field) || strings.Contains(message, events.TypeSessionUpdate) ||
-		s.updates[0].by == byLeg && strings.Contains(message, "format")
+		u.by == byLeg && strings.Contains(message, "format")
 }
 
 // sessionFields are what the param of an error about a session update begins with; the last are of older servers.
