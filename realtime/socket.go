@@ -204,7 +204,7 @@ func (s *socket) pinged(data string) error {
 
 // stuck tells why a write failed: the far end took too long for it, or it is gone (nil).
 func (s *socket) stuck(err error) *handoff.Error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errRest) {
 		return handoff.Fault(handoff.CodeSlowClient, "", "a write")
 	}
 	if !errors.Is(err, net.ErrClosed) {
@@ -244,8 +244,8 @@ func (s *socket) write() {
 	<-s.turn
 	if err == nil {
 		s.Flush()
-	} else if !s.closed.Load() { // or else the reader knows why
-		s.End(s.stuck(err))
+	} else if why := s.stuck(err); why != nil && !s.closed.Load() { // or else the reader finds the end, after what came before
+		s.End(why)
 	}
 }
 

@@ -313,3 +313,25 @@ func TestBothEndsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A far end that goes is not the end before all that came of it was taken: a model that refuses says why, and is gone.
+func TestWhatCameIsTakenFirst(t *testing.T) {
+	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
+		if err := far.WriteMessage(websocket.TextMessage, []byte(`{"type":"why"}`)); err != nil {
+			t.Fatal(err)
+		}
+		_ = far.NetConn().Close()
+		rtctest.Eventually(t, "failure of a write", func() bool {
+			s.Send([]byte(`{"type":"x"}`))
+			s.Flush()
+			s.out.mu.Lock()
+			defer s.out.mu.Unlock()
+			return s.out.err != nil
+		})
+		var took []string
+		s.Run(func(event []byte) { took = append(took, string(event)) })
+		if len(took) != 1 {
+			t.Errorf("of what came was taken %q", took)
+		}
+	})
+}

@@ -407,8 +407,10 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 // A write that takes too long is the client's slowness, too, and any other failure is its absence.
 func TestWhyAWriteFails(t *testing.T) {
 	s := &socket{log: nopLog()}
-	if why := s.stuck(fmt.Errorf("write: %w", os.ErrDeadlineExceeded)); why == nil || why.Code != handoff.CodeSlowClient {
-		t.Errorf("it took too long: %v", why)
+	for _, err := range []error{fmt.Errorf("write: %w", os.ErrDeadlineExceeded), errRest} {
+		if why := s.stuck(err); why == nil || why.Code != handoff.CodeSlowClient {
+			t.Errorf("%v: %v", err, why)
+		}
 	}
 	for _, err := range []error{net.ErrClosed, io.ErrClosedPipe} {
 		if why := s.stuck(err); why != nil {
