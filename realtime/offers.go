@@ -98,6 +98,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 		w.Header().Set("Location", "/v1/realtime/calls/"+id)
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, answer) // a client that is gone does not connect, which ends the leg
+		client.Answered()
 	})
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)

@@ -335,12 +335,13 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 	}
 }
 
-// TestCallOfAClientThatNeverCame holds that the model is let go when no browser connects.
+// TestCallOfAClientThatNeverCame holds that the model is let go when no browser connects. The time for that begins with the
+// answer, however long the model takes to begin its session.
 func TestCallOfAClientThatNeverCame(t *testing.T) {
 	rtctest.NoLeaks(t)
 	far := newFarModel(t)
-	config := rtc.Config{Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
-	config.Connect = 100 * time.Millisecond
+	config := rtc.Config{Connect: 100 * time.Millisecond, Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
+	far.think = func() { time.Sleep(2 * config.Connect) }
 	front, err := NewFront(Config{ModelURL: far.url(), Router: &listener{}, Media: config})
 	if err != nil {
 		t.Fatal(err)

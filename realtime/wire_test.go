@@ -35,6 +35,7 @@ type farModel struct {
 	refuse int    // an HTTP status instead of the upgrade
 	after  string // its Retry-After
 	deny   string // an error instead of a session, after the upgrade
+	think  func() // comes before the session; or nil
 }
 
 func newFarModel(t *testing.T) *farModel {
@@ -62,6 +63,9 @@ func newFarModel(t *testing.T) *farModel {
 		}
 		m.header <- r.Header
 		m.query <- r.URL.RawQuery
+		if m.think != nil {
+			m.think()
+		}
 		_ = conn.WriteMessage(websocket.TextMessage, []byte(freshSession))
 		m.conns <- conn
 	}))

@@ -59,6 +59,7 @@ func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, con
 		leg.Run(func(event []byte) { up <- event })
 	}()
 	t.Cleanup(func() { leg.Close(nil) })
+	leg.Answered()
 	if !dark {
 		b.Accept(answer)
 	}

@@ -33,10 +33,11 @@ type Leg struct {
 	track           *webrtc.TrackLocalStaticRTP // Set once: what the client hears
 	log             *zap.Logger                 // Set once
 	counts          *mediaCounts                // Set once: of all legs
-	connect         time.Duration               // Set once: how long connecting may take
+	connect         time.Duration               // Set once: how long connecting may take, from the answer on
 	settle          time.Duration               // Set once: how long the model may take to say what it does with our formats
 	offer           Offer                       // Set once
 
+	told chan struct{} // closed when the client has the answer
 	born time.Time     // Set once
 	seen atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
 	done chan struct{} // closed when Run has ended
@@ -50,7 +51,7 @@ type Leg struct {
 	packets  chan *rtp.Packet
 }
 
-// NewLeg makes a leg of an offer that was checked. Whoever has it calls Answer and then Run, or Abandon. Errors
+// NewLeg makes a leg of an offer that was checked. Whoever has it calls Answer, Run and Answered, or Abandon. Errors
 // have code [handoff.CodeMalformed] or [handoff.CodeInternal].
 func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	api := m.apis[offer.line]
@@ -63,7 +64,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	}
 	l := &Leg{
 		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, settle: formatLimit, offer: offer,
-		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), done: make(chan struct{}),
+		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), told: make(chan struct{}), done: make(chan struct{}),
 		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue),
 	}
@@ -143,6 +144,9 @@ func (l *Leg) Answer(ctx context.Context) (string, *handoff.Error) {
 		return "", handoff.Fault(handoff.CodeInternal, "", "addresses were not gathered in time")
 	}
 }
+
+// Answered says that the client has the answer: from now on it must connect in time. It is called once.
+func (l *Leg) Answered() { close(l.told) }
 
 // Abandon ends a leg whose Run was never called.
 func (l *Leg) Abandon() {

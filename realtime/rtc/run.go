@@ -40,8 +40,7 @@ func (r *run) loop() {
 	r.ticker = time.NewTicker(frameTime)
 	r.ticker.Stop()
 	defer r.ticker.Stop()
-	connecting := time.NewTimer(r.connect)
-	defer connecting.Stop()
+	told, late := r.told, (<-chan time.Time)(nil)
 	settling := time.NewTimer(r.settle)
 	defer settling.Stop()
 	for {
@@ -70,7 +69,9 @@ func (r *run) loop() {
 			r.open(c)
 		case t := <-r.tracks:
 			r.listen(t)
-		case <-connecting.C:
+		case <-told:
+			told, late = nil, time.After(r.connect)
+		case <-late:
 			if r.state != webrtc.PeerConnectionStateConnected {
 				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connect))
 				return
