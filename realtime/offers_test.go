@@ -340,7 +340,7 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 func TestCallOfAClientThatNeverCame(t *testing.T) {
 	rtctest.NoLeaks(t)
 	far := newFarModel(t)
-	config := rtc.Config{Connect: 100 * time.Millisecond, Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
+	config := rtc.Config{Connect: 100 * time.Millisecond, Disconnected: time.Hour, Failed: time.Hour} // else ICE fails first
 	far.think = func() { time.Sleep(2 * config.Connect) }
 	front, err := NewFront(Config{ModelURL: far.url(), Router: &listener{}, Media: config})
 	if err != nil {
