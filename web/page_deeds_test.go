@@ -97,3 +97,35 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	}
 	p.quiet()
 }
+
+// Words that work took and never heard stand in its card, and are given once more when the person says so.
+func TestPageSendsUnheardWordsAgain(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	evil := "And <b>the linter</b>, " + strings.Repeat("and once more, ", maxListPrompt/8) + "to the end." // a list cuts it
+	r := &w.records[2]
+	r.Project, r.Outcome, r.Undelivered = "api", handoff.OutcomeInterrupted, []string{"Also run the fuzz tests.", evil}
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.loggedIn(base)
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+	p.openLine("h3")
+	const unheard = `#card-h3").querySelectorAll(".unheard `
+	p.until(`[...document.querySelector("` + unheard + `p")].map((l) => l.textContent).join("; ") === "Not heard: “Also run the fuzz tests.”; Not heard: “` + handoff.Clip(evil, maxListPrompt) + `”"`)
+	eval[bool](p, `(document.querySelector("`+unheard+`button")[1].click(), document.querySelector("`+unheard+`button")[1].click(), true)`)
+	p.shows("Given to bigpc: “And <b>the linter</b>")
+	p.until(`!document.querySelector("` + unheard + `[aria-disabled]").length`)
+	var given []string
+	for _, line := range w.log() {
+		if strings.HasPrefix(line, "start ") {
+			given = append(given, line)
+		}
+	}
+	if len(given) != 1 || !strings.HasSuffix(given[0], "bigpc/api t-auth "+evil) {
+		t.Errorf("gave %q, want the second words once, whole", given)
+	}
+	if eval[bool](p, cardOf("h1")+`.querySelector(".unheard").checkVisibility()`) {
+		t.Error("a card without such words has a place for them")
+	}
+	p.quiet()
+}

@@ -54,7 +54,10 @@ func listed(r handoff.Record) brief {
 		return handoff.Clip(text, limit)
 	}
 	b.Prompt, b.Text, b.Spoken = clip(r.Prompt, maxListPrompt), clip(r.Text, maxListText), clip(r.Spoken, maxListText)
-	b.Answers = nil
+	b.Answers, b.Undelivered = nil, slices.Clone(r.Undelivered)
+	for i, words := range b.Undelivered {
+		b.Undelivered[i] = clip(words, maxListPrompt)
+	}
 	if r.Error != nil {
 		b.Error = new(*r.Error)
 		b.Error.Detail = clip(r.Error.Detail, maxListText)

@@ -75,7 +75,7 @@ function whole(work, r) {
   const known = work.records[r.id];
   if (!known) return work;
   const next = { ...known, items: r.items ?? [], prompt: r.prompt, answers: r.answers };
-  if (known.clipped) Object.assign(next, { clipped: false, text: r.text, spoken: r.spoken, error: r.error });
+  if (known.clipped) Object.assign(next, { clipped: false, text: r.text, spoken: r.spoken, error: r.error, undelivered: r.undelivered });
   next.item_count = steps(next).length;
   return { ...withRecord(work, next), read: { ...work.read, [r.id]: "whole" } };
 }
@@ -140,7 +140,7 @@ export const away = (work, r) => over(r) && work.cleared !== "" && endOf(r) <= w
 export const newestEnd = (work) => Object.values(work.records).filter((r) => over(r) && !away(work, r)).map(endOf).sort().at(-1) ?? "";
 
 // What a person did not name is found by what they see: the words of the work, where it is and what came of it.
-const wordsOf = (r) => [r.prompt, r.title, r.server, r.project, r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
+const wordsOf = (r) => [r.prompt, ...(r.undelivered ?? []), r.title, r.server, r.project, r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
 const kinds = { running: (r) => !over(r), done: (r) => r.outcome === "result", failed: (r) => over(r) && (r.outcome === "failed" || r.outcome === "unknown" || r.tests === "failed"), stopped: (r) => over(r) && ["interrupted", "cancelled"].includes(r.outcome) };
 
 /**

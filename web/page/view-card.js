@@ -21,10 +21,11 @@ const parts = (id) => ({
   reading: h("p", { class: "quiet-text", hidden: true }),
   answer: h("div", { class: "answer" }),
   problem: h("div", { class: "problem", hidden: true }),
+  unheard: h("ul", { class: "unheard", "aria-label": "Words that it never heard", hidden: true }),
   answers: h("ul", { class: "answers", "aria-label": "Questions that were answered" }),
 });
 
-/** Makes a card. `acts` as in cardActs, and read(id), opened(id, on): a finished one was opened or closed. */
+/** Makes a card. `acts` as in cardActs, and resend(id, i), read(id), opened(id, on): a finished one was opened or closed. */
 export function workCard({ record }, hue, acts) {
   const part = parts(record.id);
   const body = h("div", { class: "card-body", id: `b-${record.id}` });
@@ -41,7 +42,7 @@ export function workCard({ record }, hue, acts) {
     h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), part.stepsTitle), part.reading, part.steps, part.answers);
   details.addEventListener("toggle", () => { if (details.open && !has) acts.read(record.id); });
   const head = h("header", { class: "card-head" }, h("h4", { class: "card-name" }, part.name, part.line), part.when, part.state);
-  body.append(part.meta, part.prompt, details, part.answer, part.problem, part.whole, foot.el);
+  body.append(part.meta, part.prompt, details, part.answer, part.problem, part.unheard, part.whole, foot.el);
   const el = h("article", { class: `card ${hue(record.server)}`, id: `card-${record.id}`, tabindex: "-1", "aria-labelledby": `m-${record.id}` }, head, body);
   return {
     el,
@@ -51,6 +52,7 @@ export function workCard({ record }, hue, acts) {
       fillCard(part, r, workWords(r, waiting, stopping), stopping);
       foot.update(r, waiting);
       fillAnswers(part.answers, r.answers ?? []);
+      fillUnheard(part.unheard, r, acts.resend);
       const steps = stepsOf(r);
       const count = Math.max(steps.length, read === "whole" ? 0 : r.item_count ?? 0);
       show(details, count > 0 || (r.answers ?? []).length > 0);
@@ -79,6 +81,23 @@ export function shownSteps(r, steps, waiting) {
 export function fillAnswers(el, answers) {
   show(el, answers.length > 0);
   if (el.childElementCount !== answers.length) el.replaceChildren(...answers.map((a) => h("li", { text: answerWords(a) })));
+}
+
+// Words that it took and never heard: nothing was begun for them, and they can be given once more.
+function fillUnheard(el, r, resend) {
+  const words = r.undelivered ?? [];
+  show(el, words.length > 0);
+  keyed(el, words.map((text, i) => ({ text, i })), (w) => w.i, ({ i }) => {
+    const said = h("p", { id: `u-${r.id}-${i}` });
+    const send = h("button", { class: "button small", type: "button", text: "Send again", "aria-describedby": said.id });
+    send.addEventListener("click", async () => {
+      if (send.getAttribute("aria-disabled") === "true") return;
+      setAttr(send, "aria-disabled", "true");
+      await resend(r.id, i);
+      setAttr(send, "aria-disabled", null);
+    });
+    return { el: h("li", {}, said, send), update: ({ text }) => setText(said, `Not heard: “${text}”`) };
+  });
 }
 
 // What of a card is still to be read.

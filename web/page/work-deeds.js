@@ -46,6 +46,11 @@ export function deeds({ stop, session, aloud }) {
     again: (id) => wholeOf(work(id))
       .then((r) => api.give({ server: where(r), thread_id: r.thread_id, prompt: r.prompt }))
       .then((r) => toast(`Given to ${r.server || work(id).server} again.`, { tone: "info" })).catch(toastProblem),
+    // Words that it never heard, the i-th of them, go where it was.
+    resend: (id, i) => wholeOf(work(id)).then(async (r) => {
+      await api.give({ server: where(r), thread_id: r.thread_id, prompt: r.undelivered[i] });
+      toast(`Given to ${r.server}: “${short(r.undelivered[i])}”`, { tone: "info" });
+    }).catch(toastProblem),
     copy: (id) => wholeOf(work(id)).then((r) => navigator.clipboard.writeText(r.text))
       .then(() => toast("Copied.", { tone: "info" }), () => toast("This browser does not let the page copy.")),
     aloud: (id) => {
