@@ -273,8 +273,8 @@ func TestPageTypingCalls(t *testing.T) {
 		t.Error("typing opened the microphone")
 	}
 	const leaves = `dispatchEvent(new Event("beforeunload", { cancelable: true }))`
-	if !eval[bool](p, leaves) {
-		t.Error("who only types is asked before they leave the page")
+	if eval[bool](p, leaves) {
+		t.Error("a call by text is left without a warning")
 	}
 	p.click("Use mic") // now it is wanted
 	p.until(micOn)
@@ -286,6 +286,9 @@ func TestPageTypingCalls(t *testing.T) {
 	eval[bool](p, `(far.channel.close(), true)`)
 	p.shows("The call was ended by the other side.")
 	p.status("Not in a call")
+	if !eval[bool](p, leaves) {
+		t.Error("who is in no call is asked before they leave the page")
+	}
 	p.quiet()
 }
 

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"context"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -74,4 +77,43 @@ func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)
 	p.quiet()
+}
+
+// While Switchboard is gone, nobody knows what its machines do, and the page does not claim to.
+func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	w.questions = nil
+	var mu sync.Mutex
+	there, leave := context.WithCancel(t.Context()) // guarded by mu
+	_, base := serveBehind(t, w, nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			here := there
+			mu.Unlock()
+			ctx, cancel := context.WithCancel(r.Context())
+			defer context.AfterFunc(here, cancel)()
+			defer cancel()
+			if here.Err() != nil {
+				rw.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			next.ServeHTTP(rw, r.WithContext(ctx))
+		})
+	})
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	const pills = `[...new Set([...document.querySelectorAll(".machine .pill")].map((e) => e.textContent))].join()`
+	p.until(pills + `.includes("Working")`)
+	leave()
+	p.shows("The connection to Switchboard is lost.")
+	p.until(pills + ` === "Not known"`)
+	if eval[bool](p, `[...document.querySelectorAll(".machine-doing, .machine-problem")].some((e) => e.checkVisibility())`) {
+		t.Error("it tells what the machines do")
+	}
+	mu.Lock()
+	there, leave = context.WithCancel(t.Context())
+	mu.Unlock()
+	p.until(pills + `.includes("Working")`)
+	leave()
 }

@@ -420,7 +420,7 @@ function wire() {
     keepTalk(call.idle ? "" : "The page was left, which ended the call.");
     call.leave();
   });
-  addEventListener("beforeunload", (event) => { if (!call.idle && get().call.mic === "on") event.preventDefault(); }); // it would end the call
+  addEventListener("beforeunload", (event) => { if (!call.idle) event.preventDefault(); }); // it would end the call, one by text as well
   setInterval(refresh, 10_000);
   setInterval(() => { if (!document.hidden && get().feed === "live" && get().servers.some((s) => s.working?.length)) lookAgain(); }, 10_000);
   remote.muted = !settings.play;

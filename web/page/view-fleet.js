@@ -14,7 +14,7 @@ export function fleetView(acts, hue) {
     const gone = [...new Set(stray)].map((name) => ({ name, health: "down", problem: "It is no longer in the configuration.", kind: "" }));
     const mixed = state.servers.some((s) => !s.simulated); // else the badge says it for all
     const items = [...state.servers, ...gone].map((server) => ({
-      server, mixed, waits: openQuestions(state.work).some((q) => q.server === server.name),
+      server, mixed, feed: state.feed, waits: openQuestions(state.work).some((q) => q.server === server.name),
       works: running(state.work).some((r) => r.server === server.name), history: historyOf(state.work, server), found: state.sessions[server.name], about: state.machines[server.name],
       stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
     }));
@@ -61,18 +61,19 @@ function machine({ server }, hue, acts) {
   const fillRecent = recentList(recent, acts);
   return {
     el,
-    update({ server: s, stickies, found, mixed, waits, works, history, about: told }) {
+    update({ server: s, stickies, found, mixed, feed, waits, works, history, about: told }) {
       now = history;
       if (!recent.hidden && (shown !== now || Date.now() - at > fresh)) look();
-      const words = healthWords(s, waits, works);
+      const words = healthWords(s, waits, works, feed);
       setText(health, words.text);
       setAttr(health, "data-tone", words.tone);
       show(stand, Boolean(s.simulated) && mixed);
+      const known = feed !== "lost";
       setText(problem, s.health === "down" ? sentence(s.problem || "") : "");
-      show(problem, s.health === "down" && Boolean(s.problem));
+      show(problem, known && s.health === "down" && Boolean(s.problem));
       const others = (s.working ?? []).filter((title) => !stickies.some((t) => t.title === title));
       setText(doing, others.length ? `Working on ${others.join(", ")}` : "");
-      show(doing, others.length > 0);
+      show(doing, known && others.length > 0);
       keyed(used, stickies, (t) => `${t.server} ${t.thread_id}`, (t) => sticky(t, acts));
       show(none, stickies.length === 0 && s.health !== "down");
       about.update(s, told);

@@ -108,8 +108,9 @@ export function voiceWords(q, inCall) {
   return q.decisions?.length ? "It can be allowed on the machine itself only." : "It can be answered on the machine itself only.";
 }
 
-/** A machine's health, and what it does. */
-export function healthWords(server, waits, works) {
+/** A machine's health, and what it does. While Switchboard is gone, neither is known. */
+export function healthWords(server, waits, works, feed) {
+  if (feed === "lost") return { text: "Not known", tone: "wait" };
   switch (server.health) {
     case "up":
       if (waits) return { text: "Needs you", tone: "ask" };
