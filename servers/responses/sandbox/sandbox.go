@@ -43,10 +43,14 @@ const (
 // ErrTime says that a command was ended because its time was over.
 var ErrTime = errors.New("it took too long and was ended, with everything that it had begun")
 
+// probeTime bounds the trial of a sandbox. It is tried once in the life of a process: on a machine that is at its limit
+// just then, a short one would leave the agent without commands for good.
+const probeTime = 30 * time.Second
+
 // Probe tells why commands like this one could not be run here, nil when they could. It tries, with everything but the
 // command itself.
 func Probe(ctx context.Context, c Command) error {
-	c.probe, c.Time, c.Output = true, 10*time.Second, io.Discard
+	c.probe, c.Time, c.Output = true, probeTime, io.Discard
 	_, err := Run(ctx, c)
 	return err
 }
