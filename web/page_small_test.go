@@ -1,12 +1,17 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
@@ -213,7 +218,7 @@ func TestPageKeepsTheConversation(t *testing.T) {
 	p.shows("nine ten eleven twelve.")
 	p.scheme("light")
 	p.shot("interrupted")
-	p.open(eval[string](p, `location.href`))
+	p.leave(eval[string](p, `location.href`))
 	p.shows("Hello there")
 	p.shows("One two three")
 	p.shows("The page was left, which ended the call.")
@@ -223,4 +228,34 @@ func TestPageKeepsTheConversation(t *testing.T) {
 		t.Error("what was recalled stays in the browser")
 	}
 	p.quiet()
+}
+
+// leave opens an address as somebody who is asked whether they want to leave the page, and does. Who is not asked fails.
+func (p *tab) leave(url string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	asked := chromedp.Events(ctx, page.JavascriptDialogOpening)
+	var answering sync.WaitGroup
+	var questions atomic.Int32
+	defer func() {
+		cancel()
+		if answering.Wait(); questions.Load() == 0 {
+			p.t.Error("the page is left without a question")
+		}
+	}()
+	answering.Go(func() {
+		for _, err := range asked {
+			if err == nil {
+				questions.Add(1)
+				err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+					_, err := cdp.Call(ctx, t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+					return err
+				}))
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	p.open(url)
 }
