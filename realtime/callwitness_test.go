@@ -101,9 +101,13 @@ func TestSignsAreBounded(t *testing.T) {
 func TestIdleSocketIsSeen(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
-	h.router.mu.Lock()
-	voice := h.router.voice
-	h.router.mu.Unlock()
+	var voice handoff.Voice
+	rtctest.Eventually(t, "a call that the router knows", func() bool {
+		h.router.mu.Lock()
+		defer h.router.mu.Unlock()
+		voice = h.router.voice
+		return voice != nil
+	})
 	leg := voice.(*Call).client.(*socket)
 	before := leg.Seen()
 	leg.Probe()
