@@ -2,6 +2,8 @@ package main
 
 import (
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // TestChromiumAnswersInWords answers an agent's question on the page, and an approval by a typed sentence,
@@ -36,6 +38,11 @@ func TestChromiumAnswersInWords(t *testing.T) {
 	p.tap("Hang up")
 	p.status("Not in a call")
 	p.quiet(noKeyYet)
+	until(t, "the call to be over", func() bool { // else the other tab would be asked whether to move it there
+		var calls struct{ Items []handoff.CallInfo }
+		r.get("/fleet/calls", &calls)
+		return len(calls.Items) == 0
+	})
 
 	p = openTab(t, browser, 1280, 940)
 	p.enter(r)
