@@ -101,14 +101,7 @@ func TestSignsAreBounded(t *testing.T) {
 func TestIdleSocketIsSeen(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
-	var voice handoff.Voice
-	rtctest.Eventually(t, "a call that the router knows", func() bool {
-		h.router.mu.Lock()
-		defer h.router.mu.Unlock()
-		voice = h.router.voice
-		return voice != nil
-	})
-	leg := voice.(*Call).client.(*socket)
+	leg := h.joined().client.(*socket)
 	before := leg.Seen()
 	leg.Probe()
 	leg.Flush()
@@ -122,4 +115,32 @@ func TestIdleSocketIsSeen(t *testing.T) {
 	rtctest.Eventually(t, "sign of the client", func() bool { return leg.Seen().After(before) })
 	_ = client.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(patience))
 	expectClose(t, model, websocket.CloseNormalClosure)
+}
+
+// joined waits for the call that the router was given last.
+func (h *house) joined() *Call {
+	h.t.Helper()
+	var voice handoff.Voice
+	rtctest.Eventually(h.t, "a call that the router knows", func() bool {
+		h.router.mu.Lock()
+		defer h.router.mu.Unlock()
+		voice = h.router.voice
+		return voice != nil
+	})
+	return voice.(*Call)
+}
+
+// A call that is over is not listed while its far ends are told: another window would offer to move it there.
+func TestCallThatIsOverIsNotListed(t *testing.T) {
+	h := newHouse(t)
+	h.call("")
+	c := h.joined()
+	if n := len(h.front.Calls(someone)); n != 1 {
+		t.Fatalf("%d calls", n)
+	}
+	c.over.Store(true)
+	if n := len(h.front.Calls(someone)); n != 0 {
+		t.Errorf("%d calls are listed", n)
+	}
+	c.over.Store(false)
 }
