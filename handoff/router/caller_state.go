@@ -89,7 +89,11 @@ func (c *callerState) open(rec handoff.Record, w *run) {
 	if w != nil {
 		added.writer = w.writer
 	}
-	c.records = append(c.records, added)
+	at := len(c.records) // by when it was asked for: after a restart what is taken up comes in any order
+	for at > 0 && c.records[at-1].CreatedAt.After(rec.CreatedAt) {
+		at--
+	}
+	c.records = slices.Insert(c.records, at, added)
 	shown := rec.Clone()
 	c.mu.Unlock()
 	left.release()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -71,6 +72,21 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	}
 	if !r.claim("0") {
 		t.Error("nobody can take up what was pushed out")
+	}
+}
+
+// TestBookOrder: what is taken up after a restart comes in any order, and is listed by when it was asked for.
+func TestBookOrder(t *testing.T) {
+	b, began := newCallerState(), time.Now()
+	for _, n := range []int{1, 3, 2, 2, 4} {
+		b.open(handoff.Record{ID: fmt.Sprint(len(b.records), " at ", n), CreatedAt: began.Add(time.Duration(n) * time.Second)}, nil)
+	}
+	var got []string
+	for _, rec := range b.list() {
+		got = append(got, rec.ID)
+	}
+	if want := []string{"4 at 4", "1 at 3", "3 at 2", "2 at 2", "0 at 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
