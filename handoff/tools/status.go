@@ -56,6 +56,7 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 		case rec.Paused:
 			paused = append(paused, rec)
 			out.Paused = append(out.Paused, StatusWork{Server: rec.Server, Session: rec.Title, Begin: rec.ID, Said: handoff.Clip(rec.Prompt, 200)})
+		case rec.NotBegun(): // it was begun since, and stands here as that work
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded && len(ended) < maxFinished:
 			ended = append(ended, rec)
 			out.Finished = append(out.Finished, StatusWork{Server: rec.Server, Session: rec.Title, Outcome: rec.Outcome, Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})

@@ -18,6 +18,8 @@ func TestStatusWords(t *testing.T) {
 	}
 	paused := ended(time.Second)
 	paused.ID, paused.Prompt, paused.Outcome, paused.Paused = "h-2", "then push", handoff.OutcomeCancelled, true
+	begun := paused
+	begun.Paused, begun.Fault = false, handoff.Fault(handoff.CodePaused, "bigpc", "")
 	untitled := running(handoff.StatusStarted, time.Minute)
 	untitled.Title = ""
 	asked := []handoff.RecordQuestion{{Handoff: "h", Server: "bigpc", Label: "q1"}}
@@ -38,6 +40,7 @@ func TestStatusWords(t *testing.T) {
 		"ended just now":    {ended(time.Second), nil, "Lately one thing ended: Notes on bigpc, failed just now."},
 		"ended a while ago": {ended(20 * time.Minute), nil, "Lately one thing ended: Notes on bigpc, failed 20 minutes ago."},
 		"paused":            {paused, nil, "On bigpc, then push is paused until you say go on or drop it."},
+		"begun since":       {begun, nil, "Nothing is running."},
 		"long ended":        {ended(2 * time.Hour), nil, "Nothing is running."},
 	}
 	for name, tt := range tests {
