@@ -28,6 +28,7 @@ type pastInfo struct {
 	Title    string          `json:"title,omitempty"`
 	Prompt   string          `json:"prompt"`
 	Outcome  handoff.Outcome `json:"outcome"`
+	Tests    handoff.Tests   `json:"tests,omitempty"` // as in [brief]
 	Spoken   string          `json:"spoken,omitempty"`
 	At       time.Time       `json:"at"`
 	Ended    time.Time       `json:"ended,omitzero"`
@@ -57,7 +58,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		}
 		out.Items = append(out.Items, pastInfo{
 			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Prompt: e.Prompt,
-			Outcome: e.Outcome, Spoken: e.Spoken, At: e.Accepted, Ended: e.Ended,
+			Outcome: e.Outcome, Tests: e.Tests, Spoken: e.Spoken, At: e.Accepted, Ended: e.Ended,
 		})
 	}
 	return writeJSON(w, http.StatusOK, out)
@@ -71,7 +72,7 @@ type pastWork struct {
 	Items   []handoff.RecordItem   `json:"items,omitempty"`
 	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
 	Usage   *handoff.Usage         `json:"usage,omitempty"`
-	Tests   string                 `json:"tests,omitempty"` // as in [brief], so is the next
+	Tests   handoff.Tests          `json:"tests,omitempty"` // as in [brief], so is the next
 	Edits   *editSum               `json:"edits,omitempty"`
 }
 
@@ -86,7 +87,7 @@ func (s *Server) past(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	}
 	return writeJSON(w, http.StatusOK, pastWork{
 		Prompt: rec.Prompt, Text: rec.Text, Error: rec.Error, Items: rec.Items, Answers: rec.Answers, Usage: rec.Usage,
-		Tests: testsOf(rec.Items), Edits: editsOf(rec.Items),
+		Tests: handoff.TestsOf(rec.Items), Edits: editsOf(rec.Items),
 	})
 }
 

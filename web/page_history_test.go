@@ -19,7 +19,10 @@ func workedYesterday(w *world) {
 	at := time.Now().Add(-26 * time.Hour)
 	w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{
 		Key: "k1", Accepted: at, Ended: at.Add(time.Minute),
-		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Spoken: "All 42 tests pass."},
+		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsPassed, Spoken: "All 42 tests pass."},
+	}, {
+		Key: "k2", Accepted: at.Add(-time.Minute), Ended: at,
+		Facts: ledger.Facts{Target: handoff.Target{Server: "laptop"}, Title: "uploads", Prompt: "Run them here too.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsFailed, Spoken: "One test fails."},
 	}}}
 	w.desk.did = []handoff.RecordItem{
 		{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Output: "```\nok 42", Exit: new(0), State: "done"},
@@ -90,7 +93,11 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.click("History")
-	p.until(`document.querySelector("#history .past-work")`)
+	p.until(`document.querySelectorAll("#history .past-work").length === 2`)
+	if tones := eval[string](p, `[...document.querySelectorAll(".past-work .pill")].map((p) => p.dataset.tone).join(" ")`); tones != "good warn" {
+		t.Errorf("where the tests passed and where they failed: %q", tones)
+	}
+	p.shows("tests failed")
 	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
 	p.shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
 	p.click("What it did (2)")
@@ -111,12 +118,12 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 
 func TestHistoryRoutes(t *testing.T) {
 	w := newWorld()
-	w.desk.past = ledger.HistoryPage{Next: "1-k", Entries: []ledger.Entry{{Key: "k1", Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc"}, Prompt: "p", Outcome: handoff.OutcomeResult}}}}
+	w.desk.past = ledger.HistoryPage{Next: "1-k", Entries: []ledger.Entry{{Key: "k1", Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc"}, Prompt: "p", Outcome: handoff.OutcomeResult, Tests: handoff.TestsFailed}}}}
 	s := newServer(t, w, nil)
 	for _, row := range []struct{ method, path, body, answer string }{
-		{"GET", "/fleet/history?search=x&before=9-k", "", `"id":"k1","server":"bigpc","prompt":"p","outcome":"result"`},
+		{"GET", "/fleet/history?search=x&before=9-k", "", `"id":"k1","server":"bigpc","prompt":"p","outcome":"result","tests":"failed"`},
 		{"GET", "/fleet/history/k1", "", `{"prompt":"the whole prompt","text":"the whole answer","usage":{`},
-		{"GET", "/fleet/history/k2", "", "not_found"},
+		{"GET", "/fleet/history/none", "", "not_found"},
 		{"POST", "/fleet/conversation", `{"lines":[{"id":"a","who":"you","text":"hi","at":"2020-01-02T03:04:05Z"}]}`, ""},
 		{"GET", "/fleet/conversation", "", `"who":"you","text":"hi"`},
 		{"POST", "/fleet/conversation", `{"lines":[{"id":"a","who":"system","text":"hi"}]}`, "malformed"},

@@ -26,10 +26,10 @@ const (
 // brief is a piece of work without what it did: as lists and the feed give it.
 type brief struct {
 	handoff.Record
-	ItemCount int      `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
-	Clipped   bool     `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
-	Tests     string   `json:"tests,omitempty"`      // passed or failed, as they were run last; "": they were not
-	Edits     *editSum `json:"edits,omitempty"`      // what was edited
+	ItemCount int           `json:"item_count,omitempty"` // how many items there are under its id, but for a message that is its answer
+	Clipped   bool          `json:"clipped,omitempty"`    // a text is cut; the whole is under its id
+	Tests     handoff.Tests `json:"tests,omitempty"`      // as they were run last
+	Edits     *editSum      `json:"edits,omitempty"`      // what was edited
 }
 
 // briefOf leaves the items out.
@@ -42,7 +42,7 @@ func briefOf(r handoff.Record) brief {
 			b.ItemCount++
 		}
 	}
-	b.Tests, b.Edits = testsOf(r.Items), editsOf(r.Items)
+	b.Tests, b.Edits = handoff.TestsOf(r.Items), editsOf(r.Items)
 	return b
 }
 

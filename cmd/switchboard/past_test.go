@@ -56,10 +56,17 @@ func TestWorkOutlivesARestart(t *testing.T) {
 				t.Errorf("before %+v\nafter %+v", before, after)
 			}
 			// So does the history tell it, on any device.
-			var history struct{ Items []struct{ ID string } }
+			var history struct {
+				Items []struct{ ID, Tests string }
+			}
 			second.get("/fleet/history", &history)
 			if len(history.Items) != n-5 {
 				t.Fatalf("%d pieces are history", len(history.Items))
+			}
+			for _, it := range history.Items { // the list alone tells that it is not green
+				if it.Tests != "failed" {
+					t.Errorf("the tests of %s %q, where all fail", it.ID, it.Tests)
+				}
 			}
 			var past handoff.Record
 			second.get("/fleet/history/"+history.Items[0].ID, &past)

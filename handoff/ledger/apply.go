@@ -59,7 +59,7 @@ func (s Step) Check() (Step, error) {
 	}
 	for _, id := range []string{
 		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.CallID, s.Set.ClientID, s.Set.Target.Server,
-		s.Set.Target.Project, s.Set.Target.Thread, string(s.Set.Watermark), string(s.Set.Turn), s.Set.Why,
+		s.Set.Target.Project, s.Set.Target.Thread, string(s.Set.Watermark), string(s.Set.Turn), s.Set.Why, string(s.Set.Tests),
 	} {
 		if len(id) > maxName {
 			return bad("with an id that is too long")

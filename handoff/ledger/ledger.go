@@ -66,8 +66,9 @@ type Facts struct {
 	Title     string
 	Why       string // named, continued or new
 	Outcome   handoff.Outcome
-	Code      handoff.Code // of what went wrong
-	Spoken    string       // the outcome as it is said
+	Tests     handoff.Tests // how those ended that it ran last
+	Code      handoff.Code  // of what went wrong
+	Spoken    string        // the outcome as it is said
 }
 
 // A Step is what one owner wants to happen to one entry. An owner is whoever carries the handoff: one
@@ -188,7 +189,7 @@ func (f Facts) Merge(s Step) Facts {
 	return Facts{
 		CallID: cmp.Or(n.CallID, f.CallID), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),
 		Watermark: cmp.Or(n.Watermark, f.Watermark), Turn: cmp.Or(n.Turn, f.Turn), Prompt: cmp.Or(n.Prompt, f.Prompt),
-		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome),
+		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome), Tests: cmp.Or(n.Tests, f.Tests),
 		Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken),
 	}
 }

@@ -46,6 +46,7 @@ func (r *run) finish(fault *handoff.Error) {
 	r.writer.words(body)
 	facts := r.facts(r.target)
 	facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(r.fault), r.rec.Spoken
+	facts.Tests = handoff.TestsOf(r.rec.Items)
 	r.written = r.writer.completed(facts)
 }
 

@@ -224,6 +224,7 @@ func stepFields(step ledger.Step, attempt, at string) []any {
 	set("title", f.Title, false)
 	set("why", f.Why, false)
 	set("outcome", string(f.Outcome), false)
+	set("tests", string(f.Tests), false)
 	set("code", string(f.Code), false)
 	set("spoken", f.Spoken, false)
 	if step.To == handoff.StatusCompleted {
@@ -290,7 +291,7 @@ func entryWords(e *ledger.Entry) map[string]*string {
 		"status": (*string)(&e.Status), "call": &e.CallID, "client": &e.ClientID, "server": &e.Target.Server,
 		"project": &e.Target.Project, "thread": &e.Target.Thread, "watermark": (*string)(&e.Watermark),
 		"turn": (*string)(&e.Turn), "prompt": &e.Prompt, "title": &e.Title, "why": &e.Why,
-		"outcome": (*string)(&e.Outcome), "code": (*string)(&e.Code), "spoken": &e.Spoken,
+		"outcome": (*string)(&e.Outcome), "tests": (*string)(&e.Tests), "code": (*string)(&e.Code), "spoken": &e.Spoken,
 	}
 }
 

@@ -51,7 +51,7 @@ func LedgerStep(key, by string, to handoff.Status) ledger.Step {
 	case handoff.StatusStarted:
 		s.Set.Turn = "turn-1"
 	case handoff.StatusCompleted:
-		s.Set.Outcome, s.Set.Spoken = handoff.OutcomeResult, "The tests pass."
+		s.Set.Outcome, s.Set.Tests, s.Set.Spoken = handoff.OutcomeResult, handoff.TestsFailed, "One test fails."
 	}
 	return s
 }
@@ -208,7 +208,7 @@ func testToldAgain(t *testing.T, l ledger.Ledger) {
 		key := fmt.Sprint("key-", i)
 		s := LedgerStep(key, "a", to)
 		s.New, s.At = true, since.Add(time.Duration(i)*time.Second)
-		facts.ClientID, facts.Turn, facts.Outcome, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Spoken
+		facts.ClientID, facts.Turn, facts.Outcome, facts.Tests, facts.Spoken = key, s.Set.Turn, s.Set.Outcome, s.Set.Tests, s.Set.Spoken
 		if to == handoff.StatusDelivered { // nothing leads there from nowhere
 			Advance(t, l, ledger.Entry{}, s)
 			continue

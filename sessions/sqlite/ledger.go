@@ -16,7 +16,7 @@ import (
 
 // entryColumns are the columns of an entry, in the order of [entryRow.into].
 const entryColumns = "id, past, key, principal, user, owner, args, status, inherited, attempt, call, client, server, project, " +
-	"thread, watermark, turn, prompt, title, why, outcome, code, spoken, accepted, ended"
+	"thread, watermark, turn, prompt, title, why, outcome, code, spoken, accepted, ended, tests"
 
 // statements are prepared once. Those that change something are the writer's.
 type statements struct {
@@ -90,6 +90,7 @@ func (r *entryRow) into(accepted, ended *int64) []any {
 		&r.id, &r.past, &e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
 		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread, (*string)(&e.Watermark), (*string)(&e.Turn),
 		&e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome), (*string)(&e.Code), &e.Spoken, accepted, ended,
+		(*string)(&e.Tests),
 	}
 }
 
@@ -104,6 +105,7 @@ func (r *entryRow) values() []any {
 		r.past, e.Key, e.Caller.Principal, e.Caller.User, e.Owner, e.Args, string(e.Status), e.Inherited, e.Attempt,
 		e.CallID, e.ClientID, e.Target.Server, e.Target.Project, e.Target.Thread, string(e.Watermark), string(e.Turn),
 		e.Prompt, e.Title, e.Why, string(e.Outcome), string(e.Code), e.Spoken, e.Accepted.UnixMilli(), ended,
+		string(e.Tests),
 	}
 }
 

@@ -14,7 +14,7 @@ func TestOlderFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{ // to version 1
-		"DROP TABLE life", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns", "DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents", "ALTER TABLE bodies DROP COLUMN did", "PRAGMA user_version = 1",
+		"DROP TABLE life", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns", "DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents", "ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
 		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
 	} {
 		if _, err := s.write.ExecContext(t.Context(), back); err != nil {

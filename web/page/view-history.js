@@ -116,11 +116,11 @@ const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: new D
 const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
 
 function workRow(w, hue) {
-  const { text, tone } = outcomeWords(w.outcome);
+  const { text, tone } = outcomeWords(w.outcome, w.tests);
   const body = h("div", { class: "past-body" });
   const mark = h("span", { class: "pill", data: { tone }, text });
   const details = h("details", { class: `past-work ${hue(w.server)}` },
-    h("summary", {}, clock(w.at), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "past-words" }, h("strong", { text: w.server }), ` ${w.title || ""} `, h("span", { class: "quiet-text", text: w.prompt })),
+    h("summary", {}, clock(w.at), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "past-words" }, h("strong", { text: w.server }), ` ${w.title || ""} `, h("span", { class: "quiet-text", text: w.tests === "failed" ? `${w.prompt} · tests failed` : w.prompt })),
       mark), body);
   let known = false;
   details.addEventListener("toggle", async () => {
@@ -174,7 +174,7 @@ export function asMarkdown(all) {
 }
 
 function workMarkdown(w, time) {
-  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${time}): ${w.prompt}\n\n${outcomeWords(w.outcome).text}${w.spoken ? `: ${w.spoken}` : ""}`;
+  const head = `**${w.server}**${w.title ? ` · ${w.title}` : ""} (${time}): ${w.prompt}\n\n${outcomeWords(w.outcome).text}${w.tests === "failed" ? ", tests failed" : ""}${w.spoken ? `: ${w.spoken}` : ""}`;
   const answers = (w.answers ?? []).map((a) => `- ${answerWords(a)}`).join("\n");
   return ["", quoted(head), ...stepsOf(w).map(stepMarkdown), answers, w.text && w.text !== w.spoken ? quoted(w.text) : ""].filter((t, i) => !i || t).join("\n\n").slice(1);
 }
