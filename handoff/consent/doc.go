@@ -76,7 +76,8 @@
 //	clause   makes a statement: "is"
 //	ending   how words end that make one: "ed"
 //	reason   makes the clause the reason of a yes: "anyway", "it needs"
-//	else     what goes wrong without the act, which denies nothing there: "otherwise nothing works"
+//	else     what goes wrong without the act, or stays open elsewhere, which states something and denies nothing there:
+//	         "otherwise nothing works", "I don't want to close it"
 //	lest     begins such a clause: "without it"
 //	told     a doubtful word that a story may hold: "yesterday"
 //	inner    denies a part of what is told: "hasn't"

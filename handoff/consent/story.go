@@ -401,7 +401,7 @@ func (t *teller) ordersAfter(at int) bool {
 // states tells whether a word that makes a statement stands at a position.
 func (t *teller) states(at int) bool {
 	token := t.h.tokens[at]
-	return t.lenient || t.l.statement.has(t.h.tokens[at:]) || len(t.steps[at]) == 0 && slices.ContainsFunc(t.l.endings, func(end string) bool {
+	return t.lenient || t.l.statement.has(t.h.tokens[at:]) || t.l.vain.has(t.h.tokens[at:]) || len(t.steps[at]) == 0 && slices.ContainsFunc(t.l.endings, func(end string) bool {
 		return len(token) > len(end)+2 && strings.HasSuffix(token, end)
 	})
 }
