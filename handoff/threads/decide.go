@@ -242,7 +242,7 @@ func (v View) claim(s Claim) (Change, error) {
 		}
 	}
 	turn := Turn{
-		ID: s.Turn, Thread: t.ID, Previous: after.ID, Forked: !free, Status: Running, Fence: t.Fence + 1,
+		ID: s.Turn, Thread: t.ID, Previous: after.ID, Forked: !free, Claim: s.Key, Status: Running, Fence: t.Fence + 1,
 		From: t.Items, Anchor: after.Anchor, Started: s.At,
 	}
 	t.Active, t.Fence, t.Lease, t.Updated = turn.ID, turn.Fence, s.At.Add(Lease), s.At

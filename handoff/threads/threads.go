@@ -82,6 +82,7 @@ type Turn struct {
 	Thread   string // where it ran; copies of that thread see it too
 	Previous string // the turn that it went on from; "": none
 	Forked   bool   // its thread was made for it
+	Claim    string `json:",omitempty"` // the key of the claim that began it
 	Status   Status
 	Fence    int64
 	From     int    // its items in the thread begin here
@@ -168,12 +169,13 @@ type Fork struct {
 
 // Claim begins a turn. When somebody else runs one there, or when After is not the newest, the turn begins in a
 // copy, if there is an id for one. Of any number of claims with the same After exactly one goes on in the thread
-// itself. A claim that is made again, under the same turn and copy, is the same.
+// itself. A claim that is made again, under the same turn and copy, is the same: whose it was tells Turn.Claim.
 type Claim struct {
 	Owner, Thread string
 	After         string // the turn to go on from; "": the newest
 	Turn          string
 	Copy          string // the id of the copy; "": a thread that is busy or further is refused
+	Key           string // tells this claim from every other of the same turn; may be ""
 	Items         []Item // what the turn is given; at least one
 	Title         string // of the thread, if it has none yet
 	At            time.Time

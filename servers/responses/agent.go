@@ -318,11 +318,14 @@ func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (han
 	if isAside(a.thread) {
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.server.cfg.Name, "nothing of the session is kept")
 	}
+	want := turnID(a.thread, id)
+	if err := a.conn.server.settleClaim(ctx, a.thread, want); err != nil {
+		return "", err
+	}
 	record, err := a.conn.read(ctx, a.thread)
 	if err != nil {
 		return "", err
 	}
-	want := turnID(a.thread, id)
 	if id != "" && slices.ContainsFunc(record.Turns, func(t threads.Turn) bool { return t.ID == string(want) }) {
 		return want, nil
 	}

@@ -10,7 +10,7 @@ import (
 // TestChecklist: each behaviour that an agent of this kind promises has the test that holds it, which is there.
 func TestChecklist(t *testing.T) {
 	const workspace, sandbox, stores, decisions = "workspace", "sandbox", "../../sessions/sessionstest", "../../handoff/threads"
-	for _, c := range []struct{ promise, dir, test string }{
+	for _, c := range []held{
 		{"named responses: what is new alone is sent, and it stays flat; off it grows and names none", ".", "TestInputStaysFlat"},
 		{"a newest answer without id, broken off, foreign, expired, compacted or not kept: everything is sent", ".", "TestContinuation"},
 		{"a forgotten response: everything once, and a second refusal shows", ".", "TestForgottenResponse"},
@@ -47,6 +47,9 @@ func TestChecklist(t *testing.T) {
 		{"also what was sent before the model began to answer; no later turn finds it", ".", "TestSentAndUnheardSteersComeBack"},
 		{"what was accepted outlives a kill, in each store", ".", "TestKilledSteersComeBack"},
 		{"what could not be written down is handed back", ".", "TestUnwrittenSteersComeBack"},
+		{"a store that takes a step and loses the answer: it counts once", ".", "TestLostAnswersOfTheStore"},
+		{"the same for good: a start is settled, and runs once", ".", "TestUnsureStart"},
+		{"the same: a steer is heard once, and what is in the thread is not handed back", ".", "TestUnsureHearing"},
 		{"the caller is told in words what was not delivered", "../../handoff/wording", "TestUnheardWords"},
 		{"a start that is sent twice runs once", ".", "TestStartTwiceRunsOnce"},
 		{"a shutdown ends turns, and says so", ".", "TestShutdownInterrupts"},
@@ -61,20 +64,29 @@ func TestChecklist(t *testing.T) {
 		{"of any number of claims one goes on, the others are copies", decisions, "TestClaims"},
 		{"fences, leases, copies, what is undone: in each store", stores, "TestMemoryThreads"},
 	} {
-		files, err := filepath.Glob(filepath.Join(c.dir, "*_test.go"))
+		c.check(t)
+	}
+}
+
+// held is what is promised, and the test that holds it.
+type held struct{ promise, dir, test string }
+
+// check holds that the test is there.
+func (c held) check(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := false
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found = found || strings.Contains(string(text), "\nfunc "+c.test+"(t *testing.T) {")
-		}
-		if !found {
-			t.Errorf("%q is held by %s in %s, which is not there", c.promise, c.test, c.dir)
-		}
+		found = found || strings.Contains(string(text), "\nfunc "+c.test+"(t *testing.T) {")
+	}
+	if !found {
+		t.Errorf("%q is held by %s in %s, which is not there", c.promise, c.test, c.dir)
 	}
 }

@@ -41,16 +41,20 @@ func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(thread
 	}
 	b.newest++
 	s := steer{b.newest, input}
-	if err := write(threads.Steer{N: s.n, Words: s.words()}); err != nil {
-		if handoff.AsError(err).Code == handoff.CodeTakenOver {
-			return errTurnOver()
-		}
+	err := write(threads.Steer{N: s.n, Words: s.words()})
+	switch {
+	case err == nil:
+	case unsure(err): // it may be in the store, so it is taken
+		err = handoff.Because(handoff.CodeUnknownStart, handoff.AsError(err).Subject, err)
+	case handoff.AsError(err).Code == handoff.CodeTakenOver:
+		return errTurnOver()
+	default:
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(b.queue, s) // also when it was closed meanwhile: then it is handed back
-	return nil
+	return err
 }
 
 func errTurnOver() error { return handoff.Fault(handoff.CodeNotPending, "", "the turn has ended") }

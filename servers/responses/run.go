@@ -21,7 +21,14 @@ const (
 	defaultIterations = 40
 	// writeTime bounds one write to the store.
 	writeTime = 5 * time.Second
+	// stepTries is how often a step is made while it is not known whether it was written.
+	stepTries = 3
+	// maxUnsure is how many starts wait to be settled. What is beyond that is found lost when its lease has passed.
+	maxUnsure = 1024
 )
+
+// stepPauses are between the tries of a step.
+var stepPauses = handoff.Backoff{First: 100 * time.Millisecond, Longest: time.Second}
 
 // Causes that end a turn from outside.
 var (
@@ -52,6 +59,7 @@ type run struct {
 	full    bool           // the context was full, and was compacted
 	asked   map[string]int // how often each call was made with the same arguments
 	counted int
+	unsure  int // how many of the steers that wait may have been heard: the store did not say
 }
 
 // main runs the turn to its end and writes that down.
@@ -146,8 +154,11 @@ func (r *run) hear(ctx context.Context, steers []steer) error {
 	step := r.step(steered(steers))
 	step.Heard = steers[len(steers)-1].n
 	err := r.write(ctx, step)
-	if err == nil {
+	switch {
+	case err == nil:
 		r.inbox.heard(len(steers))
+	case unsure(err):
+		r.unsure = len(steers)
 	}
 	return cmp.Or(err, context.Cause(ctx))
 }
@@ -252,8 +263,12 @@ func (r *run) end(ctx context.Context, end threads.End) {
 	if len(r.used.Raw) > 0 {
 		end.Usage = encode(r.used)
 	}
-	if _, err := r.server.advance(ctx, end); err != nil {
+	kept, err := r.server.advance(ctx, end)
+	switch {
+	case err != nil:
 		r.server.log.Warn("the end of a turn could not be written", zap.Error(err))
+	case kept.Turn.Until > len(r.items): // they are in the thread after all
+		undelivered = undelivered[r.unsure:]
 	}
 	r.server.forget(r)
 	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(asEnded(end, undelivered), nil) })

@@ -52,6 +52,10 @@ type Server struct {
 	work *sync.WaitGroup // Guarded by mu: the turns
 	runs map[string]*run // Guarded by mu: by thread
 	may  handoff.IDSet   // Guarded by mu: what was allowed for a session
+
+	// Guarded by mu: turns that may have been claimed, and that nobody runs. There is one for each start during which
+	// the store did not answer, until it is asked for again.
+	unsure map[handoff.TurnID]bool
 }
 
 // counts are what a server counts.
@@ -69,7 +73,7 @@ func New(cfg Config) *Server {
 	cfg.Threads = kept
 	s := &Server{
 		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
-		threading: !threadingDisabled(), runs: map[string]*run{},
+		threading: !threadingDisabled(), runs: map[string]*run{}, unsure: map[handoff.TurnID]bool{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
 		s.definitions = append(s.definitions, definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
@@ -135,11 +139,26 @@ func (s *Server) Metrics(yield func(handoff.Metric) bool) {
 	}
 }
 
-// advance writes a step, within its time.
+// advance writes a step, within its time. One of which it is not known whether it was written is made again.
 func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	return s.cfg.Threads.Advance(ctx, step)
+	for try := 1; ; try++ {
+		r, err := s.cfg.Threads.Advance(ctx, step)
+		if !unsure(err) || try == stepTries || ctx.Err() != nil {
+			return r, err
+		}
+		select {
+		case <-time.After(stepPauses.Pause(try)):
+		case <-ctx.Done():
+			return r, err
+		}
+	}
+}
+
+// unsure tells whether a step that failed may have been written.
+func unsure(err error) bool {
+	return err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable
 }
 
 // begin starts a turn, or finds that it was started before: a turn's id is made of its thread and of the id that
@@ -159,8 +178,12 @@ func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, st
 	if base == nil {
 		return "", handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run")
 	}
-	claimed, err := s.claim(ctx, r, turn)
-	if err != nil || claimed.Same {
+	err := s.settleClaim(ctx, thread, r.id)
+	claimed := false
+	if err == nil {
+		claimed, err = s.claim(ctx, r, turn)
+	}
+	if err != nil || !claimed {
 		work.Done()
 		return r.id, err
 	}
@@ -188,23 +211,60 @@ func optedOut(turn handoff.Turn) bool {
 }
 
 // claim writes the beginning of a turn and reads what is before it. A claim of which the rest cannot be read is
-// taken back.
-func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (threads.Result, error) {
-	c, err := s.advance(ctx, threads.Claim{
-		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Items: told(turn), At: s.cfg.Now(),
+// taken back. It reports false when the turn was begun before.
+func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, error) {
+	key := newID("claim")
+	c, err := s.advance(context.WithoutCancel(ctx), threads.Claim{
+		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: key, Items: told(turn), At: s.cfg.Now(),
 		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(turn.Input)), " "), 80),
 	})
-	if err != nil || c.Same {
-		return c, err
+	if unsure(err) {
+		s.doubt(r.id)
+		return false, handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
+	}
+	if err != nil || c.Turn.Claim != key { // that it is the same as before may be because it was made again
+		return false, err
 	}
 	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
 	if err != nil {
 		_, undone := s.advance(context.WithoutCancel(ctx), threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
 		s.log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
-		return c, err
+		if undone != nil {
+			s.doubt(r.id)
+			err = handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
+		}
+		return false, err
 	}
 	r.fence, r.items, r.anchor = c.Turn.Fence, record.Items, c.Turn.Anchor
-	return c, nil
+	return true, nil
+}
+
+// doubt remembers that a turn may have been claimed.
+func (s *Server) doubt(id handoff.TurnID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unsure) < maxUnsure {
+		s.unsure[id] = true
+	}
+}
+
+// settleClaim takes back what may be left of a start of which the store did not say whether it was written.
+func (s *Server) settleClaim(ctx context.Context, thread string, id handoff.TurnID) error {
+	s.mu.Lock()
+	doubted := s.unsure[id]
+	delete(s.unsure, id) // only one takes it back: the next claim is another's already
+	s.mu.Unlock()
+	if !doubted {
+		return nil
+	}
+	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, thread)
+	if err == nil && record.Thread.Active == string(id) {
+		_, err = s.advance(ctx, threads.Undo{Owner: s.cfg.Name, Thread: thread, Turn: string(id), Fence: record.Thread.Fence})
+	}
+	if err != nil {
+		s.doubt(id)
+	}
+	return err
 }
 
 // running returns the run of a thread; nil: none.

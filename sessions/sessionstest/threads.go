@@ -247,9 +247,14 @@ func (s *threadSuite) twice() {
 	s.create("t")
 	s.create("t")
 	claim := s.claim("t", "", "a", "")
+	claim.Key = "mine"
 	first, again := s.advance(claim), s.advance(claim)
-	if !again.Same || again.Turn.Fence != first.Turn.Fence {
-		s.Errorf("%+v", again)
+	other := claim
+	other.Key = "another's"
+	for _, r := range []threads.Result{again, s.advance(other)} {
+		if !r.Same || r.Turn.Fence != first.Turn.Fence || r.Turn.Claim != "mine" {
+			s.Errorf("%+v", r)
+		}
 	}
 	end := s.end(first)
 	s.advance(end.Append)

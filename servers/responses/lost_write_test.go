@@ -1,0 +1,190 @@
+package responses
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+)
+
+// A lossyStore takes steps and loses the answers to some.
+type lossyStore struct {
+	threads.Store
+
+	mu    sync.Mutex
+	loses func(threads.Step) bool // Guarded by mu
+	left  int                     // Guarded by mu: how many answers to those are lost still
+	blind bool                    // Guarded by mu: the next read fails
+}
+
+func (l *lossyStore) Read(ctx context.Context, owner, thread string) (threads.Record, error) {
+	l.mu.Lock()
+	blind := l.blind
+	l.blind = false
+	l.mu.Unlock()
+	if blind {
+		return threads.Record{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
+	}
+	return l.Store.Read(ctx, owner, thread)
+}
+
+// lose loses the next n answers to such steps.
+func (l *lossyStore) lose(n int, steps func(threads.Step) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loses, l.left = steps, n
+}
+
+func (l *lossyStore) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
+	r, err := l.Store.Advance(ctx, s)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left == 0 || !l.loses(s) {
+		return r, err
+	}
+	l.left--
+	return threads.Result{}, handoff.Fault(handoff.CodeUnreachable, "the store", "the answer was lost")
+}
+
+// Steps whose answers are lost.
+func claims(s threads.Step) bool { _, ok := s.(threads.Claim); return ok }
+func undoes(s threads.Step) bool { _, ok := s.(threads.Undo); return ok }
+func ends(s threads.Step) bool   { _, ok := s.(threads.End); return ok }
+func steers(s threads.Step) bool { a, ok := s.(threads.Append); return ok && a.Steer != nil }
+func hears(s threads.Step) bool  { a, ok := s.(threads.Append); return ok && a.Heard > 0 }
+
+// forGood is more often than a step is tried.
+const forGood = stepTries
+
+// lossy is a lookout whose store loses answers.
+func lossy(t *testing.T) (*lookout, *lossyStore) {
+	store := &lossyStore{Store: threads.NewMemory()}
+	return newLookout(t, store), store
+}
+
+// TestLostAnswersOfTheStore: a step that was written although its answer was lost is made again, and counts once.
+func TestLostAnswersOfTheStore(t *testing.T) {
+	for name, lost := range map[string]func(threads.Step) bool{"a claim": claims, "a steer": steers, "what was heard": hears, "an end": ends} {
+		t.Run(name, func(t *testing.T) {
+			l, store := lossy(t)
+			store.lose(1, lost)
+			if err := l.steer(l.turn, "third"); err != nil {
+				t.Errorf("a steer: %v", err)
+			}
+			l.goOn()
+			if _, end := l.end(l.turn); end.Status != handoff.TurnCompleted || len(end.Undelivered) > 0 || end.Text != "done: third" {
+				t.Errorf("%+v", end)
+			}
+			if end := l.say(handoff.Text("go on")); end.Text != "done: go on" {
+				t.Errorf("then %+v", end)
+			}
+			requests := l.rig.fake.Requests()
+			if got := words(requests[1].Input); len(requests) != 3 || got != "o:call_1 u:first u:second u:third" {
+				t.Errorf("%d requests, the second has %s", len(requests), got)
+			}
+			if got := words(requests[2].Input); got != "u:go on" {
+				t.Errorf("the third has %s", got)
+			}
+		})
+	}
+}
+
+// TestUnsureStart: a start of which the store says nothing is settled: nothing of it is left, and when it is asked for
+// again it runs once.
+func TestUnsureStart(t *testing.T) {
+	for name, c := range map[string]struct{ settle, read bool }{
+		"settled first": {settle: true}, "started again": {}, "written, not read, settled": {settle: true, read: true}, "written, not read": {read: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
+			k := newTalk(t, newRig(t, newFake(t, looksOnce("")), func(cfg *Config) {
+				if cfg.Threads = &store.lossyStore; c.read {
+					cfg.Threads = store
+				}
+			}))
+			store.lose(forGood, claims)
+			if store.blind = c.read; c.read {
+				store.lose(forGood, undoes)
+			}
+			turn := handoff.Turn{ID: "a", Input: handoff.TextInput("go")}
+			_, err := k.Agent.Start(t.Context(), turn)
+			k.code("the start", err, handoff.CodeUnknownStart)
+			if c.settle {
+				if id, err := k.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a"); id != "" || err != nil {
+					t.Errorf("settled: %q, %v", id, err)
+				}
+				if r := k.record(); len(r.Turns)+len(r.Items) > 0 || r.Thread.Active != "" {
+					t.Errorf("left is %+v", r)
+				}
+			}
+			for range 2 {
+				if _, end := k.end(k.start(turn)); end.Status != handoff.TurnCompleted || end.Text != "done: go" {
+					t.Errorf("%+v", end)
+				}
+			}
+			if got := words(k.rig.fake.Requests()[0].Input); len(k.rig.fake.Requests()) != 1 || got != "u:go" {
+				t.Errorf("%d requests, the first has %s", len(k.rig.fake.Requests()), got)
+			}
+		})
+	}
+}
+
+// TestUnsureSteer: words of which the store says nothing may have been taken, so they are: the model gets them once.
+func TestUnsureSteer(t *testing.T) {
+	l, store := lossy(t)
+	store.lose(forGood, steers)
+	l.code("the steer", l.steer(l.turn, "third"), handoff.CodeUnknownStart)
+	l.goOn()
+	if _, end := l.end(l.turn); end.Text != "done: third" || len(end.Undelivered) > 0 {
+		t.Errorf("%+v", end)
+	}
+	if got := words(l.rig.fake.Requests()[1].Input); got != "o:call_1 u:first u:second u:third" {
+		t.Errorf("the model heard %s", got)
+	}
+}
+
+// TestUnsureHearing: words that are in the thread are not handed back, also when it was not certain for a while that
+// they are there.
+func TestUnsureHearing(t *testing.T) {
+	l, store := lossy(t)
+	store.lose(forGood, hears)
+	l.goOn()
+	for _, when := range []string{"as it ended", "as it is kept"} {
+		if _, end := l.end(l.turn); end.Status != handoff.TurnFailed || len(end.Undelivered) > 0 {
+			t.Errorf("%s: %+v", when, end)
+		}
+	}
+	l.say(handoff.Text("go on"))
+	requests := l.rig.fake.Requests()
+	last := words(requests[len(requests)-1].Input)
+	if want := "o:call_1 u:first u:second u:go on"; last != want {
+		t.Errorf("then it sends %s, want %s", last, want)
+	}
+}
+
+// TestUnwrittenHearing: the same, where the step was never written: they are handed back, and not in the thread.
+func TestUnwrittenHearing(t *testing.T) {
+	store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
+	l := newLookout(t, store)
+	store.lose(forGood, hears)
+	l.goOn()
+	l.handedBack(handoff.TurnFailed, "o:call_1 u:go on")
+}
+
+// A refusingStore does not take the steps whose answers it loses.
+type refusingStore struct{ lossyStore }
+
+func (r *refusingStore) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
+	r.mu.Lock()
+	lost := r.left > 0 && r.loses(s)
+	if lost {
+		r.left--
+	}
+	r.mu.Unlock()
+	if lost {
+		return threads.Result{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
+	}
+	return r.Store.Advance(ctx, s)
+}
