@@ -48,6 +48,7 @@ var halves = []struct {
 	{"s.tsv", "", sixQuestions},
 	{"t.tsv", "", sixQuestions},
 	{"u.tsv", "", sixQuestions},
+	{"v.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 
