@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/browser"
+
 	"switchboard/handoff"
 )
 
@@ -94,6 +96,39 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	}
 	if last := did[len(did)-1]; last != "stop owner h1" {
 		t.Errorf("did %q, want one stop of what runs: what waits is paused by that", did)
+	}
+	p.quiet()
+}
+
+// voices stands for a browser's own voice, which a machine without a screen has not.
+const voices = `(() => {
+  window.spoken = [];
+  const engine = { getVoices: () => [{ lang: "en-GB", localService: true }], addEventListener: () => {}, speak: (words) => spoken.push(words.text), cancel: () => spoken.push("(stop)") };
+  Object.defineProperty(window, "speechSynthesis", { value: engine });
+  window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
+})()`
+
+// The answer of finished work is copied, whole, and read aloud as it would be said; the newest reading is the one heard.
+func TestPageCopiesAndReadsAloud(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	long := "One test of 48 fails.\n\n" + strings.Repeat("It is TestClockSkew, <b>as before</b>. ", maxListText/20) + "The end." // a list cuts it
+	w.records[2].Text, w.records[2].Spoken = long, "One test of forty-eight fails."
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 900)
+	p.do(atFirst(voices), allow(browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite))
+	p.loggedIn(base)
+	p.openLine("h3")
+	p.click("Copy")
+	p.shows("Copied.")
+	if got := eval[string](p, `navigator.clipboard.readText()`); got != long {
+		t.Errorf("copied %d bytes of %d: %.80q", len(got), len(long), got)
+	}
+	for range 2 {
+		p.click("Read aloud")
+	}
+	if got := eval[[]string](p, `spoken`); !slices.Equal(got, []string{"(stop)", w.records[2].Spoken, "(stop)", w.records[2].Spoken}) {
+		t.Errorf("read %q", got)
 	}
 	p.quiet()
 }

@@ -1,14 +1,11 @@
 package web
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
@@ -76,12 +73,7 @@ func TestPageNeedsYou(t *testing.T) {
 
 // badged has the page keep the number on the app's icon where a test finds it.
 func badged() chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
-			Source: `window.badge = 0; navigator.setAppBadge = async (n) => { window.badge = n; }; navigator.clearAppBadge = async () => { window.badge = 0; };`,
-		})
-		return err
-	})
+	return atFirst(`window.badge = 0; navigator.setAppBadge = async (n) => { window.badge = n; }; navigator.clearAppBadge = async () => { window.badge = 0; };`)
 }
 
 // A question says how risky a yes is and when it is given up.

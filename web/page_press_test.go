@@ -38,7 +38,7 @@ func TestPageNotificationIsPressed(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.do(notifies())
+	p.do(allow(browser.PermissionTypeNotifications))
 	eval[bool](p, pushService)
 	p.click("Settings")
 	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
@@ -69,15 +69,15 @@ func TestPageNotificationIsPressed(t *testing.T) {
 	}
 }
 
-// notifies lets the browser of a tab show notifications.
-func notifies() chromedp.Action[chromedp.Void] {
+// allow lets the page of a tab do what a person would be asked about.
+func allow(what ...browser.PermissionType) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		type params struct {
 			Permissions      []browser.PermissionType `json:"permissions"`
 			BrowserContextID cdp.BrowserContextID     `json:"browserContextId,omitempty"`
 		}
 		grant := cdp.Command[params, cdp.Empty]{Method: "Browser.grantPermissions"}
-		_, err := cdp.Call(ctx, t, grant, params{[]browser.PermissionType{browser.PermissionTypeNotifications}, chromedp.FromContext(ctx).BrowserContextID})
+		_, err := cdp.Call(ctx, t, grant, params{what, chromedp.FromContext(ctx).BrowserContextID})
 		return err
 	})
 }

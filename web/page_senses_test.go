@@ -29,15 +29,20 @@ AudioContext.prototype.createOscillator = function () {
   return tone;
 };`
 
+// atFirst runs a script before those of each page that a tab opens from now on.
+func atFirst(script string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return err
+	})
+}
+
 // openWatched opens the page with [watchDevice] before it.
 func openWatched(t *testing.T, w *world) *tab {
 	t.Helper()
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchDevice})
-		return err
-	}))
+	p.do(atFirst(watchDevice))
 	p.loggedIn(base)
 	return p
 }
