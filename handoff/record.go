@@ -168,6 +168,7 @@ const (
 	EventQuestion EventKind = "question" // a question is open
 	EventClosed   EventKind = "closed"   // a question is no longer open
 	EventSticky   EventKind = "sticky"   // the sticky sessions changed; read them again
+	EventCleared  EventKind = "cleared"  // finished work was put away, or brought back; read until when
 	EventServers  EventKind = "servers"  // the health of the fleet changed; read it again
 )
 

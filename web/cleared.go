@@ -29,7 +29,7 @@ func (s *Server) cleared(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return writeJSON(w, http.StatusOK, info)
 }
 
-// setCleared puts finished work away, or brings it back. It stays in the history.
+// setCleared puts finished work away, or brings it back, and tells every page of the caller. It stays in the history.
 func (s *Server) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var info clearedInfo
 	if err := decode(r.Body, &info); err != nil {
@@ -43,5 +43,9 @@ func (s *Server) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Gr
 		return handoff.Fault(handoff.CodeMalformed, "at is a time", err.Error())
 	}
 	d := sessions.Document{Owner: g.Caller, ID: clearedID, Body: text, Ends: time.Now().Add(sessions.HistoryFor)}
-	return done(w, s.cfg.Documents.PutDocument(r.Context(), d))
+	if err := s.cfg.Documents.PutDocument(r.Context(), d); err != nil {
+		return err
+	}
+	s.cfg.Feeds.Feed(g).Publish(handoff.PageEvent{Kind: handoff.EventCleared})
+	return done(w, nil)
 }

@@ -126,6 +126,26 @@ func (p *tab) putsAway(w *world, base string, feed *testFeed) {
 	p.until(shownWork + ` === "# laptop release notes; r"`)
 }
 
+// TestPageClearsEverywhere: what is put away on one device goes from the list of another at once, and comes back there.
+func TestPageClearsEverywhere(t *testing.T) {
+	w := newWorld()
+	finished(w, 5)
+	_, base := serve(t, w, nil)
+	browser := startChromium(t, true)
+	desk, phone := openTab(t, browser, 1280, 844), openTab(t, browser, 390, 844)
+	for _, p := range []*tab{desk, phone} {
+		p.loggedIn(base)
+		eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+		p.until(`document.querySelectorAll(".card.folded").length === 5`)
+	}
+	phone.click("Clear finished")
+	desk.until(`document.querySelectorAll(".card").length === 0`)
+	phone.click("Undo")
+	desk.until(`document.querySelectorAll(".card.folded").length === 5`)
+	desk.quiet()
+	phone.quiet()
+}
+
 // TestPagePausedWork: what waited behind stopped work stands with what is open, and is continued or dropped.
 func TestPagePausedWork(t *testing.T) {
 	w := newWorld()

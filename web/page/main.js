@@ -32,7 +32,7 @@ import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
 import { prefill, talkView } from "./view-talk.js";
-import { deeds } from "./work-deeds.js";
+import { deeds, readCleared } from "./work-deeds.js";
 import { workView } from "./view-work.js";
 import { voiceErrors } from "./voice-errors.js";
 
@@ -249,6 +249,7 @@ function pageEvent(event) {
     return;
   }
   if (event.kind === "sticky") readStickies().catch(() => {}); // the next event or reset reads them again
+  else if (event.kind === "cleared") readCleared().catch(() => {}); // so is this
   else if (event.kind === "servers") readServers().catch(() => {});
   else dispatch({ type: "event", event });
   if (event.kind === "handoff" && event.record && ended(event.record)) lookAgain();

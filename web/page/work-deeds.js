@@ -29,6 +29,12 @@ async function clearFinished(at) {
   toast("Finished work was put away.", { next: "It stays in the history.", tone: "info", action: { label: "Undo", run: () => put(before) } });
 }
 
+/** Reads until when finished work was put away: another window or device may have done it. */
+export async function readCleared() {
+  await putting; // what is on its way from here counts
+  dispatch({ type: "cleared", at: await api.cleared() });
+}
+
 const where = (r) => (r.project ? `${r.server}/${r.project}` : r.server);
 const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 const wholeOf = (r) => (r.clipped ? api.handoff(r.id) : Promise.resolve(r));
