@@ -26,6 +26,7 @@ type posted struct {
 	ready chan struct{} // closed once it is known what came of it
 	live  *live         // Set once, before ready is closed; nil: it failed
 	key   string        // of its run
+	body  [32]byte      // Set once: its hash
 }
 
 // create answers POST /v1/responses.
@@ -35,10 +36,13 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		return f
 	}
 	name, again := retryName(r.Header, g, body)
-	p, first, f := a.post(r.Context(), g, req, name, again)
+	sum := sha256.Sum256(body)
+	p, first, f := a.post(r.Context(), g, req, sum, name, again)
 	switch {
 	case f != nil:
 		return f
+	case p.body != sum:
+		return bad("idempotency_key_reused", "", "That Idempotency-Key came with another request.")
 	case !first:
 		select {
 		case <-p.ready:
@@ -78,13 +82,13 @@ func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again 
 
 // post finds the request that this one repeats, or notes it as the first. What names its run is in the store before
 // the run begins, so that a repetition finds it also after the process was killed.
-func (a *API) post(ctx context.Context, g handoff.Grant, req *request, name string, again bool) (p *posted, first bool, f *fault) {
+func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]byte, name string, again bool) (p *posted, first bool, f *fault) {
 	a.mu.Lock()
 	if p = a.retries[name]; p != nil && again && a.now().Sub(p.at) <= retriedFor {
 		a.mu.Unlock()
 		return p, false, nil
 	}
-	p = &posted{at: a.now(), ready: make(chan struct{}), key: "response " + name}
+	p = &posted{at: a.now(), ready: make(chan struct{}), key: "response " + name, body: body}
 	a.retries[name] = p
 	a.sweepLocked()
 	a.mu.Unlock()

@@ -336,15 +336,14 @@ func toolName(kind handoff.ItemKind, text string) string {
 	return name
 }
 
-// toolArguments is what it was called with, as JSON.
+// toolArguments is what it was called with, as JSON. Those of a command are the same before and after it ran.
 func toolArguments(kind handoff.ItemKind, text, known string) string {
-	if known != "" && json.Valid([]byte(known)) {
-		return known
-	}
-	switch kind {
-	case handoff.ItemCommand:
+	switch {
+	case kind == handoff.ItemCommand:
 		return encode(map[string]string{"command": text})
-	case handoff.ItemFileChange:
+	case known != "" && json.Valid([]byte(known)):
+		return known
+	case kind == handoff.ItemFileChange:
 		return encode(map[string][]string{"paths": strings.Split(text, "\n")})
 	}
 	return "{}"

@@ -184,6 +184,23 @@ func TestSerialWindows(t *testing.T) {
 	}
 }
 
+// TestCommandArguments: a command is shown the same, whether it was seen as it began or only when it was done.
+func TestCommandArguments(t *testing.T) {
+	done := handoff.RunItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Arguments: `{"command":"ls","dir":null}`}}
+	began := handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "ls"}
+	for name, kinds := range map[string][]handoff.RunKind{"as it began": {began, done}, "when it was done": {done}, "cut": {began, handoff.RunDropped{ItemID: "c"}}} {
+		m := newEmitter(false)
+		steps := [][]event{m.begin()}
+		for _, k := range kinds {
+			steps = append(steps, m.take(k, handoff.Record{}))
+		}
+		o := wrote(t, append(steps, m.take(handoff.RunEnded{}, result("done")))...)
+		if got := o.output[0]["arguments"]; got != `{"command":"ls"}` {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestTextThatChanges: deltas are advisory. What was written stays and is incomplete; the whole follows as another item.
 func TestTextThatChanges(t *testing.T) {
 	m := newEmitter(false)

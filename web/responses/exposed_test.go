@@ -290,6 +290,11 @@ func TestSentAgain(t *testing.T) {
 			if got := again.object(); got["id"] != "resp_r1" || got["status"] != completed || w.count() != 1 {
 				t.Errorf("%v: %v, %d runs", headers, got, w.count())
 			}
+			if key != nil {
+				if status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"other words"}`, key...); status != http.StatusBadRequest || w.refusal(status, got) != "idempotency_key_reused" {
+					t.Errorf("other words under the same key: %d %v", status, got)
+				}
+			}
 			w.begin()
 			w.breaks(true) // nobody knows whether it ran
 			if status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, headers...); status != http.StatusServiceUnavailable || w.count() != 1 {

@@ -31,7 +31,6 @@ type inputItem struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 	CallID  string          `json:"call_id"`
-	approval
 }
 
 // inputPart is one part of a message's content.
@@ -51,15 +50,15 @@ func readInput(raw json.RawMessage) (said, *fault) {
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
-		return s, bad("invalid_type", "input", "Invalid type for 'input': it is a text or a list of items.")
+		return s, mistyped("input", "a string or an array of items", "")
 	}
 	if len(items) > maxInput {
 		return s, bad("", "input", fmt.Sprintf("'input' has at most %d items.", maxInput))
 	}
 	for i, raw := range items {
 		var it inputItem
-		if json.Unmarshal(raw, &it) != nil {
-			return s, bad("invalid_type", at(i), "Invalid type for '"+at(i)+"'.")
+		if f := decodeAt(at(i), raw, &it); f != nil {
+			return s, f
 		}
 		if f := s.item(it, raw, i); f != nil {
 			return s, f
@@ -79,10 +78,14 @@ func (s *said) item(it inputItem, raw json.RawMessage, i int) *fault {
 		}
 		return s.message(it.Role, parts, i)
 	case typeApproved:
-		if it.Request == "" || it.Approve == nil {
+		var a approval
+		if f := decodeAt(at(i), raw, &a); f != nil {
+			return f
+		}
+		if a.Request == "" || a.Approve == nil {
 			return bad("missing_required_parameter", at(i), "An approval has 'approval_request_id' and 'approve'.")
 		}
-		s.approvals = append(s.approvals, it.approval)
+		s.approvals = append(s.approvals, a)
 	case typeThought, typeCall, typeApproval, "mcp_list_tools", "compaction": // what the agent did; it knows that
 	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
 		return bad("", "input", "No tool call found for function call output with call_id "+handoff.Clip(it.CallID, 80)+".")
@@ -104,7 +107,7 @@ func readParts(raw json.RawMessage, i int) ([]inputPart, *fault) {
 	}
 	var parts []inputPart
 	if json.Unmarshal(raw, &parts) != nil {
-		return nil, bad("invalid_type", at(i)+".content", "Invalid type for '"+at(i)+".content': it is a text or a list of parts.")
+		return nil, mistyped(at(i)+".content", "a string or an array of parts", "")
 	}
 	return parts, nil
 }
@@ -179,7 +182,14 @@ func (s *said) check() *fault {
 		}
 		known[a.Request] = true
 	}
+	empty := len(s.parts) > 0
+	for _, p := range s.parts {
+		text, words := p.(handoff.Text)
+		empty = empty && words && strings.TrimSpace(string(text)) == ""
+	}
 	switch {
+	case empty:
+		return bad("invalid_value", "input", "The input is empty.")
 	case len(s.parts) == 0 && len(s.approvals) == 0:
 		return bad("", "input", "The input ends without a message of the user.")
 	case len(s.parts) > 0 && len(s.approvals) > 0:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"switchboard/handoff"
@@ -80,18 +81,57 @@ func readRequest(body []byte) (*request, *fault) {
 }
 
 // decode reads JSON with any fields.
-func decode(body []byte, v any) *fault {
+func decode(body []byte, v any) *fault { return decodeAt("", body, v) }
+
+// decodeAt reads JSON that is a part of a body: faults name the place.
+func decodeAt(place string, body []byte, v any) *fault {
 	if handoff.TooDeep(body) { // first: parsers recurse
 		return bad("", "", fmt.Sprintf("The body nests deeper than %d.", handoff.MaxDepth))
 	}
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return bad("invalid_type", wrong.Field, fmt.Sprintf("Invalid type for '%s': it is a %s.", wrong.Field, wrong.Value))
+		return mistyped(strings.Trim(place+"."+wrong.Field, "."), kindOf(wrong.Type), wrong.Value)
 	}
 	if err != nil {
 		return bad("", "", "We could not parse the JSON body of your request.")
 	}
 	return nil
+}
+
+// mistyped is the fault of a value that is something else than expected; what it is may be "".
+func mistyped(param, expected, is string) *fault {
+	message := "Invalid type for '" + param + "': expected " + expected
+	if param == "" {
+		message = "Invalid type for the body: expected " + expected
+	}
+	if is != "" {
+		article := "a "
+		if strings.HasPrefix(is, "a") || strings.HasPrefix(is, "o") {
+			article = "an "
+		}
+		message += ", but got " + article + is + " instead"
+	}
+	return bad("invalid_type", param, message+".")
+}
+
+// kindOf is what JSON has to be for a type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
+}
+
+// isObject tells whether a value is absent or an object, as those are that are only passed on.
+func isObject(raw json.RawMessage) bool {
+	return absent(raw) || strings.HasPrefix(strings.TrimSpace(string(raw)), "{")
 }
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
@@ -103,13 +143,16 @@ func (r *request) complete() *fault {
 	if absent(r.Input) {
 		return bad("missing_required_parameter", "input", "Missing required parameter: 'input'.")
 	}
+	if !isObject(r.Reasoning) {
+		return mistyped("reasoning", "an object", "")
+	}
 	if absent(r.Conversation) {
 		return nil
 	}
 	var ref reference
 	if json.Unmarshal(r.Conversation, &r.conversation) != nil {
 		if json.Unmarshal(r.Conversation, &ref) != nil || ref.ID == "" {
-			return bad("invalid_type", "conversation", "Invalid type for 'conversation': it is an id, or an object with one.")
+			return mistyped("conversation", "an id, or an object with one", "")
 		}
 		r.conversation = ref.ID
 	}
@@ -147,7 +190,7 @@ func (r *request) possible() *fault {
 	}
 	var choice string
 	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &choice) != nil || choice != "auto" && choice != "none") {
-		return unsupported("tool_choice", "The agents choose their tools themselves: 'tool_choice' is 'auto' or absent.")
+		return unsupported("tool_choice", "The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.")
 	}
 	for param, given := range map[string]bool{
 		"temperature": r.Temperature != nil && *r.Temperature != 1, "top_p": r.TopP != nil && *r.TopP != 1,
@@ -168,14 +211,14 @@ func (r *request) readText() *fault {
 		Format format `json:"format"`
 	}
 	if json.Unmarshal(r.Text, &text) != nil {
-		return bad("invalid_type", "text", "Invalid type for 'text'.")
+		return mistyped("text", "an object with an object 'format'", "")
 	}
 	r.format = text.Format
 	switch r.format.Type {
 	case "", "text", "json_object":
 	case "json_schema":
-		if absent(r.format.Schema) || len(r.format.Schema) > maxSchema {
-			return bad("", "text.format.schema", fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes.", maxSchema))
+		if absent(r.format.Schema) || !isObject(r.format.Schema) || len(r.format.Schema) > maxSchema {
+			return bad("invalid_value", "text.format.schema", fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes: an object.", maxSchema))
 		}
 	default:
 		return unsupported("text.format", "'text.format' is text, json_object or json_schema.")

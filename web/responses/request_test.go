@@ -30,7 +30,15 @@ func TestRequests(t *testing.T) {
 		`{"model":"m","input":"hi","background":true,"store":false}`:                                                     "unsupported_parameter background",
 		`{"model":"m","input":"hi","previous_response_id":"resp_1","conversation":"conv_1"}`:                             "mutually_exclusive_parameters conversation",
 		`{"model":"m","input":"hi","conversation":7}`:                                                                    "invalid_type conversation",
-		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema"}}}`:                                            " text.format.schema",
+		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema"}}}`:                                            "invalid_value text.format.schema",
+		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema","schema":5}}}`:                                 "invalid_value text.format.schema",
+		`{"model":"m","input":"hi","text":{"format":"json"}}`:                                                            "invalid_type text",
+		`{"model":"m","input":"hi","reasoning":5}`:                                                                       "invalid_type reasoning",
+		`{"model":"m","input":" \n"}`:                                                                                    "invalid_value input",
+		`{"model":"m","input":[]}`:                                                                                       " input",
+		`{"model":"m","input":["hi"]}`:                                                                                   "invalid_type input[0]",
+		`{"model":"m","input":[{"role":5}]}`:                                                                             "invalid_type input[0].role",
+		`[]`:                                                                                                             "invalid_type",
 		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                             " input",
 		`{"model":"m","input":[{"type":"item_reference","id":"msg_1"}]}`:                                                 " input[0]",
 		`{"model":"m","input":[{"role":"assistant","content":"hi"}]}`:                                                    " input",
@@ -63,6 +71,24 @@ func TestRequests(t *testing.T) {
 		}
 		if strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
 			t.Errorf("%.100s gives %q, want %q", body, got, want)
+		}
+	}
+}
+
+// TestWrongTypes: a fault tells what is expected, and what came instead.
+func TestWrongTypes(t *testing.T) {
+	for body, want := range map[string]string{
+		`[]`:                          "Invalid type for the body: expected an object, but got an array instead.",
+		`{"model":7}`:                 "Invalid type for 'model': expected a string, but got a number instead.",
+		`{"stream":"yes"}`:            "Invalid type for 'stream': expected a boolean, but got a string instead.",
+		`{"temperature":{}}`:          "Invalid type for 'temperature': expected a number, but got an object instead.",
+		`{"metadata":[]}`:             "Invalid type for 'metadata': expected an object, but got an array instead.",
+		`{"model":"m","input":7}`:     "Invalid type for 'input': expected a string or an array of items.",
+		`{"model":"m","input":["a"]}`: "Invalid type for 'input[0]': expected an object, but got a string instead.",
+		`{"model":"m","input":[{"type":"mcp_approval_response","approve":"yes"}]}`: "Invalid type for 'input[0].approve': expected a boolean, but got a string instead.",
+	} {
+		if _, f := readRequest([]byte(body)); f == nil || f.Message != want {
+			t.Errorf("%s gives %v, want %s", body, f, want)
 		}
 	}
 }
