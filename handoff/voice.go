@@ -87,5 +87,6 @@ type Utterance struct {
 // CallInfo is a live call as lists give it.
 type CallInfo struct {
 	ID    string    `json:"id"`
-	Began time.Time `json:"began"` // when it was taken
+	Began time.Time `json:"began"`          // when it was taken
+	Held  bool      `json:"held,omitempty"` // its client vanished, and may rejoin it for a while
 }

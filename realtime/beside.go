@@ -34,7 +34,7 @@ func (f *Front) serveBeside(w http.ResponseWriter, r *http.Request, grant handof
 		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
 		return
 	}
-	s := f.upgrade(w, r, c.log)
+	s := f.upgrade(w, r, at(id), c.log)
 	if s == nil {
 		return
 	}

@@ -31,7 +31,7 @@ func (f *Front) refuseBeta(w http.ResponseWriter, r *http.Request) {
 		fault.Reply(w, true)
 		return
 	}
-	s := f.upgrade(w, r, f.log)
+	s := f.upgrade(w, r, nil, f.log)
 	if s == nil {
 		return
 	}

@@ -45,8 +45,6 @@ type Call struct {
 	at      string               // Set once, before begin: where the model is, for errors
 	opening []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
 	begins  func(*handoff.Error) // Set once, before begin: called once when the client's session has begun, or was refused; or nil
-	client  leg                  // Set once
-	witness witness              // Set once: the client's leg; nil: it does not know
 	model   leg                  // Set once
 	log     *zap.Logger          // Set once
 	events  chan handoff.Event   // closed by run
@@ -55,11 +53,19 @@ type Call struct {
 	stop    chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
 	over    atomic.Bool          // nothing is said any more
 	past    chan struct{}        // closed when the loop has ended; cause is set then
+	pass    *admission           // Set once, by serve
+	hold    time.Duration        // Set once, before begin: how long the call waits for a client that vanished; 0: not at all
+	rejoins bool                 // Set once, before begin: its client comes back after whatever end but a hang-up
+	held    atomic.Bool          // it waits for its client: as away says, for who has no mu
 	besides int                  // sockets beside the client; Guarded by the front's mu
 
 	// Guarded by mu; run's alone once the call has ended.
 	mu         sync.Mutex
 	watch      watch
+	client     leg             // nobody while the call waits for it; run's alone once the call has ended
+	witness    witness         // the client's leg; nil: it does not know
+	left       time.Time       // when the client vanished, while the call waits for it
+	lost       map[string]bool // responses that began for a client that vanished: the caller gets nothing of them
 	floor      *floor.Floor
 	mask       *mask.Mask
 	dialect    dialect
@@ -109,6 +115,8 @@ type counts struct {
 	unreadable int // events of the model that nest too deep or are no JSON
 	refused    int // events of the client that found too much waiting
 	made       int // events of the model that we made in its place
+	holds      int // times that the client vanished and the call waited for it
+	rejoins    int // times that it came back
 }
 
 // add adds those of another call.
@@ -124,28 +132,16 @@ func (n *counts) add(o counts) {
 	n.unreadable += o.unreadable
 	n.refused += o.refused
 	n.made += o.made
+	n.holds += o.holds
+	n.rejoins += o.rejoins
 }
-
-// An alarm is a timer of the floor, or (the last ones) of the call itself.
-type alarm struct {
-	at  time.Time // zero: off
-	gen int
-}
-
-const (
-	alarmPlayback = int(floor.TimerKinds) + iota
-	alarmSign     // something given waits for a sign of the client
-	alarmBegin    // the model's session has not begun
-	alarmOpening  // nor the one that the client began with
-	alarmAnswer   // session updates are not answered
-	alarmKinds
-)
 
 // A watch is what the loop waits for, beside the end of the call.
 type watch struct {
-	alarm time.Time     // when its timer rings; zero: it does not
-	first handoff.Event // what the router gets next, and pending no longer holds; nil: nothing
-	says  bool          // whether it takes what the router says
+	alarm  time.Time     // when its timer rings; zero: it does not
+	client leg           // whose end it waits for; nil: nobody's yet
+	first  handoff.Event // what the router gets next, and pending no longer holds; nil: nothing
+	says   bool          // whether it takes what the router says
 }
 
 // A request is one function call of the model for a tool of ours.
@@ -172,7 +168,7 @@ func newCall(grant handoff.Grant, tools func(handoff.Grant) ([]handoff.Tool, str
 		log:    log.With(zap.String("call", id)),
 		events: make(chan handoff.Event), again: make(chan struct{}, 1), past: make(chan struct{}), says: newSayings(), stop: make(chan *handoff.Error, 1),
 		floor: floor.New(), mask: mask.New(ids, own, guide), dialect: newDialect(), settings: newSettings(), inForce: newSettings(), ids: ids, playback: newPlayback(performs), speeches: newSpeeches(), hints: hints{},
-		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, rate: pcmRate,
+		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{}, utterances: map[string]*utterance{}, muted: map[string]bool{}, lost: map[string]bool{}, rate: pcmRate,
 	}
 }
 
@@ -222,7 +218,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	c.over.Store(true)
 	c.log.Info("call ended", zap.Duration("took", time.Since(began)), zap.String("code", code(c.cause)),
 		zap.Int("requests", c.counts.requests), zap.Int("asks", c.counts.asks), zap.Int("leaked", c.counts.leaked),
-		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable), zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made))
+		zap.Int("hints_dropped", c.counts.hints), zap.Int("unheard", c.counts.unheard), zap.Int("unsure", c.counts.unsure), zap.Int("unanswerable", c.counts.unanswerable), zap.Int("swallowed", c.counts.swallowed), zap.Int("unreadable", c.counts.unreadable), zap.Int("refused", c.counts.refused), zap.Int("made", c.counts.made), zap.Int("holds", c.counts.holds), zap.Int("rejoins", c.counts.rejoins))
 
 	c.farewell()
 	var closing sync.WaitGroup
@@ -254,7 +250,7 @@ func (c *Call) do(act func()) {
 		return
 	}
 	act()
-	stale, others := c.stale(), c.others
+	stale, client, others := c.stale(), c.client, c.others
 	c.mu.Unlock()
 	if stale {
 		select {
@@ -262,7 +258,7 @@ func (c *Call) do(act func()) {
 		default: // it will look
 		}
 	}
-	flush(c.client)
+	flush(client)
 	flush(c.model)
 	for _, l := range others {
 		flush(l)
@@ -279,7 +275,7 @@ func flush(l leg) {
 // looked for when that rings. The caller holds mu.
 func (c *Call) stale() bool {
 	next := c.nextAlarm()
-	return c.ended || c.watch.first == nil && len(c.pending) > 0 || c.watch.says != c.mask.Begun() ||
+	return c.ended || c.watch.first == nil && len(c.pending) > 0 || c.watch.says != c.mask.Begun() || c.watch.client != c.client ||
 		!next.IsZero() && (c.watch.alarm.IsZero() || next.Before(c.watch.alarm))
 }
 
@@ -295,6 +291,7 @@ func (c *Call) look() (watch, bool) {
 		w.alarm = next
 	}
 	w.says = c.mask.Begun() // before, the model has no conversation
+	w.client = c.client
 	return *w, !c.ended
 }
 
@@ -351,8 +348,8 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 				c.ring(time.Now())
 			})
 			set = time.Time{}
-		case <-c.client.Ending():
-			end(c.parting(nil))
+		case <-w.client.Ending():
+			c.do(func() { c.departed(w.client) })
 		case <-c.model.Ending():
 			c.do(func() { c.end(c.gone("")) })
 		case why := <-c.stop:
@@ -418,9 +415,10 @@ func (c *Call) toClient(event []byte) {
 	c.toLeg(event)
 }
 
-// toLeg sends the client's leg an event; a client that does not keep up ends the call.
+// toLeg sends the client's leg an event; a client that does not keep up ends the call. Of one that vanished the loop
+// will hear.
 func (c *Call) toLeg(event []byte) {
-	if !c.client.Send(event) {
+	if !c.client.Send(event) && !c.vanished() {
 		c.end(c.parting(handoff.Fault(handoff.CodeSlowClient, "", "")))
 	}
 }
@@ -430,64 +428,4 @@ func (c *Call) toModel(event []byte) {
 	if !c.model.Send(event) {
 		c.end(c.gone("it does not keep up"))
 	}
-}
-
-// nextAlarm returns when the next alarm rings, or zero.
-func (c *Call) nextAlarm() time.Time {
-	var next time.Time
-	for _, a := range c.alarms {
-		if !a.at.IsZero() && (next.IsZero() || a.at.Before(next)) {
-			next = a.at
-		}
-	}
-	return next
-}
-
-// ring tells the floor about every alarm that is due.
-func (c *Call) ring(now time.Time) {
-	for i, a := range c.alarms {
-		if a.at.IsZero() || a.at.After(now) {
-			continue
-		}
-		c.alarms[i].at = time.Time{}
-		switch i {
-		case alarmPlayback:
-			c.overhear(now, c.playback.drain(now))
-			continue
-		case alarmSign:
-			c.signs(now)
-			continue
-		case alarmOpening:
-			c.release()
-			continue
-		case alarmAnswer:
-			c.unanswered()
-			continue
-		case alarmBegin:
-			if !c.mask.Begun() {
-				c.end(c.gone("it began no session"))
-			}
-			continue
-		}
-		timer := floor.Timer(i)
-		if again := c.sign(timer).Add(floor.Delay[timer]); again.After(now) {
-			c.alarms[i].at = again
-			continue
-		}
-		if timer == floor.TimerRun {
-			c.overhear(now, c.playback.abandon(now, c.floor.Active()))
-		}
-		c.tell(floor.Elapsed{Timer: timer, Gen: a.gen})
-	}
-}
-
-// sign returns when what a timer watches last gave a sign of life.
-func (c *Call) sign(t floor.Timer) time.Time {
-	switch {
-	case t == floor.TimerSpeech && c.floor.Speaking():
-		return c.clock.at
-	case t == floor.TimerRun && c.floor.Active() != "":
-		return c.stirred
-	}
-	return time.Time{}
 }

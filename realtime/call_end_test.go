@@ -87,6 +87,7 @@ type ending struct {
 
 func (ending) Send([]byte) bool        { return false }
 func (e ending) Ended() *handoff.Error { return e.why }
+func (ending) Vanished() bool          { return false }
 
 // A client that cannot be sent anything has gone or is slow; its leg knows.
 func TestCallEndsAsItsLegSays(t *testing.T) {

@@ -13,8 +13,16 @@ import (
 	"switchboard/realtime/mask"
 )
 
-// takeClient handles one event of the client's leg.
-func (c *Call) takeClient(event []byte) { c.do(func() { c.fromClient(event) }) }
+// takeFrom handles the events of a client's leg, as long as that is the client's.
+func (c *Call) takeFrom(l leg) func(event []byte) {
+	return func(event []byte) {
+		c.do(func() {
+			if c.client == l {
+				c.fromClient(event)
+			}
+		})
+	}
+}
 
 // fromClient handles one event of the client.
 func (c *Call) fromClient(event []byte) {
@@ -129,6 +137,7 @@ func (c *Call) fromLeg(kind string, event []byte) {
 		c.opens(event)
 	case events.TypeOpened:
 		c.opened = true
+		c.back()
 		c.ready()
 	}
 }

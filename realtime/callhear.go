@@ -14,7 +14,9 @@ import (
 // soundOfModel passes sound on to the caller, and follows it.
 func (c *Call) soundOfModel(event []byte) {
 	now := time.Now()
-	c.stirred = now
+	if c.stirred = now; c.away() {
+		return
+	}
 	response := events.PeekField(event, "response_id")
 	if len(c.muted) > 0 && c.muted[string(response)] {
 		return

@@ -160,7 +160,7 @@ func responseOf(event []byte) string { return gjson.GetBytes(event, "response_id
 
 // voice notes that a response, if it is the running one, reached the caller; written tells that they can read it.
 func (c *Call) voice(id string, written bool) {
-	if c.voiced && (c.wrote || !written) {
+	if c.voiced && (c.wrote || !written) || c.lost[id] {
 		return
 	}
 	if id == c.mask.Current() {
@@ -179,7 +179,9 @@ func (c *Call) began(r gjson.Result) {
 	if aside {
 		return
 	}
-	c.voiced, c.wrote = false, false
+	if c.voiced, c.wrote = false, false; c.away() {
+		c.lose(r.Get("id").String())
+	}
 	c.rate = c.settings.rate // a format is one response's
 	if format := r.Get("audio.output.format"); format.IsObject() {
 		c.rate = audioRate(format)
@@ -223,6 +225,8 @@ func (c *Call) finished(r gjson.Result) {
 	c.settled(tag)
 	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
 	switch {
+	case c.lost[id]:
+		output, status = false, events.StatusCancelled
 	case status == events.StatusCompleted && !output && chosen:
 		output, c.unsaid = true, id
 	case status == events.StatusCompleted && !output && !acted:
@@ -232,6 +236,7 @@ func (c *Call) finished(r gjson.Result) {
 	}
 	c.tell(floor.Ended{Response: id, Tag: tag, Status: status, Output: output})
 	c.unsaid = ""
+	delete(c.lost, id)
 }
 
 // silent tells whether an item ends a response without a word for good: the model chose to say nothing, or calls

@@ -42,6 +42,8 @@ type Config struct {
 	Media rtc.Config
 	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
 	Minutes Minutes
+	// Hold is how long a call waits for its client that vanished without a word. Zero: a call ends with its client.
+	Hold time.Duration
 	// Log may be nil.
 	Log *zap.Logger
 }
@@ -138,6 +140,9 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.at = f.model.Host
+	if !grant.Caller.Nameless() { // nobody could say whose call gives way to a new one
+		c.hold = f.config.Hold
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c
@@ -149,8 +154,9 @@ func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
 func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
+	c.pass = p
 	c.begin()
-	running.Go(func() { client.Run(c.takeClient) })
+	running.Go(func() { client.Run(c.takeFrom(client)) })
 	running.Go(func() { model.Run(c.takeModel) })
 	metering, over := context.WithCancel(ctx)
 	running.Go(func() { p.meter(metering, c) })
@@ -181,6 +187,9 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	c.hangUp()
 	return nil
 }
+
+// callPath is the address of a call, without its id.
+const callPath = "/v1/realtime/calls/"
 
 // newCallID returns an id in the form of OpenAI's.
 func newCallID() string {

@@ -17,7 +17,7 @@ func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 	f.mu.Lock()
 	for id, c := range f.calls {
 		if c.grant.MayEnd(grant) && !c.over.Load() { // one that is over may take a moment to close its far ends
-			list = append(list, handoff.CallInfo{ID: id, Began: c.made})
+			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.held.Load()})
 		}
 	}
 	f.mu.Unlock()

@@ -131,6 +131,7 @@ func (l *listener) heard() []handoff.Event {
 type stage struct {
 	t      *testing.T
 	client *wire
+	on     leg // what the client is on
 	model  *wire
 	router *listener
 	call   *Call
@@ -177,7 +178,7 @@ func newStageOf(t *testing.T, grant handoff.Grant) *stage {
 }
 
 func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg) *stage {
-	s := &stage{t: t, client: client, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+	s := &stage{t: t, client: client, on: on, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
 	s.call = newCall(grant, ours, "rtc_test", on, s.model, nopLog())
 	s.call.begin()
 	go func() { s.ended <- s.call.run(t.Context(), s.router) }()
@@ -213,7 +214,7 @@ func (s *stage) fromModel(events ...string) {
 
 func (s *stage) fromClient(events ...string) {
 	s.t.Helper()
-	s.feed(s.call.takeClient, events)
+	s.feed(s.call.takeFrom(s.call.client), events)
 }
 
 func (s *stage) feed(take func([]byte), events []string) {

@@ -43,6 +43,8 @@ type flusher interface {
 type ender interface {
 	// Ended returns the reason, nil when the far end went away or nothing has ended yet.
 	Ended() *handoff.Error
+	// Vanished tells, once it ends, that its far end went without a word: nobody hung up, and it may come back.
+	Vanished() bool
 }
 
 // A witness is a leg that knows when its far end last showed that it is there.

@@ -112,6 +112,8 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	ended("call_answers_late_total", "Answers to requests that were not open any more.", n.ended.unanswerable)
 	ended("call_outputs_refused_total", "Outputs of a client for a function call of ours, which are dropped.", n.ended.leaked)
 	ended("call_events_refused_total", "Events of a client that were refused because too much waited.", n.ended.refused)
+	ended("call_holds_total", "Times that a client vanished and its call waited for it.", n.ended.holds)
+	ended("call_rejoins_total", "Times that such a client came back.", n.ended.rejoins)
 	ended("model_events_made_total", "Events that the voice model owed its client and that were made in its place.", n.ended.made)
 	ended("model_events_unreadable_total", "Events of the voice model that could not be read.", n.ended.unreadable)
 	all = append(all,

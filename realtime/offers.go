@@ -45,11 +45,16 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 		fault.Reply(w, true)
 		return
 	}
-	f.launch(w, r, func(ctx context.Context, answered func()) { f.serveOffer(ctx, w, r, grant, offer, answered) })
+	serve := f.serveOffer
+	if r.URL.Query().Has("call_id") {
+		serve = f.serveReoffer
+	}
+	f.launch(w, r, func(ctx context.Context, answered func()) { serve(ctx, w, r, grant, offer, answered) })
 }
 
 // serveOffer calls answered when the request was answered; w and r are not used after that.
 func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
+	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		fault.Reply(w, true)
@@ -81,6 +86,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	id := newCallID()
 	call := f.admit(grant, id, client, model) // first: who reads the id may hang up at once
+	call.rejoins = r.URL.Query().Get(rejoins) == "1"
 	begun := make(chan *handoff.Error, 1)
 	call.begins = func(fault *handoff.Error) { begun <- fault }
 	if offer.Session != nil {
@@ -94,10 +100,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 			fault.Reply(w, true)
 			return
 		}
-		w.Header().Set("Content-Type", "application/sdp")
-		w.Header().Set("Location", "/v1/realtime/calls/"+id)
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, answer) // a client that is gone does not connect, which ends the leg
+		replyAnswer(w, id, answer)
 		client.Answered()
 	})
 	// How the call ended was logged by the call.

@@ -166,6 +166,17 @@ func (p *playback) cut(now time.Time, which func(id string, v *playing) bool) []
 	return all
 }
 
+// lose ends all that still sounds: nobody is there any more. What was not heard to its end is not heard.
+func (p *playback) lose(now time.Time) []floor.Played {
+	ended := p.drain(now)
+	p.sound.clear()
+	return append(ended, p.collect(func(_ string, v *playing) {
+		if v.sounds {
+			v.end(floor.HeardNothing, now)
+		}
+	})...)
+}
+
 // hear takes what a performer tells of a response.
 func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
 	return p.collect(func(id string, v *playing) {

@@ -46,8 +46,9 @@ type share struct {
 
 // An admission lets one call be. Owned by whoever carries the call.
 type admission struct {
-	quota  *quota   // Set once
-	shares []*share // Set once: of the caller and of the key
+	quota  *quota        // Set once
+	shares []*share      // Set once: of the caller and of the key
+	left   chan struct{} // closed when it was given back
 }
 
 // sharesOf are the names that a call counts for. Who has no name has nothing to come back to.
@@ -65,7 +66,7 @@ func sharesOf(g handoff.Grant) []*share {
 // enter lets a call begin, before anything is dialled for it. An error has code [handoff.CodeLimited], or
 // [handoff.CodeStoreDown] where nobody knows how many minutes are left.
 func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handoff.Error) {
-	p := &admission{quota: q, shares: sharesOf(g)}
+	p := &admission{quota: q, shares: sharesOf(g), left: make(chan struct{})}
 	q.mu.Lock()
 	for _, s := range p.shares {
 		if n := s.limits.Calls; n > 0 && q.open[s.name] >= n {
@@ -108,6 +109,7 @@ func usedUp() *handoff.Error {
 
 // leave gives the pass back, once.
 func (p *admission) leave() {
+	defer close(p.left)
 	p.quota.mu.Lock()
 	defer p.quota.mu.Unlock()
 	for _, s := range p.shares {

@@ -61,6 +61,7 @@ type socket struct {
 	closed          atomic.Bool     // the far end has said that it closes: no event is written any more
 	born            time.Time       // Set once
 	seen            atomic.Int64    // after born: when anything of the far end came
+	vanished        atomic.Bool     // set before the end that Run finds: the far end went without a word
 	done            chan struct{}   // closed when Run has ended
 }
 
@@ -121,6 +122,7 @@ func (s *socket) Run(take func(event []byte)) {
 	s.beat.Reset(pingEvery) // not before beat is set
 	defer s.beat.Stop()
 	err := s.read(take)
+	s.vanished.Store(wordless(err))
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
@@ -128,6 +130,16 @@ func (s *socket) Run(take func(event []byte)) {
 	}
 	s.writers.Wait()
 	_ = s.conn.Close()
+}
+
+// Vanished implements [ender].
+func (s *socket) Vanished() bool { return s.vanished.Load() }
+
+// wordless tells whether what ended a socket was the network, or the far end while it closed down itself, and no
+// goodbye. Browsers say 1001 when their page is left.
+func wordless(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || websocket.IsCloseError(err, websocket.CloseAbnormalClosure, websocket.CloseGoingAway)
 }
 
 // beats wants a ping, and the next one.

@@ -29,14 +29,18 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; leave intent away, or ask the model's own server").Reply(w, true)
 		return
 	}
-	if query.Has("call_id") {
-		f.serveBeside(w, r, grant, query.Get("call_id"), answered)
+	if id := query.Get("call_id"); query.Get(rejoins) == "1" && query.Has("call_id") {
+		f.serveRejoined(w, r, grant, id, answered)
+		return
+	} else if query.Has("call_id") {
+		f.serveBeside(w, r, grant, id, answered)
 		return
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
 		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
 		return
 	}
+	f.yield(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		fault.Reply(w, true)
@@ -61,13 +65,14 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		fault.Reply(w, true)
 		return
 	}
-	client := f.upgrade(w, r, f.log)
+	id := newCallID()
+	client := f.upgrade(w, r, at(id), f.log)
 	if client == nil {
 		model.Abandon()
 		return
 	}
 	answered()
-	call := f.admit(grant, newCallID(), client, model)
+	call := f.admit(grant, id, client, model)
 	if call.opening = first; first != nil {
 		call.mask.Await()
 	}
@@ -75,15 +80,18 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	_ = f.serve(ctx, call, client, model, pass)
 }
 
+// at is what an upgrade's answer tells of the call that the socket is of.
+func at(id string) http.Header { return http.Header{"Location": {callPath + id}} }
+
 // upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. The edge has looked at the
 // Origin. The socket reads with the server's own buffer.
-func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, log *zap.Logger) *socket {
+func (f *Front) upgrade(w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger) *socket {
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
 		WriteBufferPool: &f.buffers,
 	}
 	hijacked := hijacker{ResponseWriter: w}
-	conn, err := upgrader.Upgrade(&hijacked, r, nil)
+	conn, err := upgrader.Upgrade(&hijacked, r, answer)
 	if err != nil {
 		log.Debug("upgrade refused", zap.Error(err))
 		return nil

@@ -89,11 +89,15 @@ type house struct {
 	ran    chan error
 }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t *testing.T) *house { return newHouseWith(t, func(*Config) {}) }
+
+func newHouseWith(t *testing.T, change func(*Config)) *house {
 	rtctest.NoLeaks(t)
 	h := &house{t: t, grant: someone, model: newFarModel(t), router: &listener{}, ran: make(chan error, 1)}
+	config := Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router, Tools: ours}
+	change(&config)
 	var err error
-	h.front, err = NewFront(Config{ModelURL: h.model.url(), Model: "gpt-test", Key: "sk-secret", Router: h.router, Tools: ours})
+	h.front, err = NewFront(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,8 +178,14 @@ type phoneEvent struct {
 // call opens a call.
 func (r *running) call() *phone {
 	r.t.Helper()
+	return r.dial("")
+}
+
+// dial opens a call, or joins the one that the query names.
+func (r *running) dial(query string) *phone {
+	r.t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
-	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", header)
+	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime"+query, header)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -294,8 +300,18 @@ func (p *phone) all() []phoneEvent {
 	return append([]phoneEvent(nil), p.seen...)
 }
 
+// hangUp says goodbye as stock clients do.
 func (p *phone) hangUp() {
+	_ = p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = p.conn.SetReadDeadline(time.Now().Add(patience))
+	for range p.events {
+	}
 	_ = p.conn.Close()
+}
+
+// vanish takes the network away.
+func (p *phone) vanish() {
+	_ = p.conn.NetConn().Close()
 	for range p.events {
 	}
 }

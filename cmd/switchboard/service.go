@@ -27,6 +27,9 @@ import (
 	webresponses "switchboard/web/responses"
 )
 
+// callHold is how long a call waits for its client that vanished.
+const callHold = 2 * time.Minute
+
 // httpGrace is how long requests may take to end when the service does.
 const httpGrace = 2 * time.Second
 
@@ -131,7 +134,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	runs = router.NewRouter(routing)
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
-		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Log: s.log.Named("realtime"),
+		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
 	})
 	if err != nil {
 		return err

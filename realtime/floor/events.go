@@ -94,6 +94,8 @@ type (
 	Opened struct{}
 	// Configured: the model has the client's settings.
 	Configured struct{}
+	// Away: nobody is there to hear anything, or somebody is again.
+	Away struct{ On bool }
 	// Elapsed: a timer ran out.
 	Elapsed struct {
 		Timer Timer
@@ -122,6 +124,7 @@ func (Sounding) floorEvent()    {}
 func (Listening) floorEvent()   {}
 func (Opened) floorEvent()      {}
 func (Configured) floorEvent()  {}
+func (Away) floorEvent()        {}
 func (Elapsed) floorEvent()     {}
 
 // EffectKind is what is to be done.

@@ -36,6 +36,7 @@ type Floor struct {
 	speaking bool   // the caller
 	due      bool   // the caller has stopped and the response of voice detection is due
 	playing  bool   // the model's voice is still being heard
+	away     bool   // nobody is there to hear anything
 	waiting  bool   // requests of ours have their time to be answered together
 	resting  bool   // after a failure; the model may be at a limit
 	told     Effect // of quiet, as last told
@@ -152,6 +153,8 @@ func (f *Floor) Step(e Event) []Effect {
 		f.arm(TimerOpen)
 	case Configured:
 		f.ready = true
+	case Away:
+		f.leave(e.On)
 	case Elapsed:
 		f.elapsed(e)
 	}
@@ -162,7 +165,7 @@ func (f *Floor) Step(e Event) []Effect {
 
 // calm tells when both sides became quiet, and when they no longer are.
 func (f *Floor) calm() {
-	quiet := f.ready && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
+	quiet := f.ready && !f.away && f.active == "" && f.asked == nil && !f.playing && (f.manual || (!f.speaking && !f.due))
 	if x := (Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}); x.On != f.told.On || x.Invited != f.told.Invited {
 		f.told = x
 		f.out = append(f.out, x)
@@ -199,9 +202,24 @@ func (f *Floor) created(e Created) {
 		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
-	if a := f.runs[e.Response]; a != nil && !a.client && (f.speaking || a.moot) { // the caller began while it was on its way
+	if a := f.runs[e.Response]; a != nil && (f.speaking || f.away || a.moot) { // the caller began, or went, while it was on its way
+		f.pull()
+	}
+}
+
+// pull cancels the response that runs, if it answers an ask of ours.
+func (f *Floor) pull() {
+	if a := f.runs[f.active]; a != nil && !a.client && !a.pulled {
 		a.pulled = true
-		f.out = append(f.out, Effect{Kind: EffectCancel, Response: e.Response})
+		f.out = append(f.out, Effect{Kind: EffectCancel, Response: f.active})
+	}
+}
+
+// leave notes that nobody is there any more, or somebody is again. What the caller was saying has no end.
+func (f *Floor) leave(on bool) {
+	if f.away = on; on {
+		f.speaking = false
+		f.pull()
 	}
 }
 
@@ -322,7 +340,7 @@ func (f *Floor) elapsed(e Elapsed) {
 
 // decide sends the next ask if it may be sent now.
 func (f *Floor) decide() {
-	if f.active != "" || f.asked != nil {
+	if f.active != "" || f.asked != nil || f.away {
 		return
 	}
 	if len(f.held) > 0 {

@@ -45,6 +45,21 @@ func whole(r, tag string) Ended { return Ended{r, tag, events.StatusCompleted, t
 // floorScripts are short worlds by name. Set once.
 var floorScripts = map[string][]line{
 	"at once when quiet": {{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"}},
+	"nobody is there":    {{Away{true}, ""}, {wants("n"), ""}, {ClientAsked{Ask: "c1"}, ""}, {Away{false}, "forward c1"}, {Created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
+	"gone while ours runs": {
+		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Away{true}, "cancel r1"}, {Away{true}, ""}, {Ended{"r1", "a1", events.StatusCancelled, false}, ""},
+		{Away{false}, "ask a2"}, {Created{"r2", "a2"}, ""}, {whole("r2", "a2"), "given n"},
+	},
+	"gone while ours is on its way": {
+		{wants("n"), "ask a1"}, {Away{true}, ""}, {Created{"r1", "a1"}, "cancel r1"}, {whole("r1", "a1"), ""}, {Away{false}, "ask a2"},
+	},
+	"gone while it sounds, again and again": {
+		{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {Sounded{"r1"}, ""}, {whole("r1", "a1"), ""}, {Away{true}, ""}, {Played{"r1", HeardNothing}, ""}, {Away{false}, "ask a2"},
+		{Created{"r2", "a2"}, ""}, {Sounded{"r2"}, ""}, {whole("r2", "a2"), ""}, {Away{true}, ""}, {Played{"r2", HeardNothing}, ""}, {Away{false}, "ask a3"},
+		{Created{"r3", "a3"}, ""}, {Sounded{"r3"}, ""}, {whole("r3", "a3"), ""}, {Away{true}, ""}, {Played{"r3", HeardNothing}, ""}, {Away{false}, "ask a4"},
+	},
+	"gone while they speak":           {{Speech{true}, ""}, {wants("n"), ""}, {Away{true}, ""}, {Away{false}, "ask a1"}},
+	"what answers the caller runs on": {{Created{"r1", ""}, ""}, {Away{true}, ""}, {whole("r1", ""), ""}},
 	"several wants, one ask": {
 		{Created{"r1", ""}, ""}, {wants("n"), ""}, {wants("m"), ""}, {whole("r1", ""), "ask a1"},
 		{Created{"r2", "a1"}, ""}, {whole("r2", "a1"), "given n,m"},

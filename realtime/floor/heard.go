@@ -59,7 +59,7 @@ func (f *Floor) heard(c *carrier) {
 // unheard puts back the speech of an ask of which the caller heard nothing.
 func (f *Floor) unheard(a *ask) {
 	f.again(a, func(w *pendingSpeech) bool {
-		if !a.pulled {
+		if !a.pulled && !f.away {
 			w.cuts++
 		}
 		return a.client || w.cuts < MaxCuts

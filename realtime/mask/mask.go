@@ -67,6 +67,9 @@ func (m *Mask) Confirmed() bool {
 // Configured tells that the model has what the client set, all of it.
 func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() }
 
+// Known returns the session as the model told it last, raw and unmasked; of its tools only the names. It has begun.
+func (m *Mask) Known() string { return m.session.known }
+
 // Transcribing tells whether the model transcribes the caller's speech because we asked for it.
 func (m *Mask) Transcribing() bool { return m.session.force().transcribing }
 

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// TestCallIsRejoined: a client loses its network in mid-call while work goes on. Nothing is told into nothing; once it
+// is back in the same call it is told, once.
+func TestCallIsRejoined(t *testing.T) {
+	r := start(t, func(p *plan) { p.Hurry = 5 })
+	p := r.call()
+	p.say("On bigpc continue the auth session and run the tests")
+	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
+	p.vanish()
+	var calls struct{ Items []handoff.CallInfo }
+	until(t, "the call to wait", func() bool {
+		r.get("/fleet/calls", &calls)
+		return len(calls.Items) == 1 && calls.Items[0].Held
+	})
+	until(t, "the work to end", func() bool { return r.handoffs()[0].Outcome != "" })
+	if state := r.handoffs()[0].State; state != handoff.StatusCompleted {
+		t.Errorf("told to nobody, it is %s", state)
+	}
+	again := r.dial("?rejoin=1&call_id=" + calls.Items[0].ID)
+	again.hear("TestRefreshExpiredToken")
+	until(t, "it to be heard", func() bool { return r.handoffs()[0].State == handoff.StatusDelivered })
+	again.say("Which machines do I have?") // the same conversation goes on
+	again.hear("bigpc and laptop are ready")
+	told := slices.DeleteFunc(append(p.spoken(), again.spoken()...), func(s string) bool { return !strings.Contains(s, "TestRefreshExpiredToken") })
+	if len(told) != 1 {
+		t.Errorf("told %q", told)
+	}
+	calls.Items = nil
+	if r.get("/fleet/calls", &calls); len(calls.Items) != 1 || calls.Items[0].Held {
+		t.Errorf("calls %+v", calls.Items)
+	}
+}
+
+// TestHeldCallIsToldInTheNext: a client that knows nothing of it calls anew, at its limit of calls: it gets a fresh call,
+// which tells what came meanwhile.
+func TestHeldCallIsToldInTheNext(t *testing.T) {
+	r := start(t, func(p *plan) {
+		p.Hurry = 5
+		p.Keys[0].Limits.Calls = 1
+	})
+	p := r.call()
+	p.say("On bigpc continue the auth session and run the tests")
+	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
+	p.vanish()
+	until(t, "the work to end", func() bool { return r.handoffs()[0].Outcome != "" })
+	var calls struct{ Items []handoff.CallInfo }
+	until(t, "the call to wait", func() bool {
+		r.get("/fleet/calls", &calls)
+		return len(calls.Items) == 1 && calls.Items[0].Held
+	})
+	r.call().hear("TestRefreshExpiredToken")
+	until(t, "it to be heard", func() bool { return r.handoffs()[0].State == handoff.StatusDelivered })
+}

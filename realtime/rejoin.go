@@ -1,0 +1,146 @@
+package realtime
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+	"switchboard/realtime/outbound"
+)
+
+const (
+	// rejoins is the query parameter by which a browser says, as its call begins, that it ends its calls by hanging up
+	// and comes back after any other end; and by which a socket takes the place of a call's client.
+	rejoins = "rejoin"
+	// yieldLimit bounds how long a new call waits for the end of the one that gives way to it.
+	yieldLimit = serveGrace + outbound.CloseGrace
+)
+
+// rejoinable finds a call whose client this caller may be again.
+func (f *Front) rejoinable(grant handoff.Grant, id string, browser bool) (*Call, *handoff.Error) {
+	f.mu.Lock()
+	c := f.calls[id]
+	f.mu.Unlock()
+	switch {
+	case c == nil || !c.grant.MayJoin(grant) || c.over.Load():
+		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+	case c.playback.told != browser:
+		return nil, handoff.Malformed("call_id", "a call is rejoined as it began: by WebRTC, or by WebSocket")
+	}
+	return c, nil
+}
+
+// place puts a leg into a call in place of its client's, which ends; false: the call is over.
+func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
+	c.do(func() {
+		old := c.rejoin(l)
+		parting.Go(func() { old.Close(nil) })
+		placed = true
+	})
+	return placed
+}
+
+// overAlready is the error of a call that ended while somebody came back to it.
+func overAlready() *handoff.Error {
+	return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+}
+
+// serveRejoined serves GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. It returns
+// when the socket or the call has ended.
+func (f *Front) serveRejoined(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func()) {
+	c, fault := f.rejoinable(grant, id, false)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade").Reply(w, true)
+		return
+	}
+	s := f.upgrade(w, r, at(id), c.log)
+	if s == nil {
+		return
+	}
+	answered()
+	var running sync.WaitGroup
+	defer running.Wait()
+	if !c.place(s, &running) {
+		s.End(overAlready())
+	}
+	s.Run(c.takeFrom(s))
+}
+
+// serveReoffer serves POST /v1/realtime/calls?call_id=: an offer of a browser that is the client of a call from now on.
+// The session goes on as it is: one in the offer's form is not looked at. It returns when the leg or the call has ended.
+func (f *Front) serveReoffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
+	id := r.URL.Query().Get("call_id")
+	c, fault := f.rejoinable(grant, id, true)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	offer.Session = nil
+	l, fault := f.media.NewLeg(offer.Offer, c.log)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	gathering, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	answer, fault := l.Answer(gathering)
+	if fault != nil {
+		l.Abandon()
+		fault.Reply(w, true)
+		return
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	if !c.place(l, &running) {
+		l.Abandon()
+		overAlready().Reply(w, true)
+		return
+	}
+	running.Go(func() {
+		defer answered()
+		replyAnswer(w, id, answer)
+		l.Answered()
+	})
+	l.Run(c.takeFrom(l))
+}
+
+// replyAnswer answers an offer. A client that is gone does not connect, which ends the leg.
+func replyAnswer(w http.ResponseWriter, id, answer string) {
+	w.Header().Set("Content-Type", "application/sdp")
+	w.Header().Set("Location", callPath+id)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, answer)
+}
+
+// yield ends the calls of the same caller and key that wait for their client: who begins a new one does not come back to
+// them. It returns when they count no more.
+func (f *Front) yield(ctx context.Context, grant handoff.Grant) {
+	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
+	defer cancel()
+	f.mu.Lock()
+	var held []*Call
+	for _, c := range f.calls {
+		if c.held.Load() && c.grant.Caller == grant.Caller && c.grant.Key == grant.Key {
+			held = append(held, c)
+		}
+	}
+	f.mu.Unlock()
+	for _, c := range held {
+		c.hangUp()
+	}
+	for _, c := range held {
+		select {
+		case <-c.pass.left:
+		case <-ctx.Done():
+		}
+	}
+}

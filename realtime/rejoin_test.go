@@ -1,0 +1,274 @@
+package realtime
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/rtc"
+	"switchboard/realtime/rtc/rtctest"
+)
+
+// heldHouse is a house whose calls wait for their clients, longer than any test.
+func heldHouse(t *testing.T) *house {
+	return newHouseWith(t, func(c *Config) {
+		c.Hold = time.Hour
+		c.Media = rtc.Config{Disconnected: 200 * time.Millisecond, Failed: 200 * time.Millisecond}
+	})
+}
+
+func (h *house) awaitHeld(want bool) string {
+	h.t.Helper()
+	id := ""
+	rtctest.Eventually(h.t, "the call to wait or to go on", func() bool {
+		all := h.front.Calls(someone)
+		if len(all) == 1 && all[0].Held == want {
+			id = all[0].ID
+		}
+		return id != ""
+	})
+	return id
+}
+
+// dial opens a socket that may be refused.
+func (h *house) dial(query string) (*websocket.Conn, *http.Response) {
+	h.t.Helper()
+	c, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http")+"/v1/realtime"+query, nil)
+	if response == nil {
+		h.t.Fatal(err)
+	}
+	if err == nil {
+		h.t.Cleanup(func() { _ = c.Close() })
+	}
+	return c, response
+}
+
+// closes says goodbye with a code.
+func closes(t *testing.T, c *websocket.Conn, code int) {
+	t.Helper()
+	if err := c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// How a socket ends tells whether its client hung up.
+func TestWhichSocketsAreHeld(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *websocket.Conn){
+		"without a frame": func(_ *testing.T, c *websocket.Conn) { _ = c.NetConn().Close() },
+		"1001":            func(t *testing.T, c *websocket.Conn) { closes(t, c, websocket.CloseGoingAway) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := heldHouse(t)
+			client, _ := h.call("")
+			end(t, client)
+			h.awaitHeld(true)
+			rtctest.Eventually(t, "no held call to be counted as ended", func() bool { return h.numbers()["call_holds_total"] == 0 })
+		})
+	}
+	for name, code := range map[string]int{"1000": websocket.CloseNormalClosure, "1005": websocket.CloseNoStatusReceived, "4000": 4000} {
+		t.Run(name, func(t *testing.T) {
+			h := heldHouse(t)
+			client, model := h.call("")
+			ended := h.endOf()
+			closes(t, client, code)
+			if cause := take(t, ended, "end"); cause != nil {
+				t.Errorf("ended with %v", cause)
+			}
+			expectClose(t, model, websocket.CloseNormalClosure)
+		})
+	}
+}
+
+// A socket takes its place in the call again: the same session of the same model, and the same limits.
+func TestSocketRejoins(t *testing.T) {
+	h := heldHouse(t)
+	h.grant.Limits.Calls = 1
+	client, model := h.call("")
+	for range 2 {
+		send(t, model, `{"type":"session.updated","session":{}}`)
+	}
+	send(t, client, `{"type":"session.update","session":{"type":"realtime","instructions":"Be brief."}}`)
+	up := expect(t, model, events.TypeSessionUpdate)
+	send(t, model, `{"type":"session.updated","session":`+gjson.Get(up, "session").Raw+`}`)
+	expect(t, client, events.TypeSessionUpdated)
+	_ = client.NetConn().Close()
+	id := h.awaitHeld(true)
+
+	again, response := h.dial("?rejoin=1&call_id=" + id)
+	if at := response.Header.Get("Location"); at != callPath+id {
+		t.Errorf("it is at %q", at)
+	}
+	if e := expect(t, again, events.TypeSessionCreated); gjson.Get(e, "session.instructions").String() != "Be brief." || gjson.Get(e, "session.tools.#").Int() != 0 {
+		t.Errorf("it begins with %s", e)
+	}
+	if e := expect(t, model, "conversation.item.create"); !strings.Contains(e, "connection was lost") {
+		t.Errorf("the model is told %s", e)
+	}
+	h.awaitHeld(false)
+	send(t, again, `{"type":"input_audio_buffer.clear"}`)
+	expect(t, model, "input_audio_buffer.clear")
+	closes(t, again, websocket.CloseNormalClosure) // it is the client now
+	expectClose(t, model, websocket.CloseNormalClosure)
+	rtctest.Eventually(t, "the count", func() bool {
+		n := h.numbers()
+		return n["call_holds_total"] == 1 && n["call_rejoins_total"] == 1
+	})
+}
+
+// Who rejoins before the loss was noticed takes the place of the socket that seems to live.
+func TestSocketRejoinsTooSoon(t *testing.T) {
+	h := heldHouse(t)
+	client, model := h.call("")
+	id := h.awaitHeld(false)
+	again, _ := h.dial("?rejoin=1&call_id=" + id)
+	expect(t, again, events.TypeSessionCreated)
+	expectClose(t, client, websocket.CloseNormalClosure)
+	send(t, again, `{"type":"input_audio_buffer.clear"}`)
+	expect(t, model, "conversation.item.create")
+	expect(t, model, "input_audio_buffer.clear")
+}
+
+// A call is rejoined by who may join it, while it is there, and as it began.
+func TestWhoMayRejoin(t *testing.T) {
+	h := heldHouse(t)
+	desk := h.desk()
+	client, _ := h.call("")
+	_ = client.NetConn().Close()
+	id := h.awaitHeld(true)
+	refused := func(name string, grant handoff.Grant, query string, status int) {
+		t.Helper()
+		h.grant = grant
+		if _, response := h.dial(query); response.StatusCode != status {
+			t.Errorf("%s: %d", name, response.StatusCode)
+		}
+		h.grant = someone
+	}
+	refused("another caller", handoff.Grant{Caller: handoff.Caller{Principal: "another"}}, "?rejoin=1&call_id="+id, http.StatusNotFound)
+	refused("another key of the caller", handoff.Grant{Caller: someone.Caller, Key: "other"}, "?rejoin=1&call_id="+id, http.StatusNotFound)
+	refused("a client secret", handoff.Grant{Caller: someone.Caller, Secret: true}, "?rejoin=1&call_id="+id, http.StatusNotFound)
+	refused("no such call", someone, "?rejoin=1&call_id=rtc_0", http.StatusNotFound)
+	if response, body := post(t, desk+"?call_id="+id, "application/sdp", rtctest.GoodOffer); response.StatusCode != http.StatusBadRequest || gjson.Get(body, "error.param").String() != "call_id" {
+		t.Errorf("by WebRTC: %d %s", response.StatusCode, body)
+	}
+	if response, body := post(t, desk+"?call_id=rtc_0", "application/sdp", rtctest.GoodOffer); response.StatusCode != http.StatusNotFound {
+		t.Errorf("no such call: %d %s", response.StatusCode, body)
+	}
+	h.awaitHeld(true)
+}
+
+// A client that knows nothing of it connects anew as ever: its held call gives way, and counts no more.
+func TestHeldCallGivesWay(t *testing.T) {
+	h := heldHouse(t)
+	h.grant.Limits.Calls = 1
+	client, model := h.call("")
+	ended := h.endOf()
+	_ = client.NetConn().Close()
+	id := h.awaitHeld(true)
+	h.call("")
+	if cause := take(t, ended, "end"); cause != nil {
+		t.Errorf("ended with %v", cause)
+	}
+	expectClose(t, model, websocket.CloseNormalClosure)
+	if all := h.front.Calls(someone); len(all) != 1 || all[0].ID == id {
+		t.Errorf("there are %v", all)
+	}
+}
+
+// Nobody could say whose held call it is where callers have no names: it ends as ever.
+func TestNamelessCallIsNotHeld(t *testing.T) {
+	h := heldHouse(t)
+	h.grant.Caller = handoff.NamelessCaller("owner", "x")
+	client, model := h.call("")
+	_ = client.NetConn().Close()
+	expectClose(t, model, websocket.CloseNormalClosure)
+}
+
+// browse connects a browser to a call that begins, or to one that it rejoins.
+func (h *house) browse(url string) (b *rtctest.Browser, id string) {
+	h.t.Helper()
+	b = rtctest.New(h.t, rtctest.Label)
+	response, answer := post(h.t, url, "application/sdp", b.Offer())
+	if response.StatusCode != http.StatusCreated {
+		h.t.Fatalf("%d %s", response.StatusCode, answer)
+	}
+	b.Accept(answer)
+	return b, strings.TrimPrefix(response.Header.Get("Location"), "/v1/realtime/calls/")
+}
+
+// A browser that lost its network comes back with a new offer: it hears again, and nothing was said meanwhile.
+func TestBrowserRejoins(t *testing.T) {
+	h := heldHouse(t)
+	desk := h.desk()
+	b, id := h.browse(desk)
+	model := rtctest.Take(t, h.model.conns, "model")
+	defer model.Close()
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	for range 3 {
+		expect(t, model, events.TypeSessionUpdate)
+	}
+	b.Unplug()
+	h.awaitHeld(true)
+	h.router.mu.Lock()
+	voice := h.router.voice
+	h.router.mu.Unlock()
+	voice.Say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+
+	again, same := h.browse(desk + "?call_id=" + id)
+	if same != id {
+		t.Errorf("it came back to %s", same)
+	}
+	if up := expect(t, model, events.TypeSessionUpdate); !gjson.Get(up, "session.audio.output.format").Exists() {
+		t.Errorf("the formats: %s", up)
+	}
+	settle(t, model)
+	rtctest.Event(t, again.Messages, events.TypeSessionCreated)
+	h.awaitHeld(false)
+	for _, want := range []string{"connection was lost", "done"} {
+		if e := expect(t, model, "conversation.item.create"); !strings.Contains(e, want) {
+			t.Errorf("the model is told %s", e)
+		}
+	}
+	tag := tagIn(expect(t, model, "response.create"))
+	send(t, model, began("r", tag))
+	send(t, model, rtctest.Sound("r", "i", 60_000, 7))
+	rtctest.Event(t, again.Messages, "output_audio_buffer.started")
+	if p := rtctest.Take(t, again.Packets, "a frame"); p.Payload[0] != 7 {
+		t.Errorf("it hears %x", p.Payload[0])
+	}
+	again.Speak(1, 2)
+	expect(t, model, events.TypeAppend)
+}
+
+// Who closes the connection has hung up, as stock clients do; a client that said that it rejoins has not.
+func TestBrowserThatCloses(t *testing.T) {
+	h := heldHouse(t)
+	desk := h.desk()
+	b, _ := h.browse(desk)
+	model := rtctest.Take(t, h.model.conns, "model")
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	b.HangUp()
+	expectClose(t, model, websocket.CloseNormalClosure)
+
+	b, id := h.browse(desk + "?rejoin=1")
+	model = rtctest.Take(t, h.model.conns, "model")
+	defer model.Close()
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	b.HangUp()
+	h.awaitHeld(true)
+	again, _ := h.browse(desk + "?call_id=" + id)
+	rtctest.Event(t, again.Messages, events.TypeSessionCreated)
+	h.awaitHeld(false)
+	if err := h.front.Hangup(someone, id); err != nil {
+		t.Error(err)
+	}
+	rtctest.Gone(t, again.Over, "the channel")
+}
