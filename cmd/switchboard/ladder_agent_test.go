@@ -16,6 +16,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
+	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/router"
 	"switchboard/handoff/threads"
 	"switchboard/handoff/tools"
@@ -39,8 +40,6 @@ type rungs struct {
 	said     []handoff.Utterance       // Guarded by mu, like all that follows
 	stickies map[string]handoff.Sticky // by server
 }
-
-var rungsGrant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: true, Page: true}
 
 func newRungs(t *testing.T) *rungs {
 	m := machines.Machine{Name: "laptop", Dir: "/home/me/src/notes"}
@@ -112,7 +111,7 @@ type rungsVoice struct {
 
 func (r *rungs) call() *rungsVoice {
 	v := &rungsVoice{rungs: r, events: make(chan handoff.Event, 256), over: make(chan struct{})}
-	r.work.Go(func() { _ = r.calls.Serve(context.Background(), rungsGrant, v) })
+	r.work.Go(func() { _ = r.calls.Serve(context.Background(), calltest.Grant, v) })
 	return v
 }
 
@@ -170,7 +169,7 @@ func (r *rungs) hears(words string) string {
 // record is the newest work whose prompt is this one.
 func (r *rungs) record(prompt string) handoff.Record {
 	r.t.Helper()
-	for _, rec := range r.router.Handoffs(rungsGrant) {
+	for _, rec := range r.router.Handoffs(calltest.Grant) {
 		if rec.Prompt == prompt {
 			return rec
 		}
@@ -248,11 +247,11 @@ var agentLadders = map[string]func(*rungs, *rungsVoice){
 		v.asks("c1", "codex", `{"server":"laptop","prompt":"push it"}`)
 		r.hears("git push origin release-2.4")
 		time.Sleep(5 * time.Second)
-		questions := r.router.Questions(rungsGrant)
+		questions := r.router.Questions(calltest.Grant)
 		if len(questions) != 1 {
 			r.t.Fatalf("%+v", questions)
 		}
-		if err := r.router.Decide(r.t.Context(), rungsGrant, questions[0].ID, handoff.DecisionAccept); err != nil {
+		if err := r.router.Decide(r.t.Context(), calltest.Grant, questions[0].ID, handoff.DecisionAccept); err != nil {
 			r.t.Error(err)
 		}
 		r.hears("The branch release-2.4 is pushed.")
@@ -262,7 +261,7 @@ var agentLadders = map[string]func(*rungs, *rungsVoice){
 		r.hears("git push origin release-2.4")
 		time.Sleep(5 * time.Second)
 		v.events <- handoff.Heard{Text: "no, don't", Typed: true, Began: time.Now()}
-		v.asks("c2", "answer_agent", fmt.Sprintf(`{"question":%q,"decision":"decline"}`, r.router.Questions(rungsGrant)[0].Label))
+		v.asks("c2", "answer_agent", fmt.Sprintf(`{"question":%q,"decision":"decline"}`, r.router.Questions(calltest.Grant)[0].Label))
 		r.hears("I did not push the branch")
 	},
 	"what comes next waits": func(r *rungs, v *rungsVoice) {

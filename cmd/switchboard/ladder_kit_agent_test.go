@@ -26,10 +26,10 @@ type ladderAgent struct {
 // Start implements [handoff.Agent].
 func (a *ladderAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
 	w := a.world
-	if err := w.wait(ctx, w.start); err != nil {
+	if err := w.Wait(ctx, w.StartTakes); err != nil {
 		return "", err
 	}
-	lost := w.failure("start "+a.target.Thread, a.target.Server)
+	lost := w.Failure("start "+a.target.Thread, a.target.Server)
 	if lost != nil && !w.found[a.target.Thread] {
 		return "", lost
 	}
@@ -43,7 +43,7 @@ func (a *ladderAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.Tur
 
 // Steer implements [handoff.Controls].
 func (a *ladderAgent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
-	if err := a.world.failure("steer "+a.target.Thread, a.target.Server); err != nil {
+	if err := a.world.Failure("steer "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
 	return a.Controls.Steer(ctx, turn, input)
@@ -51,7 +51,7 @@ func (a *ladderAgent) Steer(ctx context.Context, turn handoff.TurnID, input []ha
 
 // Interrupt implements [handoff.Controls].
 func (a *ladderAgent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
-	if err := a.world.failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
+	if err := a.world.Failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
 	return a.Controls.Interrupt(ctx, turn)
@@ -97,8 +97,8 @@ type ladderAPI struct {
 	asked int
 }
 
-func newLadderAPI() *ladderAPI {
-	return &ladderAPI{plans: map[string][]string{}, names: map[string]string{}, left: map[string][]string{}}
+func newLadderAPI(plans map[string][]string) *ladderAPI {
+	return &ladderAPI{plans: plans, names: map[string]string{}, left: map[string][]string{}}
 }
 
 // call tells what the ladder calls a thread.

@@ -10,6 +10,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"switchboard/handoff/call/calltest"
 )
 
 // TestLaddersOfTheRouter plays the ladders of package call once more, on agents that Switchboard runs itself: the same
@@ -30,7 +32,7 @@ func TestLaddersOfTheRouter(t *testing.T) {
 			}
 			parts := map[string][]string{}
 			for _, f := range archive.Files {
-				parts[f.Name] = ladderLines(string(f.Data))
+				parts[f.Name] = calltest.Lines(string(f.Data))
 			}
 			if why := unplayed(name, parts); why != "" {
 				t.Skip(why)
@@ -57,15 +59,6 @@ func TestLaddersOfTheRouter(t *testing.T) {
 			})
 		})
 	}
-}
-
-func ladderLines(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }
 
 // Why ladders are not played: by the words of their worlds, their scripts and their turns. Set once.

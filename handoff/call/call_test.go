@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 )
@@ -44,10 +45,10 @@ func TestConfirmedAtOnce(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := &hastyVoice{events: make(chan handoff.Event)}
-		go func() { done <- calls.Serve(ctx, ladderGrant, v) }()
+		go func() { done <- calls.Serve(ctx, calltest.Grant, v) }()
 		v.events <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
 		time.Sleep(time.Hour)
-		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != handoff.StatusDelivered {
+		if rec, err := r.Handoff(calltest.Grant, "h-1"); err != nil || rec.State != handoff.StatusDelivered {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
 		v.events <- handoff.CallEnded{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 )
@@ -21,16 +22,16 @@ func TestCallersAreApart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
-		v := newFakeVoice(w, false)
-		go func() { done <- calls.Serve(ctx, ladderGrant, v) }()
-		v.events <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		v := calltest.NewVoice(w.World, "call 1", false, w.record)
+		go func() { done <- calls.Serve(ctx, calltest.Grant, v) }()
+		v.Send(handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`})
 		synctest.Wait()
-		for len(r.Questions(ladderGrant)) == 0 {
+		for len(r.Questions(calltest.Grant)) == 0 {
 			synctest.Wait()
 			<-timeAfter(100)
 		}
 		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: true, Page: true}
-		id := r.Questions(ladderGrant)[0].ID
+		id := r.Questions(calltest.Grant)[0].ID
 		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
 			t.Errorf("a foreign question: %v", err)
 		}
@@ -43,12 +44,12 @@ func TestCallersAreApart(t *testing.T) {
 		if len(r.Handoffs(other))+len(r.Questions(other)) != 0 || r.Feed(other).Last() != 0 {
 			t.Error("something of another caller is shown")
 		}
-		if rec, err := r.Handoff(ladderGrant, "h-1"); err != nil || rec.State != handoff.StatusStarted {
+		if rec, err := r.Handoff(calltest.Grant, "h-1"); err != nil || rec.State != handoff.StatusStarted {
 			t.Errorf("own record: %+v, %v", rec, err)
 		}
 		r.ServersChanged()
-		v.events <- handoff.CallEnded{}
-		v.end()
+		v.Send(handoff.CallEnded{})
+		v.End()
 		cancel()
 		<-done
 		<-done
@@ -63,14 +64,14 @@ func TestEventsEndWithoutGoodbye(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
-		v := newFakeVoice(w, false)
-		go func() { done <- calls.Serve(ctx, ladderGrant, v) }()
-		v.events <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`}
+		v := calltest.NewVoice(w.World, "call 1", false, w.record)
+		go func() { done <- calls.Serve(ctx, calltest.Grant, v) }()
+		v.Send(handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"bigpc","prompt":"x"}`})
 		<-timeAfter(3000)
-		v.end()
+		v.End()
 		<-done
 		<-timeAfter(20000)
-		if got := r.Handoffs(ladderGrant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult || got[0].State != handoff.StatusCompleted {
+		if got := r.Handoffs(calltest.Grant); len(got) != 1 || got[0].Outcome != handoff.OutcomeResult || got[0].State != handoff.StatusCompleted {
 			t.Errorf("unheard: %+v", got)
 		}
 		cancel()
@@ -90,7 +91,7 @@ func TestGrantedCall(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()
 		v := &hastyVoice{events: make(chan handoff.Event)}
-		g := handoff.Grant{Caller: ladderCaller, Tools: []string{tools.Codex}}
+		g := handoff.Grant{Caller: calltest.Grant.Caller, Tools: []string{tools.Codex}}
 		go func() { done <- calls.Serve(ctx, g, v) }()
 		for i, tool := range []string{tools.ListServers, tools.Status, tools.AnswerAgent, tools.RemainSilent, "shell"} {
 			v.events <- handoff.FunctionCall{CallID: fmt.Sprint("no", i), Tool: tool, Arguments: `{}`}
@@ -114,10 +115,10 @@ func TestGrantedCall(t *testing.T) {
 		if rec.ThreadID == "" || rec.Why != handoff.WhyNew {
 			t.Fatalf("no thread was made: %+v", rec)
 		}
-		if r.Hidden(ladderCaller, "bigpc", rec.ThreadID) || !r.Hidden(handoff.Caller{Principal: "owner", User: "bob"}, "bigpc", rec.ThreadID) || r.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
+		if r.Hidden(calltest.Grant.Caller, "bigpc", rec.ThreadID) || !r.Hidden(handoff.Caller{Principal: "owner", User: "bob"}, "bigpc", rec.ThreadID) || r.Hidden(handoff.Caller{Principal: "bob"}, "bigpc", "another") {
 			t.Error("who sees the thread is wrong")
 		}
-		elsewhere := handoff.Grant{Caller: ladderCaller, Servers: []string{"laptop"}}
+		elsewhere := handoff.Grant{Caller: calltest.Grant.Caller, Servers: []string{"laptop"}}
 		if len(r.Handoffs(elsewhere)) != 0 {
 			t.Error("work of a machine that may not be used is shown")
 		}

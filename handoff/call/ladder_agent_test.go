@@ -36,15 +36,15 @@ func (w *world) addTurn(id handoff.TurnID, thread string, plan []string) *fakeTu
 	w.turns[id], w.newest[thread] = t, t
 	if strings.HasPrefix(string(id), "theirs-") {
 		after, _, _ := strings.Cut(plan[0], " ")
-		time.AfterFunc(w.duration(after), func() { w.end(t) })
+		time.AfterFunc(w.Duration(after), func() { w.end(t) })
 	}
 	return t
 }
 
 func (w *world) newTurn(thread, client string) *fakeTurn {
-	plan := w.plans[thread]
+	plan := w.Plans[thread]
 	if plan == nil {
-		plan = w.plans["*"]
+		plan = w.Plans["*"]
 	}
 	if !slices.Contains(plan, "hidden") || w.settles[thread] != "never" { // else it is a promise that was not kept
 		w.traceTurn(client)
@@ -96,10 +96,10 @@ func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnI
 		}
 	}
 	w.record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard))
-	if err := w.wait(ctx, w.start); err != nil {
+	if err := w.Wait(ctx, w.StartTakes); err != nil {
 		return "", err
 	}
-	if err := w.failure("start "+a.target.Thread, a.target.Server); err != nil {
+	if err := w.Failure("start "+a.target.Thread, a.target.Server); err != nil {
 		if handoff.AsError(err).Code == handoff.CodeJoined {
 			w.traceTurn(turn.ID)
 			return w.addTurn("theirs-"+handoff.TurnID(a.target.Thread), a.target.Thread, []string{"2s completed Theirs and yours."}).ID, err
@@ -126,7 +126,7 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 				select {
 				case end := <-turn.final:
 					turn.final <- end
-					if w.wait(ctx, 100*time.Millisecond) == nil { // never in the same instant
+					if w.Wait(ctx, 100*time.Millisecond) == nil { // never in the same instant
 						yield(end, nil)
 					}
 				case <-ctx.Done():
@@ -135,7 +135,7 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 			}
 			after, rest, _ := strings.Cut(step, " ")
 			select {
-			case <-time.After(w.duration(after)):
+			case <-time.After(w.Duration(after)):
 			case <-turn.wake:
 				w.end(turn)
 				w.record("agent", a.name(), "turn interrupted")
@@ -190,7 +190,7 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		return a.ask(ctx, turn, turn.question(item, text), item, text, yield)
 	case "asklost":
 		after, command, _ := strings.Cut(text, " ")
-		limited, cancel := context.WithTimeout(ctx, w.duration(after))
+		limited, cancel := context.WithTimeout(ctx, w.Duration(after))
 		defer cancel()
 		if a.ask(limited, turn, handoff.QuestionID(item), item, command, yield) || ctx.Err() != nil {
 			return false
@@ -221,7 +221,7 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		yield(end, nil)
 		return false
 	}
-	w.t.Errorf("no step %q", step)
+	w.T.Errorf("no step %q", step)
 	return false
 }
 
@@ -288,7 +288,7 @@ func (a *fakeAgent) Close() error {
 
 func (a *fakeAgent) Steer(_ context.Context, id handoff.TurnID, input []handoff.Part) error {
 	a.world.record("agent", a.name(), fmt.Sprintf("steer %s %q", id, handoff.InputText(input)))
-	if err := a.world.failure("steer "+a.target.Thread, a.target.Server); err != nil {
+	if err := a.world.Failure("steer "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
 	a.world.traceSteer(handoff.InputText(input))
@@ -303,7 +303,7 @@ func (a *fakeAgent) Steer(_ context.Context, id handoff.TurnID, input []handoff.
 
 func (a *fakeAgent) Interrupt(_ context.Context, id handoff.TurnID) error {
 	a.world.record("agent", a.name(), "interrupt "+string(id))
-	if err := a.world.failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
+	if err := a.world.Failure("interrupt "+a.target.Thread, a.target.Server); err != nil {
 		return err
 	}
 	select {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/ledger/ledgertest"
 )
@@ -14,8 +15,8 @@ import (
 // addEntry is what a former life of the router left behind, or how work stood a while ago.
 func (w *world) addEntry(words []string) {
 	id, status, target := words[0], handoff.Status(words[1]), handoff.Target{Server: words[2], Thread: words[3]}
-	facts := ledger.Facts{ClientID: id, Target: target, Title: w.titles[target.Thread], Prompt: "run the tests"}
-	step := ledger.Step{Key: "key-" + id, Caller: ladderCaller, Owner: id, Args: "args", At: w.began.Add(-time.Minute)}
+	facts := ledger.Facts{ClientID: id, Target: target, Title: w.Titles[target.Thread], Prompt: "run the tests"}
+	step := ledger.Step{Key: "key-" + id, Caller: calltest.Grant.Caller, Owner: id, Args: "args", At: w.Began.Add(-time.Minute)}
 	w.mu.Lock()
 	for _, e := range w.trace {
 		if e.Entry.ClientID == id {
@@ -30,7 +31,7 @@ func (w *world) addEntry(words []string) {
 			s.Attempt = 1
 		}
 		if _, _, err := w.apply(s); err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 	}
 	if status == handoff.StatusAccepted {
@@ -41,11 +42,11 @@ func (w *world) addEntry(words []string) {
 	if words[4] != "-" {
 		turn := handoff.TurnID(words[4])
 		w.traceTurn(id)
-		w.addTurn(turn, target.Thread, w.plans[target.Thread])
+		w.addTurn(turn, target.Thread, w.Plans[target.Thread])
 		take(handoff.StatusStarted, ledger.Facts{Turn: turn})
 	}
 	if status == handoff.StatusCompleted {
-		step.At = w.began
+		step.At = w.Began
 		take(handoff.StatusCompleted, ledger.Facts{Outcome: handoff.Outcome(words[5]), Spoken: "It ended before."})
 	}
 }
@@ -54,7 +55,7 @@ func (w *world) addEntry(words []string) {
 func (w *world) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.emptied > 0 && time.Since(w.began) >= w.emptied {
+	if w.emptied > 0 && time.Since(w.Began) >= w.emptied {
 		w.emptied = 0
 		clear(w.ledger)
 		clear(w.written)
@@ -77,24 +78,24 @@ func (w *world) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 
 // Advance writes a step, if the ledger is there.
 func (w *world) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
-	if age := time.Since(w.began); age >= w.forgetful[0] && age < w.forgetful[1] {
+	if age := time.Since(w.Began); age >= w.forgetful[0] && age < w.forgetful[1] {
 		w.traceMute(s)
 		return ledger.Entry{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
 	}
 	if s.To == handoff.StatusCompleted && w.lingering > 0 && (w.lingers == "" || w.lingers == s.Set.Outcome) {
 		late := time.AfterFunc(time.Second-time.Millisecond, func() { w.traceMute(s) }) // who waits longer than that may go on
-		err := w.wait(ctx, w.lingering)
+		err := w.Wait(ctx, w.lingering)
 		late.Stop()
 		if err != nil {
 			return ledger.Entry{}, err
 		}
 	}
 	if s.Adopt {
-		if err := w.wait(ctx, w.adopting); err != nil {
+		if err := w.Wait(ctx, w.adopting); err != nil {
 			return ledger.Entry{}, err
 		}
 	}
-	if err := w.wait(ctx, w.slow[s.To]); err != nil {
+	if err := w.Wait(ctx, w.slow[s.To]); err != nil {
 		return ledger.Entry{}, err
 	}
 	e, repeated, err := w.apply(s)
@@ -130,7 +131,7 @@ func (w *world) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Bo
 
 // OpenAll returns every entry that is not delivered.
 func (w *world) OpenAll(context.Context) ([]ledger.Entry, error) {
-	if age := time.Since(w.began); age >= w.forgetful[0] && age < w.forgetful[1] {
+	if age := time.Since(w.Began); age >= w.forgetful[0] && age < w.forgetful[1] {
 		return nil, handoff.Fault(handoff.CodeUnreachable, "the store", "")
 	}
 	w.mu.Lock()
@@ -157,10 +158,7 @@ func (w *world) Notify(n handoff.Notice) {
 
 // Audit records decisions before they are given.
 func (w *world) Audit(ctx context.Context, rec handoff.AuditRecord) error {
-	if err := w.wait(ctx, w.audit); err != nil {
-		return err
-	}
-	if err := w.failure("audit x", "the audit"); err != nil {
+	if err := w.World.Audit(ctx, rec); err != nil {
 		return err
 	}
 	w.record("agent", "audit", strings.TrimSpace(string(rec.Decision)+" by "+rec.By+" "+rec.Tier))

@@ -77,6 +77,6 @@ func (w *world) checkTrace() {
 		}
 	}
 	if err := ledgertest.CheckTrace(append(w.trace, ledgertest.Event{Kind: ledgertest.TraceEnd})); err != nil {
-		w.t.Error(err)
+		w.T.Error(err)
 	}
 }

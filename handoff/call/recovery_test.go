@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/router"
 )
@@ -15,7 +16,7 @@ import (
 type fullLedger struct{ *world }
 
 func (l fullLedger) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
-	if err := l.wait(ctx, time.Minute); err != nil {
+	if err := l.Wait(ctx, time.Minute); err != nil {
 		return nil, err
 	}
 	return l.world.OpenAll(ctx)
@@ -30,7 +31,7 @@ func TestManyCallersAreTakenUp(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()
 		time.Sleep(time.Hour)
-		if rec, err := r.Handoff(ladderGrant, "h-9"); err != nil || rec.Outcome != handoff.OutcomeResult {
+		if rec, err := r.Handoff(calltest.Grant, "h-9"); err != nil || rec.Outcome != handoff.OutcomeResult {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
 		cancel()

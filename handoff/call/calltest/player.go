@@ -1,0 +1,168 @@
+package calltest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/router"
+)
+
+// A Player performs the lines of a ladder's script.
+type Player struct {
+	World  *World                                                    // Set once
+	Router *router.Router                                            // the newest life
+	Serve  func(context.Context, handoff.Grant, handoff.Voice) error // of that life: carries a call
+	Record func(lane, what, text string)                             // Set once: takes what happens
+	Said   func(call string, works []string)                         // Set once: takes what a voice model will say; nil: nobody does
+	Work   sync.WaitGroup                                            // the calls, and what the page waits for
+	voices []*Voice                                                  // open calls, oldest first
+	opened int
+}
+
+// Next waits for the millisecond of a line, and returns the rest of it.
+func (p *Player) Next(line string) (verb, rest string) {
+	at, rest, _ := strings.Cut(line, " ")
+	ms, err := strconv.Atoi(at)
+	if err != nil {
+		p.World.T.Fatalf("a line of a script begins with its millisecond: %q", line)
+	}
+	time.Sleep(time.Until(p.World.Began.Add(time.Duration(ms) * time.Millisecond)))
+	verb, rest, _ = strings.Cut(rest, " ")
+	return verb, rest
+}
+
+// Perform does what a line says.
+func (p *Player) Perform(verb, rest string) {
+	first, more, _ := strings.Cut(rest, " ")
+	tool, args, _ := strings.Cut(more, " ")
+	switch verb {
+	case "call":
+		p.Call(rest == "deaf")
+	case "request":
+		p.Record("call", "model", fmt.Sprintf("%s %s%s", first, tool, args))
+		p.Voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args}
+	case "hint":
+		p.Record("call", "model writes", fmt.Sprintf("%s %s%s", first, tool, args))
+		p.Voice().events <- handoff.Hint{CallID: first, Tool: tool, Partial: args}
+	case "heard":
+		p.Voice().events <- handoff.Heard{Text: rest, Began: time.Now()}
+	case "late": // a transcript of what began earlier
+		p.Voice().events <- handoff.Heard{Text: more, Began: p.World.Began.Add(p.World.Duration(first + "ms"))}
+	case "typed":
+		p.Voice().events <- handoff.Heard{Text: rest, Typed: true, Began: time.Now()}
+	case "spoke":
+		p.Voice().events <- handoff.Spoke{At: time.Now()}
+	case "quiet":
+		p.Voice().events <- handoff.Quiet{On: rest == "on"}
+	case "said", "cut": // what a deaf voice was given last
+		p.Voice().confirm(verb == "cut")
+	case "lose":
+		p.World.lose(rest)
+	case "hangup":
+		p.HangUp()
+	default:
+		p.onPage(verb, rest)
+	}
+}
+
+// onPage performs what is done on the page.
+func (p *Player) onPage(verb, rest string) {
+	ctx, r := p.World.T.Context(), p.Router
+	page := func(what string, text ...any) { p.Record("page", what, strings.TrimSpace(fmt.Sprint(text...))) }
+	first, more, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "stop":
+		page("stop", r.Stop(ctx, Grant, rest))
+	case "post", "steer":
+		p.Work.Go(func() {
+			rec, err := p.give(verb == "steer", first, more)
+			page(verb+" "+first, rec.ID, " ", err)
+		})
+	case "clear":
+		page("clear", rest, " ", r.ClearSticky(ctx, Grant, rest))
+	case "decide": // every open question
+		for _, q := range r.Questions(Grant) {
+			page("decide", rest, " ", r.Decide(ctx, Grant, q.ID, handoff.Decision(rest)))
+		}
+	case "write":
+		for _, q := range r.Questions(Grant) {
+			page("write", rest, " ", r.Reply(ctx, Grant, q.ID, rest))
+		}
+	case "tap": // one question, beside what goes on
+		for _, q := range r.Questions(Grant) {
+			if q.Label == first {
+				p.Work.Go(func() {
+					page("tap "+first, more, " ", r.Decide(ctx, Grant, q.ID, handoff.Decision(more)))
+				})
+			}
+		}
+	default:
+		p.World.T.Fatalf("no verb %q", verb)
+	}
+}
+
+// give gives work without a call: SERVER THREAD PROMPT..., or, as more words, WORK PROMPT...
+func (p *Player) give(steer bool, key, what string) (handoff.Record, error) {
+	ctx := p.World.T.Context()
+	where, prompt, _ := strings.Cut(what, " ")
+	if steer {
+		return p.Router.Steer(ctx, Grant, where, handoff.Request{Key: key, Input: handoff.TextInput(prompt)})
+	}
+	thread, prompt, _ := strings.Cut(prompt, " ")
+	target := handoff.Target{Server: where, Thread: strings.Trim(thread, "-")}
+	return p.Router.Give(ctx, Grant, handoff.Request{Key: key, Target: target, Input: handoff.TextInput(prompt)})
+}
+
+// Call begins a call. A deaf voice model says nothing.
+func (p *Player) Call(deaf bool) {
+	p.opened++
+	v := NewVoice(p.World, "call "+strconv.Itoa(p.opened), deaf, p.Record)
+	v.said = p.Said
+	p.voices = append(p.voices, v)
+	if len(p.voices) > 1 {
+		p.World.crowded.Store(true)
+	}
+	p.Record("call", "caller", "calls")
+	serve := p.Serve
+	p.Work.Go(func() { _ = serve(p.World.T.Context(), Grant, v) })
+}
+
+// Voice is the newest open call.
+func (p *Player) Voice() *Voice {
+	if len(p.voices) == 0 {
+		p.World.T.Fatal("nobody calls")
+	}
+	return p.voices[len(p.voices)-1]
+}
+
+// HangUp ends the newest open call.
+func (p *Player) HangUp() {
+	v := p.Voice()
+	p.voices = p.voices[:len(p.voices)-1]
+	p.Record("call", "caller", "hangs up")
+	v.events <- handoff.CallEnded{}
+	v.End()
+}
+
+// End lets whatever is under way end in a fake hour, and hangs up.
+func (p *Player) End() {
+	time.Sleep(time.Hour)
+	for len(p.voices) > 0 {
+		p.HangUp()
+	}
+}
+
+// Summary is what the page shows at the end.
+func (p *Player) Summary() string {
+	var out []string
+	for _, rec := range slices.Backward(p.Router.Handoffs(Grant)) {
+		out = append(out, fmt.Sprintf("%s %s %s", rec.ID, rec.State, rec.Outcome))
+	}
+	return strings.Join(out, ", ")
+}
