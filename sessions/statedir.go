@@ -21,10 +21,23 @@ const (
 )
 
 // StateDir returns the directory where Switchboard keeps what must survive a restart, and makes it with
-// mode 0700 if it is missing: $XDG_STATE_HOME/switchboard, else ~/.local/state/switchboard. A relative
-// XDG_STATE_HOME counts as none, as the XDG base directory specification says. One that belongs to another
-// user, or that others can write in, is an error; one that they can read gets mode 0700.
+// mode 0700 if it is missing. One that belongs to another user, or that others can write in, is an error; one
+// that they can read gets mode 0700.
 func StateDir(getenv func(string) string) (string, error) {
+	dir, err := StatePath(getenv)
+	if err != nil {
+		return "", err
+	}
+	if err := ownDir(dir); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// StatePath tells where the state directory is, or would be: $XDG_STATE_HOME/switchboard, else
+// ~/.local/state/switchboard. A relative XDG_STATE_HOME counts as none, as the XDG base directory specification
+// says.
+func StatePath(getenv func(string) string) (string, error) {
 	base := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
 		home := getenv("HOME")
@@ -33,11 +46,7 @@ func StateDir(getenv func(string) string) (string, error) {
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
-	dir := filepath.Join(base, "switchboard")
-	if err := ownDir(dir); err != nil {
-		return "", err
-	}
-	return dir, nil
+	return filepath.Join(base, "switchboard"), nil
 }
 
 // ownDir makes a state directory, or looks at the one that is there: it must be ours, and nobody else may

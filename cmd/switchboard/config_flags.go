@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -30,6 +31,12 @@ type options struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
+	Servers  serversVerb  `cmd:"" help:"Show your machines and how they are."`
+	Sessions sessionsVerb `cmd:"" help:"Show sessions, the newest first."`
+	Read     readVerb     `cmd:"" help:"Show what was said in a session."`
+	Handoff  handoffVerb  `cmd:"" help:"Give work to the agent on a machine, and follow it to its outcome."`
+	Answer   answerVerb   `cmd:"" help:"Show what agents ask, or answer it."`
+
 	Init  struct{} `cmd:"" help:"Write a commented switchboard.yaml to begin with, or the file that --config names."`
 	Audit struct{} `cmd:"" help:"Read the whole audit of the state directory and say whether it is as it was written."`
 
@@ -49,6 +56,9 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 	if err != nil {
 		return nil, false, err
 	}
+	if len(args) > 0 && slices.Contains(clientVerbs, args[0]) {
+		hideFlags(app, "redis", "model-url", "model", "codex")
+	}
 	parsed, err := app.Parse(args)
 	if done {
 		return nil, true, nil
@@ -63,6 +73,13 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 		}
 	}
 	return o, false, nil
+}
+
+// hideFlags leaves flags out of the help of a verb that has no use for them.
+func hideFlags(app *kong.Kong, names ...string) {
+	for _, f := range app.Model.Flags {
+		f.Hidden = f.Hidden || slices.Contains(names, f.Name)
+	}
 }
 
 // an override is a flag or a variable that was set. An empty variable counts as none; an empty flag is

@@ -18,7 +18,7 @@ import (
 const (
 	controlFile   = "control"       // a Unix socket in the state directory: who may open it is trusted
 	maxSocketPath = 103             // bytes; the smallest bound among the systems
-	controlWithin = 5 * time.Second // for one request
+	controlWithin = 5 * time.Second // for one request, but for those to the API
 	maxControl    = 4 << 10         // bytes of a request or an answer
 )
 
@@ -26,6 +26,7 @@ const (
 type control struct {
 	link func(principal string) (string, error) // Set once: a new link that logs in; "" is the usual principal
 	keys func() error                           // Set once: reads the made keys again
+	api  http.Handler                           // Set once: what other verbs speak to, as the same user
 }
 
 // listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
@@ -52,19 +53,22 @@ func listenControl(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// server serves the verbs.
-func (c control) server() *http.Server {
+// serve makes a server that has the API's own deadlines serve the verbs.
+func (c control) serve(h *http.Server) *http.Server {
 	mux := http.NewServeMux()
+	mux.Handle("/fleet/", c.api)
+	mux.Handle("GET /readyz", c.api)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
 		var link string
 		if err == nil {
 			link, err = c.link(string(name))
 		}
-		answerVerb(w, link, err)
+		tellVerb(w, link, err)
 	})
-	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, _ *http.Request) { answerVerb(w, "", c.keys()) })
-	return &http.Server{Handler: mux, ReadTimeout: controlWithin, WriteTimeout: controlWithin, IdleTimeout: controlWithin, MaxHeaderBytes: maxControl}
+	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, _ *http.Request) { tellVerb(w, "", c.keys()) })
+	h.Handler = mux
+	return h
 }
 
 // verbAnswer is what a verb is answered.
@@ -73,7 +77,7 @@ type verbAnswer struct {
 	Error string `json:"error,omitempty"`
 }
 
-func answerVerb(w http.ResponseWriter, link string, err error) {
+func tellVerb(w http.ResponseWriter, link string, err error) {
 	a := verbAnswer{Link: link}
 	if err != nil {
 		a.Error = words(err)
@@ -84,18 +88,22 @@ func answerVerb(w http.ResponseWriter, link string, err error) {
 // errNobody: no service runs with this state directory.
 var errNobody = errors.New("no Switchboard runs with this state directory; start it first")
 
+// controlTransport reaches the service that runs with a state directory, whatever host an address names.
+func controlTransport(dir string) *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
+	}}
+}
+
 // askService asks the service that runs with a state directory.
 func askService(ctx context.Context, dir, path, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlWithin)
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
-	}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control"+path, strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
-	resp, err := (&http.Client{Transport: transport}).Do(r)
+	resp, err := (&http.Client{Transport: controlTransport(dir)}).Do(r)
 	if _, dial := errors.AsType[*net.OpError](err); dial {
 		return "", errNobody
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,7 +110,7 @@ func TestControlSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := control{link: func(name string) (string, error) { return "to " + name, nil }, keys: func() error { return errors.New("no keys") }}.server()
+	served := control{link: func(name string) (string, error) { return "to " + name, nil }, keys: func() error { return errors.New("no keys") }, api: http.NotFoundHandler()}.serve(&http.Server{})
 	go func() { _ = served.Serve(second) }()
 	defer func() { _ = served.Close() }()
 	if link, err := askService(t.Context(), dir, "/login", "me"); link != "to me" || err != nil {

@@ -67,6 +67,7 @@ func ourImports() []importRule {
 		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
 		{"web/responses", []string{"handoff", "handoff/tools", "sessions"}, nil, "it is a front over runs, as a call is, and knows no voice and no page"},
+		{"cmd/switchboard/verbs", []string{"handoff"}, nil, "it is a client of the API like any other, and knows no service"},
 		{"cmd/switchboard", []string{"*"}, nil, "it is the only place where concrete types meet"},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -44,6 +45,9 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 			return exitFailed
 		}
 		return 0
+	}
+	if err == nil && slices.Contains(clientVerbs, o.verb) {
+		return clientVerb(ctx, o, env, stdout, stderr)
 	}
 	var s *settings
 	if err == nil {

@@ -229,7 +229,7 @@ func TestProgramRefuses(t *testing.T) {
 		{"three mistakes", nil, []string{"--config", mistakes}, exitSettings, []string{":2:1:", "lissten", ":3:", "model", ":5:", "url"}},
 		{"no such file", nil, []string{"--config", "/nowhere/x.yaml"}, exitSettings, []string{"/nowhere/x.yaml"}},
 		{"unknown flag", nil, []string{"--loud"}, exitSettings, []string{"--loud"}},
-		{"unknown verb", nil, []string{"doctor"}, exitSettings, []string{"doctor"}},
+		{"unknown verb", nil, []string{"dance"}, exitSettings, []string{"dance"}},
 		{"redis is not there", nil, []string{"--redis", "redis://:hidden@" + dead + "/0"}, exitFailed, []string{dead, "not answering"}},
 		{"redis is silent", nil, []string{"--redis", "redis://" + silent.Addr().String() + "/0"}, exitFailed, []string{silent.Addr().String()}},
 		{"open to all without a key", nil, []string{"--listen", "0.0.0.0:8080"}, exitSettings, []string{"SWITCHBOARD_KEY", "tls"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,7 +175,9 @@ func (s *service) stage(p plan, limited net.Listener, after []stage, first ...st
 	s.opened = append(s.opened, verbs)
 	s.keys = p.Keys
 	s.stages = append(append([]stage{
-		{"control", func(ctx context.Context) error { return serveHTTP(ctx, s.control(p).server(), verbs, "", "") }},
+		{"control", func(ctx context.Context) error {
+			return serveHTTP(ctx, s.control(p).serve(s.edge.HTTPServer()), verbs, "", "")
+		}},
 		{"http", func(ctx context.Context) error {
 			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.CertFile, p.KeyFile)
 		}},
@@ -285,7 +289,7 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 
 // control is what verbs may ask of this service.
 func (s *service) control(p plan) control {
-	return control{link: s.link, keys: func() error {
+	return control{link: s.link, api: s.edge.Inside(s.usual()), keys: func() error {
 		if p.Made == nil {
 			return nil
 		}
@@ -298,17 +302,17 @@ func (s *service) control(p plan) control {
 	}}
 }
 
-// link makes a link that logs in a principal; without a name the owner, or who is there alone.
-func (s *service) link(principal string) (string, error) {
-	if principal == "" {
-		principal = s.keys[0].Principal
-		for _, k := range s.keys {
-			if k.Principal == ownerName {
-				principal = ownerName
-			}
-		}
+// usual is whom a verb acts for that names nobody: the owner, or who is there first.
+func (s *service) usual() string {
+	if slices.ContainsFunc(s.keys, func(k web.Key) bool { return k.Principal == ownerName }) {
+		return ownerName
 	}
-	code, err := s.edge.NewCode(principal)
+	return s.keys[0].Principal
+}
+
+// link makes a link that logs in a principal; without a name the usual one.
+func (s *service) link(principal string) (string, error) {
+	code, err := s.edge.NewCode(cmp.Or(principal, s.usual()))
 	if err != nil {
 		return "", err
 	}

@@ -64,4 +64,5 @@ Examples:
   switchboard --codex                  with the Codex of this machine
   switchboard init                     write a commented switchboard.yaml
   switchboard login                    print a link that logs a browser in
+  switchboard handoff bigpc fix it     give work to the Switchboard that runs here, and follow it
   switchboard key assistant            make a key for a program`

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"switchboard/cmd/switchboard/verbs"
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/sessions"
+)
+
+// reachFlags say which running Switchboard a verb speaks to, and as whom.
+type reachFlags struct {
+	URL     string `name:"url" placeholder:"URL" help:"A Switchboard elsewhere, such as https://bigpc.tail1234.ts.net; it takes a key. Else the one that you run on this machine, which takes none."`
+	KeyFile string `name:"key-file" placeholder:"FILE" help:"File with the key to speak as; else SWITCHBOARD_KEY, if it is set."`
+	JSON    bool   `name:"json" help:"Print the JSON of the API."`
+}
+
+type serversVerb struct {
+	reachFlags
+}
+
+// Help shows examples.
+func (serversVerb) Help() string {
+	return examples("switchboard servers", "switchboard servers --json", "switchboard servers --url https://bigpc.tail1234.ts.net --key-file ~/.switchboard.key")
+}
+
+type sessionsVerb struct {
+	reachFlags
+	Server string `arg:"" optional:"" help:"The machine to ask; else all."`
+	Query  string `short:"q" placeholder:"WORDS" help:"Words of the title or of what was asked first."`
+	Limit  int    `placeholder:"N" help:"How many to show."`
+}
+
+// Help shows examples.
+func (sessionsVerb) Help() string {
+	return examples("switchboard sessions", "switchboard sessions bigpc --query auth")
+}
+
+type readVerb struct {
+	reachFlags
+	Server  string `arg:"" help:"The machine."`
+	Session string `arg:"" help:"The session: its name or title, as \"switchboard sessions\" shows it, or its id."`
+	Limit   int    `placeholder:"N" help:"How many lines to show, the newest."`
+}
+
+// Help shows examples.
+func (readVerb) Help() string {
+	return examples(`switchboard read bigpc "auth refactor"`, `switchboard read bigpc auth --limit 200 | less`)
+}
+
+type handoffVerb struct {
+	reachFlags
+	Server string   `arg:"" optional:"" help:"The machine, or machine/project."`
+	Prompt []string `arg:"" optional:"" help:"What to do; - reads it from standard input."`
+	Thread string   `short:"t" placeholder:"SESSION" help:"The session to go on with: its name, title or id; or new. Else the one that you last used there."`
+	Next   bool     `xor:"mode" help:"After the work that runs there, not into it."`
+	Aside  bool     `xor:"mode" help:"Beside it, as a question of which nothing is kept."`
+	Key    string   `name:"idempotency-key" placeholder:"NAME" help:"A name of yours for this work: given again with the same words, it is not begun again but followed."`
+	Follow string   `xor:"what" placeholder:"ID" help:"Show work that was given before."`
+	Stop   string   `xor:"what" placeholder:"ID" help:"End work that was given before."`
+}
+
+// Help shows examples.
+func (handoffVerb) Help() string {
+	return examples("switchboard handoff bigpc run the tests", `switchboard handoff bigpc --thread "auth refactor" "fix what fails"`,
+		"switchboard handoff laptop/api - < task.md > answer.md", "switchboard handoff --stop 2m2vm344-1") +
+		"\n\nWhat the agent says goes to standard output, the rest to standard error. Exit codes: 0 it is done, 1 it failed, " +
+		"2 what was typed is wrong, 3 it was stopped, 4 it was not begun, 5 nobody knows, 130 you left with Ctrl-C, and the work goes on."
+}
+
+type answerVerb struct {
+	reachFlags
+	Words []string `arg:"" optional:"" name:"answer" help:"The question, unless only one waits, and yes, no, stop or your words. Without any, shows what waits."`
+}
+
+// Help shows examples.
+func (answerVerb) Help() string {
+	return examples("switchboard answer", "switchboard answer yes", `switchboard answer q2 "version 2.4, today"`) +
+		"\n\nWith a key, it takes one that says approve: true. What is risky takes a tap on the page."
+}
+
+// Exit codes of work, beside those of the program.
+const (
+	exitStopped  = 3
+	exitNotBegun = 4
+	exitUnknown  = 5
+	exitLeft     = 130 // by Ctrl-C, as shells have it
+)
+
+// examples is what the help of a verb ends with.
+func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(lines, "\n\n  ") }
+
+// clientVerbs are those that speak to a running service.
+var clientVerbs = []string{"servers", "sessions", "read", "handoff", "answer"}
+
+// reach returns the flags that they share.
+func (o *options) reach() reachFlags {
+	return map[string]reachFlags{
+		"servers": o.Servers.reachFlags, "sessions": o.Sessions.reachFlags, "read": o.Read.reachFlags,
+		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags,
+	}[o.verb]
+}
+
+// clientVerb runs a verb against a running service. It returns the exit code.
+func clientVerb(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	client, err := o.client(env)
+	if err == nil {
+		t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.reach().JSON, Name: "switchboard"}
+		err = o.ask(ctx, t)
+	}
+	_, wrong := errors.AsType[problems](err)
+	outcome, ended := errors.AsType[outcomeError](err)
+	switch {
+	case ended:
+		return outcome.exitCode()
+	case err != nil && ctx.Err() != nil:
+		return exitLeft
+	case wrong:
+		_, _ = fmt.Fprintln(stderr, err)
+		return exitSettings
+	case err != nil:
+		_, _ = fmt.Fprintln(stderr, "switchboard:", err)
+		return exitFailed
+	}
+	return 0
+}
+
+// ask does what a verb is for.
+func (o *options) ask(ctx context.Context, t *verbs.Terminal) error {
+	switch o.verb {
+	case "servers":
+		return t.Servers(ctx)
+	case "sessions":
+		return t.Sessions(ctx, o.Sessions.Server, o.Sessions.Query, o.Sessions.Limit)
+	case "read":
+		return t.Read(ctx, o.Read.Server, o.Read.Session, o.Read.Limit)
+	case "answer":
+		return t.Answer(ctx, o.Answer.Words)
+	default:
+		return o.Handoff.do(ctx, t)
+	}
+}
+
+// An outcomeError is that work has no result; what became of it was shown.
+type outcomeError handoff.Outcome
+
+// Error names the outcome.
+func (e outcomeError) Error() string { return "the work has no result: " + string(e) }
+
+// exitCode tells how work ended.
+func (e outcomeError) exitCode() int {
+	switch handoff.Outcome(e) {
+	case handoff.OutcomeInterrupted:
+		return exitStopped
+	case handoff.OutcomeCancelled:
+		return exitNotBegun
+	case handoff.OutcomeUnknown:
+		return exitUnknown
+	}
+	return exitFailed
+}
+
+// do gives work, shows it or ends it.
+func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
+	var outcome handoff.Outcome
+	var err error
+	switch named := cmp.Or(h.Follow, h.Stop) != ""; {
+	case named && h.Server != "":
+		return typed("--follow and --stop take the id of work alone")
+	case h.Stop != "":
+		return t.Stop(ctx, h.Stop)
+	case h.Follow != "":
+		outcome, err = t.Follow(ctx, h.Follow)
+	case h.Server == "" || len(h.Prompt) == 0:
+		return typed("needs a machine and what to do there, as in: switchboard handoff bigpc run the tests")
+	default:
+		order := verbs.Order{Server: h.Server, Thread: h.Thread, Key: h.Key}
+		if order.Prompt, err = h.words(os.Stdin); err != nil {
+			return err
+		}
+		if h.Next {
+			order.Mode = "next"
+		} else if h.Aside {
+			order.Mode = "aside"
+		}
+		outcome, err = t.Give(ctx, order)
+	}
+	if err == nil && outcome != handoff.OutcomeResult {
+		err = outcomeError(outcome)
+	}
+	return err
+}
+
+// words are what to do, as it was typed or as it stands on standard input.
+func (h handoffVerb) words(in io.Reader) (string, error) {
+	if !slices.Equal(h.Prompt, []string{"-"}) {
+		return strings.Join(h.Prompt, " "), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service says when that is too long
+	if err == nil && strings.TrimSpace(string(text)) == "" {
+		err = errors.New("there is nothing on standard input")
+	}
+	return string(text), err
+}
+
+// typed is a mistake in what was typed.
+func typed(text string) error { return problems{{place{name: "switchboard"}, text}} }
+
+// client finds the service that a verb speaks to: the one that --url names, else the one that runs with this state
+// directory, else the one that would listen where the settings say.
+func (o *options) client(env func(string) string) (*verbs.Client, error) {
+	flags := o.reach()
+	key := strings.TrimSpace(env(ownerKey))
+	if flags.KeyFile != "" {
+		var err error
+		if key, err = readSecret(flags.KeyFile); err != nil {
+			return nil, err
+		}
+	}
+	if flags.URL != "" {
+		return dialAt(flags.URL, key)
+	}
+	state, err := sessions.StatePath(env)
+	if err != nil {
+		return nil, err
+	}
+	if serving(state) {
+		return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}, nil
+	}
+	if key == "" {
+		return nil, fmt.Errorf("no Switchboard of yours runs on this machine (%s): start it with `switchboard`, or name another with --url and its key with --key-file", state)
+	}
+	s, err := loadSettings(o, env)
+	if err != nil {
+		return nil, err
+	}
+	return dialAt(strings.TrimSuffix(healthURL(s), "/healthz"), key)
+}
+
+// serving tells whether a service runs with a state directory.
+func serving(state string) bool {
+	c, err := net.DialTimeout("unix", filepath.Join(state, controlFile), controlWithin)
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
+}
+
+// dialAt speaks to an address with a key, which goes nowhere in the clear.
+func dialAt(address, key string) (*verbs.Client, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("--url %s is not the address of a Switchboard, such as https://bigpc.tail1234.ts.net", cmp.Or(address, `""`))
+	case u.Scheme == "http" && !servers.Loopback(u.Hostname()):
+		return nil, fmt.Errorf("the key would go to %s in the clear: use https://, or a tunnel to this machine", u.Host)
+	case key == "":
+		return nil, fmt.Errorf("%s takes a key: make one there with `switchboard key NAME`, and give it here with --key-file or %s", u.Host, ownerKey)
+	}
+	return &verbs.Client{Base: u.Scheme + "://" + u.Host, Key: key, HTTP: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key is for this address
+	}}, nil
+}

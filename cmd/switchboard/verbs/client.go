@@ -1,0 +1,127 @@
+package verbs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+
+	"switchboard/handoff"
+)
+
+// maxAnswer bounds an answer of the service, in bytes: the longest is a piece of work with all that it did.
+const maxAnswer = 8 << 20
+
+// A Client speaks to a running service. Its fields are set once.
+type Client struct {
+	HTTP *http.Client // without a deadline of its own: a stream lasts
+	Base string       // http://host:port
+	Key  string       // "": the way there is trusted without one
+}
+
+// A Fault is an error that the service answered.
+type Fault struct {
+	Status  int          // of HTTP
+	Code    handoff.Code // "" where the answer was not one of ours
+	Message string       // a sentence
+	Next    string       // what to do now; may be ""
+}
+
+// Error gives the service's own words.
+func (f *Fault) Error() string { return strings.TrimSpace(f.Message + " " + f.Next) }
+
+// send sends a request. Its error is a [*Fault] where the service answered with one.
+func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
+	var text io.Reader = http.NoBody
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		text = bytes.NewReader(data)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.Base+path, text)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(r.Header, header)
+	if c.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	resp, err := c.HTTP.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("no Switchboard answers: %w", err)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		defer func() { _ = resp.Body.Close() }() // only read from
+		return nil, faultOf(resp)
+	}
+	return resp, nil
+}
+
+// faultOf reads the error of an answer.
+func faultOf(resp *http.Response) *Fault {
+	f := &Fault{Status: resp.StatusCode}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // as much as there is
+	var body struct{ Error handoff.Problem }
+	if json.Unmarshal(text, &body) == nil {
+		f.Code, f.Message, f.Next = body.Error.Code, plain(body.Error.Message), plain(body.Error.Next)
+	}
+	if f.Code == "" {
+		f.Message = "What answers there is no Switchboard: " + resp.Status + "."
+	}
+	return f
+}
+
+// isCode tells whether the service answered with a code.
+func isCode(err error, code handoff.Code) bool {
+	f, ok := errors.AsType[*Fault](err)
+	return ok && f.Code == code
+}
+
+// call sends a request and returns the whole answer.
+func (c *Client) call(ctx context.Context, method, path string, body any, header http.Header) ([]byte, error) {
+	resp, err := c.send(ctx, method, path, body, header)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	case len(text) > maxAnswer:
+		return nil, fmt.Errorf("the answer has more than %d MiB", maxAnswer>>20)
+	}
+	return text, nil
+}
+
+// get reads JSON into a value, and returns the JSON itself.
+func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
+	text, err := c.call(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return nil, fmt.Errorf("what answers there is no Switchboard: %w", err)
+	}
+	return text, nil
+}
+
+// show asks for JSON and prints it as it is, or as show does from what it was read into.
+func (t *Terminal) show(ctx context.Context, path string, into any, show func() error) error {
+	text, err := t.get(ctx, path, into)
+	if err != nil {
+		return err
+	}
+	if t.JSON {
+		_, err = fmt.Fprintf(t.Out, "%s\n", text)
+		return err
+	}
+	return show()
+}

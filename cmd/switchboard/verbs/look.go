@@ -1,0 +1,142 @@
+package verbs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"switchboard/handoff"
+)
+
+// Widths of columns, in runes.
+const (
+	titleWidth = 40
+	placeWidth = 50
+)
+
+// Servers shows the machines.
+func (t *Terminal) Servers(ctx context.Context) error {
+	var found struct{ Items []handoff.ServerInfo }
+	return t.show(ctx, "/fleet/servers", &found, func() error { return writeServers(t.Out, found.Items) })
+}
+
+func writeServers(out io.Writer, items []handoff.ServerInfo) error {
+	if len(items) == 0 {
+		_, err := fmt.Fprintln(out, "no machines that you may use")
+		return err
+	}
+	w := table(out, "MACHINE", "STATE", "KIND", "ABOUT")
+	for _, s := range items {
+		kind := strings.TrimSpace(s.Kind + " " + s.Version)
+		if s.Simulated {
+			kind += " (simulated)"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.Name, titleWidth), s.Health, cell(kind, titleWidth), cell(aboutServer(s), 3*placeWidth)) // Flush tells
+	}
+	return w.Flush()
+}
+
+// aboutServer is what there is to say of a machine beside how it is.
+func aboutServer(s handoff.ServerInfo) string {
+	var parts []string
+	add := func(what string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, what+" "+strings.Join(names, ", "))
+		}
+	}
+	if s.Problem != "" {
+		parts = append(parts, s.Problem)
+	}
+	add("works on", s.Working)
+	add("projects:", s.Projects)
+	add("also called", s.Aliases)
+	return strings.Join(parts, "; ")
+}
+
+// table begins columns that are as wide as what stands in them.
+func table(out io.Writer, heads ...string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, strings.Join(heads, "\t")) // Flush tells
+	return w
+}
+
+// Sessions shows sessions, the newest first. Empty words mean everything, limit 0 what the service gives by itself.
+func (t *Terminal) Sessions(ctx context.Context, server, query string, limit int) error {
+	asked := url.Values{}
+	for name, value := range map[string]string{"server": server, "query": query} {
+		if value != "" {
+			asked.Set(name, value)
+		}
+	}
+	if limit != 0 {
+		asked.Set("limit", strconv.Itoa(limit))
+	}
+	var found handoff.SessionList
+	return t.show(ctx, "/fleet/sessions?"+asked.Encode(), &found, func() error { return t.writeSessions(found) })
+}
+
+func (t *Terminal) writeSessions(found handoff.SessionList) error {
+	for _, p := range found.Errors {
+		_, _ = fmt.Fprintln(t.Err, plain(p.Message)) // the list is what was asked for
+	}
+	if len(found.Items) == 0 {
+		_, err := fmt.Fprintln(t.Out, "no sessions")
+		return err
+	}
+	w := table(t.Out, "MACHINE", "SESSION", "STATE", "USED", "BRANCH", "DIRECTORY")
+	for _, s := range found.Items {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth), cell(cmp.Or(s.Label, s.Title, s.ID), titleWidth), s.Status,
+			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth)) // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if found.More > 0 {
+		_, _ = fmt.Fprintf(t.Err, "%d more: --query finds some of them, --limit shows up to %d\n", found.More, handoff.MaxSessions) // likewise
+	}
+	return nil
+}
+
+// Read shows the newest lines of a session, the oldest of them first.
+func (t *Terminal) Read(ctx context.Context, server, thread string, limit int) error {
+	path := "/fleet/sessions/" + url.PathEscape(server) + "/" + url.PathEscape(thread)
+	if limit != 0 {
+		path += "?limit=" + strconv.Itoa(limit)
+	}
+	var found handoff.Transcript
+	return t.show(ctx, path, &found, func() error { return writeTranscript(t.Out, found) })
+}
+
+func writeTranscript(out io.Writer, found handoff.Transcript) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s, %s\n", cell(cmp.Or(found.Title, found.ID), titleWidth), cell(found.Server, titleWidth), found.Status)
+	if found.More > 0 {
+		fmt.Fprintf(&b, "(%d older lines are left out; --limit shows more)\n", found.More)
+	}
+	if len(found.Lines) == 0 {
+		b.WriteString("\nnothing was said in it yet\n")
+	}
+	for _, line := range found.Lines {
+		b.WriteString("\n" + margined(line.Role, line.Text) + "\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// margined tells by its margin who says something: > the person, $ a command, and nothing the agent.
+func margined(role, text string) string {
+	mark := map[string]string{"user": "> ", "command": "$ ", "agent": ""}
+	margin, known := mark[role]
+	if !known {
+		margin = role + ": "
+	}
+	if role == "user" {
+		return indented(text, margin)
+	}
+	return margin + indented(text, strings.Repeat(" ", len(margin)))[len(margin):]
+}

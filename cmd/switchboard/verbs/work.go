@@ -1,0 +1,127 @@
+package verbs
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// triesToGive is how often work is given whose answer did not arrive. The key sees to it that it begins once.
+const triesToGive = 3
+
+// An Order is work to give.
+type Order struct {
+	Server string // "bigpc", or "bigpc/api" for a project
+	Thread string // a name or id of a session, "new", or "" for the one in use there
+	Prompt string
+	Mode   string // now, next or aside; "" is now
+	Key    string // the asker's own name for it, under which it begins once; "": a new one
+}
+
+// errLook is what work is left with that runs on.
+var errLook = errors.New("the work goes on")
+
+// Give gives work and follows it to its outcome. When ctx ends before, the work goes on, and the error of ctx tells
+// so.
+func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
+	body := map[string]string{"server": o.Server, "prompt": o.Prompt, "mode": cmp.Or(o.Mode, "now")}
+	if o.Thread != "" {
+		body["thread_id"] = o.Thread
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {cmp.Or(o.Key, rand.Text())}}
+	var text []byte
+	for try := 1; ; try++ {
+		var err error
+		text, err = t.call(ctx, http.MethodPost, "/fleet/handoffs", body, header)
+		if err == nil {
+			break
+		}
+		if _, answered := errors.AsType[*Fault](err); answered || ctx.Err() != nil || try == triesToGive {
+			return "", err
+		}
+		select {
+		case <-time.After(againAfter):
+		case <-ctx.Done():
+		}
+	}
+	var given handoff.Record
+	if err := json.Unmarshal(text, &given); err != nil {
+		return "", fmt.Errorf("what answers there is no Switchboard: %w", err)
+	}
+	return t.Follow(ctx, given.ID)
+}
+
+// Follow shows what happens to work, from its beginning to its outcome. Words that went into other work have the
+// outcome of that.
+func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, error) {
+	for {
+		record, into, err := t.followOne(ctx, id)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			_, _ = fmt.Fprintf(t.Err, "\nThe work goes on. See it again with `%[1]s handoff --follow %[2]s`, end it with `%[1]s handoff --stop %[2]s`.\n", t.Name, id) // for people
+			return "", context.Cause(ctx)
+		case err != nil:
+			return "", err
+		case into == "":
+			return record.Outcome, nil
+		}
+		id = into
+	}
+}
+
+// followOne shows one piece of work. into is the work that its words went into, "" for none.
+func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Record, into string, err error) {
+	shown := newTalk(t.Out, t.Err, t.Name)
+	away := func(err error) { shown.note("(%v; trying again)", err) }
+	path := "/fleet/handoffs/" + url.PathEscape(id)
+	for data, err := range t.follow(ctx, path+"/events", away) {
+		if err != nil && !isCode(err, handoff.CodeNotFound) { // it may be of an earlier life of the service, which is asked below
+			return record, "", err
+		}
+		var e runLine
+		if err != nil || json.Unmarshal(data, &e) != nil {
+			continue
+		}
+		if t.JSON {
+			_, _ = fmt.Fprintf(t.Out, "%s\n", data) // the outcome counts, whoever reads
+		} else {
+			shown.tell(e)
+		}
+		into = cmp.Or(e.Into, into)
+		if e.Record != nil && e.Record.Outcome != "" && e.Type == "ended" {
+			return t.ended(shown, *e.Record), into, nil
+		}
+	}
+	if _, err := t.get(ctx, path, &record); err != nil {
+		return record, "", err
+	}
+	if record.Outcome == "" {
+		return record, "", fmt.Errorf("%w, and nobody can tell about it from here: see it with `%s handoff --follow %s`", errLook, t.Name, id)
+	}
+	return t.ended(shown, record), into, nil
+}
+
+// ended shows the outcome.
+func (t *Terminal) ended(shown *talk, record handoff.Record) handoff.Record {
+	if !t.JSON {
+		shown.end(record)
+	}
+	return record
+}
+
+// Stop ends work.
+func (t *Terminal) Stop(ctx context.Context, id string) error {
+	_, err := t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(id)+"/stop", struct{}{}, nil)
+	if err == nil && !t.JSON {
+		_, err = fmt.Fprintln(t.Out, "stopped; the call, if there is one, goes on")
+	}
+	return err
+}

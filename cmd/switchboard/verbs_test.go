@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+)
+
+// A shell is where somebody types verbs, on the machine where a service runs.
+type shell struct {
+	t   *testing.T
+	r   *running // nil: none runs
+	env map[string]string
+}
+
+// openShell starts a service and sits down beside it, without a key.
+func openShell(t *testing.T, change func(*plan)) *shell {
+	t.Helper()
+	home := t.TempDir()
+	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": home}}
+	sh.r = start(t, func(p *plan) {
+		p.StateDir, p.Hurry = filepath.Join(home, "switchboard"), 50
+		if change != nil {
+			change(p)
+		}
+	})
+	return sh
+}
+
+// run runs a verb to its end.
+func (sh *shell) run(args ...string) (code int, stdout, stderr string) {
+	sh.t.Helper()
+	return sh.runIn(sh.t.Context(), args...)
+}
+
+func (sh *shell) runIn(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	sh.t.Helper()
+	var out, errs bytes.Buffer
+	code = run(ctx, append(args, "--config", config(sh.t, "")), func(name string) string { return sh.env[name] }, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// wants runs a verb and looks for words in all that it says.
+func (sh *shell) wants(code int, words []string, args ...string) string {
+	sh.t.Helper()
+	got, out, errs := sh.run(args...)
+	if got != code {
+		sh.t.Errorf("%q: exit code %d, want %d: %s%s", args, got, code, out, errs)
+	}
+	for _, word := range words {
+		if !strings.Contains(out+errs, word) {
+			sh.t.Errorf("%q does not say %q: %s%s", args, word, out, errs)
+		}
+	}
+	return out
+}
+
+// TestVerbsLook: who runs Switchboard here looks at machines and sessions without a key; what is wrong is said in the
+// service's words.
+func TestVerbsLook(t *testing.T) {
+	sh := openShell(t, nil)
+	until(t, "the machines", func() bool {
+		_, out, _ := sh.run("servers")
+		return strings.Contains(out, "nothing is listening there")
+	})
+	sh.wants(0, []string{"MACHINE", "bigpc", "simulated", "projects: shop"}, "servers")
+	sh.wants(0, []string{"auth refactor", "release notes 2.4", "attic is not answering."}, "sessions")
+	if out := sh.wants(0, []string{"auth refactor"}, "sessions", "bigpc", "--query", "auth"); strings.Contains(out, "release notes") {
+		t.Errorf("more than was asked for: %s", out)
+	}
+	sh.wants(0, []string{"1 more:"}, "sessions", "--limit", "3")
+	sh.wants(0, []string{"Auth refactor on bigpc", "> move the token refresh", "$ git mv"}, "read", "bigpc", "auth")
+	sh.wants(exitFailed, []string{"I can't find the session nix."}, "read", "bigpc", "nix")
+	sh.wants(exitFailed, []string{"I don't know a machine called nope."}, "read", "nope", "x")
+	sh.wants(exitSettings, []string{"expected"}, "read")
+	sh.wants(0, []string{"Examples:", "--key-file"}, "sessions", "--help")
+	var found struct{ Items []handoff.ServerInfo }
+	if out := sh.wants(0, nil, "servers", "--json"); json.Unmarshal([]byte(out), &found) != nil || len(found.Items) != 3 {
+		t.Errorf("no JSON of the API: %s", out)
+	}
+}
+
+// TestVerbsReach: a verb finds the service that runs here, or the one that is named, with its key.
+func TestVerbsReach(t *testing.T) {
+	sh := openShell(t, nil)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(testKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh.wants(0, []string{"bigpc"}, "servers", "--key-file", file)
+	sh.wants(0, []string{"bigpc"}, "servers", "--url", sh.r.base, "--key-file", file)
+	sh.wants(exitFailed, []string{"takes a key", "switchboard key"}, "servers", "--url", sh.r.base)
+	sh.wants(exitFailed, []string{"in the clear"}, "servers", "--url", "http://bigpc.example.com", "--key-file", file)
+	sh.wants(exitFailed, []string{"not the address"}, "servers", "--url", "bigpc")
+	sh.wants(exitFailed, []string{"no such file"}, "servers", "--key-file", file+"x")
+	sh.env[ownerKey] = "another-key-entirely"
+	sh.wants(exitFailed, []string{"That key is not valid."}, "servers")
+	sh.env[ownerKey] = testKey
+	sh.wants(0, []string{"bigpc"}, "servers", "--url", sh.r.base)
+	sh.r.stop()
+	sh.wants(exitFailed, []string{"no Switchboard answers"}, "servers", "--listen", strings.TrimPrefix(sh.r.base, "http://"))
+	sh.env[ownerKey] = ""
+	sh.wants(exitFailed, []string{"no Switchboard of yours runs", "start it with `switchboard`"}, "servers")
+	away := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": filepath.Join(t.TempDir(), "none")}}
+	away.wants(exitFailed, []string{"no Switchboard of yours runs"}, "sessions")
+	if _, err := os.Stat(away.env["XDG_STATE_HOME"]); err == nil {
+		t.Error("looking made a state directory")
+	}
+}

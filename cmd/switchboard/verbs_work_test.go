@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/web"
+)
+
+// begin runs a verb beside the test, as in another window. out is what it has said so far.
+func (sh *shell) begin(ctx context.Context, args ...string) (out *syncBuffer, code chan int) {
+	out, code = &syncBuffer{}, make(chan int, 1)
+	args = append(args, "--config", config(sh.t, ""))
+	go func() {
+		code <- run(ctx, args, func(name string) string { return sh.env[name] }, out, out)
+	}()
+	return out, code
+}
+
+// TestVerbsHandoff: work is given and followed from a terminal; what the agent says comes alone on standard output, and
+// the exit code tells the outcome.
+func TestVerbsHandoff(t *testing.T) {
+	sh := openShell(t, nil)
+	code, out, errs := sh.run("handoff", "bigpc", "--thread", "auth", "--idempotency-key", "mine", "run", "the", "tests")
+	if code != 0 || !strings.Contains(out, "One test fails") || strings.Contains(out, "go test") || !strings.HasPrefix(errs, "bigpc, ") || !strings.Contains(errs, ", named (") || !strings.Contains(errs, "$ go test") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+	_, again, _ := sh.run("handoff", "bigpc", "--thread", "auth", "--idempotency-key", "mine", "run", "the", "tests")
+	if works := sh.r.handoffs(); again != out || len(works) != 1 {
+		t.Errorf("given again it is %d pieces of work: %q", len(works), again)
+	}
+	id := sh.r.handoffs()[0].ID
+	if followed := sh.wants(0, nil, "handoff", "--follow", id); followed != out {
+		t.Errorf("followed later: %q", followed)
+	}
+	lines := strings.Split(strings.TrimSpace(sh.wants(0, nil, "handoff", "--json", "bigpc", "fix it")), "\n")
+	var last struct{ Record handoff.Record }
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Record.Outcome != handoff.OutcomeResult {
+		t.Errorf("JSON: %v %q", err, lines)
+	}
+	sh.wants(exitFailed, []string{"attic is not answering.", "Check that its agent server runs"}, "handoff", "attic", "check the backups")
+	sh.wants(exitFailed, []string{"I don't know a machine called nope."}, "handoff", "nope", "x")
+	sh.wants(exitSettings, []string{"needs a machine and what to do there"}, "handoff", "bigpc")
+	sh.wants(exitSettings, []string{"take the id of work alone"}, "handoff", "bigpc", "--stop", id)
+	sh.wants(exitFailed, []string{"That work has ended already."}, "handoff", "--stop", id)
+	sh.wants(exitFailed, []string{"There is no such work."}, "handoff", "--follow", "none-1")
+}
+
+// TestVerbsAnswer: an agent's question is listed, answered in its ways, and only by who may.
+func TestVerbsAnswer(t *testing.T) {
+	sh := openShell(t, func(p *plan) {
+		p.Keys = append(p.Keys, web.NewKey("owner", testKey+"-looks")) // which does not say approve
+	})
+	looks := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(looks, []byte(testKey+"-looks"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh.wants(0, []string{"nothing waits for an answer"}, "answer")
+	sh.wants(exitFailed, []string{"nothing waits for an answer"}, "answer", "yes")
+	shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "auth", "push it")
+	until(t, "the question", func() bool { return strings.Contains(shown.String(), "answer q1 yes|no|stop") })
+	sh.wants(0, []string{"q1  bigpc", "git push", "risk: medium"}, "answer")
+	sh.wants(exitFailed, []string{"does not answer q1; there is yes|no|stop"}, "answer", "perhaps")
+	sh.wants(exitFailed, []string{"this key may not answer for you"}, "answer", "--key-file", looks, "yes")
+	sh.wants(0, []string{"allowed: ", "git push"}, "answer", "q1", "yes")
+	if got := <-code; got != 0 || !strings.Contains(shown.String(), "is pushed.") {
+		t.Errorf("%d %s", got, shown)
+	}
+	shown, code = sh.begin(t.Context(), "handoff", "bigpc", "publish the release notes")
+	until(t, "the question", func() bool { return strings.Contains(shown.String(), "'your words'") })
+	sh.wants(0, []string{"answered: ", "Which version"}, "answer", "version", "2.4")
+	if got := <-code; got != 0 || !strings.Contains(shown.String(), "published for version 2.4") {
+		t.Errorf("%d %s", got, shown)
+	}
+}
+
+// TestVerbsStop: who leaves is told how to come back, and the work goes on until it is stopped.
+func TestVerbsStop(t *testing.T) {
+	sh := openShell(t, func(p *plan) { p.Hurry = 1 })
+	ctx, leave := context.WithCancel(t.Context())
+	shown, code := sh.begin(ctx, "handoff", "bigpc", "run the benchmarks")
+	until(t, "the work", func() bool { return strings.Contains(shown.String(), "$ go test") })
+	leave()
+	if got := <-code; got != exitLeft {
+		t.Errorf("left with %d: %s", got, shown)
+	}
+	back := regexp.MustCompile("handoff --follow (\\S+)`").FindStringSubmatch(shown.String())
+	if back == nil || !strings.Contains(shown.String(), "The work goes on.") {
+		t.Fatalf("it was told: %s", shown)
+	}
+	shown, code = sh.begin(t.Context(), "handoff", "--follow", back[1])
+	until(t, "the work again", func() bool { return strings.Contains(shown.String(), "$ go test") })
+	sh.wants(0, []string{"stopped"}, "handoff", "--stop", back[1])
+	if got := <-code; got != exitStopped || !strings.Contains(shown.String(), "stopped") {
+		t.Errorf("stopped with %d: %s", got, shown)
+	}
+}
