@@ -55,7 +55,6 @@ type Call struct {
 	past    chan struct{}        // closed when the loop has ended; cause is set then
 	pass    *admission           // Set once, by serve
 	hold    time.Duration        // Set once, before begin: how long the call waits for a client that vanished; 0: not at all
-	rejoins bool                 // Set once, before begin: its client comes back after whatever end but a hang-up
 	held    atomic.Bool          // it waits for its client: as away says, for who has no mu
 	besides int                  // sockets beside the client; Guarded by the front's mu
 

@@ -36,8 +36,8 @@ func (c *Call) departed(l leg) {
 	}
 }
 
-// vanished tells whether the client's leg, which ends, went in a way after which the call waits for it. Who hung up did
-// not, nor did one that the call never had. A client that does not keep up and shows no sign any more has no network.
+// vanished tells whether the client's leg, which ends, went in a way after which the call waits for it. One that hung up
+// did not, nor did one that the call never had. A client that does not keep up and shows no sign any more has no network.
 func (c *Call) vanished() bool {
 	l, knows := c.client.(ender)
 	if c.hold == 0 || !knows || !c.away() && (c.shown == "" || !c.reachable()) {
@@ -46,7 +46,7 @@ func (c *Call) vanished() bool {
 	if why := l.Ended(); why != nil {
 		return why.Code == handoff.CodeSlowClient && c.witness != nil && time.Since(c.witness.Seen()) >= writeLimit
 	}
-	return c.rejoins || l.Vanished()
+	return l.Vanished()
 }
 
 // wait lets the call go on without its client. Nothing of what was not heard to its end counts as heard, and what the

@@ -42,7 +42,7 @@ type Config struct {
 	Media rtc.Config
 	// Minutes keeps how long each caller was in calls, where that has a limit. Nil: it has none.
 	Minutes Minutes
-	// Hold is how long a call waits for its client that vanished without a word. Zero: a call ends with its client.
+	// Hold is how long a call waits for a client that vanished, if that said it comes back. Zero: not at all.
 	Hold time.Duration
 	// Log may be nil.
 	Log *zap.Logger
@@ -140,9 +140,6 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.at = f.model.Host
-	if !grant.Caller.Nameless() { // nobody could say whose call gives way to a new one
-		c.hold = f.config.Hold
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c

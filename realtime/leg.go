@@ -43,7 +43,7 @@ type flusher interface {
 type ender interface {
 	// Ended returns the reason, nil when the far end went away or nothing has ended yet.
 	Ended() *handoff.Error
-	// Vanished tells, once it ends, that its far end went without a word: nobody hung up, and it may come back.
+	// Vanished tells, once it ends, that its far end went without a word that it hangs up.
 	Vanished() bool
 }
 

@@ -86,7 +86,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	id := newCallID()
 	call := f.admit(grant, id, client, model) // first: who reads the id may hang up at once
-	call.rejoins = r.URL.Query().Get(rejoins) == "1"
+	call.hold = f.holdOf(r, grant)
 	begun := make(chan *handoff.Error, 1)
 	call.begins = func(fault *handoff.Error) { begun <- fault }
 	if offer.Session != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -13,12 +14,22 @@ import (
 )
 
 const (
-	// rejoins is the query parameter by which a browser says, as its call begins, that it ends its calls by hanging up
-	// and comes back after any other end; and by which a socket takes the place of a call's client.
+	// rejoins is the query parameter by which a client says, as its call begins, that it comes back if it vanishes; and
+	// by which a socket takes the place of a call's client. Who does not say so never comes back: many clients end
+	// their calls without a goodbye.
 	rejoins = "rejoin"
 	// yieldLimit bounds how long a new call waits for the end of the one that gives way to it.
 	yieldLimit = serveGrace + outbound.CloseGrace
 )
+
+// holdOf is how long a call that begins waits for its client. A caller without a name could not say whose call gives
+// way to a new one.
+func (f *Front) holdOf(r *http.Request, grant handoff.Grant) time.Duration {
+	if r.URL.Query().Get(rejoins) != "1" || grant.Caller.Nameless() {
+		return 0
+	}
+	return f.config.Hold
+}
 
 // rejoinable finds a call whose client this caller may be again.
 func (f *Front) rejoinable(grant handoff.Grant, id string, browser bool) (*Call, *handoff.Error) {

@@ -15,6 +15,9 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
+// comesBack is what a client says that rejoins.
+const comesBack = "?rejoin=1"
+
 // heldHouse is a house whose calls wait for their clients, longer than any test.
 func heldHouse(t *testing.T) *house {
 	return newHouseWith(t, func(c *Config) {
@@ -57,6 +60,14 @@ func closes(t *testing.T, c *websocket.Conn, code int) {
 	}
 }
 
+// A client that did not say that it comes back never does: its call ends with it, however it goes.
+func TestStockClientIsNotHeld(t *testing.T) {
+	h := heldHouse(t)
+	client, model := h.call("")
+	_ = client.NetConn().Close()
+	expectClose(t, model, websocket.CloseNormalClosure)
+}
+
 // How a socket ends tells whether its client hung up.
 func TestWhichSocketsAreHeld(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *websocket.Conn){
@@ -65,16 +76,15 @@ func TestWhichSocketsAreHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := heldHouse(t)
-			client, _ := h.call("")
+			client, _ := h.call(comesBack)
 			end(t, client)
 			h.awaitHeld(true)
-			rtctest.Eventually(t, "no held call to be counted as ended", func() bool { return h.numbers()["call_holds_total"] == 0 })
 		})
 	}
 	for name, code := range map[string]int{"1000": websocket.CloseNormalClosure, "1005": websocket.CloseNoStatusReceived, "4000": 4000} {
 		t.Run(name, func(t *testing.T) {
 			h := heldHouse(t)
-			client, model := h.call("")
+			client, model := h.call(comesBack)
 			ended := h.endOf()
 			closes(t, client, code)
 			if cause := take(t, ended, "end"); cause != nil {
@@ -89,7 +99,7 @@ func TestWhichSocketsAreHeld(t *testing.T) {
 func TestSocketRejoins(t *testing.T) {
 	h := heldHouse(t)
 	h.grant.Limits.Calls = 1
-	client, model := h.call("")
+	client, model := h.call(comesBack)
 	for range 2 {
 		send(t, model, `{"type":"session.updated","session":{}}`)
 	}
@@ -124,7 +134,7 @@ func TestSocketRejoins(t *testing.T) {
 // Who rejoins before the loss was noticed takes the place of the socket that seems to live.
 func TestSocketRejoinsTooSoon(t *testing.T) {
 	h := heldHouse(t)
-	client, model := h.call("")
+	client, model := h.call(comesBack)
 	id := h.awaitHeld(false)
 	again, _ := h.dial("?rejoin=1&call_id=" + id)
 	expect(t, again, events.TypeSessionCreated)
@@ -138,7 +148,7 @@ func TestSocketRejoinsTooSoon(t *testing.T) {
 func TestWhoMayRejoin(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
-	client, _ := h.call("")
+	client, _ := h.call(comesBack)
 	_ = client.NetConn().Close()
 	id := h.awaitHeld(true)
 	refused := func(name string, grant handoff.Grant, query string, status int) {
@@ -166,7 +176,7 @@ func TestWhoMayRejoin(t *testing.T) {
 func TestHeldCallGivesWay(t *testing.T) {
 	h := heldHouse(t)
 	h.grant.Limits.Calls = 1
-	client, model := h.call("")
+	client, model := h.call(comesBack)
 	ended := h.endOf()
 	_ = client.NetConn().Close()
 	id := h.awaitHeld(true)
@@ -184,7 +194,7 @@ func TestHeldCallGivesWay(t *testing.T) {
 func TestNamelessCallIsNotHeld(t *testing.T) {
 	h := heldHouse(t)
 	h.grant.Caller = handoff.NamelessCaller("owner", "x")
-	client, model := h.call("")
+	client, model := h.call(comesBack)
 	_ = client.NetConn().Close()
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
@@ -205,7 +215,7 @@ func (h *house) browse(url string) (b *rtctest.Browser, id string) {
 func TestBrowserRejoins(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
-	b, id := h.browse(desk)
+	b, id := h.browse(desk + comesBack)
 	model := rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	settle(t, model)
@@ -246,7 +256,7 @@ func TestBrowserRejoins(t *testing.T) {
 	expect(t, model, events.TypeAppend)
 }
 
-// Who closes the connection has hung up, as stock clients do; a client that said that it rejoins has not.
+// Who closes the connection has hung up, as stock clients do; one that said that it rejoins has not.
 func TestBrowserThatCloses(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
@@ -257,7 +267,7 @@ func TestBrowserThatCloses(t *testing.T) {
 	b.HangUp()
 	expectClose(t, model, websocket.CloseNormalClosure)
 
-	b, id := h.browse(desk + "?rejoin=1")
+	b, id := h.browse(desk + comesBack)
 	model = rtctest.Take(t, h.model.conns, "model")
 	defer model.Close()
 	settle(t, model)

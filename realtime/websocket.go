@@ -73,6 +73,7 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 	}
 	answered()
 	call := f.admit(grant, id, client, model)
+	call.hold = f.holdOf(r, grant)
 	if call.opening = first; first != nil {
 		call.mask.Await()
 	}

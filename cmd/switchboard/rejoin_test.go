@@ -12,7 +12,7 @@ import (
 // is back in the same call it is told, once.
 func TestCallIsRejoined(t *testing.T) {
 	r := start(t, func(p *plan) { p.Hurry = 5 })
-	p := r.call()
+	p := r.dial("?rejoin=1")
 	p.say("On bigpc continue the auth session and run the tests")
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
 	p.vanish()
@@ -40,14 +40,14 @@ func TestCallIsRejoined(t *testing.T) {
 	}
 }
 
-// TestHeldCallIsToldInTheNext: a client that knows nothing of it calls anew, at its limit of calls: it gets a fresh call,
+// TestHeldCallIsToldInTheNext: a client calls anew instead of coming back, at its limit of calls: it gets a fresh call,
 // which tells what came meanwhile.
 func TestHeldCallIsToldInTheNext(t *testing.T) {
 	r := start(t, func(p *plan) {
 		p.Hurry = 5
 		p.Keys[0].Limits.Calls = 1
 	})
-	p := r.call()
+	p := r.dial("?rejoin=1")
 	p.say("On bigpc continue the auth session and run the tests")
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
 	p.vanish()

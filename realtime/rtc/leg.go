@@ -41,7 +41,6 @@ type Leg struct {
 	born time.Time     // Set once
 	seen atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
 	done chan struct{} // closed when Run has ended
-	lost atomic.Bool   // set before the end that Run finds: the connection failed
 
 	// Filled by pion's callbacks, taken by run.
 	admitted atomic.Bool              // a data channel for events
@@ -169,8 +168,8 @@ func (l *Leg) Probe() {}
 
 func (l *Leg) sign() { l.seen.Store(int64(time.Since(l.born))) }
 
-// Vanished tells, once the leg ends, that its connection failed: the client did not close it.
-func (l *Leg) Vanished() bool { return l.lost.Load() }
+// Vanished tells that the client did not say that it hangs up: who loads its page anew closes the connection, too.
+func (l *Leg) Vanished() bool { return true }
 
 // Performs tells that the leg plays the model's voice itself, and reports what was heard of it.
 func (l *Leg) Performs() {}
@@ -194,7 +193,6 @@ func (l *Leg) Run(take func(event []byte)) {
 	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))
 	r.loop()
 	r.take = func([]byte) {} // nobody hears the rest
-	l.lost.Store(r.state == webrtc.PeerConnectionStateFailed)
 	l.End(nil)
 	r.farewell()
 	l.closePeer(r.readers.Wait)
