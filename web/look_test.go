@@ -84,7 +84,7 @@ func TestPageLooks(t *testing.T) {
 		schemes       []string
 	}{
 		{"desktop", 1280, 800, []string{"light", "dark"}}, {"phone", 390, 844, []string{"light", "dark"}},
-		{"tablet", 900, 1100, []string{"light"}}, {"narrow", 320, 640, []string{"dark"}},
+		{"tablet", 900, 1100, []string{"light"}}, {"narrow", 320, 640, []string{"dark"}}, {"landscape", 844, 390, []string{"light"}},
 	} {
 		for _, scheme := range size.schemes {
 			t.Run(size.name+" "+scheme, func(t *testing.T) {
@@ -153,6 +153,9 @@ func (p *tab) look(name string) {
 	}
 	if bad := eval[[]string](p, tooSmall); len(bad) > 0 {
 		p.t.Errorf("%s: too small to press: %q", name, bad)
+	}
+	if cut := eval[[]string](p, `[...document.querySelectorAll("[popover]:popover-open, dialog[open]")].filter((e) => e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().bottom > innerHeight).map((e) => e.id)`); len(cut) > 0 {
+		p.t.Errorf("%s: higher than the window: %q", name, cut)
 	}
 	hidden := eval[json.RawMessage](p, `[...document.querySelectorAll("#app:not([hidden]) .controls button")].filter((b) => !b.hidden)
 	  .map((b) => [b.textContent, b.getBoundingClientRect()]).filter(([, r]) => r.top < 0 || r.bottom > innerHeight || r.left < 0 || r.right > innerWidth || !r.width).map(([text]) => text)`)

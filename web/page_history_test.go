@@ -89,6 +89,7 @@ func TestPageHistory(t *testing.T) {
 func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	w := newWorld()
 	workedYesterday(w)
+	w.desk.did[0].Output = strings.Repeat("=== RUN TestOne ", 20) + "\nok 42" // wider than any of it
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
@@ -110,8 +111,11 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 		for _, size := range []struct{ width, height int64 }{{390, 844}, {844, 390}, {1024, 700}, {1440, 900}} {
 			p.do(chromedp.EmulateViewport(size.width, size.height))
 			p.look(fmt.Sprint("history-", scheme, size.width))
+			p.axe("history")
+			if tops := eval[int](p, `new Set([...document.querySelectorAll("#history .tools > *")].map((e) => e.getBoundingClientRect().top)).size`); size.width > 390 && tops > 1 {
+				t.Errorf("%d wide, the tools take %d lines", size.width, tops)
+			}
 		}
-		p.axe("history")
 	}
 	p.quiet()
 }
@@ -153,7 +157,11 @@ func TestPageHelp(t *testing.T) {
 	p.look("help")
 	p.click("When something does not work")
 	p.shows("UDP does not get through.")
-	p.axe("help")
+	for i := range eval[int](p, `document.querySelectorAll(".help-names button").length`) {
+		eval[bool](p, fmt.Sprintf(`(document.querySelector("#help .scroll").scrollTo(0, 1e6), document.querySelectorAll(".help-names button")[%d].click(), true)`, i))
+		p.until(fmt.Sprintf(`document.querySelector(".help-text h3").textContent === document.querySelectorAll(".help-names button")[%d].textContent && document.querySelector("#help .scroll").scrollTop === 0`, i))
+		p.axe("help")
+	}
 	p.quiet()
 }
 

@@ -112,6 +112,25 @@ func TestPageChipsStay(t *testing.T) {
 	p.until(`!document.querySelector("#story-all").checkVisibility()`) // all were tried
 }
 
+// A long story scrolls beside a conversation without a bar of its own: two side by side look broken.
+func TestPageStoryHasNoBar(t *testing.T) {
+	w := newWorld()
+	long := sceneVoice
+	for i := range 9 {
+		long.Chips = append(long.Chips, Chip{Text: fmt.Sprint("Sentence ", i)})
+	}
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = long })
+	p := openTab(t, startChromium(t, true), 1440, 900)
+	p.loggedIn(base)
+	p.talk(sceneTalk)
+	p.until(`document.querySelector("#chips.strip") && document.querySelector("#chips").scrollHeight > document.querySelector("#chips").clientHeight`)
+	if bar := eval[int](p, `document.querySelector("#chips").offsetWidth - document.querySelector("#chips").clientWidth`); bar != 0 {
+		t.Errorf("its bar takes %d pixels", bar)
+	}
+	p.tabTo("Sentence 8") // the keyboard reaches what is out of sight
+	p.until(`((c, room) => c.bottom <= room.bottom)(document.activeElement.getBoundingClientRect(), document.querySelector("#chips").getBoundingClientRect())`)
+}
+
 // On a phone a question that opens does not move the sentences to try, in their list or in their row.
 func TestPageQuestionMovesNoChips(t *testing.T) {
 	w := newWorld()

@@ -30,7 +30,7 @@ func scene(w *world) {
 	}}
 	w.transcr = handoff.Transcript{Server: "bigpc", ID: "t-auth", Title: "auth refactor", More: 31, Lines: []handoff.Line{
 		{Role: "user", Text: "Run the tests and tell me what breaks."},
-		{Role: "command", Text: "$ go test ./..."},
+		{Role: "command", Text: "$ go test ./... -run 'TestClockSkew|TestTokenExpiry' -count=20 -race -timeout 120s"},
 		{Role: "agent", Text: "One test fails: a token that has expired is still accepted when the clock skew is exactly 30 seconds."},
 	}}
 	w.questions = []handoff.RecordQuestion{{

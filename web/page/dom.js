@@ -55,6 +55,15 @@ export function keyed(parent, items, keyOf, make) {
   parent.keyedChildren = now;
 }
 
+const scrolls = ({ target: el }) => setAttr(el, "tabindex", el.scrollHeight > el.clientHeight || el.scrollWidth > el.clientWidth ? "0" : null);
+const sizes = new ResizeObserver((entries) => entries.forEach(scrolls));
+
+/** Lets the keyboard reach a box, to scroll it, whenever it has more than it shows. */
+export function reachable(box) {
+  sizes.observe(box);
+  return box;
+}
+
 /** Runs `change` and stays at the end of a scrolled box if it was there. */
 export function keepAtEnd(box, change) {
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 48;

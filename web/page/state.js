@@ -69,6 +69,12 @@ function ticked({ usedChips, voice }, { type, text }) {
   return chip && !usedChips.includes(chip) ? [...usedChips, chip] : usedChips;
 }
 
+/** Tells of a sentence to try whether it was said, here or before the page was loaded anew: ticks(state)(chip). */
+export function ticks({ usedChips, talk }) {
+  const before = new Set(talk.entries.filter((e) => e.recalled && e.who === "you").map((e) => bare(e.text)));
+  return (chip) => usedChips.includes(chip.text) || before.has(bare(chip.text));
+}
+
 const tidy = (state) => ({ ...state, dismissed: stillDismissed(state.dismissed, state) });
 
 // The same words twice are one message.

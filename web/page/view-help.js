@@ -11,7 +11,7 @@ function element(n) {
   const inside = (n.in ?? []).map(element);
   if (n.tag === "pre") return h("pre", { class: "mono block", tabindex: "0", text: n.text });
   if (n.tag === "a") return /^https:\/\//.test(n.href) ? h("a", { href: n.href, target: "_blank", rel: "noreferrer noopener" }, ...inside) : h("span", {}, ...inside);
-  if (n.tag === "table") return h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", {}, h("tbody", {}, ...inside)));
+  if (n.tag === "table") return h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": `Table: ${[...inside[0].children].map((e) => e.textContent).join(", ")}` }, h("table", {}, h("tbody", {}, ...inside)));
   return known.has(n.tag) ? h(n.tag === "h2" ? "h4" : n.tag, {}, ...inside) : h("span", {}, ...inside);
 }
 
@@ -24,10 +24,15 @@ export function helpView() {
   let shown = "";
   async function open(name) {
     shown = name;
-    for (const b of names.children) b.toggleAttribute("aria-current", b.dataset.name === name);
+    for (const b of names.children) {
+      b.toggleAttribute("aria-current", b.dataset.name === name);
+      if (b.dataset.name === name) b.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
     try {
       const page = await api.helpPage(name);
-      if (shown === name) text.replaceChildren(h("h3", { text: page.title }), ...page.in.map(element));
+      if (shown !== name) return;
+      text.replaceChildren(h("h3", { text: page.title }), ...page.in.map(element));
+      text.parentElement.scrollTop = 0;
     } catch (error) {
       text.replaceChildren(h("p", { text: error.message }));
     }

@@ -8,7 +8,7 @@ import { toast, toastProblem } from "./store.js";
 import { fillAnswers, problem, shownSteps } from "./view-card.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
-import { answerWords, outcomeWords, workFacts } from "./words.js";
+import { answerWords, clockWords, outcomeWords, workFacts } from "./words.js";
 
 const pause = 300;
 const mostPages = 60; // of each kind, in what is saved
@@ -111,7 +111,7 @@ async function readWhole(all) {
   }
 }
 
-const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) });
+const clock = (at) => h("time", { class: "quiet-text", datetime: at, text: clockWords(at) });
 
 const lineRow = (line) => h("li", { class: `past-line ${line.who}` }, clock(line.at), h("span", { class: "past-who", text: line.who === "you" ? "You" : "Voice" }), h("p", { text: line.text }));
 

@@ -1,7 +1,7 @@
 // Reading one session.
 
 import * as api from "./api.js";
-import { byId, dress, h, setText, show } from "./dom.js";
+import { byId, dress, h, reachable, setText, show } from "./dom.js";
 import { heldSessions } from "./state-needs.js";
 import { get, toastProblem } from "./store.js";
 import { paragraphs } from "./view-text.js";
@@ -9,7 +9,7 @@ import { paragraphs } from "./view-text.js";
 const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool" };
 
 function row({ role, text }) {
-  const body = role === "command" || role === "edit" ? h("pre", { class: "mono", text }) : h("div", {});
+  const body = role === "command" || role === "edit" ? reachable(h("pre", { class: "mono", role: "group", "aria-label": roles[role], text })) : h("div", {});
   if (role !== "command" && role !== "edit") paragraphs(body, text);
   return h("div", { class: `read ${role}` }, h("span", { class: "read-who", text: roles[role] ?? role }), body);
 }

@@ -162,7 +162,7 @@ function decisions() {
     try {
       const { items } = await api.decisions();
       list.replaceChildren(...items.map((d) => h("li", { class: "decision" }, h("span", { text: decidedWords(d, titleOf(d)) }),
-        h("time", { class: "quiet-text", datetime: d.at, text: new Date(d.at).toLocaleString() }))));
+        h("time", { class: "quiet-text", datetime: d.at, text: new Date(d.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) }))));
       show(none, !items.length);
       show(list, items.length > 0);
       open.setAttribute("aria-expanded", "true");
@@ -172,7 +172,7 @@ function decisions() {
     }
   });
   show(none, false);
-  return h("div", { class: "stack" }, h("p", { class: "quiet-text", text: "Every answer to an agent is written down before it goes out. switchboard audit verifies that nothing was changed." }), open, list, none);
+  return h("div", { class: "stack" }, h("p", { class: "quiet-text", text: "Every answer to an agent is written down before it goes out. The command “switchboard audit” checks that nothing was changed since." }), open, list, none);
 }
 
 const titleOf = (d) => Object.values(get().work.records).find((r) => r.server === d.server && r.thread_id === d.thread_id)?.title;

@@ -47,7 +47,7 @@ export function setup(name) {
         ["Last seen", server.health === "up" ? "now" : about.seen ? ago(Date.parse(about.seen), now) : "not since Switchboard started"],
         ["Next try", isDown && about.next_try ? until(Date.parse(about.next_try), now) : ""],
         ["New sessions may", sandboxWords(about.sandbox)], ["They ask", approvalWords(about.approval)],
-        ["At most", about.ceiling ? sandboxWords(about.ceiling) : "no limit beside its own"], ["By voice you may allow", voiceLimitWords(about.voice_approvals)],
+        ["At most", about.ceiling ? sandboxWords(about.ceiling) : "no other limit"], ["By voice you may allow", voiceLimitWords(about.voice_approvals)],
       ].filter(([, value]) => value) : [];
       const key = JSON.stringify(rows);
       if (facts.dataset.key === key) return;

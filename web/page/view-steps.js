@@ -1,6 +1,6 @@
 // What a piece of work did, step by step.
 
-import { h, icon, keepAtEnd, setAttr, setText, show } from "./dom.js";
+import { h, icon, keepAtEnd, reachable, setAttr, setText, show } from "./dom.js";
 import { paragraphs } from "./view-text.js";
 
 const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech };
@@ -13,7 +13,7 @@ export function step(item) {
 function command() {
   const line = h("code", { class: "mono command-line" });
   const mark = h("span", { class: "step-mark" });
-  const output = h("pre", { class: "mono output", "aria-label": "Output" });
+  const output = reachable(h("pre", { class: "mono output", role: "group", "aria-label": "Output" }));
   const el = h("div", { class: "step command" }, h("div", { class: "command-head" }, line, " ", mark), output);
   return {
     el,

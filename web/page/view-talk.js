@@ -1,6 +1,7 @@
 // The conversation: lines, chips, and the box to type into.
 
 import { byId, dress, fitHeight, h, keyed, setAttr, setText, show } from "./dom.js";
+import { ticks } from "./state.js";
 
 const helloCall = "Call and say what you want done, and on which machine. Or type; it goes the same way.";
 const helloTry = "Here the voice and the machines are simulated. Press Call, then try these sentences from top to bottom, or type your own.";
@@ -85,7 +86,7 @@ export function talkView(say) {
     keyed(lines, entries, (e) => e.id, line);
     stay();
     // Once people talk, the chips make room: one row. They keep their places, for a finger may be on its way to one.
-    const used = (c) => state.usedChips.includes(c.text);
+    const used = ticks(state);
     const { chips: all } = state.voice;
     setText(how, all.length ? helloTry : helloCall);
     show(chips, !(talking ? all.every(used) : all.length === 0));

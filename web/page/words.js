@@ -192,9 +192,9 @@ const approvals = { __proto__: null, untrusted: "before everything that is not k
 const limits = { __proto__: null, none: "nothing", low: "what only reads", medium: "edits, installs, ordinary pushes" };
 
 /** What a session may do. */
-export const sandboxWords = (sandbox) => sandboxes[sandbox] ?? (sandbox || "what that machine lets them");
+export const sandboxWords = (sandbox) => sandboxes[sandbox] ?? (sandbox || "what the machine's own settings let them");
 /** When a session asks. */
-export const approvalWords = (approval) => approvals[approval] ?? (approval || "as that machine has it");
+export const approvalWords = (approval) => approvals[approval] ?? (approval || "when the machine's own settings say so");
 /** What can be allowed by voice. */
 export const voiceLimitWords = (level) => limits[level] ?? level;
 
@@ -236,10 +236,13 @@ export function workFacts(r) {
   ];
 }
 
+/** The time of day, the same everywhere: "21:03". */
+export const clockWords = (at) => new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
 /** Who answered a question of an agent, how and when, in words. */
 export function answerWords({ kind, text, command, decision, by, at }) {
   const did = { accept: "Allowed", accept_for_session: "Allowed for the session", decline: "Declined", stop: "Declined and stopped", words: "Answered" }[decision] ?? "Answered or withdrawn";
   const how = { voice: "by voice", typed: "by typing in a call", page: "on the page", api: "through the API", nobody: "because nobody answered", elsewhere: "elsewhere" }[by] ?? "";
   const what = command || text || { file_change: "an edit" }[kind] || "a question";
-  return `${did} ${how} at ${new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}: ${what.length > 120 ? `${what.slice(0, 119)}…` : what}`;
+  return `${did} ${how} at ${clockWords(at)}: ${what.length > 120 ? `${what.slice(0, 119)}…` : what}`;
 }
