@@ -33,7 +33,7 @@ func ourImports() []importRule {
 		{"handoff/call", []string{"handoff", "handoff/consent", "handoff/evidence", "handoff/speech", "handoff/tools", "handoff/wording"},
 			[]string{"handoff/call/calltest", "handoff/ledger", "handoff/ledger/ledgertest", "handoff/router"},
 			"it is the only room that knows a voice, and asks for work through interfaces; its ladders are whole conversations, so they need a router and a ledger beneath it"},
-		{"handoff/call/calltest", []string{"handoff", "handoff/router"}, nil, "it plays conversations with whatever kind of agent, so it may know none"},
+		{"handoff/call/calltest", []string{"handoff", "handoff/ledger", "handoff/ledger/ledgertest", "handoff/router"}, nil, "it plays conversations with whatever kind of agent, so it may know none"},
 		{"realtime", []string{"handoff", "realtime/events", "realtime/floor", "realtime/mask", "realtime/outbound", "realtime/rtc"}, []string{"realtime/rtc/rtctest", "realtime/simulator"},
 			"it must not know servers: the same router serves Realtime now, others later"},
 		{"realtime/codec", nil, nil, "it is arithmetic"},

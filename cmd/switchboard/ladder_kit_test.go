@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,29 +16,52 @@ import (
 	"switchboard/handoff/tools"
 )
 
+// A climber plays ladders on routers: a former one goes on, like a process that was held up.
+type climber struct {
+	calltest.Player
+	world    *ladderWorld
+	ctx      context.Context // of the process
+	shutdown func()
+}
+
+// live begins a life of the router.
+func (p *climber) live(name string) {
+	w := p.world
+	r := router.NewRouter(router.Config{
+		Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name, Patience: w.Patience, Jitter: func(d time.Duration) time.Duration { return d },
+	})
+	calls := call.New(call.Config{
+		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: name, Tools: tools.Backend{Directory: w, Resolver: w, Work: r},
+	})
+	p.Router, p.Serve = r, calls.Serve
+	ctx := p.ctx
+	p.Work.Go(func() { _ = r.Run(ctx) })
+}
+
 // climb plays a ladder in a world and returns what was said to whom, and how all work ended.
 func climb(t *testing.T, words, script []string) []string {
 	w := newLadderWorld(t, words)
-	r := router.NewRouter(router.Config{Fleet: w, Stickies: w, Notifier: w, Auditor: w, Life: "h", Patience: w.Patience, Jitter: func(d time.Duration) time.Duration { return d }})
-	calls := call.New(call.Config{
-		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h", Tools: tools.Backend{Directory: w, Resolver: w, Work: r},
-	})
-	p := &calltest.Player{World: w.World, Router: r, Serve: calls.Serve, Record: w.record}
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = r.Run(ctx) })
+	p := &climber{Player: calltest.Player{World: w.World, Record: w.record}, world: w}
+	p.ctx, p.shutdown = context.WithCancel(t.Context())
+	p.live("h")
 	for _, line := range script {
-		if verb, rest := p.Next(line); verb == "join" {
+		switch verb, rest := p.Next(line); verb {
+		case "join":
 			w.add(rest)
-		} else {
+		case "life":
+			p.live(rest)
+		case "left":
+			w.ledger.Leave(strings.Fields(rest))
+		case "shutdown":
+			p.shutdown()
+		default:
 			p.Perform(verb, rest)
 		}
 	}
 	p.End()
 	synctest.Wait()
 	ends := p.Summary()
-	stop()
-	running.Wait()
+	p.shutdown()
 	p.Work.Wait()
 	w.stop()
 	return append(w.said(), "end   "+cmp.Or(ends, ":"))

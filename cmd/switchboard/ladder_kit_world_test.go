@@ -25,7 +25,8 @@ import (
 // A ladderWorld is the world of a ladder of package call, whose machines are agents of our own on a scripted API. What
 // lies between them and the router, how long that takes and how it fails, is the ladder's.
 type ladderWorld struct {
-	*calltest.World // Set once
+	*calltest.World // Set once, like all up to mu
+	ledger          *calltest.Ledger
 	store           *threads.Memory
 	agents          *responses.Agents
 	api             *ladderAPI
@@ -44,6 +45,7 @@ func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 	w := &ladderWorld{
 		World: calltest.NewWorld(t), store: threads.NewMemory(), found: map[string]bool{}, machines: map[string]*servers.Link{}, real: map[string]string{},
 	}
+	w.ledger = calltest.NewLedger(w.World)
 	w.api, w.agents = newLadderAPI(w.Plans), responses.NewAgents(w.store)
 	var running [][2]string
 	for _, line := range words {
@@ -80,9 +82,11 @@ func (w *ladderWorld) word(line string) {
 		w.add(first)
 	case "settles": // an agent of this kind always tells what became of a start
 		w.found[first] = more == "found"
+	case "entry":
+		w.ledger.Leave(strings.Fields(rest))
 	case "deaf": // it hears nothing while its model speaks
 	default:
-		if !w.Word(line) {
+		if !w.Word(line) && !w.ledger.Word(line) {
 			w.T.Fatalf("the world has no word %q", verb)
 		}
 	}
@@ -167,6 +171,30 @@ func (w *ladderWorld) CreateEphemeral(ctx context.Context, t handoff.Target) (ha
 	return w.create(ctx, t, "aside", func(c servers.Conn) (handoff.Attached, error) { return c.(servers.Ephemeral).CreateEphemeral(ctx, "") })
 }
 
+// Fork implements [handoff.Forker].
+func (w *ladderWorld) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
+	if err := w.Wait(ctx, w.AttachTakes); err != nil {
+		return handoff.Attached{}, err
+	}
+	source, err := w.known(ctx, t.Server, t.Thread)
+	if err != nil {
+		return source, err
+	}
+	at, err := w.machines[t.Server].Conn.(servers.Forker).Fork(ctx, source.Target.Thread, last)
+	if err != nil {
+		return at, err
+	}
+	from := t.Thread
+	t.Thread = "copy-" + from
+	w.mu.Lock()
+	w.real[t.Thread] = at.Target.Thread
+	w.mu.Unlock()
+	w.api.call(at.Target.Thread, t.Thread)
+	made := w.attached(at, t)
+	made.Title = w.Titles[from]
+	return made, nil
+}
+
 func (w *ladderWorld) create(ctx context.Context, t handoff.Target, name string, create func(servers.Conn) (handoff.Attached, error)) (handoff.Attached, error) {
 	t, err := w.Make(ctx, t, name)
 	if err != nil {
@@ -198,14 +226,26 @@ func (w *ladderWorld) attached(at handoff.Attached, t handoff.Target) handoff.At
 
 // List implements [handoff.Stickies].
 func (w *ladderWorld) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return slices.Collect(maps.Values(w.Stickies)), w.Failure("store read", "the store")
 }
 
 // Set implements [handoff.Stickies].
-func (w *ladderWorld) Set(context.Context, handoff.Caller, handoff.Sticky) error { return nil }
+func (w *ladderWorld) Set(_ context.Context, _ handoff.Caller, s handoff.Sticky) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Stickies[s.Target.Server] = s
+	return nil
+}
 
 // Clear implements [handoff.Stickies].
-func (w *ladderWorld) Clear(context.Context, handoff.Caller, handoff.Target) error { return nil }
+func (w *ladderWorld) Clear(_ context.Context, _ handoff.Caller, t handoff.Target) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.Stickies, t.Server)
+	return nil
+}
 
 // Notify implements [handoff.Notifier].
 func (w *ladderWorld) Notify(n handoff.Notice) {

@@ -40,7 +40,7 @@ func (v *hastyVoice) Say(u handoff.Utterance) {
 func TestConfirmedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 100ms completed Done.")
-		r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w, Life: "h"}, w)
+		r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Life: "h"}, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
 		go func() { done <- r.Run(ctx) }()

@@ -114,7 +114,7 @@ type player struct {
 // live begins a life of the router. A former one may go on, like a process that was paused.
 func (p *player) live(name string) {
 	w := p.world
-	r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w, Notifier: w, Auditor: w, Life: name, Patience: w.Patience}, w)
+	r, calls := service(router.Config{Fleet: w, Stickies: w, Ledger: w.ledger, Notifier: w, Auditor: w, Life: name, Patience: w.Patience}, w)
 	p.Router, p.Serve = r, calls.Serve
 	ctx := p.ctx
 	p.Work.Go(func() { _ = r.Run(ctx) })
@@ -135,7 +135,7 @@ func (p *player) perform(line string) {
 		p.Record("call", "process", "another life begins")
 		p.live(rest)
 	case "left":
-		p.world.addEntry(strings.Fields(rest))
+		p.world.ledger.Leave(strings.Fields(rest))
 	case "join":
 		p.world.Join(rest)
 	case "shutdown":

@@ -4,17 +4,11 @@ import (
 	"strings"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"switchboard/handoff/ledger/ledgertest"
 )
 
 // What happens in a ladder is traced where the truth is: at the ledger, at the agents and at the voice
 // model. [ledgertest.CheckTrace] holds it against the table.
-
-// traceMute notes a step that the ledger does not answer in time.
-func (w *world) traceMute(s ledger.Step) {
-	w.note(ledgertest.Event{Step: s, Code: handoff.CodeUnreachable})
-}
 
 // traceTurn notes that an agent began a turn, or took words into another.
 func (w *world) traceTurn(client string) {
@@ -33,9 +27,7 @@ func (w *world) traceSaid(session string, works []string) {
 
 // open tells whether the ledger waits for the outcome of a work.
 func (w *world) open(id string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range w.ledger {
+	for _, e := range w.ledger.Entries() {
 		if e.ClientID == id {
 			return e.Status == handoff.StatusDispatching || e.Status == handoff.StatusStarted
 		}
@@ -52,25 +44,23 @@ func (w *world) note(e ledgertest.Event) {
 // traceSteer finds the work whose words were taken into a running turn: agents are not told.
 func (w *world) traceSteer(words string) {
 	id := "nobody"
-	w.mu.Lock()
-	for _, e := range w.ledger {
+	for _, e := range w.ledger.Entries() {
 		if e.Status == handoff.StatusDispatching && strings.HasPrefix(words, e.Prompt) {
 			id = e.ClientID
 		}
 	}
-	w.mu.Unlock()
 	w.traceTurn(id)
 }
 
 // checkTrace holds what happened against the table. What was said is known by its work; the ledger knows
 // that by a key. By now nothing may be left over.
 func (w *world) checkTrace() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	keys := map[string]string{}
-	for _, e := range w.ledger {
+	for _, e := range w.ledger.Entries() {
 		keys[e.ClientID] = e.Key
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for i, e := range w.trace {
 		if key := keys[e.Key]; e.Kind == ledgertest.TraceSaid && key != "" {
 			w.trace[i].Key = key

@@ -13,21 +13,16 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call/calltest"
-	"switchboard/handoff/ledger"
 	"switchboard/handoff/ledger/ledgertest"
 )
 
-// A world is a fleet, a directory and a store for ladders. Besides the words of [calltest.World] it has:
+// A world is a fleet, a directory and a store for ladders. Besides the words of [calltest.World] and [calltest.Ledger] it
+// has:
 //
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	sessions N                        lists have many more than one
 //	dead SERVER                       lists do not reach it
 //	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
-//	forgetful FROM TO                 the ledger is unreachable then
-//	emptied AT                        the ledger forgets everything then
-//	lingering DURATION [OUTCOME]      how long the ledger takes to write an outcome, or that one alone
-//	slow STATUS DURATION              how long it takes to write that status
-//	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
 //	deaf THREAD                       a turn there takes words and hears none before it is interrupted
@@ -38,44 +33,42 @@ import (
 // asklost DURATION COMMAND (it is lost so long after it asked) | completed TEXT | failed TEXT | interrupted. A turn
 // whose first step is "hidden" does not show itself before the next one.
 type world struct {
-	*calltest.World // Set once
+	*calltest.World                  // Set once
+	ledger          *calltest.Ledger // Set once
 
-	children  map[string]bool                              // Set once: machines whose work ends with the process
-	many      int                                          // Set once: sessions that a list has beside the first
-	dead      string                                       // Set once: a machine that lists do not reach
-	settles   map[string]string                            // Set once
-	merges    map[string]bool                              // Set once
-	deaf      map[string]bool                              // Set once
-	returns   map[string]string                            // Set once
-	mu        sync.Mutex                                   //
-	rungs     []rung                                       // Guarded by mu
-	turns     map[handoff.TurnID]*fakeTurn                 // Guarded by mu
-	newest    map[string]*fakeTurn                         // Guarded by mu: by thread
-	started   int                                          // Guarded by mu
-	ledger    map[string]ledger.Entry                      // Guarded by mu
-	written   map[string]ledger.Step                       // Guarded by mu: the newest of each entry
-	bodies    map[string]ledger.Body                       // Guarded by mu: whole words, by key
-	trace     []ledgertest.Event                           // Guarded by mu
-	closing   atomic.Bool                                  // the process ends
-	over      atomic.Bool                                  // the ladder has ended
-	read      atomic.Int64                                 // when stickies were read last, in nanoseconds from 1
-	forgetful [2]time.Duration                             // Set once
-	lingering time.Duration                                // Set once
-	lingers   handoff.Outcome                              // Set once: the outcome that it is about; "": each
-	adopting  time.Duration                                // Set once
-	slow      map[handoff.Status]time.Duration             // Set once
-	emptied   time.Duration                                // Guarded by mu: when the ledger forgets, 0 never
-	answers   map[handoff.QuestionID]chan handoff.Decision // Guarded by mu
+	children map[string]bool                              // Set once: machines whose work ends with the process
+	many     int                                          // Set once: sessions that a list has beside the first
+	dead     string                                       // Set once: a machine that lists do not reach
+	settles  map[string]string                            // Set once
+	merges   map[string]bool                              // Set once
+	deaf     map[string]bool                              // Set once
+	returns  map[string]string                            // Set once
+	mu       sync.Mutex                                   //
+	rungs    []rung                                       // Guarded by mu
+	turns    map[handoff.TurnID]*fakeTurn                 // Guarded by mu
+	newest   map[string]*fakeTurn                         // Guarded by mu: by thread
+	started  int                                          // Guarded by mu
+	trace    []ledgertest.Event                           // Guarded by mu
+	closing  atomic.Bool                                  // the process ends
+	over     atomic.Bool                                  // the ladder has ended
+	read     atomic.Int64                                 // when stickies were read last, in nanoseconds from 1
+	answers  map[handoff.QuestionID]chan handoff.Decision // Guarded by mu
 }
 
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
 		World: calltest.NewWorld(t), children: map[string]bool{}, settles: map[string]string{}, merges: map[string]bool{}, deaf: map[string]bool{},
-		returns: map[string]string{}, slow: map[handoff.Status]time.Duration{},
-		turns: map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{}, ledger: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
+		returns: map[string]string{},
+		turns:   map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{},
+	}
+	w.ledger = calltest.NewLedger(w.World)
+	w.ledger.Trace, w.ledger.Record = w.note, w.record
+	w.ledger.Left = func(turn handoff.TurnID, thread, work string) {
+		w.traceTurn(work)
+		w.addTurn(turn, thread, w.Plans[thread])
 	}
 	for _, line := range calltest.Lines(text) {
-		if !w.Word(line) {
+		if !w.Word(line) && !w.ledger.Word(line) {
 			w.word(line)
 		}
 	}
@@ -90,18 +83,8 @@ func (w *world) word(line string) {
 		w.addTurn("theirs-"+handoff.TurnID(first), first, []string{more + " completed Theirs."})
 	case "child":
 		w.children[first] = true
-	case "forgetful":
-		w.forgetful = [2]time.Duration{w.Duration(first), w.Duration(more)}
-	case "emptied":
-		w.emptied = w.Duration(first)
-	case "lingering":
-		w.lingering, w.lingers = w.Duration(first), handoff.Outcome(more)
-	case "slow":
-		w.slow[handoff.Status(first)] = w.Duration(more)
-	case "adopting":
-		w.adopting = w.Duration(first)
 	case "entry":
-		w.addEntry(strings.Fields(rest))
+		w.ledger.Leave(strings.Fields(rest))
 	case "sessions":
 		w.many = len(first) * 40
 	case "dead":

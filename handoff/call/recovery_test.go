@@ -13,20 +13,23 @@ import (
 )
 
 // A fullLedger holds so much that reading all of it takes a while; each answer of the store comes at once.
-type fullLedger struct{ *world }
+type fullLedger struct {
+	*calltest.Ledger
+	world *world
+}
 
 func (l fullLedger) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
-	if err := l.Wait(ctx, time.Minute); err != nil {
+	if err := l.world.Wait(ctx, time.Minute); err != nil {
 		return nil, err
 	}
-	return l.world.OpenAll(ctx)
+	return l.Ledger.OpenAll(ctx)
 }
 
 // TestManyCallersAreTakenUp: what a former life left is taken up however long it takes to read it.
 func TestManyCallersAreTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "server bigpc\nturn t1 1s completed Done.\nentry h-9 started bigpc t1 turn-9")
-		r, _ := service(router.Config{Fleet: w, Stickies: w, Ledger: fullLedger{w}, Life: "h"}, w)
+		r, _ := service(router.Config{Fleet: w, Stickies: w, Ledger: fullLedger{w.ledger, w}, Life: "h"}, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()

@@ -1,0 +1,227 @@
+package calltest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/ledger/ledgertest"
+)
+
+// A Ledger is the ledger of a ladder: its own table over a map, as slow and as forgetful as the world says. It
+// implements [ledger.Ledger] and [ledger.History]. Its words, one a line of a world:
+//
+//	forgetful FROM TO                 it is unreachable then
+//	emptied AT                        it forgets everything then
+//	lingering DURATION [OUTCOME]      how long it takes to write an outcome, or that one alone
+//	slow STATUS DURATION              how long it takes to write that status
+//	adopting DURATION                 how long it takes to give an entry another owner
+type Ledger struct {
+	Trace  func(ledgertest.Event)                         // Set once; nil: nobody looks
+	Record func(lane, what, text string)                  // Set once; likewise
+	Left   func(turn handoff.TurnID, thread, work string) // Set once: makes a turn that a former life left; nil: there is none
+
+	world     *World                           // Set once, like all up to mu
+	slow      map[handoff.Status]time.Duration //
+	lingering time.Duration                    //
+	lingers   handoff.Outcome                  // the outcome that it is about; "": each
+	adopting  time.Duration                    //
+	forgetful [2]time.Duration                 //
+
+	mu      sync.Mutex
+	emptied time.Duration           // Guarded by mu, like all that follows; 0: never
+	entries map[string]ledger.Entry // by key
+	written map[string]ledger.Step  // the newest of each entry
+	bodies  map[string]ledger.Body  // whole words
+	keys    map[string]ledger.Step  // by work: its first step, also when it is forgotten
+}
+
+// NewLedger returns an empty one.
+func NewLedger(w *World) *Ledger {
+	return &Ledger{
+		world: w, slow: map[handoff.Status]time.Duration{}, entries: map[string]ledger.Entry{}, written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
+		keys:  map[string]ledger.Step{},
+		Trace: func(ledgertest.Event) {}, Record: func(string, string, string) {}, Left: func(handoff.TurnID, string, string) {},
+	}
+}
+
+// Word reads a line of a world. False: it is not about the ledger.
+func (l *Ledger) Word(line string) bool {
+	verb, rest, _ := strings.Cut(line, " ")
+	first, more, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "forgetful":
+		l.forgetful = [2]time.Duration{l.world.Duration(first), l.world.Duration(more)}
+	case "emptied":
+		l.emptied = l.world.Duration(first)
+	case "lingering":
+		l.lingering, l.lingers = l.world.Duration(first), handoff.Outcome(more)
+	case "slow":
+		l.slow[handoff.Status(first)] = l.world.Duration(more)
+	case "adopting":
+		l.adopting = l.world.Duration(first)
+	default:
+		return false
+	}
+	return true
+}
+
+// Leave writes what a former life of the router left behind, or how work stood a while ago: ID STATUS SERVER THREAD
+// TURN [OUTCOME]; TURN is - for none.
+func (l *Ledger) Leave(words []string) {
+	id, status, target := words[0], handoff.Status(words[1]), handoff.Target{Server: words[2], Thread: words[3]}
+	facts := ledger.Facts{ClientID: id, Target: target, Title: l.world.Titles[target.Thread], Prompt: "run the tests"}
+	step := ledger.Step{Key: "key-" + id, Caller: Grant.Caller, Owner: id, Args: "args", At: l.world.Began.Add(-time.Minute)}
+	l.mu.Lock()
+	if known, ok := l.keys[id]; ok {
+		step.Key, step.Args = known.Key, known.Args
+	}
+	l.mu.Unlock()
+	take := func(to handoff.Status, set ledger.Facts) {
+		s := step
+		s.To, s.Set, s.New = to, set, to == handoff.StatusDispatching || to == handoff.StatusAccepted
+		if to == handoff.StatusDispatching {
+			s.Attempt = 1
+		}
+		if _, _, err := l.apply(s); err != nil {
+			l.world.T.Fatal(err)
+		}
+	}
+	if status == handoff.StatusAccepted {
+		take(handoff.StatusAccepted, facts)
+		return
+	}
+	take(handoff.StatusDispatching, facts)
+	if words[4] != "-" {
+		turn := handoff.TurnID(words[4])
+		l.Left(turn, target.Thread, id)
+		take(handoff.StatusStarted, ledger.Facts{Turn: turn})
+	}
+	if status == handoff.StatusCompleted {
+		step.At = l.world.Began
+		take(handoff.StatusCompleted, ledger.Facts{Outcome: handoff.Outcome(words[5]), Spoken: "It ended before."})
+	}
+}
+
+// apply makes a step. It tells whether the very same one was written before.
+func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.emptied > 0 && time.Since(l.world.Began) >= l.emptied {
+		l.emptied = 0
+		clear(l.entries)
+		clear(l.written)
+		l.Trace(ledgertest.Event{Kind: ledgertest.TraceEmpty})
+	}
+	repeated = l.written[s.Key] == s
+	e, err := l.entries[s.Key].Apply(s)
+	event := ledgertest.Event{Step: s, Entry: e}
+	if err == nil {
+		l.entries[s.Key], l.written[s.Key] = e, s
+		if _, known := l.keys[e.ClientID]; !known {
+			l.keys[e.ClientID] = s
+		}
+		if s.Body.Prompt != "" {
+			l.bodies[s.Key] = s.Body
+		}
+	} else {
+		event.Code = handoff.AsError(err).Code
+	}
+	l.Trace(event)
+	return e, repeated, err
+}
+
+// away tells whether nobody reaches it now.
+func (l *Ledger) away() error {
+	if age := time.Since(l.world.Began); age >= l.forgetful[0] && age < l.forgetful[1] {
+		return handoff.Fault(handoff.CodeUnreachable, "the store", "")
+	}
+	return nil
+}
+
+// mute notes a step that is not answered in time.
+func (l *Ledger) mute(s ledger.Step) {
+	l.Trace(ledgertest.Event{Step: s, Code: handoff.CodeUnreachable})
+}
+
+// Advance implements [ledger.Ledger].
+func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
+	if err := l.away(); err != nil {
+		l.mute(s)
+		return ledger.Entry{}, err
+	}
+	if s.To == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == s.Set.Outcome) {
+		late := time.AfterFunc(time.Second-time.Millisecond, func() { l.mute(s) }) // who waits longer than that may go on
+		err := l.world.Wait(ctx, l.lingering)
+		late.Stop()
+		if err != nil {
+			return ledger.Entry{}, err
+		}
+	}
+	if s.Adopt {
+		if err := l.world.Wait(ctx, l.adopting); err != nil {
+			return ledger.Entry{}, err
+		}
+	}
+	if err := l.world.Wait(ctx, l.slow[s.To]); err != nil {
+		return ledger.Entry{}, err
+	}
+	e, repeated, err := l.apply(s)
+	if repeated { // told again in case that it was forgotten
+		return e, nil
+	}
+	what := strings.TrimSpace(string(s.To) + " " + string(s.Set.Outcome))
+	if s.Adopt {
+		what = "adopted"
+	}
+	if s.Attempt > 1 {
+		what += " again on " + s.Set.Target.Thread
+	}
+	if err != nil {
+		what += ": " + err.Error()
+	}
+	l.Record("store", "ledger "+e.ClientID, what)
+	return e, err
+}
+
+// History implements [ledger.History]. It is empty: a call asks for none.
+func (l *Ledger) History(context.Context, handoff.Caller, ledger.HistoryQuery) (ledger.HistoryPage, error) {
+	return ledger.HistoryPage{}, nil
+}
+
+// Body implements [ledger.History]: the whole words of the newest step that had some.
+func (l *Ledger) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	body, ok := l.bodies[key]
+	return body, ok, nil
+}
+
+// Entries are all that there are, in the order of their keys.
+func (l *Ledger) Entries() []ledger.Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []ledger.Entry
+	for _, e := range l.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
+	return all
+}
+
+// OpenAll implements [ledger.Ledger].
+func (l *Ledger) OpenAll(context.Context) ([]ledger.Entry, error) {
+	if err := l.away(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(l.Entries(), func(e ledger.Entry) bool { return e.Status == handoff.StatusDelivered }), nil
+}
+
+// Open implements [ledger.Ledger]: there is one caller.
+func (l *Ledger) Open(ctx context.Context, _ handoff.Caller) ([]ledger.Entry, error) {
+	return l.OpenAll(ctx)
+}
