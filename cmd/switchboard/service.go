@@ -17,6 +17,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
+	"switchboard/handoff/consent"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
@@ -134,6 +135,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	runs = router.NewRouter(routing)
+	go consent.Load() // before somebody answers a question; it ends by itself
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),

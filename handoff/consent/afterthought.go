@@ -30,7 +30,7 @@ func (h heard) endsInAfterthought(reply string, ask asking) bool {
 func (h heard) cuts(at int) bool {
 	for from := range at {
 		for s := signalDeny; s <= signalUnsure; s++ {
-			if slices.ContainsFunc(marks[s][h.tokens[from]], func(m mark) bool { return from+len(m.tokens) > at && h.hasAt(from, m.tokens) }) {
+			if slices.ContainsFunc(marks()[s][h.tokens[from]], func(m mark) bool { return from+len(m.tokens) > at && h.hasAt(from, m.tokens) }) {
 				return true
 			}
 		}
@@ -55,7 +55,7 @@ func (h heard) before(at int) heard {
 
 // ordersAct tells whether an order of the act by its name begins at a position.
 func (h heard) ordersAct(at int, ask asking) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		ask.actAt(h.tokens[at:], l, func(_ int, kind phraseKind) {
 			found = found || kind == kindOrder || kind == kindAct || kind == kindDo
@@ -270,7 +270,7 @@ func (h heard) repeatsYes() bool {
 			continue
 		}
 		first := strings.Join(h.tokens[:period], "")
-		return repeated[first] || slices.ContainsFunc(languages, func(l *language) bool {
+		return repeated[first] || slices.ContainsFunc(languages(), func(l *language) bool {
 			return slices.ContainsFunc(l.book[h.tokens[0]], func(p phrase) bool { return p.joined == first && (p.kind == kindWeak || p.kind == kindYes) })
 		})
 	}

@@ -86,7 +86,7 @@ func newAsking(q Question) asking {
 	}
 	for t := range a.acts {
 		a.book.add(words(t), kindTopic)
-		for _, spoken := range spokenActs[t] {
+		for _, spoken := range spokenActs()[t] {
 			a.book.add(spoken, kindTopic)
 		}
 		for _, form := range inflected(t) {
@@ -103,8 +103,8 @@ func newAsking(q Question) asking {
 
 // numbers lets a reply repeat a number of the question, written or spelled, and no other.
 func (a *asking) numbers(ours []string) {
-	for digits := range english.numbers {
-		spelled := english.numbers[digits][0][0]
+	for digits := range english().numbers {
+		spelled := english().numbers[digits][0][0]
 		if slices.Contains(ours, digits) || slices.Contains(ours, spelled) {
 			a.digits = append(a.digits, digits)
 			for _, form := range []string{digits, spelled} {
@@ -121,7 +121,7 @@ func (a *asking) numbers(ours []string) {
 func (a *asking) name(ours ...[]string) {
 	a.things = map[string]bool{}
 	plain := func(t string) bool {
-		return len(t) >= 4 && harmlessAct(t) && !english.known[t] && !english.vocab[t] && !devices[t] && a.machine([]string{t}) == 0
+		return len(t) >= 4 && harmlessAct(t) && !english().known[t] && !english().vocab[t] && !devices[t] && a.machine([]string{t}) == 0
 	}
 	for _, tokens := range ours {
 		for i := 1; i < len(tokens); i++ {
@@ -144,7 +144,7 @@ func (a asking) topical(word string) bool { return a.named([]string{word}) }
 func (a *asking) called(name []string) {
 	if len(name) > 0 && len(name) <= maxNameTokens && (len(name) > 1 || harmlessAct(name[0]) && !pronouns[name[0]]) {
 		a.machines = append(a.machines, strings.Join(name, ""))
-		a.machines = append(a.machines, translated[strings.Join(name, "")]...)
+		a.machines = append(a.machines, translated()[strings.Join(name, "")]...)
 	}
 	for _, name := range a.machines {
 		a.initials[name[0]] = true
@@ -220,7 +220,7 @@ func (a asking) actAt(tokens []string, l *language, take func(length int, kind p
 	for _, name := range a.about {
 		l.acts[name].at(tokens, func(length int, kind phraseKind) {
 			switch {
-			case kind == kindDo && !l.nouns && !english.orders(tokens[:length]): // an imperative by its form
+			case kind == kindDo && !l.nouns && !english().orders(tokens[:length]): // an imperative by its form
 				kind = kindOrder
 			case kind == kindDo:
 				kind = kindAct
@@ -252,7 +252,7 @@ func (a asking) machineAt(tokens []string, l *language, take func(length int, ki
 		named(n)
 	}
 	if name, ok := strings.CutSuffix(tokens[0], "s"); ok && len(tokens) > 1 && a.calls(name) { // "mini's allowed"
-		english.book.at(append([]string{"is"}, tokens[1:]...), func(length int, kind phraseKind) {
+		english().book.at(append([]string{"is"}, tokens[1:]...), func(length int, kind phraseKind) {
 			if kind == kindMay {
 				take(length, kindOrder)
 			}
@@ -279,10 +279,10 @@ func (a asking) machineAt(tokens []string, l *language, take func(length int, ki
 
 // languages are a language and English, each once.
 func (a asking) languages(l *language) []*language {
-	if l == english {
-		return []*language{english}
+	if l == english() {
+		return []*language{english()}
 	}
-	return []*language{english, l}
+	return []*language{english(), l}
 }
 
 // after calls take with where each phrase ends that stands at a position.
@@ -362,7 +362,7 @@ func (a asking) named(tokens []string) bool {
 	for i, t := range tokens {
 		found := a.acts[t] || a.machine(tokens[i:]) > 0
 		a.book.at(tokens[i:], func(int, phraseKind) { found = true })
-		for _, l := range languages {
+		for _, l := range languages() {
 			for _, name := range a.about {
 				l.acts[name].at(tokens[i:], func(int, phraseKind) { found = true })
 			}

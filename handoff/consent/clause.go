@@ -3,6 +3,7 @@ package consent
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Bounds of a clause with unknown words beside a yes.
@@ -34,7 +35,7 @@ func (h heard) ends(at int, l *language, ask asking, reached []states) {
 // follows is the length of a request to be told how it went that begins at a position and goes to the end, or 0.
 func (h heard) follows(at int, l *language) int {
 	rest, longest := len(h.tokens)-at, 0
-	for _, book := range []phrasebook{l.book, english.book} {
+	for _, book := range []phrasebook{l.book, english().book} {
 		book.at(h.tokens[at:], func(n int, kind phraseKind) {
 			if kind == kindFollow && n < rest && rest-n <= maxFollow && !slices.Contains(h.doubts[at+n:at+rest], true) {
 				longest = rest
@@ -48,7 +49,7 @@ func (h heard) follows(at int, l *language) int {
 // something". In it stand no limit, no time and no other act or machine; it may be in doubt how things are.
 func (h heard) isPurpose(at int, l *language, ask asking) bool {
 	length := 0
-	for _, book := range []phrasebook{l.purpose, english.purpose} {
+	for _, book := range []phrasebook{l.purpose, english().purpose} {
 		book.at(h.tokens[at:], func(n int, _ phraseKind) { length = max(length, n) })
 	}
 	if length == 0 || at+length == len(h.tokens) || h.from(at).weight() > maxClause {
@@ -71,7 +72,7 @@ var undecided = setOf("should shall would allow permit soll sollte wurde erlaube
 
 // changesMind tells whether a phrase of doubt begins at a position: "I changed my mind".
 func (h heard) changesMind(at int) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		l.doubt.at(h.tokens[at:], func(n int, _ phraseKind) { found = found || n > 1 })
 		return found
@@ -82,7 +83,7 @@ func (h heard) changesMind(at int) bool {
 // not asked of us. It is the end of a reply that has none.
 func (h heard) purposeAt() int {
 	for at := 1; at < len(h.tokens); at++ {
-		if slices.ContainsFunc(languages, func(l *language) bool {
+		if slices.ContainsFunc(languages(), func(l *language) bool {
 			begins := false
 			l.purpose.at(h.tokens[at:], func(n int, _ phraseKind) { begins = begins || n > 1 })
 			return begins
@@ -111,7 +112,7 @@ func (h heard) doubtful(spoken []*language, ask asking) []bool {
 		rest := h.tokens[i:]
 		other := devices[t] && ask.machine(rest) == 0 && (i == 0 || ask.machine(h.tokens[i-1:]) < 2)
 		out[i] = other || h.isOriginal(i, ask) || strings.Trim(t, "0123456789") == "" || isDense([]rune(t)[0]) ||
-			english.doubts(rest) || slices.ContainsFunc(spoken, func(l *language) bool { return l.doubts(rest) }) || ask.isOtherAct(rest)
+			english().doubts(rest) || slices.ContainsFunc(spoken, func(l *language) bool { return l.doubts(rest) }) || ask.isOtherAct(rest)
 	}
 	return out
 }
@@ -129,7 +130,7 @@ func (a asking) isOtherAct(tokens []string) bool {
 		return false
 	}
 	other := false
-	for name, book := range orders {
+	for name, book := range orders() {
 		if !slices.Contains(a.about, name) {
 			book.at(tokens, func(int, phraseKind) { other = true })
 		}
@@ -138,11 +139,11 @@ func (a asking) isOtherAct(tokens []string) bool {
 }
 
 // orders are the orders of each act in all languages. Set once.
-var orders = func() map[string]phrasebook {
+var orders = sync.OnceValue(func() map[string]phrasebook {
 	out := map[string]phrasebook{}
 	for name := range actNames {
 		out[name] = phrasebook{}
-		for _, l := range languages {
+		for _, l := range languages() {
 			for key, phrases := range l.acts[name] {
 				for _, p := range phrases {
 					if p.kind == kindDo || p.kind == kindOrder {
@@ -153,7 +154,7 @@ var orders = func() map[string]phrasebook {
 		}
 	}
 	return out
-}()
+})
 
 // isOriginal tells whether a word means what a copy was asked about instead of, and the reply names no copy: "yes, go on
 // then, in the original".

@@ -181,7 +181,7 @@ func inParallel(n int, do func(i int)) {
 // TestConsentWords holds that no phrase of an acceptance denies or holds off, except one that is longer
 // than what it contains.
 func TestConsentWords(t *testing.T) {
-	for _, l := range languages {
+	for _, l := range languages() {
 		if len(l.book) < 20 {
 			t.Errorf("%s has %d words", l.code, len(l.book))
 		}
@@ -192,7 +192,7 @@ func TestConsentWords(t *testing.T) {
 					continue
 				}
 				for _, s := range []signal{signalDeny, signalHold, signalUnsure, signalAsk} {
-					if slices.ContainsFunc(marks[s][p.tokens[0]], func(m mark) bool { return m.last && slices.Equal(m.tokens, p.tokens) }) {
+					if slices.ContainsFunc(marks()[s][p.tokens[0]], func(m mark) bool { return m.last && slices.Equal(m.tokens, p.tokens) }) {
 						continue // it depends on what comes after it
 					}
 					if h.find(s, asking{}) == present {
@@ -215,7 +215,7 @@ func (h heard) own(l *language) bool {
 // in another.
 func naysayers() []string {
 	var words []string
-	for _, l := range languages {
+	for _, l := range languages() {
 		for _, s := range []signal{signalDeny, signalHold} {
 			for _, first := range slices.Sorted(maps.Keys(l.signals[s])) {
 				for _, p := range l.signals[s][first] {
@@ -231,7 +231,7 @@ func naysayers() []string {
 
 // saysElse tells whether each word of a phrase says something harmless in one other language: "na ja".
 func (l *language) saysElse(tokens []string) bool {
-	return slices.ContainsFunc(languages, func(other *language) bool {
+	return slices.ContainsFunc(languages(), func(other *language) bool {
 		return other != l && !slices.ContainsFunc(tokens, func(t string) bool { return !other.says(t) })
 	})
 }
@@ -243,7 +243,7 @@ func (l *language) says(token string) bool {
 
 // homograph returns the languages that mean something harmless by a phrase.
 func homograph(tokens []string) (in []string) {
-	for _, l := range languages {
+	for _, l := range languages() {
 		if slices.ContainsFunc(l.book[tokens[0]], func(p phrase) bool { return slices.Equal(p.tokens, tokens) }) {
 			in = append(in, l.code)
 		}
@@ -263,7 +263,7 @@ func written(tokens []string) string {
 // few, and each is told apart by the rest of the reply.
 func TestHomographs(t *testing.T) {
 	var got []string
-	for _, l := range languages {
+	for _, l := range languages() {
 		for _, s := range []signal{signalDeny, signalHold} {
 			for _, first := range slices.Sorted(maps.Keys(l.signals[s])) {
 				for _, p := range l.signals[s][first] {

@@ -84,7 +84,7 @@ func (t *teller) markVain() {
 				states = true
 			}
 		}
-		if last := t.h.tokens[end-1]; denies > 1 && (answers[last] || t.l == english && strings.HasSuffix(last, "nt")) { // "it did not start without it, no"
+		if last := t.h.tokens[end-1]; denies > 1 && (answers[last] || t.l == english() && strings.HasSuffix(last, "nt")) { // "it did not start without it, no"
 			continue
 		}
 		states = states || n > 1 && end-at-n > 2 // "sem isso a api nem arranca"
@@ -153,7 +153,7 @@ func (t *teller) markDenied() {
 	t.markVain()
 	t.allow(vain, t.vain)
 	for at, token := range t.h.tokens {
-		for _, m := range marks[signalDeny][token] {
+		for _, m := range marks()[signalDeny][token] {
 			if t.h.hasAt(at, m.tokens) {
 				for i := range m.tokens {
 					t.denied[at+i] = !vain[at]

@@ -53,7 +53,7 @@ func doubleOf(word string) string {
 	}
 	for times := 2; times <= maxDouble; times++ {
 		part := word[:len(word)/times]
-		if len(word)%times == 0 && utf8.RuneCountInString(part) >= 2 && strings.Repeat(part, times) == word && slices.ContainsFunc(languages, func(l *language) bool { return l.agrees(part) }) {
+		if len(word)%times == 0 && utf8.RuneCountInString(part) >= 2 && strings.Repeat(part, times) == word && slices.ContainsFunc(languages(), func(l *language) bool { return l.agrees(part) }) {
 			return part
 		}
 	}
@@ -81,7 +81,7 @@ func (h heard) strengthens(at, length int, l *language) bool {
 	}
 	for i := range h.tokens {
 		other := pleases[h.tokens[i]]
-		for _, book := range []phrasebook{l.book, english.book} {
+		for _, book := range []phrasebook{l.book, english().book} {
 			book.at(h.tokens[i:], func(n int, kind phraseKind) {
 				other = other || (kind == kindYes || kind == kindWeak) && (i+n <= at || i >= end)
 			})

@@ -34,7 +34,7 @@ func isEcho(reply, ours []string) bool {
 func (h heard) recalls(ask asking) bool {
 	h = h.fluent()
 	for at := range h.tokens {
-		for _, l := range languages {
+		for _, l := range languages() {
 			found, yes := false, 0
 			l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
 				if kind == kindYes || kind == kindWeak {
@@ -81,7 +81,7 @@ func (h heard) repeatsAround(from, to int, ask asking) bool {
 
 // orders tells whether words begin with a whole order of the act.
 func (h heard) orders(ask asking) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		take := func(n int, kind phraseKind) {
 			found = found || kind == kindOrder || kind == kindGo || kind == kindYes || kind == kindDo
@@ -146,8 +146,8 @@ func (h heard) isBareCommand(ask asking) bool {
 		return false
 	}
 	frame := slices.ContainsFunc(h.indexes(), h.agreesAt) // or "let it", "allow it to": who says more than a word orders
-	english.book.at(h.tokens, func(n int, kind phraseKind) { frame = frame || n > 1 && (kind == kindYes || kind == kindDo) })
-	return !frame && slices.ContainsFunc(languages, func(l *language) bool {
+	english().book.at(h.tokens, func(n int, kind phraseKind) { frame = frame || n > 1 && (kind == kindYes || kind == kindDo) })
+	return !frame && slices.ContainsFunc(languages(), func(l *language) bool {
 		for at := 0; at < len(h.tokens); {
 			length := max(ask.machine(h.tokens[at:]), 0)
 			if t := h.tokens[at]; ask.acts[t] || at+1 < len(h.tokens) && ask.ourWord(t) && !h.denies(at) && !pleases[t] {
@@ -183,7 +183,7 @@ func (a asking) ourWord(word string) bool {
 // back; "mach in einer Kopie weiter" is an order. English has one form for both: there it is an order, unless its words
 // stand so in the question.
 func (h heard) isCitation(ask asking) bool {
-	return len(h.tokens) > 1 && len(h.questions) == 0 && slices.ContainsFunc(languages, func(l *language) bool {
+	return len(h.tokens) > 1 && len(h.questions) == 0 && slices.ContainsFunc(languages(), func(l *language) bool {
 		return len(l.citations) > 0 && h.cites(l, ask)
 	})
 }

@@ -30,13 +30,13 @@ var tellers = setOf("i we ive weve he she they")
 // isEnglish tells whether a reply is surely in English.
 func (h heard) isEnglish(ask asking) bool {
 	spoken := h.likely(nil, ask)
-	return len(spoken) == 1 && spoken[0] == english
+	return len(spoken) == 1 && spoken[0] == english()
 }
 
 // namesPart tells whether a thing of the question is named at a position, after articles, and no order.
 func (h heard) namesPart(at int, ask asking) bool {
 	part := false
-	for _, l := range languages {
+	for _, l := range languages() {
 		for from := at; from < len(h.tokens) && !h.marked[from]; from++ {
 			link, order, thing := false, false, false
 			take := func(_ int, kind phraseKind) {
@@ -84,7 +84,7 @@ var plural = setOf("files dateien fichiers archivos ficheros arquivos ficheiros 
 
 // inPhrase tells whether a token is part of a longer phrase: "just this once".
 func (h heard) inPhrase(at int) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		for from := range at + 1 {
 			l.book.at(h.tokens[from:], func(n int, _ phraseKind) { found = found || n > 1 && from+n > at })

@@ -1,6 +1,9 @@
 package consent
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // caseEndings are what languages write to a name for "on it", "to it" or "the", and shortEndings those for
 // a name of three letters. Set once.
@@ -11,7 +14,7 @@ var (
 
 // translated are what people call a machine whose name is an ordinary word, in other languages and scripts,
 // by its name in English. Set once.
-var translated = func() map[string][]string {
+var translated = sync.OnceValue(func() map[string][]string {
 	table := map[string][]string{}
 	for names, words := range map[string]string{
 		"laptop notebook":           "laptop notebook ноутбук ноут лэптоп лептоп 笔记本 笔记本电脑 筆電 筆記型電腦 ラップトップ ノートパソコン ノートPC ノート 노트북 랩탑 랩톱 लैपटॉप نوتبوك لابتوب اللابتوب للابتوب لاب_توب محمول المحمول portátil portable ordinateur_portable ordenador_portátil dizüstü bärbara bärbara_datorn portatile",
@@ -31,11 +34,11 @@ var translated = func() map[string][]string {
 		}
 	}
 	return table
-}()
+})
 
 // spokenActs are what recognisers write of a word of a command that is said in another language or misheard. Beside a
 // yes they mean that word, in a question that has it. Set once.
-var spokenActs = func() map[string][]phrase {
+var spokenActs = sync.OnceValue(func() map[string][]phrase {
 	table := map[string][]phrase{}
 	for name, forms := range map[string]string{
 		"git":      "get kit гит ギット 깃 جيت गिट",
@@ -59,4 +62,4 @@ var spokenActs = func() map[string][]phrase {
 		}
 	}
 	return table
-}()
+})

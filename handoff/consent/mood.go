@@ -194,9 +194,9 @@ func (h heard) bestOf(ask asking, shared [][]step, ends []*language) verdict {
 		return best
 	}
 	spoken := h.spoken()
-	for i, l := range languages {
+	for i, l := range languages() {
 		withEnds, steps := slices.Contains(ends, l), shared
-		if l != english {
+		if l != english() {
 			steps = h.stepsIn(i, spoken, shared, ask)
 		}
 		if steps == nil && !withEnds { // English says as much

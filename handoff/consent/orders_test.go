@@ -22,7 +22,7 @@ var ordered = map[string]Question{
 // TestOrders holds that every language has the orders of every act, that each is a yes to the question of its act, and
 // that one that is asked back is none.
 func TestOrders(t *testing.T) {
-	for _, l := range languages {
+	for _, l := range languages() {
 		for act, q := range ordered {
 			orders := 0
 			for _, phrases := range l.acts[act] {

@@ -95,7 +95,7 @@ func (h heard) reassuresFrom(from int, l *language, ask asking) (found []step) {
 // commandsIn tells whether an imperative of the act by its form stands at a position: what follows it says something of
 // its own, "nie ma problemu instaluj to nie". An infinitive goes on: "no problem to install it".
 func (h heard) commandsIn(at int, l *language, ask asking) bool {
-	if l == english || l.nouns || l.isInfinitive(h.tokens[at:]) {
+	if l == english() || l.nouns || l.isInfinitive(h.tokens[at:]) {
 		return false
 	}
 	commands := false
@@ -130,7 +130,7 @@ func (h heard) calmParts(at, to int, l *language, ask asking, take func(length i
 
 // waives tells whether a reply says that nobody needs to ask again: that allows more than was asked.
 func (h heard) waives(ask asking) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		return slices.ContainsFunc(h.tokens, func(t string) bool { return everAgain[t] && (l.known[t] || l.vocab[t] || !anyKnows(t)) }) &&
 			slices.ContainsFunc(h.tokens, func(t string) bool { return l.troubles[t] && l.asks[t] })
 	})
@@ -138,7 +138,7 @@ func (h heard) waives(ask asking) bool {
 
 // anyKnows tells whether a language has a word.
 func anyKnows(token string) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool { return l.known[token] || l.vocab[token] })
+	return slices.ContainsFunc(languages(), func(l *language) bool { return l.known[token] || l.vocab[token] })
 }
 
 // everAgain are words for a time to come, beside which "don't ask" allows more than once. Set once.
@@ -156,7 +156,7 @@ func (l *language) signs(token string) bool {
 // they stand.
 func (h heard) reassured(ask asking) []bool {
 	out := make([]bool, len(h.tokens))
-	for _, l := range languages {
+	for _, l := range languages() {
 		for from, found := range h.reassurances(l, ask) {
 			for _, s := range found {
 				if before, after := from-1, from+s.length; before >= 0 && (l.denies[h.tokens[before]] || h.denies(before)) && !h.marked[from] ||

@@ -232,13 +232,13 @@ var wants = setOf("want wants wanna will ill shall must should need needs needed
 
 // saysElse tells whether words that deny in English say something harmless at a position of a reply in another language.
 func (t *teller) saysElse(at int, words []string) bool {
-	return t.l != english && t.l.knows(words) && t.h.harmless(at, t.l, t.ask)
+	return t.l != english() && t.l.knows(words) && t.h.harmless(at, t.l, t.ask)
 }
 
 // untailed is a reply without thanks, or what else may follow a yes, after a mark at its end.
 func (h heard) untailed() heard {
 	for at := max(1, len(h.tokens)-maxTail); at < len(h.tokens); at++ {
-		if h.marked[at] && slices.ContainsFunc(languages, func(l *language) bool {
+		if h.marked[at] && slices.ContainsFunc(languages(), func(l *language) bool {
 			ends := false
 			l.book.at(h.tokens[at:], func(n int, kind phraseKind) { ends = ends || kind == kindTail && at+n == len(h.tokens) })
 			return ends

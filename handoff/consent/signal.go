@@ -28,8 +28,8 @@ type mark struct {
 // The phrases of each signal, and the longer ones that can contain one and say something else, by their
 // first tokens. A later signal is weaker: "not yet" holds off and does not deny. Set once.
 var (
-	marks = eachSignal(marksOf)
-	masks = eachSignal(masksOf)
+	marks = sync.OnceValue(func() [signalCount]map[string][]mark { return eachSignal(marksOf) })
+	masks = sync.OnceValue(func() [signalCount]map[string][]mark { return eachSignal(masksOf) })
 )
 
 func eachSignal(of func(signal) map[string][]mark) (out [signalCount]map[string][]mark) {
@@ -41,7 +41,7 @@ func eachSignal(of func(signal) map[string][]mark) (out [signalCount]map[string]
 
 func marksOf(s signal) map[string][]mark {
 	out := map[string][]mark{}
-	for _, l := range languages {
+	for _, l := range languages() {
 		for first, phrases := range l.signals[s] {
 			for _, p := range phrases {
 				out[first] = append(out[first], mark{l, p.tokens, p.last})
@@ -53,7 +53,7 @@ func marksOf(s signal) map[string][]mark {
 
 func masksOf(s signal) map[string][]mark {
 	out := map[string][]mark{}
-	for _, l := range languages {
+	for _, l := range languages() {
 		books := append([]phrasebook{l.book}, l.signals[min(s+1, signalNoise):]...)
 		if s != signalDeny {
 			books = slices.AppendSeq(books, maps.Values(l.acts))
@@ -61,7 +61,7 @@ func masksOf(s signal) map[string][]mark {
 		for _, b := range books {
 			for first, phrases := range b {
 				for _, p := range phrases {
-					if slices.ContainsFunc(p.tokens, func(t string) bool { return len(marks[s][t]) > 0 }) {
+					if slices.ContainsFunc(p.tokens, func(t string) bool { return len(marks()[s][t]) > 0 }) {
 						out[first] = append(out[first], mark{l, p.tokens, p.last})
 					}
 				}
@@ -89,7 +89,7 @@ func (h heard) find(s signal, ask asking) finding {
 		}
 		var in []*language
 		length := 0
-		for _, m := range marks[s][h.tokens[at]] {
+		for _, m := range marks()[s][h.tokens[at]] {
 			if h.hasAt(at, m.tokens) && !(h.isTale(at, len(m.tokens)) && h.mayTell(at, len(m.tokens), s)) && !h.masked(at, len(m.tokens), s) && !(s == signalAsk && h.calmEnd(at+len(m.tokens)-1, calm)) && !(m.last && h.goesOn(at+len(m.tokens), m.in, ask)) {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
@@ -126,7 +126,7 @@ func (h heard) mayTell(at, length int, s signal) bool {
 // inTold tells whether a longer phrase that a story may hold contains tokens.
 func (h heard) inTold(at, length int) bool {
 	return slices.ContainsFunc(h.indexes()[:at], func(from int) bool {
-		return slices.ContainsFunc(languages, func(l *language) bool {
+		return slices.ContainsFunc(languages(), func(l *language) bool {
 			found := false
 			l.told.at(h.tokens[from:], func(n int, _ phraseKind) { found = found || n > length && from+n >= at+length })
 			return found
@@ -145,7 +145,7 @@ func (h heard) endsOrder(at int) bool {
 		return false
 	}
 	ends := false
-	english.book.at(h.tokens[at-1:], func(n int, kind phraseKind) { ends = ends || n == 2 && kind == kindYes && h.unbroken(at-1, 2) })
+	english().book.at(h.tokens[at-1:], func(n int, kind phraseKind) { ends = ends || n == 2 && kind == kindYes && h.unbroken(at-1, 2) })
 	return ends
 }
 
@@ -154,7 +154,7 @@ func (h heard) calmEnd(at int, calm func() []bool) bool {
 	if at == 0 || !h.denies(at) {
 		return false
 	}
-	return calm()[at] || slices.ContainsFunc(languages, func(l *language) bool {
+	return calm()[at] || slices.ContainsFunc(languages(), func(l *language) bool {
 		nod := false
 		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { nod = nod || kind == kindNod })
 		return nod
@@ -191,7 +191,7 @@ func (h heard) indexes() []int {
 // masked tells whether a longer phrase of a reply contains the tokens from at on, and says something else.
 func (h heard) masked(at, length int, s signal) bool {
 	for from := range at + 1 {
-		for _, m := range masks[s][h.tokens[from]] {
+		for _, m := range masks()[s][h.tokens[from]] {
 			if n := len(m.tokens); n > length && from+n >= at+length && h.hasAt(from, m.tokens) && h.unbroken(from, n) {
 				return true
 			}
@@ -212,7 +212,7 @@ func (h heard) choice(at int) bool {
 // reply may be, can mean something harmless by it ("no" is "in the" in Portuguese).
 func (h heard) contest(at, length int, in []*language, ask asking) finding {
 	var other []*language
-	for _, l := range languages {
+	for _, l := range languages() {
 		if !slices.Contains(in, l) && h.harmless(at, l, ask) && l.knows(h.tokens[at:at+length]) {
 			other = append(other, l)
 		}
@@ -270,7 +270,7 @@ func (h heard) harmless(at int, l *language, ask asking) bool {
 func (h heard) likely(doubt []string, ask asking) []*language {
 	var out []*language
 	most := 1
-	for _, l := range languages {
+	for _, l := range languages() {
 		score := h.score(l, doubt, ask)
 		switch {
 		case score > most:
@@ -299,7 +299,7 @@ func (h heard) score(l *language, doubt []string, ask asking) int {
 // asksBack tells whether a reply has a question, other than one that is an idiom of consent: "why not?"
 func (h heard) asksBack() bool {
 	return slices.ContainsFunc(h.questions, func(end int) bool {
-		return end == len(h.tokens) || !slices.ContainsFunc(languages, func(l *language) bool {
+		return end == len(h.tokens) || !slices.ContainsFunc(languages(), func(l *language) bool {
 			for at := max(0, end-6); at < end; at++ {
 				idiom := false
 				l.book.at(h.tokens[at:end], func(n int, kind phraseKind) {
@@ -317,7 +317,7 @@ func (h heard) asksBack() bool {
 // isInverted tells whether a reply asks by the order of its first words: a verb that permits before who may, "mag je
 // dat toestaan", "puede el portátil editarlos". A particle after them makes it none: "darf er ruhig".
 func (h heard) isInverted(ask asking) bool {
-	return len(h.tokens) > 0 && slices.ContainsFunc(languages, func(l *language) bool {
+	return len(h.tokens) > 0 && slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		l.inverted.at(h.tokens, func(n int, _ phraseKind) { found = found || !h.goesOnCalm(n, l) })
 		l.modal.at(h.tokens, func(n int, _ phraseKind) {
@@ -346,7 +346,7 @@ func (h heard) isNoise() bool {
 	if h.bracketed && len(h.tokens) == 0 {
 		return true
 	}
-	return len(h.tokens) > 0 && slices.ContainsFunc(languages, func(l *language) bool {
+	return len(h.tokens) > 0 && slices.ContainsFunc(languages(), func(l *language) bool {
 		return slices.ContainsFunc(l.signals[signalNoise][h.tokens[0]], func(p phrase) bool {
 			return h.hasAt(0, p.tokens) && (len(p.tokens) > 1 || len(h.tokens) == 1)
 		})

@@ -34,14 +34,14 @@ func (h heard) correctsItself(ask asking) bool {
 
 // takesBack is the length of a mark of correction at a position, or 0, and whether it says so in so many words.
 func (h heard) takesBack(at int) (length int, clear bool) {
-	for _, l := range languages {
+	for _, l := range languages() {
 		l.slips.at(h.tokens[at:], func(n int, _ phraseKind) { length, clear = max(length, n), true })
 	}
 	if !clear {
-		for _, l := range languages {
+		for _, l := range languages() {
 			l.mends.at(h.tokens[at:], func(n int, _ phraseKind) { length = max(length, n) })
 		}
-		for _, m := range marks[signalHold][h.tokens[at]] {
+		for _, m := range marks()[signalHold][h.tokens[at]] {
 			if h.hasAt(at, m.tokens) {
 				length = max(length, len(m.tokens))
 			}
@@ -56,7 +56,7 @@ func (h heard) toldTo(n int, ask asking) bool {
 	if n == 0 {
 		return true
 	}
-	if slices.Contains(h.doubtful(h.likely(nil, ask), ask), true) || english.doubtsAnywhere(h.tokens) { // "tell Tom yes"
+	if slices.Contains(h.doubtful(h.likely(nil, ask), ask), true) || english().doubtsAnywhere(h.tokens) { // "tell Tom yes"
 		return false
 	}
 	return h.find(signalHold, ask) == absent && h.find(signalAsk, ask) == absent && h.find(signalUnsure, ask) == absent
@@ -75,10 +75,10 @@ func (l *language) doubtsAnywhere(tokens []string) bool {
 // ordersPlainly tells whether words are wholly a yes with an order of the act or to go ahead.
 func (h heard) ordersPlainly(ask asking) bool {
 	shared, tongues := h.sharedSteps(ask), h.spoken()
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		steps := shared
-		if l != english {
-			if steps = h.stepsIn(slices.Index(languages, l), tongues, shared, ask); steps == nil {
+		if l != english() {
+			if steps = h.stepsIn(slices.Index(languages(), l), tongues, shared, ask); steps == nil {
 				return false
 			}
 		}
@@ -91,7 +91,7 @@ func (h heard) ordersPlainly(ask asking) bool {
 // asksPlainly tells whether a reply is the question again without its mark: "is fine that", "fine to run the tests", "can edit
 // two files". A yes that stands for itself makes it an answer.
 func (h heard) asksPlainly(ask asking) bool {
-	return len(h.tokens) > 1 && slices.ContainsFunc(languages, func(l *language) bool {
+	return len(h.tokens) > 1 && slices.ContainsFunc(languages(), func(l *language) bool {
 		approved := h.begsIf(l) || h.isCondition(l, ask)
 		for _, p := range l.approves[h.tokens[0]] {
 			n := len(p.tokens)
@@ -138,7 +138,7 @@ func (h heard) isCondition(l *language, ask asking) bool {
 // hasYes tells whether a yes that orders nothing stands somewhere in a reply, or an order to go ahead.
 func (h heard) hasYes(ask asking) bool {
 	return slices.ContainsFunc(h.indexes(), func(at int) bool {
-		return h.agreesAt(at) || slices.ContainsFunc(languages, func(l *language) bool {
+		return h.agreesAt(at) || slices.ContainsFunc(languages(), func(l *language) bool {
 			found := false
 			l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { found = found || kind == kindGo })
 			return found && h.score(l, nil, ask) > 0
@@ -153,7 +153,7 @@ func (l *language) isInfinitive(rest []string) bool {
 	}
 	return slices.ContainsFunc(l.infinitiveEnds, func(end string) bool {
 		return len(rest[0]) > len(end)+1 && rest[0][len(rest[0])-len(end):] == end
-	}) && slices.ContainsFunc(languages, func(of *language) bool { return of.known[rest[0]] })
+	}) && slices.ContainsFunc(languages(), func(of *language) bool { return of.known[rest[0]] })
 }
 
 // countsOnly tells whether a reply names the number of the question without an article, as the question does: "two files".
@@ -184,7 +184,7 @@ func (h heard) asksItself() bool {
 
 // denies tells whether a token alone denies in some language.
 func (h heard) denies(at int) bool {
-	return slices.ContainsFunc(marks[signalDeny][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
+	return slices.ContainsFunc(marks()[signalDeny][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
 }
 
 // turnsToYes tells whether a reply begins with a no that stands for itself and goes on as a plain yes:
@@ -218,7 +218,7 @@ func (h heard) turnsToYes(ask asking) bool {
 func (h heard) relents(ask asking) bool {
 	last := -1
 	for at := range h.tokens {
-		for _, m := range marks[signalDeny][h.tokens[at]] {
+		for _, m := range marks()[signalDeny][h.tokens[at]] {
 			if h.hasAt(at, m.tokens) && !h.polite(at) {
 				last = max(last, at+len(m.tokens)-1)
 			}
@@ -252,12 +252,12 @@ func (h heard) relents(ask asking) bool {
 
 // holds tells whether a phrase that asks for time begins at a position: "wait".
 func (h heard) holds(at int) bool {
-	return slices.ContainsFunc(marks[signalHold][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
+	return slices.ContainsFunc(marks()[signalHold][h.tokens[at]], func(m mark) bool { return h.hasAt(at, m.tokens) })
 }
 
 // agreesAt tells whether a yes that orders nothing begins at a position.
 func (h heard) agreesAt(at int) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { found = found || kind == kindWeak })
 		return found || h.tokens[at] == "yes"
@@ -266,7 +266,7 @@ func (h heard) agreesAt(at int) bool {
 
 // holdsOrder tells whether an order or a permission stands somewhere in a reply.
 func (h heard) holdsOrder(ask asking) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		take := func(_ int, kind phraseKind) {
 			found = found || kind == kindYes || kind == kindGo || kind == kindOrder || kind == kindAct || kind == kindEnd
@@ -304,7 +304,7 @@ const maxSlip = 3
 
 // corrects tells whether a speaker corrects what they said before a position: "no sorry I mean".
 func (h heard) corrects(at int) bool {
-	return slices.ContainsFunc(languages, func(l *language) bool {
+	return slices.ContainsFunc(languages(), func(l *language) bool {
 		found := false
 		l.mends.at(h.tokens[at:], func(int, phraseKind) { found = true })
 		return found

@@ -1,6 +1,9 @@
 package consent
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // A step is a phrase that begins at some token.
 type step struct {
@@ -12,13 +15,13 @@ type step struct {
 // language may have.
 func (h heard) sharedSteps(ask asking) [][]step {
 	spelled := respelled(h.tokens)
-	degrees, calm := h.degrees(english), h.reassurances(english, ask)
+	degrees, calm := h.degrees(english()), h.reassurances(english(), ask)
 	out := make([][]step, len(h.tokens))
 	for at := range h.tokens {
 		take := func(length int, kind phraseKind) { out[at] = append(out[at], step{length, kind}) }
-		english.book.at(h.tokens[at:], take)
+		english().book.at(h.tokens[at:], take)
 		if !slices.Equal(spelled[at:], h.tokens[at:]) {
-			english.book.at(spelled[at:], func(length int, kind phraseKind) {
+			english().book.at(spelled[at:], func(length int, kind phraseKind) {
 				if slices.Equal(spelled[at:at+length], h.tokens[at:at+length]) {
 					return
 				}
@@ -28,9 +31,9 @@ func (h heard) sharedSteps(ask asking) [][]step {
 				take(length, kind)
 			})
 		}
-		h.strengthened(at, english, degrees, take)
+		h.strengthened(at, english(), degrees, take)
 		h.nods(at, calm, take)
-		ask.at(h.tokens[at:], english, take)
+		ask.at(h.tokens[at:], english(), take)
 	}
 	return out
 }
@@ -40,7 +43,7 @@ func (h heard) stepsIn(i int, spoken []tongues, shared [][]step, ask asking) [][
 	if !slices.ContainsFunc(spoken, func(t tongues) bool { return t.has(i) }) {
 		return nil
 	}
-	l, out := languages[i], slices.Clone(shared)
+	l, out := languages()[i], slices.Clone(shared)
 	degrees, calm := h.degrees(l), h.reassurances(l, ask)
 	for at, t := range spoken {
 		named := slices.ContainsFunc(shared[at], func(s step) bool { return s.kind == kindTopic })
@@ -122,9 +125,9 @@ type tongues uint32
 func (t tongues) has(i int) bool { return t>>i&1 != 0 }
 
 // spokenIn is for each key of a phrasebook in which languages a phrase of a yes begins so. Set once.
-var spokenIn = func() map[string]tongues {
+var spokenIn = sync.OnceValue(func() map[string]tongues {
 	out := map[string]tongues{}
-	for i, l := range languages {
+	for i, l := range languages() {
 		books := []phrasebook{l.book, l.very, l.calm}
 		for _, b := range l.acts {
 			books = append(books, b)
@@ -141,16 +144,17 @@ var spokenIn = func() map[string]tongues {
 		}
 	}
 	return out
-}()
+})
 
 // spoken are for each token the languages that have a phrase of a yes which begins there.
 func (h heard) spoken() []tongues {
+	in := spokenIn()
 	out := make([]tongues, len(h.tokens))
 	var key [64]byte
 	for at, t := range h.tokens {
-		out[at] = spokenIn[t] | spokenIn[string(appendStemKey(key[:0], t))]
+		out[at] = in[t] | in[string(appendStemKey(key[:0], t))]
 		if at+1 < len(h.tokens) {
-			out[at] |= spokenIn[string(append(append(key[:0], t...), h.tokens[at+1]...))]
+			out[at] |= in[string(append(append(key[:0], t...), h.tokens[at+1]...))]
 		}
 	}
 	return out

@@ -82,7 +82,7 @@ func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*l
 	tongue := h.spoken()
 	return slices.ContainsFunc(spoken, func(l *language) bool {
 		steps := shared
-		if i := slices.Index(languages, l); l != english {
+		if i := slices.Index(languages(), l); l != english() {
 			if steps = h.stepsIn(i, tongue, shared, ask); steps == nil {
 				return false
 			}
@@ -148,11 +148,11 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 		take(1)
 	}
 	for s := signalDeny; s <= signalAsk; s++ {
-		for _, m := range marks[s][token] {
+		for _, m := range marks()[s][token] {
 			if s == signalAsk && t.h.endsOrder(at) {
 				continue
 			}
-			if t.h.hasAt(at, m.tokens) && (s == signalDeny || !t.h.masked(at, len(m.tokens), s)) && (m.in == t.l || m.in == english && !t.saysElse(at, m.tokens) || m.in != english && !t.l.knows(m.tokens)) {
+			if t.h.hasAt(at, m.tokens) && (s == signalDeny || !t.h.masked(at, len(m.tokens), s)) && (m.in == t.l || m.in == english() && !t.saysElse(at, m.tokens) || m.in != english() && !t.l.knows(m.tokens)) {
 				take(len(m.tokens))
 				t.held[at] = t.held[at] || s != signalDeny
 			}
@@ -163,7 +163,7 @@ func (t *teller) blocks(at int, spoken []*language, take func(length int)) {
 		l.doubt.at(rest, func(n int, _ phraseKind) { take(n) })
 	}
 	if !t.l.known[token] && !t.l.vocab[token] {
-		english.doubt.at(rest, func(n int, _ phraseKind) { take(n) })
+		english().doubt.at(rest, func(n int, _ phraseKind) { take(n) })
 	}
 }
 
@@ -177,7 +177,7 @@ var turkishConditions = strings.Fields("ince inca unca unce madan meden diktan d
 
 // ordersOther tells whether tokens of a dense script begin with an order of another act.
 func (t *teller) ordersOther(rest []string) bool {
-	for name, book := range orders {
+	for name, book := range orders() {
 		if slices.Contains(t.ask.about, name) {
 			continue
 		}
@@ -345,9 +345,9 @@ func (t *teller) learns(at int) bool {
 func (t *teller) begins(at int, s tale) bool {
 	opens := t.opens(at)
 	switch {
-	case t.inert[at], !opens && t.joined(at), alreadys[t.h.tokens[at]] && !t.h.marked[at] && at+1 < len(t.h.tokens) && conditions[t.h.tokens[at+1]], t.l == english && bareVerbs[t.h.tokens[at]]:
+	case t.inert[at], !opens && t.joined(at), alreadys[t.h.tokens[at]] && !t.h.marked[at] && at+1 < len(t.h.tokens) && conditions[t.h.tokens[at+1]], t.l == english() && bareVerbs[t.h.tokens[at]]:
 		return false
-	case t.ordered[at] && (t.l != english || !opens):
+	case t.ordered[at] && (t.l != english() || !opens):
 		return false
 	case t.denied[at]:
 		return t.deniesFirst(at)

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The words of consent: one text file a language. A reply is read in one language and English, so a word
@@ -81,10 +82,21 @@ type language struct {
 	known          map[string]bool       // every word of the file that can stand in a reply
 }
 
+// Load reads the word lists, a third of a second of work that the first [Read] does otherwise. A program that reads no
+// replies, such as the one that runs an agent's command, never does it.
+func Load() {
+	languages()
+	orders()
+	spokenIn()
+	masks()
+}
+
 // Every language, and English, which is understood beside each of them. Set once.
 var (
-	languages = readLanguages(wordFiles)
-	english   = languages[slices.IndexFunc(languages, func(l *language) bool { return l.code == "en" })]
+	languages = sync.OnceValue(func() []*language { return readLanguages(wordFiles) })
+	english   = sync.OnceValue(func() *language {
+		return languages()[slices.IndexFunc(languages(), func(l *language) bool { return l.code == "en" })]
+	})
 )
 
 // readLanguages reads all word files. They are part of the program, so one that cannot be read is a panic.

@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 )
@@ -22,5 +23,34 @@ func TestWordFiles(t *testing.T) {
 		if _, err := parseLanguage("xx", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestWordsAreFew bounds what the choices of a word file stand for: each is written out, and kept for the life of the
+// process. Two choices too many once made 380,000 phrases of two lines.
+func TestWordsAreFew(t *testing.T) {
+	const most, inAll = 3500, 120_000
+	names, err := fs.Glob(wordFiles, "words/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, name := range names {
+		text, err := fs.ReadFile(wordFiles, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			for entry := range strings.SplitSeq(line, ",") {
+				n := len(spelledOut(entry))
+				all += n
+				if n > most {
+					t.Errorf("%s: %d phrases, more than %d: %s", name, n, most, entry)
+				}
+			}
+		}
+	}
+	if all > inAll {
+		t.Errorf("%d phrases in all, more than %d", all, inAll)
 	}
 }
