@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -36,6 +37,7 @@ func TestPageAxe(t *testing.T) {
 	w := newWorld()
 	scene(w)
 	w.questions[0].Risk = "high"
+	w.records[0].Prompt = strings.Repeat("Please change everything. ", 40)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	browser := startChromium(t, true)
 	for _, size := range []struct{ width, height int64 }{{1280, 800}, {390, 844}} {

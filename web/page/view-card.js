@@ -1,6 +1,6 @@
 // One piece of work: a card while it runs, a line that opens once it is finished.
 
-import { h, icon, keepAtEnd, keyed, setAttr, setText, show } from "./dom.js";
+import { h, icon, keepAtEnd, keyed, reachable, setAttr, setText, show } from "./dom.js";
 import { ended, over, steps as stepsOf } from "./state-work.js";
 import { cardActs } from "./view-acts.js";
 import { step } from "./view-steps.js";
@@ -15,9 +15,9 @@ const parts = (id) => ({
   when: h("span", { class: "line-when" }),
   state: h("span", { class: "pill" }),
   meta: h("p", { class: "card-meta" }),
-  prompt: h("p", { class: "card-prompt" }),
+  prompt: reachable(h("p", { class: "card-prompt" })),
   stepsTitle: h("span", {}),
-  steps: h("div", { class: "steps" }),
+  steps: reachable(h("div", { class: "steps", role: "group", "aria-label": "Steps" })),
   reading: h("p", { class: "quiet-text", hidden: true }),
   answer: h("div", { class: "answer" }),
   problem: h("div", { class: "problem", hidden: true }),

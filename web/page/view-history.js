@@ -1,7 +1,7 @@
 // What was said and what was done, by day: found by words, saved as Markdown or JSON, deleted.
 
 import * as api from "./api.js";
-import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
+import { byId, h, icon, keyed, reachable, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
 import { steps as stepsOf } from "./state-work.js";
 import { toast, toastProblem } from "./store.js";
@@ -152,7 +152,7 @@ function fillWork(body, r) {
   if (r.error) problem(wrong, r.error);
   const facts = workFacts(r).filter(Boolean).join(" · ");
   const parts = [
-    h("p", { class: "card-prompt", text: r.prompt }), facts && h("p", { class: "quiet-text", text: facts }),
+    reachable(h("p", { class: "card-prompt", text: r.prompt })), facts && h("p", { class: "quiet-text", text: facts }),
     (steps.length || r.answers?.length) && h("details", { class: "did" }, h("summary", {}, icon("chevron"), `What it did (${steps.length})`), list, answers),
     answer.firstChild && answer, r.error && wrong,
   ];

@@ -25,7 +25,7 @@ export function noticesView({ go, untoast, counted, sound }) {
     const now = needs(state, Date.now());
     const first = now.count ? needWords(now) : "";
     show(attention, now.questions.length > 0);
-    setText(what, first + (now.count > 1 ? `, and ${now.count - 1} more` : ""));
+    setText(what, first.replace(now.count > 1 ? /[.?]$/ : "", "") + (now.count > 1 ? `, and ${now.count - 1} more` : ""));
     document.title = first ? `(${now.count}) ${first} · Switchboard` : "Switchboard";
     counted(state, now.count);
     keyed(toasts, state.toasts, (t) => t.id, (t) => toastCard(t, untoast));
