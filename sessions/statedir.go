@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,9 +65,8 @@ func ownDir(path string) error {
 	if err != nil {
 		return fmt.Errorf("look at the state directory: %w", err)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(os.Geteuid()) {
-		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as that user, "+
-			"or set XDG_STATE_HOME to another directory", path, stat.Uid, os.Geteuid())
+	if err := notOurs(path, info); err != nil {
+		return err
 	}
 	mode := info.Mode().Perm()
 	if mode&othersMay == 0 {
@@ -82,8 +82,56 @@ func ownDir(path string) error {
 		return nil
 	}
 	_ = dir.Chmod(mode) // the next start has to refuse it, too
+	return openToOthers(path, mode)
+}
+
+func notOurs(path string, info fs.FileInfo) error {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(os.Geteuid()) {
+		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as that user, "+
+			"or set XDG_STATE_HOME to another directory", path, stat.Uid, os.Geteuid())
+	}
+	return nil
+}
+
+func openToOthers(path string, mode fs.FileMode) error {
 	return fmt.Errorf("others can write in the state directory %s (mode %04o), so what is in it may not be ours: look at it, "+
 		"then chmod 700 it, or set XDG_STATE_HOME to another directory", path, mode)
+}
+
+// LookDir tells why a start would refuse a state directory. It changes nothing and takes no lock. One that is not there
+// yet is made by the start.
+func LookDir(path string) error {
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = dir.Close() }() // only read from
+	info, err := dir.Stat()
+	if err != nil {
+		return fmt.Errorf("look at the state directory: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("the state directory %s is no directory: move it away, or set XDG_STATE_HOME to another one", path)
+	}
+	if err := notOurs(path, info); err != nil {
+		return err
+	}
+	if _, empty := dir.Readdirnames(1); info.Mode().Perm()&othersWrite != 0 && !errors.Is(empty, io.EOF) {
+		return openToOthers(path, info.Mode().Perm())
+	}
+	return onNetwork(path)
+}
+
+// onNetwork refuses a directory on another machine.
+func onNetwork(path string) error {
+	if kind := networkKind(path); kind != "" {
+		return fmt.Errorf("the state directory %s is on a network file system (%s), where a lock promises nothing: "+
+			"set XDG_STATE_HOME to a directory on this machine, or use a Redis", path, kind)
+	}
+	return nil
 }
 
 // A Dir is a state directory that this process holds.
@@ -101,9 +149,8 @@ func HoldDir(path string) (*Dir, error) {
 	if err := ownDir(path); err != nil {
 		return nil, err
 	}
-	if kind := networkKind(path); kind != "" {
-		return nil, fmt.Errorf("the state directory %s is on a network file system (%s), where a lock promises nothing: "+
-			"set XDG_STATE_HOME to a directory on this machine, or use a Redis", path, kind)
+	if err := onNetwork(path); err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {

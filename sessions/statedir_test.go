@@ -83,6 +83,13 @@ func TestStateDirOfOthers(t *testing.T) {
 			if err := os.Chmod(dir, tt.mode); err != nil {
 				t.Fatal(err)
 			}
+			looked := sessions.LookDir(dir)
+			if (looked == nil) != (tt.refuse == "") || looked != nil && !strings.Contains(looked.Error(), tt.refuse) {
+				t.Errorf("a look says %v", looked)
+			}
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != tt.mode.Perm() {
+				t.Errorf("a look changed it to %v, %v", info.Mode(), err)
+			}
 			for range 2 { // refused once, it stays refused
 				_, err := sessions.StateDir(func(string) string { return base })
 				audit, auditErr := sessions.OpenAudit(dir)

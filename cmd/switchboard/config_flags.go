@@ -23,22 +23,24 @@ type options struct {
 	Version kong.VersionFlag `help:"say which version this is"`
 
 	Serve  struct{} `cmd:"" default:"1" help:"Run Switchboard. This is the default."`
-	Health struct{} `cmd:"" help:"Ask the Switchboard that runs with these settings whether it is well, for containers."`
+	Init   struct{} `cmd:"" help:"Write a commented switchboard.yaml to begin with."`
+	Add    addVerb  `cmd:"" help:"Add a machine to switchboard.yaml."`
+	Doctor struct{} `cmd:"" help:"Look at all that Switchboard needs, and tell what to mend, in order."`
 	Login  struct {
 		Name string `arg:"" optional:"" help:"Whose login it is: a principal of keys. Usually the owner's."`
-	} `cmd:"" help:"Print a link that logs in to the running Switchboard: once, within ten minutes."`
+	} `cmd:"" help:"Print a link that logs a browser in: once, within ten minutes."`
 	Key struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
-	Servers  serversVerb  `cmd:"" help:"Show your machines and how they are."`
-	Sessions sessionsVerb `cmd:"" help:"Show sessions, the newest first."`
-	Read     readVerb     `cmd:"" help:"Show what was said in a session."`
-	Handoff  handoffVerb  `cmd:"" help:"Give work to the agent on a machine, and follow it to its outcome."`
-	Answer   answerVerb   `cmd:"" help:"Show what agents ask, or answer it."`
+	Audit  struct{} `cmd:"" help:"Say whether the audit of decisions is as it was written."`
+	Health struct{} `cmd:"" help:"Say whether the running Switchboard is well, for containers."`
 
-	Init  struct{} `cmd:"" help:"Write a commented switchboard.yaml to begin with, or the file that --config names."`
-	Audit struct{} `cmd:"" help:"Read the whole audit of the state directory and say whether it is as it was written."`
+	Servers  serversVerb  `cmd:"" group:"Of the running Switchboard" help:"Show your machines and how they are."`
+	Sessions sessionsVerb `cmd:"" group:"Of the running Switchboard" help:"Show sessions, the newest first."`
+	Read     readVerb     `cmd:"" group:"Of the running Switchboard" help:"Show what was said in a session."`
+	Handoff  handoffVerb  `cmd:"" group:"Of the running Switchboard" help:"Give work to a machine, and follow it to its outcome."`
+	Answer   answerVerb   `cmd:"" group:"Of the running Switchboard" help:"Show what agents ask, or answer it."`
 
 	verb  string
 	given map[string]bool // names of the flags on the command line
@@ -52,19 +54,23 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 		vars[strings.NewReplacer(".", "_", "[]", "").Replace(row.path)] = row.doc
 	}
 	app, err := kong.New(o, kong.Name("switchboard"), kong.Description(about), vars,
-		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return nil, false, err
 	}
-	if len(args) > 0 && slices.Contains(clientVerbs, args[0]) {
-		hideFlags(app, "redis", "model-url", "model", "codex")
+	if len(args) > 0 {
+		hideFlags(app, args[0])
 	}
 	parsed, err := app.Parse(args)
 	if done {
 		return nil, true, nil
 	}
 	if err != nil {
-		return nil, false, problems{{place{name: "switchboard"}, err.Error() + "; --help tells what there is"}}
+		text := err.Error()
+		if len(args) > 0 && strings.HasPrefix(text, "unexpected argument "+args[0]) {
+			text = "there is no verb " + strings.TrimPrefix(text, "unexpected argument ")
+		}
+		return nil, false, problems{{place{name: "switchboard"}, text + "; --help tells what there is"}}
 	}
 	o.verb, _, _ = strings.Cut(parsed.Command(), " ")
 	for _, step := range parsed.Path {
@@ -76,7 +82,15 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 }
 
 // hideFlags leaves flags out of the help of a verb that has no use for them.
-func hideFlags(app *kong.Kong, names ...string) {
+func hideFlags(app *kong.Kong, verb string) {
+	var names []string
+	switch verb {
+	case "init", "add", "login", "key", "audit":
+		names = append(names, "listen")
+		fallthrough
+	case "servers", "sessions", "read", "handoff", "answer":
+		names = append(names, "redis", "model-url", "model", "codex", "version")
+	}
 	for _, f := range app.Model.Flags {
 		f.Hidden = f.Hidden || slices.Contains(names, f.Name)
 	}

@@ -12,14 +12,23 @@ import (
 // loadSettings reads the configuration: flag over environment over file over default. Its error is
 // [problems], all of them.
 func loadSettings(o *options, env func(string) string) (*settings, error) {
+	file, at := o.configFile()
+	var data []byte
+	if file != "" {
+		var err error
+		if data, err = os.ReadFile(file); err != nil {
+			return nil, problems{{at, "read the configuration: " + err.Error()}}
+		}
+	}
+	return settingsOf(o, env, file, data)
+}
+
+// settingsOf is loadSettings of a file with this text; "" for none.
+func settingsOf(o *options, env func(string) string, file string, data []byte) (*settings, error) {
 	s := defaults()
 	d := &decoder{places: map[string]place{}}
 	dir := "."
-	if file, at := o.configFile(); file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, problems{{at, "read the configuration: " + err.Error()}}
-		}
+	if file != "" {
 		d.file, s.File, dir = file, file, filepath.Dir(file)
 		d.decode(data, &s)
 	}

@@ -306,7 +306,7 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("%q: %+v, %v, %v", args, o, done, err)
 		}
 	}
-	for _, args := range []string{"--lisen x", "simulate", "doctor", "serve extra", "--listen"} {
+	for _, args := range []string{"--lisen x", "dance", "serve extra", "--listen"} {
 		_, _, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
 		if _, ok := errors.AsType[problems](err); !ok {
 			t.Errorf("%q: %v", args, err)

@@ -39,12 +39,8 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	if done {
 		return 0
 	}
-	if err == nil && o.verb == "init" {
-		if err = initVerb(o, stdout); err != nil {
-			_, _ = fmt.Fprintln(stderr, "switchboard:", err)
-			return exitFailed
-		}
-		return 0
+	if err == nil && slices.Contains([]string{"init", "doctor", "add"}, o.verb) {
+		return fileVerb(ctx, o, env, stdout, stderr)
 	}
 	if err == nil && slices.Contains(clientVerbs, o.verb) {
 		return clientVerb(ctx, o, env, stdout, stderr)
@@ -76,6 +72,31 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		return exitFailed
 	}
 	return 0
+}
+
+// fileVerb runs a verb that reads or writes the configuration itself. It returns the exit code.
+func fileVerb(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) int {
+	var err error
+	switch o.verb {
+	case "init":
+		err = initVerb(o, stdout)
+	case "add":
+		err = o.Add.do(o, env, stdout)
+	default:
+		err = doctorVerb(ctx, o, env, stdout)
+	}
+	_, wrong := errors.AsType[problems](err)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errMend): // it was told
+		return exitFailed
+	case wrong:
+		_, _ = fmt.Fprintln(stderr, err)
+		return exitSettings
+	}
+	_, _ = fmt.Fprintln(stderr, "switchboard:", err)
+	return exitFailed
 }
 
 // words says an error to a person.

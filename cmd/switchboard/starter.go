@@ -62,7 +62,7 @@ const about = `A realtime voice handoff router: talk to a voice model, and it gi
 Examples:
   switchboard                          simulated voice and machines: nothing to set up
   switchboard --codex                  with the Codex of this machine
-  switchboard init                     write a commented switchboard.yaml
+  switchboard doctor                   tell what is missing, in the order to mend it
   switchboard login                    print a link that logs a browser in
   switchboard handoff bigpc fix it     give work to the Switchboard that runs here, and follow it
   switchboard key assistant            make a key for a program`

@@ -70,7 +70,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if code != 0 {
 		t.Fatal(code)
 	}
-	for _, want := range []string{"Examples:", "switchboard init", "--version", "login", "audit"} {
+	for _, want := range []string{"Examples:", "switchboard doctor", "  init ", "--version", "login", "audit"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the help does not say %q:\n%s", want, out)
 		}

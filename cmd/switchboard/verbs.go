@@ -241,7 +241,7 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 		return nil, err
 	}
 	if serving(state) {
-		return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}, nil
+		return hereClient(state, key), nil
 	}
 	if key == "" {
 		return nil, fmt.Errorf("no Switchboard of yours runs on this machine (%s): start it with `switchboard`, or name another with --url and its key with --key-file", state)
@@ -251,6 +251,11 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 		return nil, err
 	}
 	return dialAt(strings.TrimSuffix(healthURL(s), "/healthz"), key)
+}
+
+// hereClient speaks to the service that runs with a state directory.
+func hereClient(state, key string) *verbs.Client {
+	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
 }
 
 // serving tells whether a service runs with a state directory.

@@ -21,9 +21,8 @@ func (s *Store) migrate(ctx context.Context, unclean bool) error {
 	if err := s.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return s.unusable(err)
 	}
-	if version > schemaVersion {
-		return fmt.Errorf("%s was written by a newer Switchboard (version %d, this one reads %d): "+
-			"start that one, or move the file away to begin with nothing remembered", s.path, version, schemaVersion)
+	if err := tooNew(s.path, version); err != nil {
+		return err
 	}
 	if unclean {
 		if err := s.check(ctx); err != nil {

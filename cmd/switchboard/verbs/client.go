@@ -9,7 +9,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -124,4 +126,22 @@ func (t *Terminal) show(ctx context.Context, path string, into any, show func() 
 		return err
 	}
 	return show()
+}
+
+// Ready asks whether the service can take work.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.call(ctx, http.MethodGet, "/readyz", nil, nil)
+	return err
+}
+
+// Test has the service ask a machine something now, and returns how long the answer took.
+func (c *Client) Test(ctx context.Context, server string) (took time.Duration, err error) {
+	var answer struct {
+		Took int64 `json:"took_ms"`
+	}
+	text, err := c.call(ctx, http.MethodPost, "/fleet/machines/"+url.PathEscape(server)+"/test", struct{}{}, nil)
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	return time.Duration(answer.Took) * time.Millisecond, err
 }

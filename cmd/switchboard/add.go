@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"switchboard/servers/codex"
+	"switchboard/servers/responses"
+	"switchboard/sessions"
+)
+
+type addVerb struct {
+	Name  string   `arg:"" help:"What you call the machine."`
+	Where []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
+	Set   []string `sep:"none" placeholder:"SETTING=VALUE" help:"A setting of the machine, as under servers in the file; may be given again."`
+}
+
+// Help shows examples.
+func (addVerb) Help() string {
+	return examples("switchboard add bigpc ws://127.0.0.1:4500", "switchboard add laptop -- codex app-server",
+		"switchboard add bigpc ws://127.0.0.1:4500 --set cwd=/home/me/src --set 'aliases=[big pc]' --set 'projects={api: /home/me/src/api}'",
+		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=. --set key_env=VOICE_KEY")
+}
+
+// do adds a server to the configuration file, or begins one with it. A file that would be wrong then is left as it is.
+func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error {
+	file := defaultFile
+	if named, _ := o.configFile(); named != "" {
+		file = named
+	}
+	before, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entry, err := a.entry()
+	if err != nil {
+		return err
+	}
+	after, err := insertServer(file, before, entry)
+	if err != nil {
+		return err
+	}
+	s, err := settingsOf(o, env, file, after)
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s was left as it is, because with %s it would be wrong", file, a.Name), err)
+	}
+	if err := replaceFile(file, before, after); err != nil {
+		return err
+	}
+	next := "`switchboard doctor` tells whether it is reached"
+	if state, err := sessions.StatePath(env); err == nil && serving(state) {
+		next = "start Switchboard again, and it is there: the one that runs read its settings when it started"
+	}
+	if len(s.Servers) == 1 {
+		next = "the simulated machines are gone now; " + next
+	}
+	_, err = fmt.Fprintf(stdout, "added %s to %s; %s\n", a.Name, file, next)
+	return err
+}
+
+// entry is the server as lines of the file, without their margin.
+func (a addVerb) entry() ([]string, error) {
+	lines := []string{"name: " + scalar(a.Name)}
+	add := func(setting, text string) { lines = append(lines, setting+": "+text) }
+	where := a.Where[0]
+	scheme, _, address := strings.Cut(where, "://")
+	switch {
+	case address && len(a.Where) > 1:
+		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
+	case address && strings.HasPrefix(scheme, "http"):
+		add("kind", responses.Name)
+		add("url", scalar(where))
+	case address:
+		add("kind", codex.Name)
+		add("url", scalar(where))
+	default:
+		var words []string
+		for _, word := range a.Where {
+			words = append(words, scalar(word))
+		}
+		add("kind", codex.Name)
+		add("command", "["+strings.Join(words, ", ")+"]")
+	}
+	for _, set := range a.Set {
+		name, value, ok := strings.Cut(set, "=")
+		if !ok || name == "" || value == "" || strings.ContainsAny(name, ": \n") {
+			return nil, typed("--set " + set + " is not SETTING=VALUE")
+		}
+		if !strings.ContainsAny(value[:1], "[{") && value != "true" && value != "false" {
+			value = scalar(value)
+		}
+		add(name, value)
+	}
+	return lines, nil
+}
+
+// scalar writes text as YAML, in quotes where it needs them.
+func scalar(text string) string {
+	if strings.ContainsAny(text, ",[]{}\n") { // which end a word in brackets
+		return fmt.Sprintf("%q", text)
+	}
+	data, err := yaml.Marshal(text)
+	if err != nil {
+		return fmt.Sprintf("%q", text)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// insertServer puts a server behind the others of a file, and changes nothing else in it: comments stay where they are.
+func insertServer(file string, text []byte, entry []string) ([]byte, error) {
+	was := &decoder{places: map[string]place{}, file: file}
+	before := defaults()
+	if was.decode(text, &before); len(was.found) > 0 {
+		return nil, was.found.sorted()
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(slices.Clone(text), '\n')
+	}
+	at, margin, block := placeOfServers(text)
+	lines := strings.SplitAfter(string(text), "\n")
+	var added strings.Builder
+	if at == 0 {
+		at = len(lines)
+		if len(text) > 0 {
+			added.WriteString("\n")
+		}
+		added.WriteString("servers:\n")
+		margin = "  "
+	}
+	for i, line := range entry {
+		mark := "  "
+		if i == 0 {
+			mark = "- "
+		}
+		added.WriteString(margin + mark + line + "\n")
+	}
+	after := []byte(strings.Join(slices.Concat(lines[:at], []string{added.String()}, lines[at:]), ""))
+	is := &decoder{places: map[string]place{}, file: file}
+	now := defaults()
+	is.decode(after, &now)
+	n := len(before.Servers)
+	// What the loader has to say of the new server itself it says later, with its line.
+	same := block && len(now.Servers) == n+1 && (n == 0 || reflect.DeepEqual(now.Servers[:n], before.Servers))
+	now.Servers = before.Servers
+	if !same || !reflect.DeepEqual(now, before) {
+		return nil, fmt.Errorf("%s is written in a way that cannot be added to; add this to its servers yourself:\n  - %s", file, strings.Join(entry, "\n    "))
+	}
+	return after, nil
+}
+
+// placeOfServers finds the line behind the last server, counted from 0 (0: there are none yet), and the margin of
+// their dashes. block: they are lines of their own, or none.
+func placeOfServers(text []byte) (line int, margin string, block bool) {
+	parsed, err := parse(text)
+	if err != nil {
+		return 0, "", false
+	}
+	for _, doc := range parsed.Docs {
+		entries, _ := mapping(doc.Body)
+		for i, e := range entries {
+			if e.Key.GetToken().Value != "servers" {
+				continue
+			}
+			list, ok := e.Value.(*ast.SequenceNode)
+			if !ok || list.IsFlowStyle || list.Start == nil {
+				return 0, "", false
+			}
+			end := bytes.Count(text, []byte("\n"))
+			if i+1 < len(entries) {
+				end = entries[i+1].Key.GetToken().Position.Line - 1
+			}
+			lines := strings.Split(string(text), "\n")
+			for end > 0 && (strings.TrimSpace(lines[end-1]) == "" || strings.HasPrefix(strings.TrimSpace(lines[end-1]), "#")) {
+				end-- // what stands before the next setting is about that one
+			}
+			return end, strings.Repeat(" ", list.Start.Position.Column-1), true
+		}
+	}
+	return 0, "", true
+}
+
+// replaceFile writes a file anew, so that whoever reads it finds the old or the new text. One that somebody else changed
+// meanwhile stays.
+func replaceFile(file string, before, after []byte) error {
+	target, mode := file, fs.FileMode(0o600)
+	if found, err := filepath.EvalSymlinks(file); err == nil {
+		target = found
+	}
+	if about, err := os.Stat(target); err == nil {
+		mode = about.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
+	_, err = f.Write(after)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	now, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(now, before) {
+		return fmt.Errorf("%s was changed meanwhile: try again", file)
+	}
+	return os.Rename(f.Name(), target)
+}

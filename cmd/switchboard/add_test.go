@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAddKeepsTheFile: a server goes behind the others, and everything else stays as it was, comments too.
+func TestAddKeepsTheFile(t *testing.T) {
+	const added = "  - name: new\n    kind: codex\n    url: ws://127.0.0.1:4500\n"
+	for _, tc := range []struct{ name, before, after string }{
+		{"no file", "", "servers:\n" + added},
+		{"nothing but comments", "# mine\n", "# mine\n\nservers:\n" + added},
+		{"no servers", "limits: {calls: 3} # few\n", "limits: {calls: 3} # few\n\nservers:\n" + added},
+		{"no last newline", "limits: {calls: 3}", "limits: {calls: 3}\n\nservers:\n" + added},
+		{"at the end", "servers:\n  - name: a # first\n    kind: codex\n    url: ws://127.0.0.1:1\n    # end\n", "servers:\n  - name: a # first\n    kind: codex\n    url: ws://127.0.0.1:1\n" + added + "    # end\n"},
+		{"before others", "servers:\n  - {name: a, kind: codex, url: ws://127.0.0.1:1}\n\n# about limits\nlimits: {calls: 3}\n", "servers:\n  - {name: a, kind: codex, url: ws://127.0.0.1:1}\n" + added + "\n# about limits\nlimits: {calls: 3}\n"},
+		{"another margin", "servers:\n- name: a\n  kind: codex\n  url: ws://127.0.0.1:1\nlimits: {calls: 3}\n", "servers:\n- name: a\n  kind: codex\n  url: ws://127.0.0.1:1\n" + strings.ReplaceAll("\n"+added, "\n  ", "\n")[1:] + "limits: {calls: 3}\n"},
+	} {
+		got, err := insertServer("x.yaml", []byte(tc.before), []string{"name: new", "kind: codex", "url: ws://127.0.0.1:4500"})
+		if err != nil || string(got) != tc.after {
+			t.Errorf("%s: %v\n%s", tc.name, err, got)
+		}
+	}
+	for name, text := range map[string]string{
+		"brackets": "servers: []\n", "brackets with one": "servers: [{name: a, kind: codex, url: ws://127.0.0.1:1}]\n", "all in brackets": "{limits: {calls: 3}}\n",
+		"an end mark": "limits: {calls: 3}\n...\n",
+	} {
+		if got, err := insertServer("x.yaml", []byte(text), []string{"name: new", "kind: codex"}); err == nil || !strings.Contains(err.Error(), "yourself:\n  - name: new\n    kind: codex") {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+	}
+	if _, err := insertServer("x.yaml", []byte("limits: 7\n"), []string{"name: new"}); err == nil || !strings.Contains(err.Error(), "x.yaml:1:9: ") {
+		t.Errorf("a mistake that is there: %v", err)
+	}
+}
+
+// TestAdd: what is added is loaded by the next start; what would be wrong is told, and nothing is written.
+func TestAdd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
+	add := func(code int, words []string, args ...string) {
+		t.Helper()
+		var out, errs syncBuffer
+		got := run(t.Context(), append([]string{"add"}, args...), func(name string) string { return sh.env[name] }, &out, &errs)
+		if got != code {
+			t.Errorf("%q: %d %s%s", args, got, &out, &errs)
+		}
+		for _, word := range words {
+			if !strings.Contains(out.String()+errs.String(), word) {
+				t.Errorf("%q does not say %q: %s%s", args, word, &out, &errs)
+			}
+		}
+	}
+	add(0, []string{"added bigpc to switchboard.yaml", "simulated machines are gone", "switchboard doctor"}, "bigpc", "ws://127.0.0.1:4500", "--set", "cwd=/home/me/src", "--set", "aliases=[big pc, desk]", "--set", "projects={api: /home/me/src/api}")
+	add(0, []string{"added laptop"}, "laptop", "--", "codex", "app-server", "-c", "x={a,b}")
+	add(0, []string{"added helper"}, "helper", "http://127.0.0.1:1/v1", "--set", "model=m 1", "--set", "workspace=.", "--set", "trusted=true")
+	good, err := os.ReadFile("switchboard.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(exitSettings, []string{"left as it is", "is already a name"}, "bigpc", "ws://127.0.0.1:4501")
+	add(exitSettings, []string{"left as it is", "in the clear"}, "far", "ws://10.0.0.5:4500")
+	add(exitSettings, []string{"left as it is", "colour"}, "far", "ws://127.0.0.1:2", "--set", "colour=red")
+	add(exitSettings, []string{"is not SETTING=VALUE"}, "far", "ws://127.0.0.1:2", "--set", "cwd")
+	add(exitSettings, []string{"is too much"}, "far", "ws://127.0.0.1:2", "codex")
+	if now, err := os.ReadFile("switchboard.yaml"); err != nil || string(now) != string(good) {
+		t.Errorf("the file was changed: %v\n%s", err, now)
+	}
+	if about, err := os.Stat("switchboard.yaml"); err != nil || about.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", about.Mode(), err)
+	}
+	s, err := file(string(good)).load(t)
+	if err != nil || len(s.Servers) != 3 {
+		t.Fatalf("%v in\n%s", err, good)
+	}
+	if b, l, h := s.Servers[0], s.Servers[1], s.Servers[2]; len(b.Aliases) != 2 || b.Projects["api"] == "" || l.Command[3] != "x={a,b}" || h.Model != "m 1" || !h.Trusted {
+		t.Errorf("%+v", s.Servers)
+	}
+	if left, err := filepath.Glob(".*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"switchboard/cmd/switchboard/verbs"
+	"switchboard/handoff"
+	"switchboard/sessions"
+)
+
+// doctorWithin bounds all that the doctor asks.
+const doctorWithin = 45 * time.Second
+
+// A doctor looks at everything that could keep somebody from talking to their machines, in the order in which it is to
+// be mended: what comes later often needs what comes before. It takes no lock and writes nothing, so it may look beside
+// a service that runs.
+type doctor struct {
+	out   io.Writer                    // Set once
+	env   func(string) string          // Set once
+	look  func(string) (string, error) // Set once: finds a program
+	s     *settings                    // Set by settings
+	state string                       // Set by directory
+	here  *verbs.Client                // Set by directory: the service that runs with it; nil: none does
+	wrong int
+}
+
+// errMend is what the doctor ends with when something needs mending.
+var errMend = errors.New("something needs mending")
+
+// doctorVerb looks, says what it found, and returns [errMend] where not all is well.
+func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, doctorWithin)
+	defer cancel()
+	d := &doctor{out: stdout, env: env, look: exec.LookPath}
+	d.ok("program", "%s", version())
+	if d.settings(o); d.directory() {
+		d.service(ctx)
+	}
+	switch d.wrong {
+	case 0:
+		_, _ = fmt.Fprintln(stdout, "\nnothing needs mending") // the exit code tells it too
+		return nil
+	case 1:
+		_, _ = fmt.Fprintln(stdout, "\n1 thing needs mending")
+	default:
+		_, _ = fmt.Fprintf(stdout, "\n%d things need mending; begin with the first\n", d.wrong)
+	}
+	return errMend
+}
+
+// service looks at what needs the settings and the state directory.
+func (d *doctor) service(ctx context.Context) {
+	d.port(ctx)
+	d.certificate(time.Now())
+	d.store(ctx)
+	d.programs()
+	d.voice(ctx)
+	d.machines(ctx)
+	d.microphone()
+	d.webhook(ctx)
+}
+
+// ok says that something is well.
+func (d *doctor) ok(about, format string, args ...any) {
+	_, _ = fmt.Fprintf(d.out, "ok    %-14s %s\n", about, fmt.Sprintf(format, args...)) // the exit code tells it too
+}
+
+// mend says what is wrong, and what to do about it; next may be "".
+func (d *doctor) mend(about, text, next string) {
+	d.wrong++
+	_, _ = fmt.Fprintf(d.out, "mend  %-14s %s\n", about, strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      "))
+	if next != "" {
+		_, _ = fmt.Fprintf(d.out, "%21s→ %s\n", "", next)
+	}
+}
+
+// mendError says an error in the words that it has everywhere.
+func (d *doctor) mendError(about string, err error, command string) {
+	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
+		d.mend(about, fault.Message, cmp.Or(command, fault.Next))
+		return
+	}
+	next := ""
+	if e, ok := errors.AsType[*handoff.Error](err); ok {
+		next = e.Meaning().Next
+	}
+	d.mend(about, words(err), cmp.Or(command, next))
+}
+
+// settings reads the configuration as the service does.
+func (d *doctor) settings(o *options) {
+	s, err := loadSettings(o, d.env)
+	wrong, ok := errors.AsType[problems](err)
+	switch {
+	case ok:
+		for _, p := range wrong {
+			d.mend("configuration", problems{p}.Error(), "")
+		}
+	case err != nil:
+		d.mend("configuration", err.Error(), "")
+	case s.File == "":
+		d.ok("configuration", "there is no file, and none is needed; `switchboard init` writes one")
+	default:
+		d.ok("configuration", "%s", s.File)
+	}
+	d.s = s
+}
+
+// directory looks at the state directory, and whether a service runs with it. false: what comes after cannot be looked
+// at.
+func (d *doctor) directory() bool {
+	state, err := sessions.StatePath(d.env)
+	if err == nil {
+		err = sessions.LookDir(state)
+	}
+	if err != nil {
+		d.mend("state", err.Error(), "")
+		return false
+	}
+	d.state = state
+	if serving(state) {
+		d.here = hereClient(state, "")
+		d.ok("state", "%s, in use by the Switchboard that runs", state)
+	} else if _, err := os.Stat(state); err != nil {
+		d.ok("state", "%s, which the start makes", state)
+	} else {
+		d.ok("state", "%s", state)
+	}
+	return d.s != nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/cmd/switchboard/verbs"
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers"
+	"switchboard/servers/responses"
+)
+
+// programs looks whether what is to run here is installed.
+func (d *doctor) programs() {
+	missing := false
+	for _, s := range d.s.Servers {
+		if d.missing(s) {
+			missing = true
+			d.mend("program", fmt.Sprintf("there is no program %q for %s", s.Command[0], s.Name), "install it (npm install -g @openai/codex), or name its path in servers.command")
+		}
+	}
+	at, err := d.look("codex")
+	switch {
+	case missing:
+	case err == nil && len(d.s.Servers) == 0:
+		d.ok("codex", "%s is there; `switchboard --codex` uses it", at)
+	case err == nil:
+		d.ok("codex", "%s", at)
+	case errors.Is(err, exec.ErrNotFound) && len(d.s.Servers) == 0:
+		d.ok("codex", "none on PATH, and none is needed for simulated machines")
+	}
+}
+
+// machines looks at each server: whether it is reached, lets us in, and is new enough.
+func (d *doctor) machines(ctx context.Context) {
+	if len(d.s.Servers) == 0 {
+		d.ok("machines", "simulated; name yours in %s", defaultFile)
+		return
+	}
+	test := d.ofService
+	if d.here == nil {
+		ask, leave, err := d.dialAll(ctx)
+		if err != nil {
+			d.mend("machines", err.Error(), "")
+			return
+		}
+		defer leave()
+		test = ask
+	}
+	for _, s := range d.s.Servers {
+		if d.missing(s) {
+			continue // which was told
+		}
+		about, err := test(ctx, s)
+		if err == nil && s.Kind == responses.Name {
+			err = reachAPI(ctx, s)
+		}
+		if err != nil {
+			d.mendError(s.Name, err, remedy(s, err))
+			continue
+		}
+		d.ok(s.Name, "%s", about)
+		d.places(s)
+	}
+}
+
+// remedy is what to do about a server that the error's own next step does not name; "" for nothing.
+func remedy(s serverSetting, err error) string {
+	code := handoff.AsError(err).Code
+	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
+		code = fault.Code
+	}
+	start := s.plan().Spec.About.Start
+	switch {
+	case code == handoff.CodeUnreachable && start != "" && len(s.Command) == 0:
+		return "start its agent server there: " + start
+	case code == handoff.CodeTokenRefused && s.Kind == responses.Name:
+		return "correct its key_file or key_env"
+	case code == handoff.CodeUnknownServer:
+		return "the Switchboard that runs read its settings when it started: start it again"
+	}
+	return ""
+}
+
+// missing tells whether the program of a server that is a child is not installed.
+func (d *doctor) missing(s serverSetting) bool {
+	if len(s.Command) == 0 {
+		return false
+	}
+	_, err := d.look(s.Command[0])
+	return err != nil
+}
+
+// ofService asks the service that runs.
+func (d *doctor) ofService(ctx context.Context, s serverSetting) (string, error) {
+	took, err := d.here.Test(ctx, s.Name)
+	return fmt.Sprintf("answers the Switchboard that runs, in %s", took), err
+}
+
+// dialAll connects to all servers as a service would, until leave. ask waits for one of them.
+func (d *doctor) dialAll(ctx context.Context) (ask func(context.Context, serverSetting) (string, error), leave func(), err error) {
+	agents := responses.NewAgents(threads.NewMemory())
+	var specs []servers.Spec
+	for _, s := range d.s.Servers {
+		p := s.plan()
+		if !d.missing(s) {
+			p.Dial, _ = kindOfServer(s.Kind, agents).Dial(p.Settings, zap.NewNop())
+			specs = append(specs, p.Spec)
+		}
+	}
+	fleet, err := servers.New(servers.Config{Specs: specs})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { _ = fleet.Run(ctx) })  // it never fails
+	work.Go(func() { _ = agents.Run(ctx) }) // it ran nothing
+	leave = func() {
+		cancel()
+		work.Wait()
+	}
+	return func(ctx context.Context, s serverSetting) (string, error) {
+		took, err := fleet.Test(ctx, handoff.Grant{}, s.Name)
+		version := ""
+		for _, info := range fleet.Servers(ctx, handoff.Grant{}) {
+			if info.Name == s.Name {
+				version = info.Version
+			}
+		}
+		return fmt.Sprintf("%s answers in %s", strings.TrimSpace(s.Kind+" "+version), max(took.Round(time.Millisecond), time.Millisecond)), err
+	}, leave, nil
+}
+
+// reachAPI asks the API of an agent that Switchboard runs itself for its models, which costs nothing.
+func reachAPI(ctx context.Context, s serverSetting) error {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+"/models", http.NoBody)
+	if err != nil {
+		return err
+	}
+	if s.Token != nil {
+		key, err := s.Token()
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return handoff.Fault(handoff.CodeUnreachable, s.Name, err.Error())
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return handoff.Fault(handoff.CodeTokenRefused, s.Name, "its API answered "+resp.Status)
+	}
+	return nil
+}
+
+// places looks whether the directories of a child are there. Those of other machines are theirs.
+func (d *doctor) places(s serverSetting) {
+	if len(s.Command) == 0 {
+		return
+	}
+	for _, dir := range slices.Sorted(maps.Values(s.Projects)) {
+		d.place(s.Name, dir)
+	}
+	if s.Cwd != "" {
+		d.place(s.Name, s.Cwd)
+	}
+}
+
+func (d *doctor) place(name, dir string) {
+	if about, err := os.Stat(dir); err != nil || !about.IsDir() {
+		d.mend(name, dir+" is no directory on this machine", "make it, or correct cwd or projects of "+name)
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"switchboard/realtime"
+	"switchboard/servers"
+	"switchboard/sessions/redis"
+	"switchboard/sessions/sqlite"
+)
+
+// soonOver is how long before its end a certificate is told of.
+const soonOver = 14 * 24 * time.Hour
+
+// port looks whether the service could listen, or does.
+func (d *doctor) port(ctx context.Context) {
+	answers := health(ctx, d.s)
+	switch {
+	case d.here != nil && answers == nil:
+		d.ok("address", "a Switchboard of yours runs at %s", d.s.Listen)
+		return
+	case d.here != nil:
+		d.mend("address", fmt.Sprintf("a Switchboard of yours runs, but not at %s (%v)", d.s.Listen, answers), "give the settings that it was started with, or start it again with these")
+		return
+	}
+	l, err := net.Listen("tcp", d.s.Listen)
+	switch {
+	case err == nil:
+		_ = l.Close()
+		d.ok("address", "%s is free; no Switchboard of yours runs: `switchboard` starts one", d.s.Listen)
+	case answers == nil:
+		d.mend("address", fmt.Sprintf("another Switchboard runs at %s, with another state directory or as another user", d.s.Listen), "end that one, or give this one another address with --listen")
+	default:
+		d.mend("address", fmt.Sprintf("cannot listen on %s: %v", d.s.Listen, err), "end the program that listens there, or give another address with --listen")
+	}
+	d.media()
+}
+
+// media looks whether sound could arrive where the settings say.
+func (d *doctor) media() {
+	if !d.s.Media.UDP.IsValid() {
+		return
+	}
+	c, err := net.ListenPacket("udp", d.s.Media.UDP.String())
+	if err != nil {
+		d.mend("sound", "cannot listen for it: "+err.Error(), "end the program that listens there, or set media.udp to another port")
+		return
+	}
+	_ = c.Close()
+	d.ok("sound", "UDP %s is free", d.s.Media.UDP)
+}
+
+// certificate looks whether that of the settings counts; that it fits its key was looked at with the settings.
+func (d *doctor) certificate(now time.Time) {
+	if d.s.TLS == (tlsSettings{}) {
+		return
+	}
+	pair, err := tls.LoadX509KeyPair(d.s.TLS.CertFile, d.s.TLS.KeyFile)
+	var leaf *x509.Certificate
+	if err == nil {
+		leaf, err = x509.ParseCertificate(pair.Certificate[0])
+	}
+	const renew = "renew it, and start Switchboard again"
+	switch {
+	case err != nil:
+		d.mend("tls", err.Error(), "")
+	case now.After(leaf.NotAfter):
+		d.mend("tls", fmt.Sprintf("the certificate %s ended on %s", d.s.TLS.CertFile, leaf.NotAfter.Format(time.DateOnly)), renew)
+	case now.Before(leaf.NotBefore):
+		d.mend("tls", fmt.Sprintf("the certificate %s counts from %s on", d.s.TLS.CertFile, leaf.NotBefore.Format(time.DateOnly)), "look at the clock of this machine")
+	case now.Add(soonOver).After(leaf.NotAfter):
+		d.mend("tls", fmt.Sprintf("the certificate %s ends on %s", d.s.TLS.CertFile, leaf.NotAfter.Format(time.DateOnly)), renew)
+	default:
+		d.ok("tls", "for %v until %s", leaf.DNSNames, leaf.NotAfter.Format(time.DateOnly))
+	}
+}
+
+// store looks whether there is something that remembers. A service that runs is asked, since it has the store.
+func (d *doctor) store(ctx context.Context) {
+	if d.here != nil {
+		if err := d.here.Ready(ctx); err != nil {
+			d.mendError("store", err, "")
+			return
+		}
+		d.ok("store", "the Switchboard that runs can write it")
+		return
+	}
+	address := d.s.Redis.Reveal()
+	if address == "" {
+		if err := sqlite.Look(d.state); err != nil {
+			d.mend("store", err.Error(), "")
+			return
+		}
+		d.ok("store", "a file in the state directory")
+		return
+	}
+	holder, err := redis.Look(ctx, redis.Config{URL: address})
+	u, _ := url.Parse(address) // it was connected to, or there is an error
+	switch {
+	case err != nil:
+		d.mendError("store", err, "start the Redis, or correct redis in the settings; without one, a file remembers")
+	case holder != "":
+		d.mend("store", fmt.Sprintf("the Redis at %s is in use by another Switchboard, %s", u.Host, holder), "end that one, or give this one a Redis of its own (another database number will do)")
+	case u.Scheme == "rediss":
+		d.ok("store", "the Redis at %s answers, encrypted", u.Host)
+	default:
+		d.ok("store", "the Redis at %s answers, unencrypted", u.Host)
+	}
+}
+
+// voice looks whether the voice model lets us in. A session in which nothing is said costs nothing.
+func (d *doctor) voice(ctx context.Context) {
+	m := d.s.Model
+	if m.URL == "" {
+		d.ok("voice", "simulated; set %s for a real one", openAIKey)
+		return
+	}
+	if err := realtime.Probe(ctx, realtime.Config{ModelURL: m.URL, Model: m.Name, Aliases: m.Aliases, Key: m.Key.Reveal()}); err != nil {
+		d.mendError("voice", err, "")
+		return
+	}
+	d.ok("voice", "%s at %s lets us in; nothing was said, so nothing is billed", m.Name, hostOf(m.URL))
+}
+
+// microphone tells which pages may use one: browsers give it to https, and to this machine's own.
+func (d *doctor) microphone() {
+	host, _, _ := net.SplitHostPort(d.s.Listen) // checked with the settings
+	switch {
+	case d.s.PublicURL != "":
+		d.ok("microphone", "the page has one at %s", d.s.PublicURL)
+	case d.s.TLS != (tlsSettings{}):
+		d.ok("microphone", "the page has one at https://%s", d.s.Listen)
+	case servers.Loopback(host):
+		d.ok("microphone", "the page has one on this machine; for a phone, set public_url (README, \"On a phone\")")
+	default: // a proxy does TLS, and nobody said where
+		d.mend("microphone", "the page has none where nobody knows its address", "set public_url to the https address of the proxy")
+	}
+}
+
+// webhook looks whether somebody is there to be told. Nothing is sent, and the address, which often is a secret, is not
+// shown.
+func (d *doctor) webhook(ctx context.Context) {
+	u, err := url.Parse(d.s.Notify.Webhook.Reveal())
+	if err != nil || u.Host == "" {
+		return
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		d.mend("notify", fmt.Sprintf("nobody answers at %s (%v)", u.Host, err), "correct notify.webhook, or start what listens there")
+		return
+	}
+	_ = c.Close()
+	d.ok("notify", "%s answers; nothing was sent", u.Host)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// visit has the doctor look, with these settings. mend are what it has to find wrong, each in a line of its own; without
+// any all is well.
+func (sh *shell) visit(settings string, mend []string, args ...string) {
+	sh.t.Helper()
+	var out syncBuffer
+	code := run(sh.t.Context(), append([]string{"doctor", "--config", config(sh.t, settings)}, args...), func(name string) string { return sh.env[name] }, &out, &out)
+	text := out.String()
+	if n := strings.Count(text, "\nmend  "); n != len(mend) || (code == 0) != (n == 0) || code > exitFailed {
+		sh.t.Errorf("exit code %d, %d to mend, want %q:\n%s", code, n, mend, text)
+	}
+	for _, words := range mend {
+		if !strings.Contains(text, words) {
+			sh.t.Errorf("it does not say %q:\n%s", words, text)
+		}
+	}
+}
+
+// TestDoctorWithoutService: with nothing running it dials what there is, and leaves nothing behind.
+func TestDoctorWithoutService(t *testing.T) {
+	home := t.TempDir()
+	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": home}}
+	free := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	sh.visit("", nil, "--listen", free)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dead := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	sh.visit("", []string{"cannot listen on " + taken.Addr().String()}, "--listen", taken.Addr().String())
+	sh.visit("listen: "+free+"\nlissten: 1\nmodel: {url: 7}\n", []string{":2:1: ", ":3:"})
+	sh.visit("", []string{"not answering"}, "--listen", free, "--redis", "redis://:hidden@"+dead+"/0")
+	sh.visit("model: {url: ws://"+dead+"/v1/realtime, name: m}\n", []string{"The voice model at 127.0.0.1"}, "--listen", free)
+	sh.visit("notify: {webhook: http://"+dead+"/secret}\n", []string{"nobody answers at " + dead + " ("}, "--listen", free)
+	sh.visit("servers:\n  - {name: down, kind: codex, url: ws://"+dead+"}\n  - {name: child, kind: codex, command: [no-such-codex, app-server]}\n",
+		[]string{`no program "no-such-codex" for child`, "start its agent server there: codex app-server --listen ws://"}, "--listen", free)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer api.Close()
+	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + home + "}\n"
+	sh.visit(fmt.Sprintf(helper, api.URL), []string{"helper did not accept"}, "--listen", free)
+	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"helper is not answering"}, "--listen", free)
+	if files, err := os.ReadDir(home); err != nil || len(files) > 0 {
+		t.Errorf("the doctor left %v, %v", files, err)
+	}
+	if err := os.MkdirAll(filepath.Join(home, "switchboard", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(home, "switchboard"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	sh.visit("", []string{"others can write in the state directory"}, "--listen", free)
+}
+
+// TestDoctorBesideService: a service that runs is asked, and goes on as it was.
+func TestDoctorBesideService(t *testing.T) {
+	sh := openShell(t, nil)
+	listen := strings.TrimPrefix(sh.r.base, "http://")
+	until(t, "the machines", func() bool {
+		_, out, _ := sh.run("servers")
+		return strings.Contains(out, "nothing is listening there")
+	})
+	sh.visit("", nil, "--listen", listen)
+	sh.visit("", []string{"runs, but not at"}, "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	machine := "servers:\n  - {name: %s, kind: codex, url: ws://127.0.0.1:1}\n"
+	sh.visit(fmt.Sprintf(machine, "bigpc"), nil, "--listen", listen)
+	sh.visit(fmt.Sprintf(machine, "attic"), []string{"attic is not answering."}, "--listen", listen)
+	sh.visit(fmt.Sprintf(machine, "added"), []string{"read its settings when it started: start it again"}, "--listen", listen)
+	away := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
+	away.visit("", []string{"another Switchboard runs at " + listen}, "--listen", listen)
+	if code, out, errs := sh.run("handoff", "bigpc", "--thread", "auth", "run the tests"); code != 0 {
+		t.Errorf("afterwards: %d %s%s", code, out, errs)
+	}
+}
+
+// TestDoctorCertificate: one that has ended, or soon will, is told of.
+func TestDoctorCertificate(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"bigpc"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(100 * 24 * time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := tlsSettings{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
+	for file, block := range map[string]*pem.Block{files.CertFile: {Type: "CERTIFICATE", Bytes: cert}, files.KeyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		days int
+		says string
+	}{{0, "ok    tls            for [bigpc] until "}, {-1, "counts from"}, {90, "ends on"}, {101, "ended on"}} {
+		var out syncBuffer
+		d := &doctor{out: &out, s: &settings{TLS: files}}
+		if d.certificate(now.AddDate(0, 0, tc.days)); !strings.Contains(out.String(), tc.says) {
+			t.Errorf("in %d days: %s", tc.days, out.String())
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package realtime
+
+import (
+	"context"
+	"net/url"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+)
+
+// Probe opens a model session and lets go of it at once, before anything is said in it. Of c it needs ModelURL, Model,
+// Aliases and Key. Its errors are those that a caller would get: [handoff.CodeVoiceUnreachable], or one that says what
+// the server refused. What a server refuses only on the open socket is not found out.
+func Probe(ctx context.Context, c Config) error {
+	u, err := url.Parse(c.ModelURL)
+	if err != nil {
+		return handoff.Fault(handoff.CodeMalformed, "the model's URL", "want ws:// or wss:// with a host")
+	}
+	f := &Front{config: c, model: u, log: zap.NewNop(), counts: newFrontCounts(), reach: dialLimit}
+	model, fault := f.dialModel(ctx, "", nil)
+	if fault != nil {
+		return fault
+	}
+	model.Abandon()
+	return nil
+}
