@@ -81,7 +81,7 @@ func (p *Player) onPage(verb, rest string) {
 		page("stop", r.Stop(ctx, Grant, rest))
 	case "post", "steer":
 		p.Work.Go(func() {
-			rec, err := p.give(verb == "steer", first, more)
+			rec, err := p.give(r, verb == "steer", first, more)
 			page(verb+" "+first, rec.ID, " ", err)
 		})
 	case "clear":
@@ -107,16 +107,16 @@ func (p *Player) onPage(verb, rest string) {
 	}
 }
 
-// give gives work without a call: SERVER THREAD PROMPT..., or, as more words, WORK PROMPT...
-func (p *Player) give(steer bool, key, what string) (handoff.Record, error) {
+// give gives a life of the router work without a call: SERVER THREAD PROMPT..., or, as more words, WORK PROMPT...
+func (p *Player) give(r *router.Router, steer bool, key, what string) (handoff.Record, error) {
 	ctx := p.World.T.Context()
 	where, prompt, _ := strings.Cut(what, " ")
 	if steer {
-		return p.Router.Steer(ctx, Grant, where, handoff.Request{Key: key, Input: handoff.TextInput(prompt)})
+		return r.Steer(ctx, Grant, where, handoff.Request{Key: key, Input: handoff.TextInput(prompt)})
 	}
 	thread, prompt, _ := strings.Cut(prompt, " ")
 	target := handoff.Target{Server: where, Thread: strings.Trim(thread, "-")}
-	return p.Router.Give(ctx, Grant, handoff.Request{Key: key, Target: target, Input: handoff.TextInput(prompt)})
+	return r.Give(ctx, Grant, handoff.Request{Key: key, Target: target, Input: handoff.TextInput(prompt)})
 }
 
 // Call begins a call. A deaf voice model says nothing.
