@@ -3,6 +3,7 @@ package servers
 import (
 	"iter"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"go.uber.org/zap"
@@ -60,6 +61,33 @@ type Report interface {
 	Bad(row, format string, args ...any)
 	// OneOf reports a word that is not one of the known ones, with the one that was probably meant.
 	OneOf(row, word string, known ...string)
+}
+
+// An Address is where something is reached that is told a secret.
+type Address struct {
+	Row, URL string // its name in the configuration, and what stands there, which no report quotes
+	Plain    string // its scheme in the clear, "ws" or "http"; with an s more it is not
+	What     string // that it must be, with an example
+	Secret   string // that goes there: "token" or "key"
+	Allowed  bool   // to go to another machine in the clear
+}
+
+// Check reports what is wrong in it. The setting that allows it stands beside its row.
+func (a Address) Check(to Report) {
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != a.Plain && u.Scheme != a.Plain+"s" {
+		to.Bad(a.Row, "must be %s", a.What)
+		return
+	}
+	if u.User != nil {
+		to.Bad(a.Row, "has a user name in it; a %s belongs into %[1]s_file or %[1]s_env", a.Secret)
+	}
+	switch open := u.Scheme == a.Plain; {
+	case open && !Loopback(u.Hostname()) && !a.Allowed:
+		to.Bad(a.Row, "%s:// to another machine goes in the clear: use %[1]ss:// or a tunnel, or set allow_plaintext: true", a.Plain)
+	case !open && a.Allowed:
+		to.Bad("allow_plaintext", "goes with %s:// addresses only", a.Plain)
+	}
 }
 
 // Loopback reports whether a host is this machine alone. A wildcard is not; neither is a name that somebody's

@@ -70,7 +70,7 @@ func (c *checker) redis() {
 		c.bad("redis", "redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true")
 	}
 	if u.Scheme != "redis" && c.s.RedisPlaintext {
-		c.bad("redis_allow_plaintext", "goes with a redis:// address only")
+		c.bad("redis_allow_plaintext", "goes with redis:// addresses only")
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 	"time"
 
@@ -95,22 +94,11 @@ func (c *checker) notify() {
 	n.Token = c.token("notify", "token", n.TokenFile, n.TokenEnv, address != "", "webhook")
 	if address == "" {
 		if n.AllowPlaintext {
-			c.bad("notify.allow_plaintext", "goes with an http:// address only")
+			c.bad("notify.allow_plaintext", "goes with http:// addresses only")
 		}
 		return
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
-		c.bad("notify.webhook", "must be an address of http or https, such as https://ntfy.example.com/me")
-		return
-	}
-	if u.User != nil {
-		c.bad("notify.webhook", "has a user name in it; a token belongs into token_file or token_env")
-	}
-	if u.Scheme == "http" && !servers.Loopback(u.Hostname()) && !n.AllowPlaintext {
-		c.bad("notify.webhook", "http:// to another machine goes in the clear: use https://, or set allow_plaintext: true")
-	}
-	if u.Scheme == "https" && n.AllowPlaintext {
-		c.bad("notify.allow_plaintext", "goes with an http:// address only")
-	}
+	servers.Address{
+		Row: "webhook", URL: address, Plain: "http", What: "an address of http or https, such as https://ntfy.example.com/me", Secret: "token", Allowed: n.AllowPlaintext,
+	}.Check(report{c, "notify"})
 }

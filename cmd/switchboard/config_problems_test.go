@@ -171,18 +171,18 @@ func mannerProblems() []problemCase {
 		{"webhook of another kind", "notify: {webhook: 'ftp://ntfy.example.com/me'}\n", []string{"switchboard.yaml:1:19: notify.webhook: must be an address of …"}},
 		{"webhook type", "notify: {webhook: 8080}\n", []string{"switchboard.yaml:1:19: notify.webhook must be text, not a number; …"}},
 		{"webhook in the clear", "notify: {webhook: 'http://ntfy.example.com/me'}\n", []string{
-			"switchboard.yaml:1:19: notify.webhook: http:// to another machine goes in the clear: use https://, or set allow_plaintext: true"}},
+			"switchboard.yaml:1:19: notify.webhook: http:// to another machine goes in the clear: use https:// or a tunnel, or set allow_plaintext: true"}},
 		{"webhook not in the clear", "notify: {webhook: 'https://u:p@ntfy.example.com/me', allow_plaintext: true}\n", []string{
 			"switchboard.yaml:1:19: notify.webhook: has a user name in it; a token belongs into token_file or token_env",
-			"switchboard.yaml:1:71: notify.allow_plaintext: goes with an http:// address only"}},
+			"switchboard.yaml:1:71: notify.allow_plaintext: goes with http:// addresses only"}},
 		{"redis in the clear", "redis: redis://u:s3cret@cache.example.com:6379/0\n", []string{
 			"switchboard.yaml:1:8: redis: redis:// to another machine goes in the clear: use rediss:// or a tunnel, or set redis_allow_plaintext: true"}},
 		{"redis not in the clear", "redis: rediss://cache.example.com:6379/0\nredis_allow_plaintext: true\n", []string{
-			"switchboard.yaml:2:24: redis_allow_plaintext: goes with a redis:// address only"}},
-		{"no redis in the clear", "redis_allow_plaintext: true\n", []string{"switchboard.yaml:1:24: redis_allow_plaintext: goes with a redis:// address only"}},
+			"switchboard.yaml:2:24: redis_allow_plaintext: goes with redis:// addresses only"}},
+		{"no redis in the clear", "redis_allow_plaintext: true\n", []string{"switchboard.yaml:1:24: redis_allow_plaintext: goes with redis:// addresses only"}},
 		{"webhook missing", "notify:\n  token_env: GOOD\n  allow_plaintext: true\n", []string{
 			"switchboard.yaml:2:14: notify.token_env: goes with a webhook only",
-			"switchboard.yaml:3:20: notify.allow_plaintext: goes with an http:// address only"}},
+			"switchboard.yaml:3:20: notify.allow_plaintext: goes with http:// addresses only"}},
 		{"webhook tokens", "notify: {webhook: 'https://a.example.com', token_env: GOOD, token_file: a}\n", []string{
 			"switchboard.yaml:1:10: notify: has both token_file and token_env"}},
 		{"webhook token", "notify: {webhook: 'https://a.example.com', token_file: not-there}\n", []string{"switchboard.yaml:1:56: notify.token_file: open …"}},
@@ -250,8 +250,8 @@ func serverProblems() []problemCase {
 			`switchboard.yaml:5:21: servers[3].kind: "codec" is unknown; did you mean "codex"?`,
 			"switchboard.yaml:6:33: servers[4].url: must be the address of an app-server, such as ws://127.0.0.1:4500",
 			"switchboard.yaml:7:33: servers[5].url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true",
-			"switchboard.yaml:8:71: servers[6].allow_plaintext: goes with a ws:// address only",
-			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with a ws:// address only",
+			"switchboard.yaml:8:71: servers[6].allow_plaintext: goes with ws:// addresses only",
+			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with ws:// addresses only",
 			"switchboard.yaml:9:80: servers[7].token_env: goes with a url only",
 			"switchboard.yaml:10:6: servers[8]: has both token_file and token_env",
 			"switchboard.yaml:11:63: servers[9].token_file: open …",

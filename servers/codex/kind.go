@@ -2,7 +2,6 @@ package codex
 
 import (
 	"iter"
-	"net/url"
 	"regexp"
 	"slices"
 
@@ -37,9 +36,11 @@ func checkSettings(s servers.Settings, to servers.Report) {
 	case (s.URL == "") == (len(s.Command) == 0):
 		to.Bad("", "needs either url or command")
 	case s.URL != "":
-		checkURL(s, to)
+		servers.Address{
+			Row: "url", URL: s.URL, Plain: "ws", What: "the address of an app-server, such as ws://127.0.0.1:4500", Secret: "token", Allowed: s.AllowPlaintext,
+		}.Check(to)
 	case s.AllowPlaintext:
-		to.Bad("allow_plaintext", "goes with a ws:// address only")
+		to.Bad("allow_plaintext", "goes with ws:// addresses only")
 	}
 	if len(s.Command) == 0 && len(s.Env) > 0 {
 		to.Bad("env[0]", "goes with a command only")
@@ -74,22 +75,5 @@ func checkPolicy(s servers.Settings, to servers.Report) {
 	}
 	if i := slices.Index(strictFirst, s.Ceiling); i >= 0 && slices.Index(strictFirst, s.Sandbox) > i {
 		to.Bad("sandbox", "%s is looser than the ceiling %s, so no new session could run", s.Sandbox, s.Ceiling)
-	}
-}
-
-func checkURL(s servers.Settings, to servers.Report) {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		to.Bad("url", "must be the address of an app-server, such as ws://127.0.0.1:4500")
-		return
-	}
-	if u.User != nil {
-		to.Bad("url", "has a user name in it; a token belongs into token_file or token_env")
-	}
-	if u.Scheme == "ws" && !servers.Loopback(u.Hostname()) && !s.AllowPlaintext {
-		to.Bad("url", "ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true")
-	}
-	if u.Scheme == "wss" && s.AllowPlaintext {
-		to.Bad("allow_plaintext", "goes with a ws:// address only")
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -107,7 +107,12 @@ func (a *Agents) Add(c Config) *Server {
 
 // checkSettings reports what is wrong in what is configured of an agent.
 func checkSettings(s servers.Settings, to servers.Report) {
-	checkURL(s, to)
+	servers.Address{
+		Row: "url", URL: s.URL, Plain: "http", What: "the address of a Responses API, such as https://api.openai.com/v1", Secret: "key", Allowed: s.AllowPlaintext,
+	}.Check(to)
+	if strings.Contains(s.URL, "?") {
+		to.Bad("url", "has a query: paths are added to the address")
+	}
 	if s.Model == "" {
 		to.Bad("model", "is missing: the name of a model of that API")
 	}
@@ -161,19 +166,5 @@ func checkTrust(s servers.Settings, to servers.Report) {
 		}
 	case err == nil && real == "/":
 		to.Bad("workspace", "is the whole machine, which is nothing to trust an agent with")
-	}
-}
-
-func checkURL(s servers.Settings, to servers.Report) {
-	u, err := url.Parse(s.URL)
-	switch {
-	case err != nil || u.Hostname() == "" || u.Fragment != "" || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https":
-		to.Bad("url", "must be the address of a Responses API, such as https://api.openai.com/v1")
-	case u.User != nil:
-		to.Bad("url", "has a user name in it; a key belongs into key_file or key_env")
-	case u.Scheme == "http" && !servers.Loopback(u.Hostname()) && !s.AllowPlaintext:
-		to.Bad("url", "http:// to another machine goes in the clear: use https:// or a tunnel, or set allow_plaintext: true")
-	case u.Scheme == "https" && s.AllowPlaintext:
-		to.Bad("allow_plaintext", "goes with an http:// address only")
 	}
 }

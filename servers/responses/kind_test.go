@@ -44,6 +44,7 @@ func TestCheck(t *testing.T) {
 		{"no address", func(s *servers.Settings) { s.URL = "" }, "url: must be"},
 		{"a socket", func(s *servers.Settings) { s.URL = "ws://127.0.0.1:1" }, "url: must be"},
 		{"a password", func(s *servers.Settings) { s.URL = "https://me:pw@host/v1" }, "url: has a user name"},
+		{"a query", func(s *servers.Settings) { s.URL = "https://host/v1?version=1" }, "url: has a query"},
 		{"in the clear", func(s *servers.Settings) { s.URL = "http://host/v1" }, "url: http:// to another"},
 		{"allowed in the clear", func(s *servers.Settings) { s.URL, s.AllowPlaintext = "http://host/v1", true }, ""},
 		{"nothing in the clear", func(s *servers.Settings) { s.AllowPlaintext = true }, "allow_plaintext: "},
