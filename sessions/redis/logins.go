@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"time"
 
@@ -42,15 +41,8 @@ func (s *Store) PutLogin(ctx context.Context, l sessions.Login) error {
 
 // Login finds a login by the sum of its token; one that has ended is none.
 func (s *Store) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
-	data, err := s.client.Get(ctx, s.loginKeys()+hex.EncodeToString(sum[:])).Result()
-	if errors.Is(err, goredis.Nil) {
-		return sessions.Login{}, false, nil
-	}
-	if err != nil {
-		return sessions.Login{}, false, s.fault(err)
-	}
-	l, ok := s.parseLogin(data)
-	return l, ok && l.Ends.After(time.Now()), nil
+	l, ok, err := entryOf[sessions.Login](ctx, s, s.loginKeys(), sum)
+	return l, ok && l.Ends.After(time.Now()), err
 }
 
 // Logins returns a principal's logins, the one that was used last first.
@@ -61,7 +53,7 @@ func (s *Store) Logins(ctx context.Context, principal string) ([]sessions.Login,
 	}
 	all := make([]sessions.Login, 0, len(rows))
 	for _, row := range rows {
-		if l, ok := s.parseLogin(row); ok {
+		if l, ok := parsed[sessions.Login](s, s.loginKeys(), row); ok {
 			all = append(all, l)
 		}
 	}
@@ -83,15 +75,6 @@ func (s *Store) Spend(ctx context.Context, name, day string, d time.Duration) (t
 	key := s.prefix + ":{" + url.QueryEscape(name) + "}:spent:" + url.QueryEscape(day)
 	sum, err := spendScript.Run(ctx, s.client, []string{key}, int64(d), sessions.SpentFor.Milliseconds()).Int64()
 	return time.Duration(sum), s.fault(err)
-}
-
-func (s *Store) parseLogin(data string) (sessions.Login, bool) {
-	var l sessions.Login
-	if json.Unmarshal([]byte(data), &l) != nil {
-		s.badEntry(s.loginKeys())
-		return sessions.Login{}, false
-	}
-	return l, true
 }
 
 // The keys: a principal's logins by id, and each login by the sum of its token.

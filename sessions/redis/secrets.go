@@ -38,22 +38,30 @@ func (s *Store) PutSecret(ctx context.Context, secret sessions.Secret) (bool, er
 
 // Secret finds a client secret by the sum of its text; one that has ended is none.
 func (s *Store) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
-	data, err := s.client.Get(ctx, s.secretKeys()+hex.EncodeToString(sum[:])).Result()
+	secret, ok, err := entryOf[sessions.Secret](ctx, s, s.secretKeys(), sum)
+	return secret, ok && secret.Ends.After(time.Now()), err
+}
+
+// entryOf reads what is kept by the sum of a text, under keys that begin so.
+func entryOf[T any](ctx context.Context, s *Store, keys string, sum [sha256.Size]byte) (entry T, ok bool, err error) {
+	data, err := s.client.Get(ctx, keys+hex.EncodeToString(sum[:])).Result()
 	if errors.Is(err, goredis.Nil) {
-		return sessions.Secret{}, false, nil
+		return entry, false, nil
 	}
 	if err != nil {
-		return sessions.Secret{}, false, s.fault(err)
+		return entry, false, s.fault(err)
 	}
-	var secret sessions.Secret
-	if json.Unmarshal([]byte(data), &secret) != nil {
-		s.badEntry(s.secretKeys())
-		return sessions.Secret{}, false, nil
+	entry, ok = parsed[T](s, keys, data)
+	return entry, ok, nil
+}
+
+// parsed reads an entry under keys that begin so; one bad entry must not hide the others.
+func parsed[T any](s *Store, keys, data string) (entry T, ok bool) {
+	if err := json.Unmarshal([]byte(data), &entry); err != nil {
+		s.badEntry(keys)
+		return *new(T), false
 	}
-	if !secret.Ends.After(time.Now()) {
-		return sessions.Secret{}, false, nil
-	}
-	return secret, true, nil
+	return entry, true
 }
 
 // secretKeys begins the key of each secret; its sum follows.
