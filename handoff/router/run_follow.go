@@ -30,7 +30,7 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 	if r.state.Merged { // a turn of somebody else takes no more words of ours
 		controls = nil
 	}
-	r.router.queues.running(r.claims, r.ID, turn, controls, r.target, r.rec.Title)
+	r.router.queues.running(r.claims, r.ID, runningTurn{turn, controls, r.target, r.rec.Title})
 	w := r.watch(ctx)
 	defer w.silent.Stop()
 	defer w.unseen.Stop()
@@ -55,7 +55,7 @@ func (r *run) follow(ctx context.Context) (phase.Fact, *handoff.Error) {
 			fact = phase.FactTurnGone
 		}
 		r.closeQuestions()
-		r.router.queues.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
+		r.router.queues.running(r.claims, r.ID, runningTurn{})
 	}
 	return fact, fault
 }
@@ -83,7 +83,7 @@ func (r *run) lapsed(w *watch, f phase.Fact) {
 		w.silent.Reset(r.router.silence)
 		return
 	case f == phase.FactUnseen:
-		r.router.queues.running(r.claims, r.ID, "", nil, handoff.Target{}, "")
+		r.router.queues.running(r.claims, r.ID, runningTurn{})
 	}
 	r.step(f, nil)
 }

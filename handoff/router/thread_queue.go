@@ -16,15 +16,20 @@ type threadQueues struct {
 
 // A threadQueue is one thread, or the making of a caller's next thread on a server.
 type threadQueue struct {
-	holder  string           // the run's id, "" while nobody holds it
-	caller  handoff.Caller   // of the holder
-	turn    handoff.TurnID   // of the holder, "" while it does not run or cannot be reached
-	control handoff.Controls // of the holder's agent while turn is set
-	target  handoff.Target   // where the turn runs
+	holder  string         // the run's id, "" while nobody holds it
+	caller  handoff.Caller // of the holder
+	runs    runningTurn    // of the holder
+	waiting []string       // runs, in order of arrival; bounded by the runs that are open
+	stops   int            // stops on their way to the holder's agent: meanwhile nobody takes it
+	changed chan struct{}  // closed at each change
+}
+
+// A runningTurn is one that others could join.
+type runningTurn struct {
+	turn    handoff.TurnID   // "" while none runs, or it cannot be reached
+	control handoff.Controls // of its agent
+	target  handoff.Target   // where it runs
 	title   string           // of that thread
-	waiting []string         // runs, in order of arrival; bounded by the runs that are open
-	stops   int              // stops on their way to the holder's agent: meanwhile nobody takes it
-	changed chan struct{}    // closed at each change
 }
 
 // queueView is a queue as one waiting run sees it.
@@ -32,11 +37,8 @@ type queueView struct {
 	mine    bool // the asking run holds it now
 	holder  string
 	same    bool // the holder is a run of the same caller
-	turn    handoff.TurnID
-	control handoff.Controls
-	target  handoff.Target
-	title   string
 	changed <-chan struct{}
+	runningTurn
 }
 
 func newThreadQueues() *threadQueues { return &threadQueues{all: map[string]*threadQueue{}} }
@@ -60,16 +62,16 @@ func (l *threadQueues) look(key, id string, c handoff.Caller) queueView {
 	if !slices.Contains(n.waiting, id) {
 		n.waiting = append(n.waiting, id)
 	}
-	return queueView{holder: n.holder, same: n.caller == c, turn: n.turn, control: n.control, target: n.target, title: n.title, changed: n.changed}
+	return queueView{holder: n.holder, same: n.caller == c, changed: n.changed, runningTurn: n.runs}
 }
 
-// running tells those who wait which turn they could join; no turn: none.
-func (l *threadQueues) running(keys []string, id string, turn handoff.TurnID, control handoff.Controls, target handoff.Target, title string) {
+// running tells those who wait which turn they could join.
+func (l *threadQueues) running(keys []string, id string, t runningTurn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
 		if n := l.all[key]; n != nil && n.holder == id {
-			n.turn, n.control, n.target, n.title = turn, control, target, title
+			n.runs = t
 			n.wake()
 		}
 	}

@@ -19,8 +19,8 @@ func TestThreadQueuesAreTakenInOrder(t *testing.T) {
 	if first.mine || !first.same || second.same {
 		t.Fatalf("views: %+v %+v", first, second)
 	}
-	l.running([]string{"k"}, "b", "t9", nil, handoff.Target{}, "") // not the holder: nothing changes
-	l.running([]string{"k"}, "a", "t1", nil, handoff.Target{Thread: "x"}, "Auth")
+	l.running([]string{"k"}, "b", runningTurn{turn: "t9"}) // not the holder: nothing changes
+	l.running([]string{"k"}, "a", runningTurn{turn: "t1", target: handoff.Target{Thread: "x"}, title: "Auth"})
 	<-first.changed
 	if v := l.look("k", "b", c); v.turn != "t1" || v.title != "Auth" || v.target.Thread != "x" {
 		t.Fatalf("the running turn: %+v", v)
@@ -61,7 +61,7 @@ func TestThreadQueuesUnderLoad(t *testing.T) {
 				t.Errorf("%d hold %s", holders[key], key)
 			}
 			mu.Unlock()
-			l.running([]string{key}, id, "t", nil, handoff.Target{}, "")
+			l.running([]string{key}, id, runningTurn{turn: "t"})
 			mu.Lock()
 			holders[key]--
 			mu.Unlock()
