@@ -112,8 +112,9 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 			p.do(chromedp.EmulateViewport(size.width, size.height))
 			p.look(fmt.Sprint("history-", scheme, size.width))
 			p.axe("history")
-			if tops := eval[int](p, `new Set([...document.querySelectorAll("#history .tools > *")].map((e) => e.getBoundingClientRect().top)).size`); size.width > 390 && tops > 1 {
-				t.Errorf("%d wide, the tools take %d lines", size.width, tops)
+			lines := eval[string](p, `["", ".button"].map((which) => new Set([...document.querySelectorAll("#history .tools > *" + which)].map((e) => e.getBoundingClientRect().top)).size).join()`)
+			if want := map[bool]string{true: "2,1", false: "1,1"}[size.width == 390]; lines != want {
+				t.Errorf("%d wide, the tools and their buttons stand in %s lines, want %s", size.width, lines, want)
 			}
 		}
 	}
