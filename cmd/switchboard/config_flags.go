@@ -33,8 +33,9 @@ type options struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
-	Audit  struct{} `cmd:"" help:"Say whether the audit of decisions is as it was written."`
-	Health struct{} `cmd:"" help:"Say whether the running Switchboard is well, for containers."`
+	Audit    struct{}     `cmd:"" help:"Say whether the audit of decisions is as it was written."`
+	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for tests of others."`
+	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is well, for containers."`
 
 	Servers  serversVerb  `cmd:"" group:"Of the running Switchboard" help:"Show your machines and how they are."`
 	Sessions sessionsVerb `cmd:"" group:"Of the running Switchboard" help:"Show sessions, the newest first."`
@@ -86,7 +87,9 @@ func hideFlags(app *kong.Kong, verb string) {
 	var names []string
 	switch verb {
 	case "init", "add", "login", "key", "audit":
-		names = append(names, "listen")
+		names = append(names, "listen", "redis", "model-url", "model", "codex", "version")
+	case "simulate":
+		names = append(names, "config", "listen")
 		fallthrough
 	case "servers", "sessions", "read", "handoff", "answer":
 		names = append(names, "redis", "model-url", "model", "codex", "version")

@@ -39,63 +39,60 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	if done {
 		return 0
 	}
-	if err == nil && slices.Contains([]string{"init", "doctor", "add"}, o.verb) {
-		return fileVerb(ctx, o, env, stdout, stderr)
-	}
-	if err == nil && slices.Contains(clientVerbs, o.verb) {
-		return clientVerb(ctx, o, env, stdout, stderr)
-	}
-	var s *settings
-	if err == nil {
-		s, err = loadSettings(o, env)
-	}
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, err)
-		return exitSettings
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch o.verb {
-	case "health":
-		err = health(ctx, s)
-	case "login", "key", "audit":
-		err = verb(ctx, o, env, stdout)
-	default:
-		err = serve(ctx, s, env, stdout, stderr)
+	if err == nil {
+		err = do(ctx, o, env, stdout, stderr)
 	}
-	switch _, wrong := errors.AsType[problems](err); {
-	case wrong:
-		_, _ = fmt.Fprintln(stderr, err)
-		return exitSettings
-	case err != nil:
-		_, _ = fmt.Fprintln(stderr, "switchboard:", words(err))
-		return exitFailed
-	}
-	return 0
+	return exitCode(err, stderr)
 }
 
-// fileVerb runs a verb that reads or writes the configuration itself. It returns the exit code.
-func fileVerb(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) int {
-	var err error
+// do does what a verb is for.
+func do(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) error {
 	switch o.verb {
 	case "init":
-		err = initVerb(o, stdout)
+		return initVerb(o, stdout)
 	case "add":
-		err = o.Add.do(o, env, stdout)
-	default:
-		err = doctorVerb(ctx, o, env, stdout)
+		return o.Add.do(o, env, stdout)
+	case "doctor":
+		return doctorVerb(ctx, o, env, stdout)
+	case "simulate":
+		return o.Simulate.run(ctx, stdout, stderr)
 	}
+	if slices.Contains(clientVerbs, o.verb) {
+		return clientVerb(ctx, o, env, stdout, stderr)
+	}
+	s, err := loadSettings(o, env)
+	if err != nil {
+		return err
+	}
+	switch o.verb {
+	case "health":
+		return health(ctx, s)
+	case "login", "key", "audit":
+		return verb(ctx, o, env, stdout)
+	}
+	return serve(ctx, s, env, stdout, stderr)
+}
+
+// exitCode tells how the program ends, and says why where that was not said.
+func exitCode(err error, stderr io.Writer) int {
+	outcome, ended := errors.AsType[outcomeError](err)
 	_, wrong := errors.AsType[problems](err)
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errMend): // it was told
+	case ended:
+		return outcome.exitCode()
+	case errors.Is(err, errLeft):
+		return exitLeft
+	case errors.Is(err, errMend):
 		return exitFailed
 	case wrong:
 		_, _ = fmt.Fprintln(stderr, err)
 		return exitSettings
 	}
-	_, _ = fmt.Fprintln(stderr, "switchboard:", err)
+	_, _ = fmt.Fprintln(stderr, "switchboard:", words(err))
 	return exitFailed
 }
 

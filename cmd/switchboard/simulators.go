@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -35,6 +36,7 @@ type simulators struct {
 	voice, machines bool
 	stages          []stage
 	listeners       []net.Listener
+	port            int // of the next one; 0: any that is free
 }
 
 // fill adds the simulators that a plan needs to it.
@@ -98,9 +100,12 @@ func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, ite
 
 // serve listens on loopback for a simulator and adds it to the stages.
 func (s *simulators) serve(name string, run func(context.Context, net.Listener) error) (address string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
 	if err != nil {
 		return "", fmt.Errorf("%s cannot listen: %w", name, err)
+	}
+	if s.port != 0 {
+		s.port++
 	}
 	s.listeners = append(s.listeners, l)
 	s.stages = append(s.stages, stage{name, func(ctx context.Context) error { return run(ctx, l) }})

@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
@@ -115,30 +113,20 @@ func (o *options) reach() reachFlags {
 	}[o.verb]
 }
 
-// clientVerb runs a verb against a running service. It returns the exit code.
-func clientVerb(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+// errLeft means that somebody left a verb that was not done.
+var errLeft = errors.New("left")
+
+// clientVerb runs a verb against a running service.
+func clientVerb(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) error {
 	client, err := o.client(env)
-	if err == nil {
-		t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.reach().JSON, Name: "switchboard"}
-		err = o.ask(ctx, t)
+	if err != nil {
+		return err
 	}
-	_, wrong := errors.AsType[problems](err)
-	outcome, ended := errors.AsType[outcomeError](err)
-	switch {
-	case ended:
-		return outcome.exitCode()
-	case err != nil && ctx.Err() != nil:
-		return exitLeft
-	case wrong:
-		_, _ = fmt.Fprintln(stderr, err)
-		return exitSettings
-	case err != nil:
-		_, _ = fmt.Fprintln(stderr, "switchboard:", err)
-		return exitFailed
+	err = o.ask(ctx, &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.reach().JSON, Name: "switchboard"})
+	if _, ended := errors.AsType[outcomeError](err); err != nil && !ended && ctx.Err() != nil {
+		return errLeft
 	}
-	return 0
+	return err
 }
 
 // ask does what a verb is for.
