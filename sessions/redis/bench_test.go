@@ -13,8 +13,8 @@ import (
 // BenchmarkLedger is the step that a start waits for; the floor is one HSET.
 func BenchmarkLedger(b *testing.B) {
 	server := sessionstest.StartRedis(b)
-	for _, kept := range []int{10, 10_000, 100_000} {
-		b.Run(fmt.Sprint(kept), func(b *testing.B) {
+	for _, load := range sessionstest.Loads {
+		b.Run(load.Name, func(b *testing.B) {
 			s, err := Open(b.Context(), Config{URL: server.URL, Prefix: b.Name()})
 			if err != nil {
 				b.Fatal(err)
@@ -23,8 +23,8 @@ func BenchmarkLedger(b *testing.B) {
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan error, 1)
 			go func() { done <- s.Run(ctx) }()
-			fill(b, s, kept)
-			sessionstest.BenchmarkLedger(b, s, func() {
+			fill(b, s, load.Kept)
+			sessionstest.BenchmarkLedger(b, s, load.Apart, func() {
 				if err := s.client.HSet(b.Context(), s.prefix+":plain", "words", "fix the failing login test of the shop").Err(); err != nil {
 					b.Fatal(err)
 				}

@@ -10,16 +10,27 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// BenchmarkLedger is the one step that a start waits for, accepted to dispatching, in a store that keeps so
-// many handoffs that were heard. Floors are how many times as long as the plainest write of the same store
-// takes in the same run; p50 and p99 of the step are given in floors.
-func BenchmarkLedger(b *testing.B, l ledger.Ledger, floor func()) {
+// A Load is what a ledger is measured with.
+type Load struct {
+	Name  string
+	Kept  int           // handoffs that were heard
+	Apart time.Duration // from one thing to the next: 0 is at once, with all that it needs in a cache
+}
+
+// Loads are those of every store. In a call a step is the first thing after a while, and takes several times as long.
+var Loads = []Load{{"10", 10, 0}, {"10-apart", 10, 20 * time.Millisecond}, {"10000", 10_000, 0}, {"100000", 100_000, 0}}
+
+// BenchmarkLedger is the one step that a start waits for, accepted to dispatching, in a store that has a load. Floors
+// are how many times as long as the plainest write of the same store takes in the same run; p50 and p99 of the step are
+// given in floors.
+func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor func()) {
 	for range 100 { // scripts and pages are where they are used
 		floor()
 	}
 	run, n := b.Name()+fmt.Sprint(b.N, time.Now().UnixNano()), 0
 	var floors, steps []time.Duration
 	took := func(do func()) time.Duration {
+		time.Sleep(apart)
 		began := time.Now()
 		do()
 		return time.Since(began)

@@ -11,14 +11,14 @@ import (
 
 // BenchmarkLedger is the step that a start waits for; the floor is one row put into a table of its own.
 func BenchmarkLedger(b *testing.B) {
-	for _, kept := range []int{10, 10_000, 100_000} {
-		b.Run(fmt.Sprint(kept), func(b *testing.B) {
+	for _, load := range sessionstest.Loads {
+		b.Run(load.Name, func(b *testing.B) {
 			s, err := Open(b.Context(), Config{Dir: b.TempDir()})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer func() { _ = s.Close() }()
-			fill(b, s, kept)
+			fill(b, s, load.Kept)
 			if _, err := s.write.ExecContext(b.Context(), "CREATE TABLE plain (id INTEGER PRIMARY KEY, words TEXT) STRICT"); err != nil {
 				b.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func BenchmarkLedger(b *testing.B) {
 			done := make(chan error, 1)
 			go func() { done <- s.Run(ctx) }()
 			time.Sleep(tickEvery) // the first copy is not what a start meets
-			sessionstest.BenchmarkLedger(b, s, func() {
+			sessionstest.BenchmarkLedger(b, s, load.Apart, func() {
 				if _, err := plain.Exec("fix the failing login test of the shop"); err != nil {
 					b.Fatal(err)
 				}
