@@ -16,11 +16,15 @@ const otherSide = `(() => {
   const far = window.far = { events: [], tracks: 0, calls: 0 };
   const real = window.fetch;
   window.fetch = async (url, init) => {
-    if (url === "/fleet/calls") return new Response(JSON.stringify({ items: far.gone || !far.live ? [] : [{ id: far.live }] }));
+    if (url === "/fleet/calls") return new Response(JSON.stringify({ items: far.gone || !far.live ? [] : [{ id: far.live, held: far.held }] }));
     if (url === "/v1/realtime/calls/" + far.live + "/hangup") far.live = "";
-    if (url !== "/v1/realtime/calls") return real(url, init);
+    const [address, query] = url.split("?");
+    if (address !== "/v1/realtime/calls") return real(url, init);
+    far.asked = query;
+    const back = new URLSearchParams(query).get("call_id");
+    if (back && back !== far.live) return new Response(JSON.stringify({ error: { code: "not_found", message: "There is no such call." } }), { status: 404 });
     if (far.broken) return new Response(JSON.stringify({ error: { code: "voice_unreachable", message: "The voice model is away.", next: "Wait." } }), { status: 502 });
-    far.live = "rtc_" + ++far.calls;
+    if (!back) far.live = "rtc_" + ++far.calls;
     far.type = init.headers["Content-Type"];
     const pc = far.pc = new RTCPeerConnection();
     if (far.ends) { // it is up, and goes before the page has seen its channel open
@@ -242,6 +246,18 @@ func TestPageMovesTheCall(t *testing.T) {
 	p.quiet()
 }
 
+// A call whose page is gone gives way to a new one, and nobody is asked.
+func TestPageCallsBesideAHeldCall(t *testing.T) {
+	_, p := openCall(t, true)
+	eval[bool](p, `(far.live = "rtc_other", far.held = true)`)
+	p.click("Call")
+	p.until(`far.calls === 1 && far.channel?.readyState === "open"`)
+	if eval[bool](p, `Boolean(document.querySelector(".toast"))`) {
+		t.Error("somebody is asked")
+	}
+	p.quiet()
+}
+
 // A call by text is answered in writing; with the microphone the voice talks.
 func TestPageIsAnsweredInWriting(t *testing.T) {
 	_, p := openCall(t, true)
@@ -273,12 +289,16 @@ func TestPageTypingCalls(t *testing.T) {
 		t.Error("typing opened the microphone")
 	}
 	const leaves = `dispatchEvent(new Event("beforeunload", { cancelable: true }))`
-	if eval[bool](p, leaves) {
-		t.Error("a call by text is left without a warning")
-	}
 	p.click("Use mic") // now it is wanted
 	p.until(micOn)
-	if eval[bool](p, leaves) {
+	if !eval[bool](p, leaves) {
+		t.Error("there is a warning, though the next page comes back to the call")
+	}
+	if eval[bool](p, `(() => { // where nothing can be kept, it would end the call
+	  const real = Storage.prototype.setItem;
+	  Storage.prototype.setItem = () => { throw new Error("full"); };
+	  try { return `+leaves+`; } finally { Storage.prototype.setItem = real; }
+	})()`) {
 		t.Error("a call is left without a warning")
 	}
 	p.until(`far.pc.getReceivers()[0].track && document.querySelector("#mute").textContent === "Mute"`)

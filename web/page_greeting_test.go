@@ -25,7 +25,7 @@ func TestPageGreets(t *testing.T) {
 		t.Error("a greeting folds the sentences to try")
 	}
 	eval[bool](p, lose)
-	p.until(`far.calls === 2 && far.types() === "session.update response.create session.update"`)
+	p.until(`far.asked === "call_id=rtc_1" && far.types() === "session.update response.create session.update"`)
 	p.click("Hang up")
 	p.status("Not in a call")
 
@@ -34,7 +34,7 @@ func TestPageGreets(t *testing.T) {
 	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &record})
 	p.until(`document.querySelector("#card-h1").textContent.includes("Done")`)
 	p.click("Call")
-	p.until(`far.calls === 3 && far.types().endsWith("session.update session.update")`)
+	p.until(`far.calls === 2 && far.types().endsWith("session.update session.update")`)
 	p.do(chromedp.Focus(chromedp.ID("say")))
 	p.press("Fix it", "\r")
 	p.until(`far.types().endsWith("session.update session.update conversation.item.create response.create")`)

@@ -29,9 +29,9 @@ const lose = `(() => {
   return true;
 })()`
 
-// What the voice of a lost call was doing is over when the call comes back: it is another call.
+// What the voice was doing is over when a lost call comes back. It is the same call, or another where that has ended.
 func TestPageCallComesBackClean(t *testing.T) {
-	_, p := openCall(t, true)
+	w, p := openCall(t, true)
 	eval[bool](p, ownPeer)
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)
@@ -41,9 +41,16 @@ func TestPageCallComesBackClean(t *testing.T) {
 	p.status("Listening")
 	p.shows("Half a sen")
 	eval[bool](p, lose)
-	p.until(`far.calls === 2 && far.channel.readyState === "open"`)
+	p.until(`far.asked === "call_id=rtc_1" && far.channel.readyState === "open" && far.events.length`)
 	p.status("bigpc and laptop are working")
 	p.shows("interrupted")
+	if got := strings.Join(w.log(), ";"); strings.Contains(got, "hangup") {
+		t.Errorf("it was hung up: %s", got)
+	}
+	eval[bool](p, `(far.live = "", true)`) // it is over there
+	eval[bool](p, lose)
+	p.until(`far.calls === 2 && far.asked === "rejoin=1" && far.channel.readyState === "open"`)
+	p.status("bigpc and laptop are working")
 	p.quiet()
 }
 

@@ -1,17 +1,13 @@
 package web
 
 import (
-	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
@@ -221,9 +217,19 @@ func TestPageLandscapePhone(t *testing.T) {
 	p.shot("landscape-work")
 }
 
-// The conversation outlives a reload of the page, which tells that it ended the call.
+// The conversation outlives a reload of the page, which comes back to its call; one that has ended meanwhile is told.
 func TestPageKeepsTheConversation(t *testing.T) {
 	w, p := openCall(t, false)
+	asked := make(chan string)
+	w.mu.Lock()
+	w.onCalls = func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.RawQuery:
+		case <-r.Context().Done():
+		}
+		handoff.Fault(handoff.CodeNotFound, "such call", "").Reply(rw, false)
+	}
+	w.mu.Unlock()
 	p.do(chromedp.Focus(chromedp.ID("say")))
 	p.press("Hello there", "\r")
 	p.until(`far.types() === "session.update conversation.item.create response.create"`)
@@ -237,44 +243,20 @@ func TestPageKeepsTheConversation(t *testing.T) {
 	p.shows("nine ten eleven twelve.")
 	p.scheme("light")
 	p.shot("interrupted")
-	p.leave(eval[string](p, `location.href`))
+	p.open(eval[string](p, `location.href`))
 	p.shows("Hello there")
 	p.shows("One two three")
-	p.shows("The page was left, which ended the call.")
+	p.status("Reconnecting…")
+	p.shot("rejoining")
+	if query := <-asked; query != "call_id=rtc_1" {
+		t.Errorf("it asked for %q", query)
+	}
+	p.shows("The call ended while the page was away.")
 	p.status("Not in a call")
-	waitFor(t, func() bool { return strings.Contains(strings.Join(w.log(), ";"), "hangup owner rtc_1") })
-	if kept := eval[bool](p, `"switchboard-talk" in sessionStorage`); kept {
+	if strings.Contains(strings.Join(w.log(), ";"), "hangup") {
+		t.Error("it hung up")
+	}
+	if kept := eval[bool](p, `"switchboard-talk" in sessionStorage || "switchboard-call" in sessionStorage`); kept {
 		t.Error("what was recalled stays in the browser")
 	}
-	p.quiet()
-}
-
-// leave opens an address as somebody who is asked whether they want to leave the page, and does. Who is not asked fails.
-func (p *tab) leave(url string) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	asked := chromedp.Events(ctx, page.JavascriptDialogOpening)
-	var answering sync.WaitGroup
-	var questions atomic.Int32
-	defer func() {
-		cancel()
-		if answering.Wait(); questions.Load() == 0 {
-			p.t.Error("the page is left without a question")
-		}
-	}()
-	answering.Go(func() {
-		for _, err := range asked {
-			if err == nil {
-				questions.Add(1)
-				err = chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-					_, err := cdp.Call(ctx, t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
-					return err
-				}))
-			}
-			if err != nil {
-				return
-			}
-		}
-	})
-	p.open(url)
 }

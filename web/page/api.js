@@ -151,14 +151,14 @@ export const setCleared = (at) => request("/fleet/cleared", jsonBody("PUT", { at
 export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}`, text ? { text } : { decision });
 export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });
 
-/** Offers a call; returns the answer and the call's id. */
-export async function offer(sdp, signal) {
-  const answer = await request("/v1/realtime/calls", { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
+/** Offers a call, or comes back to the one with this id; returns the answer and the call's id. It is ended by hanging up. */
+export async function offer(sdp, signal, id) {
+  const answer = await request(`/v1/realtime/calls?${id ? `call_id=${part(id)}` : "rejoin=1"}`, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp, signal });
   const place = answer.headers.get("Location") ?? "";
   return { sdp: await answer.text(), id: place.slice(place.lastIndexOf("/") + 1) };
 }
 
-/** The person's calls, wherever they are: { items: [{ id, began }] }. */
+/** The person's calls, wherever they are: { items: [{ id, began, held? }] }; held: its page is gone, and may come back. */
 export const calls = () => json("/fleet/calls");
 
 /** Whether a call lives there. Who cannot be asked says nothing against it. */

@@ -8,7 +8,7 @@ const patience = 15_000; // for sound and events to come up
 const measuring = 2000; // how often the connection is looked at
 const asking = 1000; // how often it is asked meanwhile whether the call still lives
 const interrupted = 6000; // how long a broken connection may mend itself
-const retries = [500, 2000, 4000, 8000];
+const retries = [0, 500, 2000, 4000, ...Array(14).fill(8000)]; // the call waits for two minutes
 const endedThere = "The call was ended by the other side.";
 
 /** A random id of a conversation item. */
@@ -64,6 +64,21 @@ export class Call {
       this.#finish();
       this.onProblem(error.message, error.next ?? "");
     }
+  }
+
+  /** What the next page needs to come back to this call; null: there is none to come back to. */
+  get place() {
+    return this.idle || !this.#id ? null : { id: this.#id, mic: Boolean(this.#mic) };
+  }
+
+  /** Comes back to the call that the page before this one was in. */
+  async rejoin({ id, mic }) {
+    if (!this.idle) return;
+    const life = ++this.#life;
+    this.#said = true; // it goes on
+    this.patch({ phase: "reconnecting" });
+    if (mic) await this.#openMic(life);
+    if (life === this.#life) await this.#comeBack(life, id, false);
   }
 
   /** Ends the call. Work goes on. */
@@ -148,7 +163,8 @@ export class Call {
     this.patch({ mic: "refused", micReason: "it was unplugged." });
   }
 
-  async #connect(life) {
+  // Opens a call, or comes back to the one with this id.
+  async #connect(life, id) {
     const peer = new RTCPeerConnection();
     this.#peer = peer;
     // An audio section without a track: the microphone may come later without another offer.
@@ -172,7 +188,7 @@ export class Call {
     };
     await peer.setLocalDescription(await peer.createOffer());
     this.#aborter = new AbortController();
-    const answer = await api.offer(peer.localDescription.sdp, this.#aborter.signal);
+    const answer = await api.offer(peer.localDescription.sdp, this.#aborter.signal, id);
     if (life !== this.#life) {
       if (answer.id) api.hangup(answer.id).catch(() => {});
       return;
@@ -247,22 +263,30 @@ export class Call {
 
   async #reconnect(life) {
     if (life !== this.#life || this.idle) return;
-    const mine = ++this.#life;
-    left(this.#id);
-    if (this.#id) api.hangup(this.#id).catch(() => {});
     this.patch({ phase: "reconnecting", id: "" });
+    await this.#comeBack(++this.#life, this.#id, true);
+  }
+
+  // Comes back to a call; where that is over, a new one takes its place, if anew says so.
+  async #comeBack(life, id, anew) {
     for (const wait of retries) {
       this.#drop();
+      this.#id = id; // as long as it may be there
       await new Promise((resolve) => setTimeout(resolve, wait));
-      if (mine !== this.#life) return;
+      if (life !== this.#life) return;
       try {
-        await this.#connect(mine);
+        await this.#connect(life, id);
         return;
-      } catch { /* the next try may do it */ }
-      if (mine !== this.#life) return;
+      } catch (error) {
+        if (life !== this.#life) return;
+        if (!id || error.status !== 404) continue; // the next try may do it
+        if (!anew) break;
+        left(id);
+        id = "";
+      }
     }
     this.#finish();
-    this.onProblem("The call was lost.", "Call again when the connection is back.");
+    this.onProblem(anew ? "The call was lost." : "The call ended while the page was away.", "Call again when you like.");
   }
 
   #send(event) {

@@ -20,6 +20,7 @@ import { connectionOf, factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
 import { historyView } from "./view-history.js";
 import { keepSaid } from "./keep-said.js";
+import { dropCall, keepCall, keptCall } from "./keep-call.js";
 import { onAsked, turnOff } from "./notices.js";
 import { notifyPart } from "./view-notify.js";
 import { needsView } from "./view-needs.js";
@@ -299,6 +300,19 @@ async function recallSaid() {
   if (lately.length && get().session === "in") dispatch({ type: "kept", entries: lately.map(({ id, who, text }) => ({ id, who, text, state: "done" })) });
 }
 
+// So does a call, from one page of this window to the next.
+function keptPlace() {
+  const { call: { muted }, facts } = get();
+  return call.place && keepCall({ ...call.place, of: held.mine()?.id, muted, began: Date.now() - (performance.now() - facts.began) });
+}
+function recallCall() {
+  const kept = keptCall(held.mine()?.id);
+  if (!kept) return;
+  dispatch({ type: "call-began", at: performance.now() - (Date.now() - kept.began) });
+  mute(kept.muted);
+  call.rejoin(kept).then(() => call.gate());
+}
+
 function signedOut() {
   held.drop();
   stopFeed();
@@ -313,6 +327,7 @@ function signedIn() {
   show(byId("login"), false);
   show(byId("app"), true);
   recallTalk();
+  recallCall();
   refresh();
   api.level().then((level) => dispatch({ type: "level", level }), () => {}); // the usual one is shown
   if (location.hash.length > 1) go(location.hash.slice(1), { remember: false });
@@ -418,10 +433,15 @@ function wire() {
   wirePlaces();
   wireKeys();
   addEventListener("pagehide", () => {
-    keepTalk(call.idle ? "" : "The page was left, which ended the call.");
-    call.leave();
+    const kept = call.idle || keptPlace();
+    keepTalk(kept ? "" : "The page was left, which ended the call.");
+    if (!kept) call.leave();
   });
-  addEventListener("beforeunload", (event) => { if (!call.idle) event.preventDefault(); }); // it would end the call, one by text as well
+  addEventListener("visibilitychange", () => { // a phone may end a hidden page without a word
+    if (document.hidden) keptPlace();
+    else dropCall();
+  });
+  addEventListener("beforeunload", (event) => { if (!call.idle && !keptPlace()) event.preventDefault(); }); // it would end the call, one by text as well
   setInterval(refresh, 10_000);
   setInterval(() => { if (!document.hidden && get().feed === "live" && get().servers.some((s) => s.working?.length)) lookAgain(); }, 10_000);
   remote.muted = !settings.play;

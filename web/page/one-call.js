@@ -22,11 +22,11 @@ export function left(id) {
   } catch { /* private window: the worst is a question too many */ }
 }
 
-/** The ids of the person's calls in other windows and on other devices. Who cannot be asked holds none. */
+/** The ids of the person's calls in other windows and on other devices. Who cannot be asked holds none; one whose page is gone gives way. */
 export async function elsewhere() {
   const { items } = await api.calls().catch(() => ({ items: [] }));
   const mine = gone();
-  return items.map((c) => c.id).filter((id) => !mine.includes(id));
+  return items.filter((c) => !c.held && !mine.includes(c.id)).map((c) => c.id);
 }
 
 /** Ends calls elsewhere; their windows are told why. */

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// theCall is the id of the one call that there is, once somebody is in it.
+func (r *running) theCall() string {
+	r.t.Helper()
+	id := ""
+	until(r.t, "one call that waits for nobody", func() bool {
+		var calls struct{ Items []handoff.CallInfo }
+		r.get("/fleet/calls", &calls)
+		if len(calls.Items) == 1 && !calls.Items[0].Held {
+			id = calls.Items[0].ID
+		}
+		return id != ""
+	})
+	return id
+}
+
+// TestChromiumReload loads the page anew in mid-call, while work goes on: the page comes back to its call, shows the
+// conversation, and what ended meanwhile is told once.
+func TestChromiumReload(t *testing.T) {
+	r := start(t, func(p *plan) { p.Hurry = 2 })
+	p := openTab(t, startChromium(t, true), 1280, 900)
+	p.enter(r)
+	p.choose("Call")
+	p.status("Listening")
+	p.soundFlows()
+	id := r.theCall()
+	p.says("On bigpc continue the auth session and run the tests")
+	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
+	p.do(chromedp.Reload())
+	p.shows("On bigpc continue the auth session and run the tests")
+	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("TestRefreshExpiredToken"))`)
+	r.allHeard()
+	if now := r.theCall(); now != id {
+		t.Errorf("it was in %s, and is in %s", id, now)
+	}
+	p.status("Listening")
+	p.soundFlows()
+	if n := eval[int](p, `[...document.querySelectorAll(".line.voice")].filter((e) => e.textContent.includes("TestRefreshExpiredToken")).length`); n != 1 {
+		t.Errorf("told %d times:\n%s", n, eval[string](p, `document.body.innerText`))
+	}
+	p.pictures("rejoin-reloaded")
+	p.says("Which machines do I have?") // the same conversation goes on
+	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
+	p.choose("Hang up")
+	p.status("Not in a call")
+	p.do(chromedp.Reload())
+	p.shows("Which machines do I have?")
+	p.status("Not in a call") // who has hung up does not come back
+	p.quiet(noKeyYet)
+}
+
+// TestChromiumCallByTextReload: so does a call without a microphone.
+func TestChromiumCallByTextReload(t *testing.T) {
+	r := start(t, func(p *plan) { p.Hurry = 8 })
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.enter(r)
+	p.says("Which machines do I have?")
+	p.until(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes("are ready"))`)
+	id := r.theCall()
+	p.do(chromedp.Reload())
+	p.shows("Which machines do I have?")
+	p.status("In a call by text")
+	if now := r.theCall(); now != id {
+		t.Errorf("it was in %s, and is in %s", id, now)
+	}
+	p.says("Run the tests on laptop")
+	p.work("run the tests", "Done")
+	r.allHeard()
+	if eval[bool](p, `Boolean(seen.mic)`) {
+		t.Error("the microphone was opened")
+	}
+	p.tap("Hang up")
+	p.status("Not in a call")
+	p.quiet(noKeyYet)
+}
