@@ -33,6 +33,7 @@ func TestChecklist(t *testing.T) {
 		{"the code of a refusal is kept; retries only before the first word", ".", "TestRetries"},
 		{"Retry-After is honoured", ".", "TestRetryAfterIsHonoured"},
 		{"a cap, then one answer without tools", ".", "TestCap"},
+		{"the same, with a model that goes on calling", ".", "TestCapHoldsAgainstTheModel"},
 		{"an interrupt ends commands and all that they began", workspace, "TestExecStopped"},
 		{"whatever ends a command leaves nothing behind", sandbox, "TestNothingLeft"},
 		{"the scratch directory of a killed service is removed", sandbox, "TestScratchOfTheDead"},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/handoff"
@@ -323,6 +324,31 @@ func TestCap(t *testing.T) {
 	}
 	if text := look(reqs[3].Input[0]).text(); !strings.Contains(text, "3 times") {
 		t.Errorf("the third same call is answered %q", text)
+	}
+}
+
+// TestCapHoldsAgainstTheModel: one that calls tools although it may not any more gets none, and the thread goes on.
+func TestCapHoldsAgainstTheModel(t *testing.T) {
+	var used atomic.Int32
+	f := newFake(t, func(req simulator.Request) simulator.Reply {
+		if said, _ := req.LastSaid(); said == "go on" {
+			return simulator.Reply{Items: []simulator.Item{simulator.Say("done")}}
+		}
+		return simulator.Reply{Items: []simulator.Item{simulator.Call(fmt.Sprint("call_", req.N), "look", object{})}}
+	})
+	k := newTalk(t, newRig(t, f, func(c *Config) {
+		c.Iterations = 2
+		c.Workspace = stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+			used.Add(1)
+			return workspace.Result{Text: "seen"}
+		}}}
+	}))
+	k.say(handoff.Text("go"))
+	if n := used.Load(); n != 2 || k.record().Turns[0].Status != threads.Incomplete {
+		t.Errorf("tools ran %d times, %s", n, k.record().Turns[0].Status)
+	}
+	if end := k.say(handoff.Text("go on")); end.Text != "done" {
+		t.Errorf("then %+v", end)
 	}
 }
 

@@ -128,6 +128,10 @@ func TestContinuation(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
+	reference := threads.Item{JSON: json.RawMessage(`{"type":"item_reference","id":"msg_1"}`)}
+	if p := planned(append(history("u:hi", "a:yes"), reference), anchor{}, continuation{Upstream: here, Now: noon}); len(p.Input) != 2 {
+		t.Errorf("a replay has a reference to what nobody keeps: %s", p.Input)
+	}
 }
 
 // TestForeignReasoning: what another upstream encrypted cannot be read here.

@@ -2,10 +2,12 @@ package responses
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/handoff/threads"
 )
 
 func TestRequest(t *testing.T) {
@@ -74,6 +76,20 @@ func TestThreadingIsSwitchedOff(t *testing.T) {
 		t.Setenv(DisableVariable, value)
 		if got := threadingDisabled(); got != want {
 			t.Errorf("%q: %v", value, got)
+		}
+	}
+	t.Setenv(DisableVariable, "")
+	k := newTalk(t, newRig(t, newFake(t, looksOnce("")), nil))
+	for i, c := range []struct{ asked, want string }{
+		{"", "u:0"}, {"", "u:1"}, {"1", "u:0 a:done: 0 u:1 a:done: 1 u:2"}, {"false", "u:0 a:done: 0 u:1 a:done: 1 u:2 a:done: 2 u:3"}, {"0", "u:4"},
+	} {
+		turn := handoff.Turn{ID: fmt.Sprint(i), Input: handoff.TextInput(fmt.Sprint(i))}
+		if c.asked != "" {
+			turn.Context = []handoff.Context{{Key: threads.DisableResponseThreading, Value: c.asked, Trusted: true}}
+		}
+		k.end(k.start(turn))
+		if got := words(k.rig.fake.Requests()[i].Input); got != c.want {
+			t.Errorf("turn %d, which asks %q, sends %s, want %s", i, c.asked, got, c.want)
 		}
 	}
 }
