@@ -56,6 +56,10 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		return a.answer(w, r, p.live, req)
 	}
 	l, f := a.make(r.Context(), g, req, p.key, again)
+	if again && f.is(handoff.CodeNotBegun) { // a former life had promised it; who asks again wants it done
+		p.key = a.rename(g.Caller, name)
+		l, f = a.make(r.Context(), g, req, p.key, again)
+	}
 	p.live = l
 	close(p.ready)
 	if f != nil {
@@ -108,9 +112,15 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]
 		}
 		return p, true, nil
 	}
-	p.key += " " + rand.Text()
-	a.store(g.Caller, "retry_"+name, []byte(p.key), retriedFor)
+	p.key = a.rename(g.Caller, name)
 	return p, true, nil
+}
+
+// rename returns a new key for the run of a request, and keeps it for those who send the request again.
+func (a *API) rename(c handoff.Caller, name string) string {
+	key := "response " + name + " " + rand.Text()
+	a.store(c, "retry_"+name, []byte(key), retriedFor)
+	return key
 }
 
 // unpost forgets a request that failed: sent again it is a new one.
@@ -227,17 +237,22 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, run hand
 		by = a.ears.enter(g)
 		run.By, run.Within = by, readWithin
 	}
+	quit := func() {
+		if by != nil {
+			a.ears.exit(g, by, "")
+		}
+	}
 	id, err := a.cfg.Runs.Start(ctx, g, run)
 	if err != nil {
-		if by != nil {
-			a.ears.exit(g, by, "")
-		}
+		quit()
 		return nil, faultOf(err)
 	}
+	if rec, err := a.cfg.Work.Handoff(g, string(id)); run.Again && err == nil && rec.Fault != nil && rec.Fault.Code == handoff.CodeNotBegun {
+		quit()
+		return nil, faultOf(rec.Fault)
+	}
 	if l := a.same(ctx, g, id); l != nil { // it was begun before, under the same key
-		if by != nil {
-			a.ears.exit(g, by, "")
-		}
+		quit()
 		return l, nil
 	}
 	name := responsePrefix + string(id)

@@ -15,6 +15,8 @@ import (
 
 const backgroundStream = `{"model":"bigpc","input":"hi","background":true,"stream":true}`
 
+const backgroundPost = `{"model":"bigpc","input":"hi","background":true}`
+
 // work is what the nth run does in these tests, before its end.
 func (w *world) work(n int) {
 	w.does(n, handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"},
@@ -311,6 +313,26 @@ func TestSentAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSentAgainBeforeItBegan: a former life promised the work and began nothing. Who sends the request again wants it
+// done: it runs, once.
+func TestSentAgainBeforeItBegan(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hold = true
+		w.begun(backgroundPost).leave(nil)
+		w.fails(1, handoff.Fault(handoff.CodeNotBegun, "bigpc", "a former life of this process had accepted it"))
+		w.ends(1, handoff.OutcomeCancelled, "")
+		w.hold = false
+		w.begin()
+		for range 2 {
+			status, got := w.ask(http.MethodPost, "/v1/responses", backgroundPost, "X-Stainless-Retry-Count", "1")
+			if status != http.StatusOK || got["id"] != "resp_r2" || w.count() != 2 {
+				t.Errorf("sent again: %d %v, %d runs", status, got, w.count())
+			}
+			w.begin() // nor after another restart
+		}
+	})
 }
 
 // TestStoreDown: while the store does not answer, what needs it is an error that says so and may be tried again, and
