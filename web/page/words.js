@@ -20,7 +20,7 @@ export function callWords(state) {
   const micOff = call.mic === "refused" ? `Microphone off: ${call.micReason}` : "";
   switch (call.phase) {
     case "idle":
-      return { text: "Not in a call", detail: micOff || idleDetail(work), tone: "idle" };
+      return { text: "Not in a call", detail: micOff || idleDetail(state), tone: "idle" };
     case "asking":
       return { text: "Waiting for the microphone", detail: "Your browser asks whether this page may listen.", tone: "wait" };
     case "connecting":
@@ -51,7 +51,9 @@ function they(list, one, many) {
   return `${names(servers)} ${new Set(servers).size > 1 ? many : one}`;
 }
 
-function idleDetail(work) {
+// What is going on without a call; nobody knows while Switchboard is gone.
+function idleDetail({ feed, work }) {
+  if (feed === "lost") return "";
   const asks = openQuestions(work);
   const busy = running(work).filter((r) => !asks.some((q) => q.handoff === r.id));
   return [busy.length ? `${they(busy, "goes", "go")} on working.` : "", asks.length ? `${they(asks, "waits", "wait")} for you.` : ""].filter(Boolean).join(" ");
