@@ -54,7 +54,7 @@ type Call struct {
 	over    atomic.Bool          // nothing is said any more
 	past    chan struct{}        // closed when the loop has ended; cause is set then
 	pass    *admission           // Set once, by serve
-	hold    time.Duration        // Set once, before begin: how long the call waits for a client that vanished; 0: not at all
+	hold    time.Duration        // Set once: how long the call waits for a client that vanished; 0: not at all
 	held    atomic.Bool          // it waits for its client: as away says, for who has no mu
 	besides int                  // sockets beside the client; Guarded by the front's mu
 

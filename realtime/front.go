@@ -136,10 +136,10 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 }
 
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
-// be hung up; whoever has it lets serve run.
-func (f *Front) admit(grant handoff.Grant, id string, client, model leg) *Call {
+// be hung up; whoever has it lets serve run. It waits for a client that vanished for as long as hold.
+func (f *Front) admit(grant handoff.Grant, id string, hold time.Duration, client, model leg) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
-	c.at = f.model.Host
+	c.at, c.hold = f.model.Host, hold
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c

@@ -85,8 +85,7 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	id := newCallID()
-	call := f.admit(grant, id, client, model) // first: who reads the id may hang up at once
-	call.hold = f.holdOf(r, grant)
+	call := f.admit(grant, id, f.holdOf(r, grant), client, model) // first: who reads the id may hang up at once
 	begun := make(chan *handoff.Error, 1)
 	call.begins = func(fault *handoff.Error) { begun <- fault }
 	if offer.Session != nil {

@@ -39,15 +39,21 @@ func (f *Front) rejoinable(grant handoff.Grant, id string, browser bool) (*Call,
 	switch {
 	case c == nil || !c.grant.MayJoin(grant) || c.over.Load():
 		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+	case c.hold == 0:
+		return nil, handoff.Malformed("call_id", "the client of this call did not say, as it began, that it comes back (rejoin=1)")
 	case c.playback.told != browser:
 		return nil, handoff.Malformed("call_id", "a call is rejoined as it began: by WebRTC, or by WebSocket")
 	}
 	return c, nil
 }
 
-// place puts a leg into a call in place of its client's, which ends; false: the call is over.
+// place puts a leg into a call in place of its client's, which ends; false: the call is over, or has no session yet to
+// come back to.
 func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	c.do(func() {
+		if c.shown == "" {
+			return
+		}
 		old := c.rejoin(l)
 		parting.Go(func() { old.Close(nil) })
 		placed = true

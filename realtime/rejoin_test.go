@@ -68,6 +68,49 @@ func TestStockClientIsNotHeld(t *testing.T) {
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 
+// Nor can anybody take its place: its call would have no time to wait for whom that was.
+func TestStockClientIsNotReplaced(t *testing.T) {
+	h := heldHouse(t)
+	desk := h.desk()
+	client, socketModel := h.call("")
+	socket := h.awaitHeld(false)
+	if _, response := h.dial(comesBack + "&call_id=" + socket); response.StatusCode != http.StatusBadRequest {
+		t.Errorf("by WebSocket: %d", response.StatusCode)
+	}
+	send(t, client, `{"type":"input_audio_buffer.clear"}`)
+	expect(t, socketModel, "input_audio_buffer.clear")
+
+	b, id := h.browse(desk)
+	model := rtctest.Take(t, h.model.conns, "model")
+	defer model.Close()
+	settle(t, model)
+	rtctest.Event(t, b.Messages, events.TypeSessionCreated)
+	for range 3 {
+		expect(t, model, events.TypeSessionUpdate)
+	}
+	if response, body := post(t, desk+"?call_id="+id, "application/sdp", rtctest.GoodOffer); response.StatusCode != http.StatusBadRequest {
+		t.Errorf("by WebRTC: %d %s", response.StatusCode, body)
+	}
+	b.Speak(1, 2)
+	expect(t, model, events.TypeAppend)
+}
+
+// Before the model has begun its session there is nothing to come back to.
+func TestRejoinedBeforeItsSession(t *testing.T) {
+	h := heldHouse(t)
+	thinks := make(chan struct{})
+	h.model.think = func() { <-thinks }
+	client, _ := h.dial(comesBack)
+	id := h.awaitHeld(false)
+	again, _ := h.dial(comesBack + "&call_id=" + id)
+	_ = again.SetReadDeadline(time.Now().Add(patience))
+	if _, event, err := again.ReadMessage(); !websocket.IsCloseError(err, 4404) {
+		t.Errorf("it is told %s, %v", event, err)
+	}
+	close(thinks)
+	expect(t, client, events.TypeSessionCreated) // it is the client still
+}
+
 // How a socket ends tells whether its client hung up.
 func TestWhichSocketsAreHeld(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *websocket.Conn){

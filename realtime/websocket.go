@@ -65,15 +65,14 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		fault.Reply(w, true)
 		return
 	}
-	id := newCallID()
+	id, hold := newCallID(), f.holdOf(r, grant)
 	client := f.upgrade(w, r, at(id), f.log)
 	if client == nil {
 		model.Abandon()
 		return
 	}
 	answered()
-	call := f.admit(grant, id, client, model)
-	call.hold = f.holdOf(r, grant)
+	call := f.admit(grant, id, hold, client, model)
 	if call.opening = first; first != nil {
 		call.mask.Await()
 	}
