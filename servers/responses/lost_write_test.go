@@ -188,3 +188,19 @@ func (r *refusingStore) Advance(ctx context.Context, s threads.Step) (threads.Re
 	}
 	return r.Store.Advance(ctx, s)
 }
+
+// TestUnsureStartOfWhatRuns: a turn that runs is asked for again while the store does not answer. That is no claim to
+// take back: the turn goes on.
+func TestUnsureStartOfWhatRuns(t *testing.T) {
+	l, store := lossy(t)
+	store.lose(forGood, claims)
+	_, err := l.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	l.code("the second start", err, handoff.CodeUnknownStart)
+	if id, err := l.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a"); id != l.turn || err != nil {
+		t.Errorf("settled: %q, %v", id, err)
+	}
+	l.goOn()
+	if _, end := l.end(l.turn); end.Status != handoff.TurnCompleted || end.Text != "done: second" {
+		t.Errorf("%+v", end)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,9 +54,9 @@ type Server struct {
 	runs map[string]*run // Guarded by mu: by thread
 	may  handoff.IDSet   // Guarded by mu: what was allowed for a session
 
-	// Guarded by mu: turns that may have been claimed, and that nobody runs. There is one for each start during which
-	// the store did not answer, until it is asked for again.
-	unsure map[handoff.TurnID]bool
+	// Guarded by mu: the keys of claims that may have been written, and that nobody runs. There is one for each start
+	// during which the store did not answer, until it is asked for again.
+	unsure map[handoff.TurnID]string
 }
 
 // counts are what a server counts.
@@ -73,7 +74,7 @@ func New(cfg Config) *Server {
 	cfg.Threads = kept
 	s := &Server{
 		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
-		threading: !threadingDisabled(), runs: map[string]*run{}, unsure: map[handoff.TurnID]bool{},
+		threading: !threadingDisabled(), runs: map[string]*run{}, unsure: map[handoff.TurnID]string{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
 		s.definitions = append(s.definitions, definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
@@ -219,7 +220,7 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(turn.Input)), " "), 80),
 	})
 	if unsure(err) {
-		s.doubt(r.id)
+		s.doubt(r.id, key)
 		return false, handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
 	}
 	if err != nil || c.Turn.Claim != key { // that it is the same as before may be because it was made again
@@ -230,7 +231,7 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 		_, undone := s.advance(context.WithoutCancel(ctx), threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
 		s.log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
 		if undone != nil {
-			s.doubt(r.id)
+			s.doubt(r.id, key)
 			err = handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
 		}
 		return false, err
@@ -239,30 +240,32 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 	return true, nil
 }
 
-// doubt remembers that a turn may have been claimed.
-func (s *Server) doubt(id handoff.TurnID) {
+// doubt remembers that a turn may have been claimed with a key.
+func (s *Server) doubt(id handoff.TurnID, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unsure) < maxUnsure {
-		s.unsure[id] = true
+		s.unsure[id] = key
 	}
 }
 
-// settleClaim takes back what may be left of a start of which the store did not say whether it was written.
+// settleClaim takes back what may be left of a start of which the store did not say whether it was written. A turn
+// that another claim began is left alone: it runs.
 func (s *Server) settleClaim(ctx context.Context, thread string, id handoff.TurnID) error {
 	s.mu.Lock()
-	doubted := s.unsure[id]
+	key, doubted := s.unsure[id]
 	delete(s.unsure, id) // only one takes it back: the next claim is another's already
 	s.mu.Unlock()
 	if !doubted {
 		return nil
 	}
 	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, thread)
-	if err == nil && record.Thread.Active == string(id) {
+	ours := func(t threads.Turn) bool { return t.ID == string(id) && t.Claim == key }
+	if err == nil && record.Thread.Active == string(id) && slices.ContainsFunc(record.Turns, ours) {
 		_, err = s.advance(ctx, threads.Undo{Owner: s.cfg.Name, Thread: thread, Turn: string(id), Fence: record.Thread.Fence})
 	}
 	if err != nil {
-		s.doubt(id)
+		s.doubt(id, key)
 	}
 	return err
 }
