@@ -37,7 +37,6 @@ type conn struct {
 
 	initialized bool     // Owned by the machine's loop
 	optOut      []string // Owned by the machine's loop
-	name        string   // Owned by the machine's loop
 	slow        bool     // Owned by the machine's loop: it was cut for being slow
 }
 

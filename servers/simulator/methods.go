@@ -128,7 +128,7 @@ func (m *machine) initialize(r asked) *refusal {
 	case strings.ContainsAny(p.ClientInfo.Name, "\r\n\x00"):
 		return refuse("Invalid clientInfo.name: '%s'. Must be a valid HTTP header value.", p.ClientInfo.Name)
 	}
-	r.conn.name, r.conn.initialized = p.ClientInfo.Name, true
+	r.conn.initialized = true
 	if p.Capabilities != nil {
 		r.conn.optOut = p.Capabilities.OptOut
 	}

@@ -11,7 +11,6 @@ import (
 
 // A scene is what the built-in agent knows when it gets a prompt.
 type scene struct {
-	machine string
 	dir     string
 	branch  string
 	failing bool     // the repository has the failing test

@@ -68,7 +68,7 @@ func final(steps []Step) string {
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	shop := scene{machine: "bigpc", dir: shopDir, branch: "auth-refactor", failing: true}
+	shop := scene{dir: shopDir, branch: "auth-refactor", failing: true}
 	saw, fixed, mended := shop, shop, shop
 	saw.saw = true
 	fixed.failing = false

@@ -17,7 +17,7 @@ func NewSession(m Machine) *Session {
 			branch = s.Branch
 		}
 	}
-	return &Session{scene{machine: m.Name, dir: m.Dir, branch: branch, failing: isShop(m.Dir)}}
+	return &Session{scene{dir: m.Dir, branch: branch, failing: isShop(m.Dir)}}
 }
 
 // Plan decides what the agent does for a prompt. Steered says that it came into running work. Nothing is learned yet.

@@ -176,7 +176,7 @@ func (m *machine) plan(u *turn, in input, steered bool) {
 // scene is what the built-in agent knows in a thread.
 func (m *machine) scene(t *thread) scene {
 	return scene{
-		machine: m.about.Name, dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !m.fixed,
+		dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !m.fixed,
 		saw: t.saw, pushed: t.pushed, done: t.done,
 	}
 }

@@ -100,7 +100,7 @@ func (o *oracle) lifecycle(typ string, e map[string]any) error {
 		return fmt.Errorf("begins with %v", resp)
 	}
 	o.id = fmt.Sprint(resp["id"])
-	if !terminal(typ) {
+	if typ != evCompleted && typ != evFailed && typ != evIncomplete {
 		return nil
 	}
 	o.over, o.last = typ, resp

@@ -155,9 +155,6 @@ const (
 	evArgsDone   = "response.mcp_call_arguments.done"
 )
 
-// terminal tells whether nothing comes after an event of this type.
-func terminal(typ string) bool { return typ == evCompleted || typ == evFailed || typ == evIncomplete }
-
 // ended tells whether a status is an end.
 func ended(status string) bool { return status != queued && status != inProgress }
 
