@@ -41,8 +41,6 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	switch {
 	case f != nil:
 		return f
-	case p.body != sum:
-		return bad("idempotency_key_reused", "", "That Idempotency-Key came with another request.")
 	case !first:
 		select {
 		case <-p.ready:
@@ -52,12 +50,15 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		if p.live == nil {
 			return busy("request_failed", "The same request has just failed.")
 		}
+		if p.body != sum {
+			return reused()
+		}
 		a.counts.repeated.Add(1)
 		return a.answer(w, r, p.live, req)
 	}
 	l, f := a.make(r.Context(), g, req, p.key, again)
 	if again && f.is(handoff.CodeNotBegun) { // a former life had promised it; who asks again wants it done
-		p.key = a.rename(g.Caller, name)
+		a.rename(g.Caller, name, p)
 		l, f = a.make(r.Context(), g, req, p.key, again)
 	}
 	p.live = l
@@ -66,8 +67,15 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		a.unpost(name, p)
 		return f
 	}
+	if again && p.key != "" { // only now: of what failed nothing is kept
+		a.keep(g.Caller, name, p)
+	}
 	a.counts.made.Add(1)
 	return a.answer(w, r, l, req)
+}
+
+func reused() *fault {
+	return bad("idempotency_key_reused", "", "That Idempotency-Key came with another request.")
 }
 
 // retryName is what a request is known by when it is sent again, and whether it says that it is: SDKs repeat a POST
@@ -108,19 +116,29 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]
 			a.unpost(name, p)
 			return nil, false, a.storeFault(err)
 		case ok:
-			p.key = string(d.Body)
+			key, sum, _ := strings.Cut(string(d.Body), "\n")
+			if p.key = key; sum != "" && sum != hex.EncodeToString(body[:]) {
+				close(p.ready)
+				a.unpost(name, p)
+				return nil, false, reused()
+			}
 		}
 		return p, true, nil
 	}
-	p.key = a.rename(g.Caller, name)
+	a.rename(g.Caller, name, p)
 	return p, true, nil
 }
 
-// rename returns a new key for the run of a request, and keeps it for those who send the request again.
-func (a *API) rename(c handoff.Caller, name string) string {
-	key := "response " + name + " " + rand.Text()
-	a.store(c, "retry_"+name, []byte(key), retriedFor)
-	return key
+// rename gives the run of a request a new key, and keeps it for those who send the request again.
+func (a *API) rename(c handoff.Caller, name string, p *posted) {
+	p.key = "response " + name + " " + rand.Text()
+	a.keep(c, name, p)
+}
+
+// keep stores the key of a request's run, and what was asked under it. Where the second is missing, a former version
+// stored it.
+func (a *API) keep(c handoff.Caller, name string, p *posted) {
+	a.store(c, "retry_"+name, []byte(p.key+"\n"+hex.EncodeToString(p.body[:])), retriedFor)
 }
 
 // unpost forgets a request that failed: sent again it is a new one.

@@ -306,6 +306,15 @@ func TestSentAgain(t *testing.T) {
 			if _, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, headers...); got["id"] != "resp_r1" || w.count() != 1 {
 				t.Errorf("%v in the next life: %v, %d runs", headers, got, w.count())
 			}
+			if key != nil {
+				w.begin()
+				if status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"other words"}`, key...); status != http.StatusBadRequest || w.refusal(status, got) != "idempotency_key_reused" || w.count() != 1 {
+					t.Errorf("other words under the same key in the next life: %d %v, %d runs", status, got, w.count())
+				}
+				if _, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi"}`, key...); got["id"] != "resp_r1" || w.count() != 1 {
+					t.Errorf("the same words after that: %v, %d runs", got, w.count())
+				}
+			}
 			other := w.begun(`{"model":"bigpc","input":"hi"}`)
 			w.ends(2, handoff.OutcomeResult, "hello")
 			if got := other.object(); got["id"] != "resp_r2" {
