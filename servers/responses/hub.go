@@ -203,7 +203,8 @@ func (h *hub) decide(id handoff.QuestionID, d handoff.Decision) bool {
 // The hub is what a reader of answers tells.
 
 func (h *hub) began(it handoff.Item) {
-	h.report(func(r *turns.Reducer) []handoff.Update { return r.ItemStarted(turns.Item{Item: it}) })
+	written := it.Kind == handoff.ItemMessage || it.Kind == handoff.ItemReasoning // by the model: cut short it is nothing
+	h.report(func(r *turns.Reducer) []handoff.Update { return r.ItemStarted(turns.Item{Item: it, Streamed: written}) })
 }
 
 func (h *hub) delta(item string, kind handoff.DeltaKind, text string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/turns"
 )
 
 // TestQuestionIsDecidedOnce: a question reaches every reader under its own connection, is answered once, and is
@@ -48,5 +49,19 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	cancel()
 	if _, err := h.ask(ctx, q); err == nil || h.waits() {
 		t.Error("a question outlives its turn")
+	}
+}
+
+// TestCutShort: a turn that is interrupted takes back the words that the model had only begun. A command that was cut
+// short has run, and stays.
+func TestCutShort(t *testing.T) {
+	h := newHub("turn")
+	h.began(handoff.Item{ID: "command", Kind: handoff.ItemCommand})
+	h.began(handoff.Item{ID: "message", Kind: handoff.ItemMessage})
+	h.report(func(r *turns.Reducer) []handoff.Update {
+		return r.End(handoff.TurnEnded{Status: handoff.TurnInterrupted}, nil)
+	})
+	if len(h.open) != 1 || h.open[0].ID != "command" {
+		t.Errorf("what stays open: %+v", h.open)
 	}
 }
