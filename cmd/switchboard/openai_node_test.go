@@ -150,7 +150,7 @@ func TestOpenAIRetries(t *testing.T) {
 			t.Errorf("%s: %d runs", headers[0], n)
 		}
 	}
-	if status, got := c.send(`{"model":"laptop","input":"something else"}`, "Idempotency-Key", "k1"); status != http.StatusOK && status != http.StatusConflict {
+	if status, got := c.send(`{"model":"laptop","input":"something else"}`, "Idempotency-Key", "k1"); status != http.StatusBadRequest {
 		t.Errorf("something else under the same key: %d %v", status, got)
 	}
 	before := len(c.handoffs())
