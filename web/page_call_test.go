@@ -258,6 +258,51 @@ func TestPageCallsBesideAHeldCall(t *testing.T) {
 	p.quiet()
 }
 
+// Who logs out leaves no call behind that waits for the page: it is hung up while the login still may.
+func TestPageLogoutHangsUp(t *testing.T) {
+	_, p := openCall(t, true)
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	eval[bool](p, `(() => {
+	  const real = window.fetch;
+	  far.order = [];
+	  window.fetch = async (url, init) => {
+	    if (/hangup$/.test(url)) {
+	      await new Promise((resolve) => setTimeout(resolve, 100));
+	      far.order.push("hung up");
+	    }
+	    if (init?.method === "DELETE") far.order.push("logged out");
+	    return real(url, init);
+	  };
+	  return true;
+	})()`)
+	p.click("Settings")
+	p.click("Log out here")
+	p.until(`document.querySelector("#login:not([hidden])")`)
+	if got := eval[string](p, `far.order.join()`); got != "hung up,logged out" {
+		t.Errorf("it %s", got)
+	}
+	p.quiet()
+}
+
+// A call that was kept for a page that never came is not kept beyond its end.
+func TestPageForgetsTheCallItKept(t *testing.T) {
+	_, p := openCall(t, true)
+	const kept = `sessionStorage.getItem("switchboard-call") !== null`
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	eval[bool](p, `dispatchEvent(new Event("beforeunload", { cancelable: true }))`) // a download does that, and the page stays
+	if !eval[bool](p, kept) {
+		t.Error("the call is not kept")
+	}
+	p.click("Hang up")
+	p.status("Not in a call")
+	if eval[bool](p, `(dispatchEvent(new Event("pagehide")), `+kept+`)`) {
+		t.Error("the next page would come back to a call that was hung up")
+	}
+	p.quiet()
+}
+
 // A call by text is answered in writing; with the microphone the voice talks.
 func TestPageIsAnsweredInWriting(t *testing.T) {
 	_, p := openCall(t, true)

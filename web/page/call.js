@@ -81,15 +81,15 @@ export class Call {
     if (life === this.#life) await this.#comeBack(life, id, false);
   }
 
-  /** Ends the call. Work goes on. */
-  hangUp() {
+  /** Ends the call. Work goes on. Resolves when the other side was told. */
+  async hangUp() {
     if (this.idle) return;
     const id = this.#id;
     left(id);
     const peer = this.#peer;
     if (id) this.#peer = null; // told first, then closed: else the call is gone before it is told
     this.#finish();
-    if (id) api.hangup(id).catch(() => {}).finally(() => peer?.close()); // it is over here; there it ends by itself soon
+    if (id) await api.hangup(id).catch(() => {}).finally(() => peer?.close()); // it is over here; there it ends by itself soon
   }
 
   /** Lets the voice model go, without waiting for an answer. */

@@ -419,7 +419,7 @@ function wire() {
   onChange(list);
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
-  onChange(settingsView({ settings, changed, level: setLevel, leaving: () => turnOff().catch(() => {}), signedOut }, [notifyPart()]));
+  onChange(settingsView({ settings, changed, level: setLevel, leaving: () => Promise.all([call.hangUp(), turnOff().catch(() => {})]), signedOut }, [notifyPart()]));
   onAsked(go);
   historyView({ settings, changed }, hue);
   helpView();
@@ -433,6 +433,7 @@ function wire() {
   wirePlaces();
   wireKeys();
   addEventListener("pagehide", () => {
+    if (call.idle) dropCall(); // it may have been kept for a page that did not come
     const kept = call.idle || keptPlace();
     keepTalk(kept ? "" : "The page was left, which ended the call.");
     if (!kept) call.leave();
