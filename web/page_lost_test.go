@@ -29,6 +29,36 @@ const lose = `(() => {
   return true;
 })()`
 
+// blocked lets the sound of no call get through, as a firewall does, and the browser says so.
+const blocked = `(() => {
+  const Real = window.RTCPeerConnection;
+  window.RTCPeerConnection = class extends Real {
+    createDataChannel(...args) {
+      this.own = true;
+      return super.createDataChannel(...args);
+    }
+    async setRemoteDescription(...args) {
+      if (!this.own) return super.setRemoteDescription(...args);
+      Object.defineProperty(this, "connectionState", { get: () => "failed" });
+      this.onconnectionstatechange();
+    }
+  };
+  return true;
+})()`
+
+// A call whose sound never comes up is one call: the page does not open another one again and again.
+func TestPageCallIsBlocked(t *testing.T) {
+	_, p := openCall(t, true)
+	eval[bool](p, blocked)
+	p.click("Call")
+	p.shows("The sound connection did not come up.")
+	p.status("Not in a call")
+	if calls := eval[int](p, `far.calls`); calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+	p.quiet()
+}
+
 // What the voice was doing is over when a lost call comes back. It is the same call, or another where that has ended.
 func TestPageCallComesBackClean(t *testing.T) {
 	w, p := openCall(t, true)

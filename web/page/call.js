@@ -167,6 +167,7 @@ export class Call {
   async #connect(life, id) {
     const peer = new RTCPeerConnection();
     this.#peer = peer;
+    this.#silent = Boolean(id); // it may have been told to write
     // An audio section without a track: the microphone may come later without another offer.
     const sound = peer.addTransceiver("audio", { direction: "sendrecv" });
     await sound.sender.replaceTrack(this.#mic?.getAudioTracks()[0] ?? null);
@@ -182,9 +183,11 @@ export class Call {
       this.#closed(life, peer);
     };
     peer.ontrack = ({ track }) => this.#play(track);
+    let up = false;
     peer.onconnectionstatechange = () => {
       if (peer.connectionState === "closed") over();
-      this.#watch(life, peer);
+      if (peer.connectionState === "failed" && !up) opening.reject(blocked());
+      else this.#watch(life, peer);
     };
     await peer.setLocalDescription(await peer.createOffer());
     this.#aborter = new AbortController();
@@ -198,6 +201,7 @@ export class Call {
     await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
     const watch = setInterval(async () => { if (!(await api.lives(answer.id))) over(); }, asking);
     await within(opening.promise, patience).finally(() => clearInterval(watch));
+    up = true;
     if (life !== this.#life) return;
     this.patch({ phase: "live" });
     this.#configure();
@@ -335,14 +339,13 @@ export class Call {
 
 const stop = (stream) => stream?.getTracks().forEach((t) => t.stop());
 
+// Why a call ends whose sound and events do not come up.
+const blocked = () => Object.assign(new Error("The sound connection did not come up."), { next: "A firewall may be in the way; see media in the configuration." });
+
 function within(promise, ms) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new Error("The sound connection did not come up.");
-      error.next = "A firewall may be in the way; see media in the configuration.";
-      reject(error);
-    }, ms);
+    timer = setTimeout(() => reject(blocked()), ms);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
