@@ -37,6 +37,7 @@ func TestRealConformance(t *testing.T) {
 			Pictures:     c.provider.pictures,
 			Command:      suiteCommand,
 			OtherCommand: otherCommand,
+			Unstreamed:   true, // Codex reads what a command prints beside its end
 			Gone:         "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
 			Dir:          c.work,
 			Lacks: map[string]string{

@@ -109,9 +109,7 @@ func (s *suite) command() {
 			streamed.WriteString(d.Text)
 		}
 	}
-	if streamed.String() != CommandOutput {
-		s.Errorf("streamed %q", streamed.String())
-	}
+	s.streams(c.Text, streamed.String(), CommandOutput)
 	s.ended(updates, handoff.TurnCompleted, TextCommand)
 }
 
@@ -140,9 +138,7 @@ func (s *suite) both() {
 		if c.Text != want.command || c.Output != want.output || c.Exit == nil || *c.Exit != want.exit || c.Failed != (want.exit != 0) {
 			s.Errorf("%+v, want %+v", c, want)
 		}
-		if streamed[c.ID] != want.output {
-			s.Errorf("%q streamed %q", want.command, streamed[c.ID])
-		}
+		s.streams(want.command, streamed[c.ID], want.output)
 	}
 	s.ended(updates, handoff.TurnCompleted, TextBoth)
 }

@@ -99,6 +99,8 @@ type Harness struct {
 	Command string
 	// OtherCommand is what [PromptBoth] runs beside it where it is not [OtherCommand].
 	OtherCommand string
+	// Unstreamed says that the output of a command that ends at once may come with its end alone.
+	Unstreamed bool
 	// Lacks names the cases that this kind cannot do, each with the reason.
 	Lacks map[string]string
 	// Gone is a full thread id that the server does not have.

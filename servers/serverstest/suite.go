@@ -262,3 +262,11 @@ func asWaiting(u handoff.Update) bool {
 	done, ok := u.(handoff.ItemDone)
 	return ok && done.Item.Text == TextWaiting
 }
+
+// streams holds what was streamed of a command's output.
+func (s *suite) streams(command, got, want string) {
+	s.Helper()
+	if got != want && (got != "" || !s.h.Unstreamed) {
+		s.Errorf("%q streamed %q", command, got)
+	}
+}
