@@ -85,6 +85,12 @@ func ownDir(path string) error {
 	return openToOthers(path, mode)
 }
 
+// OwnPath tells whether a state directory is there, belongs to our user, and others cannot write in it.
+func OwnPath(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && notOurs(path, info) == nil && info.Mode().Perm()&othersWrite == 0
+}
+
 func notOurs(path string, info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(os.Geteuid()) {
 		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as that user, "+

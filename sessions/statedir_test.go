@@ -189,3 +189,29 @@ func TestStateDirThatCannotBe(t *testing.T) {
 		t.Fatal("opened below a file")
 	}
 }
+
+// TestOwnPath: a socket is believed in a directory of our own alone.
+func TestOwnPath(t *testing.T) {
+	dir := t.TempDir()
+	for mode, ours := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := sessions.OwnPath(dir); got != ours {
+			t.Errorf("mode %04o: %t", mode, got)
+		}
+	}
+	if sessions.OwnPath(filepath.Join(dir, "not-there")) || os.Geteuid() == 0 && othersDir(t) {
+		t.Error("a directory of somebody else's, or none, counts as ours")
+	}
+}
+
+// othersDir tells whether a directory that belongs to somebody else counts as ours.
+func othersDir(t *testing.T) bool {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chown(dir, 12345, 12345); err != nil {
+		t.Skip(err)
+	}
+	return sessions.OwnPath(dir)
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"switchboard/servers"
+	"switchboard/sessions"
 )
 
 // absolute matches absolute paths of any system: the server may run on another than ours.
@@ -32,10 +33,12 @@ func (c *checker) server(path string, s *serverSetting) {
 	}
 	if s.Workspace != "" {
 		s.Workspace = c.path(s.Workspace)
+		c.apart(path+".workspace", s.Workspace)
 	}
 	c.oneOf(path+".kind", s.Kind, kindNames()...)
 	for i := range s.Readable {
 		s.Readable[i] = c.path(s.Readable[i])
+		c.apart(elem(path+".readable", i), s.Readable[i])
 	}
 	kind := kindOfServer(s.Kind, nil)
 	if kind.Check != nil {
@@ -146,4 +149,33 @@ func (c *checker) names() {
 			}
 		}
 	}
+}
+
+// apart holds a directory of an agent apart from the state directory: a command in a sandbox that sees its socket may
+// do there what its user may.
+func (c *checker) apart(path, dir string) {
+	state, err := sessions.StatePath(c.env)
+	if err != nil {
+		return // the start says so
+	}
+	if dir, state := resolved(dir), resolved(state); within(dir, state) || within(state, dir) {
+		c.bad(path, "must be apart from %s, where Switchboard keeps its state: what an agent runs could reach it; set XDG_STATE_HOME to a directory elsewhere", state)
+	}
+}
+
+// resolved is where a path leads, also one of which only the beginning exists.
+func resolved(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(resolved(parent), filepath.Base(path))
+	}
+	return path
+}
+
+// within tells whether a directory is another one or in it.
+func within(inner, outer string) bool {
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

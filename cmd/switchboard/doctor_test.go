@@ -56,7 +56,7 @@ func TestDoctorWithoutService(t *testing.T) {
 		[]string{`no program "no-such-codex" for child`, "start its agent server there: codex app-server --listen ws://"}, "--listen", free)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer api.Close()
-	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + home + "}\n"
+	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + t.TempDir() + "}\n"
 	sh.visit(fmt.Sprintf(helper, api.URL), []string{"helper did not accept"}, "--listen", free)
 	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"helper is not answering"}, "--listen", free)
 	if files, err := os.ReadDir(home); err != nil || len(files) > 0 {

@@ -246,8 +246,11 @@ func hereClient(state, key string) *verbs.Client {
 	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
 }
 
-// serving tells whether a service runs with a state directory.
+// serving tells whether a service of ours runs with a state directory: who has it in another user's is told no key.
 func serving(state string) bool {
+	if !sessions.OwnPath(state) {
+		return false
+	}
 	c, err := net.DialTimeout("unix", filepath.Join(state, controlFile), controlWithin)
 	if err != nil {
 		return false
