@@ -30,10 +30,7 @@ func (c *Client) follow(ctx context.Context, path string, away func(error)) iter
 	return func(yield func([]byte, error) bool) {
 		last, lost := "", time.Time{}
 		for {
-			err := c.stream(ctx, path, &last, func(data []byte) bool {
-				lost = time.Time{}
-				return yield(data, nil)
-			})
+			err := c.stream(ctx, path, &last, func() { lost = time.Time{} }, func(data []byte) bool { return yield(data, nil) })
 			if errors.Is(err, errLeft) || err == nil {
 				return
 			}
@@ -63,8 +60,9 @@ func (c *Client) follow(ctx context.Context, path string, away func(error)) iter
 // errLeft means that whoever was told wants no more.
 var errLeft = errors.New("left")
 
-// stream reads one connection of a stream. nil means that the service has no more; last is kept up to date.
-func (c *Client) stream(ctx context.Context, path string, last *string, tell func([]byte) bool) error {
+// stream reads one connection of a stream, and calls alive for each line, a heartbeat's too. nil means that the service
+// has no more; last is kept up to date.
+func (c *Client) stream(ctx context.Context, path string, last *string, alive func(), tell func([]byte) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := time.AfterFunc(silentFor, func() { cancel(errQuiet) })
@@ -81,7 +79,7 @@ func (c *Client) stream(ctx context.Context, path string, last *string, tell fun
 	if resp.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	err = readEvents(resp.Body, last, func() { watch.Reset(silentFor) }, tell)
+	err = readEvents(resp.Body, last, func() { watch.Reset(silentFor); alive() }, tell)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errLeft) {
 		return cause
 	}
