@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/servers/responses/sandbox"
 	"switchboard/sessions"
@@ -92,7 +93,7 @@ func exitCode(err error, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, err)
 		return exitSettings
 	}
-	_, _ = fmt.Fprintln(stderr, "switchboard:", words(err))
+	_, _ = fmt.Fprintln(stderr, "switchboard:", verbs.Plain(words(err)))
 	return exitFailed
 }
 

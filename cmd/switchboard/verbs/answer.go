@@ -22,8 +22,7 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	}
 	if len(words) == 0 {
 		if t.JSON {
-			_, err = fmt.Fprintf(t.Out, "%s\n", text)
-			return err
+			return t.line(text)
 		}
 		_, err = fmt.Fprint(t.Out, t.list(open.Items, time.Now()))
 		return err
@@ -99,7 +98,7 @@ func replies(q handoff.RecordQuestion) string {
 func asked(q handoff.RecordQuestion) string {
 	var parts []string
 	for _, part := range []string{q.Text, q.Command, strings.Join(q.Changes, ", ")} {
-		if part = strings.TrimSpace(plain(part)); part != "" && !strings.Contains(strings.Join(parts, "\n"), part) {
+		if part = strings.TrimSpace(Plain(part)); part != "" && !strings.Contains(strings.Join(parts, "\n"), part) {
 			parts = append(parts, part)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"switchboard/handoff"
 )
@@ -36,6 +37,11 @@ type Fault struct {
 
 // Error gives the service's own words.
 func (f *Fault) Error() string { return strings.TrimSpace(f.Message + " " + f.Next) }
+
+// Sendable tells whether a key can stand in the head of a request.
+func Sendable(key string) bool {
+	return key == strings.TrimSpace(key) && !strings.ContainsFunc(key, unicode.IsControl)
+}
 
 // send sends a request. Its error is a [*Fault] where the service answered with one.
 func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
@@ -72,7 +78,7 @@ func faultOf(resp *http.Response) *Fault {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // as much as there is
 	var body struct{ Error handoff.Problem }
 	if json.Unmarshal(text, &body) == nil {
-		f.Code, f.Message, f.Next = body.Error.Code, plain(body.Error.Message), plain(body.Error.Next)
+		f.Code, f.Message, f.Next = body.Error.Code, Plain(body.Error.Message), Plain(body.Error.Next)
 	}
 	if f.Code == "" {
 		f.Message = "What answers there is no Switchboard: " + resp.Status + "."
@@ -115,17 +121,22 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 	return text, nil
 }
 
-// show asks for JSON and prints it as it is, or as show does from what it was read into.
+// show asks for JSON and prints it, or as show does from what it was read into.
 func (t *Terminal) show(ctx context.Context, path string, into any, show func() error) error {
 	text, err := t.get(ctx, path, into)
 	if err != nil {
 		return err
 	}
 	if t.JSON {
-		_, err = fmt.Fprintf(t.Out, "%s\n", text)
-		return err
+		return t.line(text)
 	}
 	return show()
+}
+
+// line prints JSON of the service on a line of its own.
+func (t *Terminal) line(text []byte) error {
+	_, err := fmt.Fprintf(t.Out, "%s\n", escaped(text))
+	return err
 }
 
 // Ready asks whether the service can take work.

@@ -82,7 +82,7 @@ func (t *Terminal) Sessions(ctx context.Context, server, query string, limit int
 
 func (t *Terminal) writeSessions(found handoff.SessionList) error {
 	for _, p := range found.Errors {
-		_, _ = fmt.Fprintln(t.Err, plain(p.Message)) // the list is what was asked for
+		_, _ = fmt.Fprintln(t.Err, Plain(p.Message)) // the list is what was asked for
 	}
 	if len(found.Items) == 0 {
 		_, err := fmt.Fprintln(t.Out, "no sessions")

@@ -123,7 +123,7 @@ func (t *talk) head() {
 // note writes a line for people.
 func (t *talk) note(format string, args ...any) {
 	t.endLine()
-	_, _ = fmt.Fprintln(t.err, plain(fmt.Sprintf(format, args...))) // who does not look on is not told
+	_, _ = fmt.Fprintln(t.err, Plain(fmt.Sprintf(format, args...))) // who does not look on is not told
 }
 
 func (t *talk) endLine() {
@@ -186,7 +186,7 @@ func (t *talk) piece(id, text string) {
 	if t.open != id {
 		t.endLine()
 	}
-	t.write(plain(text))
+	t.write(Plain(text))
 	t.open = id
 }
 
@@ -209,7 +209,7 @@ func (t *talk) end(r handoff.Record) {
 	t.head()
 	t.endLine()
 	if text := strings.TrimSpace(r.Text); text != "" && !slices.Contains(t.said, text) {
-		t.write(plain(text) + "\n")
+		t.write(Plain(text) + "\n")
 	}
 	for _, words := range r.Undelivered {
 		t.note("it never heard: %s", words)
