@@ -177,9 +177,11 @@ func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
 		outcome, err = t.Follow(ctx, h.Follow)
 	case h.Server == "" || len(h.Prompt) == 0:
 		return typed("needs a machine and what to do there, as in: switchboard handoff bigpc run the tests")
+	case !verbs.Sendable(h.Key):
+		return typed(fmt.Sprintf("--idempotency-key %q is no name: it begins or ends with a space, or has a control character in it", h.Key))
 	default:
 		order := verbs.Order{Server: h.Server, Thread: h.Thread, Key: h.Key}
-		if order.Prompt, err = h.words(os.Stdin); err != nil {
+		if order.Prompt, err = h.words(ctx, os.Stdin); err != nil {
 			return err
 		}
 		if h.Next {
@@ -196,11 +198,22 @@ func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
 }
 
 // words are what to do, as it was typed or as it stands on standard input.
-func (h handoffVerb) words(in io.Reader) (string, error) {
+func (h handoffVerb) words(ctx context.Context, in io.Reader) (string, error) {
 	if !slices.Equal(h.Prompt, []string{"-"}) {
 		return strings.Join(h.Prompt, " "), nil
 	}
-	text, err := io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service says when that is too long
+	var text []byte
+	var err error
+	done := make(chan struct{})
+	go func() { // no read of a terminal can be ended; the program ends, and this with it
+		defer close(done)
+		text, err = io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service says when that is too long
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case <-done:
+	}
 	if err == nil && strings.TrimSpace(string(text)) == "" {
 		err = errors.New("there is nothing on standard input")
 	}
@@ -220,6 +233,9 @@ func (o *options) client(env func(string) string) (*verbs.Client, error) {
 		if key, err = readSecret(flags.KeyFile); err != nil {
 			return nil, err
 		}
+	}
+	if !verbs.Sendable(key) {
+		return nil, fmt.Errorf("the key in %s is no key: it has control characters in it", cmp.Or(flags.KeyFile, ownerKey))
 	}
 	if flags.URL != "" {
 		return dialAt(flags.URL, key)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,6 +52,20 @@ func TestVerbsHandoff(t *testing.T) {
 	sh.wants(exitSettings, []string{"take the id of work alone"}, "handoff", "bigpc", "--stop", id)
 	sh.wants(exitFailed, []string{"That work has ended already."}, "handoff", "--stop", id)
 	sh.wants(exitFailed, []string{"There is no such work."}, "handoff", "--follow", "none-1")
+	sh.wants(exitSettings, []string{"--idempotency-key \"a\\nb\" is no name"}, "handoff", "bigpc", "x", "--idempotency-key", "a\nb")
+	sh.env[ownerKey] = "a\nb"
+	sh.wants(exitFailed, []string{"the key in SWITCHBOARD_KEY is no key"}, "servers")
+}
+
+// TestVerbsLeaveInput: who types work on standard input can leave before its end.
+func TestVerbsLeaveInput(t *testing.T) {
+	in, typed := io.Pipe()
+	defer typed.Close()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if text, err := (handoffVerb{Prompt: []string{"-"}}).words(ctx, in); !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, %v", text, err)
+	}
 }
 
 // TestVerbsAnswer: an agent's question is listed, answered in its ways, and only by who may.

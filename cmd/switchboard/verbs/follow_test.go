@@ -78,6 +78,9 @@ func TestGiveAndFollow(t *testing.T) {
 		{"once", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(200, ended)}}, []string{post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
 		{"the answer was lost", map[string][]http.HandlerFunc{post: {nil, says(202, given)}, events: {says(200, ended)}}, []string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
 		{"nobody there", map[string][]http.HandlerFunc{post: {nil}}, []string{post + " k", post + " k", post + " k"}, "", "", "no Switchboard answers"},
+		{"its key is told", map[string][]http.HandlerFunc{post: {nil}}, nil, "", "", "Run the same command again with --idempotency-key k, and it begins once."},
+		{"a proxy that lost it", map[string][]http.HandlerFunc{post: {says(502, "<html>"), says(202, given)}, events: {says(200, ended)}}, []string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
+		{"half an answer", map[string][]http.HandlerFunc{post: {says(202, given[:9])}}, nil, "", "", "--idempotency-key k"},
 		{"refused", map[string][]http.HandlerFunc{post: {says(404, `{"error":{"code":"unknown_server","message":"No such machine.","next":"Name one."}}`)}}, []string{post + " k"}, "", "", "No such machine. Name one."},
 		{"somebody else's port", map[string][]http.HandlerFunc{post: {says(404, `<html>`)}}, []string{post + " k"}, "", "", "there is no Switchboard: 404"},
 		{"a drop", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {first, nil, says(200, ended)}}, []string{post + " k", events, events + " l-3", events + " l-3"}, handoff.OutcomeResult, "One.\nDone.\n", "trying again"},
@@ -107,6 +110,26 @@ func TestGiveAndFollow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeavingBefore: who leaves before work is promised is told its key, which was made for it; who was refused is not.
+func TestLeavingBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		var out, errs bytes.Buffer
+		f := &far{t: t, paths: map[string][]http.HandlerFunc{"POST /fleet/handoffs": {hangs}}}
+		_, err := f.terminal(&out, &errs).Give(ctx, Order{Server: "bigpc", Prompt: "do it"})
+		_, key, _ := strings.Cut(f.seen[0], "/fleet/handoffs ")
+		if err == nil || key == "" || !strings.Contains(errs.String(), "--idempotency-key "+key+",") {
+			t.Errorf("%v, told %q, asked %q", err, errs.String(), f.seen)
+		}
+		errs.Reset()
+		f.paths["POST /fleet/handoffs"] = []http.HandlerFunc{says(404, `{"error":{"code":"unknown_server"}}`)}
+		if _, err := f.terminal(&out, &errs).Give(t.Context(), Order{Server: "bigpc", Prompt: "do it"}); err == nil || errs.Len() > 0 {
+			t.Errorf("refused: %v, told %q", err, errs.String())
+		}
+	})
 }
 
 // TestLeaving: who leaves is told how to see the work again; it is not touched.

@@ -30,33 +30,49 @@ type Order struct {
 var errLook = errors.New("the work goes on")
 
 // Give gives work and follows it to its outcome. When ctx ends before, the work goes on, and the error of ctx tells
-// so.
+// so. Where nobody knows whether it began, its key is told: given again with that, it begins once.
 func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
 	body := map[string]string{"server": o.Server, "prompt": o.Prompt, "mode": cmp.Or(o.Mode, "now")}
 	if o.Thread != "" {
 		body["thread_id"] = o.Thread
 	}
-	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {cmp.Or(o.Key, rand.Text())}}
-	var text []byte
-	for try := 1; ; try++ {
-		var err error
-		text, err = t.call(ctx, http.MethodPost, "/fleet/handoffs", body, header)
-		if err == nil {
-			break
+	o.Key = cmp.Or(o.Key, rand.Text())
+	text, err := t.promise(ctx, body, o.Key)
+	var given handoff.Record
+	if err == nil {
+		if err = json.Unmarshal(text, &given); err != nil {
+			err = fmt.Errorf("what answers there is no Switchboard: %w", err)
 		}
-		if _, answered := errors.AsType[*Fault](err); answered || ctx.Err() != nil || try == triesToGive {
-			return "", err
+	}
+	if err != nil {
+		if !refused(err) {
+			_, _ = fmt.Fprintf(t.Err, "\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins once.\n", o.Key) // for people
+		}
+		return "", err
+	}
+	return t.Follow(ctx, given.ID)
+}
+
+// promise asks for work until the service answers, as often as triesToGive.
+func (t *Terminal) promise(ctx context.Context, body map[string]string, key string) (text []byte, err error) {
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
+	for try := 1; ; try++ {
+		text, err = t.call(ctx, http.MethodPost, "/fleet/handoffs", body, header)
+		if err == nil || refused(err) || ctx.Err() != nil || try == triesToGive {
+			return text, err
 		}
 		select {
 		case <-time.After(againAfter):
 		case <-ctx.Done():
+			return nil, err
 		}
 	}
-	var given handoff.Record
-	if err := json.Unmarshal(text, &given); err != nil {
-		return "", fmt.Errorf("what answers there is no Switchboard: %w", err)
-	}
-	return t.Follow(ctx, given.ID)
+}
+
+// refused tells whether the service itself answered, or what stands before it let nothing through: no work began.
+func refused(err error) bool {
+	f, answered := errors.AsType[*Fault](err)
+	return answered && (f.Code != "" || f.Status < http.StatusInternalServerError)
 }
 
 // Follow shows what happens to work, from its beginning to its outcome. Words that went into other work have the
@@ -91,7 +107,7 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 			continue
 		}
 		if t.JSON {
-			_, _ = fmt.Fprintf(t.Out, "%s\n", data) // the outcome counts, whoever reads
+			_ = t.line(data) // the outcome counts, whoever reads
 		} else {
 			shown.tell(e)
 		}
