@@ -107,11 +107,6 @@ func (c *realCodex) attach(cfg codex.Config, thread string) attached {
 	c.t.Helper()
 	link := c.other(cfg)
 	at, err := link.Conn.Attach(c.t.Context(), thread)
-	// At a busy moment Codex does not find the rollout of a thread that it has just let go.
-	for tries := 0; err != nil && handoff.AsError(err).Code == handoff.CodeSessionGone && tries < 50; tries++ {
-		time.Sleep(100 * time.Millisecond)
-		at, err = link.Conn.Attach(c.t.Context(), thread)
-	}
 	if err != nil {
 		c.t.Fatal(err)
 	}

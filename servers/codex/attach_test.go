@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,7 +126,11 @@ func TestAttachRefused(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f, link := startFake(t, Config{})
 			a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
-			f.refuse(f.expect("thread/resume"), -32600, text)
+			if strings.HasPrefix(text, "no rollout") {
+				f.gone()
+			} else {
+				f.refuse(f.expect("thread/resume"), -32600, text)
+			}
 			if e := a.wantCode(t, code); e.Subject == "" || e.Subject == thread1 {
 				t.Errorf("%s: subject %q", text, e.Subject)
 			}

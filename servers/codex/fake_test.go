@@ -164,6 +164,16 @@ func (f *fake) refuse(to sent, code int, text string) {
 	f.say(`{"id":%s,"error":{"code":%d,"message":%q}}`, to.ID, code, text)
 }
 
+// gone does not find the thread that is to be resumed, however often it is asked.
+func (f *fake) gone() {
+	for try := range goneTries {
+		f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+		if try < goneTries-1 {
+			sleep(overloaded.Step(try))
+		}
+	}
+}
+
 func (f *fake) notify(method, params string) {
 	f.say(`{"method":%q,"params":%s,"emittedAtMs":1}`, method, params)
 }

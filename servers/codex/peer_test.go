@@ -167,6 +167,25 @@ func TestClosingThreadIsResumedAgain(t *testing.T) {
 	})
 }
 
+// TestThreadIsLookedForAgain: a thread that the server finds a moment later is no session that is gone.
+func TestThreadIsLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+		sleep(time.Second)
+		f.reply(f.expect("thread/resume"), fmt.Sprintf(`{"thread":{"id":%q},"initialTurnsPage":{"data":[]}}`, thread1))
+		a.get(t)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f, link := startFake(t, Config{})
+		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) })
+		f.gone()
+		a.wantCode(t, handoff.CodeSessionGone)
+		f.quiet()
+	})
+}
+
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{})

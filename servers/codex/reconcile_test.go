@@ -120,16 +120,16 @@ var settleCases = map[string]struct {
 	}, turn1, handoff.CodeJoined, 2 * settleFor},
 	"the thread never ran": {[]func(*fake){
 		func(f *fake) {
-			f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+			f.gone()
 			f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
 			f.refuse(f.expect("thread/turns/list"), -32601, "list_turns is not supported yet")
 		},
 		func(f *fake) {
-			f.refuse(f.expect("thread/resume"), -32600, "no rollout found for thread id "+thread1)
+			f.gone()
 			f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
 			f.refuse(f.expect("thread/turns/list"), -32601, "list_turns is not supported yet")
 		},
-	}, "", "", settleFor},
+	}, "", "", settleFor + 700*time.Millisecond},
 	"it is lost again": {[]func(*fake){func(f *fake) { f.expect("thread/resume"); f.close() }}, "", handoff.CodeUnreachable, 0},
 	"it is lost while it waits": {[]func(*fake){
 		func(f *fake) { f.looks(watermark, old); synctest.Wait(); f.close() },
