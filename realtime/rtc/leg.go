@@ -19,6 +19,8 @@ const (
 	// packetQueue bounds packets of the client that run has not taken yet. When full their reader waits: pion
 	// drops packets beyond its own buffer. Of its messages only one waits, so SCTP slows them down.
 	packetQueue = 64
+	// maxPacket is room for any packet of sound: a datagram is no larger where pion reads it.
+	maxPacket = 1500
 	// maxBuffered bounds what the data channel has not delivered, and what waits for it to open. When full the
 	// leg ends, as a socket does.
 	maxBuffered = 16 << 20

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
 	"github.com/tidwall/gjson"
 
 	"switchboard/handoff"
@@ -64,6 +65,28 @@ func TestLegHears(t *testing.T) {
 	}
 }
 
+// TestLegHearsOnAfterWhatItDoesNotKnow: a packet of what was not agreed on, here comfort noise, is left out; what comes
+// after it is heard.
+func TestLegHearsOnAfterWhatItDoesNotKnow(t *testing.T) {
+	packets, _ := opusPackets(t)
+	speak := func(l lone, n int) { l.Speak(0, n) }
+	for name, kind := range map[string]struct {
+		open  func(testing.TB, string) *rtctest.Browser
+		speak func(l lone, packets int)
+	}{"narrow": {rtctest.New, speak}, "wide": {rtctest.NewWide, speak}, "opus": {rtctest.NewOpus, func(l lone, n int) { l.SayOpus(packets[:n]) }}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoneOf(t, kind.open, impatient, channelLabel, false)
+			rtctest.Take(t, l.up, "the formats")
+			<-l.Open
+			kind.speak(l, 2)
+			rtctest.Event(t, l.up, events.TypeAppend)
+			l.SayStray(2, 13)
+			kind.speak(l, 6)
+			rtctest.Event(t, l.up, events.TypeAppend)
+		})
+	}
+}
+
 // TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
 func TestLegKeepsOrder(t *testing.T) {
 	var up [][]byte
@@ -93,6 +116,22 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 	r.begin()
 	r.begin()
 	if len(up) != 2 || events.PeekType(up[0]) != events.TypeOpening || events.PeekType(up[1]) != events.TypeAppend {
+		t.Errorf("passed %s", up)
+	}
+}
+
+// TestClientHasItsTimeWhenItIsListenedTo holds that a client whose channel opens while the formats are not settled is told
+// of as reachable only after that: until then nothing that it sends is read, its session among it.
+func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
+	var up [][]byte
+	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
+	r.open(&webrtc.DataChannel{})
+	if r.begin(); len(up) != 0 {
+		t.Fatalf("passed %s", up)
+	}
+	r.player.formats.settled = true
+	r.begin()
+	if len(up) != 1 || events.PeekType(up[0]) != events.TypeOpened {
 		t.Errorf("passed %s", up)
 	}
 }

@@ -29,7 +29,7 @@ type run struct {
 	ticker     *time.Ticker
 	ticking    bool
 
-	reached bool   // a client without a channel is connected
+	reached bool   // the client can be: its channel is open, or without one it is connected
 	begun   bool   // the formats are settled
 	session []byte // of the client's offer, until then; or nil
 
@@ -85,8 +85,8 @@ func (r *run) loop() {
 	}
 }
 
-// begin passes on, once it is known which formats are spoken, the session of the client's offer and the sound that
-// waited for that.
+// begin passes on, once it is known which formats are spoken, the session of the client's offer, that it can be reached
+// and the sound that waited for that.
 func (r *run) begin() {
 	if r.begun || !r.player.formats.settled {
 		return
@@ -96,7 +96,19 @@ func (r *run) begin() {
 		r.pass(r.player.openingEvent(r.session))
 		r.session = nil
 	}
+	if r.reached {
+		r.pass(openedEvent())
+	}
 	r.passSound(appendBytes)
+}
+
+// reach notes that the client can be reached. The call hears of it once the client is listened to, too: from then on the
+// client has its time to set its session up.
+func (r *run) reach() {
+	r.reached = true
+	if r.begun {
+		r.pass(openedEvent())
+	}
 }
 
 // look reads the connection's state; callbacks come in no order.
@@ -107,8 +119,7 @@ func (r *run) look() {
 	}
 	r.state = state
 	if !r.offer.channel && !r.reached && state == webrtc.PeerConnectionStateConnected {
-		r.reached = true
-		r.pass(openedEvent())
+		r.reach()
 	}
 }
 
@@ -126,7 +137,7 @@ func (r *run) open(c *webrtc.DataChannel) {
 		r.deliver(event)
 	}
 	r.held, r.heldNow = nil, 0
-	r.pass(openedEvent())
+	r.reach()
 }
 
 // listen reads a track. A client has one microphone; others are not heard.
@@ -137,11 +148,16 @@ func (r *run) listen(t *webrtc.TrackRemote) {
 	r.microphone = t
 	r.readers.Go(func() {
 		for {
-			p, _, err := t.ReadRTP()
-			if err != nil {
+			buffer := make([]byte, maxPacket)
+			n, _, err := t.Read(buffer)
+			if n == 0 && err != nil {
 				return // the connection is closed
 			}
-			offerTo(r.Leg, r.packets, p)
+			var p rtp.Packet
+			if err != nil || p.Unmarshal(buffer[:n]) != nil {
+				continue // of another codec than was agreed on, or broken: the next may be good
+			}
+			offerTo(r.Leg, r.packets, &p)
 		}
 	})
 }

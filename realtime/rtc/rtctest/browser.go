@@ -36,6 +36,7 @@ type Browser struct {
 	channel *webrtc.DataChannel
 	mic     *webrtc.TrackLocalStaticRTP
 	conn    net.PacketConn // under everything
+	stray   byte           // the payload type of what it sends now, whatever was agreed; 0: as agreed
 }
 
 // New makes a browser that speaks µ-law and not G.722; label "" offers no data channel. It ends with the test.
@@ -108,7 +109,9 @@ func (b *Browser) connect(codec webrtc.RTPCodecParameters) {
 	var engine webrtc.MediaEngine
 	b.must(engine.RegisterCodec(codec, webrtc.RTPCodecTypeAudio))
 	b.must(engine.RegisterCodec(opus, webrtc.RTPCodecTypeAudio)) // browsers offer it, too
-	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&interceptor.Registry{}))
+	var under interceptor.Registry
+	under.Add(strays{b: b})
+	api := webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(&engine), webrtc.WithInterceptorRegistry(&under))
 	b.peer, err = api.NewPeerConnection(webrtc.Configuration{})
 	b.must(err)
 	b.t.Cleanup(func() {
@@ -169,6 +172,33 @@ func (b *Browser) SayOpus(packets [][]byte) {
 	for i, p := range packets {
 		b.must(b.mic.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: uint16(i), Timestamp: uint32(i * 960)}, Payload: p}))
 	}
+}
+
+// SayStray sends a packet of a payload type that was not agreed on.
+func (b *Browser) SayStray(sequence uint16, payloadType byte) {
+	b.t.Helper()
+	b.stray = payloadType
+	b.must(b.mic.WriteRTP(&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: sequence}, Payload: []byte{1}}))
+	b.stray = 0
+}
+
+// strays gives packets a payload type that the library would not.
+type strays struct {
+	interceptor.NoOp
+	b *Browser
+}
+
+// NewInterceptor implements [interceptor.Factory].
+func (s strays) NewInterceptor(string) (interceptor.Interceptor, error) { return &s, nil }
+
+// BindLocalStream implements [interceptor.Interceptor].
+func (s *strays) BindLocalStream(_ *interceptor.StreamInfo, next interceptor.RTPWriter) interceptor.RTPWriter {
+	return interceptor.RTPWriterFunc(func(h *rtp.Header, payload []byte, a interceptor.Attributes) (int, error) {
+		if s.b.stray != 0 {
+			h.PayloadType = s.b.stray
+		}
+		return next.Write(h, payload, a)
+	})
 }
 
 // Send puts an event on the data channel, which must be open.
