@@ -8,8 +8,8 @@ var networkKinds = map[uint32]string{
 	0x00C36400: "Ceph", 0x73757245: "Coda", 0x564C: "NCP", 0x47504653: "GPFS", 0x0BD00BD0: "Lustre",
 }
 
-// networkKind names the network file system that a directory is on, "" for none.
-func networkKind(path string) string {
+// kindOfNetwork names the network file system that a directory is on, "" for none.
+func kindOfNetwork(path string) string {
 	var about syscall.Statfs_t
 	if syscall.Statfs(path, &about) != nil {
 		return "" // what is wrong with it shows when it is opened

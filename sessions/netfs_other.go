@@ -2,5 +2,5 @@
 
 package sessions
 
-// networkKind names the network file system that a directory is on; here it is not known.
-func networkKind(string) string { return "" }
+// kindOfNetwork names the network file system that a directory is on; here it is not known.
+func kindOfNetwork(string) string { return "" }

@@ -91,10 +91,13 @@ func OwnPath(path string) bool {
 	return err == nil && notOurs(path, info) == nil && info.Mode().Perm()&othersWrite == 0
 }
 
+// ourUser is whom we run as. Set once, but by tests.
+var ourUser = os.Geteuid
+
 func notOurs(path string, info fs.FileInfo) error {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(os.Geteuid()) {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int64(stat.Uid) != int64(ourUser()) {
 		return fmt.Errorf("the state directory %s belongs to user %d, not to user %d who runs Switchboard: run it as that user, "+
-			"or set XDG_STATE_HOME to another directory", path, stat.Uid, os.Geteuid())
+			"or set XDG_STATE_HOME to another directory", path, stat.Uid, ourUser())
 	}
 	return nil
 }
@@ -128,11 +131,14 @@ func LookDir(path string) error {
 	if _, empty := dir.Readdirnames(1); info.Mode().Perm()&othersWrite != 0 && !errors.Is(empty, io.EOF) {
 		return openToOthers(path, info.Mode().Perm())
 	}
-	return onNetwork(path)
+	return nil
 }
 
-// onNetwork refuses a directory on another machine.
-func onNetwork(path string) error {
+// networkKind names the network file system that a directory is on, "" for none. Set once, but by tests.
+var networkKind = kindOfNetwork
+
+// OnNetwork refuses a directory on another machine, where locks promise nothing: one that a file of the store is in.
+func OnNetwork(path string) error {
 	if kind := networkKind(path); kind != "" {
 		return fmt.Errorf("the state directory %s is on a network file system (%s), where a lock promises nothing: "+
 			"set XDG_STATE_HOME to a directory on this machine, or use a Redis", path, kind)
@@ -155,7 +161,7 @@ func HoldDir(path string) (*Dir, error) {
 	if err := ownDir(path); err != nil {
 		return nil, err
 	}
-	if err := onNetwork(path); err != nil {
+	if err := OnNetwork(path); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)

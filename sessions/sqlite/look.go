@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"switchboard/sessions"
 )
 
 // Where the head of an SQLite file has what, in bytes (sqlite.org/fileformat.html).
@@ -20,6 +22,9 @@ const (
 // Look tells what would keep [Open] from opening the file of a state directory, as far as its first bytes tell. It
 // takes no lock and writes nothing, so it may be used beside a running service. A file that is not there yet is none.
 func Look(dir string) error {
+	if err := sessions.OnNetwork(dir); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, FileName)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
