@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"switchboard/handoff"
 )
 
 const (
@@ -24,9 +26,10 @@ const (
 
 // control is what the verbs of the same user ask of a running service.
 type control struct {
-	link func(principal string) (string, error) // Set once: a new link that logs in; "" is the usual principal
-	keys func() error                           // Set once: reads the made keys again
-	api  http.Handler                           // Set once: what other verbs speak to, as the same user
+	link func(principal string) (string, error)                              // Set once: a new link that logs in; "" is the usual principal
+	keys func() error                                                        // Set once: reads the made keys again
+	test func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
+	api  http.Handler                                                        // Set once: what other verbs speak to, as the same user
 }
 
 // listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
@@ -58,6 +61,7 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/fleet/", c.api)
 	mux.Handle("GET /readyz", c.api)
+	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		name, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
 		var link string
@@ -69,6 +73,16 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, _ *http.Request) { tellVerb(w, "", c.keys()) })
 	h.Handler = mux
 	return h
+}
+
+// machine tests a machine, whoever it is for: who runs the service may look at all that is in its settings.
+func (c control) machine(w http.ResponseWriter, r *http.Request) {
+	took, err := c.test(r.Context(), handoff.Grant{}, r.PathValue("server"))
+	if err != nil {
+		handoff.AsError(err).Reply(w, true)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]int64{"took_ms": max(took.Milliseconds(), 1)}) // a verb that left is not told
 }
 
 // verbAnswer is what a verb is answered.

@@ -105,7 +105,7 @@ func (d *doctor) missing(s serverSetting) bool {
 
 // ofService asks the service that runs.
 func (d *doctor) ofService(ctx context.Context, s serverSetting) (string, error) {
-	took, err := d.here.Test(ctx, s.Name)
+	took, err := d.here.Test(ctx, s.Name) // also one that is for somebody else
 	return fmt.Sprintf("answers the Switchboard that runs, in %s", took), err
 }
 
@@ -159,7 +159,7 @@ func reachAPI(ctx context.Context, s serverSetting) error {
 		}
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := responses.HTTP.Do(r)
 	if err != nil {
 		return handoff.Fault(handoff.CodeUnreachable, s.Name, err.Error())
 	}

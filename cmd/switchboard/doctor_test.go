@@ -59,6 +59,9 @@ func TestDoctorWithoutService(t *testing.T) {
 	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + t.TempDir() + "}\n"
 	sh.visit(fmt.Sprintf(helper, api.URL), []string{"helper did not accept"}, "--listen", free)
 	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"helper is not answering"}, "--listen", free)
+	moved := httptest.NewServer(http.RedirectHandler(api.URL+"/v1/models", http.StatusTemporaryRedirect))
+	defer moved.Close()
+	sh.visit(fmt.Sprintf(helper, moved.URL), []string{"it sends on to " + api.Listener.Addr().String() + ", and its key is for " + moved.Listener.Addr().String() + " alone"}, "--listen", free)
 	if files, err := os.ReadDir(home); err != nil || len(files) > 0 {
 		t.Errorf("the doctor left %v, %v", files, err)
 	}
@@ -87,6 +90,11 @@ func TestDoctorBesideService(t *testing.T) {
 	sh.visit(fmt.Sprintf(machine, "added"), []string{"read its settings when it started: start it again"}, "--listen", listen)
 	away := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
 	away.visit("", []string{"another Switchboard runs at " + listen}, "--listen", listen)
+	somebodys := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
+	somebodys.r = start(t, func(p *plan) {
+		p.StateDir, p.Keys[0].Servers = filepath.Join(somebodys.env["XDG_STATE_HOME"], "switchboard"), []string{"laptop"}
+	})
+	somebodys.visit(fmt.Sprintf(machine, "bigpc"), nil, "--listen", strings.TrimPrefix(somebodys.r.base, "http://"))
 	if code, out, errs := sh.run("handoff", "bigpc", "--thread", "auth", "run the tests"); code != 0 {
 		t.Errorf("afterwards: %d %s%s", code, out, errs)
 	}

@@ -83,6 +83,7 @@ type service struct {
 	opened  []net.Listener // closed at the end, also if nothing ran
 	store   store
 	ready   *readiness
+	test    func(context.Context, handoff.Grant, string) (time.Duration, error) // asks a machine something
 	audit   *sessions.Audit
 	stages  []stage
 	counted []metrics.Source // what shows its numbers to operators
@@ -126,6 +127,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	s.test = fleet.Test
 	routing := router.Config{
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
@@ -291,7 +293,7 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 
 // control is what verbs may ask of this service.
 func (s *service) control(p plan) control {
-	return control{link: s.link, api: s.edge.Inside(s.usual()), keys: func() error {
+	return control{link: s.link, test: s.test, api: s.edge.Inside(s.usual()), keys: func() error {
 		if p.Made == nil {
 			return nil
 		}

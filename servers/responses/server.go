@@ -26,7 +26,7 @@ type Config struct {
 	Name       string // of the server; its threads are kept under it
 	URL        string // of the API, such as https://api.openai.com/v1
 	Token      func() (string, error)
-	Client     *http.Client // what reaches the API; nil: [http.DefaultClient]
+	Client     *http.Client // what reaches the API; nil: [HTTP]
 	Model      Model
 	Iterations int // how many answers of one turn may call tools; 0 is 40
 	Threads    threads.Store

@@ -35,6 +35,11 @@ const (
 // pauses are between the tries of a stream.
 var pauses = handoff.Backoff{First: 250 * time.Millisecond, Longest: 4 * time.Second}
 
+// HTTP reaches an API, and goes where no redirect leads: the key and the words are for that address alone. Set once.
+var HTTP = &http.Client{CheckRedirect: func(r *http.Request, before []*http.Request) error {
+	return fmt.Errorf("it sends on to %s, and its key is for %s alone", r.URL.Host, before[0].URL.Host)
+}}
+
 // An upstream is a Responses API.
 type upstream struct {
 	client openai.Client          // Set once; it reads no environment
@@ -45,7 +50,7 @@ type upstream struct {
 func newUpstream(address string, token func() (string, error), client *http.Client) *upstream {
 	return &upstream{
 		client: openai.Client{Options: []option.RequestOption{
-			option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, http.DefaultClient)), option.WithMaxRetries(requestTries - 1),
+			option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, HTTP)), option.WithMaxRetries(requestTries - 1),
 		}},
 		token: token, key: address,
 	}

@@ -145,12 +145,13 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Test has the service ask a machine something now, and returns how long the answer took.
+// Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the answer
+// took.
 func (c *Client) Test(ctx context.Context, server string) (took time.Duration, err error) {
 	var answer struct {
 		Took int64 `json:"took_ms"`
 	}
-	text, err := c.call(ctx, http.MethodPost, "/fleet/machines/"+url.PathEscape(server)+"/test", struct{}{}, nil)
+	text, err := c.call(ctx, http.MethodPost, "/machines/"+url.PathEscape(server)+"/test", struct{}{}, nil)
 	if err == nil {
 		err = json.Unmarshal(text, &answer)
 	}
