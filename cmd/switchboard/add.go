@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -190,23 +191,62 @@ func placeOfServers(text []byte) (line int, margin string, block bool) {
 	return 0, "", true
 }
 
+// maxLinks is how many symbolic links may lead to a file, as in Linux.
+const maxLinks = 40
+
+// behindLinks tells where a file is, or would be, that symbolic links may lead to.
+func behindLinks(file string) (string, error) {
+	for range maxLinks {
+		to, err := os.Readlink(file)
+		if err != nil { // it is no link, or not there
+			return file, nil
+		}
+		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(file)) // what ".." is from there
+			if err != nil {
+				return "", err
+			}
+			to = filepath.Join(dir, to)
+		}
+		file = to
+	}
+	return "", fmt.Errorf("%s: too many links lead there", file)
+}
+
+// owned gives a file to whom another one belongs.
+func owned(f *os.File, as fs.FileInfo) error {
+	is, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	have, _ := is.Sys().(*syscall.Stat_t)
+	want, ok := as.Sys().(*syscall.Stat_t)
+	if !ok || have.Uid == want.Uid && have.Gid == want.Gid {
+		return nil
+	}
+	if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
+		return fmt.Errorf("%s belongs to somebody else, and would be yours: add to it as that user: %w", as.Name(), err)
+	}
+	return nil
+}
+
 // replaceFile writes a file anew, so that whoever reads it finds the old or the new text. One that somebody else changed
 // meanwhile stays.
 func replaceFile(file string, before, after []byte) error {
-	target, mode := file, fs.FileMode(0o600)
-	if found, err := filepath.EvalSymlinks(file); err == nil {
-		target = found
+	target, err := behindLinks(file)
+	if err != nil {
+		return err
 	}
-	if about, err := os.Stat(target); err == nil {
-		mode = about.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*") // 0600, and ours
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
 	_, err = f.Write(after)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+	if about, missing := os.Stat(target); missing == nil {
+		err = errors.Join(err, owned(f, about), f.Chmod(about.Mode().Perm()))
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	now, err := os.ReadFile(file)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -34,6 +36,46 @@ func TestAddKeepsTheFile(t *testing.T) {
 	}
 	if _, err := insertServer("x.yaml", []byte("limits: 7\n"), []string{"name: new"}); err == nil || !strings.Contains(err.Error(), "x.yaml:1:9: ") {
 		t.Errorf("a mistake that is there: %v", err)
+	}
+}
+
+// TestAddWhereItIs: links to the file stay, also one to a file that is not there yet, and so does whose it is.
+func TestAddWhereItIs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("far/in", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"link.yaml": "second.yaml", "second.yaml": "dir/../real.yaml", "dir": "far/in", "round.yaml": "round.yaml"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var is syscall.Stat_t
+	for i, text := range []string{"", "first\n", "second\n"} {
+		if i == 2 { // who may not give a file away keeps it
+			_ = os.Chown("far/real.yaml", 4711, 4712)
+			if err := errors.Join(os.Chmod("far/real.yaml", 0o640), syscall.Stat("far/real.yaml", &is)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := replaceFile("link.yaml", []byte(text), []byte([]string{"first\n", "second\n", "third\n"}[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var now syscall.Stat_t
+	if err := syscall.Stat("far/real.yaml", &now); err != nil || now.Uid != is.Uid || now.Gid != is.Gid || now.Mode != is.Mode {
+		t.Errorf("%v: of %d:%d with mode %o, was of %d:%d with %o", err, now.Uid, now.Gid, now.Mode, is.Uid, is.Gid, is.Mode)
+	}
+	if text, err := os.ReadFile("far/real.yaml"); err != nil || string(text) != "third\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, link := range []string{"link.yaml", "second.yaml"} {
+		if about, err := os.Lstat(link); err != nil || about.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s is no link any more: %v", link, err)
+		}
+	}
+	if err := replaceFile("round.yaml", nil, []byte("x")); err == nil {
+		t.Error("a link to itself was replaced")
 	}
 }
 
