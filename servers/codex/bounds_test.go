@@ -34,7 +34,7 @@ func TestTooDeep(t *testing.T) {
 		f.say(`{"method":"turn/completed","params":{"threadId":%q,"x":%s`, thread1, strings.Repeat(`{"a":`, 100_000))
 		sleep(restGrace)
 		f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "completed", true)+`]}`)
-		f.reply(f.expect("thread/items/list"), `{"data":[]}`)
+		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, userSays("m1"))+`]}`)
 		want(t, rec.lines(), "started", `ended completed "" ""`)
 		if c := link.Conn.(*Conn); c.peer.tooLong.Load() != 2 {
 			t.Errorf("%d frames left out", c.peer.tooLong.Load())

@@ -172,7 +172,7 @@ func (f *follower) settle(ctx context.Context) error {
 		f.doubts++
 		return nil
 	}
-	items, err := f.items(ctx, i+1)
+	items, err := f.items(ctx, w.Status, i+1)
 	if err != nil {
 		if f.unread++; f.unread < maxUnread {
 			f.later()
@@ -184,11 +184,17 @@ func (f *follower) settle(ctx context.Context) error {
 	return nil
 }
 
+// errNoItems tells that the items of a turn that completed are not there: at least what began it is one.
+var errNoItems = errors.New("no items are listed")
+
 // items reads what a turn finished, which is among so many newest turns of its thread: its items, else its last
 // message.
-func (f *follower) items(ctx context.Context, among int) ([]wireItem, error) {
+func (f *follower) items(ctx context.Context, status string, among int) ([]wireItem, error) {
 	ask, thread, id := f.agent.conn.client, f.agent.thread.id, string(f.turn.id)
 	items, err := ask.itemsList(ctx, thread, id)
+	if err == nil && len(items) == 0 && status == statusCompleted {
+		err = errNoItems
+	}
 	if err == nil {
 		return items, nil
 	}

@@ -19,15 +19,17 @@ func TestUnreadItems(t *testing.T) {
 	}
 	looking := `{"type":"agentMessage","id":"a","text":"Looking.","phase":"commentary"}`
 	said := func(f *fake) { f.messageDone(turn1, "a", "Looking.") }
-	const cannot, broken = `thread/items/list is not supported yet`, `disk on fire`
+	const cannot, broken, none = `thread/items/list is not supported yet`, `disk on fire`, ""
 	for name, c := range map[string]struct {
 		heard func(f *fake)
-		reads [][2]string // why the items cannot be listed, and what thread/turns/list says with items; "" is a refusal
+		reads [][2]string // why the items cannot be listed ("": they can, and there are none), and what thread/turns/list says with items; "" is a refusal
 		end   handoff.TurnEnded
 	}{
 		"a legacy session": {said, [][2]string{{cannot, withItems(looking + "," + final)}}, handoff.TurnEnded{Text: "All done."}},
 		"its last message": {said, [][2]string{{broken, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
 		"at another time":  {said, [][2]string{{broken, ""}, {broken, withItems("")}, {broken, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
+		"none are listed":  {said, [][2]string{{none, withItems(final)}}, handoff.TurnEnded{Text: "All done."}},
+		"and none at all":  {said, [][2]string{{none, withItems("")}, {none, ""}, {none, withItems("")}}, handoff.TurnEnded{Text: "Looking.", Code: handoff.CodeUnread, Detail: errNoItems.Error()}},
 		"never":            {said, [][2]string{{broken, ""}, {broken, ""}, {broken, ""}}, handoff.TurnEnded{Text: "Looking.", Code: handoff.CodeUnread, Detail: "-32600: disk on fire"}},
 		"never, but heard": {func(f *fake) {
 			f.notify(noteItemCompleted, fmt.Sprintf(`{"threadId":%q,"turnId":%q,"item":%s}`, thread1, turn1, final))
@@ -42,7 +44,11 @@ func TestUnreadItems(t *testing.T) {
 				for _, read := range c.reads {
 					sleep(5 * time.Second)
 					f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "completed", true)+`],"nextCursor":null}`)
-					f.refuse(f.expect("thread/items/list"), -32600, read[0])
+					if frame := f.expect("thread/items/list"); read[0] == none {
+						f.reply(frame, `{"data":[],"nextCursor":null}`)
+					} else {
+						f.refuse(frame, -32600, read[0])
+					}
 					if frame := f.expect("thread/turns/list"); read[1] == "" {
 						f.refuse(frame, -32600, broken)
 					} else {

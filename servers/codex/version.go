@@ -16,10 +16,13 @@ var needed = [2]int{0, 150}
 // checkVersion refuses a server that is too old. What tells no version, or 0.0 as a build of one's own does, is taken
 // as it is.
 func checkVersion(server, version string) error {
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) // a dot, or a dash before "alpha"
+	if end < 0 {
+		end = len(rest)
+	}
 	found := make([]int, 0, len(needed))
-	for _, part := range []string{major, minor} {
+	for _, part := range []string{major, rest[:end]} {
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			return nil
