@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -197,16 +198,18 @@ const maxLinks = 40
 // behindLinks tells where a file is, or would be, that symbolic links may lead to.
 func behindLinks(file string) (string, error) {
 	for range maxLinks {
+		in, name := filepath.Split(file)
+		dir, err := filepath.EvalSymlinks(cmp.Or(in, ".")) // what ".." is from there; to clean the path would guess it
+		if err != nil {
+			return "", err
+		}
+		file = filepath.Join(dir, name)
 		to, err := os.Readlink(file)
 		if err != nil { // it is no link, or not there
 			return file, nil
 		}
 		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(file)) // what ".." is from there
-			if err != nil {
-				return "", err
-			}
-			to = filepath.Join(dir, to)
+			to = dir + string(filepath.Separator) + to
 		}
 		file = to
 	}
