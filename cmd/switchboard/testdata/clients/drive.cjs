@@ -12,7 +12,7 @@
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** How long a client may take to what it can do, and to what it is said not to be able to. */
-const patience = 20000, impatience = 3000;
+const patience = 60000, impatience = 3000;
 
 async function until(what, is, ms = patience) {
   for (const end = Date.now() + ms; !is(); await sleep(20)) {
@@ -63,12 +63,13 @@ async function drive(client, log, skip = {}, lacks = {}) {
     if (log.calls.some((name) => name !== "weather")) throw new Error(`it was shown ${log.calls}`);
   });
   await feature("barge-in", async () => {
-    const { begun, cut } = log;
+    const { begun, cut } = log, before = log.heard.length;
     await client.say("a long story");
     await until("the story to begin", () => log.begun > begun);
     await sleep(300);
     await client.speak();
     await until("the story to be cut short", () => log.cut > cut);
+    await hears("an answer to what was said into it", "I stopped.", before);
   });
   await feature("a late result", async () => {
     const before = log.heard.length;
