@@ -14,6 +14,7 @@ const maxDialect = 256
 type dialect struct {
 	added   bool            // items are told by their new name: the old one is not in its place
 	created map[string]bool // items told by the old name whose end is to come
+	told    string          // the newest of those told by it: some servers use both names
 	running map[string]bool // responses that have begun and are not done: one of the conversation, and those beside it
 }
 
@@ -24,12 +25,23 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 	switch kind {
 	case events.TypeItemAdded:
 		d.added = true
+		if id := gjson.GetBytes(event, "item.id").String(); id != "" && id == d.told {
+			if d.created[id] { // its end comes by itself
+				delete(d.created, id)
+				d.told = ""
+			}
+			return nil, 0
+		}
 	case events.TypeItemCreated:
 		if !d.added {
 			return d.item(event)
 		}
 	case events.TypeItemDone:
-		delete(d.created, gjson.GetBytes(event, "item.id").String())
+		id := gjson.GetBytes(event, "item.id").String()
+		if id != "" && id == d.told && !d.created[id] {
+			return nil, 0
+		}
+		delete(d.created, id)
 	case events.TypeCreated:
 		d.begin(gjson.GetBytes(event, "response.id").String())
 	case events.TypeDone:
@@ -60,6 +72,7 @@ func (d *dialect) begin(id string) bool {
 // item tells of an item as newer servers do: it is added, and done unless a response still writes it.
 func (d *dialect) item(event []byte) (all [][]byte, made int) {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
+	d.told = it.ID
 	all = [][]byte{events.Set(event, "type", events.Quote(events.TypeItemAdded))}
 	if writes := it.Kind == events.ItemCall || it.Role == "assistant"; writes && it.Status != events.StatusCompleted {
 		if len(d.created) < maxDialect {

@@ -137,6 +137,36 @@ func TestKindsOfModels(t *testing.T) {
 	}
 }
 
+// Some servers tell of an item by both names. The client sees each of its events once, whatever came first.
+func TestServersThatTellByBothNames(t *testing.T) {
+	const written, heard = `{"id":"m1","type":"message","role":"assistant","status":"in_progress"}`, `{"id":"u1","type":"message","role":"user","status":"completed"}`
+	const added, ended = "conversation.item.added:message", "conversation.item.done:message"
+	old := func(item string) string { return `{"type":"conversation.item.created","item":` + item + `}` }
+	end := func(item string) string { return `{"type":"conversation.item.done","item":` + item + `}` }
+	const output = `{"type":"response.output_item.done","item":` + written + `}`
+	for name, c := range map[string]struct {
+		says []string
+		want string
+	}{
+		"of what was heard":       {[]string{old(heard), itemAdded(heard), end(heard)}, added + " " + ended},
+		"without the new one":     {[]string{old(heard), end(heard)}, added + " " + ended},
+		"of what is written":      {[]string{old(written), itemAdded(written), output, end(written)}, added + " response.output_item.done:message " + ended},
+		"written, its end twice":  {[]string{old(written), output, end(written)}, added + " response.output_item.done:message " + ended},
+		"the new name before all": {[]string{itemAdded(heard), end(heard)}, added + " " + ended},
+	} {
+		d, all := newDialect(), []string(nil)
+		for _, says := range c.says {
+			read, _ := d.read(events.PeekType([]byte(says)), []byte(says))
+			for _, e := range read {
+				all = append(all, string(e))
+			}
+		}
+		if got := types(all); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // An item that a response writes is done when it is, not when it is first told of; a response begins once.
 func TestItemsOfOldServers(t *testing.T) {
 	d := newDialect()
@@ -154,7 +184,7 @@ func TestItemsOfOldServers(t *testing.T) {
 		{old, "conversation.item.added:message"},
 		{`{"type":"response.output_item.done","item":` + writing + `}`, "response.output_item.done:message conversation.item.done:message"},
 		{`{"type":"response.output_item.done","item":` + writing + `}`, "response.output_item.done:message"},
-		{itemAdded(writing), "conversation.item.added:message"},
+		{itemAdded(`{"id":"m2","type":"message"}`), "conversation.item.added:message"},
 		{old, "conversation.item.created:message"}, // it tells of both
 	} {
 		if got := read(step[0]); got != step[1] {
