@@ -2,6 +2,7 @@ package rtc
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,15 +132,20 @@ func (f *formats) use(in, out format) *handoff.Error {
 // maxKind bounds the name of a format in an error.
 const maxKind = 40
 
-// hear turns sound of the model into that of the line. What cannot be converted is nothing: it would be noise.
-func (f *formats) hear(sound []byte) []byte {
+// hear turns sound of the model, behind half a sample that is left of what came before it, into that of the line, and
+// returns what is left of this. What cannot be converted is nothing: it would be noise.
+func (f *formats) hear(half, sound []byte) (heard, left []byte) {
 	switch {
 	case f.out.factor < 0:
-		return nil
-	case f.fromModel != nil:
-		return f.fromModel.down(sound)
+		return nil, nil
+	case f.fromModel == nil:
+		return sound, nil
+	case f.out.factor > 0:
+		sound = append(half, sound...)
+		whole := len(sound) &^ 1
+		sound, left = sound[:whole], slices.Clone(sound[whole:])
 	}
-	return sound
+	return f.fromModel.down(sound), left
 }
 
 // silence fills a piece of the client's sound with silence.

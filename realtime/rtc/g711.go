@@ -36,13 +36,12 @@ func toMulaw(s int16) byte {
 const tapsEach = 8
 
 // A converter turns µ-law at 8 kHz into PCM16 at a multiple of that rate, or back. It keeps what crosses the
-// border of two pieces, so that pieces of any length give the same sound. It is pure.
+// border of two pieces, so that pieces of any number of samples give the same sound. It is pure.
 type converter struct {
 	factor int       // Set once: how many samples of PCM stand for one of µ-law
 	taps   []float64 // Set once: a low-pass below 4 kHz, a Hamming-windowed sinc with the sum 1
 	past   []float64 // the newest samples of the input, newest last, as many as the filter needs
 	phase  int       // samples since the last that was put out, on the way down
-	half   []byte    // the first byte of a sample whose second has not come
 }
 
 // newConverter makes one for PCM at factor times 8 kHz.
@@ -67,15 +66,10 @@ func newConverter(factor int) *converter {
 // passBand is the part of 4 kHz that is let through: telephones end at 3.4 kHz.
 const passBand = 0.9
 
-// down turns little-endian PCM16 into µ-law.
+// down turns whole samples of little-endian PCM16 into µ-law.
 func (c *converter) down(pcm []byte) []byte {
-	if len(c.half) > 0 {
-		pcm = append(c.half, pcm...)
-	}
-	whole := len(pcm) &^ 1
-	c.half = append([]byte(nil), pcm[whole:]...)
-	out := make([]byte, 0, whole/2/c.factor+1)
-	for i := 0; i < whole; i += 2 {
+	out := make([]byte, 0, len(pcm)/2/c.factor+1)
+	for i := 0; i+1 < len(pcm); i += 2 {
 		c.push(float64(int16(uint16(pcm[i]) | uint16(pcm[i+1])<<8)))
 		if c.phase++; c.phase < c.factor {
 			continue

@@ -85,7 +85,7 @@ func FuzzConverter(f *testing.F) {
 	f.Add([]byte{0, 0x80, 0xff, 0x7f, 1}, uint8(1), uint8(1))
 	f.Fuzz(func(t *testing.T, sound []byte, factor, piece uint8) {
 		n := max(1, int(factor)%7)
-		size := max(1, int(piece))
+		size := 2 * max(1, int(piece))
 		whole, parts := newConverter(n), newConverter(n)
 		want := whole.down(sound)
 		var got []byte

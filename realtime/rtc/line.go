@@ -68,7 +68,7 @@ func (l line) conceal(b byte, i int) byte {
 	return toMulaw(int16(int(fromMulaw(b)) * (fadeBytes - i) / fadeBytes))
 }
 
-// A translator turns sound of the line into sound of the model, and back. It keeps what crosses the border of two
+// A translator turns sound of the line into sound of the model, and whole samples of that back. It keeps what crosses the border of two
 // pieces. Each direction has its own.
 type translator interface {
 	upward
@@ -98,7 +98,6 @@ type wideband struct {
 	decoder *codec.G722Decoder
 	toModel *codec.Resampler
 	toLine  *codec.Resampler
-	half    []byte  // the first byte of a sample whose second has not come
 	samples []int16 // of the piece that is being turned
 	rated   []int16 // the same at the other rate
 }
@@ -141,12 +140,7 @@ func (w *wideband) down(model []byte) []byte {
 			w.samples = append(w.samples, fromMulaw(b))
 		}
 	} else {
-		if len(w.half) > 0 {
-			model = append(w.half, model...)
-		}
-		whole := len(model) &^ 1
-		w.half = append([]byte(nil), model[whole:]...)
-		for i := 0; i < whole; i += 2 {
+		for i := 0; i+1 < len(model); i += 2 {
 			w.samples = append(w.samples, int16(uint16(model[i])|uint16(model[i+1])<<8))
 		}
 	}

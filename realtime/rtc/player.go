@@ -76,9 +76,10 @@ func newPlayer(l line) player {
 
 // A response is what the caller and the call have of one.
 type response struct {
-	sounds bool // some sound of it came
-	heard  int  // bytes
-	told   bool // the call knows
+	sounds bool   // some sound of it came
+	heard  int    // bytes
+	told   bool   // the call knows
+	half   []byte // the first byte of a sample whose second has not come
 }
 
 // effects are what follows from an event.
@@ -156,12 +157,13 @@ func (p *player) enqueue(event []byte) {
 		p.dropped += len(fields[3].String())
 		return
 	}
-	p.response(response).sounds = true
+	r := p.response(response)
+	r.sounds = true
 	audio, err := base64.StdEncoding.DecodeString(fields[3].String())
 	if err != nil || p.muted[response] {
 		return
 	}
-	if audio = p.formats.hear(audio); len(audio) == 0 {
+	if audio, r.half = p.formats.hear(r.half, audio); len(audio) == 0 {
 		return
 	}
 	if room := maxPlayback - p.queued; len(audio) > room {

@@ -290,6 +290,35 @@ func TestPlayerKeepsEveryByte(t *testing.T) {
 	}
 }
 
+// TestPlayerKeepsSamplesTogether: a response that ends in the middle of a sample turns none of what follows into noise,
+// also while it is cut off, and a sample that comes in two pieces is whole.
+func TestPlayerKeepsSamplesTogether(t *testing.T) {
+	soft := bytes.Repeat([]byte{0xe8, 0x03}, 24*200) // 1,000, which the wrong way round is far louder
+	say := func(d *deck, response string, sound []byte) {
+		d.p.fromModel([]byte(`{"type":"response.output_audio.delta","response_id":"` + response + `","item_id":"i","content_index":0,"delta":"` +
+			base64.StdEncoding.EncodeToString(sound) + `"}`))
+	}
+	for name, end := range map[string]string{"made": made("r"), "cut": spokenTo} {
+		d := newDeck()
+		d.p.fromModel([]byte(asPCM))
+		d.do(making("r"))
+		say(d, "r", soft[:4801])
+		say(d, "r", soft[4801:len(soft)-1])
+		d.do("play 3")
+		d.do(end)
+		d.do(making("s"))
+		say(d, "s", soft)
+		d.do(made("s"))
+		d.do("play 40")
+		for i, b := range d.bits {
+			if v := fromMulaw(b); v < -200 || v > 1200 {
+				t.Errorf("%s: sample %d is %d", name, i, v)
+				break
+			}
+		}
+	}
+}
+
 func TestPlayerIsBounded(t *testing.T) {
 	d := newDeck()
 	for range 11 {
