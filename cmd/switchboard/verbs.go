@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -87,8 +88,9 @@ type answerVerb struct {
 
 // Help shows examples.
 func (answerVerb) Help() string {
-	return examples("switchboard answer", "switchboard answer yes", `switchboard answer q2 "version 2.4, today"`) +
-		"\n\nWith a key, it takes one that says approve: true. What is risky takes a tap on the page."
+	return examples("switchboard answer", "switchboard answer q1 yes", `switchboard answer q2 "version 2.4, today"`) +
+		"\n\nAt a terminal it shows the question once more before it allows anything; a script names the question by its id, which --json has. " +
+		"With a key, it takes one that says approve: true. What is risky takes a tap on the page."
 }
 
 // Exit codes of work, beside those of the program.
@@ -122,7 +124,11 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	if err != nil {
 		return err
 	}
-	err = o.ask(ctx, &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.reach().JSON, Name: "switchboard"})
+	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.reach().JSON, Name: "switchboard"}
+	if terminal(os.Stdin) && terminal(stderr) {
+		t.Sure = func(ctx context.Context, prompt string) (bool, error) { return sure(ctx, os.Stdin, stderr, prompt) }
+	}
+	err = o.ask(ctx, t)
 	if _, ended := errors.AsType[outcomeError](err); err != nil && !ended && ctx.Err() != nil {
 		return errLeft
 	}
@@ -202,22 +208,43 @@ func (h handoffVerb) words(ctx context.Context, in io.Reader) (string, error) {
 	if !slices.Equal(h.Prompt, []string{"-"}) {
 		return strings.Join(h.Prompt, " "), nil
 	}
-	var text []byte
+	text, err := typedIn(ctx, func() (string, error) {
+		text, err := io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service says when that is too long
+		return string(text), err
+	})
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = errors.New("there is nothing on standard input")
+	}
+	return text, err
+}
+
+// typedIn reads what somebody types, until ctx ends: the read itself, which nothing ends at a terminal, is left to the
+// end of the program.
+func typedIn(ctx context.Context, read func() (string, error)) (string, error) {
+	var text string
 	var err error
 	done := make(chan struct{})
-	go func() { // no read of a terminal can be ended; the program ends, and this with it
+	go func() {
 		defer close(done)
-		text, err = io.ReadAll(io.LimitReader(in, handoff.MaxPrompt+1)) // the service says when that is too long
+		text, err = read()
 	}()
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	case <-done:
+		return text, err
 	}
-	if err == nil && strings.TrimSpace(string(text)) == "" {
-		err = errors.New("there is nothing on standard input")
+}
+
+// sure asks somebody, who says yes or anything else.
+func sure(ctx context.Context, in io.Reader, out io.Writer, prompt string) (bool, error) {
+	_, _ = io.WriteString(out, prompt) // who does not see it does not answer
+	text, err := typedIn(ctx, func() (string, error) { return bufio.NewReader(in).ReadString('\n') })
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return string(text), err
+	text = strings.ToLower(strings.TrimSpace(text))
+	return text == "y" || text == "yes", err
 }
 
 // typed is a mistake in what was typed.

@@ -68,6 +68,32 @@ func TestVerbsLeaveInput(t *testing.T) {
 	}
 }
 
+// question is the id of the one that waits, as a script reads it.
+func (sh *shell) question() string {
+	var open struct{ Items []handoff.RecordQuestion }
+	if out := sh.wants(0, nil, "answer", "--json"); json.Unmarshal([]byte(out), &open) != nil || len(open.Items) != 1 {
+		sh.t.Fatalf("no one question: %s", out)
+	}
+	return string(open.Items[0].ID)
+}
+
+// TestSure: a yes is one that was typed.
+func TestSure(t *testing.T) {
+	for text, want := range map[string]bool{"y\n": true, " Yes\n": true, "yes": true, "\n": false, "": false, "no\n": false, "yesterday\n": false} {
+		var out syncBuffer
+		if got, err := sure(t.Context(), strings.NewReader(text), &out, "Sure? "); err != nil || got != want || out.String() != "Sure? " {
+			t.Errorf("%q: %t, %v, %q", text, got, err, out.String())
+		}
+	}
+	in, typed := io.Pipe()
+	defer typed.Close()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if got, err := sure(ctx, in, io.Discard, ""); got || err == nil {
+		t.Errorf("left: %t, %v", got, err)
+	}
+}
+
 // TestVerbsAnswer: an agent's question is listed, answered in its ways, and only by who may.
 func TestVerbsAnswer(t *testing.T) {
 	sh := openShell(t, func(p *plan) {
@@ -80,17 +106,18 @@ func TestVerbsAnswer(t *testing.T) {
 	sh.wants(0, []string{"nothing waits for an answer"}, "answer")
 	sh.wants(exitFailed, []string{"nothing waits for an answer"}, "answer", "yes")
 	shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "auth", "push it")
-	until(t, "the question", func() bool { return strings.Contains(shown.String(), "answer q1 yes|no|stop") })
+	until(t, "the question", func() bool { return strings.Contains(shown.String(), "yes|no|stop") })
 	sh.wants(0, []string{"q1  bigpc", "git push", "risk: medium"}, "answer")
 	sh.wants(exitFailed, []string{"does not answer q1; there is yes|no|stop"}, "answer", "perhaps")
-	sh.wants(exitFailed, []string{"this key may not answer for you"}, "answer", "--key-file", looks, "yes")
-	sh.wants(0, []string{"allowed: ", "git push"}, "answer", "q1", "yes")
+	sh.wants(exitFailed, []string{"this key may not answer for you"}, "answer", "--key-file", looks, "no")
+	sh.wants(exitFailed, []string{"git push", "by its id: switchboard answer " + sh.question()}, "answer", "q1", "yes")
+	sh.wants(0, []string{"allowed: ", "git push"}, "answer", sh.question(), "yes")
 	if got := <-code; got != 0 || !strings.Contains(shown.String(), "is pushed.") {
 		t.Errorf("%d %s", got, shown)
 	}
 	shown, code = sh.begin(t.Context(), "handoff", "bigpc", "publish the release notes")
 	until(t, "the question", func() bool { return strings.Contains(shown.String(), "'your words'") })
-	sh.wants(0, []string{"answered: ", "Which version"}, "answer", "version", "2.4")
+	sh.wants(0, []string{"answered: ", "Which version"}, "answer", sh.question(), "version", "2.4")
 	if got := <-code; got != 0 || !strings.Contains(shown.String(), "published for version 2.4") {
 		t.Errorf("%d %s", got, shown)
 	}

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,7 +14,8 @@ import (
 )
 
 // Answer answers a question of an agent; without words it shows the open ones. The first word may be the label or the
-// id of one; without it there must be one alone.
+// id of one; without it there must be one alone. Nobody allows or tells what they have not seen: but for a no and a stop,
+// the question is shown, and answered after a yes of [Terminal.Sure]. An id needs none: who has it read the question.
 func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)
@@ -31,6 +33,12 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
+	refuses := body["decision"] == string(handoff.DecisionDecline) || body["decision"] == string(handoff.DecisionStop)
+	if !refuses && words[0] != string(q.ID) {
+		if err := t.sure(ctx, q, words); err != nil {
+			return err
+		}
+	}
 	if _, err := t.call(ctx, http.MethodPost, "/fleet/questions/"+url.PathEscape(string(q.ID)), body, nil); err != nil {
 		return err
 	}
@@ -43,6 +51,34 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	}
 	_, err = fmt.Fprintf(t.Out, "%s: %s\n", did, asked(q))
 	return err
+}
+
+// errNoAnswer means that somebody saw the question, and did not answer it.
+var errNoAnswer = errors.New("nothing was answered")
+
+// sure shows a question and asks whether it is meant.
+func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []string) error {
+	_, _ = fmt.Fprint(t.Err, t.list([]handoff.RecordQuestion{q}, time.Now())) // without it nobody says yes
+	if strings.EqualFold(words[0], q.Label) {
+		words = words[1:]
+	}
+	answer := Plain(strings.Join(words, " "))
+	if t.Sure == nil {
+		return fmt.Errorf("where nobody sits at a terminal, this is answered by its id: %s answer %s %s", t.Name, q.ID, answer)
+	}
+	yes, err := t.Sure(ctx, fmt.Sprintf("Answer this with %q? [y/N] ", answer))
+	if err == nil && !yes {
+		err = errNoAnswer
+	}
+	return err
+}
+
+// handle is the name by which a question is answered here.
+func (t *Terminal) handle(q handoff.RecordQuestion) string {
+	if t.Sure == nil {
+		return string(q.ID)
+	}
+	return q.Label
 }
 
 // chosen finds the question that words answer, and what the API is told.
@@ -135,7 +171,7 @@ func (t *Terminal) list(open []handoff.RecordQuestion, now time.Time) string {
 		if q.Risk == "high" {
 			b.WriteString("    a yes to this takes a tap on the page\n")
 		}
-		fmt.Fprintf(&b, "    %s answer %s %s\n", t.Name, q.Label, replies(q))
+		fmt.Fprintf(&b, "    %s answer %s %s\n", t.Name, t.handle(q), replies(q))
 	}
 	return b.String()
 }

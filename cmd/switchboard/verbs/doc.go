@@ -11,7 +11,10 @@
 // goroutine behind.
 package verbs
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // A Terminal shows a person what a service says.
 type Terminal struct {
@@ -20,4 +23,7 @@ type Terminal struct {
 	Err  io.Writer // what goes on meanwhile, for people
 	JSON bool      // Out gets the API's own JSON instead, a line for each
 	Name string    // of the program, for commands that are told
+
+	// Sure asks whoever sits there for a yes. nil: nobody does, and a question is named by its id.
+	Sure func(ctx context.Context, prompt string) (bool, error)
 }

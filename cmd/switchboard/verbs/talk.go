@@ -28,6 +28,7 @@ type runLine struct {
 type talk struct {
 	out, err io.Writer
 	name     string // of the program
+	handle   func(handoff.RecordQuestion) string
 
 	headed  bool
 	record  handoff.Record              // as it was told last
@@ -38,8 +39,9 @@ type talk struct {
 	said    []string                    // whole messages
 }
 
-func newTalk(out, err io.Writer, name string) *talk {
-	return &talk{out: out, err: err, name: name, kinds: map[string]handoff.ItemKind{}, written: map[string]string{}, done: map[string]bool{}}
+// newTalk takes where to write, the program's name, and how a question is named for an answer.
+func newTalk(out, err io.Writer, name string, handle func(handoff.RecordQuestion) string) *talk {
+	return &talk{out: out, err: err, name: name, handle: handle, kinds: map[string]handoff.ItemKind{}, written: map[string]string{}, done: map[string]bool{}}
 }
 
 // tell takes an event.
@@ -97,7 +99,7 @@ func (t *talk) happened(e runLine) {
 
 // question words a question, and how it is answered.
 func (t *talk) question(q handoff.RecordQuestion) string {
-	return fmt.Sprintf("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, asked(q), t.name, q.Label, replies(q))
+	return fmt.Sprintf("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, asked(q), t.name, t.handle(q), replies(q))
 }
 
 // head tells once where the work goes.

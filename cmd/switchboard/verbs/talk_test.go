@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 
 	"switchboard/handoff"
 )
+
+// seated is a terminal where somebody sits.
+var seated = &Terminal{Name: "switchboard", Sure: func(context.Context, string) (bool, error) { return true, nil }}
 
 const placed = `{"type":"promised","record":{"id":"r1","server":"bigpc","title":"Auth refactor","why":"continued"}}`
 
@@ -40,7 +44,7 @@ func TestTalk(t *testing.T) {
 		{"unknown", []string{placed, `{"type":"from the future"}`}, "", ""},
 	} {
 		var out, errs bytes.Buffer
-		shown := newTalk(&out, &errs, "switchboard")
+		shown := newTalk(&out, &errs, "switchboard", seated.handle)
 		for _, text := range tc.events {
 			var e runLine
 			if err := json.Unmarshal([]byte(text), &e); err != nil {
@@ -84,7 +88,7 @@ func TestOutcome(t *testing.T) {
 		{"unknown", nil, handoff.Record{Outcome: handoff.OutcomeUnknown}, "", "nobody knows what became of it\n"},
 	} {
 		var out, errs bytes.Buffer
-		shown := newTalk(&out, &errs, "switchboard")
+		shown := newTalk(&out, &errs, "switchboard", seated.handle)
 		shown.said, shown.headed = tc.said, true
 		if shown.end(tc.record); out.String() != tc.out || errs.String() != tc.err {
 			t.Errorf("%s: %q %q", tc.name, out.String(), errs.String())
@@ -122,9 +126,8 @@ func TestChosen(t *testing.T) {
 			t.Errorf("%q: %s %q", tc.words, q.ID, got)
 		}
 	}
-	term := &Terminal{Name: "switchboard"}
 	push.Risk, push.Command, push.Cwd, push.Asked = "high", "git push -f", "/src", time.Unix(0, 0)
-	if text := term.list([]handoff.RecordQuestion{push}, time.Unix(120, 0)); text != "q1  bigpc, 2 minutes ago, risk: high\n    May it? git push -f\n    in /src\n    a yes to this takes a tap on the page\n    switchboard answer q1 yes|no|stop\n" {
+	if text := seated.list([]handoff.RecordQuestion{push}, time.Unix(120, 0)); text != "q1  bigpc, 2 minutes ago, risk: high\n    May it? git push -f\n    in /src\n    a yes to this takes a tap on the page\n    switchboard answer q1 yes|no|stop\n" {
 		t.Errorf("listed as %q", text)
 	}
 }

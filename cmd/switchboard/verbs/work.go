@@ -95,7 +95,7 @@ func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, erro
 
 // followOne shows one piece of work. into is the work that its words went into, "" for none.
 func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Record, into string, err error) {
-	shown := newTalk(t.Out, t.Err, t.Name)
+	shown := newTalk(t.Out, t.Err, t.Name, t.handle)
 	away := func(err error) { shown.note("(%v; trying again)", err) }
 	path := "/fleet/handoffs/" + url.PathEscape(id)
 	for data, err := range t.follow(ctx, path+"/events", away) {

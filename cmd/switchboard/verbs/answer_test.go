@@ -1,0 +1,58 @@
+package verbs
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestAnswerSeen: who allows something, or tells an agent something, has seen what: they name its id, or it is shown and
+// they say yes to that. A no needs neither.
+func TestAnswerSeen(t *testing.T) {
+	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","text":"May this command run?","command":"git push","decisions":["accept","decline","stop"],"words":true}]}`
+	const post = "POST /fleet/questions/bigpc:7"
+	for _, tc := range []struct {
+		words  string
+		seated bool   // somebody sits there
+		says   bool   // yes, when they are asked
+		sent   bool   // the answer
+		told   string // or the error
+	}{
+		{"yes", false, false, false, "by its id: switchboard answer bigpc:7 yes"},
+		{"q1 yes", false, false, false, "by its id: switchboard answer bigpc:7 yes"},
+		{"q1 Version 2", false, false, false, "git push"},
+		{"bigpc:7 yes", false, false, true, "allowed: "},
+		{"bigpc:7 Version 2", false, false, true, "answered: "},
+		{"no", false, false, true, "declined: "},
+		{"q1 stop", false, false, true, "its work is stopped"},
+		{"yes", true, false, false, "nothing was answered"},
+		{"yes", true, true, true, "git push"},
+		{"q1 yes", true, true, true, "allowed: "},
+		{"bigpc:7 yes", true, false, true, "allowed: "},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)}, post: {says(200, "{}")}}}
+			term := f.terminal(&out, &errs)
+			if tc.seated {
+				term.Sure = func(_ context.Context, prompt string) (bool, error) {
+					if !strings.Contains(errs.String(), "git push") || !strings.Contains(prompt, "yes") {
+						t.Errorf("%q: asked unseen: %q %q", tc.words, errs.String(), prompt)
+					}
+					return tc.says, nil
+				}
+			}
+			told := ""
+			if err := term.Answer(t.Context(), strings.Fields(tc.words)); err != nil {
+				told = err.Error()
+			}
+			told += out.String() + errs.String()
+			if sent := f.seen[len(f.seen)-1] == post; sent != tc.sent || !strings.Contains(told, tc.told) {
+				t.Errorf("%q: sent %t, told %q", tc.words, sent, told)
+			}
+		})
+	}
+}
