@@ -3,6 +3,7 @@ package realtime
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gorilla/websocket"
 	"github.com/tidwall/gjson"
@@ -114,6 +115,26 @@ func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
 			t.Errorf("it was told of another's fault: %s", e)
 		}
 	}
+}
+
+// What plays in a browser is silenced by its leg, also for a backend beside it; and that backend hears nothing of what the
+// model says to the leg's own truncations.
+func TestSocketBesideABrowserSilencesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, other := newWire(), newWire()
+		s := newStageFor(t, client, performing{client})
+		s.open(freshSession)
+		s.call.do(func() { s.call.welcome(other) })
+		s.client.sent()
+		other.sent()
+		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) }, []string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
+		s.wantSent(s.model, "")
+		s.wantSent(s.client, "output_audio_buffer.clear")
+		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"item_not_found","event_id":"sb_rtc_cut_1"}}`)
+		s.wantSent(s.client, "error")
+		s.wantSent(other, "")
+		s.close()
+	})
 }
 
 // Beside a browser, a backend controls the call; it does not set the sound, and cannot say what was heard.

@@ -366,6 +366,10 @@ func (c *Call) stray(event []byte, id, code string) []byte {
 		c.denies(gjson.GetBytes(event, "error"))
 		return nil
 	}
+	if c.playback.told && events.OfLeg(id) { // nobody else made it
+		c.toLeg(event)
+		return nil
+	}
 	if c.ids.Own(id) {
 		c.swallow("error of the voice model", gjson.GetBytes(event, "error"))
 		return nil

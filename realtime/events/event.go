@@ -348,3 +348,9 @@ func (x *Names) Own(id string) bool { return strings.HasPrefix(id, x.prefix) }
 func (x *Names) Of(kind string) *Names {
 	return &Names{prefix: oursPrefix + kind + strings.TrimPrefix(x.prefix, oursPrefix)}
 }
+
+// LegKind is the word in the ids of what a client's leg makes by itself.
+const LegKind = "rtc_"
+
+// OfLeg tells whether an id is of what a client's leg made by itself.
+func OfLeg(id string) bool { return strings.HasPrefix(id, oursPrefix+LegKind) }

@@ -24,7 +24,7 @@ const (
 // one when the item is gone, which is nobody's concern.
 func newRTCNames() (ids, cuts *events.Names) {
 	all := events.NewNames()
-	return all.Of("rtc_"), all.Of("rtc_cut_")
+	return all.Of(events.LegKind), all.Of(events.LegKind + "cut_")
 }
 
 // formatsEvent makes the model hear and speak what a line needs.

@@ -130,6 +130,8 @@ func (p *player) fromModel(event []byte) effects {
 		if !p.patient {
 			pass.add(p.cut())
 		}
+	case events.TypeOutputClear: // somebody beside the client asks for it
+		return p.clear()
 	case events.TypeError:
 		if p.formats.ofFormats(gjson.GetBytes(event, "error")) {
 			return p.settle(p.formats.refuse())

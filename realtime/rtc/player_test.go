@@ -137,6 +137,8 @@ var playerCases = []struct {
 		[]string{"down response.created", "down input_audio_buffer.speech_started"}, 0},
 	{"out of band is not dropped", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`, spokenTo, sounds("r", "i", 100, 1), "play 1"},
 		[]string{"down response.created", "down input_audio_buffer.speech_started", "down output_audio_buffer.started r"}, 1},
+	{"somebody beside the client clears", []string{making("r"), sounds("r", "i", 1000, 1), "play 7", `{"type":"output_audio_buffer.clear"}`},
+		[]string{"down response.created", "down output_audio_buffer.started r", "down output_audio_buffer.cleared r", "up conversation.item.truncate i 140"}, 7},
 	{"speech does not interrupt", []string{patient, sounds("r", "i", 100, 1), "play 1", spokenTo, "play 1"},
 		[]string{"down output_audio_buffer.started r", "down input_audio_buffer.speech_started"}, 2},
 	{"the client clears", []string{sounds("r", "i", 100, 1), "play 1", `<{"type":"output_audio_buffer.clear"}`, sounds("r", "i", 100, 1)},
