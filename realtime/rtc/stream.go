@@ -65,8 +65,10 @@ func (s *stream) rest() { s.begun = time.Time{} }
 const (
 	// appendBytes is the sound in one append: 40 ms, so that half as many events travel as packets come.
 	appendBytes = 2 * frameBytes
-	// maxGap bounds the silence that stands for lost packets, in bytes: 200 ms. A longer gap is a pause.
-	maxGap = 200 * bytesPerMS
+	// maxGap bounds the silence that stands for what was not sent or was lost, in bytes: 600 ms. That is more than a
+	// model waits for the end of a sentence (500 ms), so a longer pause parts two of them, and than a client that sends
+	// no silence is quiet at once (400 ms: RFC 6716, section 2.1.9).
+	maxGap = 600 * bytesPerMS
 	// maxLate is how far behind a packet is late, and how far ahead others are missed; farther away, the browser
 	// began to count anew.
 	maxLate = 64

@@ -86,6 +86,7 @@ func TestHearing(t *testing.T) {
 		{"one late", []packet{{1, 0, 1}, {3, 320, 3}, {4, 480, 4}, {5, 640, 5}, {2, 160, 2}}, [][]byte{frame(1), fading(1, 1), frame(3), frame(4), frame(5)}, 1, 1},
 		{"one waits twice", []packet{{1, 0, 1}, {3, 320, 3}, {3, 320, 3}, {2, 160, 2}}, [][]byte{frame(1), frame(2), frame(3)}, 1, 0},
 		{"one twice", []packet{{1, 0, 1}, {1, 0, 1}, {2, 160, 2}}, [][]byte{frame(1), frame(2)}, 1, 0},
+		{"silence that is not sent", []packet{{1, 0, 1}, {2, 20 * frameBytes, 2}, {3, 40 * frameBytes, 3}}, [][]byte{frame(1), quiet(19 * frameBytes), frame(2), quiet(19 * frameBytes), frame(3)}, 0, 0},
 		{"a pause", []packet{{1, 0, 1}, {2, 800_000, 2}}, [][]byte{frame(1), quiet(maxGap), frame(2)}, 0, 0},
 		{"counted anew", []packet{{5000, 9000, 1}, {1, 0, 2}, {2, 160, 3}}, [][]byte{frame(1), frame(2), frame(3)}, 0, 0},
 	} {
