@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { openMicrophone } from "./audio.js";
 import { left } from "./one-call.js";
+import { ending } from "./voice-errors.js";
 
 const patience = 15_000; // for sound and events to come up
 const measuring = 2000; // how often the connection is looked at
@@ -23,6 +24,7 @@ export class Call {
   #life = 0; // grows with each start and end; what belongs to an older life is dropped
   #timer = 0;
   #aborter = null;
+  #why = null; // the error that ends it
   #said = false; // something was said in this call before it came up
   #silent = false; // the voice model was told to write
   #gated = false; // the browser reads aloud: its own words must not come back through the microphone
@@ -244,6 +246,7 @@ export class Call {
     } catch {
       return; // not ours to judge: the voice model's events are objects
     }
+    if (event.type === "error" && ending(event.error)) this.#why = event.error;
     this.onEvent(event);
   }
 
@@ -261,8 +264,9 @@ export class Call {
   // The other side ended the call in good order.
   #closed(life, peer) {
     if (life !== this.#life || peer !== this.#peer || this.state().call.phase !== "live") return;
+    const why = this.#why;
     this.#finish();
-    this.onProblem(endedThere, "Call again when you like.");
+    this.onProblem(why?.message || endedThere, why?.next || "Call again when you like.");
   }
 
   async #reconnect(life) {
@@ -322,6 +326,7 @@ export class Call {
     this.#peer = this.#channel = this.#aborter = null;
     this.#id = "";
     this.#silent = false;
+    this.#why = null;
     this.remote.srcObject = null;
   }
 

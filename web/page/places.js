@@ -14,8 +14,9 @@ export function go(area, { remember = true } = {}) {
   if (!areas.includes(area)) area = "talk";
   if (remember && document.body.dataset.area !== area) history.pushState(null, "", area === "talk" ? location.pathname : `#${area}`);
   setAttr(document.body, "data-area", area);
+  const apart = area === "fleet" && document.querySelector(".places [data-go=fleet]")?.checkVisibility(); // the machines have a place of their own
   for (const b of document.querySelectorAll("[data-go]")) {
-    const current = b.dataset.go === area || (b.dataset.go === "home" && home.includes(area));
+    const current = b.dataset.go === area || (b.dataset.go === "home" && home.includes(area) && !apart);
     setAttr(b, "aria-current", current ? "true" : null);
   }
   setAttr(document.getElementById("more-open"), "data-current", home.includes(area) ? null : "true");

@@ -24,7 +24,7 @@ export function callWords(state) {
     case "asking":
       return { text: "Waiting for the microphone", detail: "Your browser asks whether this page may listen.", tone: "wait" };
     case "connecting":
-      return { text: "Connecting…", detail: micOff, tone: "wait" };
+      return { text: "Connecting…", detail: micOff || "What you type now is said once it is up.", tone: "wait" };
     case "reconnecting":
       return { text: "Reconnecting…", detail: "The sound was interrupted.", tone: "warn" };
   }

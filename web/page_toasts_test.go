@@ -1,0 +1,87 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// covered lists what a message lies over of what is pressed or read in a hurry. A box that scrolls cuts what it holds.
+const covered = `(() => {
+  const seen = (e) => {
+    let { left, top, right, bottom } = e.getBoundingClientRect();
+    const box = e.closest(".scroll, .toasts")?.getBoundingClientRect();
+    if (box) [top, bottom] = [Math.max(top, box.top), Math.min(bottom, box.bottom)];
+    return { left, top, right, bottom };
+  };
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const bad = [], toasts = [...document.querySelectorAll(".toast")].filter((t) => t.checkVisibility());
+  if (!toasts.length) bad.push("no message is shown");
+  for (const b of document.querySelectorAll(".toast button")) if (b.checkVisibility() && seen(b).bottom < b.getBoundingClientRect().bottom) bad.push(b.textContent + " is cut");
+  for (const t of toasts.map(seen)) {
+    if (t.left < 0 || t.top < 0 || t.right > innerWidth || t.bottom > innerHeight) bad.push("a message is out of sight");
+    for (const e of document.querySelectorAll(".tabs, .places, .question, .composer, .attention-box, .controls")) if (e.checkVisibility() && meet(t, seen(e))) bad.push(e.className);
+  }
+  return bad.join();
+})()`
+
+// A message never covers the tabs, a question, the text box or the call's controls, at any size.
+func TestPageToastsCoverNothing(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 1440, 900)
+	p.loggedIn(base)
+	p.until(`document.querySelector(".question:not(.settling)")`)
+	p.talk(sceneTalk)
+	eval[bool](p, `import("/page/store.js").then(({ toast }) => {
+	  toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started.", action: { label: "Try again", run() {} } });
+	  toast("You are in a call in another window or on another device.", { next: "Two at once would talk over each other.", tone: "info", action: { label: "Move the call here", run() {} } });
+	  return true;
+	})`)
+	p.until(`document.querySelectorAll(".toast").length === 2`)
+	p.scheme("light")
+	for _, size := range [][2]int64{{390, 844}, {320, 640}, {844, 390}, {1024, 700}, {900, 1100}, {1440, 900}, {1920, 1080}} {
+		p.do(chromedp.EmulateViewport(size[0], size[1]))
+		for _, area := range []string{"talk", "work", "fleet", "sessions", "settings"} {
+			eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`, area))
+			if got := eval[string](p, covered); got != "" {
+				t.Errorf("%v, %s: %s", size, area, got)
+			}
+			p.shot(fmt.Sprintf("toasts-%d-%s", size[0], area))
+		}
+	}
+}
+
+// On a screen that is wide and low, the machines have the height that work has: one place shows the one or the other.
+func TestPageLowScreen(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1024, 700)
+	p.loggedIn(base)
+	p.click("Machines")
+	p.until(`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`)
+	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Machines"`)
+	p.scheme("light")
+	p.look("low-machines")
+	p.click("Now")
+	p.until(`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`)
+	p.until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Now"`)
+	p.look("low-work")
+}
+
+// The end of a call is told once, with its reason where one was given.
+func TestPageShutdownIsToldOnce(t *testing.T) {
+	_, p := openCall(t, true)
+	p.click("Call")
+	p.until(`far.channel?.readyState === "open"`)
+	p.status("bigpc and laptop are working")
+	eval[bool](p, `(far.say({ type: "error", error: { code: "shutdown", message: "Switchboard is shutting down.", next: "Call again in a moment." } }), far.channel.close(), true)`)
+	p.status("Not in a call")
+	p.until(`document.querySelector(".toast")`)
+	if got := eval[string](p, `[...document.querySelectorAll(".toast-words")].map((t) => t.innerText.replace(/\s+/g, " ")).join("; ")`); got != "Switchboard is shutting down. Call again in a moment." {
+		t.Errorf("it tells %q", got)
+	}
+}
