@@ -31,6 +31,14 @@ export async function declined({ question }, tell) {
 /** Whether this browser can be told at all. */
 export const possible = () => "serviceWorker" in navigator && "PushManager" in globalThis && "Notification" in globalThis;
 
+/** What the browser's person said to notifications: "default" (not asked yet), "granted" or "denied". */
+export const permission = () => Notification.permission;
+
+/** Calls f when that changes, in the browser's own settings for one. */
+export function onPermission(f) {
+  navigator.permissions?.query({ name: "notifications" }).then((status) => status.addEventListener("change", f), () => {}); // then it is seen when the page is loaded anew
+}
+
 // Browsers take the address of a worker only from a policy; ours knows one address.
 const policy = globalThis.window?.trustedTypes?.createPolicy?.("switchboard-worker", { createScriptURL: (url) => {
   if (url !== "/worker.js") throw new TypeError("there is one worker");
@@ -48,7 +56,7 @@ export async function subscription() {
 
 /** Asks the person, then the browser's push service, and tells Switchboard. Throws an Error in words. */
 export async function turnOn() {
-  if ((await Notification.requestPermission()) !== "granted") throw new Error("This browser may not notify you. Allow it in the address bar.");
+  if ((await Notification.requestPermission()) !== "granted") throw new Error("The browser's question was closed without an answer. Switch it on again to be asked.");
   await worker();
   const registration = await navigator.serviceWorker.ready;
   const { key } = await api.pushKey();

@@ -2,29 +2,38 @@
 
 import { h, setText } from "./dom.js";
 import * as notices from "./notices.js";
-import { onEnter } from "./places.js";
-import { toast } from "./store.js";
+
+const usual = "They come when an agent asks and you are in no call, and when work ended that you have not heard of. A question can be declined there; allowing it takes the page.";
+const none = "This browser has none here. On an iPhone or iPad, first add the page to the home screen.";
+const blocked = "This browser blocks them for this page. Allow notifications in the site's settings, beside the address, then switch them on.";
 
 /** Makes the part of the settings that has them. */
 export function notifyPart() {
   const box = h("input", { type: "checkbox" });
-  const words = h("p", { class: "quiet-text" });
-  const look = async () => {
+  const words = h("p", { class: "quiet-text", role: "status" });
+  let busy = false; // the switch is not disabled meanwhile: the keyboard would lose its place
+  const look = async (problem = "") => {
     box.disabled = !notices.possible();
     box.checked = Boolean(await notices.subscription());
-    setText(words, notices.possible() ? "They come when an agent asks and you are in no call, and when work ended that you have not heard of. A question can be declined there; allowing it takes the page."
-      : "This browser has none here. On an iPhone or iPad, first add the page to the home screen.");
+    setText(words, !notices.possible() ? none : notices.permission() === "denied" ? blocked : problem || usual);
   };
   box.addEventListener("change", async () => {
-    box.disabled = true;
+    if (busy) {
+      box.checked = !box.checked;
+      return;
+    }
+    busy = true;
+    let problem = "";
     try {
+      if (box.checked && notices.permission() === "default") setText(words, "Your browser asks whether this page may notify you.");
       await (box.checked ? notices.turnOn() : notices.turnOff());
     } catch (error) {
-      toast(error.message, { next: error.next });
+      problem = [error.message, error.next].filter(Boolean).join(" ");
     }
-    await look();
+    busy = false;
+    await look(problem);
   });
-  onEnter("notify", look);
+  notices.onPermission(() => { if (!busy) look(); });
   look();
   return h("section", { class: "panel" }, h("h3", { class: "panel-title", text: "Notifications" }), h("label", { class: "check" }, box, "Notify me on this device"), words);
 }
