@@ -33,11 +33,29 @@ export function show(el, visible) {
 }
 
 /**
+ * Runs `change`, after which the keyboard has its place: the same control where that is still there, else the nearest
+ * box around it that can have it.
+ */
+export function keepFocus(change) {
+  const had = document.activeElement;
+  const around = [];
+  for (let e = had; e && e !== document.body; e = e.parentElement) around.push(e);
+  change();
+  const has = document.activeElement;
+  if (!around.length || (has !== had && has !== document.body) || (has === had && had.checkVisibility())) return;
+  around.find((e) => e.isConnected && e.checkVisibility() && e.matches("[tabindex], button, a, input, select, textarea, summary"))?.focus({ preventScroll: true });
+}
+
+/**
  * Keeps the children of `parent` in step with `items`: one child a key, made once, moved only when its
  * place changed, so that focus, scrolling and opened details survive. `make(item)` returns
  * { el, update(item) }.
  */
 export function keyed(parent, items, keyOf, make) {
+  keepFocus(() => arrange(parent, items, keyOf, make));
+}
+
+function arrange(parent, items, keyOf, make) {
   const old = parent.keyedChildren ?? new Map();
   const now = new Map();
   for (const item of items) {

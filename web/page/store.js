@@ -1,5 +1,6 @@
 // Holds the state and tells the views once a frame.
 
+import { keepFocus } from "./dom.js";
 import { reduce, start } from "./state.js";
 
 let state = start;
@@ -23,7 +24,7 @@ export function dispatch(action) {
 function render() {
   if (!waiting) return;
   waiting = false;
-  for (const view of views) view(state);
+  refresh();
 }
 
 export function onChange(view) {
@@ -44,7 +45,7 @@ export const note = (text) => dispatch({ type: "note", id: `note-${Date.now()}-$
 
 /** Tells the views again, for what changes with time alone. */
 export function refresh() {
-  for (const view of views) view(state);
+  keepFocus(() => { for (const view of views) view(state); });
 }
 
 document.addEventListener("visibilitychange", () => {

@@ -1,7 +1,7 @@
 // The pages of help, made of the elements that they name; there is no markup in them.
 
 import * as api from "./api.js";
-import { byId, h } from "./dom.js";
+import { byId, h, setAttr } from "./dom.js";
 import { onEnter } from "./places.js";
 
 const known = new Set(["h1", "h2", "h3", "h4", "p", "ul", "ol", "li", "code", "pre", "em", "strong", "table", "tr", "th", "td"]);
@@ -25,7 +25,7 @@ export function helpView() {
   async function open(name) {
     shown = name;
     for (const b of names.children) {
-      b.toggleAttribute("aria-current", b.dataset.name === name);
+      setAttr(b, "aria-current", b.dataset.name === name ? "page" : null);
       if (b.dataset.name === name) b.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     try {

@@ -59,7 +59,11 @@ function announcer(sound) {
 function toastCard(t, untoast) {
   const close = h("button", { class: "button icon-only", type: "button", "aria-label": "Dismiss" });
   dress(close, "close", "");
-  const away = () => untoast(t.id);
+  let came = null; // from where the keyboard went into it
+  const away = () => {
+    if (el.contains(document.activeElement) && came?.checkVisibility()) came.focus();
+    untoast(t.id);
+  };
   close.addEventListener("click", away);
   const act = t.action
     ? h("button", { class: "button small", type: "button", text: t.action.label, on: { click: () => { t.action.run(); away(); } } })
@@ -71,6 +75,7 @@ function toastCard(t, untoast) {
   let timer = t.action ? 0 : setTimeout(away, stay);
   const wait = () => clearTimeout(timer);
   const resume = () => { timer = t.action ? 0 : setTimeout(away, stay); };
+  el.addEventListener("focusin", ({ relatedTarget }) => { if (relatedTarget && !relatedTarget.closest(".toasts")) came = relatedTarget; });
   for (const [type, f] of [["pointerenter", wait], ["focusin", wait], ["pointerleave", resume], ["focusout", resume]]) el.addEventListener(type, f);
   return { el };
 }

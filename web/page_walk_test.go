@@ -1,0 +1,208 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
+)
+
+// where describes what has the keyboard: its name, and what is wrong with it there. Names are unique by their place.
+const where = `(() => {
+  const e = document.activeElement;
+  if (!e || e === document.body) return { at: "", wrong: "" };
+  const name = e.getAttribute("aria-label") || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent || e.labels?.[0]?.textContent || e.textContent || e.id;
+  const r = e.getBoundingClientRect(), style = getComputedStyle(e), wrong = [];
+  let [top, bottom] = [Math.max(0, r.top), Math.min(innerHeight, r.bottom)];
+  const box = e.parentElement.closest(".scroll, .toasts, dialog, [popover], .chips, .reader-lines")?.getBoundingClientRect();
+  if (box) [top, bottom] = [Math.max(top, box.top), Math.min(bottom, box.bottom)];
+  if (bottom - top < Math.min(16, r.height / 2) || r.right < 4 || r.left > innerWidth - 4) wrong.push("is out of sight");
+  if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) wrong.push("shows no focus");
+  if (!name.trim()) wrong.push("has no name");
+  return { at: name.trim().replace(/\s+/g, " ").slice(0, 60) + " <" + e.tagName.toLowerCase() + ">", wrong: wrong.join(", "), top: r.top, left: r.left };
+})()`
+
+type place struct {
+	At, Wrong string
+	Top, Left float64
+}
+
+// walk goes through all that the keyboard reaches, once around, and holds each to a focus that is seen.
+func (p *tab) walk(name string) []string {
+	p.t.Helper()
+	eval[bool](p, `((document.querySelector("#login").checkVisibility() ? document.querySelector("#login-key") : document.querySelector("#badge")).focus(), window.walked = [], true)`) // the first that can have it
+	var names []string
+	for range 150 {
+		if len(names) > 0 {
+			p.press("\t")
+		}
+		again := eval[bool](p, `walked.includes(document.activeElement) || !walked.push(document.activeElement)`)
+		at := eval[place](p, where)
+		if at.At == "" { // the browser's own controls; after them it begins anew
+			p.press("\t")
+			again, at = true, eval[place](p, where)
+		}
+		if again {
+			if at.At != names[0] || at.Wrong != "" {
+				p.t.Errorf("%s: after all it comes to %s %s", name, at.At, at.Wrong)
+			}
+			return names
+		}
+		names = append(names, at.At)
+		if at.Wrong != "" && len(names) > 1 { // the first was not reached by a key; it is at the end
+			p.t.Errorf("%s: %s %s", name, at.At, at.Wrong)
+		}
+	}
+	p.t.Errorf("%s: the keyboard comes to no end: %q", name, names)
+	return names
+}
+
+// The keyboard reaches everything in every state of the page, and is seen where it is.
+func TestPageKeyboardWalk(t *testing.T) {
+	for _, size := range [][2]int64{{1280, 800}, {390, 844}} {
+		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
+			w := newWorld()
+			scene(w)
+			questions, records := w.questions, w.records
+			w.questions, w.records = nil, nil
+			_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+			p := openTab(t, startChromium(t, true), size[0], size[1])
+			p.scheme("light")
+			p.open(base)
+			p.shows("Or enter a key,")
+			p.reaches("login", "Key or code <input>", "Open <button>")
+			p.loggedIn(base)
+			p.reaches("empty", "Message <textarea>", "Call <button>")
+			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
+			p.status("Connecting…")
+			p.reaches("connecting", "Mute <button>", "Cancel <button>", "Sound <button>")
+			w.change(func(w *world) { w.questions, w.records = questions, records })
+			p.loggedInAgain(base)
+			p.talk(sceneTalk)
+			p.reaches("call", "Stop talking <button>", "Hang up <button>")
+			eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+			p.until(`document.querySelector(".question:not(.settling)")`)
+			p.reaches("question", "Allow once <button>", "Decline <button>")
+			eval[bool](p, `([...document.querySelectorAll(".card details:not([open]) > summary")].forEach((s) => s.click()), document.querySelector(".card.over .line-open").click(), true)`)
+			p.until(`document.querySelector(".card.over:not(.folded) .card-foot")`)
+			p.reaches("work opened", "Decline <button>", "Do it again <button>")
+			for _, area := range []string{"fleet", "sessions", "history", "settings", "help"} {
+				eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
+				p.until(`document.querySelector("#` + area + `").checkVisibility() && (document.body.dataset.area !== "help" || document.querySelector(".help-text h3, .help-text h4"))`)
+				p.reaches(area, "Hang up <button>")
+			}
+		})
+	}
+}
+
+// loggedInAgain loads the page anew.
+func (p *tab) loggedInAgain(base string) {
+	p.t.Helper()
+	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
+	p.do(chromedp.Navigate("about:blank"))
+	p.open(base)
+	p.until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelector(".card")`)
+}
+
+// reaches walks a state and holds that these are met, in this order.
+func (p *tab) reaches(state string, want ...string) {
+	p.t.Helper()
+	names := p.walk(state)
+	i := 0
+	for _, name := range names {
+		if i < len(want) && name == want[i] {
+			i++
+		}
+	}
+	if i < len(want) {
+		p.t.Errorf("%s: the keyboard does not reach %q: %q", state, want[i], names)
+	}
+}
+
+// at waits until the keyboard is at what an expression finds, where it is seen.
+func (p *tab) at(found string) {
+	p.t.Helper()
+	p.until(`document.activeElement === ` + found + ` && document.activeElement.checkVisibility()`)
+}
+
+// Escape closes what was opened, and the keyboard is back where it opened it.
+func TestPageEscapeReturns(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.talk(sceneTalk)
+	for _, o := range []struct{ opener, opened string }{
+		{`document.querySelector("#badge")`, "#simulated"}, {`document.querySelector("#sound")`, "#sound-menu"}, {`document.querySelector("#call-time")`, "#call-sheet"}, {`document.querySelector("#more-open")`, "#more"},
+	} {
+		if o.opened == "#more" {
+			p.do(chromedp.EmulateViewport(390, 844))
+		}
+		eval[bool](p, `(`+o.opener+`.focus(), true)`)
+		p.press("\r")
+		p.until(`document.querySelector("` + o.opened + `").matches(":popover-open")`)
+		p.press("\t\x1b")
+		p.until(`!document.querySelector("` + o.opened + `").matches(":popover-open")`)
+		p.at(o.opener)
+	}
+	p.do(chromedp.EmulateViewport(1280, 800))
+	eval[bool](p, `(document.querySelector("#sound").focus(), true)`)
+	p.press("?")
+	p.until(`document.querySelector("#keys-sheet").open`)
+	p.press("\x1b")
+	p.until(`!document.querySelector("#keys-sheet").open`)
+	p.at(`document.querySelector("#sound")`)
+	p.click("Recent sessions")
+	p.shows("auth-refactor")
+	eval[bool](p, `(document.querySelector(".session").focus(), true)`)
+	p.press("\r")
+	p.shows("Show earlier lines (31 or more)")
+	p.press("\x1b")
+	p.until(`!document.querySelector("#reader").open`)
+	p.at(`document.querySelector(".session")`)
+}
+
+// The keyboard keeps its place when a list changes under it: on the same control where that stays, near it where it
+// goes; never at the top of the page, and never on another button that the next key would press.
+func TestPageListsKeepTheKeyboard(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelector(".question:not(.settling)")`)
+	w.mu.Lock()
+	question, record := w.questions[0], w.records[0]
+	w.mu.Unlock()
+	// A question that goes.
+	eval[bool](p, `(document.querySelector(".question button").focus(), true)`)
+	w.feed("owner").publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
+	p.until(`!document.querySelector(".question")`)
+	p.at(`document.querySelector("#work-title")`)
+	// Work that ends: its card goes from one list to another.
+	eval[bool](p, `([...document.querySelectorAll(".card:not(.over) .card-foot button")].find((b) => b.checkVisibility()).focus(), true)`)
+	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
+	before := eval[int](p, `document.querySelectorAll(".card:not(.over)").length`)
+	w.feed("owner").publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	p.until(fmt.Sprintf(`document.querySelectorAll(".card:not(.over)").length === %d`, before-1))
+	p.until(`document.querySelector("#work").contains(document.activeElement)`)
+	// A message that is put away: back to where the keyboard came from, or to the page's main part.
+	eval[bool](p, `(document.querySelector("#sound").focus(), import("/page/store.js").then(({ toast }) => (toast("Something."), toast("More."), true)))`)
+	p.until(`document.querySelectorAll(".toast").length === 2`)
+	eval[bool](p, `(document.querySelector(".toast button").focus(), true)`)
+	p.press("\r")
+	p.until(`document.querySelectorAll(".toast").length === 1`)
+	p.at(`document.querySelector("#sound")`)
+	// A session that leaves the list.
+	p.click("Sessions")
+	p.until(`document.querySelectorAll("#sessions .row").length === 2`)
+	eval[bool](p, `([...document.querySelectorAll("#sessions .row button")].find((b) => b.textContent === "Archive").focus(), true)`)
+	p.press("\r")
+	p.until(`document.querySelectorAll("#sessions .row").length === 1`)
+	p.until(`document.querySelector("#sessions").contains(document.activeElement)`)
+	p.quiet()
+}
