@@ -25,6 +25,11 @@ type Work interface {
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
+// Outbox holds outcomes that nobody was told yet: the next call tells them.
+type Outbox interface {
+	Heard(ctx context.Context, c handoff.Caller, id handoff.RunID) error
+}
+
 // Past is what a caller's work was. Recall brings back what was done before a restart: after it, [Work] has that too.
 type Past interface {
 	Recall(ctx context.Context, c handoff.Caller) error
@@ -123,6 +128,7 @@ type Config struct {
 	Past      Past
 	Documents sessions.Documents
 	Runs      Runs
+	Outbox    Outbox
 	Questions Questions
 	Stickies  Stickies
 	Feeds     Feeds
@@ -159,7 +165,7 @@ type Config struct {
 
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
-	if cfg.Work == nil || cfg.Runs == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
+	if cfg.Work == nil || cfg.Runs == nil || cfg.Outbox == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
 		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.History == nil || cfg.Conversations == nil || cfg.Push == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}

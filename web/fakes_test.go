@@ -107,6 +107,12 @@ func (w *world) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, 
 	}
 }
 
+func (w *world) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.note("heard", c.String(), string(id))
+}
+
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -327,7 +333,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Past: w, Documents: w, Runs: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Machines: w, Levels: w, Decisions: w, History: w, Conversations: w, Push: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
+		Work: w, Past: w, Documents: w, Runs: w, Outbox: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Machines: w, Levels: w, Decisions: w, History: w, Conversations: w, Push: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"switchboard/handoff"
@@ -19,6 +20,10 @@ func TestFollowWork(t *testing.T) {
 		handoff.RunAnswered{Question: "q"}, handoff.RunSteered{Into: "h2"}, handoff.RunEnded{},
 	}
 	_, base := serve(t, w, nil)
+	heard := func(id string) int { return codeFor(t, "POST", base+"/fleet/handoffs/"+id+"/heard", "") }
+	if code := heard("h1"); code != http.StatusBadRequest {
+		t.Errorf("heard before its end: %d", code)
+	}
 	url := base + "/fleet/handoffs/h1/events"
 	a := followPath(t, url, "")
 	var last string
@@ -42,6 +47,12 @@ func TestFollowWork(t *testing.T) {
 	w.mu.Unlock()
 	if code := statusOf(t, url, last); code != http.StatusNoContent {
 		t.Errorf("asked again after the end: %d", code)
+	}
+	if code := heard("h1"); code != http.StatusNoContent || !slices.Contains(w.log(), "heard owner h1") {
+		t.Errorf("told to its end: %d, %q", code, w.log())
+	}
+	if code := heard("h9"); code != http.StatusNotFound {
+		t.Errorf("heard of nothing: %d", code)
 	}
 	followPath(t, url, "AAAAAAAA-3").want("", `"type":"placed"`) // of another process
 	if code := statusOf(t, base+"/fleet/handoffs/h9/events", ""); code != http.StatusNotFound {
@@ -86,7 +97,12 @@ func TestFollowEndedWork(t *testing.T) {
 // statusOf asks for a stream and leaves it.
 func statusOf(t *testing.T, url, last string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	return codeFor(t, "GET", url, last)
+}
+
+func codeFor(t *testing.T, method, url, last string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

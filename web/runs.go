@@ -63,6 +63,18 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return accepted(w, record, err)
 }
 
+// heard notes that somebody was told the outcome of work, so that no call tells it again.
+func (s *Server) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	record, err := s.cfg.Work.Handoff(g, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if record.Outcome == "" {
+		return handoff.Fault(handoff.CodeMalformed, "the work has no outcome yet", "")
+	}
+	return done(w, s.cfg.Outbox.Heard(r.Context(), g.Caller, handoff.RunID(record.ID)))
+}
+
 // readAloud tells the agent how its answer will be used: the caller hears it in their next call.
 func readAloud() []handoff.Context {
 	return []handoff.Context{{Key: "switchboard", Trusted: true, Value: "The answer may be read aloud to the caller: end it with one short sentence that can be said."}}

@@ -78,6 +78,7 @@ func (s *Server) routes() {
 		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, s.followed},
 		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, s.steer},
 		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, s.stop},
+		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, s.heard},
 		{"GET /fleet/questions", accessCaller, 0, s.questions},
 		{"POST /fleet/questions/{id}", accessCaller, maxJSON, s.decide},
 		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, s.archive},

@@ -29,6 +29,7 @@ var routeTools = map[string]string{
 	"POST /fleet/handoffs":                             tools.Codex,
 	"POST /fleet/handoffs/{id}/steer":                  tools.Codex,
 	"POST /fleet/handoffs/{id}/stop":                   tools.StopWork,
+	"POST /fleet/handoffs/{id}/heard":                  tools.Status,
 	"GET /fleet/questions":                             tools.Status,
 	"POST /fleet/questions/{id}":                       tools.AnswerAgent,
 	"GET /fleet/events":                                tools.Status,

@@ -154,7 +154,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	s.count(s.store, fleet, runs, calls, api, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
 		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
-		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
+		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Outbox: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})

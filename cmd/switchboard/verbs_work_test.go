@@ -37,6 +37,9 @@ func TestVerbsHandoff(t *testing.T) {
 	if works := sh.r.handoffs(); again != out || len(works) != 1 {
 		t.Errorf("given again it is %d pieces of work: %q", len(works), again)
 	}
+	if state := sh.r.handoffs()[0].State; state != handoff.StatusDelivered {
+		t.Errorf("what was shown to its end is %s, and the next call tells it again", state)
+	}
 	id := sh.r.handoffs()[0].ID
 	if followed := sh.wants(0, nil, "handoff", "--follow", id); followed != out {
 		t.Errorf("followed later: %q", followed)

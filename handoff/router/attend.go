@@ -219,6 +219,9 @@ func (r *Router) keep(c handoff.Caller, b *callerState, id string) {
 }
 
 func (c *callerState) keepLocked(id string) {
+	if rec := c.findLocked(id); rec != nil && rec.State == handoff.StatusDelivered {
+		return // whoever followed it said so meanwhile
+	}
 	if !slices.Contains(c.outbox, id) {
 		c.outbox = append(c.outbox, id)
 	}

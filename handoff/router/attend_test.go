@@ -128,6 +128,11 @@ func TestOutbox(t *testing.T) {
 	if len(narrow.away) != 1 || !slices.Contains(told.ids, "c") {
 		t.Fatalf("what nobody there may hear of: told %v, noticed %v", narrow.away, told.ids)
 	}
+	b.open(handoff.Record{ID: "d", Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
+	if err := r.Heard(t.Context(), ladderCaller, "d"); err != nil { // by who followed it, before it waits for others
+		t.Fatal(err)
+	}
+	r.keep(ladderCaller, b, "d")
 	leaveAll := r.Attend(ladderGrant, all)
 	if slices.Sort(all.away); !slices.Equal(all.away, []string{"a", "c"}) {
 		t.Fatalf("who may use everything was told %v", all.away)

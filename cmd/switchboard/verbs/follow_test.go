@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,11 +21,16 @@ type far struct {
 	t     *testing.T
 	paths map[string][]http.HandlerFunc
 	seen  []string // method, path, and what identifies the request
+	heard []string // work whose outcome was told
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (f *far) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := r.Method + " " + r.URL.Path
+	if id, ok := strings.CutSuffix(r.URL.Path, "/heard"); ok {
+		f.heard = append(f.heard, id)
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
+	}
 	f.seen = append(f.seen, strings.TrimSpace(name+" "+r.Header.Get("Last-Event-ID")+r.Header.Get("Idempotency-Key")))
 	answers := f.paths[name]
 	if len(answers) == 0 {
@@ -105,6 +111,9 @@ func TestGiveAndFollow(t *testing.T) {
 			if outcome != tc.outcome || out.String() != tc.out || !strings.Contains(told, tc.err) || (err == nil) != (outcome != "") {
 				t.Errorf("%s: %q %q %q", tc.name, outcome, out.String(), told)
 			}
+			if heard := slices.Contains(f.heard, work); heard != (outcome != "") {
+				t.Errorf("%s: outcome %q, heard %q", tc.name, outcome, f.heard)
+			}
 			if tc.seen != nil && strings.Join(f.seen, "\n") != strings.Join(tc.seen, "\n") {
 				t.Errorf("%s: asked %q", tc.name, f.seen)
 			}
@@ -130,6 +139,25 @@ func TestLeavingBefore(t *testing.T) {
 			t.Errorf("refused: %v, told %q", err, errs.String())
 		}
 	})
+}
+
+// A full disk takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// TestUnheard: what could not be written whole is told in the next call.
+func TestUnheard(t *testing.T) {
+	for _, inJSON := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET " + work + "/events": {says(200, ended)}}}
+			term := f.terminal(full{}, io.Discard)
+			term.JSON = inJSON
+			if outcome, err := term.Follow(t.Context(), "r1"); err != nil || outcome != handoff.OutcomeResult || len(f.heard) > 0 {
+				t.Errorf("JSON %t: %q, %v, heard %q", inJSON, outcome, err, f.heard)
+			}
+		})
+	}
 }
 
 // TestLeaving: who leaves is told how to see the work again; it is not touched.

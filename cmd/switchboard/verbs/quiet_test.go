@@ -25,6 +25,9 @@ func (b *beating) Read(p []byte) (int, error) {
 type quiet struct{ asked int }
 
 func (q *quiet) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost { // it was heard
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
+	}
 	q.asked++
 	body := io.Reader(&beating{left: 4})
 	if q.asked > 10 {

@@ -35,6 +35,7 @@ type talk struct {
 	kinds   map[string]handoff.ItemKind // of items that were begun, by id
 	written map[string]string           // of messages, by id
 	done    map[string]bool             // items that are told to their end
+	unread  error                       // why what the agent says was not written whole; nil: it was
 	open    string                      // the message in the middle of whose line we are
 	said    []string                    // whole messages
 }
@@ -135,7 +136,11 @@ func (t *talk) endLine() {
 	t.open = ""
 }
 
-func (t *talk) write(text string) { _, _ = io.WriteString(t.out, text) } // a pipe that closed takes no more, and the work goes on
+// write writes what the agent says. A pipe that closed takes no more, and the work goes on.
+func (t *talk) write(text string) {
+	_, err := io.WriteString(t.out, text)
+	t.unread = cmp.Or(t.unread, err)
+}
 
 // item tells an item that was begun or that is done.
 func (t *talk) item(it handoff.RecordItem) {

@@ -17,6 +17,9 @@ import (
 // triesToGive is how often work is given whose answer did not arrive. The key sees to it that it begins once.
 const triesToGive = 3
 
+// heardWithin bounds how long the end waits for the service to note that the outcome was told.
+const heardWithin = 2 * time.Second
+
 // An Order is work to give.
 type Order struct {
 	Server string // "bigpc", or "bigpc/api" for a project
@@ -107,13 +110,13 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 			continue
 		}
 		if t.JSON {
-			_ = t.line(data) // the outcome counts, whoever reads
+			shown.unread = cmp.Or(shown.unread, t.line(data)) // the outcome counts, whoever reads
 		} else {
 			shown.tell(e)
 		}
 		into = cmp.Or(e.Into, into)
 		if e.Record != nil && e.Record.Outcome != "" && e.Type == "ended" {
-			return t.ended(shown, *e.Record), into, nil
+			return t.ended(ctx, shown, *e.Record), into, nil
 		}
 	}
 	if _, err := t.get(ctx, path, &record); err != nil {
@@ -122,13 +125,18 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 	if record.Outcome == "" {
 		return record, "", fmt.Errorf("%w, and nobody can tell about it from here: see it with `%s handoff --follow %s`", errLook, t.Name, id)
 	}
-	return t.ended(shown, record), into, nil
+	return t.ended(ctx, shown, record), into, nil
 }
 
-// ended shows the outcome.
-func (t *Terminal) ended(shown *talk, record handoff.Record) handoff.Record {
+// ended shows the outcome. One that was written whole no call needs to tell.
+func (t *Terminal) ended(ctx context.Context, shown *talk, record handoff.Record) handoff.Record {
 	if !t.JSON {
 		shown.end(record)
+	}
+	if shown.unread == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heardWithin)
+		defer cancel()
+		_, _ = t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(record.ID)+"/heard", struct{}{}, nil) // else it is told twice
 	}
 	return record
 }
