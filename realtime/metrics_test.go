@@ -40,6 +40,7 @@ func TestFrontMetrics(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
 	ended := h.endOf()
+	rtctest.Eventually(t, "the call to be counted", func() bool { return h.numbers()["calls_open websocket"] == 1 })
 	h.wantNumbers(t, map[string]float64{"calls_open websocket": 1, "calls_total websocket": 1, "calls_open webrtc": 0, "model_dials_total": 1, "model_dials_failed_total": 0})
 	send(t, model, `{"type":"response.created","response":{"id":"`+strings.Repeat("r", events.MaxID+1)+`"}}`)
 	send(t, model, `{"type":"rate_limits.updated"}`)

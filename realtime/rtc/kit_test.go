@@ -11,8 +11,12 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// impatient is a configuration whose clients are given up on soon.
-var impatient = Config{Connect: 5 * time.Second, Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
+// unhurried is a configuration whose clients are not given up on while a busy machine keeps them from answering;
+// impatient is one whose clients are, soon.
+var (
+	unhurried = Config{Connect: rtctest.Patience, Disconnected: rtctest.Patience, Failed: rtctest.Patience}
+	impatient = Config{Connect: rtctest.Patience, Disconnected: 300 * time.Millisecond, Failed: 300 * time.Millisecond}
+)
 
 // lone is a leg without a call, and its browser.
 type lone struct {

@@ -16,7 +16,7 @@ import (
 // that no telephone carries.
 func TestLegSpeaksWide(t *testing.T) {
 	const hz = 5000
-	l := newLoneOf(t, rtctest.NewWide, impatient, channelLabel, false)
+	l := newLoneOf(t, rtctest.NewWide, unhurried, channelLabel, false)
 	first := gjson.ParseBytes(rtctest.Take(t, l.up, "the formats"))
 	for _, side := range []string{"input", "output"} {
 		if got := first.Get("session.audio." + side + ".format").Raw; got != pcmFormat {
