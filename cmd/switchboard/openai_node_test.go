@@ -103,7 +103,12 @@ func TestOpenAIParse(t *testing.T) {
 // send posts a response with more headers, and returns the status and the answer.
 func (c sdk) send(body string, headers ...string) (int, map[string]any) {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+"/v1/responses", strings.NewReader(body))
+	return c.post("/v1/responses", body, headers...)
+}
+
+func (c sdk) post(path, body string, headers ...string) (int, map[string]any) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+path, strings.NewReader(body))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -175,9 +175,10 @@ func (a *API) live(c handoff.Caller, id string) *live {
 
 // settled stores how a response ended, before anybody sees it.
 func (a *API) settled(l *live, doc document) {
-	if l.kept {
-		a.put(l.grant.Caller, doc)
+	if !l.kept { // so is one that is only read again
+		return
 	}
+	a.put(l.grant.Caller, doc)
 	if doc.Response.Conversation != nil {
 		a.leaveConversation(l.grant.Caller, doc)
 	}
@@ -273,9 +274,13 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 		return l.now(), nil, nil
 	}
 	l.begin()
+	occupied := doc.Response.Conversation != nil && a.occupy(liveKey{g.Caller, doc.Response.Conversation.ID}) == nil
 	if f := a.start(l); f != nil {
 		if other := a.live(g.Caller, l.id); other != nil {
 			return other.now(), other, nil
+		}
+		if occupied {
+			a.vacate(liveKey{g.Caller, doc.Response.Conversation.ID})
 		}
 		return document{}, nil, f
 	}

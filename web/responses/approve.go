@@ -20,7 +20,7 @@ func (a *API) open(g handoff.Grant, doc document) []handoff.RecordQuestion {
 
 // decided answers the questions that a response ended with, and goes on with its run in another response. What was
 // answered elsewhere meanwhile, as by a tap, counts.
-func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, again bool) (*live, *fault) {
+func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *posted) (*live, *fault) {
 	if req.Previous == nil {
 		return nil, bad("", "previous_response_id", "An approval comes with the 'previous_response_id' of the response that asked for it.")
 	}
@@ -40,12 +40,10 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, again 
 	next := doc
 	next.Part++
 	name := responsePrefix + string(doc.Run) + "_" + itoa(next.Part)
-	if _, l, f := a.find(ctx, g, name); f == nil {
-		if again && l != nil {
-			return l, nil
-		}
+	if _, _, f := a.find(ctx, g, name); f == nil {
 		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")
 	}
+	a.makes(g.Caller, p, name)
 	for _, q := range open {
 		if f := a.decide(ctx, g, q, req.said.approvals); f != nil {
 			return nil, f
@@ -61,7 +59,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, again 
 		by := a.ears.enter(g)
 		l.tells, l.leave = true, func() { a.ears.exit(g, by, doc.Run) }
 	}
-	return a.place(ctx, l, next)
+	return a.place(ctx, l, next, p)
 }
 
 // matched tells whether approvals fit the questions: each answers one that was asked, and none stays open.

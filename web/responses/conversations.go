@@ -199,12 +199,12 @@ func (a *API) putConversation(ctx context.Context, owner handoff.Caller, c conve
 }
 
 // converse begins a response in a conversation: one at a time.
-func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
+func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, p *posted, run handoff.Request) (*live, *fault) {
 	key := liveKey{g.Caller, req.conversation}
 	if f := a.occupy(key); f != nil {
 		return nil, f
 	}
-	l, f := a.speak(ctx, g, req, run)
+	l, f := a.speak(ctx, g, req, p, run)
 	if f != nil {
 		a.vacate(key)
 	}
@@ -228,7 +228,7 @@ func (a *API) vacate(key liveKey) {
 	delete(a.busy, key)
 }
 
-func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
+func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, p *posted, run handoff.Request) (*live, *fault) {
 	c, f := a.conversation(ctx, g, req.conversation)
 	if f != nil {
 		f.Param = new("conversation")
@@ -254,7 +254,7 @@ func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, run hand
 			run.Context = req.beside()
 		}
 	}
-	return a.begin(ctx, g, req, run)
+	return a.begin(ctx, g, req, p, run)
 }
 
 // leaveConversation adds what was said in a response that is over, and lets the next one begin.

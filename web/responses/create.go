@@ -25,8 +25,10 @@ type posted struct {
 	at    time.Time     // Set once
 	ready chan struct{} // closed once it is known what came of it
 	live  *live         // Set once, before ready is closed; nil: it failed
-	key   string        // of its run
+	name  string        // Set once: what it is known by
+	key   string        // of its run; "": nothing of it is kept
 	body  [32]byte      // Set once: its hash
+	made  string        // the response that it began in a former life, or that it is about to begin; "": not known
 }
 
 // create answers POST /v1/responses.
@@ -56,19 +58,19 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		a.counts.repeated.Add(1)
 		return a.answer(w, r, p.live, req)
 	}
-	l, f := a.make(r.Context(), g, req, p.key, again)
+	l, f := a.make(r.Context(), g, req, p, again)
 	if again && f.is(handoff.CodeNotBegun) { // a former life had promised it; who asks again wants it done
-		a.rename(g.Caller, name, p)
-		l, f = a.make(r.Context(), g, req, p.key, again)
+		a.rename(g.Caller, p)
+		l, f = a.make(r.Context(), g, req, p, again)
 	}
 	p.live = l
 	close(p.ready)
 	if f != nil {
-		a.unpost(name, p)
+		a.unpost(p)
 		return f
 	}
-	if again && p.key != "" { // only now: of what failed nothing is kept
-		a.keep(g.Caller, name, p)
+	if again { // only now: of what failed nothing is kept
+		a.keep(g.Caller, p)
 	}
 	a.counts.made.Add(1)
 	return a.answer(w, r, l, req)
@@ -100,7 +102,7 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]
 		a.mu.Unlock()
 		return p, false, nil
 	}
-	p = &posted{at: a.now(), ready: make(chan struct{}), key: "response " + name, body: body}
+	p = &posted{at: a.now(), ready: make(chan struct{}), name: name, key: "response " + name, body: body}
 	a.retries[name] = p
 	a.sweepLocked()
 	a.mu.Unlock()
@@ -113,40 +115,57 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]
 		switch {
 		case err != nil: // under another key it might run twice
 			close(p.ready)
-			a.unpost(name, p)
+			a.unpost(p)
 			return nil, false, a.storeFault(err)
 		case ok:
-			key, sum, _ := strings.Cut(string(d.Body), "\n")
-			if p.key = key; sum != "" && sum != hex.EncodeToString(body[:]) {
+			var sum string
+			p.key, sum, _ = strings.Cut(string(d.Body), "\n")
+			if sum, p.made, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(body[:]) {
 				close(p.ready)
-				a.unpost(name, p)
+				a.unpost(p)
 				return nil, false, reused()
 			}
 		}
 		return p, true, nil
 	}
-	a.rename(g.Caller, name, p)
+	a.rename(g.Caller, p)
 	return p, true, nil
 }
 
 // rename gives the run of a request a new key, and keeps it for those who send the request again.
-func (a *API) rename(c handoff.Caller, name string, p *posted) {
-	p.key = "response " + name + " " + rand.Text()
-	a.keep(c, name, p)
+func (a *API) rename(c handoff.Caller, p *posted) {
+	if p.key != "" {
+		p.key, p.made = "response "+p.name+" "+rand.Text(), ""
+		a.keep(c, p)
+	}
 }
 
-// keep stores the key of a request's run, and what was asked under it. Where the second is missing, a former version
-// stored it.
-func (a *API) keep(c handoff.Caller, name string, p *posted) {
-	a.store(c, "retry_"+name, []byte(p.key+"\n"+hex.EncodeToString(p.body[:])), retriedFor)
+// makes keeps which response a request is about to begin. It is for a response that could not be found again by the
+// key of its run, because what it goes on from is another then.
+func (a *API) makes(c handoff.Caller, p *posted, id string) {
+	p.made = id
+	a.keep(c, p)
+}
+
+// keep stores the key of a request's run, what was asked under it, and the response if that is known. Where the last
+// two are missing, a former version stored it.
+func (a *API) keep(c handoff.Caller, p *posted) {
+	if p.key == "" {
+		return
+	}
+	body := p.key + "\n" + hex.EncodeToString(p.body[:])
+	if p.made != "" {
+		body += "\n" + p.made
+	}
+	a.store(c, "retry_"+p.name, []byte(body), retriedFor)
 }
 
 // unpost forgets a request that failed: sent again it is a new one.
-func (a *API) unpost(name string, p *posted) {
+func (a *API) unpost(p *posted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.retries[name] == p {
-		delete(a.retries, name)
+	if a.retries[p.name] == p {
+		delete(a.retries, p.name)
 	}
 }
 
@@ -174,7 +193,15 @@ func (a *API) fresh(id string, req *request, at time.Time) response {
 }
 
 // make begins a response. When it fails, nothing is left of it.
-func (a *API) make(ctx context.Context, g handoff.Grant, req *request, key string, again bool) (*live, *fault) {
+func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *posted, again bool) (*live, *fault) {
+	if p.made != "" {
+		if l := a.same(ctx, g, p.made); l != nil {
+			if f := a.unbegun(g, l.run); f != nil {
+				return nil, f
+			}
+			return l, nil
+		}
+	}
 	target, f := a.model(ctx, g, req.Model)
 	if f != nil {
 		return nil, f
@@ -182,13 +209,13 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, key strin
 	if req.Background && g.Caller.Nameless() {
 		return nil, faultOf(handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""))
 	}
-	run := handoff.Request{Key: key, Again: again, Target: target, Input: req.said.parts, Context: req.beside()}
+	run := handoff.Request{Key: p.key, Again: again, Target: target, Input: req.said.parts, Context: req.beside()}
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
 	case len(req.said.approvals) > 0:
-		return a.decided(ctx, g, req, again)
+		return a.decided(ctx, g, req, p)
 	case req.conversation != "":
-		return a.converse(ctx, g, req, run)
+		return a.converse(ctx, g, req, p, run)
 	case req.Previous != nil:
 		if f := a.goOn(ctx, g, req, &run); f != nil {
 			return nil, f
@@ -198,7 +225,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, key strin
 	default:
 		run.Target.Thread = handoff.NewThread
 	}
-	return a.begin(ctx, g, req, run)
+	return a.begin(ctx, g, req, p, run)
 }
 
 // model finds the machine, or its project, that a model names.
@@ -249,7 +276,7 @@ func serverOf(model string) string {
 }
 
 // begin starts the run and makes its response live.
-func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, run handoff.Request) (*live, *fault) {
+func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *posted, run handoff.Request) (*live, *fault) {
 	var by *ear
 	if !req.Background {
 		by = a.ears.enter(g)
@@ -265,15 +292,21 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, run hand
 		quit()
 		return nil, faultOf(err)
 	}
-	if rec, err := a.cfg.Work.Handoff(g, string(id)); run.Again && err == nil && rec.Fault != nil && rec.Fault.Code == handoff.CodeNotBegun {
+	if f := a.unbegun(g, id); run.Again && f != nil {
 		quit()
-		return nil, faultOf(rec.Fault)
-	}
-	if l := a.same(ctx, g, id); l != nil { // it was begun before, under the same key
-		quit()
-		return l, nil
+		return nil, f
 	}
 	name := responsePrefix + string(id)
+	if l := a.same(ctx, g, name); l != nil { // it was begun before, under the same key
+		quit()
+		if l.over() && req.conversation != "" { // else its end does it
+			a.vacate(liveKey{g.Caller, req.conversation})
+		}
+		return l, nil
+	}
+	if req.conversation != "" { // which has another session when this is over
+		a.makes(g.Caller, p, name)
+	}
 	doc := document{
 		Response: a.fresh(name, req, a.now()), Input: req.said.numbered(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
 		Server: serverOf(req.Model),
@@ -282,12 +315,20 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, run hand
 	if by != nil {
 		l.tells, l.leave = true, func() { a.ears.exit(g, by, id) }
 	}
-	return a.place(ctx, l, doc)
+	return a.place(ctx, l, doc, p)
 }
 
-// same returns the response of a run that was begun before, or nil.
-func (a *API) same(ctx context.Context, g handoff.Grant, id handoff.RunID) *live {
-	name := responsePrefix + string(id)
+// unbegun tells that a former life had promised a run and never began it; else it returns nil.
+func (a *API) unbegun(g handoff.Grant, id handoff.RunID) *fault {
+	rec, err := a.cfg.Work.Handoff(g, string(id))
+	if err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun {
+		return nil
+	}
+	return faultOf(rec.Fault)
+}
+
+// same returns a response that was begun before, or nil.
+func (a *API) same(ctx context.Context, g handoff.Grant, name string) *live {
 	if l := a.live(g.Caller, name); l != nil {
 		return l
 	}
@@ -327,7 +368,7 @@ func (a *API) ended(g handoff.Grant, doc document) *live {
 }
 
 // place stores a response, begins to follow its run and waits until that is written down, or cannot be begun.
-func (a *API) place(ctx context.Context, l *live, doc document) (*live, *fault) {
+func (a *API) place(ctx context.Context, l *live, doc document, p *posted) (*live, *fault) {
 	if l.kept {
 		a.put(l.grant.Caller, doc)
 	}
@@ -352,6 +393,7 @@ func (a *API) place(ctx context.Context, l *live, doc document) (*live, *fault) 
 		return l, nil
 	}
 	a.forget(l)
+	a.rename(l.grant.Caller, p) // sent again it is tried again
 	return nil, faultOf(early)
 }
 

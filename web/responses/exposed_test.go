@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -324,24 +325,132 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
+// TestSentAgainInAConversation: a request that is sent again in the next life gets its response also where the
+// conversation has gone on by it since, while it runs or after it; the conversation takes more then.
+func TestSentAgainInAConversation(t *testing.T) {
+	for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Stainless-Retry-Count", "1"}} {
+		inWorld(t, func(w *world) {
+			_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+			for n := 1; n < 6; n++ {
+				body, key := fmt.Sprintf(`{"model":"bigpc","input":"words %d","conversation":%q}`, n, talk["id"]), headers
+				if headers[0] == "Idempotency-Key" {
+					key = []string{headers[0], fmt.Sprint("k", n)}
+				}
+				var first *answer
+				if headers[0] == "Idempotency-Key" {
+					first = w.asks(http.MethodPost, "/v1/responses", body, key...)
+				} else {
+					first = w.begun(body)
+				}
+				if first.leave(nil); n%2 == 0 {
+					w.begin()
+					w.ask(http.MethodGet, fmt.Sprint("/v1/responses/resp_r", n), "")
+				}
+				w.ends(n, handoff.OutcomeResult, "hello")
+				for round := range 2 {
+					if w.begin(); round > 0 && n > 1 && key[0] == "Idempotency-Key" { // it is forgotten after some minutes, the run is not
+						w.forgets("retry_")
+					}
+					again := w.asks(http.MethodPost, "/v1/responses", body, key...)
+					if got := again.object(); got["id"] != fmt.Sprint("resp_r", n) || got["status"] != completed || w.count() != n {
+						t.Fatalf("%v: %v, %d runs, want %d", key, got, w.count(), n)
+					}
+					_, list := w.ask(http.MethodGet, fmt.Sprintf("/v1/conversations/%s/items", talk["id"]), "")
+					if items, _ := list["data"].([]any); len(items) != 2*n {
+						t.Fatalf("%v: the conversation has %v", key, items)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestConversationIsBusyInTheNextLife: what a response still writes there at its end nobody else writes.
+func TestConversationIsBusyInTheNextLife(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+		body := strings.TrimSuffix(backgroundPost, "}") + fmt.Sprintf(`,"conversation":%q}`, talk["id"])
+		w.begun(body)
+		w.begin()
+		w.ask(http.MethodGet, "/v1/responses/resp_r1", "")
+		if status, got := w.ask(http.MethodPost, "/v1/responses", body); w.refusal(status, got) != "conversation_locked" {
+			t.Errorf("while it runs: %d %v", status, got)
+		}
+		w.ends(1, handoff.OutcomeResult, "hello")
+		synctest.Wait()
+		if status, got := w.ask(http.MethodPost, "/v1/responses", body); status != http.StatusOK {
+			t.Errorf("after it: %d %v", status, got)
+		}
+	})
+}
+
+// TestApprovalSentAgain: an answer to a question that is sent again in the next life gets the response that it began,
+// while that runs and after its end. Another request does not.
+func TestApprovalSentAgain(t *testing.T) {
+	for _, key := range [][]string{{"Idempotency-Key", "k"}, {"X-Stainless-Retry-Count", "0"}} {
+		inWorld(t, func(w *world) {
+			first := w.begun(`{"model":"bigpc","input":"hi"}`)
+			w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}})
+			if got := first.object(); got["status"] != completed {
+				t.Fatalf("%v", got)
+			}
+			body := fmt.Sprintf(`{"model":"bigpc","previous_response_id":"resp_r1","input":[{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}]}`, approvalID("q"))
+			answer := w.asks(http.MethodPost, "/v1/responses", body, key...)
+			answer.leave(nil)
+			if key[0] != "Idempotency-Key" {
+				key = []string{key[0], "1"}
+			}
+			for _, running := range []bool{true, false, false} {
+				w.begin()
+				again := w.asks(http.MethodPost, "/v1/responses", body, key...)
+				if running {
+					w.ends(1, handoff.OutcomeResult, "pushed")
+				}
+				if got := again.object(); got["id"] != "resp_r1_2" || got["status"] != completed {
+					t.Errorf("%v: sent again it is %d %v", key, again.Code, got)
+				}
+			}
+			if status, got := w.ask(http.MethodPost, "/v1/responses", body); w.refusal(status, got) != "response_in_use" {
+				t.Errorf("another answer: %d %v", status, got)
+			}
+		})
+	}
+}
+
 // TestSentAgainBeforeItBegan: a former life promised the work and began nothing. Who sends the request again wants it
 // done: it runs, once.
 func TestSentAgainBeforeItBegan(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.hold = true
-		w.begun(backgroundPost).leave(nil)
-		w.fails(1, handoff.Fault(handoff.CodeNotBegun, "bigpc", "a former life of this process had accepted it"))
-		w.ends(1, handoff.OutcomeCancelled, "")
-		w.hold = false
-		w.begin()
-		for range 2 {
-			status, got := w.ask(http.MethodPost, "/v1/responses", backgroundPost, "X-Stainless-Retry-Count", "1")
-			if status != http.StatusOK || got["id"] != "resp_r2" || w.count() != 2 {
-				t.Errorf("sent again: %d %v, %d runs", status, got, w.count())
-			}
-			w.begin() // nor after another restart
+	for _, talks := range []bool{false, true} {
+		inWorld(t, func(w *world) { sentAgainBeforeItBegan(w, talks) })
+	}
+}
+
+func sentAgainBeforeItBegan(w *world, talks bool) {
+	body := backgroundPost
+	if talks {
+		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+		body = strings.TrimSuffix(body, "}") + fmt.Sprintf(`,"conversation":%q}`, talk["id"])
+	}
+	w.hold = true
+	w.begun(body).leave(nil)
+	synctest.Wait()
+	w.mu.Lock()
+	left := maps.Clone(w.docs) // what a kill at this moment leaves
+	w.mu.Unlock()
+	w.fails(1, handoff.Fault(handoff.CodeNotBegun, "bigpc", "a former life of this process had accepted it"))
+	w.ends(1, handoff.OutcomeCancelled, "")
+	synctest.Wait()
+	w.mu.Lock()
+	w.docs, w.hold = left, false
+	w.mu.Unlock()
+	w.begin()
+	for range 2 {
+		status, got := w.ask(http.MethodPost, "/v1/responses", body, "X-Stainless-Retry-Count", "1")
+		if status != http.StatusOK || got["id"] != "resp_r2" || w.count() != 2 {
+			w.t.Errorf("sent again: %d %v, %d runs", status, got, w.count())
 		}
-	})
+		w.begin() // nor after another restart
+	}
 }
 
 // TestStoreDown: while the store does not answer, what needs it is an error that says so and may be tried again, and

@@ -30,6 +30,7 @@ type world struct {
 	refuse  error                        // Guarded by mu: of every start
 	broken  bool                         // Guarded by mu: the store does not answer
 	hold    bool                         // Guarded by mu: runs are not written down by themselves
+	life    *life                        // Guarded by mu: of the newest API
 	stopped []string                     // Guarded by mu
 	heard   []handoff.RunID              // Guarded by mu
 }
@@ -54,8 +55,12 @@ func inWorld(t *testing.T, do func(w *world)) {
 
 // begin gives the world an API, also another after the first was lost.
 func (w *world) begin() {
+	now := &life{w}
+	w.mu.Lock()
+	w.life = now
+	w.mu.Unlock()
 	var err error
-	w.api, err = New(Config{Runs: w, Attending: w, Work: w, Questions: w, Directory: w, Store: w})
+	w.api, err = New(Config{Runs: w, Attending: w, Work: w, Questions: w, Directory: w, Store: now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -79,6 +84,19 @@ func (w *world) begin() {
 	})
 }
 
+// A life is the store as an API sees it: what is written after another has begun is lost, as after a kill.
+type life struct{ *world }
+
+func (l *life) PutDocument(ctx context.Context, d sessions.Document) error {
+	l.mu.Lock()
+	over := l.world.life != l
+	l.mu.Unlock()
+	if over {
+		return nil
+	}
+	return l.world.PutDocument(ctx, d)
+}
+
 func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
 	w.mu.Lock()
 	if w.refuse != nil {
@@ -87,6 +105,9 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 	}
 	if i := slices.IndexFunc(w.runs, func(r *scripted) bool { return req.Key != "" && r.req.Key == req.Key }); i >= 0 {
 		defer w.mu.Unlock()
+		if was := w.runs[i].req; was.Target != req.Target || was.After != req.After || was.Mode != req.Mode || handoff.InputText(was.Input) != handoff.InputText(req.Input) {
+			return "", handoff.Fault(handoff.CodeConflict, "", "")
+		}
 		return handoff.RunID(w.runs[i].rec.ID), nil
 	}
 	n := len(w.runs) + 1
@@ -285,6 +306,13 @@ func (w *world) Sessions(context.Context, handoff.Grant, handoff.SessionQuery) (
 
 func (w *world) Read(context.Context, handoff.Grant, handoff.Target, int) (handoff.Transcript, error) {
 	return handoff.Transcript{}, nil
+}
+
+// forgets drops the documents whose id begins so.
+func (w *world) forgets(prefix string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.docs, func(_ string, d sessions.Document) bool { return strings.HasPrefix(d.ID, prefix) })
 }
 
 // kept are the names of the documents.

@@ -92,7 +92,8 @@ func TestAnothersIsUnknown(t *testing.T) {
 	})
 }
 
-// TestFailedCreate: nothing is left of a response that could not be begun; the same request later begins it.
+// TestFailedCreate: nothing is left of a response that could not be begun; the same request begins it when it is sent
+// again.
 func TestFailedCreate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
@@ -125,7 +126,7 @@ func TestFailedCreate(t *testing.T) {
 			w.mu.Lock()
 			w.hold = false
 			w.mu.Unlock()
-			again := w.begun(body)
+			again := w.asks(http.MethodPost, "/v1/responses", body, "X-Stainless-Retry-Count", "1")
 			w.ends(n+1, handoff.OutcomeResult, "went on")
 			if got := again.object(); again.Code != http.StatusOK || got["status"] != completed {
 				t.Errorf("%s: again %v", more, got)
@@ -158,6 +159,11 @@ func TestNotStored(t *testing.T) {
 			if after := w.kept(); !slices.Equal(before, after) {
 				t.Errorf("kept are %v, and were %v", after, before)
 			}
+		}
+		runs := w.count()
+		status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"hi","background":true,"store":false}`)
+		if code := w.refusal(status, got); code != "unsupported_parameter" || status != http.StatusBadRequest || w.count() != runs || !slices.Equal(before, w.kept()) {
+			t.Errorf("in the background: %d %v, %d runs, kept are %v", status, got, w.count()-runs, w.kept())
 		}
 		if _, again := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); fmt.Sprint(again) != fmt.Sprint(first) {
 			t.Errorf("the first is %v, and was %v", again, first)
