@@ -12,8 +12,9 @@ import (
 	"switchboard/realtime/events"
 )
 
-// formatLimit is how long the model may take to say what it made of the formats that the leg asked for. Until
-// then nothing of the client is passed on; after that, what its session was made with counts.
+// formatLimit is how long the model may take, from the beginning of its session, to say what it made of the formats
+// that the leg asked for. Until then nothing of the client is passed on; after that, what its session was made with
+// counts.
 const formatLimit = 3 * time.Second
 
 // pcmFormat is what a Realtime model speaks when nobody says otherwise.
@@ -58,6 +59,7 @@ type formats struct {
 	line      line   // Set once: how the client hears, and speaks unless opus is set
 	opus      bool   // Set once: what it says comes from an [ear]
 	asked     string // event id of our update
+	begun     bool   // the model has a session
 	settled   bool   // what the model takes is known
 	in, out   format // as they are
 	made      struct{ in, out format }
@@ -68,7 +70,7 @@ type formats struct {
 
 // begin learns what the session was made with, which holds until our update does.
 func (f *formats) begin(session gjson.Result) *handoff.Error {
-	f.made.in, f.made.out = readFormat(session, "input"), readFormat(session, "output")
+	f.begun, f.made.in, f.made.out = true, readFormat(session, "input"), readFormat(session, "output")
 	if !f.settled {
 		f.use(f.made.in, f.made.out)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"switchboard/realtime/events"
 	"switchboard/realtime/rtc/rtctest"
 )
 
@@ -34,6 +35,14 @@ func newLone(t *testing.T, config Config, label string, dark bool) lone {
 // newLoneOf does so with a browser that open makes.
 func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool) lone {
 	t.Helper()
+	l := newEarlyOf(t, open, config, label, dark)
+	l.leg.Send([]byte(`{"type":"` + events.TypeMade + `","session":{}}`))
+	return l
+}
+
+// newEarlyOf does so while the model has made no session.
+func newEarlyOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, config Config, label string, dark bool) lone {
+	t.Helper()
 	rtctest.NoLeaks(t)
 	m, err := Listen(config, zap.NewNop())
 	if err != nil {
@@ -52,7 +61,7 @@ func newLoneOf(t *testing.T, open func(testing.TB, string) *rtctest.Browser, con
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	leg.settle = 0 // there is no model to say anything
+	leg.settle = 0 // the model says nothing of formats
 	answer, fault := leg.Answer(context.Background())
 	if fault != nil {
 		t.Fatal(fault)

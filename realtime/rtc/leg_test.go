@@ -136,6 +136,20 @@ func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	}
 }
 
+// TestLegWaitsForTheSession: a model that takes its time to begin is not given sound before it says what it hears.
+func TestLegWaitsForTheSession(t *testing.T) {
+	l := newEarlyOf(t, rtctest.New, unhurried, channelLabel, false)
+	rtctest.Take(t, l.up, "the formats")
+	<-l.Open
+	l.Speak(1, 4)
+	rtctest.Eventually(t, "sign of the sound", func() bool { return l.leg.seen.Load() > 0 })
+	l.leg.Send([]byte(madeOfPCM))
+	e := rtctest.Event(t, l.up, events.TypeAppend)
+	if sound, err := base64.StdEncoding.DecodeString(e.Get("audio").String()); err != nil || len(sound)%(6*frameBytes) != 0 {
+		t.Errorf("the model gets %d bytes, %v", len(sound), err)
+	}
+}
+
 // A client without a data channel can be reached once it is connected.
 func TestLegWithoutChannelIsReached(t *testing.T) {
 	l := newLone(t, unhurried, "", false)
@@ -254,7 +268,7 @@ func TestLegFlushes(t *testing.T) {
 }
 
 func TestLegEndsWhenItsClientIsSlow(t *testing.T) {
-	l := newLone(t, unhurried, channelLabel, true)
+	l := newEarlyOf(t, rtctest.New, unhurried, channelLabel, true)
 	sent := 0
 	for until := time.Now().Add(rtctest.Patience); l.leg.Send([]byte(`{"type":"x"}`)); sent++ {
 		if time.Now().After(until) {

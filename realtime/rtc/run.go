@@ -41,8 +41,7 @@ func (r *run) loop() {
 	r.ticker.Stop()
 	defer r.ticker.Stop()
 	told, late := r.told, (<-chan time.Time)(nil)
-	settling := time.NewTimer(r.settle)
-	defer settling.Stop()
+	var settling <-chan time.Time // from the beginning of the model's session, which may take its time
 	for {
 		r.begin()
 		r.pace()
@@ -59,9 +58,12 @@ func (r *run) loop() {
 			for event, ok := r.Next(); ok; event, ok = r.Next() {
 				r.tell(r.player.fromModel(event))
 			}
+			if settling == nil && r.player.formats.begun {
+				settling = time.After(r.settle)
+			}
 		case <-r.ticker.C:
 			r.play(time.Now())
-		case <-settling.C:
+		case <-settling:
 			r.tell(r.player.settle(r.player.formats.assume()))
 		case <-r.changed:
 			r.look()
