@@ -126,11 +126,3 @@ const (
 	defaultFile   = "switchboard.yaml"
 	maxConfigSize = 64 << 10
 )
-
-// variables are the environment variables that are no setting of the file.
-func variables() [][2]string {
-	return [][2]string{
-		{openAIKey, "key for OpenAI; it goes to api.openai.com alone"},
-		{ownerKey, "a key of principal owner"},
-	}
-}

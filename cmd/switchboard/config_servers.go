@@ -44,12 +44,12 @@ func (c *checker) server(path string, s *serverSetting) {
 	if kind.Check != nil {
 		kind.Check(s.settings(), report{c, path})
 	}
-	c.door(path, s, kind)
+	c.secret(path, s, kind)
 	c.directories(path, s)
 }
 
-// door reads what is sent to the address of a server, which each kind calls by its own name.
-func (c *checker) door(path string, s *serverSetting, kind servers.Kind) {
+// secret reads the credential of a server; each kind has its own name for it.
+func (c *checker) secret(path string, s *serverSetting, kind servers.Kind) {
 	names := []string{"token", "key"}
 	files, variables := []string{s.TokenFile, s.KeyFile}, []string{s.TokenEnv, s.KeyEnv}
 	own := slices.Index(names, cmp.Or(kind.Secret, names[0]))

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,5 +75,43 @@ func TestSettingsTable(t *testing.T) {
 		if n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); n != 6 {
 			t.Errorf("%d bars in %q", n, line)
 		}
+	}
+}
+
+// settingsTable renders the settings as the README shows them.
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("| setting | flag | environment | default | what |\n|---|---|---|---|---|\n")
+	row := func(r settingRow) {
+		code := func(text string) string {
+			if text == "" {
+				return ""
+			}
+			return "`" + text + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(r.path), code(r.flag), code(r.variable), cell(r.def), cell(r.doc))
+	}
+	t := reflect.TypeFor[options]()
+	config, _ := t.FieldByName("Config")
+	codex, _ := t.FieldByName("Codex")
+	row(settingRow{flag: "--config", variable: config.Tag.Get("env"), doc: config.Tag.Get("help")})
+	for _, r := range settingRows() {
+		row(r)
+	}
+	row(settingRow{flag: "--codex", doc: codex.Tag.Get("help")})
+	for _, v := range variables() {
+		row(settingRow{variable: v[0], doc: v[1]})
+	}
+	return b.String()
+}
+
+// cell makes text fit into a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// variables are the environment variables that are no setting of the file.
+func variables() [][2]string {
+	return [][2]string{
+		{openAIKey, "key for OpenAI; it goes to api.openai.com alone"},
+		{ownerKey, "a key of principal owner"},
 	}
 }
