@@ -33,16 +33,25 @@ type conn struct {
 	deadline atomic.Int64  // unix nanoseconds for all writes, 0 is none
 	received atomic.Int64  // frames
 	sent     atomic.Int64
-	end      ending // written before out is closed, then read by the writer
-	broken   error  // of reading; written before in is closed
+	beside   chan joining // of sockets that join the call
+	others   []*conn      // that joined it. Owned by the run loop
+	sounds   string       // the response whose sound they know of. Owned by the run loop
+	end      ending       // written before out is closed, then read by the writer
+	broken   error        // of reading; written before in is closed
 }
 
-// converse runs a connection until it ends, by either side or by the context.
-func (m *Model) converse(ctx context.Context, ws *websocket.Conn) {
+func (m *Model) newConn(ws *websocket.Conn) *conn {
+	ws.SetReadLimit(maxFrame)
+	return &conn{ws: ws, now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}), beside: make(chan joining)}
+}
+
+// converse runs the call of this id until it ends, by either side or by the context.
+func (m *Model) converse(ctx context.Context, ws *websocket.Conn, id string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ws.SetReadLimit(maxFrame)
-	c := &conn{ws: ws, now: m.now, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{})}
+	c := m.newConn(ws)
+	m.keep(id, c)
+	defer m.keep(id, nil)
 	m.log.Debug("voice simulator connected")
 	var wg sync.WaitGroup
 	wg.Go(c.read)
@@ -83,6 +92,10 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
 			s.receive(time.Now(), frame)
+		case j := <-c.beside:
+			if !c.admit(s, j) {
+				return ending{code: closeTooSlow, text: "too slow"}
+			}
 		case e := <-c.now:
 			s.happen(time.Now(), e)
 		case <-timer.C:
@@ -94,17 +107,25 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 // flush hands what the session wants to send to the writer; false means that the client is too slow.
 func (c *conn) flush(s *session) bool {
 	for _, frame := range s.out {
-		if c.unsent.Add(int64(len(frame))) > maxUnsent {
+		if !c.send(frame) {
 			return false
 		}
-		select {
-		case c.out <- frame:
-		default:
-			return false
-		}
+		c.reflect(frame)
 	}
 	s.out = nil
 	return true
+}
+
+func (c *conn) send(frame []byte) bool {
+	if c.unsent.Add(int64(len(frame))) > maxUnsent {
+		return false
+	}
+	select {
+	case c.out <- frame:
+		return true
+	default:
+		return false
+	}
 }
 
 // read moves frames to the run loop until the socket ends.

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net"
@@ -35,11 +36,14 @@ type Model struct {
 	script   *scripted          // Set once; nil is the brain
 	now      <-chan Event       // Set once
 	upgrader websocket.Upgrader // Set once
+
+	mu    sync.Mutex
+	calls map[string]*conn // Guarded by mu: those that run, by id
 }
 
 // New returns a model. It runs nothing.
 func New(c Config) *Model {
-	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry}
+	m := &Model{log: c.Log, limit: c.Limit, hurry: c.Hurry, calls: map[string]*conn{}}
 	if m.log == nil {
 		m.log = zap.NewNop()
 	}
@@ -63,28 +67,34 @@ func New(c Config) *Model {
 	return m
 }
 
-// Handler serves GET /v1/realtime?model=... as WebSocket. A connection ends with its client, or with the
+// Handler serves GET /v1/realtime?model=... as WebSocket, whose Location names the call, and joins one with ?call_id=
+// as OpenAI does calls of WebRTC, which this model has none of. A connection ends with its client, or with the
 // context of its request.
 func (m *Model) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... alone.")
+		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... and ?call_id=... alone.")
 	})
 	return mux
 }
 
 func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
+	if id := r.URL.Query().Get("call_id"); id != "" {
+		m.join(w, r, id)
+		return
+	}
 	if r.URL.Query().Get("model") == "" {
 		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "You must provide a model parameter.")
 		return
 	}
-	ws, err := m.upgrader.Upgrade(w, r, nil)
+	id := "rtc_" + rand.Text()
+	ws, err := m.upgrader.Upgrade(w, r, http.Header{"Location": {"/v1/realtime/calls/" + id}})
 	if err != nil { // it has been answered
 		m.log.Debug("voice simulator refused a connection", zap.Error(err))
 		return
 	}
-	m.converse(r.Context(), ws)
+	m.converse(r.Context(), ws, id)
 }
 
 func refuseHTTP(w http.ResponseWriter, status int, kind, message string) {

@@ -338,7 +338,7 @@ func TestLoopback(t *testing.T) {
 func TestHTTPRefusals(t *testing.T) {
 	h := New(Config{}).Handler()
 	for target, status := range map[string]int{
-		"/v1/realtime": http.StatusBadRequest, "/v1/realtime?call_id=x": http.StatusBadRequest,
+		"/v1/realtime": http.StatusBadRequest, "/v1/realtime?call_id=x": http.StatusNotFound,
 		"/v1/realtime?model=x": http.StatusBadRequest, // no upgrade
 		"/":                    http.StatusNotFound, "/v1/realtime/calls": http.StatusNotFound,
 	} {

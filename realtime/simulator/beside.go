@@ -1,0 +1,137 @@
+package simulator
+
+import (
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/tidwall/gjson"
+	"go.uber.org/zap"
+)
+
+// A joining is what a socket beside a call's own brings: itself, its frames, or that it is gone.
+type joining struct {
+	from  *conn
+	frame []byte // nil: it comes, or goes
+	gone  bool
+}
+
+// keep makes a call one that can be joined; nil: it is over.
+func (m *Model) keep(id string, c *conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls[id] = c; c == nil {
+		delete(m.calls, id)
+	}
+}
+
+// join lets a second socket into a call. It gets the session, and what follows but for sound; what it sends counts as
+// the caller's own client's. It ends with the call, and the call not with it.
+func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
+	m.mu.Lock()
+	call := m.calls[id]
+	m.mu.Unlock()
+	if call == nil {
+		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "No session found for the provided call_id")
+		return
+	}
+	ws, err := m.upgrader.Upgrade(w, r, nil)
+	if err != nil { // it has been answered
+		m.log.Debug("voice simulator refused a connection", zap.Error(err))
+		return
+	}
+	c := m.newConn(ws)
+	var wg sync.WaitGroup
+	wg.Go(c.read)
+	wg.Go(func() { c.write(func() { _ = ws.NetConn().Close() }) })
+	c.end = ending{code: websocket.CloseNormalClosure, text: "the call has ended"}
+	for in := call.tell(joining{from: c}); in; {
+		select {
+		case frame, ok := <-c.in:
+			in = ok && call.tell(joining{from: c, frame: frame})
+		case <-call.done:
+			in = false
+		case <-r.Context().Done():
+			in = false
+		}
+	}
+	call.tell(joining{from: c, gone: true})
+	c.deadline.Store(time.Now().Add(endWait).UnixNano())
+	close(c.done)
+	close(c.out)
+	wg.Wait()
+	_ = ws.Close()
+}
+
+// tell hands something to the run loop; false: it has ended.
+func (c *conn) tell(j joining) bool {
+	select {
+	case c.beside <- j:
+		return true
+	case <-c.done:
+		return false
+	}
+}
+
+// admit takes what a socket beside the call's own brings. An error is for who made it.
+func (c *conn) admit(s *session, j joining) bool {
+	switch {
+	case j.gone:
+		c.others = slices.DeleteFunc(c.others, func(o *conn) bool { return o == j.from })
+	case j.frame == nil:
+		c.others = append(c.others, j.from)
+		s.emit("session.created", fields{"session": s.object()})
+		_ = j.from.send(s.out[len(s.out)-1])
+		s.out = s.out[:len(s.out)-1]
+	default:
+		before := len(s.out)
+		s.receive(time.Now(), j.frame)
+		s.out = append(s.out[:before], slices.DeleteFunc(s.out[before:], func(frame []byte) bool {
+			return gjson.GetBytes(frame, "type").String() == "error" && j.from.send(frame)
+		})...)
+	}
+	return c.flush(s)
+}
+
+// reflect gives the sockets beside the call's own what they get of an event: no sound, but when that begins and stops.
+// One that is too slow misses it.
+func (c *conn) reflect(frame []byte) {
+	if len(c.others) == 0 {
+		return
+	}
+	switch kind := gjson.GetBytes(frame, "type").String(); kind {
+	case "response.output_audio.delta":
+		if id := gjson.GetBytes(frame, "response_id").String(); c.sounds != id {
+			c.sounds = id
+			c.tellOthers(buffered("started", id))
+		}
+	case "response.done":
+		c.tellOthers(frame)
+		id := gjson.GetBytes(frame, "response.id").String()
+		if c.sounds != id {
+			return
+		}
+		c.sounds = ""
+		if gjson.GetBytes(frame, "response.status").String() == "cancelled" {
+			c.tellOthers(buffered("cleared", id))
+			return
+		}
+		c.tellOthers(buffered("stopped", id))
+	default:
+		c.tellOthers(frame)
+	}
+}
+
+func (c *conn) tellOthers(frame []byte) {
+	for _, o := range c.others {
+		_ = o.send(frame)
+	}
+}
+
+// buffered is an event about the sound that a provider plays itself.
+func buffered(what, response string) []byte {
+	return []byte(`{"type":"output_audio_buffer.` + what + `","event_id":"event_` + rand.Text()[:16] + `","response_id":"` + response + `"}`)
+}
