@@ -48,6 +48,7 @@ const (
 	CodeSecretOver       Code = "client_secret_over"
 	CodeForbidden        Code = "forbidden"
 	CodeNotFound         Code = "not_found"
+	CodeAttached         Code = "attached"
 	CodeNotPending       Code = "not_pending"
 	CodeWorkEnded        Code = "work_ended"
 	CodeNotBegun         Code = "not_begun"
@@ -113,6 +114,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeNoKey:            {"That request brings no key: %s.", "Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol `openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.", http.StatusUnauthorized, 4401},
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
 	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
+	CodeAttached:         {"I am in that call already.", "Leave it as it is, or end my part in it first with DELETE /fleet/calls/ID.", http.StatusConflict, 0},
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
 	CodeWorkEnded:        {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
 	CodeNotBegun:         {"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict, 0},

@@ -39,24 +39,25 @@ const (
 // Its state has one owner at a time: whoever holds mu, which is never held while anybody waits. An event is handled
 // where it was read, with [Call.do]; the loop does what nobody brings.
 type Call struct {
-	id      string               // Set once
-	made    time.Time            // Set once
-	grant   handoff.Grant        // Set once
-	at      string               // Set once, before begin: where the model is, for errors
-	opening []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
-	begins  func(*handoff.Error) // Set once, before begin: called once when the client's session has begun, or was refused; or nil
-	model   leg                  // Set once
-	log     *zap.Logger          // Set once
-	events  chan handoff.Event   // closed by run
-	again   chan struct{}        // holds one token while the loop should look again
-	says    *sayings             // Set once; safe by itself
-	stop    chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
-	over    atomic.Bool          // nothing is said any more
-	past    chan struct{}        // closed when the loop has ended; cause is set then
-	pass    *admission           // Set once, by serve
-	hold    time.Duration        // Set once: how long the call waits for a client that vanished; 0: not at all
-	held    atomic.Bool          // it waits for its client: as away says, for who has no mu
-	besides int                  // sockets beside the client; Guarded by the front's mu
+	id       string               // Set once
+	made     time.Time            // Set once
+	grant    handoff.Grant        // Set once
+	at       string               // Set once, before begin: where the model is, for errors
+	opening  []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
+	begins   func(*handoff.Error) // Set once, before begin: called once when the client's session has begun, or was refused; or nil
+	model    leg                  // Set once
+	log      *zap.Logger          // Set once
+	events   chan handoff.Event   // closed by run
+	again    chan struct{}        // holds one token while the loop should look again
+	says     *sayings             // Set once; safe by itself
+	stop     chan *handoff.Error  // takes the first reason to end; nil: somebody hung up
+	over     atomic.Bool          // nothing is said any more
+	past     chan struct{}        // closed when the loop has ended; cause is set then
+	pass     *admission           // Set once, by serve
+	attached *attached            // Set once, before begin: the provider carries the caller's leg; nil: we do
+	hold     time.Duration        // Set once: how long the call waits for a client that vanished; 0: not at all
+	held     atomic.Bool          // it waits for its client: as away says, for who has no mu
+	besides  int                  // sockets beside the client; Guarded by the front's mu
 
 	// Guarded by mu; run's alone once the call has ended.
 	mu         sync.Mutex
@@ -308,6 +309,9 @@ func (c *Call) begin() {
 		if c.opening != nil {
 			c.opens(c.opening)
 		}
+		if c.attached != nil {
+			c.toModel(c.mask.Join())
+		}
 	})
 }
 
@@ -374,6 +378,9 @@ func (c *Call) farewell() {
 		if !r.answered {
 			c.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, `{"status":"the call has ended"}`))
 		}
+	}
+	if c.attached != nil && c.mask.Begun() {
+		c.model.Send(c.mask.Leave())
 	}
 	if c.cause != nil && c.cause.Code != handoff.CodeSlowClient {
 		c.client.Send(events.Error(c.ids.Next(), events.Fault{Kind: "server_error", Code: string(c.cause.Code), Message: c.cause.Spoken()}))

@@ -19,6 +19,7 @@ const (
 	alarmOpening  // nor the one that the client began with
 	alarmAnswer   // session updates are not answered
 	alarmHold     // the client does not come back
+	alarmSideband // what the provider plays must be over
 	alarmKinds
 )
 
@@ -53,6 +54,9 @@ func (c *Call) ring(now time.Time) {
 		case alarmAnswer:
 			c.unanswered()
 			continue
+		case alarmSideband:
+			c.played(now)
+			continue
 		case alarmHold:
 			c.end(nil)
 			continue
@@ -77,6 +81,8 @@ func (c *Call) ring(now time.Time) {
 // sign returns when what a timer watches last gave a sign of life.
 func (c *Call) sign(t floor.Timer) time.Time {
 	switch {
+	case t == floor.TimerSpeech && c.floor.Speaking() && c.attached != nil:
+		return c.attached.spoke.Add(longSpeech)
 	case t == floor.TimerSpeech && c.floor.Speaking():
 		return c.clock.at
 	case t == floor.TimerRun && c.floor.Active() != "":

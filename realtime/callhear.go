@@ -82,6 +82,9 @@ func (c *Call) cut(which func(string, *playing) bool) {
 // session otherwise.
 func (c *Call) callerSpeaks(event []byte) {
 	began := c.clock.began(time.Now(), gjson.GetBytes(event, "audio_start_ms"), c.settings.padding)
+	if c.attached != nil {
+		began = began.Add(-detectLag)
+	}
 	c.speeches.start(began, gjson.GetBytes(event, "item_id").String())
 	c.report(handoff.Spoke{At: began})
 	c.tell(floor.Speech{On: true}) // first: silence alone would let us speak

@@ -58,6 +58,9 @@ func (c *Call) fromModel(event []byte) {
 
 // readModel handles one event of the model as OpenAI's would send it.
 func (c *Call) readModel(kind string, event []byte) {
+	if c.attached != nil && kind == events.TypeSessionUpdated && !c.mask.Begun() {
+		kind, event = c.joined(event)
+	}
 	shown, updates := c.mask.FromModel(kind, event)
 	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated && (len(shown) > 0 || c.mask.ForLeg()) {
 		c.tellLeg(event)
@@ -75,6 +78,9 @@ func (c *Call) readModel(kind string, event []byte) {
 		c.watchAnswers()
 	}
 	c.observe(kind, event, len(shown) > 0)
+	if c.attached != nil {
+		c.overlook(kind, event)
+	}
 }
 
 // unreadable drops an event of the model. The log tells of the first; the end of the call of how many there were.

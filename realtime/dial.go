@@ -43,10 +43,7 @@ func azure(model *url.URL) bool {
 // the headers of the client's request. The connection does not run yet. Errors have code
 // [handoff.CodeVoiceUnreachable], or one that says what the server refused.
 func (f *Front) dialModel(ctx context.Context, model string, client http.Header) (connection, *handoff.Error) {
-	ctx, cancel := context.WithTimeout(ctx, f.reach)
-	defer cancel()
-	target := *f.model
-	query := target.Query()
+	query := f.model.Query()
 	if model == "" {
 		model = f.config.Model
 	} else {
@@ -55,6 +52,18 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	if model != "" {
 		query.Set("model", model)
 	}
+	conn, response, err := f.dial(ctx, query, client)
+	if err != nil {
+		return nil, f.unreachable(response, err, query.Get("model"))
+	}
+	return conn, nil
+}
+
+// dial opens a socket to the model's server. Without an answer of the server the response is nil.
+func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) (connection, *http.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.reach)
+	defer cancel()
+	target := *f.model
 	target.RawQuery = query.Encode()
 	header := http.Header{}
 	switch {
@@ -80,14 +89,14 @@ func (f *Front) dialModel(ctx context.Context, model string, client http.Header)
 	conn, response, err := dialer.DialContext(ctx, target.String(), header)
 	f.counts.dialled(err == nil)
 	if err != nil {
-		return nil, f.unreachable(response, err, query.Get("model"))
+		return nil, response, err
 	}
 	head.left = -1
 	s := newSocket(conn, head.promptConn, outbound.MaxBytes, writeLimit, f.log)
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	s.keys = mathrand.NewChaCha8(seed)
-	return s, nil
+	return s, response, nil
 }
 
 // unreachable says why without the model's words, which may repeat a part of the key.

@@ -16,6 +16,21 @@
 // the goroutines of all calls and returns after the last has ended. Floor, mask and what follows the sound are pure:
 // time enters as a value.
 //
+// # Calls of the provider
+//
+// [Front.ServeAttach] joins a call that the provider carries, by a second socket on its session (a sideband): the same
+// Call with a client's leg that is nobody. Nothing can be hidden there. Its instructions, transcription and other tools
+// stay; ours are added, put back when its client sets its own, and taken out when we leave. The call itself is never
+// hung up. Where its client detects turns itself (turn_detection null), a later result waits for the next call.
+//
+// Known of OpenAI's: the address with ?call_id=, a key of the project, and that it takes and gives events as any socket
+// of the session does (guide "Webhooks and server-side controls"); 404 call_id_not_found for a call that is not there,
+// after seconds (community.openai.com 1396002); that it begins without a session.created (pydantic-ai #6676), and may
+// stay open when the caller has gone (openai-agents-js #684): then the call's wall of an hour, the minutes of the day or
+// DELETE end our part. Inworld has the same addresses. Assumed, and done without: that output_audio_buffer.started,
+// stopped and cleared reach a sideband as they reach the peer; without them sound takes as long as its transcript.
+// Assumed: that close code 1000 is the end of the call. After any other end the call is dialled again, and 404 is its end.
+//
 // # Failure
 //
 // Text is never dropped: whoever cannot keep up ends the call with a reason. Every request of the voice

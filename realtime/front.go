@@ -68,6 +68,8 @@ type Front struct {
 
 	mu    sync.Mutex
 	calls map[string]*Call // Guarded by mu: those that run, by id
+
+	attached map[string]attachment // Guarded by mu: calls of the provider that we are in, or about to be, by id
 }
 
 // NewFront checks the configuration and binds the UDP port, which Run gives back. Errors are [*handoff.Error].
@@ -91,7 +93,7 @@ func NewFront(c Config) (*Front, error) {
 	}
 	return &Front{
 		config: c, model: u, log: c.Log, media: media, quota: &quota{minutes: c.Minutes, log: c.Log, open: map[string]int{}}, counts: newFrontCounts(),
-		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{},
+		starts: make(chan func(context.Context)), stopped: make(chan struct{}), bound: outbound.MaxBytes, patient: writeLimit, reach: dialLimit, calls: map[string]*Call{}, attached: map[string]attachment{},
 	}, nil
 }
 
@@ -159,7 +161,10 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	running.Go(func() { p.meter(metering, c) })
 	defer over()
 	kind := overSocket
-	if c.playback.told {
+	switch {
+	case c.attached != nil:
+		kind = overSideband
+	case c.playback.told:
 		kind = overWebRTC
 	}
 	f.counts.begin(kind)
@@ -177,11 +182,18 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	f.mu.Lock()
 	c := f.calls[id]
+	a, attached := f.attached[id]
 	f.mu.Unlock()
-	if c == nil || !c.grant.MayEnd(grant) {
+	switch {
+	case c != nil && c.grant.MayEnd(grant):
+		c.hangUp()
+	case c == nil && attached && a.grant.MayEnd(grant): // its socket is being dialled
+	default:
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
 	}
-	c.hangUp()
+	if attached {
+		a.leave()
+	}
 	return nil
 }
 

@@ -12,6 +12,8 @@ import (
 const (
 	overSocket = "websocket"
 	overWebRTC = "webrtc"
+
+	overSideband = "sideband" // the provider carries the caller
 )
 
 // frontCounts are what all calls of a front counted. Its methods may be used from any goroutine.
@@ -95,7 +97,7 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var all []handoff.Metric
-	for _, kind := range []string{overSocket, overWebRTC} {
+	for _, kind := range []string{overSocket, overWebRTC, overSideband} {
 		all = append(all,
 			handoff.NewMetric("switchboard_calls_open", "Calls that are open.", n.open[kind], "leg", kind),
 			handoff.NewMetric("switchboard_calls_total", "Calls that began.", n.began[kind], "leg", kind))

@@ -75,6 +75,42 @@ func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (h
 	return true, first && !v.aside
 }
 
+// plays notes that a response sounds which somebody else plays, from now on if started. first tells that it did not
+// before; known is false of one out of band, and of one that is over.
+func (p *playback) plays(now time.Time, response string, started bool) (first, known bool) {
+	v := p.voices[response]
+	switch {
+	case v == nil && !started:
+		return false, false
+	case v == nil: // it was done before it sounded
+		v = &playing{made: true, done: true}
+		p.voices[response] = v
+	case v.aside || v.over:
+		return false, false
+	}
+	first, v.sounds = !v.sounds, true
+	if started {
+		v.from = now
+	}
+	return first, true
+}
+
+// stops ends a response that somebody else plays, or all of them (""). What began at a time that nobody told is heard
+// as far as a word.
+func (p *playback) stops(now time.Time, response string, cut bool) []floor.Played {
+	return p.collect(func(id string, v *playing) {
+		switch {
+		case response != "" && id != response || !v.sounds:
+		case !cut:
+			v.end(floor.HeardWhole, now)
+		case !v.from.IsZero() && now.Sub(v.from) < aWord:
+			v.end(floor.HeardNothing, now)
+		default:
+			v.end(floor.HeardPart, now)
+		}
+	})
+}
+
 // complete notes that the model made all of a response.
 func (p *playback) complete(response string) {
 	if v := p.voices[response]; v != nil {

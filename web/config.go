@@ -83,9 +83,10 @@ type Front interface {
 	Hangup(g handoff.Grant, id string) error
 }
 
-// Calls lists the calls of a caller that live, oldest first.
+// Calls lists the calls of a caller that live, oldest first, and joins one that the voice model's server carries.
 type Calls interface {
 	Calls(g handoff.Grant) []handoff.CallInfo
+	ServeAttach(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string)
 }
 
 // Responses is the fleet as OpenAI's Responses API. The request it gets has passed every check; its body is in memory.

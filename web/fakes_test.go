@@ -294,6 +294,13 @@ func (w *world) Calls(c handoff.Grant) []handoff.CallInfo {
 	return nil
 }
 
+func (w *world) ServeAttach(rw http.ResponseWriter, _ *http.Request, c handoff.Grant, id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.note("attach", c.Caller.String(), id)
+	rw.WriteHeader(http.StatusCreated)
+}
+
 func (w *world) Hangup(c handoff.Grant, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -43,6 +43,17 @@ func (s *Server) calls(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return nil
 }
 
+func (s *Server) attach(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	var body struct {
+		CallID string `json:"call_id"`
+	}
+	if err := decode(r.Body, &body); err != nil {
+		return err
+	}
+	s.cfg.Calls.ServeAttach(w, r, g, body.CallID)
+	return nil
+}
+
 func (s *Server) liveCalls(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
 	return writeJSON(w, http.StatusOK, listOf(s.cfg.Calls.Calls(g)))
 }

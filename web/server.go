@@ -68,6 +68,7 @@ func (s *Server) routes() {
 		{"GET /v1/realtime", accessCall, 0, s.realtime},
 		{"POST /v1/realtime/calls", accessCall, maxCall, s.calls},
 		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, s.clientSecret},
+		{"POST /v1/realtime/attach", accessCaller, maxJSON, s.attach},
 		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, s.hangup},
 		{"GET /fleet/servers", accessCaller, 0, s.servers},
 		{"GET /fleet/sessions", accessCaller, 0, s.sessions},

@@ -29,6 +29,9 @@ const (
 	TypeSpeechStarted  = "input_audio_buffer.speech_started"
 	TypeSpeechStopped  = "input_audio_buffer.speech_stopped"
 	TypeOutputClear    = "output_audio_buffer.clear"
+	TypeOutputStarted  = "output_audio_buffer.started" // of WebRTC and SIP: what the provider plays
+	TypeOutputStopped  = "output_audio_buffer.stopped"
+	TypeOutputCleared  = "output_audio_buffer.cleared"
 	TypeSessionUpdate  = "session.update"
 	TypeSessionCreated = "session.created"
 	TypeSessionUpdated = "session.updated"

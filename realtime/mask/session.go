@@ -54,6 +54,9 @@ type session struct {
 	held     []byte // session.created, which waits for it
 
 	configured bool // an update of the client was confirmed
+
+	joined   bool // somebody else's, which we are in: see [Mask.Join]
+	reclaims int  // times that our tools were put back
 }
 
 // An update is a session.update on the wire.
@@ -92,14 +95,16 @@ func (s *session) begin(event []byte, ids *events.Names) [][]byte {
 	s.remember(r)
 	s.original.tools, s.original.instructions = r.Get("tools").Raw, r.Get("instructions").Raw
 	if tools := r.Get("tools"); tools.IsArray() {
-		s.base.tools, s.base.sent = tools.Raw, tools.Raw
+		theirs, _ := s.theirs(tools)
+		s.base.tools, s.base.sent = theirs, theirs
 	}
+	s.base.forced = s.joined && forces(r.Get("tool_choice"))
 	transcription := r.Get("audio.input.transcription")
 	s.base.transcription, s.base.transcribed = transcription.Raw, transcription.IsObject()
 	s.base.instructed = r.Get("prompt").IsObject()
 	s.rebase()
 	out := [][]byte{s.setTools(ids, !s.now.instructed && s.guide != "")}
-	if s.listens(s.now) {
+	if s.listens(s.now) && !s.joined {
 		out = append(out, s.own(ids, change{transcribing: new(true)}, events.Object{"type": "realtime",
 			"audio": events.Object{"input": events.Object{"transcription": json.RawMessage(transcriber)}}}))
 	}

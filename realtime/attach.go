@@ -1,0 +1,196 @@
+package realtime
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+)
+
+// callIDs are those of providers: OpenAI's begin with rtc_, others have UUIDs.
+var callIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// redials are the pauses before a lost sideband is dialled again; after the last the call is left.
+var redials = []time.Duration{250 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+
+// steady is how long a sideband must have lived for the next loss of one to be the first again.
+const steady = time.Minute
+
+// An attachment is our part in a call of the provider. Set once.
+type attachment struct {
+	grant handoff.Grant
+	leave context.CancelFunc // ends it also while its socket is dialled
+}
+
+// claim makes a call of the provider one that we are in; the caller calls release when we are not any more.
+func (f *Front) claim(id string, a attachment) *handoff.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, taken := f.attached[id]
+	if _, own := f.calls[id]; own || taken {
+		return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
+	}
+	f.attached[id] = a
+	return nil
+}
+
+func (f *Front) release(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.attached, id)
+}
+
+// ServeAttach serves POST /v1/realtime/attach to a client that was let in with this grant, and has read the id from its
+// body: Switchboard joins a call that the provider carries, by a second socket, and gives it our tools. The answer is
+// 201 and {"id", "object"} once the session has begun for us; the call lives on in Run under the provider's id.
+func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) {
+	switch {
+	case id == "":
+		handoff.Malformed("call_id", "call_id names a call of the provider (rtc_...), and is missing").Reply(w, true)
+		return
+	case !callIDs.MatchString(id):
+		handoff.Malformed("call_id", "call_id is not the id of a call").Reply(w, true)
+		return
+	}
+	f.launch(w, r, func(ctx context.Context, answered func()) {
+		staying, leave := context.WithCancel(ctx)
+		defer leave()
+		if fault := f.claim(id, attachment{grant, leave}); fault != nil {
+			fault.Reply(w, true)
+			return
+		}
+		defer f.release(id)
+		f.serveAttached(ctx, staying, w, r, grant, id, answered)
+	})
+}
+
+// serveAttached calls answered when the request was answered; w and r are not used after that. It dials again when the
+// socket is lost while the call goes on and nobody left it (staying): to the router that is a next call, in which
+// nothing is said that was heard in this one.
+func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func()) {
+	f.yield(r.Context(), grant)
+	pass, fault := f.quota.enter(r.Context(), grant)
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	defer pass.leave()
+	header := r.Header.Clone()
+	dialing, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	model, fault := f.join(dialing, id, header)
+	if fault != nil {
+		f.log.Warn("call of the voice model's server not joined", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		fault.Reply(w, true)
+		return
+	}
+	begun := make(chan *handoff.Error, 1)
+	var replying sync.WaitGroup
+	defer replying.Wait()
+	replying.Go(func() {
+		defer answered()
+		replyAttached(w, id, <-begun)
+	})
+	begins, state := func(fault *handoff.Error) { begun <- fault }, &attached{}
+	for in, tries := false, 0; model != nil; {
+		p := newPeer()
+		c := f.admit(grant, id, 0, p, model)
+		c.attach(state)
+		c.begins, begins = begins, nil
+		began := time.Now()
+		// How the call ended was logged by the call.
+		_ = f.serve(ctx, c, p, model, pass)
+		if in = in || c.mask.Begun(); !in || !c.wasLost() {
+			return
+		}
+		if time.Since(began) > steady {
+			tries = 0
+		}
+		if c.mask.Begun() {
+			state = c.leftOpen()
+		}
+		model, tries = f.rejoin(staying, id, header, tries)
+	}
+}
+
+// replyAttached answers whoever let us join a call, which is over if there is a fault.
+func replyAttached(w http.ResponseWriter, id string, fault *handoff.Error) {
+	if fault != nil {
+		fault.Reply(w, true)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(events.Encode(events.Object{"id": id, "object": "realtime.call"}))
+}
+
+// rejoin dials a call again whose socket was lost. No model: the call is over, or cannot be reached.
+func (f *Front) rejoin(ctx context.Context, id string, header http.Header, tries int) (connection, int) {
+	for ; tries < len(redials); tries++ {
+		select {
+		case <-time.After(redials[tries]):
+		case <-ctx.Done():
+			return nil, tries
+		}
+		model, fault := f.join(ctx, id, header)
+		if fault == nil {
+			return model, tries + 1
+		}
+		if fault.Code == handoff.CodeNotFound {
+			return nil, tries // it was the end of the call
+		}
+		f.log.Warn("lost call of the voice model's server not joined again", zap.String("call", id), zap.String("code", string(fault.Code)))
+	}
+	return nil, tries
+}
+
+// join opens a sideband: a second socket on the session of a call. OpenAI and Inworld have it at the address of the
+// model with ?call_id= in place of ?model=, with the project's own key, and answer 404 to a call that is not there.
+func (f *Front) join(ctx context.Context, id string, header http.Header) (connection, *handoff.Error) {
+	query := url.Values{}
+	for name, values := range f.model.Query() {
+		if name != "model" {
+			query[name] = values
+		}
+	}
+	query.Set("call_id", id)
+	conn, response, err := f.dial(ctx, query, header)
+	if err == nil {
+		return conn, nil
+	}
+	if ctx.Err() != nil {
+		return nil, handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
+	}
+	fault := f.unreachable(response, err, "")
+	if fault.Code == handoff.CodeVoiceModel {
+		fault = &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call at " + f.model.Host, Param: "call_id"}
+	}
+	return nil, fault
+}
+
+// A peer is the client's leg of a call whose caller the provider carries: what is for the client reaches it there.
+type peer struct {
+	nobody
+	gone func()
+	over <-chan struct{}
+}
+
+func newPeer() *peer {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &peer{gone: cancel, over: ctx.Done()}
+}
+
+func (p *peer) Run(func([]byte))     { <-p.over }
+func (p *peer) Abandon()             { p.gone() }
+func (p *peer) Close(*handoff.Error) { p.gone() }
+
+// Performs implements [performer]: the provider tells what it played.
+func (*peer) Performs() {}

@@ -1,0 +1,117 @@
+package realtime
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/realtime/events"
+	"switchboard/realtime/floor"
+)
+
+// What the provider plays is over when it says so.
+func TestPlaybackOfAProvider(t *testing.T) {
+	began := time.Now()
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	fresh := func() *playback {
+		p := newPlayback(true)
+		p.begin("r", false)
+		return &p
+	}
+	for name, c := range map[string]struct {
+		do   func(*playback) []floor.Played
+		want string
+	}{
+		"heard whole":  {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "r", false) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
+		"cut":          {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "r", true) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardPart}})},
+		"cut at once":  {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(100), "r", true) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardNothing}})},
+		"nobody tells": {func(p *playback) []floor.Played { p.plays(at(0), "r", false); return p.stops(at(100), "", false) }, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
+		"done before it sound": {func(p *playback) []floor.Played {
+			p.done("r")
+			p.plays(at(0), "r", true)
+			return p.stops(at(900), "r", false)
+		}, fmt.Sprint([]floor.Played{{Response: "r", Heard: floor.HeardWhole}})},
+		"twice": {func(p *playback) []floor.Played {
+			p.plays(at(0), "r", true)
+			p.stops(at(900), "r", false)
+			return p.stops(at(901), "r", true)
+		}, "[]"},
+		"another's": {func(p *playback) []floor.Played { p.plays(at(0), "r", true); return p.stops(at(900), "q", false) }, "[]"},
+		"silent":    {func(p *playback) []floor.Played { return p.stops(at(900), "r", false) }, "[]"},
+	} {
+		if got := fmt.Sprint(c.do(fresh())); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// playAttached runs a test on a call of a provider that tells of its session only when asked, past its beginning.
+func playAttached(t *testing.T, fn func(*stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{t: t, client: newWire(), model: newWire(), router: &listener{}, ended: make(chan error, 1)}
+		s.call = newCall(someone, ours, "rtc_test", newPeer(), s.model, nopLog())
+		s.call.attach(&attached{})
+		s.call.begin()
+		go func() { s.ended <- s.call.run(t.Context(), s.router) }()
+		s.wantSent(s.model, "session.update")
+		s.fromModel(`{"type":"session.updated","session":{"type":"realtime","instructions":"theirs"}}`)
+		s.wantSent(s.model, "session.update")
+		s.wait(floor.Delay[floor.TimerOpen])
+		s.router.heard()
+		s.began = time.Now()
+		fn(s)
+		s.close()
+	})
+}
+
+// What the provider plays counts as heard when it says that it stopped, and until then nothing else is asked for; one
+// that tells nothing has played it when its words have been spoken.
+func TestHeardAtAProvider(t *testing.T) {
+	started, stopped := `{"type":"output_audio_buffer.started","response_id":"r1"}`, `{"type":"output_audio_buffer.stopped","response_id":"r1"}`
+	cleared := `{"type":"output_audio_buffer.cleared","response_id":"r1"}`
+	for name, c := range map[string]struct {
+		during, after []string
+		want, later   string // what the router is told within two seconds of the end of the response, and of all
+	}{
+		"it tells":             {[]string{started, spoken("r1")}, []string{stopped}, "loud", "said n@2000; quiet"},
+		"it tells late":        {[]string{spoken("r1")}, []string{started, stopped}, "loud; said n@160; quiet", ""},
+		"it tells nothing":     {[]string{spoken("r1")}, nil, "loud; said n@160; quiet", ""},
+		"the caller cuts in":   {[]string{started, spoken("r1")}, []string{cleared}, "loud", "cut n@2000; quiet"},
+		"its stop is lost":     {[]string{started, spoken("r1")}, nil, "loud", "cut n@15160; quiet"},
+		"it was written alone": {[]string{`{"type":"response.output_text.delta","response_id":"r1","delta":"hm"}`}, nil, "loud; said n@0; quiet", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playAttached(t, func(s *stage) {
+				s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+				tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
+				s.fromModel(began("r1", tag))
+				s.fromModel(c.during...)
+				s.fromModel(done("r1", tag, events.StatusCompleted))
+				s.wait(2 * time.Second)
+				s.wantStory(c.want)
+				s.fromModel(c.after...)
+				s.wait(20 * time.Second)
+				if got := s.story(); !strings.Contains(got, c.later) {
+					t.Errorf("later %s, want %s", got, c.later)
+				}
+				s.say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
+				s.wantSent(s.model, "conversation.item.create:message response.create")
+			})
+		})
+	}
+}
+
+// The caller may speak for longer than anybody without sound is believed to.
+func TestLongSpeechAtAProvider(t *testing.T) {
+	playAttached(t, func(s *stage) {
+		s.fromModel(speechStarted("u1"))
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.wait(longSpeech)
+		s.wantSent(s.model, "")
+		s.wait(2 * floor.Delay[floor.TimerSpeech])
+		s.wantSent(s.model, "conversation.item.create:message response.create")
+	})
+}

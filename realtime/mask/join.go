@@ -1,0 +1,72 @@
+package mask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"switchboard/realtime/events"
+)
+
+// maxReclaims bounds how often our tools are put back into somebody else's session: another might take them out each
+// time that we do.
+const maxReclaims = 32
+
+// Join makes the session somebody else's which runs already, before it begins for us. Our tools are added to it, and
+// nothing else: its instructions and its transcription stay. It returns an update that changes nothing: a server that
+// tells of no session to who joins it answers with one.
+func (m *Mask) Join() []byte {
+	m.session.joined, m.session.guide = true, ""
+	return m.session.own(m.ids, change{}, events.Object{"type": "realtime"})
+}
+
+// Joined tells that the answer to [Mask.Join] is how the session is told of.
+func (m *Mask) Joined() { m.session.updates = nil }
+
+// Leave returns the update that takes our tools out of a session that goes on without us.
+func (m *Mask) Leave() []byte {
+	m.session.toolless = true
+	return m.session.setTools(m.ids, false)
+}
+
+// Reclaim takes a session.updated of a session that we joined, and returns the update that puts our tools back where
+// somebody else set theirs; nil: there is nothing to do.
+func (m *Mask) Reclaim(event []byte) []byte {
+	s := &m.session
+	r := gjson.GetBytes(event, "session")
+	tools := r.Get("tools")
+	if !s.joined || !s.created || s.foreign || !tools.IsArray() || !m.Confirmed() || s.toolless || s.reclaims >= maxReclaims {
+		return nil
+	}
+	theirs, ours := s.theirs(tools)
+	s.base.tools, s.base.forced = theirs, forces(r.Get("tool_choice"))
+	s.rebase()
+	if slices.Equal(ours, s.allowed(theirs, s.base.forced)) {
+		return nil
+	}
+	s.reclaims++
+	return s.setTools(m.ids, false)
+}
+
+// theirs returns the tools in a session that are not ours, raw, and the names of those that are: in a session that
+// we joined ours may stand from before, and are known by their descriptions. Of another all are the client's.
+func (s *session) theirs(tools gjson.Result) (raw string, ours []string) {
+	if !s.joined {
+		return tools.Raw, nil
+	}
+	var all []string
+	for _, r := range tools.Array() {
+		name := r.Get("name").String()
+		tool := s.tool(name)
+		if tool.Name != "" && strings.HasPrefix(r.Get("description").String(), tool.Description) && (tool.Description != "" || slices.Contains(s.now.ours, name)) {
+			ours = append(ours, name)
+			continue
+		}
+		all = append(all, r.Raw)
+	}
+	return "[" + strings.Join(all, ",") + "]", ours
+}
+
+// Hidden tells whether an item is ours.
+func (m *Mask) Hidden(item string) bool { return m.items.hidden[item] }
