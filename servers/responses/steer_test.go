@@ -137,6 +137,7 @@ func TestSteerDuringTheLastAnswer(t *testing.T) {
 // TestAcceptedSteersReachTheModel: whenever a steer comes, it is either refused or reaches the model: never neither,
 // never twice.
 func TestAcceptedSteersReachTheModel(t *testing.T) {
+	steersWhileItGoesOn(t)
 	rounds := 10_000
 	if testing.Short() {
 		rounds = 1000
@@ -167,7 +168,11 @@ func TestAcceptedSteersReachTheModel(t *testing.T) {
 			}
 		})
 		work.Wait()
-		for _, words := range b.undelivered() {
+		left := b.undelivered()
+		if len(left) > 0 && !stopped.Load() {
+			t.Fatalf("round %d: the turn ended by itself without %q", i, left)
+		}
+		for _, words := range left {
 			delivered[words]++
 		}
 		for s, ok := range accepted {
@@ -175,6 +180,22 @@ func TestAcceptedSteersReachTheModel(t *testing.T) {
 				t.Fatalf("round %d: steer %d was accepted: %v, and delivered %d times", i, s, ok, n)
 			}
 		}
+	}
+}
+
+// steersWhileItGoesOn: a turn that found something in its inbox goes on, and takes more until it finds nothing.
+func steersWhileItGoesOn(t *testing.T) {
+	b := newInbox()
+	put := func(words string) error {
+		return b.put(t.Context(), handoff.TextInput(words), func(threads.Steer) error { return nil })
+	}
+	for _, words := range []string{"first", "second"} {
+		if err := put(words); err != nil || b.closeIfEmpty() {
+			t.Fatalf("%s: %v, or the turn ended without it", words, err)
+		}
+	}
+	if b.heard(len(b.waiting())); !b.closeIfEmpty() || put("third") == nil {
+		t.Error("it takes more after its end")
 	}
 }
 

@@ -103,7 +103,15 @@ func (r *rig) drop() {
 // A mortalStore can be cut off from a process that is killed.
 type mortalStore struct {
 	threads.Store
-	gone atomic.Bool
+	gone  atomic.Bool
+	blind atomic.Bool // it lists nothing
+}
+
+func (m *mortalStore) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
+	if m.blind.Load() {
+		return nil, errors.New("the store is away")
+	}
+	return m.Store.List(ctx, owner, limit)
 }
 
 func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
@@ -114,13 +122,19 @@ func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Resu
 }
 
 // kill ends the server as a crash does, and runs it again.
-func (r *rig) kill() {
+func (r *rig) kill() { r.killed(false) }
+
+// killed is kill. blind: whoever runs then cannot see what was left running.
+func (r *rig) killed(blind bool) {
 	store := r.cfg.Threads.(*mortalStore)
 	store.gone.Store(true)
 	r.drop()
 	r.stop()
-	r.cfg.Threads = &mortalStore{Store: store.Store}
+	next := &mortalStore{Store: store.Store}
+	next.blind.Store(blind)
+	r.cfg.Threads = next
 	r.run()
+	next.blind.Store(false)
 }
 
 // agentOf plays the agent of the conformance suite.

@@ -122,21 +122,32 @@ func TestUnwrittenSteersComeBack(t *testing.T) {
 	}
 }
 
-// TestKilledSteersComeBack: words that were accepted outlive a kill. The turn does not go on, so they are handed back.
+// TestKilledSteersComeBack: words that were accepted outlive a kill. The turn does not go on, so they are handed back:
+// by who runs next, or when its lease has passed.
 func TestKilledSteersComeBack(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, open func(*testing.T) threads.Store) {
-		l := newLookout(t, open(t))
-		l.rig.kill()
-		link, err := l.rig.dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread); err != nil {
-			t.Fatal(err)
-		}
-		l.handedBack(handoff.TurnInterrupted, "!:call_1 u:go on")
-		if turn := l.record().Turns[0]; len(turn.Steers) > 0 || strings.Join(turn.Unheard, " ") != "first second" {
-			t.Errorf("%+v", turn)
+		for _, blind := range []bool{false, true} {
+			t.Run(fmt.Sprint("blind ", blind), func(t *testing.T) { killedSteersComeBack(t, open(t), blind) })
 		}
 	})
+}
+
+func killedSteersComeBack(t *testing.T, store threads.Store, blind bool) {
+	l := newLookout(t, store)
+	if l.rig.killed(blind); blind {
+		l.rig.mu.Lock()
+		l.rig.now = l.rig.now.Add(2 * threads.Lease)
+		l.rig.mu.Unlock()
+	}
+	link, err := l.rig.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread); err != nil {
+		t.Fatal(err)
+	}
+	l.handedBack(handoff.TurnInterrupted, "!:call_1 u:go on")
+	if turn := l.record().Turns[0]; len(turn.Steers) > 0 || strings.Join(turn.Unheard, " ") != "first second" {
+		t.Errorf("%+v", turn)
+	}
 }
