@@ -51,8 +51,8 @@ func JoinMetrics(all ...iter.Seq[Metric]) iter.Seq[Metric] {
 	}
 }
 
-// TallyOther is what a [Tally] counts under when it does not know a word.
-const TallyOther = "other"
+// tallyOther is what a [Tally] counts under when it does not know a word.
+const tallyOther = "other"
 
 // A Tally counts by words of a vocabulary. Words outside of it count together, so that a text from elsewhere
 // never makes a label. It is safe for concurrent use.
@@ -63,7 +63,7 @@ type Tally[K ~string] struct {
 
 // NewTally returns a tally of these words.
 func NewTally[K ~string](words ...K) *Tally[K] {
-	t := &Tally[K]{counts: map[K]uint64{TallyOther: 0}}
+	t := &Tally[K]{counts: map[K]uint64{tallyOther: 0}}
 	for _, w := range words {
 		t.counts[w] = 0
 	}
@@ -75,7 +75,7 @@ func (t *Tally[K]) Add(word K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, known := t.counts[word]; !known {
-		word = TallyOther
+		word = tallyOther
 	}
 	t.counts[word]++
 }

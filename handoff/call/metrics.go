@@ -41,7 +41,7 @@ func (c *counts) paced(was, now speech.ScheduleCounts) {
 	}{
 		{c.said, "note", now.Notes - was.Notes},
 		{c.said, "remark", now.Remarks - was.Remarks},
-		{c.said, "heartbeat", now.Beats - was.Beats},
+		{c.said, "heartbeat", now.Heartbeats - was.Heartbeats},
 		{c.said, "filler", now.Fillers - was.Fillers},
 		{c.said, "question", now.Questions - was.Questions},
 		{c.said, "outcome", now.Finals - was.Finals},

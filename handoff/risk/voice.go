@@ -6,9 +6,9 @@ const (
 	whyRisky = "it is too risky to be allowed by voice"
 )
 
-// VoiceMay tells whether a setting (none, low or medium; "" is medium) lets a question of a tier be
+// voiceMay tells whether a setting (none, low or medium; "" is medium) lets a question of a tier be
 // allowed by voice. High never is.
-func VoiceMay(level string, tier Tier) bool {
+func voiceMay(level string, tier Tier) bool {
 	switch level {
 	case "", "medium":
 		return tier <= Medium
@@ -21,7 +21,7 @@ func VoiceMay(level string, tier Tier) bool {
 // WhyNotVoice is why a question of a tier cannot be allowed by voice, or "".
 func WhyNotVoice(level string, tier Tier) string {
 	switch {
-	case VoiceMay(level, tier):
+	case voiceMay(level, tier):
 		return ""
 	case level == "none":
 		return whyOff

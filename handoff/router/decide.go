@@ -15,8 +15,8 @@ import (
 // auditWithin bounds the write of an audit record: the agent waits for it.
 const auditWithin = 5 * time.Second
 
-// ByNobody is how a decision came that nobody made: the question was given up.
-const ByNobody = "nobody"
+// byNobody is how a decision came that nobody made: the question was given up.
+const byNobody = "nobody"
 
 // registered returns what is configured of a server; a fleet that does not tell knows it by its name.
 func (r *Router) registered(server string) handoff.Registered {

@@ -44,7 +44,7 @@ func newRouterCounts() *routerCounts {
 	return &routerCounts{
 		outcomes: handoff.NewTally(handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown),
 		asks:     handoff.NewTally(handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput, handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther),
-		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, ByNobody),
+		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, byNobody),
 		starts:   handoff.NewTimes(startBounds...),
 		results:  handoff.NewTimes(resultBounds...),
 		store:    newStoreTimes(),

@@ -57,7 +57,7 @@ func (r *run) giveUpOn(ctx context.Context, q *question) {
 	}
 	limited, cancel := context.WithTimeout(ctx, ioTimeout)
 	defer cancel()
-	err := r.router.decide(limited, r.caller, q.shown.ID, decided{decision: handoff.DecisionDecline, by: ByNobody, tier: risk.Of(q.asked, q.workspace)})
+	err := r.router.decide(limited, r.caller, q.shown.ID, decided{decision: handoff.DecisionDecline, by: byNobody, tier: risk.Of(q.asked, q.workspace)})
 	if err == nil {
 		r.publish(handoff.RunGaveUp{Question: q.shown})
 		return

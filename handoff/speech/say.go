@@ -296,7 +296,7 @@ func (s *Schedule) speak() {
 			w.heard(s.now)
 		case beat && s.heartbeatDue(w, heartbeatTogether):
 			n.Age = s.now.Sub(w.began)
-			s.Counts.Beats++
+			s.Counts.Heartbeats++
 			w.heartbeats++
 			for w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats)); w.heartbeatAt.Sub(s.now) < heartbeatTimes[0]; w.heartbeats++ { // missed ones are not made up for
 				w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats + 1))

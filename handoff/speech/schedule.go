@@ -61,8 +61,8 @@ const (
 
 // ScheduleCounts is what happened in a call so far.
 type ScheduleCounts struct {
-	Notes, Remarks, Beats, Fillers, Questions, Finals int // given
-	Stale, Cut, Lost, Overflow                        int // dropped; interrupted; never confirmed; refused by a bound
+	Notes, Remarks, Heartbeats, Fillers, Questions, Finals int // given
+	Stale, Cut, Lost, Overflow                             int // dropped; interrupted; never confirmed; refused by a bound
 }
 
 // A Schedule decides what one call says of its works, and when. It proposes; the floor decides at the

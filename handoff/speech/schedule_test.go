@@ -215,8 +215,8 @@ func TestParseSpeechLevel(t *testing.T) {
 	}
 }
 
-// TestBeats holds the ages at which a silent work gives a heartbeat.
-func TestBeats(t *testing.T) {
+// TestHeartbeats holds the ages at which a silent work gives a heartbeat.
+func TestHeartbeats(t *testing.T) {
 	var got []time.Duration
 	for n := range 6 {
 		got = append(got, heartbeatAge(n))

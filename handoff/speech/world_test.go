@@ -364,7 +364,7 @@ func TestScheduleWorlds(t *testing.T) {
 		c := w.schedule.Counts
 		total.Notes += c.Notes
 		total.Remarks += c.Remarks
-		total.Beats += c.Beats
+		total.Heartbeats += c.Heartbeats
 		total.Fillers += c.Fillers
 		total.Questions += c.Questions
 		total.Finals += c.Finals
@@ -372,7 +372,7 @@ func TestScheduleWorlds(t *testing.T) {
 		total.Cut += c.Cut
 		total.Lost += c.Lost
 	}
-	for _, n := range []int{total.Notes, total.Remarks, total.Beats, total.Fillers, total.Questions, total.Finals, total.Stale, total.Cut, total.Lost} {
+	for _, n := range []int{total.Notes, total.Remarks, total.Heartbeats, total.Fillers, total.Questions, total.Finals, total.Stale, total.Cut, total.Lost} {
 		if n < worlds/4 {
 			t.Errorf("the worlds are too tame: %+v", total)
 			break

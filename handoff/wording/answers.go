@@ -13,7 +13,7 @@ import (
 const (
 	maxQuote  = 3000 // an agent's final words in an answer or message
 	maxRemark = 1000 // an agent's words on the way
-	MaxSpoken = 600  // what of them is meant to be said
+	maxSpoken = 600  // what of them is meant to be said
 )
 
 // Answer is the output of a codex call. Say is a sentence fit to be spoken as it stands.
@@ -141,7 +141,7 @@ func LostNote(rec handoff.Record) string {
 // OutcomeAnswer is given when the outcome is known before the answer was due.
 func OutcomeAnswer(rec handoff.Record) string {
 	a := Answer{
-		Status: StatusWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
+		Status: statusWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
 		Say: OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
@@ -159,8 +159,8 @@ func OutcomeAnswer(rec handoff.Record) string {
 	return s
 }
 
-// StatusWord names an outcome as results do.
-func StatusWord(o handoff.Outcome) string {
+// statusWord names an outcome as results do.
+func statusWord(o handoff.Outcome) string {
 	if o == handoff.OutcomeResult {
 		return "done"
 	}
@@ -173,7 +173,7 @@ func OutcomeSentence(rec handoff.Record) string {
 	if rec.Spoken != "" {
 		return rec.Spoken
 	}
-	spoken := speakable.Speakable(rec.Text, MaxSpoken)
+	spoken := speakable.Speakable(rec.Text, maxSpoken)
 	switch rec.Outcome {
 	case handoff.OutcomeResult:
 		if rec.Why == handoff.WhyAdded {
@@ -306,7 +306,7 @@ func tally(records []handoff.Record, say func(handoff.Record) string) (counted, 
 			how = awayUnbegun
 		}
 		counts[how]++
-		detail := fmt.Sprintf("%s, %s: %s", rec.Server, StatusWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
+		detail := fmt.Sprintf("%s, %s: %s", rec.Server, statusWord(how), handoff.Clip(say(rec), maxQuote/len(records)))
 		if rec.NotBegun() {
 			detail += fmt.Sprintf(" To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/(2*len(records))))
 			ask = " Ask whether to begin now what was not begun. Only when they say yes, call codex with the begin name that stands with it; to drop it, call stop_work with that name."
@@ -351,5 +351,5 @@ func awayVerb(o handoff.Outcome, n int) string {
 
 // Refusal is the output of a request that could not be done.
 func Refusal(e *handoff.Error) string {
-	return handoff.Encode(Answer{Status: StatusWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)], Say: e.Spoken(), Next: e.Meaning().Next})
+	return handoff.Encode(Answer{Status: statusWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)], Say: e.Spoken(), Next: e.Meaning().Next})
 }

@@ -94,7 +94,7 @@ func SessionsSummary(list handoff.SessionList) string {
 func TranscriptSummary(t handoff.Transcript) string {
 	for i := len(t.Lines) - 1; i >= 0; i-- {
 		if t.Lines[i].Role == "agent" {
-			return fmt.Sprintf("In %s on %s, the last report was: %s", SayTitle(t.Title), t.Server, speakable.Speakable(t.Lines[i].Text, MaxSpoken))
+			return fmt.Sprintf("In %s on %s, the last report was: %s", SayTitle(t.Title), t.Server, speakable.Speakable(t.Lines[i].Text, maxSpoken))
 		}
 	}
 	return fmt.Sprintf("Nothing was said yet in %s on %s.", SayTitle(t.Title), t.Server)
@@ -116,7 +116,7 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []ha
 	}
 	var list []string
 	for _, rec := range ended {
-		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, StatusWord(rec.Outcome), handoff.Ago(now, *rec.EndedAt)))
+		list = append(list, fmt.Sprintf("%s on %s, %s %s", SayTitle(rec.Title), rec.Server, statusWord(rec.Outcome), handoff.Ago(now, *rec.EndedAt)))
 	}
 	switch {
 	case list != nil:
@@ -125,8 +125,8 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []ha
 		say = append(say, "Nothing is running.")
 	}
 	text := strings.Join(say, " ")
-	if len(text) > MaxSpoken {
-		text = speakable.CutSentence(text, MaxSpoken)
+	if len(text) > maxSpoken {
+		text = speakable.CutSentence(text, maxSpoken)
 	}
 	return text
 }
@@ -140,8 +140,8 @@ func runningSentence(rec handoff.Record, now time.Time) string {
 	}
 	switch {
 	case rec.State == handoff.StatusAccepted:
-		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", Capital(SayTitle(what)), rec.Server, handoff.Ago(now, rec.CreatedAt))
-	case age < JustNow:
+		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", capital(SayTitle(what)), rec.Server, handoff.Ago(now, rec.CreatedAt))
+	case age < justNow:
 		return fmt.Sprintf("%s has just begun on %s.", rec.Server, SayTitle(what))
 	}
 	return fmt.Sprintf("%s is working on %s, for %s.", rec.Server, SayTitle(what), AgeWords(age))
