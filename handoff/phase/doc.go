@@ -1,7 +1,7 @@
 // Package phase is the life of one handoff as a pure function: [State.Step] takes a [Fact] and gives the next
-// state and the actions that follow. Whoever owns a handoff carries the actions out and hands back facts. What
-// each phase makes of a fact is in step.go; what becomes of a lost start is in its reconciling.
+// state and the actions that follow. Whoever owns a handoff carries the actions out and hands back facts. How each
+// phase handles a fact is in step.go, and so is the reconciling of a lost start.
 //
-// It must not know time, threads, servers or the store: a fact says all that counts. Every reachable state
+// It must not know time, threads, servers or the store: a fact holds all that matters. Every reachable state
 // and fact is in testdata/phases.golden.
 package phase

@@ -1,5 +1,5 @@
 // Package wording holds our own sentences, all of them in one place: answers of tools, messages to the voice
 // model, questions, ages and lists as they are said. What an agent said is quoted in them as data.
 //
-// It must not know a call or a router, and decides nothing: whether, when and to whom a sentence is said is for others.
+// It must not know a call or a router. It decides nothing: others decide whether, when and to whom a sentence is said.
 package wording

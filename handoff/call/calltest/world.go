@@ -1,8 +1,8 @@
-// Package calltest plays the ladders of package call: conversations as scripts, in fake time, with whatever kind of
-// agent is beneath. It has the caller, the voice model, the page, and the way to the machines; what a machine does, and
-// what is kept of it, is the world's that plays.
+// Package calltest plays the ladders of package call: scripted conversations, in fake time, with any kind of agent
+// beneath. It provides the caller, the voice model, the page, and the way to the machines. The world that plays a
+// ladder provides what a machine does and what is kept of it.
 //
-// It must not know package call, whose own tests use it: whoever plays says who serves a call.
+// It must not know package call, whose own tests use it: whoever plays a ladder says what serves its call.
 package calltest
 
 import (
