@@ -4,24 +4,25 @@
 // and messages to the voice model.
 //
 // It must not know servers, threads or turns: the same router serves other voice fronts, and the same
-// front would serve another router. The floor and the mask decide in rooms of their own, rtc carries browsers;
+// front would serve another router. The floor and the mask decide in packages of their own, and rtc carries browsers;
 // WebSockets are carried here.
 //
 // # Concurrency
 //
-// A call ([Call]) has one lock for its floor, mask and items, under which nobody waits: what is decided is enqueued.
-// Who read an event from a socket takes it through the call, and then writes to the other side what that takes at
-// once: to wake another goroutine on the way costs more than all that is done to a frame. One loop a call does what no
-// socket brings. What a far end does not take at once is written by a goroutine that lives until it is. [Front.Run] owns
-// the goroutines of all calls and returns after the last has ended. Floor, mask and what follows the sound are pure:
-// time enters as a value.
+// A call ([Call]) has one lock for its floor, mask and items. Nobody waits while holding it: what is decided is
+// enqueued. The goroutine that reads an event from a socket takes it through the call, and then writes to the other
+// side as much as that side takes at once: waking another goroutine would cost more than all the work on a frame. One
+// loop in each call handles what comes from no socket. What a far end does not take at once is written by a goroutine
+// that ends when all of it is written. [Front.Run] owns the goroutines of all calls and returns after the last has
+// ended. The floor, the mask and the code that follows the sound are pure: time enters as a value.
 //
 // # Calls of the provider
 //
 // [Front.ServeAttach] joins a call that the provider carries, by a second socket on its session (a sideband): the same
-// Call with a client's leg that is nobody. Nothing can be hidden there. Its instructions, transcription and other tools
-// stay; ours are added, put back when its client sets its own, and taken out when we leave. The call itself is never
-// hung up. Where its client detects turns itself (turn_detection null), a later result waits for the next call.
+// Call, with nobody on the client's leg. Nothing can be hidden there. The session's instructions, transcription and
+// other tools stay; our tools are added, put back when its client sets its own, and removed when we leave. We never
+// hang up the call itself. If its client detects turns itself (turn_detection null), a later result waits for the
+// next call.
 //
 // Known of OpenAI's: the address with ?call_id=, a key of the project, and that it takes and gives events as any socket
 // of the session does (guide "Webhooks and server-side controls"); 404 call_id_not_found for a call that is not there,
@@ -33,7 +34,7 @@
 //
 // # Failure
 //
-// Text is never dropped: whoever cannot keep up ends the call with a reason. Every request of the voice
-// model gets one output, also when the call ends. Errors that our events cause are ours to handle; the
-// client sees its own, with its own ids.
+// Text is never dropped: if one end cannot keep up, the call ends with a reason. Every function call of the voice
+// model gets one output, also when the call ends. We handle the errors that our events cause; the client sees only
+// the errors of its own events, with its own ids.
 package realtime

@@ -1,5 +1,5 @@
 // Package events reads and writes the events of the Realtime API that we act on, and hands out ids for ours. What
-// every event costs, its type and a field near its beginning, is read without decoding it.
+// has to be read of every event, its type and a field near its beginning, is read without decoding it.
 //
 // It decides nothing, and must not know who sends an event to whom.
 package events

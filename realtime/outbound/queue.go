@@ -1,5 +1,5 @@
 // Package outbound holds the events that wait to be written to one end of a call, and why that end is over.
-// Every leg has one queue, whatever carries its events.
+// Every leg has one queue, over a socket and over a data channel alike.
 //
 // It must not know sockets or data channels, nor what an event says.
 package outbound

@@ -6,8 +6,9 @@
 // take, and hears that somebody speaks, not what they say.
 //
 // It must not know the router, servers or the page: it decides from the conversation and the session's
-// tools alone, as a model would. gorilla is used here.
+// tools alone, as a model would. It uses gorilla.
 //
 // The protocol's state ([session] and what it owns) is pure: it gets events with the time they came and
-// leaves events to send. One goroutine a connection owns it; one reads and one writes the socket.
+// leaves events to send. Each connection has one goroutine that owns it, one that reads the
+// socket and one that writes it.
 package simulator
