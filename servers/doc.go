@@ -2,5 +2,5 @@
 // resolver for every name, and the directory of threads over all of them.
 //
 // It must not know voice, calls or Redis, and it never imports a [Kind] of server: whoever wires the
-// program registers those there are. Ids of threads and turns are opaque here.
+// program registers the kinds. Ids of threads and turns are opaque here.
 package servers

@@ -3,15 +3,15 @@
 //
 // It sees the fleet through small interfaces of its own ([Work], [Runs], [Questions], [Stickies], [Feeds]) and
 // handoff.Directory, and the voice through [Front]. It must not know a server's protocol, the voice
-// model's, or Redis; it decides nothing about work, it only shows it and passes on what a person pressed.
+// model's, or Redis; it decides nothing about work; it only shows work and passes on what a person pressed.
 //
 // # Order at the door
 //
 // Every request passes the same checks in the same order: the peer (trusted proxies), the Host, the
-// Origin, the key, the limits, and only then its handler. Loopback is not a key.
+// Origin, the key, the limits, and only then its handler. That a request comes from loopback grants nothing.
 //
 // # Concurrency
 //
-// A [Server] starts no goroutine. Each request is served by net/http's; event streams end when the client
+// A [Server] starts no goroutine. net/http's goroutines serve the requests; event streams end when the client
 // leaves, falls behind, or [Server.Close] is called.
 package web

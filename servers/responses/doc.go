@@ -3,8 +3,8 @@
 // tools that the model calls, and goes on until the model has its answer. Its turns run in [Server.Run], which
 // outlives connections.
 //
-// What is asked of the model is decided in pure functions: [plan] and the request made of it, what is kept when the
-// context is full, and what the stream of an answer means.
+// Pure functions decide what the model is asked ([plan] and the request made from it), what is kept when the context
+// is full, and what the stream of an answer means.
 //
 // It must not know voice, nor another kind of server.
 package responses

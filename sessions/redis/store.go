@@ -7,7 +7,7 @@
 //
 // A [Store] is safe for concurrent use. Every change that takes more than one command is one Lua script,
 // so that no other client sees half of it. The Redis client never repeats a command: a repeated command
-// whose first answer was lost may count twice. A step of the ledger may be repeated by who asked for it.
+// whose first answer was lost may count twice. Whoever asked for a step of the ledger may repeat it.
 //
 // # Failure
 //

@@ -1,5 +1,5 @@
 // Package sqlite remembers in one SQLite file of the state directory what outlives a call; see package sessions
-// for what that is and for what a store promises. It is what serves when no Redis is named.
+// for what that is and for what a store promises. It is used when no Redis is configured.
 //
 // It must not know voice, servers or HTTP, nor the other store.
 //

@@ -7,13 +7,13 @@
 //
 // # Concurrency
 //
-// An [API] is safe for concurrent use. Each response that lives has one goroutine, which alone follows its run and
-// writes its events ([emitter]); whoever reads the response reads them from a bounded log. It outlives the request
+// An [API] is safe for concurrent use. Each open response has one goroutine; only that goroutine follows its run and
+// writes its events ([emitter]). Readers of the response read them from a bounded log. It outlives the request
 // that began it, and ends with [API.Run].
 //
 // # Failure
 //
 // Errors before the first byte are HTTP answers with {"error": {…}} and OpenAI's codes; after it they are
-// response.failed. A response that is stored is written before it is shown and when it ends; should the process be
-// killed between, whoever asks for it gets what the ledger knows of its run.
+// response.failed. A stored response is written before it is shown and again when it ends; if the process is
+// killed in between, whoever asks for it gets what the ledger knows of its run.
 package responses

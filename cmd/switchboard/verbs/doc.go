@@ -1,13 +1,12 @@
-// Package verbs is what a person, or a script, does with a running Switchboard from a terminal: it looks at
-// machines and sessions, gives work and follows it, and answers what agents ask. It is a client of the API like any
-// other, and shows what that says.
+// Package verbs implements what a person or a script does with a running Switchboard from a terminal: look at
+// machines and sessions, give work and follow it, and answer agents' questions. It is an ordinary client of the API
+// and shows what the API says.
 //
-// It must not know how the service is reached, nor decide about work: the service does, also about errors, whose
-// words are passed on.
+// It must not know how the service is reached, nor decide about work: the service decides, and words the errors too.
 //
 // # Concurrency
 //
-// A [Terminal] is for one verb at a time. Its methods return when that is done or its context ends; they leave no
+// A [Terminal] runs one verb at a time. Its methods return when the verb is done or its context ends; they leave no
 // goroutine behind.
 package verbs
 
