@@ -21,8 +21,8 @@ import (
 type Config struct {
 	Fleet    handoff.Fleet
 	Stickies handoff.Stickies
-	Ledger   ledger.Ledger    // nil: nothing is remembered of work beyond the process. It may keep whole words ([ledger.History])
-	Notifier handoff.Notifier // nil: nobody is told outside of calls
+	Ledger   ledger.Ledger    // nil: work is forgotten when the process ends. It may keep whole words ([ledger.History])
+	Notifier handoff.Notifier // nil: nobody is told outside calls
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
 	Life     string           // names this life of the router in ids, [a-z0-9]; "": random
@@ -32,11 +32,11 @@ type Config struct {
 	// Patience is how long an agent that was lost is looked for before its work counts as unknown; 0: 30 min.
 	Patience time.Duration
 	// Silence is how long a turn may report nothing before the caller is told that it still runs; 0: 120 s.
-	// A silent turn is watched on and never ended.
+	// A silent turn is still watched, and never ended.
 	Silence time.Duration
 	// GiveUp is how long a question waits for an answer before it is declined; 0: 30 min.
 	GiveUp time.Duration
-	// AskAgain is how long lies between two tries to decline a question that was given up; 0: 60 s.
+	// AskAgain is the time between two tries to decline a question that was given up; 0: 60 s.
 	AskAgain time.Duration
 }
 
@@ -235,7 +235,7 @@ func (r *Router) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 	return list, nil
 }
 
-// PutSticky makes a session the one in use on "bigpc" or "bigpc/api". It must be there; the title is what it is called.
+// PutSticky makes a session the one in use on "bigpc" or "bigpc/api". The session must exist; title is its name.
 func (r *Router) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
 	b := r.caller(g.Caller)
 	if err := r.loadStickies(ctx, g.Caller, b); err != nil {
@@ -278,7 +278,7 @@ func (r *Router) Shown(g handoff.Grant) bool {
 	return pages > 0
 }
 
-// Feed returns what a caller's pages follow.
+// Feed returns the feed that a caller's pages follow.
 func (r *Router) Feed(g handoff.Grant) *handoff.Feed { return &r.caller(g.Caller).feed }
 
 // ServersChanged tells every page that the health of the fleet changed.

@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of a run's log. Who follows and is further behind gets a snapshot instead.
+// Bounds of a run's log. A follower that is further behind gets a snapshot instead.
 const (
 	maxLog      = 128 // events of a run that goes on
 	maxEndedLog = 8   // of one that has ended

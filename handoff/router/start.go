@@ -94,7 +94,7 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 	return nil
 }
 
-// Give is Start for who waits for the promise: it returns the record once the ledger has the work. What cannot be
+// Give is Start for callers that wait for the promise: it returns the record once the ledger has the work. What cannot be
 // begun is an error instead.
 func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	id, err := r.Start(ctx, g, req)
@@ -129,7 +129,7 @@ func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error
 	return err
 }
 
-// Steer gives more words to work that runs, as a request of its own: they go into its turn, or, should that end
+// Steer gives more words to running work, as a separate request: they go into its turn, or, should that end
 // this moment, come after it in the same session. It waits as [Router.Give] does.
 func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
 	rec, w := r.caller(g.Caller).find(id)

@@ -21,7 +21,7 @@ type stickyWrite struct {
 // written behind: one write after the other, of each session the newest alone, repeated until the store is
 // back.
 //
-// Who has no name comes back to nothing, so nothing is stored for them.
+// A caller without a name cannot come back to anything, so nothing is stored for them.
 func (r *Router) stick(c handoff.Caller, b *callerState, w stickyWrite) {
 	if c.Nameless() {
 		return
