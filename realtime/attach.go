@@ -85,8 +85,12 @@ func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWrite
 	header := r.Header.Clone()
 	dialing, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
+	defer context.AfterFunc(staying, cancel)()
 	model, fault := f.join(dialing, id, header)
+	left := func() bool { return staying.Err() != nil && ctx.Err() == nil }
+	if fault != nil && left() {
+		fault = handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")
+	}
 	if fault != nil {
 		f.log.Warn("call of the voice model's server not joined", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 		fault.Reply(w, true)
@@ -105,6 +109,9 @@ func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWrite
 		c := f.admit(grant, id, 0, p, model)
 		c.attach(state)
 		c.begins, begins = begins, nil
+		if left() { // after the dial, before there was a call to hang up
+			c.hangUp()
+		}
 		began := time.Now()
 		// How the call ended was logged by the call.
 		_ = f.serve(ctx, c, p, model, pass)

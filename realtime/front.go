@@ -183,16 +183,16 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	f.mu.Lock()
 	c := f.calls[id]
 	a, attached := f.attached[id]
+	may := c != nil && c.grant.MayEnd(grant) || c == nil && attached && a.grant.MayEnd(grant) // or its socket is being dialled
+	if may && attached {
+		a.leave() // before it can be admitted: that looks afterwards
+	}
 	f.mu.Unlock()
-	switch {
-	case c != nil && c.grant.MayEnd(grant):
-		c.hangUp()
-	case c == nil && attached && a.grant.MayEnd(grant): // its socket is being dialled
-	default:
+	if !may {
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
 	}
-	if attached {
-		a.leave()
+	if c != nil {
+		c.hangUp()
 	}
 	return nil
 }
