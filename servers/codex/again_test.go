@@ -173,6 +173,23 @@ func TestFollowAgainEnded(t *testing.T) {
 	}
 }
 
+// TestFollowAgainEndedWithUsage: after a resume the server tells the usage of the thread's last turn once more. That turn
+// has ended nevertheless, and is read.
+func TestFollowAgainEndedWithUsage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, at := again(t, idle, turnJSON(turn1, "completed", true))
+		f.notify(noteUsage, fmt.Sprintf(`{"threadId":%q,"turnId":%q,"tokenUsage":{"total":{"inputTokens":100},"last":{"inputTokens":100}}}`, thread1, turn1))
+		synctest.Wait()
+		r := record(t.Context(), at.Agent, turn1)
+		item := entryOf(turn1, says("a", "Done.", "null"))
+		f.items(item)
+		f.turns(turnJSON(turn1, "completed", true))
+		f.items(item)
+		want(t, r.lines(), "started", `done message a "Done."`, "usage 100 in, 0 out", `ended completed "Done." ""`)
+		f.quiet()
+	})
+}
+
 // TestFollowAgainQuestions: what the turn waits for is asked again, under an id of this connection.
 func TestFollowAgainQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -216,13 +216,12 @@ func (f *follower) later() {
 func (t *thread) follow(id handoff.TurnID) (*turn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.findLocked(id)
-	if k == nil {
-		k = t.turnLocked(id)
-		k.resting = t.running != id // nothing will be heard of it: read what became of it
-	}
+	k := t.turnLocked(id)
 	if k.reading {
 		return nil, errFollowed
+	}
+	if t.running != id && !k.reducer.Ended() { // its end will not be heard: it is read. Its usage may have been told since
+		k.resting = true
 	}
 	if k.updates.Lost() {
 		t.renewLocked(k)
