@@ -196,7 +196,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 
 	// A call ends with the service, and says so; the next one is fine.
 	r.stop()
-	p.shows("Switchboard is shutting down. Call again in a moment.")
+	p.shows("Switchboard is shutting down. Call again when you like.")
 	p.status("Not in a call")
 	r = start(t, func(p *plan) { p.Hurry, p.StateDir, p.Listen = 8, state, link })
 	p.until(`document.querySelector("#banner").textContent === ""`)
