@@ -14,10 +14,11 @@ import (
 
 // A call that is left while its socket is dialled for the first time is not joined.
 func TestAttachLeftWhileDialled(t *testing.T) {
-	asked := make(chan struct{}, 1)
-	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	asked, left := make(chan struct{}, 1), make(chan struct{})
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
-		<-r.Context().Done()
+		<-left
+		w.WriteHeader(http.StatusBadGateway)
 	}))
 	defer far.Close()
 	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime", Router: &listener{}})
@@ -36,6 +37,7 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 	if err := front.Hangup(someone, "rtc_1"); err != nil {
 		t.Error(err)
 	}
+	close(left)
 	<-answered
 	if code := gjson.Get(w.Body.String(), "error.code").String(); code != string(handoff.CodeNotFound) {
 		t.Errorf("answered %d %s", w.Code, w.Body)
