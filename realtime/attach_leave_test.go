@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -14,17 +15,17 @@ import (
 
 // A call that is left while its socket is dialled for the first time is not joined.
 func TestAttachLeftWhileDialled(t *testing.T) {
-	asked, left := make(chan struct{}, 1), make(chan struct{})
-	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	asked := make(chan struct{}, 1)
+	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
-		<-left
-		w.WriteHeader(http.StatusBadGateway)
+		<-r.Context().Done()
 	}))
 	defer far.Close()
 	front, err := NewFront(Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime", Router: &listener{}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	front.reach = time.Hour // only leaving ends the dial
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- front.Run(ctx) }()
@@ -37,7 +38,6 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 	if err := front.Hangup(someone, "rtc_1"); err != nil {
 		t.Error(err)
 	}
-	close(left)
 	<-answered
 	if code := gjson.Get(w.Body.String(), "error.code").String(); code != string(handoff.CodeNotFound) {
 		t.Errorf("answered %d %s", w.Code, w.Body)

@@ -94,9 +94,11 @@ func (c *Call) fromBeside(l leg, event []byte) {
 		switch events.PeekType(event) {
 		case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
 			return
-		case events.TypeOutputClear: // what plays is with the client's leg
-			c.toLeg(event)
-			return
+		case events.TypeOutputClear: // what plays is with the client's leg, or with the provider
+			if c.attached == nil {
+				c.toLeg(event)
+				return
+			}
 		case events.TypeSessionUpdate:
 			event = events.Remove(events.Remove(event, "session.audio.input.format"), "session.audio.output.format")
 		}

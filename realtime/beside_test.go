@@ -137,6 +137,21 @@ func TestSocketBesideABrowserSilencesIt(t *testing.T) {
 	})
 }
 
+// Beside a call that the provider carries, what plays is with the provider.
+func TestSocketBesideAnAttachedCallSilencesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, other := newWire(), newWire()
+		s := newStageFor(t, client, performing{client})
+		s.open(freshSession)
+		s.call.do(func() { s.call.attach(&attached{}); s.call.welcome(other) })
+		s.client.sent()
+		s.feed(func(event []byte) { s.call.do(func() { s.call.fromBeside(other, event) }) }, []string{`{"type":"output_audio_buffer.clear","event_id":"mine"}`})
+		s.wantSent(s.model, "output_audio_buffer.clear")
+		s.wantSent(s.client, "")
+		s.close()
+	})
+}
+
 // Beside a browser, a backend controls the call; it does not set the sound, and cannot say what was heard.
 func TestSocketBesideABrowser(t *testing.T) {
 	h := newHouse(t)

@@ -77,16 +77,22 @@ func (f *Front) dial(ctx context.Context, query url.Values, client http.Header) 
 		header.Set(safetyHeader, id)
 	}
 	var head *headConn
+	going := func() bool { return true }
 	dialer := websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferPool: &f.buffers,
-		NetDialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		NetDialContext: func(_ context.Context, network, address string) (conn net.Conn, err error) {
 			if head, err = dialHead(ctx, network, address); err != nil {
 				return nil, err
 			}
+			going = context.AfterFunc(ctx, func() { _ = head.Close() }) // the library does not look at ctx while it shakes hands
 			return head, nil
 		},
 	}
 	conn, response, err := dialer.DialContext(ctx, target.String(), header)
+	if err == nil && !going() {
+		_ = conn.Close()
+		err = context.Cause(ctx)
+	}
 	f.counts.dialled(err == nil)
 	if err != nil {
 		return nil, response, err
