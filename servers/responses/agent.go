@@ -293,9 +293,6 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	if r == nil || !r.hub.decide(id, d) {
 		return handoff.Fault(handoff.CodeNotPending, "", "that question is not open")
 	}
-	if d == handoff.DecisionStop {
-		r.interrupt(errInterrupted)
-	}
 	return nil
 }
 

@@ -111,14 +111,12 @@ func benchConfig() Config {
 
 func benchServer(b *testing.B, cfg Config) (*Server, *conn) {
 	b.Helper()
-	s := New(cfg)
+	s := newServer(cfg)
 	ctx, cancel := context.WithCancel(b.Context())
 	var work sync.WaitGroup
 	work.Go(func() { _ = s.Run(ctx) })
 	b.Cleanup(func() { cancel(); work.Wait() })
-	for !s.runs0() {
-		time.Sleep(time.Millisecond)
-	}
+	<-s.began
 	return s, &conn{server: s, id: "c", done: make(chan struct{})}
 }
 

@@ -102,8 +102,11 @@ func (r *run) consult(ctx context.Context, call shape, q handoff.Question) (bool
 	}
 	q.ID, q.Turn = questionID(r.server.cfg.Name, r.thread, r.id, call.CallID), r.id
 	d, err := r.hub.ask(ctx, q)
-	if d == handoff.DecisionAcceptForSession {
+	switch d {
+	case handoff.DecisionAcceptForSession:
 		r.server.allow(string(same))
+	case handoff.DecisionStop: // here, so that neither the tool nor the model goes on before it
+		r.interrupt(errInterrupted)
 	}
 	return d == handoff.DecisionAccept || d == handoff.DecisionAcceptForSession, err
 }

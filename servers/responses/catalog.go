@@ -67,7 +67,7 @@ func readLine(it threads.Item) (handoff.Line, bool) {
 	s := look(it.JSON)
 	line := handoff.Line{Text: s.text()}
 	switch {
-	case s.Type == typeMessage && s.Role == "user" && it.From == "":
+	case s.Type == typeMessage && s.Role == "user" && it.From == "" && !isContext(line.Text):
 		line.Role = "user"
 	case s.Type == typeMessage && s.Role == "assistant":
 		line.Role = "agent"

@@ -49,7 +49,7 @@ func TestChecklist(t *testing.T) {
 		{"what was accepted outlives a kill, in each store", ".", "TestKilledSteersComeBack"},
 		{"what could not be written down is handed back", ".", "TestUnwrittenSteersComeBack"},
 		{"a store that takes a step and loses the answer: it counts once", ".", "TestLostAnswersOfTheStore"},
-		{"the same for good: a start is settled, and runs once", ".", "TestUnsureStart"},
+		{"the same for good: a start is reconciled, and runs once", ".", "TestUnsureStart"},
 		{"the same: a steer is heard once, and what is in the thread is not handed back", ".", "TestUnsureHearing"},
 		{"the caller is told in words what was not delivered", "../../handoff/wording", "TestUnheardWords"},
 		{"a start that is sent twice runs once", ".", "TestStartTwiceRunsOnce"},

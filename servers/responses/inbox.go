@@ -12,8 +12,8 @@ import (
 // An inbox takes what a running turn is told besides, until the turn has nothing left to do. What it took in was
 // accepted, and is in the store: it is given to the model, or handed back when the turn ends before that.
 type inbox struct {
-	lane   chan struct{} // Set once; holds one: who writes a steer down, or must know that nobody does
-	newest int           // the number of the newest steer; owned by who has the lane
+	writing chan struct{} // Set once; holds one: who writes a steer down, or must know that nobody does
+	newest  int           // the number of the newest steer; owned by who holds writing
 
 	mu     sync.Mutex
 	queue  []steer // Guarded by mu: the model has not got them
@@ -26,13 +26,13 @@ type steer struct {
 	input []handoff.Part
 }
 
-func newInbox() inbox { return inbox{lane: make(chan struct{}, 1)} }
+func newInbox() inbox { return inbox{writing: make(chan struct{}, 1)} }
 
 // put accepts words for the turn once they are written down, one after the other.
 func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(threads.Steer) error) error {
 	select {
-	case b.lane <- struct{}{}:
-		defer func() { <-b.lane }()
+	case b.writing <- struct{}{}:
+		defer func() { <-b.writing }()
 	case <-ctx.Done():
 		return handoff.Fault(handoff.CodeOverloaded, "", "other words are being written down")
 	}
@@ -84,8 +84,8 @@ func (b *inbox) heard(given int) {
 
 // closeIfEmpty is for a turn that has nothing else to do: with nothing accepted, nothing will be any more.
 func (b *inbox) closeIfEmpty() bool {
-	b.lane <- struct{}{}
-	defer func() { <-b.lane }()
+	b.writing <- struct{}{}
+	defer func() { <-b.writing }()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = b.closed || len(b.queue) == 0
@@ -95,8 +95,8 @@ func (b *inbox) closeIfEmpty() bool {
 // undelivered closes the inbox, and returns the words that were accepted and that the model never got.
 func (b *inbox) undelivered() []string {
 	b.close(func() {})
-	b.lane <- struct{}{} // what is being written down now is accepted still
-	defer func() { <-b.lane }()
+	b.writing <- struct{}{} // what is being written down now is accepted still
+	defer func() { <-b.writing }()
 	var left []string
 	for _, s := range b.waiting() {
 		left = append(left, s.words())

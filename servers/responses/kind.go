@@ -31,7 +31,8 @@ const instructions = "You are an agent that works in one directory, its workspac
 
 // Agents are all agents of one configuration. They keep their threads in one store.
 type Agents struct {
-	store threads.Store // Set once
+	store  threads.Store // Set once
+	hidden []string      // Set once
 
 	mu         sync.Mutex
 	servers    []*Server              // Guarded by mu
@@ -39,8 +40,10 @@ type Agents struct {
 }
 
 // NewAgents returns none yet. Each that is configured is added by the dial function of [Agents.Kind], before
-// [Agents.Run].
-func NewAgents(store threads.Store) *Agents { return &Agents{store: store} }
+// [Agents.Run]. None of their commands sees what is in a hidden directory.
+func NewAgents(store threads.Store, hidden ...string) *Agents {
+	return &Agents{store: store, hidden: hidden}
+}
 
 // Kind returns the kind of these agents; without any its Dial is not to be used.
 func (a *Agents) Kind() servers.Kind {
@@ -73,7 +76,7 @@ func (a *Agents) Run(ctx context.Context) error {
 func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 	w, err := workspace.Open(context.Background(), workspace.Config{
 		Dir: s.Workspace, Trusted: s.Trusted, Approval: s.Approval, Sandbox: sandbox.Mode(s.Sandbox), Readable: s.Readable,
-		Env: servers.ChildEnv(os.Environ(), s.Env),
+		Hidden: a.hidden, Env: servers.ChildEnv(os.Environ(), s.Env),
 	})
 	if err != nil {
 		return func(context.Context) (*servers.Link, error) {
@@ -84,7 +87,7 @@ func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.S
 		Name: s.Name, URL: s.URL, Token: s.Token, Threads: a.store, Workspace: w, Dir: s.Workspace, Note: w.About(), Log: log.Named(Name),
 		Model: Model{
 			Name: s.Model, Instructions: instructions + " " + w.About(), Verbosity: s.Verbosity, Continuation: s.Continuation,
-			Effort: s.Reasoning.Effort, Summary: s.Reasoning.Summary, Encrypted: s.Reasoning.Encrypted,
+			Store: s.Store, Include: s.Include, Effort: s.Reasoning.Effort, Summary: s.Reasoning.Summary, Encrypted: s.Reasoning.Encrypted,
 		},
 	})
 	if s.Trusted {
@@ -98,7 +101,7 @@ func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.S
 
 // Add makes an agent that [Agents.Run] runs, which is called later.
 func (a *Agents) Add(c Config) *Server {
-	server := New(c)
+	server := newServer(c)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.servers = append(a.servers, server)
@@ -132,8 +135,16 @@ func checkSettings(s servers.Settings, to servers.Report) {
 			to.OneOf(word.row, word.value, word.known...)
 		}
 	}
-	if s.Reasoning.Encrypted && s.Continuation == ResponseIDs {
-		to.Bad("continuation", "%s needs responses to be kept, and encrypted reasoning has nothing kept: use %s, or leave reasoning.encrypted out", ResponseIDs, Replay)
+	kept := !s.Reasoning.Encrypted
+	if s.Store != nil {
+		kept = *s.Store
+	}
+	switch {
+	case kept || s.Continuation != ResponseIDs:
+	case s.Store != nil:
+		to.Bad("store", "%s needs responses to be kept: use %s, or leave store out", ResponseIDs, Replay)
+	default:
+		to.Bad("continuation", "%s needs responses to be kept, and encrypted reasoning has nothing kept: use %s, leave reasoning.encrypted out, or set store", ResponseIDs, Replay)
 	}
 	for row, set := range map[string]bool{"cwd": s.Dir != "", "command": len(s.Command) > 0, "ceiling": s.Ceiling != ""} {
 		if set {

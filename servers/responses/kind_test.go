@@ -2,11 +2,15 @@ package responses
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap/zaptest"
@@ -14,6 +18,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/responses/workspace"
 )
 
 // A findings is what a check reported, by row.
@@ -57,6 +62,11 @@ func TestCheck(t *testing.T) {
 		{"a verbosity", func(s *servers.Settings) { s.Verbosity = "loud" }, "verbosity: loud"},
 		{"encrypted", func(s *servers.Settings) { s.Reasoning.Encrypted = true }, ""},
 		{"encrypted and kept", func(s *servers.Settings) { s.Reasoning.Encrypted, s.Continuation = true, ResponseIDs }, "continuation: response_ids needs"},
+		{"encrypted, and kept all the same", func(s *servers.Settings) {
+			s.Reasoning.Encrypted, s.Continuation, s.Store, s.Include = true, ResponseIDs, new(true), []string{"message.output_text.logprobs"}
+		}, ""},
+		{"not kept", func(s *servers.Settings) { s.Store = new(false) }, ""},
+		{"not kept, by ids", func(s *servers.Settings) { s.Continuation, s.Store = ResponseIDs, new(false) }, "store: response_ids needs"},
 		{"another directory", func(s *servers.Settings) { s.Dir = "/" }, "cwd: is not for"},
 		{"a command", func(s *servers.Settings) { s.Command = []string{"x"} }, "command: is not for"},
 		{"a ceiling", func(s *servers.Settings) { s.Ceiling = "read-only" }, "ceiling: is not for"},
@@ -83,6 +93,40 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestAskedAtTheStart: who asks before the agent has looked at what a former life left waits for that, and is not told
+// that nothing answers.
+func TestAskedAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(Config{Name: "helper", Threads: slowList{threads.NewMemory()}, Workspace: stub{}, Log: zaptest.NewLogger(t)})
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		defer work.Wait()
+		defer cancel()
+		work.Go(func() { _ = s.Run(ctx) })
+		_, err := s.Dial(ctx)
+		s.mu.Lock()
+		runs := s.base != nil
+		s.mu.Unlock()
+		if err != nil || !runs {
+			t.Errorf("connected to what runs turns (%t): %v", runs, err)
+		}
+		unborn := newServer(Config{Name: "unborn", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
+		within, done := context.WithTimeout(ctx, time.Second)
+		defer done()
+		if _, err := unborn.Dial(within); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+			t.Errorf("what never runs: %v", err)
+		}
+	})
+}
+
+// A slowList takes its time to list threads.
+type slowList struct{ threads.Store }
+
+func (s slowList) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
+	time.Sleep(time.Second)
+	return s.Store.List(ctx, owner, limit)
+}
+
 // TestAgents: what is configured answers with the model, the key and the directory it was given, in all its threads,
 // and ends with the stage.
 func TestAgents(t *testing.T) {
@@ -91,6 +135,7 @@ func TestAgents(t *testing.T) {
 	dir := t.TempDir()
 	dial, metrics := agents.Kind().Dial(servers.Settings{
 		Name: "helper", URL: f.server.URL + "/v1", Model: "m-1", Workspace: dir, Continuation: ResponseIDs, Token: func() (string, error) { return "k3y", nil },
+		Reasoning: servers.Reasoning{Encrypted: true}, Store: new(true), Include: []string{"message.output_text.logprobs"},
 	}, zaptest.NewLogger(t))
 	lost, _ := agents.Kind().Dial(servers.Settings{Name: "lost", Workspace: dir + "/none"}, zaptest.NewLogger(t))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,12 +154,9 @@ func TestAgents(t *testing.T) {
 	if err != nil || !agents.Kind().IsThread(a.Target.Thread) || a.Workspace != dir {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	var id handoff.TurnID
-	for { // until the stage runs
-		if id, err = a.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("look")}); err == nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	id, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("look")})
+	if err != nil {
+		t.Fatal(err)
 	}
 	text := ""
 	for u, err := range a.Agent.Follow(t.Context(), id) {
@@ -125,6 +167,9 @@ func TestAgents(t *testing.T) {
 	req := f.Requests()[0]
 	if text != "done: look" || req.Model != "m-1" || req.Key != "Bearer k3y" || !strings.Contains(req.Instructions, "workspace") || req.CacheKey != a.Target.Thread {
 		t.Errorf("%q after %+v", text, req)
+	}
+	if want := []string{"message.output_text.logprobs", "reasoning.encrypted_content"}; !req.Store || !slices.Equal(req.Include, want) {
+		t.Errorf("store %t, include %q", req.Store, req.Include)
 	}
 	turns := 0.0
 	for m := range metrics {
@@ -137,5 +182,27 @@ func TestAgents(t *testing.T) {
 	}
 	if _, err := link.Conn.Create(t.Context(), "/"); err == nil || handoff.AsError(err).Code != handoff.CodeUnsupported {
 		t.Errorf("a thread elsewhere: %v", err)
+	}
+}
+
+// TestHidden: no command of an agent sees what is hidden from all, even one that runs without a sandbox.
+func TestHidden(t *testing.T) {
+	hidden := t.TempDir()
+	if err := os.WriteFile(filepath.Join(hidden, "secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agents := NewAgents(threads.NewMemory(), hidden)
+	agents.Kind().Dial(servers.Settings{
+		Name: "helper", URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: t.TempDir(), Trusted: true, Sandbox: "danger-full-access", Approval: "never",
+		Env: []string{"PATH"}, Token: func() (string, error) { return "", nil },
+	}, zaptest.NewLogger(t))
+	w := agents.workspaces[0]
+	t.Cleanup(func() { _ = w.Close() })
+	if !slices.Contains(w.Allowed(), "exec") && os.Getenv("CI") != "true" {
+		t.Skip(w.About())
+	}
+	got := w.Run(t.Context(), "exec", json.RawMessage(fmt.Sprintf(`{"command": "ls -a %s && cat %[1]s/secret"}`, hidden)), workspace.Call{})
+	if !got.Failed || !strings.Contains(got.Text, ".\n..\n") || strings.Contains(got.Text, "\nsecret\n") {
+		t.Errorf("it sees %q", got.Text)
 	}
 }

@@ -155,8 +155,8 @@ func TestInputStaysFlat(t *testing.T) {
 		{"on", nil, nil, flat, true},
 		{"off by configuration", func(_ *testing.T, c *Config) { c.Model.Continuation = Replay }, nil, grown, false},
 		{"off by encrypted reasoning, which is not stored", func(_ *testing.T, c *Config) { c.Model.Encrypted = true }, nil, grown, false},
-		{"off by the environment", func(t *testing.T, _ *Config) { t.Setenv(DisableVariable, "1") }, nil, grown, false},
-		{"off for the turn", nil, []handoff.Context{{Key: threads.DisableResponseThreading, Value: "true", Trusted: true}}, grown, false},
+		{"off by the environment", func(t *testing.T, _ *Config) { t.Setenv(disableVariable, "1") }, nil, grown, false},
+		{"off for the turn", nil, []handoff.Context{{Key: handoff.DisableResponseThreading, Value: "true", Trusted: true}}, grown, false},
 		{"not off by somebody's words", nil, []handoff.Context{{Key: "disable", Value: "true"}},
 			func(turn int) string { return "2/1 1/1" }, true},
 	} {

@@ -91,11 +91,11 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 	}
 }
 
-// TestUnsureStart: a start of which the store says nothing is settled: nothing of it is left, and when it is asked for
+// TestUnsureStart: a start of which the store says nothing is reconciled: nothing of it is left, and when it is asked for
 // again it runs once.
 func TestUnsureStart(t *testing.T) {
-	for name, c := range map[string]struct{ settle, read bool }{
-		"settled first": {settle: true}, "started again": {}, "written, not read, settled": {settle: true, read: true}, "written, not read": {read: true},
+	for name, c := range map[string]struct{ reconcile, read bool }{
+		"reconciled first": {reconcile: true}, "started again": {}, "written, not read, reconciled": {reconcile: true, read: true}, "written, not read": {read: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
@@ -111,9 +111,9 @@ func TestUnsureStart(t *testing.T) {
 			turn := handoff.Turn{ID: "a", Input: handoff.TextInput("go")}
 			_, err := k.Agent.Start(t.Context(), turn)
 			k.code("the start", err, handoff.CodeUnknownStart)
-			if c.settle {
+			if c.reconcile {
 				if id, err := k.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a"); id != "" || err != nil {
-					t.Errorf("settled: %q, %v", id, err)
+					t.Errorf("reconciled: %q, %v", id, err)
 				}
 				if r := k.record(); len(r.Turns)+len(r.Items) > 0 || r.Thread.Active != "" {
 					t.Errorf("left is %+v", r)
@@ -197,7 +197,7 @@ func TestUnsureStartOfWhatRuns(t *testing.T) {
 	_, err := l.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
 	l.code("the second start", err, handoff.CodeUnknownStart)
 	if id, err := l.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a"); id != l.turn || err != nil {
-		t.Errorf("settled: %q, %v", id, err)
+		t.Errorf("reconciled: %q, %v", id, err)
 	}
 	l.goOn()
 	if _, end := l.end(l.turn); end.Status != handoff.TurnCompleted || end.Text != "done: second" {

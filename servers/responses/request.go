@@ -18,13 +18,13 @@ const (
 	ResponseIDs = "response_ids" // each names the response before it and sends what is new
 )
 
-// DisableVariable is the environment variable that makes every request send the whole history. Any value but "",
+// disableVariable is the environment variable that makes every request send the whole history. Any value but "",
 // "0" and "false" counts.
-const DisableVariable = "SWITCHBOARD_DISABLE_RESPONSE_THREADING"
+const disableVariable = "SWITCHBOARD_DISABLE_RESPONSE_THREADING"
 
-// threadingDisabled reads [DisableVariable].
+// threadingDisabled reads [disableVariable].
 func threadingDisabled() bool {
-	switch strings.ToLower(os.Getenv(DisableVariable)) {
+	switch strings.ToLower(os.Getenv(disableVariable)) {
 	case "", "0", "false":
 		return false
 	}

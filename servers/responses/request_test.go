@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"switchboard/handoff"
-	"switchboard/handoff/threads"
 )
 
 func TestRequest(t *testing.T) {
@@ -73,19 +72,19 @@ func history2(words ...string) []json.RawMessage {
 
 func TestThreadingIsSwitchedOff(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "0": false, "false": false, "False": false, "1": true, "true": true, "yes": true} {
-		t.Setenv(DisableVariable, value)
+		t.Setenv(disableVariable, value)
 		if got := threadingDisabled(); got != want {
 			t.Errorf("%q: %v", value, got)
 		}
 	}
-	t.Setenv(DisableVariable, "")
+	t.Setenv(disableVariable, "")
 	k := newTalk(t, newRig(t, newFake(t, looksOnce("")), nil))
 	for i, c := range []struct{ asked, want string }{
 		{"", "u:0"}, {"", "u:1"}, {"1", "u:0 a:done: 0 u:1 a:done: 1 u:2"}, {"false", "u:0 a:done: 0 u:1 a:done: 1 u:2 a:done: 2 u:3"}, {"0", "u:4"},
 	} {
 		turn := handoff.Turn{ID: fmt.Sprint(i), Input: handoff.TextInput(fmt.Sprint(i))}
 		if c.asked != "" {
-			turn.Context = []handoff.Context{{Key: threads.DisableResponseThreading, Value: c.asked, Trusted: true}}
+			turn.Context = []handoff.Context{{Key: handoff.DisableResponseThreading, Value: c.asked, Trusted: true}}
 		}
 		k.end(k.start(turn))
 		if got := words(k.rig.fake.Requests()[i].Input); got != c.want {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/threads"
 	"switchboard/servers/responses/simulator"
 )
 
@@ -120,6 +121,20 @@ func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {
 	}
 }
 
+// TestIncompleteAnswer: an answer that its server cut short ends the turn as incomplete, with its words, and is gone on
+// from.
+func TestIncompleteAnswer(t *testing.T) {
+	f := newFake(t, looksOnce(""))
+	k := newTalk(t, newRig(t, f, nil))
+	f.Misbehave(raw(created, added, delta, message, `{"type":"response.incomplete","response":{"id":"r1","status":"incomplete","output":[],"usage":{"input_tokens":3}}}`))
+	if end := k.say(handoff.Text("one")); end.Status != handoff.TurnCompleted || end.Text != "half" {
+		t.Errorf("%+v", end)
+	}
+	if turn := k.record().Turns[0]; turn.Status != threads.Incomplete || turn.Anchor.Response != "r1" || turn.Text != "half" || usageOf(turn.Usage).Input != 3 {
+		t.Errorf("%+v", turn)
+	}
+}
+
 // told is what a reader told, for tests.
 type toldBy struct{ lines []string }
 
@@ -163,6 +178,51 @@ func TestItemsInterleave(t *testing.T) {
 	const want = "began x; began item_1; reasoning x hm; message item_1 he; message item_1 y; kept item_1; finished item_1 hey; finished x hm"
 	if got != want || !r.done || len(r.Items) != 3 || len(r.Rest) != 2 || look(r.Items[2]).ID == "" || r.Usage.Input != 3 {
 		t.Errorf("%s\n%s\n%s", got, r.Items, r.Rest)
+	}
+}
+
+// TestPartsOfAnItem: what an item is told to have said is what was told of it while it was written, also when that has
+// several parts. Of a thought and its summary one is told. Those of a message follow each other as in the SDKs' output_text, those of a thought are paragraphs.
+func TestPartsOfAnItem(t *testing.T) {
+	var b toldBy
+	r := b.reader()
+	for _, e := range []string{
+		created,
+		`{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"x","summary":[]}}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"One"}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"."}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":2,"delta":"Two."}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"x","summary":[{"text":"One."},{"text":""},{"text":"Two."}]}}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":2,"summary_index":0,"delta":"In short."}`,
+		`{"type":"response.reasoning_text.delta","output_index":2,"content_index":0,"delta":"At length."}`,
+		`{"type":"response.output_item.done","output_index":2,"item":{"type":"reasoning","id":"y","summary":[{"text":"In short."}],"content":[{"text":"At length."}]}}`,
+		`{"type":"response.reasoning_text.delta","output_index":3,"content_index":0,"delta":"At length."}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":3,"summary_index":0,"delta":"In short."}`,
+		`{"type":"response.output_item.done","output_index":3,"item":{"type":"reasoning","id":"z","summary":[{"text":"In short."}],"content":[{"text":"At length."}]}}`,
+		`{"type":"response.output_item.added","output_index":1,"item":{"type":"message","role":"assistant","id":"m"}}`,
+		`{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"Yes, "}`,
+		`{"type":"response.refusal.delta","output_index":1,"content_index":1,"delta":"but no."}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Yes, "},{"type":"refusal","refusal":"but no."}]}}`,
+	} {
+		if err := r.take([]byte(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := map[string]string{}
+	for _, line := range b.lines {
+		word, rest, _ := strings.Cut(line, " ")
+		id, text, _ := strings.Cut(rest, " ")
+		switch word {
+		case "reasoning", "message":
+			said[id] += text
+		case "finished":
+			if text != said[id] {
+				t.Errorf("%s is %q, and was told as %q", id, text, said[id])
+			}
+		}
+	}
+	if said["m"] != "Yes, but no." || said["x"] != "One.\n\nTwo." || said["item_1"] != "In short." || said["item_2"] != "At length." {
+		t.Errorf("told are %q", said)
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	writeTime = 5 * time.Second
 	// stepTries is how often a step is made while it is not known whether it was written.
 	stepTries = 3
-	// maxUnsure is how many starts wait to be settled. What is beyond that is found lost when its lease has passed.
+	// maxUnsure is how many starts wait to be reconciled. What is beyond that is found lost when its lease has passed.
 	maxUnsure = 1024
 )
 

@@ -39,13 +39,14 @@ type Config struct {
 
 // A Server is one agent with its turns. They run in [Server.Run], whoever is connected.
 type Server struct {
-	cfg         Config       // Set once, like all up to count
-	upstream    *upstream    //
-	workspace   tools        //
-	definitions []definition //
-	log         *zap.Logger  //
-	asides      asides       // what cfg.Threads is
-	threading   bool         // naming responses is not switched off here
+	cfg         Config        // Set once, like all up to count
+	upstream    *upstream     //
+	workspace   tools         //
+	definitions []definition  //
+	log         *zap.Logger   //
+	asides      asides        // what cfg.Threads is
+	threading   bool          // naming responses is not switched off here
+	began       chan struct{} // closed once turns may begin
 	count       counts
 
 	mu   sync.Mutex
@@ -64,8 +65,8 @@ type counts struct {
 	turns, forgotten, compacted atomic.Uint64
 }
 
-// New returns a server. Its turns need [Server.Run].
-func New(cfg Config) *Server {
+// newServer returns a server. Its turns need [Server.Run].
+func newServer(cfg Config) *Server {
 	cfg.Iterations = cmp.Or(cfg.Iterations, defaultIterations)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -74,7 +75,7 @@ func New(cfg Config) *Server {
 	cfg.Threads = kept
 	s := &Server{
 		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
-		threading: !threadingDisabled(), runs: map[string]*run{}, unsure: map[handoff.TurnID]string{},
+		threading: !threadingDisabled(), began: make(chan struct{}), runs: map[string]*run{}, unsure: map[handoff.TurnID]string{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
 		s.definitions = append(s.definitions, definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
@@ -82,14 +83,16 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Run lets turns run until ctx ends. Then it interrupts them and returns when all have ended and the store knows.
+// Run lets turns run until ctx ends. Then it interrupts them and returns when all have ended and the store knows. It is
+// called once.
 func (s *Server) Run(ctx context.Context) error {
-	s.settle(ctx)
+	s.endFormer(ctx)
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	s.mu.Lock()
 	s.base, s.work = base, &work
 	s.mu.Unlock()
+	close(s.began)
 	<-ctx.Done()
 	s.mu.Lock()
 	s.base = nil // no turn begins any more
@@ -99,9 +102,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// settle ends what a former life left running, so that its sessions need not wait for its leases. One process at a
+// endFormer ends what a former life left running, so that its sessions need not wait for its leases. One process at a
 // time has the store, and none of its turns has begun yet.
-func (s *Server) settle(ctx context.Context) {
+func (s *Server) endFormer(ctx context.Context) {
 	list, err := s.cfg.Threads.List(ctx, s.cfg.Name, maxList)
 	if err != nil {
 		s.log.Warn("what a former life left could not be looked for", zap.Error(err))
@@ -118,8 +121,14 @@ func (s *Server) settle(ctx context.Context) {
 	}
 }
 
-// Dial connects to the agent. It asks nobody: whether the model answers shows when a turn needs it.
-func (s *Server) Dial(context.Context) (*servers.Link, error) {
+// Dial connects to the agent once its turns may begin. It asks nobody: whether the model answers shows when a turn needs
+// it.
+func (s *Server) Dial(ctx context.Context) (*servers.Link, error) {
+	select {
+	case <-s.began:
+	case <-ctx.Done():
+		return nil, handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run yet")
+	}
 	c := &conn{server: s, id: newID("conn"), done: make(chan struct{})}
 	return &servers.Link{Conn: c, Catalog: c, Done: c.done, Note: s.cfg.Note}, nil
 }
@@ -204,7 +213,7 @@ func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, st
 // optedOut tells whether a turn asks for its whole history to be sent.
 func optedOut(turn handoff.Turn) bool {
 	for _, c := range turn.Context {
-		if c.Trusted && c.Key == threads.DisableResponseThreading {
+		if c.Trusted && c.Key == handoff.DisableResponseThreading {
 			return c.Value != "" && c.Value != "0" && c.Value != "false"
 		}
 	}

@@ -50,7 +50,7 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 	k.code("another turn", k.steer("turn_x", "hi"), handoff.CodeNotPending)
 	k.code("no id", k.steer("", "hi"), handoff.CodeNotPending)
 	k.code("no words", k.Agent.(handoff.Controls).Steer(t.Context(), id, nil), handoff.CodeMalformed)
-	k.code("a tool's output", k.Agent.(handoff.Controls).Steer(t.Context(), id, []handoff.Part{handoff.ToolOutput{CallID: "c"}}), handoff.CodeUnsupported)
+	k.code("neither words nor pictures", k.Agent.(handoff.Controls).Steer(t.Context(), id, []handoff.Part{struct{ handoff.Part }{}}), handoff.CodeUnsupported)
 	for range threads.MaxSteers {
 		if err := k.steer(id, "more"); err != nil {
 			t.Fatal(err)
@@ -218,10 +218,10 @@ func TestStartTwiceRunsOnce(t *testing.T) {
 	k.code("another turn", err, handoff.CodeBusy)
 	reconciler := k.Agent.(handoff.Reconciler)
 	if id, err := reconciler.Reconcile(t.Context(), "", "the same"); err != nil || id != ids[0] {
-		t.Errorf("settled %q, %v", id, err)
+		t.Errorf("reconciled %q, %v", id, err)
 	}
 	if id, err := reconciler.Reconcile(t.Context(), "", "another"); err != nil || id != "" {
-		t.Errorf("settled %q, %v", id, err)
+		t.Errorf("reconciled %q, %v", id, err)
 	}
 	f.Release()
 	k.end(ids[0])

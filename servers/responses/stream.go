@@ -56,19 +56,30 @@ type reader struct {
 	ids   map[int]string          // of items, by place
 	items map[int]json.RawMessage // finished, by place
 	kept  map[int]bool            // written down already
+	parts map[int]part            // of thoughts, by place: which was told last
 	heard bool                    // something of the answer itself was told
 	done  bool                    // it came to its end
 	answer
 }
 
+const thoughtDelta = "response.reasoning_text.delta"
+
+// A part is one of a thought's. Some servers tell a thought and its summary; what begins first is told.
+type part struct {
+	raw bool // of the thought itself
+	n   int
+}
+
 func newReader(to listener) *reader {
-	return &reader{to: to, ids: map[int]string{}, items: map[int]json.RawMessage{}, kept: map[int]bool{}}
+	return &reader{to: to, ids: map[int]string{}, items: map[int]json.RawMessage{}, kept: map[int]bool{}, parts: map[int]part{}}
 }
 
 // event is what matters of an event. Fields whose type differs from one event to the next stay raw.
 type event struct {
 	Type     string          `json:"type"`
 	Place    int             `json:"output_index"`
+	Content  int             `json:"content_index"`
+	Summary  int             `json:"summary_index"`
 	Delta    json.RawMessage `json:"delta"`
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
@@ -124,7 +135,7 @@ func (r *reader) take(data []byte) error {
 		return r.finish(e.Place, e.Item)
 	case "response.output_text.delta", "response.refusal.delta":
 		return r.piece(e, handoff.DeltaMessage)
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+	case "response.reasoning_summary_text.delta", thoughtDelta:
 		return r.piece(e, handoff.DeltaReasoning)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return r.end(e.Type, e.Response)
@@ -169,7 +180,18 @@ func (r *reader) piece(e event, kind handoff.DeltaKind) error {
 	if err := r.hear(); err != nil {
 		return err
 	}
-	r.to.delta(r.id(e.Place, ""), kind, text(e.Delta))
+	said := text(e.Delta)
+	if kind == handoff.DeltaReasoning && said != "" {
+		now := part{e.Type == thoughtDelta, e.Content + e.Summary} // an event has one of them
+		switch last, begun := r.parts[e.Place]; {
+		case begun && last.raw != now.raw:
+			return nil
+		case begun && last != now:
+			said = paragraph + said
+		}
+		r.parts[e.Place] = now
+	}
+	r.to.delta(r.id(e.Place, ""), kind, said)
 	return nil
 }
 
@@ -196,6 +218,9 @@ func (r *reader) finish(place int, item json.RawMessage) error {
 		if err := r.to.keep(r.unkept(typeMessage, typeReasoning)); err != nil {
 			return err
 		}
+	}
+	if r.parts[place].raw {
+		s.Summary = nil
 	}
 	if it, ok := shown(s, id); ok {
 		r.to.finished(it)

@@ -65,23 +65,14 @@ func (r *rig) clock() time.Time {
 // run runs the server until stop.
 func (r *rig) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	r.server = New(r.cfg)
+	r.server = newServer(r.cfg)
 	var work sync.WaitGroup
 	work.Go(func() { _ = r.server.Run(ctx) })
-	for !r.server.runs0() {
-		time.Sleep(time.Millisecond)
-	}
+	<-r.server.began
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		work.Wait()
 	})
-}
-
-// runs0 tells whether turns may begin.
-func (s *Server) runs0() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.base != nil
 }
 
 func (r *rig) dial(ctx context.Context) (*servers.Link, error) {

@@ -49,6 +49,9 @@ func enclose(c wire) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts: %w", err)
 	}
+	if err := hide(c.Hidden); err != nil {
+		return err
+	}
 	inside := c.Mode != Full && c.Without != mounts
 	if inside {
 		if err := house(c.Command); err != nil {

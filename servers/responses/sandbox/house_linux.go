@@ -45,6 +45,19 @@ func house(c Command) error {
 	return h.err
 }
 
+// hide lays an empty directory over each that a command must not see, before anything is shown to it: what shows it a
+// directory above shows that one too. Whoever has given up the right to mount cannot take it away again, in a namespace
+// of their own neither.
+func hide(dirs []string) error {
+	for _, dir := range dirs {
+		err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "mode=555,size=4k")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("hide %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
 // A housing builds a root. After the first error it does nothing more.
 type housing struct {
 	root string

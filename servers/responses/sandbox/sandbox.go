@@ -14,7 +14,7 @@ type Mode string
 const (
 	ReadOnly       Mode = "read-only"          // it changes nothing but its scratch directory
 	WorkspaceWrite Mode = "workspace-write"    // it also writes in its workspace
-	Full           Mode = "danger-full-access" // it may do what this program's user may, on the network too
+	Full           Mode = "danger-full-access" // it may do what this program's user may, on the network too, where nothing is hidden
 )
 
 // A Command is one command and what it may reach.
@@ -24,6 +24,7 @@ type Command struct {
 	Mode      Mode          `json:"mode"`
 	Workspace string        `json:"workspace"`
 	Readable  []string      `json:"readable,omitempty"` // directories, beside the system's
+	Hidden    []string      `json:"hidden,omitempty"`   // directories that stand empty for it in every mode, whatever else has them
 	Scratch   string        `json:"scratch"`            // of a [Scratch]; the command sees it as /tmp
 	Env       []string      `json:"-"`
 	Output    io.Writer     `json:"-"` // both streams of the command, as they come

@@ -160,6 +160,25 @@ func TestNoRights(t *testing.T) {
 	}
 }
 
+// TestHidden: what is hidden stands empty in every mode, although more is shown of where it is, and stays so.
+func TestHidden(t *testing.T) {
+	s := newSite(t)
+	s.Readable, s.Hidden = []string{filepath.Dir(s.out)}, []string{s.out, s.out + "-that-is-not-there"}
+	for _, without := range []layer{"", mounts, landlock} {
+		s.without = without
+		for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {
+			s.Mode = mode
+			secret := s.out + "/secret"
+			s.may(true, `test -d `+s.out+` && test -z "$(ls -A `+s.out+`)"`)
+			s.may(false, "cat "+secret, "cat link", "cat /proc/1/root"+secret, "echo x > "+secret, "umount "+s.out,
+				"unshare -Urm sh -c 'umount "+s.out+"; cat "+secret+"'")
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(s.out, "secret")); err != nil || string(got) != "secret\n" {
+		t.Errorf("outside the secret is %q, %v", got, err)
+	}
+}
+
 func TestExit(t *testing.T) {
 	s := newSite(t)
 	for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {

@@ -88,7 +88,7 @@ func TestActor(t *testing.T) {
 		{"2.5", "published for version 2.5", false},
 		{"publish the notes", "Which version", false},
 		{"run the tests", "All tests pass.", false}, // the question is left
-		{"sing a song", "I am only a stand-in agent", false},
+		{"sing a song", "I am only a simulated agent", false},
 	} {
 		s.allow = c.allow
 		if said := s.say(c.prompt); !strings.Contains(said, c.says) {

@@ -69,6 +69,7 @@ type Request struct {
 	Input        []json.RawMessage `json:"input"`
 	Previous     string            `json:"previous_response_id"`
 	Store        bool              `json:"store"`
+	Include      []string          `json:"include"`
 	Stream       bool              `json:"stream"`
 	Instructions string            `json:"instructions"`
 	Tools        json.RawMessage   `json:"tools"`

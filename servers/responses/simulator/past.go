@@ -43,8 +43,8 @@ func past(t machines.SeedTurn, turn string) []threads.Item {
 	var items []threads.Item
 	if t.Command != "" {
 		call := Call("call_"+turn, "exec", object{"command": t.Command}).withID("ran_" + turn)
-		items = append(items, threads.Item{From: "stand-in", JSON: encode(call)},
+		items = append(items, threads.Item{From: "simulated", JSON: encode(call)},
 			threads.Item{JSON: encode(object{"type": typeOutput, "call_id": call["call_id"], "output": "Exit code: 0\n" + t.Output})})
 	}
-	return append(items, threads.Item{From: "stand-in", JSON: encode(Say(t.Answer).withID("said_" + turn))})
+	return append(items, threads.Item{From: "simulated", JSON: encode(Say(t.Answer).withID("said_" + turn))})
 }

@@ -60,7 +60,7 @@ func (t *Tools) Run(ctx context.Context, name string, raw json.RawMessage, call 
 		_, _ = io.WriteString(call.Out, change.Diff)
 		return workspace.Result{Text: "Done.\nA " + args.Path, Changes: []handoff.FileChange{change}}
 	}
-	return failed("this machine is a stand-in without files")
+	return failed("this machine is simulated and has no files")
 }
 
 func failed(why string) workspace.Result {

@@ -137,7 +137,9 @@ func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command
 	if w.scratch != nil {
 		scratch = w.scratch.Dir
 	}
-	return sandbox.Command{Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Scratch: scratch, Env: w.cfg.Env}
+	return sandbox.Command{
+		Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Hidden: w.cfg.Hidden, Scratch: scratch, Env: w.cfg.Env,
+	}
 }
 
 // programs are the directories in which programs are looked for. The system's are there anyhow.

@@ -57,6 +57,7 @@ type Config struct {
 	Approval string       // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
 	Sandbox  sandbox.Mode // "" is [sandbox.WorkspaceWrite]
 	Readable []string     // directories that commands may read beside it and the system's
+	Hidden   []string     // directories that commands never see, also those that run without a sandbox
 	Env      []string     // of commands
 }
 

@@ -1,0 +1,138 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/workspace"
+)
+
+// askingTools are tools of which one asks before it does anything.
+type askingTools struct{ stub }
+
+func (a askingTools) Run(ctx context.Context, _ string, _ json.RawMessage, call workspace.Call) workspace.Result {
+	yes, err := call.Ask(ctx, handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?", Command: "make", Asked: time.Now(),
+		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop}})
+	if err != nil || !yes {
+		return workspace.Result{Text: "Error: declined", Failed: true}
+	}
+	return workspace.Result{Text: "made"}
+}
+
+// questions runs a turn to its end, answers all that it asks, and returns how often it asked.
+func (k *talk) questions(words string, d handoff.Decision) (asked int, end handoff.TurnEnded) {
+	k.Helper()
+	id := k.start(handoff.Turn{ID: words, Input: handoff.TextInput(words)})
+	for u, err := range k.Agent.Follow(k.Context(), id) {
+		if err != nil {
+			k.Fatal(err)
+		}
+		switch u := u.(type) {
+		case handoff.Question:
+			asked++
+			if err := k.Agent.(handoff.Controls).Decide(k.Context(), u.ID, d); err != nil {
+				k.Fatal(err)
+			}
+		case handoff.TurnEnded:
+			end = u
+		}
+	}
+	return asked, end
+}
+
+// TestAllowedForASession: what was allowed for a session is asked no more there, and in every other one; a stop ends the
+// turn.
+func TestAllowedForASession(t *testing.T) {
+	r := newRig(t, newFake(t, looksOnce("make")), func(c *Config) { c.Workspace = askingTools{stub{use: map[string]use{"make": nil}}} })
+	here, there := newTalk(t, r), newTalk(t, r)
+	for _, c := range []struct {
+		k      *talk
+		words  string
+		answer handoff.Decision
+		asked  int
+		status handoff.TurnStatus
+	}{
+		{here, "one", handoff.DecisionAccept, 1, handoff.TurnCompleted},
+		{here, "two", handoff.DecisionAcceptForSession, 1, handoff.TurnCompleted},
+		{here, "three", handoff.DecisionDecline, 0, handoff.TurnCompleted},
+		{there, "four", handoff.DecisionDecline, 1, handoff.TurnCompleted},
+		{there, "five", handoff.DecisionStop, 1, handoff.TurnInterrupted},
+		{here, "six", handoff.DecisionDecline, 0, handoff.TurnCompleted},
+	} {
+		if asked, end := c.k.questions(c.words, c.answer); asked != c.asked || end.Status != c.status {
+			t.Errorf("%s: asked %d times, want %d, and ended as %+v", c.words, asked, c.asked, end)
+		}
+	}
+}
+
+// TestNothingBeginsAfterAStop: a call that has not begun when its turn is stopped does nothing, and has an output.
+func TestNothingBeginsAfterAStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran := false
+	r := &run{server: &Server{log: zaptest.NewLogger(t), workspace: stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+		ran = true
+		return workspace.Result{Text: "seen"}
+	}}}}}
+	w := &window{call: shape{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(), done: make(chan struct{})}
+	r.use(ctx, w)
+	<-w.done
+	if ran || w.result.Text != unanswered || !w.result.Failed {
+		t.Errorf("it ran: %t, and gave back %+v", ran, w.result)
+	}
+}
+
+// TestCallIDsTwice: of calls with one id the first is run.
+func TestCallIDsTwice(t *testing.T) {
+	var a answer
+	for _, it := range []simulator.Item{simulator.Call("1", "look", object{}), simulator.Call("1", "look again", object{}), simulator.Call("2", "look", object{})} {
+		a.Items = append(a.Items, encode(it.JSON))
+	}
+	calls := a.calls()
+	if len(calls) != 2 || calls[0].Name != "look" || calls[1].CallID != "2" {
+		t.Errorf("it runs %+v", calls)
+	}
+}
+
+// TestStopComesFirst: who answers a question with a stop has stopped the turn before its tool hears of it.
+func TestStopComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(Config{Name: "helper", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopping := make(chan struct{})
+		r := &run{server: s, thread: "t", id: "a", hub: newHub("a"), inbox: newInbox(), stop: func(err error) {
+			<-stopping
+			cancel(err)
+		}}
+		s.runs["t"] = r
+		a := &agent{conn: &conn{server: s, done: make(chan struct{})}, thread: "t", closed: make(chan struct{})}
+		call, heard := shape{CallID: "1", Name: "make"}, false
+		go func() {
+			yes, _ := r.consult(ctx, call, handoff.Question{Decisions: []handoff.Decision{handoff.DecisionStop}})
+			if heard = true; yes || !errors.Is(context.Cause(ctx), errInterrupted) {
+				t.Errorf("the tool heard %t, and of the turn that %v", yes, context.Cause(ctx))
+			}
+		}()
+		synctest.Wait()
+		go func() {
+			if err := a.Decide(ctx, questionID("helper", "t", "a", "1"), handoff.DecisionStop); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		close(stopping)
+		synctest.Wait()
+		if !heard {
+			t.Error("the tool waits still")
+		}
+	})
+}
