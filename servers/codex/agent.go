@@ -12,7 +12,7 @@ import (
 
 // agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
 type agent struct {
-	conn   *Conn         // Set once
+	conn   *connection   // Set once
 	thread *thread       // Set once
 	once   sync.Once     // closes closed
 	closed chan struct{} // Set once, closed by Close
@@ -115,6 +115,9 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 		kind := "untrusted"
 		if e.Trusted {
 			kind = "application"
+			if e.Key == handoff.DisableResponseThreading { // codex asks its model as it likes
+				continue
+			}
 		}
 		m[e.Key] = contextEntry{Value: e.Value, Kind: kind}
 	}

@@ -36,7 +36,7 @@ func TestTooDeep(t *testing.T) {
 		f.reply(f.expect("thread/turns/list"), `{"data":[`+turnJSON(turn1, "completed", true)+`]}`)
 		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, userSays("m1"))+`]}`)
 		want(t, rec.lines(), "started", `ended completed "" ""`)
-		if c := link.Conn.(*Conn); c.peer.tooLong.Load() != 2 {
+		if c := link.Conn.(*connection); c.peer.tooLong.Load() != 2 {
 			t.Errorf("%d frames left out", c.peer.tooLong.Load())
 		}
 	})
@@ -111,7 +111,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 // TestUnreadTurnsShareABound: turns that nobody reads are given up before they hold more than a connection may.
 func TestUnreadTurnsShareABound(t *testing.T) {
 	t.Parallel()
-	c := &Conn{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
+	c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
 	text := strings.Repeat("x", 200<<10)
 	for i := range 16 {
 		th := c.hold(fmt.Sprintf("thread-%d", i))
@@ -191,7 +191,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte(`{"method":"item/started","params":{"threadId":"t","turnId":"u","item":{"id":"` + strings.Repeat("i", 2*maxID) + `"}}}`))
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		frames = append(bytes.ReplaceAll(frames, []byte(`"threadId":"`), []byte(`"threadId":"`+thread1+`","_":"`)), '\n')
-		c := &Conn{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
+		c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
 		th := c.hold(thread1)
 		c.peer = newPeer(wireOf{newStream(bytes.NewReader(frames), nil)}, c.log, c.handle)
 		c.peer.missed = c.mistrust

@@ -21,7 +21,7 @@ const (
 
 // List returns the newest threads first, at most limit and at most 100. Threads that never ran are not
 // among them.
-func (c *Conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
+func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 	list, err := c.client.threadList(ctx, min(max(limit, 1), maxList))
 	if err != nil {
 		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
@@ -34,7 +34,7 @@ func (c *Conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 }
 
 // Archive implements [servers.Archiver].
-func (c *Conn) Archive(ctx context.Context, thread string, on bool) error {
+func (c *connection) Archive(ctx context.Context, thread string, on bool) error {
 	if err := c.client.archive(ctx, thread, on); err != nil {
 		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
@@ -44,7 +44,7 @@ func (c *Conn) Archive(ctx context.Context, thread string, on bool) error {
 // Read returns the newest lines of a thread, oldest first: out of its newest 10 turns, unless more are wanted than a
 // voice model gets. More counts what was left out of those, and 1 when there are older turns. A thread that never ran
 // has no lines.
-func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
+func (c *connection) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
 	w, err := c.client.threadRead(ctx, thread)
 	if err != nil {
 		return servers.Text{}, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
@@ -75,7 +75,7 @@ func (c *Conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 
 // older adds the turns before a page to it, until it has as many lines as are wanted. What cannot be read is left
 // out, and counted as there is more.
-func (c *Conn) older(ctx context.Context, thread string, lines int, page *turnsPage) {
+func (c *connection) older(ctx context.Context, thread string, lines int, page *turnsPage) {
 	for range maxReadPages {
 		if page.NextCursor == nil || len(readLines(page.Data)) >= lines {
 			return
@@ -89,7 +89,7 @@ func (c *Conn) older(ctx context.Context, thread string, lines int, page *turnsP
 }
 
 // newestItems returns a thread's newest items as if they were one turn.
-func (c *Conn) newestItems(ctx context.Context, thread string) (turnsPage, error) {
+func (c *connection) newestItems(ctx context.Context, thread string) (turnsPage, error) {
 	items, err := c.client.itemsBefore(ctx, itemsListParams{ThreadID: thread})
 	var w wireTurn
 	for _, entry := range slices.Backward(items.Data) {

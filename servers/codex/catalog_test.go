@@ -94,7 +94,7 @@ func TestReadTooLong(t *testing.T) {
 		if len(got.Lines) == 0 || got.Lines[len(got.Lines)-1] != (handoff.Line{Role: "agent", Text: "seen"}) || got.More != 1 {
 			t.Errorf("read %+v", got)
 		}
-		if n := link.Conn.(*Conn).peer.tooLong.Load(); n != 2 {
+		if n := link.Conn.(*connection).peer.tooLong.Load(); n != 2 {
 			t.Errorf("%d frames were left out", n)
 		}
 	})

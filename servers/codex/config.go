@@ -31,8 +31,8 @@ type Config struct {
 	// Ceiling is the loosest sandbox of a thread that turns are run in, in the words of Sandbox; "" is any.
 	Ceiling string
 
-	// Settle is how long two looks at a thread must agree before a lost start counts as never run; 0 is 2 s.
-	Settle time.Duration
+	// Reconcile is how long two looks at a thread must agree before a lost start counts as never run; 0 is 2 s.
+	Reconcile time.Duration
 
 	Counters *Counters   // of all its connections; nil: nobody reads them
 	Log      *zap.Logger // nil: none
@@ -43,7 +43,7 @@ func Dialer(cfg Config) servers.Dial {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	cfg.Settle = cmp.Or(cfg.Settle, settleFor)
+	cfg.Reconcile = cmp.Or(cfg.Reconcile, reconcileFor)
 	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
 	return func(ctx context.Context) (*servers.Link, error) {
 		wire, err := open(ctx, cfg)
@@ -68,7 +68,7 @@ func open(ctx context.Context, cfg Config) (transport, error) {
 
 // connect shakes hands over a transport and keeps the connection running until it is lost or closed.
 func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, error) {
-	c := &Conn{
+	c := &connection{
 		cfg: cfg, log: cfg.Log,
 		generation: strings.ToLower(rand.Text()[:10]),
 		ended:      make(chan struct{}),
@@ -101,7 +101,7 @@ func connect(ctx context.Context, cfg Config, wire transport) (*servers.Link, er
 }
 
 // logEnd tells why the connection ended and what was left out on the way.
-func (c *Conn) logEnd() {
+func (c *connection) logEnd() {
 	c.log.Debug("connection ended",
 		zap.String("reason", c.peer.lost().Error()),
 		zap.Uint64("malformed", c.peer.malformed.Load()),

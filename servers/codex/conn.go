@@ -14,9 +14,9 @@ import (
 	"switchboard/handoff"
 )
 
-// A Conn is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
+// A connection is one connection to a Codex app-server. It implements [servers.Conn] and [servers.Catalog] and
 // is safe for concurrent use.
-type Conn struct {
+type connection struct {
 	cfg        Config        // Set once
 	log        *zap.Logger   // Set once
 	generation string        // Set once: tells questions of this connection from those of another
@@ -33,7 +33,7 @@ type Conn struct {
 }
 
 // Attach resumes a thread and subscribes to it, once for all who attach it.
-func (c *Conn) Attach(ctx context.Context, id string) (handoff.Attached, error) {
+func (c *connection) Attach(ctx context.Context, id string) (handoff.Attached, error) {
 	t := c.hold(id)
 	if err := c.subscribe(ctx, t); err != nil {
 		_ = c.release(t)
@@ -43,16 +43,16 @@ func (c *Conn) Attach(ctx context.Context, id string) (handoff.Attached, error) 
 }
 
 // Create makes a fresh thread with the configured model and policy.
-func (c *Conn) Create(ctx context.Context, dir string) (handoff.Attached, error) {
+func (c *connection) Create(ctx context.Context, dir string) (handoff.Attached, error) {
 	return c.create(ctx, threadStartParams{Cwd: dir})
 }
 
 // CreateEphemeral makes a fresh thread that no list has. Only this connection hears of it.
-func (c *Conn) CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error) {
+func (c *connection) CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error) {
 	return c.create(ctx, threadStartParams{Cwd: dir, Ephemeral: true})
 }
 
-func (c *Conn) create(ctx context.Context, params threadStartParams) (handoff.Attached, error) {
+func (c *connection) create(ctx context.Context, params threadStartParams) (handoff.Attached, error) {
 	params.Model, params.ApprovalPolicy, params.Sandbox = c.cfg.Model, c.cfg.Approval, c.cfg.Sandbox
 	t, _, err := c.fresh("thread/start", func(land func(*threadResult)) (*threadResult, error) {
 		return c.client.threadStart(ctx, params, land)
@@ -66,16 +66,16 @@ func (c *Conn) create(ctx context.Context, params threadStartParams) (handoff.At
 // Fork copies a thread up to and with the turn last ("": all of it), also one that another process holds,
 // and attaches the copy. The copy has the settings of its source. What runs in the source is interrupted in
 // the copy.
-func (c *Conn) Fork(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
+func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
 	return c.fork(ctx, threadForkParams{ThreadID: id, LastTurnID: string(last)})
 }
 
-// ForkEphemeral copies a thread as [Conn.Fork] does, into one that no list has.
-func (c *Conn) ForkEphemeral(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
+// ForkEphemeral copies a thread as [connection.Fork] does, into one that no list has.
+func (c *connection) ForkEphemeral(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
 	return c.fork(ctx, threadForkParams{ThreadID: id, LastTurnID: string(last), Ephemeral: true})
 }
 
-func (c *Conn) fork(ctx context.Context, params threadForkParams) (handoff.Attached, error) {
+func (c *connection) fork(ctx context.Context, params threadForkParams) (handoff.Attached, error) {
 	t, result, err := c.fresh("thread/fork", func(land func(*threadResult)) (*threadResult, error) {
 		return c.client.threadFork(ctx, params, land)
 	})
@@ -90,7 +90,7 @@ func (c *Conn) fork(ctx context.Context, params threadForkParams) (handoff.Attac
 }
 
 // fresh makes a thread. It may return one beside an error.
-func (c *Conn) fresh(method string, ask func(land func(*threadResult)) (*threadResult, error)) (*thread, *threadResult, error) {
+func (c *connection) fresh(method string, ask func(land func(*threadResult)) (*threadResult, error)) (*thread, *threadResult, error) {
 	var t *thread
 	result, err := ask(func(r *threadResult) {
 		if r.Thread.ID != "" {
@@ -108,7 +108,7 @@ func (c *Conn) fresh(method string, ask func(land func(*threadResult)) (*threadR
 }
 
 // handOver attaches a fresh thread, or leaves it when there is an error.
-func (c *Conn) handOver(t *thread, err error) (handoff.Attached, error) {
+func (c *connection) handOver(t *thread, err error) (handoff.Attached, error) {
 	if err == nil {
 		return c.attached(t), nil
 	}
@@ -119,14 +119,14 @@ func (c *Conn) handOver(t *thread, err error) (handoff.Attached, error) {
 }
 
 // Close ends the connection and returns when its goroutines have ended.
-func (c *Conn) Close() error {
+func (c *connection) Close() error {
 	c.peer.lose(errClosed)
 	<-c.ended
 	return nil
 }
 
 // attached describes a subscribed thread.
-func (c *Conn) attached(t *thread) handoff.Attached {
+func (c *connection) attached(t *thread) handoff.Attached {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return handoff.Attached{
@@ -141,7 +141,7 @@ func (c *Conn) attached(t *thread) handoff.Attached {
 }
 
 // hold counts one more attachment of a thread.
-func (c *Conn) hold(id string) *thread {
+func (c *connection) hold(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[id]
@@ -154,7 +154,7 @@ func (c *Conn) hold(id string) *thread {
 }
 
 // letGo counts one attachment less and reports whether it was the last.
-func (c *Conn) letGo(t *thread) bool {
+func (c *connection) letGo(t *thread) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.refs--
@@ -163,7 +163,7 @@ func (c *Conn) letGo(t *thread) bool {
 }
 
 // dropLocked forgets a thread that nobody attaches and that we are not subscribed to.
-func (c *Conn) dropLocked(t *thread) {
+func (c *connection) dropLocked(t *thread) {
 	if t.refs == 0 && !t.isSubscribed() && c.threads[t.id] == t {
 		delete(c.threads, t.id)
 		t.drop()
@@ -173,7 +173,7 @@ func (c *Conn) dropLocked(t *thread) {
 }
 
 // release ends one attachment; the last one unsubscribes, best effort and bounded.
-func (c *Conn) release(t *thread) error {
+func (c *connection) release(t *thread) error {
 	if !c.letGo(t) {
 		return nil
 	}
@@ -197,14 +197,14 @@ func (c *Conn) release(t *thread) error {
 }
 
 // leave marks a thread that nobody attaches as unsubscribed, and reports whether it was subscribed.
-func (c *Conn) leave(t *thread) bool {
+func (c *connection) leave(t *thread) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return t.refs == 0 && t.setUnsubscribed()
 }
 
 // subscribe resumes a thread unless it is subscribed.
-func (c *Conn) subscribe(ctx context.Context, t *thread) error {
+func (c *connection) subscribe(ctx context.Context, t *thread) error {
 	if t.isSubscribed() { // and it stays so, because the caller holds it
 		return nil
 	}
@@ -222,7 +222,7 @@ func (c *Conn) subscribe(ctx context.Context, t *thread) error {
 const attachTurns = 2
 
 // resume resumes a thread. The caller holds its gate.
-func (c *Conn) resume(ctx context.Context, t *thread) error {
+func (c *connection) resume(ctx context.Context, t *thread) error {
 	page, err := c.resumed(ctx, t, attachTurns)
 	if err != nil {
 		return err
@@ -232,14 +232,14 @@ func (c *Conn) resume(ctx context.Context, t *thread) error {
 
 // resumed resumes a thread and returns its newest turns, or nil when it has none or they cannot be read.
 // The caller holds its gate.
-func (c *Conn) resumed(ctx context.Context, t *thread, turns int) (*turnsPage, error) {
+func (c *connection) resumed(ctx context.Context, t *thread, turns int) (*turnsPage, error) {
 	result, err := c.client.threadResume(ctx, t.id, turns, func(r *threadResult) {
 		if r.Thread.ID == t.id {
 			t.snapshot(r)
 		}
 	})
 	if err != nil {
-		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		return nil, c.name(c.nameOfHeld(ctx, t, err)).fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	if other := result.Thread.ID; other != t.id {
 		c.unsubscribeOther(ctx, other)
@@ -251,8 +251,22 @@ func (c *Conn) resumed(ctx context.Context, t *thread, turns int) (*turnsPage, e
 	return c.reread(ctx, t), nil
 }
 
+// nameOfHeld returns the title of a thread that is there but may not be resumed, so that people hear which one it is.
+func (c *connection) nameOfHeld(ctx context.Context, t *thread, why error) string {
+	t.mu.Lock()
+	name := t.title
+	t.mu.Unlock()
+	if name != "" || !refusedAs(why, refusedInUse) && !refusedAs(why, refusedArchived) {
+		return name
+	}
+	if known, err := c.client.threadRead(ctx, t.id); err == nil {
+		return title(&known)
+	}
+	return ""
+}
+
 // unsubscribeOther leaves a thread that was not asked for, unless somebody here uses it.
-func (c *Conn) unsubscribeOther(ctx context.Context, id string) {
+func (c *connection) unsubscribeOther(ctx context.Context, id string) {
 	c.mu.Lock()
 	_, used := c.threads[id]
 	c.mu.Unlock()
@@ -276,7 +290,7 @@ const attachDoubts = 2
 func doubtful(w wireTurn) bool { return w.Status == statusInterrupted && w.CompletedAt == nil }
 
 // doubt reads a doubtful newest turn again.
-func (c *Conn) doubt(ctx context.Context, t *thread, page *turnsPage) error {
+func (c *connection) doubt(ctx context.Context, t *thread, page *turnsPage) error {
 	for _, delay := range doubts[:attachDoubts] {
 		if page == nil || len(page.Data) == 0 || !doubtful(page.Data[0]) {
 			return nil
@@ -295,7 +309,7 @@ func (c *Conn) doubt(ctx context.Context, t *thread, page *turnsPage) error {
 
 // reread reads the newest turn and takes it over, unless turns were heard to begin or end meanwhile.
 // A thread that never ran has none.
-func (c *Conn) reread(ctx context.Context, t *thread) *turnsPage {
+func (c *connection) reread(ctx context.Context, t *thread) *turnsPage {
 	before := t.turnsHeard()
 	page, err := c.client.turnsList(ctx, t.id, 1, "notLoaded")
 	if err != nil {
@@ -310,7 +324,7 @@ func (c *Conn) reread(ctx context.Context, t *thread) *turnsPage {
 }
 
 // handle routes what the server says. It runs in the reader and never waits.
-func (c *Conn) handle(m message) {
+func (c *connection) handle(m message) {
 	var n note
 	if json.Unmarshal(m.Params, &n) != nil || n.ThreadID == "" {
 		return
@@ -337,7 +351,7 @@ func (c *Conn) handle(m message) {
 }
 
 // mistrust has the turns that run be read, because a frame was left out.
-func (c *Conn) mistrust() {
+func (c *connection) mistrust() {
 	c.mu.Lock()
 	threads := slices.Collect(maps.Values(c.threads))
 	c.mu.Unlock()
@@ -347,7 +361,7 @@ func (c *Conn) mistrust() {
 }
 
 // asks takes a request of the server to a person. about, which may be nil, adds what is known of a subagent's.
-func (c *Conn) asks(t *thread, m message, about func(*askParams, *handoff.Question)) {
+func (c *connection) asks(t *thread, m message, about func(*askParams, *handoff.Question)) {
 	var p askParams
 	if json.Unmarshal(m.Params, &p) != nil {
 		return
@@ -371,9 +385,9 @@ func (c *Conn) asks(t *thread, m message, about func(*askParams, *handoff.Questi
 
 // questionID names a request of the server. After a reconnect it comes again under its number. Numbers begin again at
 // 0 when the server is restarted, which ends every turn that had asked.
-func (c *Conn) questionID(p *askParams, wireID json.RawMessage) handoff.QuestionID {
+func (c *connection) questionID(p *askParams, wireID json.RawMessage) handoff.QuestionID {
 	return handoff.QuestionID(strings.Join([]string{c.cfg.Name, p.ThreadID, p.TurnID, string(wireID)}, ":"))
 }
 
 // name returns what errors call this server and a session.
-func (c *Conn) name(session string) naming { return naming{server: c.cfg.Name, session: session} }
+func (c *connection) name(session string) naming { return naming{server: c.cfg.Name, session: session} }

@@ -1,14 +1,16 @@
 // Package codex talks to one Codex app-server: JSON-RPC over a WebSocket or over the standard streams of
 // a child process.
 //
-// It implements [servers.Dial]: threads are attached, given turns, followed, steered, interrupted, asked
-// about, listed and read. It must not know voice, calls, callers or other servers, and it is never a raw
-// proxy: the methods of [client] are all that can be sent.
+// It implements [servers.Dial]: it attaches, lists and reads threads, gives them turns, and follows, steers and
+// interrupts these. How it finds out whether a start ran whose acknowledgement was lost is in reconcile.go.
+//
+// It must not know voice, calls, callers or other servers, and it is never a raw proxy: the methods of [client] are
+// all that can be sent.
 //
 // # Layers
 //
 // A transport moves whole frames. A peer is JSON-RPC on a transport: it matches responses to requests. A
-// client is the closed set of methods. A [Conn] routes what the server says to threads; each thread sorts
+// client is the closed set of methods. A [connection] routes what the server says to threads; each thread sorts
 // it by turn and keeps it for whoever follows, with the bookkeeping of [turns]. Classification and policy are
 // pure.
 //

@@ -77,8 +77,8 @@ func withDefaults(cfg Config) Config {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	if cfg.Settle == 0 {
-		cfg.Settle = settleFor
+	if cfg.Reconcile == 0 {
+		cfg.Reconcile = reconcileFor
 	}
 	return cfg
 }

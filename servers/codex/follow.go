@@ -101,7 +101,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 		c.callSubagents(readCtx, t, f.turn.id, items)
 		return nil
 	}
-	if cause := f.settle(ctx); cause != nil {
+	if cause := f.readEnd(ctx); cause != nil {
 		return f.agent.name().fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
 	}
 	return nil
@@ -123,9 +123,9 @@ func (f *follower) wait(ctx context.Context) error {
 	var cause error
 	select {
 	case <-f.turn.wake:
-		return f.agent.thread.fate(f.turn, name)
+		return f.agent.thread.givenUp(f.turn, name)
 	case <-timeout:
-		cause = f.settle(ctx)
+		cause = f.readEnd(ctx)
 	case <-ctx.Done():
 		return handoff.AsError(context.Cause(ctx))
 	case <-f.agent.closed:
@@ -142,8 +142,8 @@ func (f *follower) wait(ctx context.Context) error {
 	return name.fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
 }
 
-// settle reads what became of a turn whose end did not come. It returns an error when the turn is lost.
-func (f *follower) settle(ctx context.Context) error {
+// readEnd reads what became of a turn whose end did not come. It returns an error when the turn is lost.
+func (f *follower) readEnd(ctx context.Context) error {
 	c, t := f.agent.conn, f.agent.thread
 	if err := c.subscribe(ctx, t); err != nil && c.peer.lost() == nil { // the server had unloaded it
 		c.log.Debug("loading a followed thread again", zap.Error(err))
@@ -317,8 +317,8 @@ func (t *thread) patience(k *turn) time.Duration {
 	return 0
 }
 
-// fate returns an error for a turn that was given up.
-func (t *thread) fate(k *turn, name naming) error {
+// givenUp returns an error for a turn that was given up.
+func (t *thread) givenUp(k *turn, name naming) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k.updates.Lost() {

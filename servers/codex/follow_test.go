@@ -241,7 +241,7 @@ func TestFollowerFarBehind(t *testing.T) {
 		id := start(t, f, at)
 		f.turnStarted(turn1)
 		big := strings.Repeat("x", 1<<20)
-		heard := link.Conn.(*Conn).threads[thread1]
+		heard := link.Conn.(*connection).threads[thread1]
 		next, stop := iter.Pull2(at.Agent.Follow(t.Context(), id))
 		defer stop()
 		if u, _, _ := next(); u != (handoff.Started{Turn: turn1}) {
@@ -275,7 +275,7 @@ func TestFollowerFarBehindAtTheEnd(t *testing.T) {
 		id := start(t, f, at)
 		f.turnStarted(turn1)
 		synctest.Wait()
-		heard := link.Conn.(*Conn).threads[thread1]
+		heard := link.Conn.(*connection).threads[thread1]
 		for i := range turns.HardUpdates + 1 {
 			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: &wireItem{Type: typeReasoning, ID: fmt.Sprint(i)}})
 		}
@@ -304,7 +304,7 @@ func TestTurnsAreForgotten(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		c := link.Conn.(*Conn)
+		c := link.Conn.(*connection)
 		if n := len(c.threads[thread1].turns); n != maxTurns {
 			t.Errorf("%d turns kept", n)
 		}

@@ -10,7 +10,7 @@ import (
 // maxInput is how many characters of words the server takes in one input.
 const maxInput = 1 << 20
 
-// checkInput refuses what the server cannot take. It takes no tool output: it calls its tools itself.
+// checkInput refuses what the server cannot take.
 func checkInput(input []handoff.Part) *handoff.Error {
 	size := 0
 	for _, p := range input {

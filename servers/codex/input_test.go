@@ -15,14 +15,14 @@ func TestCheckInput(t *testing.T) {
 		input []handoff.Part
 		want  handoff.Code
 	}{
-		"words":                   {handoff.TextInput("go on"), ""},
-		"a picture":               {[]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}}, ""},
-		"a picture of the net":    {[]handoff.Part{handoff.Image{URL: "https://example.com/a.png"}}, ""},
-		"a file of the server":    {[]handoff.Part{handoff.Image{URL: "file:///etc/passwd"}}, handoff.CodeMalformed},
-		"a page":                  {[]handoff.Part{handoff.Image{URL: "data:text/html,x"}}, handoff.CodeMalformed},
-		"a tool's output":         {[]handoff.Part{handoff.Text("x"), handoff.ToolOutput{CallID: "c", Output: "o"}}, handoff.CodeUnsupported},
-		"as many words as may be": {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)), handoff.Text(strings.Repeat("é", maxInput/2))}, ""},
-		"too many in two":         {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)), handoff.Text(strings.Repeat("é", maxInput/2+1))}, handoff.CodeTooLarge},
+		"words":                      {handoff.TextInput("go on"), ""},
+		"a picture":                  {[]handoff.Part{handoff.Text("look"), handoff.Image{URL: "data:image/png;base64,AA=="}}, ""},
+		"a picture of the net":       {[]handoff.Part{handoff.Image{URL: "https://example.com/a.png"}}, ""},
+		"a file of the server":       {[]handoff.Part{handoff.Image{URL: "file:///etc/passwd"}}, handoff.CodeMalformed},
+		"a page":                     {[]handoff.Part{handoff.Image{URL: "data:text/html,x"}}, handoff.CodeMalformed},
+		"neither words nor pictures": {[]handoff.Part{handoff.Text("x"), struct{ handoff.Part }{}}, handoff.CodeUnsupported},
+		"as many words as may be":    {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)), handoff.Text(strings.Repeat("é", maxInput/2))}, ""},
+		"too many in two":            {[]handoff.Part{handoff.Text(strings.Repeat("é", maxInput/2)), handoff.Text(strings.Repeat("é", maxInput/2+1))}, handoff.CodeTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fault := checkInput(c.input)

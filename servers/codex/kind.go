@@ -48,7 +48,7 @@ func checkSettings(s servers.Settings, to servers.Report) {
 		servers.CheckEnv(s.Env, to)
 	}
 	for row, set := range map[string]bool{
-		"workspace": s.Workspace != "", "continuation": s.Continuation != "", "reasoning": s.Reasoning != servers.Reasoning{}, "verbosity": s.Verbosity != "",
+		"workspace": s.Workspace != "", "continuation": s.Continuation != "", "store": s.Store != nil, "include": len(s.Include) > 0, "reasoning": s.Reasoning != servers.Reasoning{}, "verbosity": s.Verbosity != "",
 	} {
 		if set {
 			to.Bad(row, "is not for servers of kind %s", Name)

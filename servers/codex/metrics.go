@@ -12,14 +12,14 @@ type Counters struct {
 	Server string // Set once: its name in the fleet
 
 	mu    sync.Mutex
-	live  []*Conn    // Guarded by mu
-	ended codexCount // Guarded by mu: of connections that ended
+	live  []*connection // Guarded by mu
+	ended codexCount    // Guarded by mu: of connections that ended
 }
 
 // codexCount is what connections counted. It may be compared and added.
 type codexCount struct{ malformed, late, leftOut, full, forgotten, givenUp, deltas, unasked, errands uint64 }
 
-func (n *codexCount) add(c *Conn) {
+func (n *codexCount) add(c *connection) {
 	n.malformed += c.peer.malformed.Load()
 	n.late += c.peer.late.Load()
 	n.leftOut += c.peer.tooLong.Load()
@@ -32,7 +32,7 @@ func (n *codexCount) add(c *Conn) {
 }
 
 // begin counts a connection in, until the function that it returns is called.
-func (c *Counters) begin(conn *Conn) (end func()) {
+func (c *Counters) begin(conn *connection) (end func()) {
 	if c == nil {
 		return func() {}
 	}
@@ -42,7 +42,7 @@ func (c *Counters) begin(conn *Conn) (end func()) {
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.live = slices.DeleteFunc(c.live, func(other *Conn) bool { return other == conn })
+		c.live = slices.DeleteFunc(c.live, func(other *connection) bool { return other == conn })
 		c.ended.add(conn)
 	}
 }

@@ -14,7 +14,7 @@ func TestCounters(t *testing.T) {
 	counters := &Counters{Server: "bigpc"}
 	var ends []func()
 	for range 2 {
-		c := &Conn{peer: &peer{}}
+		c := &connection{peer: &peer{}}
 		for i, n := range []interface{ Add(uint64) uint64 }{
 			&c.peer.malformed, &c.peer.late, &c.peer.tooLong, &c.peer.full, &c.tally.forgotten, &c.tally.GivenUp, &c.tally.Deltas, &c.tally.unasked, &c.tally.errands,
 		} {

@@ -90,7 +90,7 @@ func TestResponsesOutOfOrder(t *testing.T) {
 		if a, b := one.get(t), two.get(t); a[0].ID != "a" || b[0].ID != "b" {
 			t.Errorf("got %v and %v", a, b)
 		}
-		c := link.Conn.(*Conn)
+		c := link.Conn.(*connection)
 		if c.peer.malformed.Load() != 2 || c.peer.late.Load() != 1 {
 			t.Errorf("malformed %d late %d", c.peer.malformed.Load(), c.peer.late.Load())
 		}

@@ -49,7 +49,7 @@ func (p policy) above(ceiling string) bool {
 }
 
 // checkNew refuses a new thread with another policy than was configured.
-func (c *Conn) checkNew(p policy) error {
+func (c *connection) checkNew(p policy) error {
 	if setting := p.differs(c.cfg); setting != "" {
 		return handoff.Fault(handoff.CodeRefused, c.cfg.Name, setting+": a new session did not get what is configured, but "+p.String())
 	}
@@ -58,7 +58,7 @@ func (c *Conn) checkNew(p policy) error {
 
 // checkCeiling refuses to run in a thread that may do more than the ceiling. How often it asks is no part
 // of the ceiling: the sandbox holds whether somebody is asked or not.
-func (c *Conn) checkCeiling(p policy) error {
+func (c *connection) checkCeiling(p policy) error {
 	if !p.above(c.cfg.Ceiling) {
 		return nil
 	}

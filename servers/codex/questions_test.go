@@ -136,7 +136,7 @@ func TestQuestionsOfAnotherConnection(t *testing.T) {
 		if handoff.CommandHash(old, "bigpc") == handoff.CommandHash(current, "bigpc") {
 			t.Error("what was heard over one connection would count for the other")
 		}
-		other := link2.Conn.(*Conn).questionID(&askParams{ThreadID: thread1, TurnID: turn2}, []byte("0"))
+		other := link2.Conn.(*connection).questionID(&askParams{ThreadID: thread1, TurnID: turn2}, []byte("0"))
 		if other == current.ID {
 			t.Fatalf("both turns ask %s", other)
 		}

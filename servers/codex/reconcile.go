@@ -10,15 +10,15 @@ import (
 	"switchboard/handoff"
 )
 
-// settleFor is how far apart two equal looks are: a start that was written just before its connection was
+// reconcileFor is how far apart two equal looks are: a start that was written just before its connection was
 // lost had begun by the first look in 80 of 80 tries, or never began.
-const settleFor = 2 * time.Second
+const reconcileFor = 2 * time.Second
 
 // searchPages bounds the reading of a thread's items, newest first.
 const searchPages = 6
 
 // Reconcile tells what became of a start with our id whose acknowledgement was lost. It looks at the thread
-// until two looks that are Config.Settle apart are equal; a turn that carries our id ends it at once. While
+// until two looks that are Config.Reconcile apart are equal; a turn that carries our id ends it at once. While
 // somebody else's turn that is newer than the watermark runs, our words may still wait in it: then it goes
 // on, and when ctx ends that is [handoff.CodeUnknownStart]. A thread of which nothing is kept cannot be looked at:
 // [handoff.CodeUnsupported].
@@ -51,7 +51,7 @@ func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) 
 			return v.turn, nil
 		}
 		before = turns
-		if err := a.rest(ctx, a.conn.cfg.Settle); err != nil {
+		if err := a.rest(ctx, a.conn.cfg.Reconcile); err != nil {
 			if ctx.Err() != nil && v.open {
 				return "", a.name().fault(err, handoff.CodeUnknownStart, handoff.CodeUnknownStart)
 			}

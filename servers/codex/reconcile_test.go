@@ -51,14 +51,14 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// looks answers one look of Settle: a resume, and a reading of the newest items, newest first.
+// looks answers one look of Reconcile: a resume, and a reading of the newest items, newest first.
 func (f *fake) looks(turns string, entries ...string) {
 	f.t.Helper()
 	f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turns))
 	f.reply(f.expect("thread/items/list"), `{"data":[`+strings.Join(entries, ",")+`],"nextCursor":null}`)
 }
 
-func settle(ctx context.Context, at handoff.Attached) async[handoff.TurnID] {
+func reconcile(ctx context.Context, at handoff.Attached) async[handoff.TurnID] {
 	return call(func() (handoff.TurnID, error) { return at.Agent.(handoff.Reconciler).Reconcile(ctx, turn2, "m1") })
 }
 
@@ -67,8 +67,8 @@ const watermark = `{"id":"` + turn2 + `","status":"completed","completedAt":1,"i
 // old is what was said in the watermark.
 var old = entryOf(turn2, userSays("m0"))
 
-// settleCases are what Settle may see, look by look, and what it makes of it. Set once.
-var settleCases = map[string]struct {
+// reconcileCases are what Reconcile may see, look by look, and what it makes of it. Set once.
+var reconcileCases = map[string]struct {
 	looks []func(f *fake)
 	turn  handoff.TurnID
 	code  handoff.Code
@@ -82,13 +82,13 @@ var settleCases = map[string]struct {
 	"it never ran": {[]func(*fake){
 		func(f *fake) { f.looks(watermark, old) },
 		func(f *fake) { f.looks(watermark, old) },
-	}, "", "", settleFor},
+	}, "", "", reconcileFor},
 	"it came late": {[]func(*fake){
 		func(f *fake) { f.looks(watermark, old) },
 		func(f *fake) {
 			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")), old)
 		},
-	}, turn1, "", settleFor},
+	}, turn1, "", reconcileFor},
 	"something moved between": {[]func(*fake){
 		func(f *fake) { f.looks(watermark, old) },
 		func(f *fake) {
@@ -97,11 +97,11 @@ var settleCases = map[string]struct {
 		func(f *fake) {
 			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("desk")), old)
 		},
-	}, "", "", 2 * settleFor},
+	}, "", "", 2 * reconcileFor},
 	"a crash took the message": {[]func(*fake){
 		func(f *fake) { f.looks(turnJSON(turn1, "interrupted", false)+","+watermark, old) },
 		func(f *fake) { f.looks(turnJSON(turn1, "interrupted", false)+","+watermark, old) },
-	}, turn1, "", settleFor},
+	}, turn1, "", reconcileFor},
 	"it joined another": {[]func(*fake){
 		func(f *fake) {
 			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")), entryOf(turn1, userSays("desk")), old)
@@ -117,7 +117,7 @@ var settleCases = map[string]struct {
 		func(f *fake) {
 			f.looks(turnJSON(turn1, "completed", true)+","+watermark, entryOf(turn1, userSays("m1")), entryOf(turn1, userSays("desk")), old)
 		},
-	}, turn1, handoff.CodeJoined, 2 * settleFor},
+	}, turn1, handoff.CodeJoined, 2 * reconcileFor},
 	"the thread never ran": {[]func(*fake){
 		func(f *fake) {
 			f.gone()
@@ -129,7 +129,7 @@ var settleCases = map[string]struct {
 			f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
 			f.refuse(f.expect("thread/turns/list"), -32601, "list_turns is not supported yet")
 		},
-	}, "", "", settleFor + 700*time.Millisecond},
+	}, "", "", reconcileFor + 700*time.Millisecond},
 	"it is lost again": {[]func(*fake){func(f *fake) { f.expect("thread/resume"); f.close() }}, "", handoff.CodeUnreachable, 0},
 	"it is lost while it waits": {[]func(*fake){
 		func(f *fake) { f.looks(watermark, old); synctest.Wait(); f.close() },
@@ -137,17 +137,17 @@ var settleCases = map[string]struct {
 	"nobody knows": {[]func(*fake){func(f *fake) { f.refuse(f.expect("thread/resume"), -32600, "disk on fire") }}, "", handoff.CodeRefused, 0},
 }
 
-// TestSettle: a turn that carries our id settles it at once; that none is there takes two equal looks.
-func TestSettle(t *testing.T) {
-	for name, c := range settleCases {
+// TestReconcile: a turn that carries our id decides it at once; that none is there takes two equal looks.
+func TestReconcile(t *testing.T) {
+	for name, c := range reconcileCases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, at := again(t, idle, watermark)
 				begin := time.Now()
-				s := settle(t.Context(), at)
+				s := reconcile(t.Context(), at)
 				for i, look := range c.looks {
 					if i > 0 {
-						sleep(settleFor)
+						sleep(reconcileFor)
 					}
 					look(f)
 				}
@@ -168,17 +168,17 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleStaysOpen: while somebody else's newer turn runs, our words may wait in it, so that is the
+// TestReconcileStaysOpen: while somebody else's newer turn runs, our words may wait in it, so that is the
 // answer in the end.
-func TestSettleStaysOpen(t *testing.T) {
+func TestReconcileStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, watermark)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		s := settle(ctx, at)
+		s := reconcile(ctx, at)
 		for range 3 {
 			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("desk")))
-			sleep(settleFor)
+			sleep(reconcileFor)
 		}
 		s.wantCode(t, handoff.CodeUnknownStart)
 	})
@@ -197,11 +197,11 @@ func begunBy(turn, client string) string {
 	return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s,%s],"error":null}`, turn, userSays(client), says("z", "Done.", "null"))
 }
 
-// TestSettleReadsSummaries: what began a turn that has done much since is read from the summaries of the turns.
-func TestSettleReadsSummaries(t *testing.T) {
+// TestReconcileReadsSummaries: what began a turn that has done much since is read from the summaries of the turns.
+func TestReconcileReadsSummaries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, watermark)
-		s := settle(t.Context(), at)
+		s := reconcile(t.Context(), at)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)+","+watermark))
 		f.didMuch(turn1)
 		f.turns(begunBy(turn1, "m1") + "," + begunBy(turn2, "m0"))
@@ -211,11 +211,11 @@ func TestSettleReadsSummaries(t *testing.T) {
 	})
 }
 
-// TestSettleReadsFarEnough: a long turn has its message on a later page.
-func TestSettleReadsFarEnough(t *testing.T) {
+// TestReconcileReadsFarEnough: a long turn has its message on a later page.
+func TestReconcileReadsFarEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, watermark)
-		s := settle(t.Context(), at)
+		s := reconcile(t.Context(), at)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)+","+watermark))
 		f.reply(f.expect("thread/items/list"), `{"data":[`+entryOf(turn1, says("a", "x", "null"))+`],"nextCursor":"more"}`)
 		next := f.expect("thread/items/list")

@@ -51,7 +51,7 @@ func TestFork(t *testing.T) {
 			}
 			f.refuse(frame, -32600, c.refusal)
 			a.wantCode(t, c.code)
-			if n := len(link.Conn.(*Conn).threads); n != 0 {
+			if n := len(link.Conn.(*connection).threads); n != 0 {
 				t.Errorf("%d threads kept", n)
 			}
 		})

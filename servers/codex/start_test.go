@@ -27,6 +27,7 @@ func TestStartSendsThePromptVerbatim(t *testing.T) {
 		at := attach(t, f, link, "")
 		turn := handoff.Turn{ID: "01-ours", Input: handoff.TextInput(" fix <b>\n\"it\"\x00 "), Context: []handoff.Context{
 			{Key: "spoken", Value: "may be misheard", Trusted: true}, {Key: "last_words", Value: "please"},
+			{Key: handoff.DisableResponseThreading, Value: "true", Trusted: true}, // a setting for others
 		}}
 		s := call(func() (handoff.TurnID, error) { return at.Agent.Start(t.Context(), turn) })
 		frame := f.expect("turn/start")

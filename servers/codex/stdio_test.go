@@ -118,7 +118,7 @@ func TestChild(t *testing.T) {
 	if err := link.Conn.Close(); err != nil {
 		t.Error(err)
 	}
-	c := link.Conn.(*Conn).peer.wire.(*child)
+	c := link.Conn.(*connection).peer.wire.(*child)
 	if state := c.cmd.ProcessState; state == nil || !state.Success() {
 		t.Errorf("child ended with %v, not by the end of its input", state)
 	}
@@ -185,7 +185,7 @@ func TestStubbornChild(t *testing.T) {
 	if err := link.Conn.Close(); err != nil {
 		t.Error(err)
 	}
-	state := link.Conn.(*Conn).peer.wire.(*child).cmd.ProcessState
+	state := link.Conn.(*connection).peer.wire.(*child).cmd.ProcessState
 	if status, ok := state.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 		t.Errorf("ended with %v", state)
 	}
@@ -201,7 +201,7 @@ func TestChildLeavesAGrandchild(t *testing.T) {
 	if err := link.Conn.Close(); err != nil {
 		t.Error(err)
 	}
-	pid := link.Conn.(*Conn).peer.wire.(*child).cmd.Process.Pid
+	pid := link.Conn.(*connection).peer.wire.(*child).cmd.Process.Pid
 	for began := time.Now(); !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > 10*time.Second { // killed is soon, but who inherits the dead may be busy; the grandchild would live much longer
 			t.Fatal("the group of the child lives on")

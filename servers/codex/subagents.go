@@ -32,7 +32,7 @@ type subagent struct {
 }
 
 // subagentOf returns a known subagent, and the thread and turn for which it works.
-func (c *Conn) subagentOf(id string) (*subagent, *thread, handoff.TurnID) {
+func (c *connection) subagentOf(id string) (*subagent, *thread, handoff.TurnID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id && !h.left }); i >= 0 {
@@ -42,7 +42,7 @@ func (c *Conn) subagentOf(id string) (*subagent, *thread, handoff.TurnID) {
 }
 
 // meet notes the subagents that an item of a turn names.
-func (c *Conn) meet(t *thread, turn handoff.TurnID, w *wireItem) {
+func (c *connection) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 	if w == nil || w.Type != typeCollab || turn == "" {
 		return
 	}
@@ -66,7 +66,7 @@ func (c *Conn) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 }
 
 // hearSubagent takes what is said about a subagent. It runs in the reader.
-func (c *Conn) hearSubagent(m message, n *note) {
+func (c *connection) hearSubagent(m message, n *note) {
 	h, t, turn := c.subagentOf(n.ThreadID)
 	switch {
 	case h == nil: // somebody else's
@@ -96,7 +96,7 @@ type errand struct {
 }
 
 // sendLocked leaves an errand out when there are too many: a server that is so slow has other troubles.
-func (c *Conn) sendLocked(e errand) {
+func (c *connection) sendLocked(e errand) {
 	select {
 	case c.errands <- e:
 	default:
@@ -106,7 +106,7 @@ func (c *Conn) sendLocked(e errand) {
 }
 
 // runErrands runs until the connection is lost.
-func (c *Conn) runErrands() {
+func (c *connection) runErrands() {
 	for {
 		select {
 		case <-c.peer.done:
@@ -127,13 +127,13 @@ func (c *Conn) runErrands() {
 
 // dismiss stops listening to the subagents of a turn that has ended: somebody else may want to open their
 // threads. One that goes on for another turn is listened to again.
-func (c *Conn) dismiss(t *thread, turn handoff.TurnID) {
+func (c *connection) dismiss(t *thread, turn handoff.TurnID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dismissLocked(func(h *subagent) bool { return h.thread == t && h.turn == turn })
 }
 
-func (c *Conn) dismissLocked(which func(*subagent) bool) {
+func (c *connection) dismissLocked(which func(*subagent) bool) {
 	for _, h := range c.subagents {
 		if _, attached := c.threads[h.id]; which(h) && !h.left && !attached {
 			h.left = true
@@ -143,7 +143,7 @@ func (c *Conn) dismissLocked(which func(*subagent) bool) {
 }
 
 // callSubagents subscribes to the subagents of a turn that work, so that what they ask is asked again here.
-func (c *Conn) callSubagents(ctx context.Context, t *thread, turn handoff.TurnID, items []wireItem) {
+func (c *connection) callSubagents(ctx context.Context, t *thread, turn handoff.TurnID, items []wireItem) {
 	called := 0
 	for i := range items {
 		c.meet(t, turn, &items[i])

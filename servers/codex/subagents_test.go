@@ -85,7 +85,7 @@ func TestSubagentOfSomebodyElse(t *testing.T) {
 		f.item("item/completed", turn2, spawns(subagent1))
 		f.subagentAsks(0, subagent1, askCommand, commandMore)
 		f.quiet()
-		c := link.Conn.(*Conn)
+		c := link.Conn.(*connection)
 		for i := range 3 * maxSubagents {
 			f.item("item/completed", turn2, spawns(fmt.Sprint("subagent-", i)))
 		}
@@ -125,7 +125,7 @@ func TestSubagentAsksAgain(t *testing.T) {
 		left := callErr(at.Agent.Close)
 		f.unsubscribes(thread1)
 		left.get(t)
-		if n := len(link.Conn.(*Conn).subagents); n != 0 {
+		if n := len(link.Conn.(*connection).subagents); n != 0 {
 			t.Errorf("%d subagents are known of a session that was left", n)
 		}
 	})

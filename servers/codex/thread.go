@@ -50,7 +50,7 @@ type turn struct {
 	mine    string         // Guarded by the thread's mu: the client id of our start, or ""
 	first   *string        // Guarded by the thread's mu: the client id of the message that began it
 	known   chan struct{}  // Set once, closed when first is known
-	shown   chan struct{}  // Set once, closed when it was heard to run, or to have ended
+	shown   chan struct{}  // Guarded by the thread's mu: closed and let go when it was heard to run, or to have ended
 	resting bool           // Guarded by the thread's mu: the thread rests although the turn has not ended
 	reading bool           // Guarded by the thread's mu: somebody follows it
 }
@@ -325,8 +325,9 @@ func (k *turn) report(updates []handoff.Update) {
 		k.updates.Put(updates...)
 		k.wakeUp()
 	}
-	if !closed(k.shown) && k.reducer.Begun() {
+	if k.shown != nil && k.reducer.Begun() {
 		close(k.shown)
+		k.shown = nil
 	}
 }
 
@@ -335,19 +336,10 @@ func (t *thread) shows(id handoff.TurnID) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.findLocked(id)
-	if k == nil || k.mine == "" || closed(k.shown) {
+	if k == nil || k.mine == "" {
 		return nil
 	}
 	return k.shown
-}
-
-func closed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
 }
 
 func (k *turn) wakeUp() {

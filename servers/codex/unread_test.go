@@ -65,8 +65,8 @@ func TestUnreadItems(t *testing.T) {
 	}
 }
 
-// TestSettleInALegacySession: whose turn it is is read with the turns.
-func TestSettleInALegacySession(t *testing.T) {
+// TestReconcileInALegacySession: whose turn it is is read with the turns.
+func TestReconcileInALegacySession(t *testing.T) {
 	for name, c := range map[string]struct {
 		client string
 		want   handoff.TurnID
@@ -75,12 +75,12 @@ func TestSettleInALegacySession(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, link := startFake(t, Config{})
 				at := attach(t, f, link, watermark)
-				s := settle(t.Context(), at)
+				s := reconcile(t.Context(), at)
 				says := func(turn, client string) string {
 					return fmt.Sprintf(`{"id":%q,"status":"completed","completedAt":1,"items":[%s],"error":null}`, turn, userSays(client))
 				}
 				for look := 0; look == 0 || c.want == "" && look < 2; look++ {
-					sleep(settleFor)
+					sleep(reconcileFor)
 					f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "completed", true)+","+watermark))
 					f.refuse(f.expect("thread/items/list"), -32601, "thread/items/list is not supported yet")
 					f.reply(f.expect("thread/turns/list"), `{"data":[`+says(turn1, c.client)+","+says(turn2, "m0")+`],"nextCursor":null}`)
