@@ -22,7 +22,7 @@ func TestAttachWaitsForARestart(t *testing.T) {
 		most  time.Duration
 	}{
 		"it comes back":             {0, time.Second, true, time.Second, time.Second + 2*redials.First},
-		"it does not":               {0, time.Hour, false, WaitConnecting, WaitConnecting},
+		"it does not":               {0, time.Hour, false, waitConnecting, waitConnecting},
 		"it went a while ago":       {lostRecently + time.Second, time.Hour, false, 0, redials.First},
 		"it was back when asked":    {10 * time.Second, 0, true, 0, redials.First},
 		"it comes back a bit later": {10 * time.Second, time.Second, true, time.Second, time.Second + 2*redials.First},

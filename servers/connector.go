@@ -15,8 +15,8 @@ import (
 // Times of a warm connection.
 const (
 	dialTimeout = 10 * time.Second // for connecting and the handshake
-	// WaitConnecting is how long a request waits for the attempt that is under way.
-	WaitConnecting = 3 * time.Second
+	// waitConnecting is how long a request waits for the attempt that is under way.
+	waitConnecting = 3 * time.Second
 	// lostRecently is how long after the loss of a connection its server counts as being on its way back:
 	// a request then waits for it as long as for an attempt, also when attempts are refused meanwhile.
 	lostRecently = 15 * time.Second
@@ -69,11 +69,16 @@ func (k *connector) publish(v view) {
 	old := k.now.Swap(&v)
 	close(old.next)
 	if old.health != v.health {
-		level := zap.InfoLevel
-		if v.fault != nil && needsSomebody(v.fault.Code) {
-			level = zap.WarnLevel
+		level, next := zap.InfoLevel, ""
+		if v.fault != nil {
+			if next = v.fault.Meaning().Next; v.fault.Code == handoff.CodeUnreachable && k.spec.About.Start != "" {
+				next = "Start its agent server there: " + k.spec.About.Start
+			}
+			if needsSomebody(v.fault.Code) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended { // it was never up: somebody may have to start it
+				level = zap.WarnLevel
+			}
 		}
-		k.log.Log(level, "server changed", zap.String("health", string(v.health)), zap.NamedError("problem", asError(v.fault)))
+		k.log.Log(level, "server changed", zap.String("health", string(v.health)), zap.NamedError("problem", asError(v.fault)), zap.String("next", next))
 		k.changed()
 	}
 }
@@ -192,11 +197,11 @@ func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fa
 	}
 }
 
-// link returns the connection. While an attempt is under way it waits for it, at most [WaitConnecting].
+// link returns the connection. While an attempt is under way it waits for it, at most [waitConnecting].
 // A server that is down is not waited for unless hurry is set: then an attempt is made at once, and more of
 // them within that time when its connection was lost just before, as by a restart.
 func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
-	timer := time.NewTimer(WaitConnecting)
+	timer := time.NewTimer(waitConnecting)
 	defer timer.Stop()
 	before := k.now.Load().attempts
 	for {

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"switchboard/handoff"
 )
 
@@ -165,7 +168,7 @@ func TestRequestGivesUpOnASlowAttempt(t *testing.T) {
 		if fault.Code != handoff.CodeUnreachable || fault.Subject != "bigpc" {
 			t.Errorf("%v", fault)
 		}
-		if took := time.Since(start); took != WaitConnecting {
+		if took := time.Since(start); took != waitConnecting {
 			t.Errorf("took %v", took)
 		}
 	})
@@ -280,6 +283,32 @@ func TestChangesAreTold(t *testing.T) {
 		synctest.Wait()
 		if n := calls.Load(); n != 3 {
 			t.Errorf("down for an hour: %d calls", n)
+		}
+	})
+}
+
+// TestDownAtTheStart: whoever starts Switchboard at a terminal, where warnings are shown, is told which machine is down
+// and what to do. That a machine was lost later is no warning: it comes and goes.
+func TestDownAtTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		away, lost := &fakeServer{refuse: errRefused}, &fakeServer{}
+		f, err := New(Config{Specs: []Spec{{Name: "attic", Dial: away.dial, IsThread: isThread}, {Name: "bigpc", Dial: lost.dial, IsThread: isThread}}, Log: zap.New(core)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		synctest.Wait()
+		lost.set(func() { lost.refuse = errRefused })
+		lost.drop()
+		time.Sleep(time.Hour)
+		all := logs.All()
+		if len(all) != 1 {
+			t.Fatalf("%d warnings: %v", len(all), all)
+		}
+		if said := all[0].ContextMap(); said["server"] != "attic" || said["health"] != "down" || said["next"] == "" {
+			t.Errorf("told is %v", said)
 		}
 	})
 }

@@ -249,7 +249,7 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if limit <= 0 {
 		limit = handoff.DefaultReadLines
 	}
-	ctx, cancel := context.WithTimeout(ctx, WaitConnecting)
+	ctx, cancel := context.WithTimeout(ctx, waitConnecting)
 	defer cancel()
 	link, fault := f.byName[target.Server].link(ctx, true)
 	if fault != nil {

@@ -254,7 +254,7 @@ func TestAttachToAServerThatGoesAway(t *testing.T) {
 		if fault := handoff.AsError(err); fault.Code != handoff.CodeUnreachable || fault.Subject != "bigpc" {
 			t.Errorf("%v", fault)
 		}
-		if took := time.Since(start); took != WaitConnecting {
+		if took := time.Since(start); took != waitConnecting {
 			t.Errorf("took %v", took)
 		}
 	})

@@ -44,6 +44,8 @@ type Settings struct {
 	Trusted      bool      // it may also be changed, and commands run there
 	Readable     []string  // directories that those may read besides
 	Continuation string    // how requests to a model follow each other
+	Store        *bool     // whether its API keeps responses; nil: as the rest needs it
+	Include      []string  // what else the API gives back
 	Reasoning    Reasoning // of a model
 	Verbosity    string    // of a model
 }

@@ -19,6 +19,7 @@ func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 		switch v.health {
 		case handoff.HealthUp:
 			m.Seen = time.Now()
+			_, m.Archives = v.link.Catalog.(Archiver)
 		case handoff.HealthDown:
 			m.NextTry = v.due
 			fallthrough
@@ -36,7 +37,7 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, WaitConnecting+listTimeout)
+	ctx, cancel := context.WithTimeout(ctx, waitConnecting+listTimeout)
 	defer cancel()
 	link, fault := k.link(ctx, true)
 	if fault != nil {
@@ -58,7 +59,7 @@ func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, 
 	if f.hidden(g.Caller, t.Server, t.Thread) {
 		return handoff.Fault(handoff.CodeUnknownSession, t.Thread, "")
 	}
-	ctx, cancel := context.WithTimeout(ctx, WaitConnecting+listTimeout)
+	ctx, cancel := context.WithTimeout(ctx, waitConnecting+listTimeout)
 	defer cancel()
 	link, fault := k.link(ctx, true)
 	if fault != nil {

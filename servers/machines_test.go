@@ -27,10 +27,10 @@ func TestMachines(t *testing.T) {
 		f := run(t, Spec{Name: "bigpc", Dir: "/src", About: handoff.Machine{Ceiling: "workspace-write", Start: "codex app-server"}, Dial: up.dial}, Spec{Name: "attic", VoiceApprovals: "none", Dial: dead.dial})
 		synctest.Wait()
 		all := f.Machines(nobody)
-		if m := all[0]; m.Name != "bigpc" || m.Directory != "/src" || m.Ceiling != "workspace-write" || m.Start != "codex app-server" || m.VoiceApprovals != "medium" || !m.Seen.Equal(time.Now()) || !m.NextTry.IsZero() {
+		if m := all[0]; m.Name != "bigpc" || m.Directory != "/src" || m.Ceiling != "workspace-write" || m.Start != "codex app-server" || m.VoiceApprovals != "medium" || !m.Archives || !m.Seen.Equal(time.Now()) || !m.NextTry.IsZero() {
 			t.Errorf("bigpc: %+v", m)
 		}
-		if m := all[1]; m.VoiceApprovals != "none" || !m.Seen.IsZero() || !m.NextTry.After(time.Now()) {
+		if m := all[1]; m.VoiceApprovals != "none" || m.Archives || !m.Seen.IsZero() || !m.NextTry.After(time.Now()) {
 			t.Errorf("attic: %+v", m)
 		}
 		if some := f.Machines(handoff.Grant{Caller: nobody.Caller, Servers: []string{"attic"}}); len(some) != 1 || some[0].Name != "attic" {

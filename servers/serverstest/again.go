@@ -118,8 +118,8 @@ func (s *suite) askedAgain() {
 	s.decided(b, id, q, handoff.TurnCompleted, TextAccepted)
 }
 
-// settles: whether a start ran whose acknowledgement was lost is found out, and nothing runs twice.
-func (s *suite) settles() {
+// reconciles: whether a start ran whose acknowledgement was lost is found out, and nothing runs twice.
+func (s *suite) reconciles() {
 	for _, runs := range []bool{true, false} {
 		a := s.create()
 		if _, ok := a.Agent.(handoff.Reconciler); !ok || s.h.LoseStart == nil {
@@ -136,7 +136,7 @@ func (s *suite) settles() {
 		b := s.again(a.Target.Thread)
 		id, err := b.Agent.(handoff.Reconciler).Reconcile(s.Context(), before, turn.ID)
 		if err != nil || (id != "") != runs || id == before && id != "" {
-			s.Fatalf("settled as %q, %v, want a turn: %v", id, err, runs)
+			s.Fatalf("reconciled as %q, %v, want a turn: %v", id, err, runs)
 		}
 		if runs {
 			s.ended(s.follow(b, id), handoff.TurnCompleted, TextCommand)

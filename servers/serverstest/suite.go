@@ -42,7 +42,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 		{"a turn that its thread does not hold is given up", (*suite).notHeld},
 		{"what was missed of a running turn comes first", (*suite).missed},
 		{"a question is asked again on another connection", (*suite).askedAgain},
-		{"a lost start is settled", (*suite).settles},
+		{"a lost start is reconciled", (*suite).reconciles},
 		{"a thread that was let go is loaded for a start", (*suite).unloaded},
 		{"a crash interrupts for good", (*suite).crashes},
 		{"a false interrupt is seen through", (*suite).lies},

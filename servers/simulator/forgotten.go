@@ -3,7 +3,7 @@ package simulator
 import "slices"
 
 // forgot is what a turn says that an earlier world ran.
-const forgot = "This machine is a stand-in. It was started anew since then and has forgotten this work."
+const forgot = "This machine is simulated. It was started anew since then and has forgotten this work."
 
 // maxForgotten is how many turns of earlier worlds a thread admits to.
 const maxForgotten = 50

@@ -59,8 +59,8 @@ const (
 	intentStop
 )
 
-// standIn is what the agent says to everything it does not know.
-const standIn = "I am only a stand-in agent: I can run the tests, fix the failing one, push the branch, write and publish the release notes and run the benchmarks; " +
+// unknown is what the agent says to everything it does not know.
+const unknown = "I am only a simulated agent: I can run the tests, fix the failing one, push the branch, write and publish the release notes and run the benchmarks; " +
 	"for real work list your servers in switchboard.yaml, or start Switchboard with --codex."
 
 // wordEvery is how fast messages stream.
@@ -94,9 +94,9 @@ func plan(s scene, prompt string) []Step {
 		return []Step{say("Nothing is running here, so there is nothing to stop.")}
 	default:
 		if s.steered {
-			return []Step{say("I stopped to hear you, but that I do not know. " + standIn)}
+			return []Step{say("I stopped to hear you, but that I do not know. " + unknown)}
 		}
-		return []Step{say(standIn)}
+		return []Step{say(unknown)}
 	}
 }
 

@@ -99,7 +99,7 @@ func TestPlan(t *testing.T) {
 		{shop, "what changed", "think say", "Nothing has been changed"},
 		{worked, "what changed", "think say", "I ran the tests, and last I fixed the check."},
 		{shop, "stop", "say", "nothing to stop"},
-		{shop, "make me a sandwich", "say", "stand-in"},
+		{shop, "make me a sandwich", "say", "simulated"},
 		{scene{steered: true}, "stop", "say", "I stop here"},
 		{scene{steered: true}, "hurry up", "say", "I stopped to hear you"},
 	} {
@@ -139,7 +139,7 @@ func TestAnswersCanBeSaid(t *testing.T) {
 			t.Errorf("%q: %q cannot be said", prompt, last)
 		}
 	}
-	if !strings.Contains(standIn, "--codex") || !strings.Contains(standIn, "stand-in") {
+	if !strings.Contains(unknown, "--codex") || !strings.Contains(unknown, "simulated") {
 		t.Error("it must say what it is and how to make it real")
 	}
 }

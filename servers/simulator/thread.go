@@ -144,7 +144,7 @@ func (t *thread) wire(turns []any) map[string]any {
 	return map[string]any{
 		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": source, "attachedToThreadId": nil,
 		"parentThreadId": nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil, "projectId": nil,
-		"historyMode": "paginated", "modelProvider": "simulator", "model": "stand-in", "reasoningEffort": nil,
+		"historyMode": "paginated", "modelProvider": "simulator", "model": "simulated", "reasoningEffort": nil,
 		"createdAt": t.created.Unix(), "updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(),
 		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": "vscode", "canAcceptDirectInput": true,
 		"threadSource": nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": name, "daybreakEnabled": nil, "turns": turns,
@@ -154,7 +154,7 @@ func (t *thread) wire(turns []any) map[string]any {
 // settings is what start and resume tell beside the thread.
 func (t *thread) settings(with map[string]any) map[string]any {
 	all := map[string]any{
-		"model": "stand-in", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
+		"model": "simulated", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
 		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{}, "approvalPolicy": cmp.Or(t.approval, "on-request"), "approvalsReviewer": "user",
 		"sandbox":                 map[string]any{"type": cmp.Or(t.sandbox, sandboxTypes["workspace-write"]), "writableRoots": []any{}, "networkAccess": false},
 		"activePermissionProfile": nil, "reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
