@@ -18,8 +18,9 @@ type Document struct {
 
 // Bounds of documents.
 const (
-	MaxDocument  = 4 << 20 // bytes of a body; a larger one is refused with code too_large
-	MaxDocuments = 1000    // of an owner; beyond it those that end first are forgotten
+	MaxDocument  = 4 << 20   // bytes of a body; a larger one is refused with code too_large
+	MaxDocuments = 1000      // of an owner; beyond it those that end first are forgotten
+	Brief        = time.Hour // those that end within it are counted apart, to the same bound: what is kept for days does not displace them
 )
 
 // Documents keeps documents. Implementations are safe for concurrent use.

@@ -23,15 +23,15 @@ type Login struct {
 
 // Logins are what the edge asks of a store.
 type Logins interface {
-	LoginKeeper
+	loginKeeper
 	// DropLogin forgets a login of a principal; false when there is none with this id.
 	DropLogin(ctx context.Context, principal, id string) (bool, error)
 	// Spend adds time in calls of a name to a day ("2006-01-02") and returns the day's sum; d may be 0 to read it.
 	Spend(ctx context.Context, name, day string, d time.Duration) (time.Duration, error)
 }
 
-// A LoginKeeper keeps logins until they end.
-type LoginKeeper interface {
+// A loginKeeper keeps logins until they end.
+type loginKeeper interface {
 	PutLogin(ctx context.Context, l Login) error // in the place of one with the same id
 	// Login finds the login of a token by the token's sum; false when there is none.
 	Login(ctx context.Context, sum [sha256.Size]byte) (Login, bool, error)

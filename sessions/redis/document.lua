@@ -1,13 +1,18 @@
--- Keeps a document; of an owner's too many the one that ends first goes.
+-- Keeps a document; of an owner's too many the one that ends first goes, of those that end soon and of the others.
 -- KEYS: the owner's documents by when they end, the document.
--- ARGV: its id, its body, when it ends, now, both in Unix milliseconds, how many an owner may have, how the keys of
--- documents begin.
+-- ARGV: its id, its body, when it ends, now, both in Unix milliseconds, how many of each an owner may have, how the keys
+-- of documents begin, until when is soon.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[4])
 redis.call('SET', KEYS[2], ARGV[2], 'PXAT', ARGV[3])
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
-while redis.call('ZCARD', KEYS[1]) > tonumber(ARGV[5]) do
-  local gone = redis.call('ZPOPMIN', KEYS[1])
-  redis.call('DEL', ARGV[6] .. gone[1])
+for _, ends in ipairs({{'-inf', ARGV[7]}, {'(' .. ARGV[7], '+inf'}}) do
+  local over = redis.call('ZCOUNT', KEYS[1], ends[1], ends[2]) - ARGV[5]
+  if over > 0 then
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], ends[1], ends[2], 'LIMIT', 0, over)) do
+      redis.call('ZREM', KEYS[1], id)
+      redis.call('DEL', ARGV[6] .. id)
+    end
+  end
 end
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
 if last[2] then

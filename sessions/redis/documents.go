@@ -28,8 +28,9 @@ func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
 	if err != nil {
 		return err
 	}
+	now := time.Now()
 	return s.fault(documentScript.Run(ctx, s.client, []string{list, begin + d.ID}, d.ID, d.Body,
-		max(d.Ends.UnixMilli(), 1), time.Now().UnixMilli(), sessions.MaxDocuments, begin).Err())
+		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, begin, now.Add(sessions.Brief).UnixMilli()).Err())
 }
 
 // Document implements [sessions.Documents].

@@ -224,7 +224,7 @@ func stepFields(step ledger.Step, attempt, at string) []any {
 	set("title", f.Title, false)
 	set("why", f.Why, false)
 	set("outcome", string(f.Outcome), false)
-	set("tests", string(f.Tests), false)
+	set("tests", string(f.Tests), step.To == handoff.StatusCompleted) // where there is none, nobody has noted it
 	set("code", string(f.Code), false)
 	set("spoken", f.Spoken, false)
 	if step.To == handoff.StatusCompleted {
@@ -268,6 +268,7 @@ func parseEntry(row any) (ledger.Entry, bool) {
 	}
 	var e ledger.Entry
 	words := entryWords(&e)
+	e.Tests = handoff.TestsUnknown
 	for i := 0; i < len(flat); i += 2 {
 		field, okField := flat[i].(string)
 		value, okValue := flat[i+1].(string)
@@ -279,6 +280,9 @@ func parseEntry(row any) (ledger.Entry, bool) {
 		} else if !setField(&e, field, value) {
 			return ledger.Entry{}, false
 		}
+	}
+	if e.Tests == handoff.TestsUnknown && e.Outcome != handoff.OutcomeResult {
+		e.Tests = ""
 	}
 	ok = e.Key != "" && e.Owner != "" && e.Caller.Principal != "" && e.Status != "" && !e.Accepted.IsZero()
 	return e, ok

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions"
+	"switchboard/sessions/sessionstest"
 )
 
 // ledgerKeys tells every key of the store but those of the lease, with the days it has to live.
@@ -99,5 +102,36 @@ func TestLedgerBadEntries(t *testing.T) {
 	again.Key = "bad-4"
 	if _, err := s.Advance(ctx, again); err == nil || handoff.AsError(err).Code != handoff.CodeInternal {
 		t.Fatalf("a bad entry gave %v", err)
+	}
+}
+
+// TestTestsOfOlderWork: how the tests ended of work from before that was noted is not known.
+func TestTestsOfOlderWork(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	for _, key := range []string{"none", "passed", "older"} {
+		sessionstest.Deliver(t, s, key, time.Now(), func(step *ledger.Step) {
+			if step.To == handoff.StatusCompleted {
+				step.Set.Tests = map[string]handoff.Tests{"passed": handoff.TestsPassed}[key]
+			}
+		})
+	}
+	name, err := sessions.CallerName(sessionstest.Owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.HDel(t.Context(), s.entryKeys(name)+"older", "tests").Err(); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.History(t.Context(), sessionstest.Owner, ledger.HistoryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]handoff.Tests{}
+	for _, e := range page.Entries {
+		got[e.Key] = e.Tests
+	}
+	if want := map[string]handoff.Tests{"none": "", "passed": handoff.TestsPassed, "older": handoff.TestsUnknown}; !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"switchboard/sessions"
 )
 
-// TestDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
-func TestDocuments(t *testing.T, open func(t *testing.T) sessions.Documents) {
+// testDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
+func testDocuments(t *testing.T, open func(t *testing.T) sessions.Documents) {
 	for name, run := range map[string]func(*testing.T, sessions.Documents){
-		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded,
+		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
 }
 
 func document(owner handoff.Caller, id, body string) sessions.Document {
-	return sessions.Document{Owner: owner, ID: id, Body: []byte(body), Ends: time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)}
+	return sessions.Document{Owner: owner, ID: id, Body: []byte(body), Ends: time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)}
 }
 
 func putDocument(t *testing.T, s sessions.Documents, d sessions.Document) {
@@ -99,4 +99,23 @@ func testDocumentsBounded(t *testing.T, s sessions.Documents) {
 	last.Ends = first.Ends.Add(sessions.MaxDocuments * time.Millisecond)
 	wantDocument(t, s, last)
 	wantDocument(t, s, others)
+}
+
+// testDocumentsBrief: what is kept for minutes is not forgotten for what is kept for days, nor the other way round.
+func testDocumentsBrief(t *testing.T, s sessions.Documents) {
+	many := func(name string, d sessions.Document) {
+		for n := range sessions.MaxDocuments {
+			d.ID, d.Ends = fmt.Sprint(name, n), d.Ends.Add(time.Millisecond)
+			putDocument(t, s, d)
+		}
+	}
+	brief, long := document(owner, "brief", "x"), document(owner, "long", "x")
+	brief.Ends = time.Now().Add(sessions.Brief / 6).UTC().Truncate(time.Millisecond)
+	putDocument(t, s, brief)
+	many("long", long)
+	wantDocument(t, s, brief)
+	many("brief", brief)
+	wantNoDocument(t, s, owner, brief.ID)
+	long.ID, long.Ends = "long0", long.Ends.Add(time.Millisecond)
+	wantDocument(t, s, long)
 }

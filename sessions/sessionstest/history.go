@@ -11,13 +11,13 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// TestHistory runs the contract of [ledger.History]. open returns an empty store that lives until the test
+// testHistory runs the contract of [ledger.History]. open returns an empty store that lives until the test
 // ends.
-func TestHistory(t *testing.T, open func(t *testing.T) Ledger) {
+func testHistory(t *testing.T, open func(t *testing.T) Ledger) {
 	for name, run := range map[string]func(*testing.T, Ledger){
 		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
 		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
-		"what nobody can hear after the call": testNameless,
+		"what nobody can hear after the call": testNameless, "a random walk": testHistoryWalk,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}

@@ -12,9 +12,9 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// TestLedger runs the contract of [ledger.Ledger]. open returns an empty store that lives until the test
+// testLedger runs the contract of [ledger.Ledger]. open returns an empty store that lives until the test
 // ends.
-func TestLedger(t *testing.T, open func(t *testing.T) ledger.Ledger) {
+func testLedger(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 	tests := []struct {
 		name string
 		run  func(t *testing.T, l ledger.Ledger)

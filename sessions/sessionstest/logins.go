@@ -9,8 +9,8 @@ import (
 	"switchboard/sessions"
 )
 
-// TestLogins runs what the edge relies on. open returns an empty store that lives until the test ends.
-func TestLogins(t *testing.T, open func(t *testing.T) sessions.Logins) {
+// testLogins runs what the edge relies on. open returns an empty store that lives until the test ends.
+func testLogins(t *testing.T, open func(t *testing.T) sessions.Logins) {
 	for name, run := range map[string]func(*testing.T, sessions.Logins){
 		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds, "minutes add up": testSpend,
 	} {

@@ -17,8 +17,8 @@ type Secrets interface {
 	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)
 }
 
-// TestSecrets runs what the edge relies on. open returns an empty store that lives until the test ends.
-func TestSecrets(t *testing.T, open func(t *testing.T) Secrets) {
+// testSecrets runs what the edge relies on. open returns an empty store that lives until the test ends.
+func testSecrets(t *testing.T, open func(t *testing.T) Secrets) {
 	for name, run := range map[string]func(*testing.T, Secrets){
 		"is found by its sum": testSecretFound, "ended is none": testSecretEnds, "a principal has so many": testSecretsBounded,
 	} {

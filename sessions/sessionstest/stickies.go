@@ -17,9 +17,9 @@ var owner = handoff.Caller{Principal: "owner"}
 // since is a time that survives JSON and time zones.
 var since = time.Date(2026, 5, 4, 12, 30, 15, 123456789, time.UTC)
 
-// TestStickies runs the contract of [handoff.Stickies]. open returns an empty store that lives until the test
+// testStickies runs the contract of [handoff.Stickies]. open returns an empty store that lives until the test
 // ends.
-func TestStickies(t *testing.T, open func(t *testing.T) handoff.Stickies) {
+func testStickies(t *testing.T, open func(t *testing.T) handoff.Stickies) {
 	tests := []struct {
 		name string
 		run  func(t *testing.T, s handoff.Stickies)

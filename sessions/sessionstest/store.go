@@ -43,25 +43,25 @@ type Ledger interface {
 // TestStore runs every contract. open returns an empty store that lives until the test ends.
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	t.Run("stickies", func(t *testing.T) {
-		TestStickies(t, func(t *testing.T) handoff.Stickies { return open(t) })
+		testStickies(t, func(t *testing.T) handoff.Stickies { return open(t) })
 	})
 	t.Run("ledger", func(t *testing.T) {
-		TestLedger(t, func(t *testing.T) ledger.Ledger { return open(t) })
+		testLedger(t, func(t *testing.T) ledger.Ledger { return open(t) })
 	})
 	t.Run("history", func(t *testing.T) {
-		TestHistory(t, func(t *testing.T) Ledger { return open(t) })
+		testHistory(t, func(t *testing.T) Ledger { return open(t) })
 	})
 	t.Run("logins", func(t *testing.T) {
-		TestLogins(t, func(t *testing.T) sessions.Logins { return open(t) })
+		testLogins(t, func(t *testing.T) sessions.Logins { return open(t) })
 	})
 	t.Run("conversations", func(t *testing.T) {
-		TestConversations(t, func(t *testing.T) sessions.Conversations { return open(t) })
+		testConversations(t, func(t *testing.T) sessions.Conversations { return open(t) })
 	})
 	t.Run("documents", func(t *testing.T) {
-		TestDocuments(t, func(t *testing.T) sessions.Documents { return open(t) })
+		testDocuments(t, func(t *testing.T) sessions.Documents { return open(t) })
 	})
 	t.Run("secrets", func(t *testing.T) {
-		TestSecrets(t, func(t *testing.T) Secrets { return open(t) })
+		testSecrets(t, func(t *testing.T) Secrets { return open(t) })
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"time"
 
 	"switchboard/handoff"
@@ -24,8 +25,12 @@ func (s *Store) PutDocument(ctx context.Context, d sessions.Document) error {
 			"ON CONFLICT (owner, id) DO UPDATE SET ends = excluded.ends, body = excluded.body", owner, d.ID, d.Ends.UnixMilli(), d.Body); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)",
-			owner, sessions.MaxDocuments)
+		soon := time.Now().Add(sessions.Brief).UnixMilli()
+		const many = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? AND ends BETWEEN ? AND ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)"
+		if _, err := tx.ExecContext(ctx, many, owner, math.MinInt64, soon, sessions.MaxDocuments); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, many, owner, soon+1, math.MaxInt64, sessions.MaxDocuments)
 		return err
 	})
 }

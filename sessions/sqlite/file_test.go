@@ -54,7 +54,7 @@ func wantSticky(t *testing.T, s *sqlite.Store, want ...handoff.Sticky) {
 func remembered(t *testing.T, dir string) {
 	t.Helper()
 	after := t.TempDir()
-	for _, name := range []string{sqlite.FileName, sqlite.FileName + "-wal"} {
+	for _, name := range []string{"switchboard.db", "switchboard.db-wal"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestReopen(t *testing.T) {
 		if _, err := s.List(t.Context(), owner); handoff.AsError(err).Code != handoff.CodeShutdown {
 			t.Fatalf("list after close: %v", err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, sqlite.FileName+"-wal")); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(dir, "switchboard.db-wal")); !os.IsNotExist(err) {
 			t.Fatalf("the log is left: %v", err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestLockLost(t *testing.T) {
 // A file that cannot be used is refused with what to do, and is not touched.
 func TestUnusableFile(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, sqlite.FileName)
+	file := filepath.Join(dir, "switchboard.db")
 	refused := func(t *testing.T, want ...string) {
 		t.Helper()
 		before, err := os.ReadFile(file)
@@ -308,10 +308,16 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// A copy a day is made and three stay; each can take the file's place.
+// A copy a day is made and three stay; each can take the file's place. Copies of days to come, from when the clock was
+// wrong, make room.
 func TestCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
+		for n := range 3 {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		s := open(t, sqlite.Config{Dir: dir})
 		if err := s.Set(t.Context(), owner, sticky); err != nil {
 			t.Fatal(err)
@@ -330,7 +336,7 @@ func TestCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 			other := t.TempDir()
-			if err := os.WriteFile(filepath.Join(other, sqlite.FileName), data, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(other, "switchboard.db"), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			wantSticky(t, open(t, sqlite.Config{Dir: other}), sticky)

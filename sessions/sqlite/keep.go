@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	copyPrefix, copySuffix = FileName + ".", ".copy"
-	copyTemp               = FileName + ".copying"
+	copyPrefix, copySuffix = fileName + ".", ".copy"
+	copyTemp               = fileName + ".copying"
 	copiesKept             = 3
 
 	sweepEvery = time.Minute
@@ -28,7 +28,7 @@ const (
 // A keeper knows what was done and when to keep the file.
 type keeper struct {
 	swept   time.Time // when nothing was left to forget
-	copied  string    // the day of the newest copy
+	copied  string    // the day of the last copy
 	failing bool      // the last round met an error, which was told
 }
 
@@ -118,15 +118,16 @@ func (s *Store) sweep(ctx context.Context) error {
 
 // copyDaily makes the copy of a day and removes the oldest.
 func (s *Store) copyDaily(ctx context.Context) error {
-	day := time.Now().UTC().Format(time.DateOnly)
-	if s.keeper.copied == "" {
-		newest := strings.TrimPrefix(s.newestCopy(), copyPrefix)
-		s.keeper.copied = strings.TrimSuffix(newest, copySuffix)
-	}
-	if s.keeper.copied >= day {
+	day := today()
+	if s.keeper.copied == day {
 		return nil
 	}
-	if err := s.copyTo(ctx, copyPrefix+day+copySuffix); err != nil {
+	name := copyOf(day)
+	if slices.Contains(s.copies(), name) {
+		s.keeper.copied = day
+		return nil
+	}
+	if err := s.copyTo(ctx, name); err != nil {
 		return fmt.Errorf("copy %s: %w", s.path, err)
 	}
 	s.keeper.copied = day
@@ -139,6 +140,11 @@ func (s *Store) copyDaily(ctx context.Context) error {
 	}
 	return nil
 }
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+// copyOf names the copy of a day.
+func copyOf(day string) string { return copyPrefix + day + copySuffix }
 
 // copyTo puts a copy in the place of a name, whole or not at all.
 func (s *Store) copyTo(ctx context.Context, name string) error {
@@ -163,7 +169,8 @@ func (s *Store) copyTo(ctx context.Context, name string) error {
 	return err
 }
 
-// copies names the copies, the oldest first.
+// copies names the copies, the oldest first. Those of days to come were made while the clock was wrong: each may be
+// older than any other.
 func (s *Store) copies() []string {
 	entries, err := fs.ReadDir(s.dir.Root().FS(), ".")
 	if err != nil {
@@ -176,7 +183,11 @@ func (s *Store) copies() []string {
 		}
 	}
 	slices.Sort(all)
-	return all
+	future, found := slices.BinarySearch(all, copyOf(today()))
+	if found {
+		future++
+	}
+	return slices.Concat(all[future:], all[:future])
 }
 
 // newestCopy names the newest copy, "" for none.

@@ -25,7 +25,7 @@ func Look(dir string) error {
 	if err := sessions.OnNetwork(dir); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, FileName)
+	path := filepath.Join(dir, fileName)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

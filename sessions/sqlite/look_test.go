@@ -32,7 +32,7 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("")
-	file := filepath.Join(dir, sqlite.FileName)
+	file := filepath.Join(dir, "switchboard.db")
 	good, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

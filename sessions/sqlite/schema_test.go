@@ -2,8 +2,14 @@ package sqlite
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/sessions/sessionstest"
 )
 
 // TestOlderFile: a file of an earlier version keeps what is in it and gets what is missing.
@@ -42,5 +48,48 @@ func TestOlderFile(t *testing.T) {
 	}
 	if files, err := filepath.Glob("schema_*.sql"); err != nil || len(files) != schemaVersion {
 		t.Errorf("version %d has the tables of %q, %v", schemaVersion, files, err)
+	}
+}
+
+// TestTestsOfOlderWork: how the tests ended of work from before that was noted is not known, unless it ran no command.
+func TestTestsOfOlderWork(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"ran", "said", "passed"} {
+		sessionstest.Deliver(t, s, key, time.Now(), func(step *ledger.Step) {
+			if step.To == handoff.StatusCompleted {
+				step.Body.Did, step.Set.Tests = `{"items":[{"kind":"message"}]}`, ""
+				if key != "said" {
+					step.Body.Did = `{"items":[{"kind":"command","text":"go test"}]}`
+				}
+				if key == "passed" {
+					step.Set.Tests = handoff.TestsPassed
+				}
+			}
+		})
+	}
+	if _, err := s.write.ExecContext(t.Context(), "PRAGMA user_version = 9"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(t.Context(), Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	page, err := s.History(t.Context(), sessionstest.Owner, ledger.HistoryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]handoff.Tests{}
+	for _, e := range page.Entries {
+		got[e.Key] = e.Tests
+	}
+	if want := map[string]handoff.Tests{"ran": handoff.TestsUnknown, "said": "", "passed": handoff.TestsPassed}; !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

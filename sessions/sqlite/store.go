@@ -38,8 +38,8 @@ import (
 )
 
 const (
-	// FileName is the store in the state directory.
-	FileName = "switchboard.db"
+	// fileName is the store in the state directory.
+	fileName = "switchboard.db"
 	// formerFile is what an earlier version kept instead.
 	formerFile = "snapshot.json"
 
@@ -106,7 +106,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("find the state directory: %w", err)
 	}
 	s := &Store{
-		path: filepath.Join(dir, FileName), kept: cfg.HistoryFor, log: cfg.Log,
+		path: filepath.Join(dir, fileName), kept: cfg.HistoryFor, log: cfg.Log,
 		writing: make(chan struct{}, 1), turn: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	if s.kept == 0 {
@@ -137,7 +137,7 @@ func (s *Store) open(ctx context.Context) error {
 	if about, err := os.Stat(s.path + "-wal"); err == nil {
 		unclean = about.Size() > 0 // who closes the file removes it
 	}
-	file, err := s.dir.Root().OpenFile(FileName, os.O_RDWR|os.O_CREATE, fileMode) // so that it has its mode before anything is in it
+	file, err := s.dir.Root().OpenFile(fileName, os.O_RDWR|os.O_CREATE, fileMode) // so that it has its mode before anything is in it
 	if err == nil {
 		err = errors.Join(file.Chmod(fileMode), file.Close())
 	}
