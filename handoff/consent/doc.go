@@ -4,9 +4,9 @@
 // be asked, which question a reply was for, and whether it came in time is decided by whoever calls [Read].
 //
 // The words are text files, one a language, in the folder words. To add a word, write it in the section that
-// says what it does; to add a language, add a file named by its code with the sections of the others. Case,
-// accents, the width of letters and the marks between words do not matter. A reply is read in one language
-// and English. A word that is in no section makes a reply unclear, and the question is asked again.
+// says what it does: a no goes under deny, a "wait" under hold. To add a language, add a file named by its code with
+// the sections of the others. Case, accents, the width of letters and the marks between words do not matter. A reply is
+// read in one language and English. A word that is in no section makes a reply unclear, and the question is asked again.
 //
 // What can be part of a yes:
 //
@@ -60,21 +60,27 @@
 //	grumble grumbles, unless an order or a permission stands beside it: "yeah, yeah"
 //	noise   is what a recogniser makes of silence; a reply that begins with it says nothing
 //
-// A choice is written in brackets: "(it|they) may (|now) go" are four phrases. A word of an act that ends in * is the beginning of others. A phrase that denies and ends in $ does so only
-// where the sentence does not go on with the act: "laat maar", never mind, but "laat maar installeren".
+// Three marks have a meaning in the files:
 //
-// A story with unknown words may stand beside a yes; see story.go. It is one or more clauses that each begin and state
-// something as such a clause does, and hold no word of doubt but for what a story tells of the past and of habit. The
-// reply must also order or permit the act or going ahead, and the clause that does is wholly understood; or the story
-// is the reason of the yes before it. What it denies is not the act where it begins before that word and goes on after
-// it without an order, a yes, or a word of what is wanted or allowed; elsewhere a denial that may be part of a story
-// makes a reply unclear:
+//	(a|b)  a choice: "(it|they) may (|now) go" are four phrases
+//	word*  in an act: every word that begins so
+//	word$  in a phrase that denies: it denies only where the sentence does not go on with the act. "laat maar" is
+//	       never mind, "laat maar installeren" orders it
+//
+// A story with unknown words may stand beside a yes; see story.go. It consists of clauses. The sections below say how a
+// clause begins, and what makes it a statement. A clause holds no word of doubt, except words about the past and about
+// habits. Beside the story the reply must order or permit the act, or going ahead, in a clause that is wholly
+// understood; or the story must be the reason of the yes before it.
+//
+// A denial in a story is not about the act where its clause begins before the denying word, and goes on after it without
+// an order, a yes, or a word of what is wanted or allowed. Any other denial that may be part of a story makes the reply
+// unclear:
 //
 //	go       orders or permits to go ahead
 //	opens    begins such a clause and makes a statement: "because", "we"
 //	subject  begins one, but states nothing yet: "the", "my"
-//	clause   makes a statement: "is"
-//	ending   how words end that make one: "ed"
+//	clause   makes a statement of the clause: "is"
+//	ending   how a word ends that makes a statement: "ed"
 //	reason   makes the clause the reason of a yes: "anyway", "it needs"
 //	else     what goes wrong without the act, or stays open elsewhere, which states something and denies nothing there:
 //	         "otherwise nothing works", "I don't want to close it"
@@ -87,23 +93,24 @@
 //	         has begun and says nothing of what is wanted or to come: "before I drove off", "over coffee"
 //	but      leads from a story to the first order: "I'm driving, but yes, push it"
 //	mend     corrects what was said before it: "no, sorry"; such a reply is no denial, and unclear
-//	slip     does so in so many words: "no, wait, I mean"; where a yes that stands for itself follows, it is one. After a
-//	         weaker mark that yes comes with an order
+//	slip     corrects it in so many words: "no, wait, I mean". Where a yes that needs nothing else follows, the reply is
+//	         that yes. After a mend or a word of hold, that yes must come with an order
 //
 // A yes that orders the act by its name may end in an afterthought, which need not be understood: what the speaker wants
 // to learn from the act, whom it serves, or how it went; see afterthought.go. It sets no condition, time or limit, orders
 // nothing else, and denies nothing.
 //
-// What is said in the question's own order is the question again, heard or doubted, unless a yes stands apart from it:
+// A reply that is the question again, without its question mark, is no yes: "fine to run the tests". Where a yes that
+// needs nothing else stands in it too, it is an answer:
 //
 //	approve     says that something is fine, as the first words: "is fine", before "that", or before the act as a verb
 //	            that nobody orders
 //	infinitive  how such a verb ends, or with an * the word before it: "to"
 //
-// An imperative is an order. A reply that only names the act with its object, in the form in which a language names what
-// is done and orders nothing, is the question heard back: an infinitive, a noun, the bare verb of Chinese. A yes, a
-// particle or a "please" beside it makes it an order. Where a language has one form for both, as English has, it is an
-// order, unless its words stand so in the question:
+// An imperative is an order. Many languages name an act in another form: as an infinitive, a noun, the bare verb of
+// Chinese. A reply that only names the act with its object in that form is the question heard back, unless a yes, a
+// particle or a "please" beside it makes it an order. Where a language has one form for both, as English has, the reply
+// is an order, unless the same words stand in the question:
 //
 //	cite        how a verb ends that names what is done, or the whole of it in languages without spaces: "ing"
 package consent

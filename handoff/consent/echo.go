@@ -194,6 +194,9 @@ func (h heard) cites(l *language, ask asking) bool {
 	reached := make([][]part, len(h.tokens)+1)
 	reached[0] = []part{{}}
 	for at := range h.tokens {
+		if len(reached[at]) == 0 { // no reading of what stands before ends here
+			continue
+		}
 		add := func(n int, more part) {
 			for _, p := range reached[at] {
 				p.verb, p.thing = p.verb || more.verb, p.thing || more.thing
@@ -215,7 +218,7 @@ func (h heard) cites(l *language, ask asking) bool {
 				add(n, part{})
 			}
 		})
-		if says && len(reached[at]) > 0 { // a yes or a particle
+		if says { // a yes or a particle
 			return false
 		}
 	}

@@ -6,22 +6,21 @@ import (
 	"switchboard/handoff"
 )
 
-// A Event is something the schedule has to know: an event of the voice as it came ([handoff.Spoke],
-// [handoff.Heard], [handoff.Quiet], [handoff.Said], [handoff.CallEnded]) or one of those below. Events of the voice that mean nothing to
-// it ([handoff.Hint], [handoff.Request]) may be given too; whatever else comes changes nothing.
+// An Event is something that the schedule has to know: an event of the voice as it came ([handoff.Spoke],
+// [handoff.Heard], [handoff.Quiet], [handoff.Said], [handoff.CallEnded]), or one of those below. Whatever else comes
+// changes nothing, such as [handoff.Hint] and [handoff.Request].
 type Event any
 
 type (
-	// Began: a work of this call exists and its request is open, until [AnsweredEvent]; with
-	// answered there is no open request (the work is older than the call). Repeated for the same id, it
-	// corrects the names.
+	// Began: a work of this call exists. Its request is open until [AnsweredEvent], unless Answered is set: then the
+	// work is older than the call. A second one for the same id corrects the names.
 	Began struct {
 		ID, Server, Title string
 		Answered          bool
 	}
 	// AnsweredEvent: the request of a work or lookup got its output.
 	AnsweredEvent struct{ ID string }
-	// Lookup: a request that is no work is open: a list, a look into a session, a side question.
+	// Lookup: a request that began no work is open, such as a list or a look into a session; or a side question.
 	Lookup struct{ ID, Server string }
 	// Doing: the agent began an item.
 	Doing struct {
@@ -31,42 +30,45 @@ type (
 	}
 	// Remark: the agent said something on the way, in its own words.
 	Remark struct{ ID, Text string }
-	// Question: the agent of a work waits for the caller; text is the message that announces it.
+	// Question: the agent of a work waits for the caller. Text is the message that announces the question.
 	Question struct {
 		ID   handoff.QuestionID
 		Work string
 		Text string
 	}
-	// QuestionClosed: somebody answered it, or it was withdrawn.
+	// QuestionClosed: somebody answered the question, or it was withdrawn.
 	QuestionClosed struct{ ID handoff.QuestionID }
-	// Claimed: the voice model brought an answer to it, which is being judged.
+	// Claimed: the voice model brought an answer to the question, and the answer is being judged.
 	Claimed struct{ ID handoff.QuestionID }
-	// Asked: the router asked it itself, by an answer of its own.
+	// Asked: the output of a request asked the question once more. Utterance is the id of that output.
 	Asked struct {
 		ID        handoff.QuestionID
 		Utterance string
 	}
 	// Ended: a work has ended and the caller is to be told by a message.
 	Ended struct{ Rec handoff.Record }
-	// Yielded: another life of the router has the work and tells what becomes of it.
+	// Yielded: another process has taken over the work, and tells its outcome.
 	Yielded struct{ ID string }
-	// Gave: the router gave outcomes itself, as an answer or a summary. text says the same as a
-	// message, for the case that nobody heard the utterance; "" leaves that to the next call.
+	// Gave: the call gave outcomes itself, as an answer or in a summary. Text says the same as a message, in case
+	// nobody heard the utterance; "" leaves that to the next call.
 	Gave struct {
 		Utterance, Text string
 		Works           []string
+		Answer          bool // to a request, which has to have it
 	}
+	// Told: the caller was told the outcome of a work, in this call or elsewhere.
+	Told struct{ ID string }
 	// Concerned: the caller's last words were about this work: they steered it or asked for it.
 	Concerned struct{ ID string }
 	// LevelSet: the caller wants to hear more or less.
 	LevelSet struct{ Level handoff.SpeechLevel }
-	// Sentence: the caller's sentence was over then, which the voice tells with a request.
+	// Sentence: the caller's sentence was over at this time. The voice tells it with a request.
 	Sentence struct{ At time.Time }
-	// Wake: the time of the last [DoWake] has come. One too many does no harm.
+	// Wake: the time of the last [DoWake] has come. An extra one does no harm.
 	Wake struct{}
 )
 
-// A Class is how much something wants to be heard.
+// A Class is how urgent it is that something is heard.
 type Class int
 
 const (
@@ -81,21 +83,21 @@ var speechClassNames = [...]string{"silent", "speakable", "urgent", "final"}
 // String returns the class as logs and metrics name it.
 func (c Class) String() string { return speechClassNames[c] }
 
-// A scheduleAct is what is to be done.
+// A scheduleAct is what an [Effect] asks for.
 type scheduleAct int
 
 const (
 	DoNote     scheduleAct = iota // Say(Utterance{ID: id, Text: text, Floor: FloorNone})
 	DoSay                         // Say(Utterance{ID: id, Text: text, Floor: FloorAsk})
 	DoGiven                       // the caller heard the outcomes of works, or question
-	DoKeep                        // nobody heard the outcomes of works, and the call has ended: keep them for the next
-	DoDrop                        // count speakable things will never be said
-	DoTakeBack                    // Say(Utterance{ID: id}): what it asks was answered meanwhile
-	DoNotify                      // tell the question outside of calls: nobody answers in this one
+	DoKeep                        // nobody heard the outcomes of works, and the call has ended: keep them for the next call
+	DoDrop                        // Count remarks and heartbeats will never be said
+	DoTakeBack                    // Say(Utterance{ID: id}), which withdraws it: what it asks or tells was settled meanwhile
+	DoNotify                      // tell the question outside of calls: nobody answers it in this one
 	DoWake                        // give a Wake at this time; an older wake is void
 )
 
-// A Effect is one thing to be done, in order.
+// An Effect is one thing to do. The effects of a step are done in order.
 type Effect struct {
 	Act      scheduleAct
 	class    Class

@@ -38,11 +38,11 @@ func (s *Schedule) outcome(e Ended) {
 	}
 }
 
-// gave watches an utterance of the router's own that carries outcomes.
+// gave watches an utterance of the call's own that carries outcomes.
 func (s *Schedule) gave(e Gave) {
 	e.Works = slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
 	if len(e.Works) > 0 {
-		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: e.Works, text: e.Text})
+		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: e.Works, text: e.Text, answer: e.Answer})
 	}
 }
 
@@ -189,6 +189,24 @@ func (s *Schedule) takeBack(id handoff.QuestionID) {
 	})
 }
 
+// told forgets an outcome that the caller was told, and takes back what would tell it, unless it is being said. What
+// tells others besides stays as it is.
+func (s *Schedule) told(id string) {
+	same := func(other string) bool { return other == id }
+	s.unheard = slices.DeleteFunc(s.unheard, same)
+	s.finals = slices.DeleteFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id })
+	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
+		if f.class != classFinal || !slices.Contains(f.works, id) {
+			return false
+		}
+		f.works = slices.DeleteFunc(slices.Clone(f.works), same) // an effect has the others
+		if len(f.works) == 0 && (!f.answer || len(f.IDs) > 1) {
+			s.emit(Effect{Act: DoTakeBack, class: classFinal, ID: f.IDs[len(f.IDs)-1], Works: []string{id}})
+		}
+		return len(f.works) == 0
+	})
+}
+
 // claimed: the caller has turned to the question, so it is not repeated into their answer.
 func (s *Schedule) claimed(id handoff.QuestionID) {
 	if q := s.openQuestion(id); q != nil && q.times > 0 && q.times < maxTellings {
@@ -196,7 +214,7 @@ func (s *Schedule) claimed(id handoff.QuestionID) {
 	}
 }
 
-// askedByRouter counts a question that an answer of the router's own asks, as one of its times.
+// askedByRouter counts a question that the output of a request asked, as one of the times that it was asked.
 func (s *Schedule) askedByRouter(e Asked) {
 	q := s.openQuestion(e.ID)
 	if q == nil {
@@ -336,7 +354,7 @@ func (s *Schedule) free() (time.Time, bool) {
 	if !s.quiet || s.invited || s.level == handoff.LevelQuiet || s.lost >= maxLost || s.open() {
 		return time.Time{}, false
 	}
-	at := latest(s.since.Add(settle), s.spoke.Add(speakableGap))
+	at := latest(s.since.Add(quietGap), s.spoke.Add(speakableGap))
 	if len(s.questions) > 0 {
 		at = latest(at, s.asked.Add(questionRest))
 	}

@@ -21,9 +21,9 @@ const (
 	sentenceFresh = 5 * time.Second
 	// silentCall is how soon a response that only called a function is over; one that ends later spoke.
 	silentCall = 300 * time.Millisecond
-	// settle is how long both sides have been quiet before something is said that nobody asked for.
-	settle = time.Second
-	// speakableGap lies between two speakable things; with settle it keeps silence below ten seconds.
+	// quietGap is how long both sides have been quiet before something is said that nobody asked for.
+	quietGap = time.Second
+	// speakableGap lies between two speakable things; with quietGap it keeps silence below ten seconds.
 	speakableGap = 8 * time.Second
 	// staleAfter is how long a remark is news.
 	staleAfter = 20 * time.Second
@@ -52,9 +52,9 @@ const (
 	maxOpenQuestions = 64   // when full a new one is not said: it stands on the page and is told outside of the call
 	maxHeldFinals    = 16   // outcomes waiting for quiet; when full the floor gets them at once
 	maxHeldRemarks   = 4    // a work; when full the oldest goes: it is in the context as a note
-	MaxPacedNotes    = 40   // a work; then remarks no longer become notes: the context is the model's memory
+	MaxPacedNotes    = 40   // a work; later remarks do not become notes, so that they do not fill the model's context
 	maxDeliveries    = 192  // said and not confirmed: more than each open question twice; see makeRoom
-	maxUnheard       = 1024 // outcomes kept so; more than anybody asks for in one call, more are given up
+	maxUnheard       = 1024 // works in unheard: more than anybody asks for in one call; more are given up
 	maxTellings      = 2    // an outcome, a question: never more often
 	maxLost          = 2    // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
 )
@@ -65,33 +65,38 @@ type ScheduleCounts struct {
 	Stale, Cut, Lost, Overflow                             int // dropped; interrupted; never confirmed; refused by a bound
 }
 
-// A Schedule decides what one call says of its works, and when. It proposes; the floor decides at the
-// moment of sending. It is pure: what happens comes in as events, time too; what is to be done comes out
-// as effects. It is owned by the loop that serves the call:
+// A Schedule decides what one call says of its works, and when. It proposes; the floor decides at the moment of
+// sending. It is pure: events bring the time, and effects say what to do. The loop that serves the call owns it:
 //
 //	s := New(level, askAgain)
 //	for each event of the voice, and each event of a work of this call:
-//	    for _, x := range s.step(time.Now(), e) { … } // in order, before the next step
+//	    for _, x := range s.Step(time.Now(), e) { … } // in order, before the next step
 //
-// What to give it. Every event of the voice, as it came. Of a codex request: Began when it is
-// accepted (again when the names are resolved), AnsweredEvent when its early answer went out, Doing
-// for [handoff.ItemStarted], Remark for a message that is certainly not the last, Question and
-// QuestionClosed, and at the end either Ended (a message is due) or Gave (the outcome was
-// the answer, or a summary of the router's own). Of a request that answers a question: Claimed, and
-// Asked when its answer asks once more. Of any other request: Lookup and AnsweredEvent; of a side question, whose
-// answer may take a while, Lookup beside what is given of a codex request, under the same id. A
-// steered or queued request sends Concerned for the work it reached. Works adopted from an earlier
-// call begin with answered set.
+// It needs these events:
 //
-// What to do with the effects. DoNote and DoSay are utterances; their ids (s1, s2, …) are unique in the
-// call, so the router's own must differ. The answer of a work goes out [Schedule.Within] its request: it asks
-// for the floor only unless the response spoke, so nothing is doubled. DoGiven with works means
-// "delivered" in the ledger; with a question it is the moment the question had been heard. DoKeep means
-// the outbox: it comes at [handoff.CallEnded] and for every outcome that is given later.
-// DoNotify means that a question of this call stays unanswered and is told outside of calls as well.
-// DoWake replaces the one timer of the call; its Wake may come late or once too often. Everything
-// else the schedule says was confirmed or will be kept: the router needs no account of its own of
-// outcomes that are on their way.
+//   - Every event of the voice, as it came.
+//   - Of a codex request: [Began] when it is accepted, and again when its names are resolved; [AnsweredEvent] when its
+//     early answer went out; [Doing] for [handoff.ItemStarted]; [Remark] for a message that is certainly not the last;
+//     [Question] and [QuestionClosed]. At the end [Ended] where a message is due, or [Gave] where the outcome was the
+//     answer, or part of a summary.
+//   - Of a side question, whose answer may take a while: the same, and [Lookup] under the same id.
+//   - Of a request that answers a question: [Claimed], and [Asked] when its output asks the question again.
+//   - Of any other request: [Lookup] and [AnsweredEvent].
+//   - Of a request that steers or queues: [Concerned], for the work that it reached.
+//   - Of a work from an earlier call: [Began] with Answered set.
+//
+// Its effects mean:
+//
+//   - [DoNote] and [DoSay] are utterances. Their ids (s1, s2, …) are unique in the call; the call's own utterances need
+//     other ids.
+//   - [DoGiven] with works means "delivered" in the ledger. With a question it tells when the question had been heard.
+//   - [DoKeep] means the outbox. It comes at [handoff.CallEnded], and then for every outcome that is given later.
+//   - [DoNotify] means that nobody answers a question in this call, so that it is told outside of calls as well.
+//   - [DoWake] replaces the one timer of the call. Its [Wake] may come late, or once too often.
+//
+// The answer of a work goes out [Schedule.Within] its request. It asks for the floor unless the response spoke, so that
+// nothing is said twice. The schedule keeps account of the outcomes on their way: each is confirmed or kept, and nobody
+// else has to remember it.
 type Schedule struct {
 	level      handoff.SpeechLevel
 	askAgain   time.Duration // a question that nobody answers is asked again after this, and told elsewhere after as long
@@ -180,9 +185,11 @@ type delivery struct {
 	text     string
 	at       time.Time // last said
 	cut      bool      // nothing of it was heard
+	answer   bool      // to a request: its first utterance is not taken back
 }
 
-// New returns the schedule of one call: what the caller wants to hear, and when a question is asked again.
+// New returns the schedule of one call. The level is what the caller wants to hear. A question that nobody answers is
+// asked again after askAgain, and told outside of the call after as long again.
 func New(level handoff.SpeechLevel, askAgain time.Duration) *Schedule {
 	return &Schedule{level: level, askAgain: askAgain, quiet: true}
 }
@@ -220,6 +227,8 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.gave(e)
 	case Ended:
 		s.outcome(e)
+	case Told:
+		s.told(e.ID)
 	case Yielded:
 		s.forget(e.ID)
 	case Question:
@@ -297,7 +306,7 @@ func (s *Schedule) began(e Began) {
 	s.works = append(s.works, w)
 }
 
-// Within is how long a request that comes now may go unanswered.
+// Within returns how long a request that comes now may stay unanswered.
 func (s *Schedule) Within(now time.Time) time.Duration {
 	s.now = now
 	return s.due().Sub(now)

@@ -272,6 +272,10 @@ func TestScheduleBounds(t *testing.T) {
 			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.deliveries))
 		}
 	}
+	for i := range 10 { // what had to make room, too
+		settled["w"+strconv.Itoa(i)]++
+		give(Told{"w" + strconv.Itoa(i)})
+	}
 	give(handoff.CallEnded{})
 	for i := range finals {
 		if id := "w" + strconv.Itoa(i); settled[id] != 1 {

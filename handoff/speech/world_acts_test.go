@@ -34,6 +34,8 @@ func (w *speechWorld) act() {
 	case 10:
 		w.level = []handoff.SpeechLevel{handoff.LevelMilestones, handoff.LevelChatty, handoff.LevelQuiet}[w.pick(3)]
 		w.give(LevelSet{w.level})
+	case 11:
+		w.toldElsewhere()
 	default:
 		w.agent()
 	}
@@ -81,6 +83,27 @@ func (w *speechWorld) finishModel(cut bool) {
 		w.give(said)
 	}
 	w.hush()
+}
+
+// toldElsewhere tells the caller an outcome outside of the call. From then on it counts as given.
+func (w *speechWorld) toldElsewhere() {
+	w.t.Helper()
+	for _, id := range slices.Sorted(maps.Keys(w.finals)) {
+		f := w.finals[id]
+		if f.given+f.kept > 0 || w.pick(4) == 0 {
+			continue
+		}
+		f.given++
+		maps.DeleteFunc(w.flying, func(u string, _ time.Time) bool { return w.allGiven(w.IDs[u]) })
+		w.elsewhere++
+		w.give(Told{id})
+		return
+	}
+}
+
+// allGiven tells whether an utterance tells outcomes, and the caller was told each of them.
+func (w *speechWorld) allGiven(x Effect) bool {
+	return len(x.Works) > 0 && x.class == classFinal && !slices.ContainsFunc(x.Works, func(id string) bool { return w.finals[id].given == 0 })
 }
 
 func (w *speechWorld) name(prefix string) string {
@@ -203,14 +226,14 @@ func (w *speechWorld) finish(id string) {
 		q.closed = q.closed || q.work == id
 	}
 	w.finals[id] = &worldFinal{ended: w.now}
-	if _, waits := w.open[id]; waits || w.pick(6) == 0 {
+	if _, waits := w.open[id]; waits || w.pick(6) == 0 { // as the answer, or as a summary
 		delete(w.open, id)
 		w.finals[id].told++
 		u := w.name("h")
 		w.IDs[u] = Effect{class: classFinal, Works: []string{id}}
 		w.queue = append(w.queue, u)
 		w.flying[u] = w.now
-		w.give(Gave{u, "The work is done.", []string{id}})
+		w.give(Gave{u, "The work is done.", []string{id}, waits})
 		return
 	}
 	outcome := []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted}[w.pick(3)]

@@ -2,8 +2,10 @@ package wording
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/speakable"
@@ -83,7 +85,7 @@ func EarlyAnswer(rec handoff.Record, waits handoff.Wait) string {
 	case waits != handoff.WaitsNot:
 		say, status, note = waitSentence(rec, waits), "queued", "It has not started; it starts by itself."
 	case rec.State == handoff.StatusAccepted:
-		say, status, note = Connecting(rec), "connecting", "It has not started yet; it starts by itself."
+		say, status, note = connecting(rec), "connecting", "It has not started yet; it starts by itself."
 	}
 	note += " Do not call again for this; do not invent a result. The result comes later by itself."
 	if status == "waiting" {
@@ -92,8 +94,8 @@ func EarlyAnswer(rec handoff.Record, waits handoff.Wait) string {
 	return handoff.Encode(Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note})
 }
 
-// Connecting says that a machine is being reached, and nothing runs there yet.
-func Connecting(rec handoff.Record) string {
+// connecting says that a machine is being reached, and nothing runs there yet.
+func connecting(rec handoff.Record) string {
 	switch {
 	case rec.Server == "":
 		return "I'm on it."
@@ -158,6 +160,12 @@ func OutcomeAnswer(rec handoff.Record) string {
 	}
 	return s
 }
+
+// What is told of work that was paused, once the caller has decided.
+const (
+	WentOn     = "It went on as work of its own."
+	WasDropped = "It was dropped; nothing was begun."
+)
 
 // statusWord names an outcome as results do.
 func statusWord(o handoff.Outcome) string {
@@ -275,7 +283,7 @@ func RepeatedAnswer(rec handoff.Record) string {
 	case rec.Waits != "":
 		a.Status, a.Say = "queued", "That is taken down already; it waits for other work on "+rec.Server+"."
 	case rec.State == handoff.StatusAccepted:
-		a.Status, a.Say = "connecting", "That is taken down already. "+Connecting(rec)
+		a.Status, a.Say = "connecting", "That is taken down already. "+connecting(rec)
 	}
 	if a.Status != "started" {
 		a.Note = "This is the request that was made already; it has not started yet, and starts by itself. Its result comes by itself. To do it once more, the caller has to ask again."
@@ -288,10 +296,14 @@ func RemarkNote(rec handoff.Record, words string) string {
 	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server), handoff.Clip(words, maxRemark))
 }
 
-// AwaySummary tells what ended while nobody listened, as one message.
-func AwaySummary(records []handoff.Record) string {
+// AwaySummary tells a call that began at a time what ended while nobody listened, as one message.
+func AwaySummary(records []handoff.Record, began time.Time) string {
 	counted, details, ask := tally(records, func(rec handoff.Record) string { return rec.Spoken })
-	lead := fmt.Sprintf("While you were away, %s. Tell the caller this as one sentence; give details when asked.%s", counted, ask)
+	when := "Meanwhile"
+	if slices.ContainsFunc(records, func(rec handoff.Record) bool { return rec.EndedAt == nil || rec.EndedAt.Before(began) }) {
+		when = "While you were away"
+	}
+	lead := fmt.Sprintf("%s, %s. Tell the caller this as one sentence; give details when asked.%s", when, counted, ask)
 	return Message(lead, details)
 }
 

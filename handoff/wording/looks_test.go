@@ -3,6 +3,7 @@ package wording
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -28,15 +29,22 @@ func TestSummariesThatAreSaid(t *testing.T) {
 	away := AwaySummary([]handoff.Record{
 		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "All pass."}, {Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "Pushed."},
 		{Server: "laptop", Outcome: handoff.OutcomeFailed, Spoken: "The work on laptop failed."},
-	})
+	}, time.Time{})
 	lead, quote := SplitMessage(away)
 	if !strings.HasPrefix(lead, "While you were away, two things finished, one failed.") || quote != "bigpc, done: All pass.\nbigpc, done: Pushed.\nlaptop, failed: The work on laptop failed." {
 		t.Errorf("away: %q %q", lead, quote)
 	}
 	paused := handoff.Record{ID: "h-2", Server: "bigpc", Outcome: handoff.OutcomeCancelled, Prompt: "then push", Spoken: "It is paused.", Fault: handoff.Fault(handoff.CodePaused, "bigpc", "")}
-	lead, quote = SplitMessage(AwaySummary([]handoff.Record{paused}))
+	lead, quote = SplitMessage(AwaySummary([]handoff.Record{paused}, time.Time{}))
 	if !strings.HasPrefix(lead, "While you were away, one thing was not begun.") || quote != `bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
 		t.Errorf("away, paused: %q %q", lead, quote)
+	}
+	ended := time.Now()
+	paused.EndedAt = &ended
+	for began, when := range map[time.Time]string{ended.Add(time.Second): "While you were away, ", ended.Add(-time.Second): "Meanwhile, "} {
+		if got := AwaySummary([]handoff.Record{paused}, began); !strings.HasPrefix(got, when) {
+			t.Errorf("a call that began at %v, work that ended at %v: %q", began, ended, got)
+		}
 	}
 	lead, quote = SplitMessage(FinalsMessage([]handoff.Record{{Server: "bigpc", Outcome: handoff.OutcomeInterrupted, Spoken: "Stopped."}, paused}))
 	if !strings.HasPrefix(lead, "One thing was stopped, one was not begun.") || !strings.Contains(lead, "stop_work with that name") ||
