@@ -178,7 +178,7 @@ func (v View) copied(after Turn, id string, now time.Time) (Thread, error) {
 	}
 	c.Tip, c.Parent, c.ForkAt, c.Items = after.ID, after.Thread, after.Until, after.Until
 	c.Depth = t.Depth + 1 // also when the turn is of an ancestor: at most that many
-	if c.Depth > MaxDepth {
+	if c.Depth > maxDepth {
 		return c, handoff.Fault(handoff.CodeTooLarge, "this has been copied too often", "")
 	}
 	return c, nil
@@ -247,7 +247,7 @@ func (v View) claim(s Claim) (Change, error) {
 	}
 	t.Active, t.Fence, t.Lease, t.Updated = turn.ID, turn.Fence, s.At.Add(Lease), s.At
 	t.Title = cmp.Or(t.Title, s.Title)
-	if t.Items += len(s.Items); t.Items > MaxItems {
+	if t.Items += len(s.Items); t.Items > maxItems {
 		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
 	}
 	turn.Until = t.Items
@@ -289,7 +289,7 @@ func (v View) append(s Append) (Change, error) {
 	default:
 		return Change{}, handoff.Fault(handoff.CodeTakenOver, "", "the thread has other items")
 	}
-	if t.Items += len(items); t.Items > MaxItems {
+	if t.Items += len(items); t.Items > maxItems {
 		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
 	}
 	if s.Anchor != nil {

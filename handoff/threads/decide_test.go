@@ -83,9 +83,9 @@ func TestClaims(t *testing.T) {
 	stolen := scene()
 	stolen.Copy = Thread{ID: "c", Owner: "you"}
 	deep := older(scene())
-	deep.Thread.Depth = MaxDepth
+	deep.Thread.Depth = maxDepth
 	full := scene()
-	full.Thread.Items = MaxItems
+	full.Thread.Items = maxItems
 	fresh := View{Thread: Thread{ID: "t", Owner: "me"}}
 	stranger := claim("", "")
 	stranger.Owner = "you"

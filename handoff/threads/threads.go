@@ -12,12 +12,12 @@ const (
 	// Lease is how long a running turn counts as alive after its last write. Whoever runs it writes at least every
 	// third of that.
 	Lease = 15 * time.Second
-	// MaxDepth is how many copies a thread may be away from the one that was copied from nothing.
-	MaxDepth = 32
+	// maxDepth is how many copies a thread may be away from the one that was copied from nothing.
+	maxDepth = 32
 	// MaxItem bounds one item, in bytes. Pictures are in there.
 	MaxItem = 20 << 20
-	// MaxItems is how many items a thread may have, with those of the threads that it was copied from.
-	MaxItems = 20_000
+	// maxItems is how many items a thread may have, with those of the threads that it was copied from.
+	maxItems = 20_000
 	// MaxSteers is how many steers of one turn wait for its model. More are refused.
 	MaxSteers = 16
 	// MaxWords is how much is kept of the words of one steer, in bytes.
@@ -25,10 +25,6 @@ const (
 	// maxID bounds every id, in bytes.
 	maxID = 256
 )
-
-// DisableResponseThreading is the key of a trusted [switchboard/handoff.Context] that makes one turn send its whole
-// history instead of naming the response that it continues. The agent is not told it.
-const DisableResponseThreading = "disable_response_threading"
 
 // A Thread is one conversation, without its turns and items.
 type Thread struct {
