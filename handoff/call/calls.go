@@ -24,7 +24,7 @@ type Config struct {
 	Questions Questions
 	Tools     tools.Backend
 
-	Shown    func(g handoff.Grant) bool // tells whether a page shows the caller what is open, to whom types; nil: none does
+	Shown    func(g handoff.Grant) bool // tells whether a page shows a typing caller what is open; nil: no page does
 	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
 	AskAgain time.Duration              // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
 	Life     string                     // names this life of the process in the names of calls, [a-z0-9]; "": random
@@ -35,7 +35,7 @@ type Config struct {
 type Attending interface {
 	// Attend lets l hear of the runs of the grant's caller until it leaves.
 	Attend(g handoff.Grant, l handoff.Listener) (leave func())
-	// Prefetch makes ready where a request with this key will go, as it seems.
+	// Prefetch attaches the thread to which a request with this key will probably go.
 	Prefetch(g handoff.Grant, key string, t handoff.Target)
 	// NextID returns an id that was never given.
 	NextID() string
@@ -43,9 +43,9 @@ type Attending interface {
 
 // Questions are what agents wait for.
 type Questions interface {
-	// Question finds the open question that a name means.
+	// Question finds an open question by its label or id; "" means the only one that is open.
 	Question(g handoff.Grant, name string) (handoff.OpenQuestion, error)
-	// Answer gives what the caller answered.
+	// Answer gives the caller's answer to the agent.
 	Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error
 	// Unanswered says that nobody answers a question in the call where it was asked.
 	Unanswered(g handoff.Grant, id handoff.QuestionID)
@@ -60,17 +60,17 @@ type Calls struct {
 	talkers map[handoff.Caller]*talker // Guarded by mu
 }
 
-// maxTalkers bounds of how many callers it is known what they want to hear. When there are more, those go who are
-// in no call.
+// maxTalkers is how many callers are remembered with what they want to hear. When there are more, those who are in no
+// call are forgotten.
 const maxTalkers = 1000
 
-// A talker is a caller as their calls share them.
+// A talker is what the calls of one caller share.
 type talker struct {
 	level handoff.SpeechLevel // Guarded by the mu of Calls: what they want to hear; "": as set up
 	calls []*inbox            // Guarded by the mu of Calls
 }
 
-// New returns calls that nobody has made yet.
+// New returns a Calls that serves no call yet.
 func New(cfg Config) *Calls {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
@@ -81,14 +81,14 @@ func New(cfg Config) *Calls {
 	return &Calls{cfg: cfg, counts: newCounts(), talkers: map[handoff.Caller]*talker{}}
 }
 
-// Serve is the loop of one call. It returns after the voice closed its events, or when ctx ends, and what was done
-// beside the loop is done; the runs go on.
+// Serve is the loop of one call. It ends when the voice closes its events, or when ctx ends. It returns after the
+// goroutines that it started have ended; the runs go on.
 func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice) error {
 	box := newInbox(voice, &c.counts.reports)
 	s := &serving{
 		calls: c, cfg: c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10), grant: g, box: box,
 		log:  c.cfg.Log.With(zap.String("principal", g.Caller.Principal)),
-		runs: map[string]*owed{}, heard: &hearing{}, wake: newTimer(), rule: newTimer(),
+		runs: map[string]*owed{}, heard: &hearing{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
 	s.schedule = speech.New(c.enter(g.Caller, box), c.cfg.AskAgain)
 	defer s.besides.Wait()
@@ -127,7 +127,7 @@ func (c *Calls) Level(caller handoff.Caller) handoff.SpeechLevel {
 	return c.cfg.Updates
 }
 
-// SetLevel takes what a caller wants to hear, in the calls that they are in and in later ones.
+// SetLevel sets what a caller wants to hear of work, in their present calls and in later ones.
 func (c *Calls) SetLevel(caller handoff.Caller, level handoff.SpeechLevel) {
 	c.mu.Lock()
 	if c.talkers[caller] == nil && !caller.Nameless() {

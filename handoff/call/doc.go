@@ -11,6 +11,6 @@
 //
 // # Failure
 //
-// Every function call gets exactly one answer while its voice call lasts. What was not said when the voice call ends
-// goes back to whoever gave it: an outcome that nobody heard waits in the outbox.
+// Every function call gets exactly one answer while its voice call lasts. An outcome that nobody heard when
+// the voice call ends waits in the outbox, for the next one.
 package call

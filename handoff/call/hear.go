@@ -62,6 +62,8 @@ func (s *serving) happened(e handoff.RunEvent) {
 		s.taken(id, o, k)
 	case handoff.RunEnded:
 		s.ended(id, o)
+	case handoff.RunHeard:
+		s.pace(speech.Told{ID: id})
 	case handoff.RunYielded:
 		s.promised(id, o, handoff.WaitsNot)
 		s.pace(speech.Yielded{ID: id})
@@ -117,7 +119,7 @@ func (s *serving) ended(id string, o *owed) {
 	o.answered = true
 	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: wording.OutcomeAnswer(o.rec), Floor: handoff.FloorAsk, Tells: []string{id}}
 	s.box.say(u)
-	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}})
+	s.pace(speech.Gave{Utterance: u.ID, Text: wording.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
 }
 
 // given notes that the caller was told outcomes.

@@ -46,7 +46,7 @@ func (w *world) newTurn(thread, client string) *fakeTurn {
 	if plan == nil {
 		plan = w.Plans["*"]
 	}
-	if !slices.Contains(plan, "hidden") || w.settles[thread] != "never" { // else it is a promise that was not kept
+	if !slices.Contains(plan, "hidden") || w.reconciles[thread] != "never" { // else it is a promise that was not kept
 		w.traceTurn(client)
 	}
 	w.mu.Lock()
@@ -123,6 +123,10 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 		for {
 			step, n, more := w.Step(turn)
 			if !more {
+				if n := len(turn.plan); n > 0 && strings.HasSuffix(turn.plan[n-1], "missing") { // nobody else finds it either
+					yield(nil, handoff.Fault(handoff.CodeTurnGone, a.target.Server, ""))
+					return
+				}
 				select {
 				case end := <-turn.final:
 					turn.final <- end
@@ -142,6 +146,7 @@ func (a *fakeAgent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[han
 				w.mu.Lock()
 				end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Undelivered: turn.left}
 				w.mu.Unlock()
+				turn.final <- end
 				yield(end, nil)
 				return
 			case <-ctx.Done(): // who follows next sees it
@@ -192,7 +197,7 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		after, command, _ := strings.Cut(text, " ")
 		limited, cancel := context.WithTimeout(ctx, w.Duration(after))
 		defer cancel()
-		if a.ask(limited, turn, handoff.QuestionID(item), item, command, yield) || ctx.Err() != nil {
+		if a.ask(limited, turn, handoff.QuestionID(item), item, command, yield) || ctx.Err() != nil || limited.Err() == nil {
 			return false
 		}
 		turn.lost = map[string]handoff.QuestionID{command: handoff.QuestionID(item)}
@@ -207,6 +212,7 @@ func (a *fakeAgent) report(ctx context.Context, turn *fakeTurn, item, step strin
 		yield(nil, handoff.Fault(handoff.CodeAgentGone, a.target.Server, ""))
 		return false
 	case "missing":
+		w.end(turn)
 		w.record("agent", a.name(), "does not hold the turn")
 		yield(nil, handoff.Fault(handoff.CodeTurnGone, a.target.Server, ""))
 		return false
@@ -270,7 +276,9 @@ func (a *fakeAgent) wait(ctx context.Context, turn *fakeTurn, q handoff.Question
 	case <-turn.wake:
 		w.end(turn)
 		w.record("agent", a.name(), "turn interrupted")
-		return yield(handoff.QuestionClosed{ID: q.ID}, nil) && yield(handoff.TurnEnded{Status: handoff.TurnInterrupted}, nil) && false
+		end := handoff.TurnEnded{Status: handoff.TurnInterrupted}
+		turn.final <- end
+		return yield(handoff.QuestionClosed{ID: q.ID}, nil) && yield(end, nil) && false
 	case <-ctx.Done():
 		return false
 	}
@@ -329,11 +337,11 @@ type reconcilingAgent struct{ *fakeAgent }
 
 func (a reconcilingAgent) Reconcile(_ context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
 	w := a.world
-	w.record("agent", a.name(), strings.TrimSpace(fmt.Sprintf("settle %s after %s", id, after)))
+	w.record("agent", a.name(), strings.TrimSpace(fmt.Sprintf("reconcile %s after %s", id, after)))
 	w.mu.Lock()
 	newest := w.newest[a.target.Thread]
 	w.mu.Unlock()
-	switch w.settles[a.target.Thread] {
+	switch w.reconciles[a.target.Thread] {
 	case "found":
 		if newest != nil && newest.ID != after {
 			return newest.ID, nil

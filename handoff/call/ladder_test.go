@@ -76,7 +76,7 @@ func section(a *txtar.Archive, name string) string {
 // once more: by the end of that nothing may be lost.
 func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
-	p := &player{Player: calltest.Player{World: w.World, Record: w.record, Said: w.traceSaid}, world: w}
+	p := &player{Player: calltest.Player{World: w.World, Record: w.record, Said: w.traceSaid, Vows: w.tracePromise}, world: w}
 	p.ctx, p.shutdown = context.WithCancel(t.Context())
 	p.live("h")
 	for _, line := range calltest.Lines(script) {
@@ -138,6 +138,8 @@ func (p *player) perform(line string) {
 		p.world.ledger.Leave(strings.Fields(rest))
 	case "join":
 		p.world.Join(rest)
+	case "restart":
+		p.restart(rest)
 	case "shutdown":
 		p.Record("call", "process", "ends")
 		p.world.closing.Store(true)
@@ -167,19 +169,19 @@ func (p *player) shows() {
 
 // A rung is one line of a ladder.
 type rung struct {
-	at    time.Duration
-	lane  string
-	who   string
-	index int
-	text  string
+	at     time.Duration
+	column string
+	who    string
+	index  int
+	text   string
 }
 
-// laneOrder sorts rungs of one millisecond: what comes in, what is asked of the fleet, what goes out; in
-// a lane, those of one agent or request stay together, in their order.
-var laneOrder = []string{"call", "page", "store", "agent", "say", "end"}
+// columnOrder sorts rungs of one millisecond: what comes in, what is asked of the fleet, what goes out; in
+// a column, those of one agent or request stay together, in their order.
+var columnOrder = []string{"call", "page", "store", "agent", "say", "end"}
 
 func sortRungs(rungs []rung) {
 	slices.SortFunc(rungs, func(a, b rung) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(slices.Index(laneOrder, a.lane), slices.Index(laneOrder, b.lane)), cmp.Compare(a.who, b.who), cmp.Compare(a.index, b.index))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(slices.Index(columnOrder, a.column), slices.Index(columnOrder, b.column)), cmp.Compare(a.who, b.who), cmp.Compare(a.index, b.index))
 	})
 }

@@ -22,7 +22,7 @@ import (
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	sessions N                        lists have many more than one
 //	dead SERVER                       lists do not reach it
-//	settles THREAD WHAT               its agent can settle: found | never | lost (the connection, again)
+//	reconciles THREAD WHAT               its agent can find out: found | never | lost (the connection, again)
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
 //	                                  what a former life left in the ledger; TURN is - for none
 //	deaf THREAD                       a turn there takes words and hears none before it is interrupted
@@ -36,28 +36,28 @@ type world struct {
 	*calltest.World                  // Set once
 	ledger          *calltest.Ledger // Set once
 
-	children map[string]bool                              // Set once: machines whose work ends with the process
-	many     int                                          // Set once: sessions that a list has beside the first
-	dead     string                                       // Set once: a machine that lists do not reach
-	settles  map[string]string                            // Set once
-	merges   map[string]bool                              // Set once
-	deaf     map[string]bool                              // Set once
-	returns  map[string]string                            // Set once
-	mu       sync.Mutex                                   //
-	rungs    []rung                                       // Guarded by mu
-	turns    map[handoff.TurnID]*fakeTurn                 // Guarded by mu
-	newest   map[string]*fakeTurn                         // Guarded by mu: by thread
-	started  int                                          // Guarded by mu
-	trace    []ledgertest.Event                           // Guarded by mu
-	closing  atomic.Bool                                  // the process ends
-	over     atomic.Bool                                  // the ladder has ended
-	read     atomic.Int64                                 // when stickies were read last, in nanoseconds from 1
-	answers  map[handoff.QuestionID]chan handoff.Decision // Guarded by mu
+	children   map[string]bool                              // Set once: machines whose work ends with the process
+	many       int                                          // Set once: sessions that a list has beside the first
+	dead       string                                       // Set once: a machine that lists do not reach
+	reconciles map[string]string                            // Set once
+	merges     map[string]bool                              // Set once
+	deaf       map[string]bool                              // Set once
+	returns    map[string]string                            // Set once
+	mu         sync.Mutex                                   //
+	rungs      []rung                                       // Guarded by mu
+	turns      map[handoff.TurnID]*fakeTurn                 // Guarded by mu
+	newest     map[string]*fakeTurn                         // Guarded by mu: by thread
+	started    int                                          // Guarded by mu
+	trace      []ledgertest.Event                           // Guarded by mu
+	closing    atomic.Bool                                  // the process ends
+	over       atomic.Bool                                  // the ladder has ended
+	read       atomic.Int64                                 // when stickies were read last, in nanoseconds from 1
+	answers    map[handoff.QuestionID]chan handoff.Decision // Guarded by mu
 }
 
 func newWorld(t *testing.T, text string) *world {
 	w := &world{
-		World: calltest.NewWorld(t), children: map[string]bool{}, settles: map[string]string{}, merges: map[string]bool{}, deaf: map[string]bool{},
+		World: calltest.NewWorld(t), children: map[string]bool{}, reconciles: map[string]string{}, merges: map[string]bool{}, deaf: map[string]bool{},
 		returns: map[string]string{},
 		turns:   map[handoff.TurnID]*fakeTurn{}, newest: map[string]*fakeTurn{}, answers: map[handoff.QuestionID]chan handoff.Decision{},
 	}
@@ -89,8 +89,8 @@ func (w *world) word(line string) {
 		w.many = len(first) * 40
 	case "dead":
 		w.dead = first
-	case "settles":
-		w.settles[first] = more
+	case "reconciles":
+		w.reconciles[first] = more
 	case "deaf":
 		w.deaf[first] = true
 	case "merges":
@@ -103,15 +103,15 @@ func (w *world) word(line string) {
 	}
 }
 
-func (w *world) record(lane, what, text string) {
+func (w *world) record(column, what, text string) {
 	if w.over.Load() {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	line := strings.TrimSpace(what + ": " + text)
-	r := rung{at: time.Since(w.Began), lane: lane, index: len(w.rungs), text: line}
-	if lane == "agent" || lane == "say" || lane == "store" {
+	r := rung{at: time.Since(w.Began), column: column, index: len(w.rungs), text: line}
+	if column == "agent" || column == "say" || column == "store" {
 		r.who = what
 	}
 	if what == "notice" { // told beside what the page asks and gets
@@ -131,11 +131,11 @@ func (w *world) ladder() string {
 	sortRungs(w.rungs)
 	var b strings.Builder
 	for _, r := range w.rungs {
-		if r.lane == "end" {
+		if r.column == "end" {
 			fmt.Fprintf(&b, "end   %s\n", strings.TrimPrefix(r.text, ": "))
 			continue
 		}
-		fmt.Fprintf(&b, "%6d  %-6s %s\n", r.at.Milliseconds(), r.lane, r.text)
+		fmt.Fprintf(&b, "%6d  %-6s %s\n", r.at.Milliseconds(), r.column, r.text)
 	}
 	return b.String()
 }
@@ -192,7 +192,7 @@ func (w *world) attached(t handoff.Target) handoff.Attached {
 	at := handoff.Attached{Target: t, Title: w.Titles[t.Thread], Workspace: "/src", VoiceApprovals: w.Voice}
 	a := &fakeAgent{world: w, target: t}
 	switch {
-	case w.settles[t.Thread] != "":
+	case w.reconciles[t.Thread] != "":
 		at.Agent = reconcilingAgent{a}
 	default:
 		at.Agent = a

@@ -25,6 +25,7 @@ type serving struct {
 	log   *zap.Logger   // Set once
 	heard *hearing      // Set once; safe by itself
 	leave func()        // Set once
+	began time.Time     // Set once
 
 	besides sync.WaitGroup  // what is done beside the loop
 	open    context.Context // Set once: ends with the call
@@ -114,7 +115,7 @@ func (s *serving) welcomeBack(records []handoff.Record) {
 	for i, rec := range records {
 		ids[i] = rec.ID
 	}
-	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: wording.AwaySummary(records), Floor: handoff.FloorAsk, Tells: ids}
+	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: wording.AwaySummary(records, s.began), Floor: handoff.FloorAsk, Tells: ids}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: u.Text, Works: ids})
 }

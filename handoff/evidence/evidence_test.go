@@ -67,8 +67,8 @@ func (l *timeline) play(line string) string {
 		l.e.Spoke(handoff.Spoke{At: at})
 	case "undated": // the voice does not know when they began
 		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " ")})
-	case "heard", "typed", "seen": // seen: typed, with the page before them
-		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " "), Typed: f[1] != "heard", Shown: f[1] == "seen", Began: at})
+	case "heard", "typed", "seen", "loose": // seen: typed, with the page before them; loose: by whomever
+		l.e.Heard(handoff.Heard{Text: strings.Join(f[2:], " "), Typed: f[1] != "heard", Shown: f[1] == "seen" || f[1] == "loose", Loose: f[1] == "loose", Began: at})
 	case "close":
 		l.e.Closed(l.asks[f[2]].Question.ID, at)
 	case "claim": // "10 claim install accept", with "@6" when it came earlier than just before
@@ -114,6 +114,10 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"they do not know", askedOnce + "5 heard I don't know\n6 claim install accept", "ask again (the answer was not plain)"},
 	{"typed", askedOnce + "5 typed yes\n6 claim install accept", "accept accept by typed"},
 	{"yes before the question was heard", askedOnce + "3 heard yes\n6 claim install accept\n10 claim install accept @6", "wait; ask again (I heard no answer after the question)"},
+	{"typed by whomever", askedOnce + "5 loose yes\n6 claim install accept", "ask again (in this call I can't tell who types)"},
+	{"a no typed by whomever", askedOnce + "5 loose no\n6 claim install accept", "decline decline by typed"},
+	{"spoken, and a no typed by whomever", askedOnce + "5 heard yes\n6 loose wait, don't\n7 claim install accept", "decline decline by typed"},
+	{"typed by whomever, and spoken", askedOnce + "5 loose yes\n6 spoke\n6.1 heard yes\n8 claim install accept", "accept accept by voice"},
 	{"typed into the question that the page shows", "0 open install\n1 ask install\n3 seen yes\n3.1 claim install accept", "accept accept by typed"},
 	{"typed into the question that no page shows", "0 open install\n1 ask install\n3 typed yes\n3.1 claim install accept", "ask again (the question had not been heard to its end)"},
 	{"typed before the question can have been read", "0 open install\n1 ask install\n2 seen yes\n2.1 claim install accept", "ask again (the question had not been heard to its end)"},

@@ -65,6 +65,7 @@ const (
 	whyUnclear   = "the answer was not plain"
 	whyMixed     = "I heard both a yes and a no"
 	whyLater     = "they asked for time"
+	whyLoose     = "in this call I can't tell who types"
 	whyNotTheirs = "those are not the words that I heard"
 )
 
@@ -148,6 +149,8 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 		return e.again(q, whyMixed)
 	case now.Sub(last.Began) > handoff.YesFor:
 		return e.again(q, handoff.WhyOld)
+	case last.Loose:
+		return e.again(q, whyLoose)
 	}
 	return e.allow(q, c, last, said, RulingAccept, handoff.DecisionAccept, now)
 }

@@ -48,7 +48,7 @@ func (s Step) Check() (Step, error) {
 		return bad("without key, owner, arguments or caller")
 	case !known, s.Adopt != (rank == 0), s.Adopt && (s.New || s.Set != Facts{} || s.Body != Body{}):
 		return bad("to nowhere")
-	case (s.To == handoff.StatusDispatching) != (s.Attempt != 0), s.Attempt < 0, s.Attempt > Attempts:
+	case (s.To == handoff.StatusDispatching) != (s.Attempt != 0), s.Attempt < 0, s.Attempt > maxAttempts:
 		return bad("with a wrong attempt")
 	case s.To == handoff.StatusStarted && s.Set.Turn == "":
 		return bad("to started without a turn")

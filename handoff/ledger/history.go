@@ -65,6 +65,15 @@ type HistoryPage struct {
 	Next    string // asks for the page after this one, which may be empty; "": there is none
 }
 
+// Told is what is said of an entry that is history. That work is paused holds only while it waits: where nothing else
+// was written of it, nothing is said.
+func (e Entry) Told() string {
+	if e.Code == handoff.CodePaused && e.Spoken == handoff.Fault(e.Code, e.Target.Server, "").Spoken() {
+		return ""
+	}
+	return e.Spoken
+}
+
 // History returns an entry as it is kept when it is over: what went on at the wire is forgotten, and texts
 // are cut to what a list shows.
 func (e Entry) History() Entry {

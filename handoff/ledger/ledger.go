@@ -17,10 +17,10 @@ import (
 // Bounds of what the ledger keeps of a handoff in its entry, which is read and written at each step; the whole
 // words are apart, see [Body].
 const (
-	Attempts  = 2   // how often a start may be sent: once more only after it certainly never ran
-	maxPrompt = 200 // bytes
-	maxSpoken = 4096
-	maxName   = 512 // bytes of a title and of each id; a longer id is refused, never cut
+	maxAttempts = 2   // how often a start may be sent: once more only after it certainly never ran
+	maxPrompt   = 200 // bytes
+	maxSpoken   = 4096
+	maxName     = 512 // bytes of a title and of each id; a longer id is refused, never cut
 )
 
 // A Ledger keeps what happened to each handoff beyond the process. Implementations are safe for concurrent
@@ -48,7 +48,7 @@ type Entry struct {
 	Args      string // from [Hash]: what was asked
 	Status    handoff.Status
 	Inherited bool // another owner adopted it: it can never be started any more
-	Attempt   int  // how often the start may have been sent, at most [Attempts]
+	Attempt   int  // how often the start may have been sent: once, or twice
 	Facts
 	Accepted time.Time // when the entry was made; in UTC, whole milliseconds, like Ended
 	Ended    time.Time // when its outcome became known

@@ -23,9 +23,9 @@ type attendance struct {
 // may tells whether the listener may hear of a run.
 func (a *attendance) may(rec *handoff.Record) bool { return rec.Shown(a.grant) }
 
-// Attend lets l hear of the runs of the grant's caller: of those that it asks for, of those that nobody hears of
-// any more, and of what ended meanwhile. leave ends that; what it was given and nobody heard goes to whoever
-// attends next.
+// Attend lets l hear of the runs of the grant's caller: of those that it asks for, of those whose listener has left,
+// and of those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the
+// next listener.
 func (r *Router) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	b := r.caller(g.Caller)
 	a := &attendance{grant: g, listener: l}
@@ -236,22 +236,51 @@ func (c *callerState) waitsToBeHeard(id string) bool {
 
 // Heard implements [handoff.Runs].
 func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
+	_, err := r.heard(c, id)
+	return err
+}
+
+// HeardForGood is Heard for whoever answers somebody outside: it waits a short time until the ledger has it, since after
+// a kill the outcome would be told again.
+func (r *Router) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
+	noted, err := r.heard(c, id)
+	noted.wait(ctx)
+	return err
+}
+
+// heard notes that the caller was told an outcome. The receipt is nil where nothing is written.
+func (r *Router) heard(c handoff.Caller, id handoff.RunID) (receipt, error) {
 	b := r.caller(c)
 	if rec, _ := b.find(string(id)); rec.ID == "" {
-		return r.notFound()
+		return nil, r.notFound()
 	}
-	b.mu.Lock()
-	same := func(other string) bool { return other == string(id) }
-	b.outbox = slices.DeleteFunc(b.outbox, same)
-	for _, a := range b.attending {
+	b.delivered(string(id))
+	b.withdraw(string(id))
+	rec, _ := b.find(string(id))
+	if rec.State != handoff.StatusDelivered {
+		return nil, nil // it has no outcome yet
+	}
+	var noted receipt
+	if !rec.NotBegun() { // else the caller is asked, in the next life too
+		noted = r.writerOf(b, string(id)).delivered("")
+	}
+	b.forgetUnkept(string(id))
+	return noted, nil
+}
+
+// withdraw keeps an outcome that the caller was told from being told again by who has it to tell.
+func (c *callerState) withdraw(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := func(other string) bool { return other == id }
+	c.outbox = slices.DeleteFunc(c.outbox, same)
+	rec := c.findLocked(id)
+	for _, a := range c.attending {
+		if rec != nil && slices.Contains(a.told, id) { // also to who says that it was heard, for whom it is no news
+			a.listener.Hear(rec.event(handoff.RunHeard{}))
+		}
 		a.told = slices.DeleteFunc(a.told, same)
 	}
-	b.mu.Unlock()
-	if b.delivered(string(id)) {
-		r.writerOf(b, string(id)).delivered()
-		b.forgetUnkept(string(id))
-	}
-	return nil
 }
 
 func (r *Router) writerOf(b *callerState, id string) *ledgerWriter {

@@ -208,3 +208,43 @@ func TestFollow(t *testing.T) {
 		}
 	}
 }
+
+// TestFactsBeforeTheFirstStep: work can be stopped, and whoever waits for it can leave, in the instant in which it was
+// asked for, before its goroutine runs. A voice model that calls two tools at once does that.
+func TestFactsBeforeTheFirstStep(t *testing.T) {
+	for name, fact := range map[string]func(r *Router, leave func(), id string) error{
+		"stop":  func(r *Router, _ func(), id string) error { return r.Stop(t.Context(), ladderGrant, id) },
+		"leave": func(_ *Router, leave func(), _ string) error { leave(); return nil },
+		"both":  func(r *Router, leave func(), id string) error { leave(); return r.Stop(t.Context(), ladderGrant, id) },
+		"paused": func(r *Router, _ func(), id string) error {
+			r.caller(ladderGrant.Caller).pause([]string{id})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}, Ledger: &shelf{}})
+				e := &ear{}
+				leave := r.Attend(ladderGrant, e)
+				id, err := r.Start(t.Context(), ladderGrant, handoff.Request{Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), By: e})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := fact(r, leave, string(id)); err != nil {
+					t.Error(err)
+				}
+				ctx, end := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- r.Run(ctx) }() // only now the run can take its first step
+				time.Sleep(time.Hour)
+				want := map[bool]handoff.Outcome{true: handoff.OutcomeCancelled, false: handoff.OutcomeFailed}[name == "stop" || name == "both"]
+				if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != want {
+					t.Errorf("the outcome is %q, not %q: %+v, %v", rec.Outcome, want, rec, err)
+				}
+				end()
+				<-done
+				leave()
+			})
+		})
+	}
+}

@@ -106,7 +106,7 @@ func (c *callerState) makeRoomLocked() *ledgerWriter {
 	if len(c.records) < maxRecords {
 		return nil
 	}
-	i := slices.IndexFunc(c.records, func(r *recordState) bool { return r.State == handoff.StatusDelivered })
+	i := slices.IndexFunc(c.records, func(r *recordState) bool { return r.State == handoff.StatusDelivered && !r.Paused })
 	if i < 0 && len(c.records) >= maxUntold {
 		i = slices.IndexFunc(c.records, func(r *recordState) bool { return r.Outcome != "" })
 	}
@@ -114,7 +114,7 @@ func (c *callerState) makeRoomLocked() *ledgerWriter {
 		return nil
 	}
 	var left *ledgerWriter
-	if c.records[i].State != handoff.StatusDelivered {
+	if c.records[i].State != handoff.StatusDelivered || c.records[i].Paused {
 		left = c.records[i].writer
 	}
 	c.removeLocked(i)

@@ -119,7 +119,7 @@ func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 	})
 }
 
-// Unanswered tells a question outside of calls: nobody answers it in the one where it was asked.
+// Unanswered tells a question outside of calls, because nobody answers it in the call where it was asked.
 func (r *Router) Unanswered(g handoff.Grant, id handoff.QuestionID) {
 	r.notifyQuestion(g.Caller, r.caller(g.Caller), id)
 }

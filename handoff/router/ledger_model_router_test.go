@@ -302,7 +302,7 @@ func (m *model) look(s mState, p, i int) (phase.Fact, uint8) {
 			return phase.FactAdopted, uint8(at) + 1
 		}
 	}
-	if m.mutant.noSettle || s.old == [2]uint8{} {
+	if m.mutant.noReconcile || s.old == [2]uint8{} {
 		return phase.FactNeverRan, 0
 	}
 	return 0, 0

@@ -17,7 +17,7 @@ import (
 
 // A mutant is a rule that is left out on purpose; each has to be caught.
 type mutant struct {
-	noSettle    bool // a start that is not seen counts as lost while its bytes are still on their way
+	noReconcile bool // a start that is not seen counts as lost while its bytes are still on their way
 	noAsk       bool // inherited intents are treated like our own, and sent again
 	noItemID    bool // an outcome that is said again has another id
 	noWatermark bool // a start is found again by its id alone
@@ -307,7 +307,7 @@ func TestLedgerMutants(t *testing.T) {
 		mutant mutant
 		bad    uint8
 	}{
-		"no settle":    {mutant{noSettle: true}, badStart},
+		"no reconcile": {mutant{noReconcile: true}, badStart},
 		"no ask":       {mutant{noAsk: true}, badStart},
 		"no item id":   {mutant{noItemID: true}, badSpeech},
 		"no watermark": {mutant{noWatermark: true}, badStart},

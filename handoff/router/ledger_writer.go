@@ -38,6 +38,8 @@ type ledgerWriter struct {
 	known   bool           // Guarded by mu: there is an entry, or may be one
 	away    bool           // Guarded by mu: the store did not answer the newest try
 	turn    handoff.TurnID // Guarded by mu: as last written
+	heard   bool           // Guarded by mu: that it was heard is written, or about to be
+	noted   receipt        // Guarded by mu: of that; nil: nothing was to be written
 	closed  bool           // Guarded by mu: the next life of the process goes on with it
 	ended   *ledger.Step   // Guarded by mu: the outcome of what is not in the ledger, not written so far
 	pending []pendingStep  // Guarded by mu: not yet written, in order; bounded by the table: six at most
@@ -47,11 +49,25 @@ type ledgerWriter struct {
 // A pendingStep is a step that is written behind.
 type pendingStep struct {
 	ledger.Step
-	done chan<- error // gets what became of it; holds one
+	done chan<- error // gets what became of it, and is closed; holds one
 }
 
-// A receipt gives once what became of a step: nil when it is in the ledger, else why it was refused.
+// A receipt gives what became of a step: nil when it is in the ledger, else why it was refused, which it tells once.
 type receipt <-chan error
+
+// wait waits until it is known what became of the step, for a short time. Of nothing that is written it knows at once.
+func (w receipt) wait(ctx context.Context) {
+	if w == nil {
+		return
+	}
+	t := time.NewTimer(writtenWithin)
+	defer t.Stop()
+	select {
+	case <-w:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
 
 // newLedgerWriter returns one for one handoff, or nil without a ledger.
 func (r *Router) newLedgerWriter(key string, c handoff.Caller, owner, args string) *ledgerWriter {
@@ -63,7 +79,7 @@ func (r *Router) newLedgerWriter(key string, c handoff.Caller, owner, args strin
 }
 
 // Step returns the next step, with all facts so far; it may make the entry, because a store may come back
-// empty. Nothing leads from there to delivered, which adds no facts.
+// empty. Nothing leads from there to delivered, which only tells what is said.
 func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) ledger.Step {
 	s := ledger.Step{
 		Key: l.key, Caller: l.caller, Owner: l.owner, Args: l.args, To: to, New: to != handoff.StatusDelivered, Attempt: attempt,
@@ -188,20 +204,31 @@ func (l *ledgerWriter) keep() {
 	}
 }
 
-// delivered writes behind that the outcome was heard.
-func (l *ledgerWriter) delivered() {
+// delivered writes behind that the outcome was heard, and what is told of it from then on; "": what was. Said again, it
+// gives the same receipt, which is nil where nothing is written.
+func (l *ledgerWriter) delivered(spoken string) receipt {
 	if l == nil {
-		return
+		return nil
 	}
+	s := l.Step(handoff.StatusDelivered, 0, ledger.Facts{Spoken: spoken})
+	begin := false
 	l.mu.Lock()
-	known := l.known
-	l.ended, l.body = nil, ledger.Body{} // what is on its way has them
-	l.mu.Unlock()
-	if !known {
-		l.r.release(l.key)
-		return
+	known, first := l.known, !l.heard
+	if l.heard = true; first {
+		l.ended, l.body = nil, ledger.Body{} // what is on its way has them
+		if known {
+			l.noted, begin = l.addLocked(s)
+		}
 	}
-	l.behind(l.Step(handoff.StatusDelivered, 0, ledger.Facts{}))
+	noted := l.noted
+	l.mu.Unlock()
+	switch {
+	case begin:
+		l.r.finally(l.write)
+	case first && !known:
+		l.r.release(l.key)
+	}
+	return noted
 }
 
 // leave writes no more: the entry stays as it is for the next life of the process.
@@ -222,21 +249,25 @@ func (l *ledgerWriter) release() {
 
 // behind adds a step to what is written in the background. The receipt is nil when it will not be.
 func (l *ledgerWriter) behind(s ledger.Step) receipt {
-	done := make(chan error, 1)
 	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil
-	}
-	l.known = true
-	l.pending = append(l.pending, pendingStep{s, done})
-	begin := !l.writing
-	l.writing = true
+	done, begin := l.addLocked(s)
 	l.mu.Unlock()
 	if begin {
 		l.r.finally(l.write)
 	}
 	return done
+}
+
+// addLocked is behind for who has the lock; begin: the caller begins to write, without it.
+func (l *ledgerWriter) addLocked(s ledger.Step) (written receipt, begin bool) {
+	if l.closed {
+		return nil, false
+	}
+	done := make(chan error, 1)
+	l.known = true
+	l.pending = append(l.pending, pendingStep{s, done})
+	begin, l.writing = !l.writing, true
+	return done, begin
 }
 
 // write writes what is pending, until nothing is. When the process ends it tries once more and leaves the
@@ -260,12 +291,14 @@ func (l *ledgerWriter) write(ctx context.Context) {
 		case err != nil && retried(err):
 			l.r.log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))
 			s.done <- err
+			close(s.done)
 			return
 		case err != nil:
 			l.r.log.Warn("the ledger refused a step", zap.String("handoff", l.owner), zap.String("to", string(s.To)), zap.Error(err))
 		}
 		try = 0
 		s.done <- err
+		close(s.done)
 		if s.To == handoff.StatusDelivered {
 			l.r.release(l.key)
 		}

@@ -3,8 +3,10 @@ package router
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -116,6 +118,77 @@ func TestAskedAgain(t *testing.T) {
 		synctest.Wait()
 		if id, err := r.Start(ctx, ladderGrant, req); err != nil || id != "former-1" {
 			t.Errorf("after: %s, %v", id, err)
+		}
+		stop()
+		work.Wait()
+	})
+}
+
+// A slowShelf keeps the step to delivered until it is let.
+type slowShelf struct {
+	shelf
+	asked chan struct{} // gets one for each such step
+}
+
+func (s *slowShelf) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
+	if step.To == handoff.StatusDelivered {
+		s.asked <- struct{}{}
+		select {
+		case <-s.let:
+		case <-ctx.Done():
+			return ledger.Entry{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
+		}
+	}
+	return s.shelf.Advance(ctx, step)
+}
+
+func (s *slowShelf) OpenAll(context.Context) ([]ledger.Entry, error) { return s.entries, nil }
+
+// TestHeardForGood: who is answered that an outcome was heard is answered once the ledger has it, also when it was said
+// before; a store that is away holds nobody up for long, and a call never.
+func TestHeardForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entry := ledger.Entry{
+			Key: "k", Caller: ladderCaller, Owner: "former-1", Status: handoff.StatusCompleted, Attempt: 1,
+			Facts: ledger.Facts{ClientID: "former-1", Target: handoff.Target{Server: "s", Thread: "t"}, Outcome: handoff.OutcomeResult},
+		}
+		s := &slowShelf{shelf{[]ledger.Entry{entry}, make(chan struct{})}, make(chan struct{}, 8)}
+		ctx, stop := context.WithCancel(t.Context())
+		var work, answers sync.WaitGroup
+		r := NewRouter(Config{Fleet: newCopier(), Stickies: noStickies{}, Ledger: s})
+		work.Go(func() { _ = r.Run(ctx) })
+		synctest.Wait()
+		if err := r.HeardForGood(ctx, ladderCaller, "nothing"); codeOfError(err) != handoff.CodeNotFound {
+			t.Errorf("of no work: %v", err)
+		}
+		began := time.Now()
+		var answered atomic.Int64
+		if err := r.Heard(ctx, ladderCaller, "former-1"); err != nil || time.Since(began) > 0 {
+			t.Errorf("a call waits %s, %v", time.Since(began), err)
+		}
+		for range 2 {
+			answers.Go(func() {
+				if err := r.HeardForGood(ctx, ladderCaller, "former-1"); err != nil {
+					t.Error(err)
+				}
+				answered.Add(1)
+			})
+			synctest.Wait()
+		}
+		if len(s.asked) != 1 || answered.Load() != 0 {
+			t.Errorf("%d steps, %d are answered before the ledger has it", len(s.asked), answered.Load())
+		}
+		time.Sleep(writtenWithin)
+		synctest.Wait()
+		if answered.Load() != 2 {
+			t.Error("a store that is away holds up the answer")
+		}
+		answers.Go(func() { _ = r.HeardForGood(ctx, ladderCaller, "former-1"); answered.Add(1) })
+		synctest.Wait()
+		close(s.let)
+		synctest.Wait()
+		if answered.Load() != 3 {
+			t.Error("not answered although the ledger has it")
 		}
 		stop()
 		work.Wait()

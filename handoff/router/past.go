@@ -88,8 +88,8 @@ func remember(rec *handoff.Record, b ledger.Body) {
 	}
 }
 
-// Recall reads what a caller's work was before this life of the router, so that it is among their handoffs. It does so
-// once; a store that does not answer is asked again the next time.
+// Recall reads a caller's newest work from before this life of the router, so that [Router.Handoffs] lists it too. It
+// reads once; if the store does not answer, the next Recall asks it again.
 func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 	b := r.caller(c)
 	if r.past == nil || c.Nameless() || b.hasPast() {
@@ -112,14 +112,20 @@ func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 		e.Status = handoff.StatusDelivered // one that nobody heard is told by nobody any more
 		rec := r.recordOf(e, cmp.Or(e.ClientID, e.Key))
 		remember(&rec, body)
+		if rec.NotBegun() { // nobody is asked about it any more
+			rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
+			if rec.Spoken != "" {
+				rec.Error = &handoff.RecordError{Code: e.Code, Message: rec.Spoken}
+			}
+		}
 		records = append(records, rec)
 	}
 	b.setPast(records)
 	return nil
 }
 
-// Past gives what is kept of work of a caller under its key in the ledger, history or not: the words of it, and what was
-// done. False: there is none. Where it stands is not in it.
+// Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and what
+// was done, but not its state. False: nothing is kept.
 func (r *Router) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
 	if r.past == nil {
 		return handoff.Record{}, false, nil
@@ -130,6 +136,9 @@ func (r *Router) Past(ctx context.Context, c handoff.Caller, key string) (handof
 	}
 	rec := handoff.Record{ID: key}
 	remember(&rec, body)
+	if rec.Error != nil && rec.Error.Code.Asks() { // nobody is asked any more; what became of it stands in its entry
+		rec.Error, rec.Spoken = nil, ""
+	}
 	return rec, true, nil
 }
 

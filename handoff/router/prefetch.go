@@ -40,8 +40,8 @@ type prefetch struct {
 	when   time.Time
 }
 
-// Prefetch attaches ahead where a request with this key will go, as it seems. The key is used once; more than
-// some at a time are left out.
+// Prefetch attaches the thread to which a request with this key will probably go. One request can use it. What exceeds
+// maxPrefetches of a caller at a time is left out.
 func (r *Router) Prefetch(g handoff.Grant, key string, t handoff.Target) {
 	p := &prefetch{asked: t, taken: make(chan struct{}, 1), found: make(chan struct{}), ready: make(chan struct{})}
 	if !r.prefetches.add(g.Caller, key, p) {

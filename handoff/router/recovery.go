@@ -89,7 +89,7 @@ func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 		}
 		l.completed(facts)
 	}
-	l.delivered()
+	l.delivered("")
 	return true
 }
 
@@ -150,7 +150,7 @@ func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	case e.Turn != "":
 		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
-	b.open(rec, w)
+	w.open(func() bool { b.open(rec, w); return true })
 	if e.Status == handoff.StatusAccepted { // its end is told with a question, in the summary
 		r.start(w.loop)
 		return

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Fleet    handoff.Fleet
 	Stickies handoff.Stickies
-	Ledger   ledger.Ledger    // nil: work is forgotten when the process ends. It may keep whole words ([ledger.History])
+	Ledger   ledger.Ledger    // nil: work is forgotten when the process ends. It may also be a [ledger.History]
 	Notifier handoff.Notifier // nil: nobody is told outside calls
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
@@ -181,33 +181,31 @@ func (r *Router) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
 
 // notFound says that there is no such work, once that can be known.
 func (r *Router) notFound() error {
-	if r.recovered != nil {
-		select {
-		case <-r.recovered:
-		default:
-			return notRead()
-		}
+	if err := r.Recovered(context.Background(), 0); err != nil {
+		return err
 	}
 	return handoff.Fault(handoff.CodeNotFound, "such work", "")
 }
 
-// former waits, for a time, until what a former life left is known.
-func (r *Router) former(ctx context.Context) error {
+// Recovered waits until the router knows what its former life left, for at most within; 0 does not wait. It gives
+// [handoff.CodeStoreDown] while that is not known.
+func (r *Router) Recovered(ctx context.Context, within time.Duration) error {
 	if r.recovered == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	select {
+	case <-r.recovered:
+		return nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
 	case <-r.recovered:
 		return nil
 	case <-ctx.Done():
-		return notRead()
+		return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
 	}
-}
-
-func notRead() error {
-	return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
 }
 
 // Questions returns what agents wait for, oldest first.

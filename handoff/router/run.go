@@ -11,6 +11,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/handoff/phase"
+	"switchboard/handoff/wording"
 )
 
 // ioTimeout bounds each step before the turn runs: resolving, attaching, starting.
@@ -63,33 +64,34 @@ type run struct {
 	rejoins   int              // Guarded by mu: tries to come back since the turn last reported something
 	lost      time.Time        // Guarded by mu: when the agent was lost; zero while it is there
 
-	io           sync.WaitGroup  // goroutines beside the loop
-	ioCtx        context.Context // Set once by loop: ends with the run
+	io           sync.WaitGroup     // goroutines beside the loop
+	ioCtx        context.Context    // Set once: ends with the run
+	endIO        context.CancelFunc // Set once: ends ioCtx
 	agentsMu     sync.Mutex
 	agents       []handoff.Agent // Guarded by agentsMu: attached for this run and not closed, oldest first
 	prefetchUsed bool            // Guarded by agentsMu: what was attached ahead is among them, or was
 }
 
-// newRun returns a run that does nothing before loop.
+// newRun returns a run that does nothing before loop. Whoever makes it known opens it first: from then on facts come
+// from outside, also before the loop has begun.
 func (r *Router) newRun(id string, c handoff.Caller, b *callerState) *run {
-	return &run{
+	w := &run{
 		router: r, known: b, caller: c, ID: id, log: r.log.WithLazy(zap.String("principal", c.Principal), zap.String("handoff", id)),
 		changed: make(chan struct{}, 1), rec: handoff.Record{ID: id},
 	}
+	w.ioCtx, w.endIO = context.WithCancel(context.Background()) // not of the process, whose end is a fact like others
+	return w
 }
 
 // loop does what the state names, one thing after the other, and hands back its fact, until the outcome is known and
 // given. Then it lets go of the thread.
 func (r *run) loop(ctx context.Context) {
-	ioCtx, endIO := context.WithCancel(context.WithoutCancel(ctx))
-	r.ioCtx = ioCtx
-	r.open()
 	if r.req.Within > 0 {
 		defer time.AfterFunc(r.req.Within, func() { r.tell(phase.FactDue) }).Stop()
 	}
 	defer context.AfterFunc(ctx, r.shutdown)()
 	r.work()
-	endIO()
+	r.endIO()
 	r.io.Wait()
 	r.dropPrefetch()
 	r.close(r.letGo(0))
@@ -98,10 +100,14 @@ func (r *run) loop(ctx context.Context) {
 		zap.String("code", string(codeOf(r.fault))), zap.Duration("took", time.Since(r.began)))
 }
 
-// open does the first thing of the phase that the run begins in.
-func (r *run) open() {
+// open makes the run known, unless that is refused, and does the first thing of the phase that it begins in. Nobody
+// who finds it sees less.
+func (r *run) open(known func() bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !known() {
+		return false
+	}
 	r.rec, _ = r.known.find(r.ID)
 	switch r.state.Phase {
 	case phase.Reconciling:
@@ -113,6 +119,7 @@ func (r *run) open() {
 		r.finish(r.fault)
 	}
 	r.turnTo(r.state.First())
+	return true
 }
 
 func (r *run) work() {
@@ -185,7 +192,7 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 		r.known.noted(r.ID)
 	}
 	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.req.Instead != "" {
-		r.router.settled(r.known, string(r.req.Instead)) // its words are here now
+		r.router.settled(r.known, string(r.req.Instead), wording.WentOn) // its words are here now
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
@@ -256,8 +263,9 @@ func (r *run) do(a phase.Action) {
 		r.publish(handoff.RunPromised{Waits: r.waits})
 		r.known.offer(r.ID)
 	case phase.ActPublishWait:
-		r.showWaits()
-		r.publish(handoff.RunWaiting{Waits: r.waits})
+		if r.showWaits() { // once, however often it is tried again
+			r.publish(handoff.RunWaiting{Waits: r.waits})
+		}
 	case phase.ActPublishJoined:
 		r.publish(handoff.RunJoined{})
 	case phase.ActPublishSilence:
@@ -281,11 +289,14 @@ func (r *run) prompt() string { return handoff.InputText(r.req.Input) }
 // show lets fn alter the record.
 func (r *run) show(fn func(rec *handoff.Record)) { r.rec = r.known.change(r.ID, fn) }
 
-// showWaits lets the page tell what the run comes after.
-func (r *run) showWaits() {
-	if after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[r.waits]; after != r.rec.Waits {
-		r.show(func(rec *handoff.Record) { rec.Waits = after })
+// showWaits lets the page tell what the run comes after. False: it does already.
+func (r *run) showWaits() bool {
+	after := map[handoff.Wait]string{handoff.WaitsOurs: "ours", handoff.WaitsTheirs: "theirs"}[r.waits]
+	if after == r.rec.Waits {
+		return false
 	}
+	r.show(func(rec *handoff.Record) { rec.Waits = after })
+	return true
 }
 
 // advance moves the record forward.

@@ -20,7 +20,7 @@ const (
 func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
 	b := r.caller(g.Caller)
 	if req.Again {
-		if err := r.former(ctx); err != nil {
+		if err := r.Recovered(ctx, storeTimeout); err != nil {
 			return "", err
 		}
 	}
@@ -39,24 +39,28 @@ func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))}
 	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
 	var begun handoff.RunID
-	same, e := b.openKeyed(rec, w, asked, func() (e *handoff.Error) {
-		if begun, e = b.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
-			return e
-		}
-		if e := r.rates.take(g, w.began); e != nil {
-			return e
-		}
-		if !req.Unkept {
-			w.writer = r.newLedgerWriter(asked.key, g.Caller, w.ID, asked.args)
-		}
-		return nil
-	})
-	switch {
-	case e != nil:
+	var same string
+	var e *handoff.Error
+	if !w.open(func() bool {
+		same, e = b.openKeyed(rec, w, asked, func() (e *handoff.Error) {
+			if begun, e = b.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
+				return e
+			}
+			if e := r.rates.take(g, w.began); e != nil {
+				return e
+			}
+			if !req.Unkept {
+				w.writer = r.newLedgerWriter(asked.key, g.Caller, w.ID, asked.args)
+			}
+			return nil
+		})
+		return e == nil && same == ""
+	}) {
+		w.endIO()
 		w.dropPrefetch()
-		return begun, e
-	case same != "":
-		w.dropPrefetch()
+		if e != nil {
+			return begun, e
+		}
 		return handoff.RunID(same), nil
 	}
 	if !r.start(w.loop) {
@@ -177,7 +181,7 @@ func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 	}
 	c.open(rec, w)
 	c.setKey(rec.ID, k)
-	c.settle(string(w.req.Instead), rec.ID)
+	c.closePaused(string(w.req.Instead), rec.ID)
 	if by != nil {
 		c.mu.Lock()
 		if rec := c.findLocked(rec.ID); rec != nil {

@@ -6,18 +6,19 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
+	"switchboard/handoff/wording"
 )
 
 // Stop asks a run to stop: before its turn started it is cancelled, after that interrupted. It returns
 // at once; the outcome follows on the feed. What waits behind it does not begin: it is paused, and the caller is asked.
 // Work that is paused already is dropped.
-func (r *Router) Stop(_ context.Context, g handoff.Grant, id string) error {
+func (r *Router) Stop(ctx context.Context, g handoff.Grant, id string) error {
 	b := r.caller(g.Caller)
 	rec, w := b.find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
 		return r.notFound()
-	case rec.Paused && r.drop(b, id):
+	case rec.Paused && r.drop(ctx, b, id):
 		return nil
 	case w == nil, rec.Outcome != "":
 		return handoff.Fault(handoff.CodeWorkEnded, "", "")
@@ -55,40 +56,45 @@ func (r *run) pause() {
 	r.step(phase.FactPaused, handoff.Fault(handoff.CodePaused, r.rec.Server, ""))
 }
 
-// drop settles work that was paused: it is not begun. False: it was begun, or dropped, meanwhile.
-func (r *Router) drop(b *callerState, id string) bool {
+// drop closes work that was paused: it is not begun. False: it was begun, or dropped, meanwhile. It waits a short time
+// until the ledger has that: else a kill would bring the work back.
+func (r *Router) drop(ctx context.Context, b *callerState, id string) bool {
 	b.opening.Lock()
 	rec, _ := b.find(id)
 	if rec.Paused {
-		b.settle(id, "")
+		b.closePaused(id, "")
 	}
 	b.opening.Unlock()
-	if rec.Paused {
-		r.settled(b, id)
+	if !rec.Paused {
+		return false
 	}
-	return rec.Paused
+	r.settled(b, id, wording.WasDropped).wait(ctx)
+	return true
 }
 
-// settled marks as told what was paused and is not any more: after a restart nobody is asked about it again.
-func (r *Router) settled(b *callerState, id string) {
+// settled marks as told what was paused and is not any more, with what became of it: after a restart nobody is asked
+// about it again. The receipt is nil where nothing is written.
+func (r *Router) settled(b *callerState, id, what string) receipt {
 	b.mu.Lock()
 	b.outbox = slices.DeleteFunc(b.outbox, func(other string) bool { return other == id })
 	b.mu.Unlock()
-	if b.delivered(id) {
-		r.writerOf(b, id).delivered()
-	}
+	b.delivered(id)
+	return r.writerOf(b, id).delivered(what)
 }
 
-// settle notes what was begun instead of a record that was paused; "": nothing, and nothing will be. The caller holds
+// closePaused notes what was begun instead of a record that was paused; "": nothing, and nothing will be. The caller holds
 // opening.
-func (c *callerState) settle(id, instead string) {
+func (c *callerState) closePaused(id, instead string) {
 	if rec, _ := c.find(id); rec.NotBegun() {
 		c.began(id, instead)
 		c.change(id, func(rec *handoff.Record) {
-			rec.Paused = false
+			rec.Paused, rec.Spoken = false, wording.WasDropped
 			if instead == "" {
 				rec.Fault, rec.Error = nil, nil
+				return
 			}
+			rec.Spoken = wording.WentOn
+			rec.Error = &handoff.RecordError{Code: rec.Fault.Code, Message: wording.WentOn}
 		})
 	}
 }

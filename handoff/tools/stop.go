@@ -49,7 +49,7 @@ func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Resu
 	return stopAnswer(stopped, shared, where), nil
 }
 
-// dropPaused settles work that was not begun: it will not be.
+// dropPaused closes work that was not begun: it will not be.
 func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Result, error) {
 	all := b.Work.Handoffs(g)
 	i := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == id && rec.Paused })

@@ -85,7 +85,7 @@ func For(g handoff.Grant) (granted []handoff.Tool, instructions string) {
 		}
 	}
 	if g.Instructions {
-		instructions = Instructions
+		instructions = guidance
 	}
 	return granted, instructions
 }
@@ -146,13 +146,13 @@ func workTools() []Tool {
 		}},
 			text("server", "Only this machine."),
 			text("query", "Words from the session's title or first request."),
-			count("limit", "", handoff.MaxSessions),
+			count("limit", "Sessions to return.", handoff.MaxSessions),
 		),
 		row[ReadArguments](Tool{ReadOnly: true, Limit: handoff.MaxReadJSON, Tool: handoff.Tool{
 			Name:        ReadSession,
 			Description: "Read the newest part of one session: who said what, and what was run. Summarise it; do not read it out.",
 		}},
-			must(text("server", "")),
+			must(text("server", "Machine of the session, as the caller said it or as list_sessions names it.")),
 			must(text("thread_id", "Id, label or title from list_sessions.")),
 			count("limit", "Lines to return.", handoff.MaxReadLines),
 		),
@@ -206,7 +206,7 @@ func controlTools() []Tool {
 			Name:        SetUpdates,
 			Description: "Set how much the caller hears while work runs: quiet (questions and results), milestones (also a sign of life now and then), chatty (also what agents report on the way).",
 		}},
-			must(choice("level", "", string(handoff.LevelQuiet), string(handoff.LevelMilestones), string(handoff.LevelChatty))),
+			must(choice("level", "How much they want to hear.", string(handoff.LevelQuiet), string(handoff.LevelMilestones), string(handoff.LevelChatty))),
 		),
 		row[SilenceArguments](Tool{InCall: true, ReadOnly: true, Tool: handoff.Tool{
 			Name: RemainSilent, Silence: true,

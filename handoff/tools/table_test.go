@@ -46,6 +46,17 @@ func TestTable(t *testing.T) {
 		if tool.Description == "" {
 			t.Errorf("%s is not described", tool.Name)
 		}
+		var schema struct {
+			Properties map[string]struct{ Description string }
+		}
+		if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
+			t.Error(err)
+		}
+		for name, p := range schema.Properties {
+			if p.Description == "" {
+				t.Errorf("%s.%s is not described", tool.Name, name)
+			}
+		}
 		if found, err := Find(handoff.Grant{}, tool.Name); err != nil || found.Name != tool.Name {
 			t.Errorf("%s is not found: %v", tool.Name, err)
 		}
@@ -94,7 +105,7 @@ func schemaOf(t *testing.T, tool Tool) (properties, required string) {
 // A grant gets its tools, and the instructions only where it gives them.
 func TestForGrant(t *testing.T) {
 	granted, instructions := For(handoff.Grant{Tools: []string{Status, Codex}, Instructions: true})
-	if len(granted) != 2 || granted[0].Name != Codex || granted[1].Name != Status || instructions != Instructions {
+	if len(granted) != 2 || granted[0].Name != Codex || granted[1].Name != Status || instructions != guidance {
 		t.Errorf("%v %q", granted, instructions)
 	}
 	if granted, instructions = For(handoff.Grant{}); len(granted) != len(All()) || instructions != "" {
@@ -105,7 +116,7 @@ func TestForGrant(t *testing.T) {
 // The instructions and the descriptions name no tool that is not there.
 func TestNamesInWordsExist(t *testing.T) {
 	var text strings.Builder
-	text.WriteString(Instructions)
+	text.WriteString(guidance)
 	for _, tool := range All() {
 		text.WriteString(" " + tool.Description)
 	}

@@ -22,7 +22,7 @@ import (
 //	adopting DURATION                 how long it takes to give an entry another owner
 type Ledger struct {
 	Trace  func(ledgertest.Event)                         // Set once; nil: nobody looks
-	Record func(lane, what, text string)                  // Set once; likewise
+	Record func(column, what, text string)                // Set once; likewise
 	Left   func(turn handoff.TurnID, thread, work string) // Set once: makes a turn that a former life left; nil: there is none
 
 	world     *World                           // Set once, like all up to mu
@@ -154,11 +154,9 @@ func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, erro
 		l.mute(s)
 		return ledger.Entry{}, err
 	}
+	defer time.AfterFunc(time.Second-time.Millisecond, func() { l.mute(s) }).Stop() // who waits longer than that may go on
 	if s.To == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == s.Set.Outcome) {
-		late := time.AfterFunc(time.Second-time.Millisecond, func() { l.mute(s) }) // who waits longer than that may go on
-		err := l.world.Wait(ctx, l.lingering)
-		late.Stop()
-		if err != nil {
+		if err := l.world.Wait(ctx, l.lingering); err != nil {
 			return ledger.Entry{}, err
 		}
 	}

@@ -18,11 +18,13 @@ type Player struct {
 	World  *World                                                    // Set once
 	Router *router.Router                                            // the newest life
 	Serve  func(context.Context, handoff.Grant, handoff.Voice) error // of that life: carries a call
-	Record func(lane, what, text string)                             // Set once: takes what happens
+	Record func(column, what, text string)                           // Set once: takes what happens
 	Said   func(call string, works []string)                         // Set once: takes what a voice model will say; nil: nobody does
 	Work   sync.WaitGroup                                            // the calls, and what the page waits for
+	Vows   func(call, work string)                                   // Set once: takes the work that an answer promises; nil: nobody does
 	voices []*Voice                                                  // open calls, oldest first
 	opened int
+	told   int // how often a program told an outcome
 }
 
 // Next waits for the millisecond of a line, and returns the rest of it.
@@ -82,7 +84,24 @@ func (p *Player) onPage(verb, rest string) {
 	case "post", "steer":
 		p.Work.Go(func() {
 			rec, err := p.give(r, verb == "steer", first, more)
+			if (err != nil || rec.Outcome != "") && rec.ID != "" && p.Said != nil { // whoever asked is told, and nobody else
+				p.Said("page", []string{rec.ID})
+			}
 			page(verb+" "+first, rec.ID, " ", err)
+		})
+	case "told": // a program of the caller's told them the outcome
+		p.told++
+		program := "program " + strconv.Itoa(p.told) // each time another one, which may tell the same
+		p.Work.Go(func() {
+			rec, err := r.Handoff(Grant, rest)
+			if err != nil || rec.Outcome == "" {
+				page("told", rest, " nothing")
+				return
+			}
+			if p.Said != nil {
+				p.Said(program, []string{rest})
+			}
+			page("told", rest, " ", r.HeardForGood(ctx, Grant.Caller, handoff.RunID(rest)))
 		})
 	case "clear":
 		page("clear", rest, " ", r.ClearSticky(ctx, Grant, rest))
@@ -123,7 +142,7 @@ func (p *Player) give(r *router.Router, steer bool, key, what string) (handoff.R
 func (p *Player) Call(deaf bool) {
 	p.opened++
 	v := NewVoice(p.World, "call "+strconv.Itoa(p.opened), deaf, p.Record)
-	v.said = p.Said
+	v.said, v.vows = p.Said, p.Vows
 	p.voices = append(p.voices, v)
 	if len(p.voices) > 1 {
 		p.World.crowded.Store(true)
@@ -153,6 +172,11 @@ func (p *Player) HangUp() {
 // End lets whatever is under way end in a fake hour, and hangs up.
 func (p *Player) End() {
 	time.Sleep(time.Hour)
+	p.HangUpAll()
+}
+
+// HangUpAll ends the open calls.
+func (p *Player) HangUpAll() {
 	for len(p.voices) > 0 {
 		p.HangUp()
 	}

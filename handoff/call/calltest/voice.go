@@ -1,6 +1,7 @@
 package calltest
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -11,8 +12,9 @@ import (
 // [handoff.Voice].
 type Voice struct {
 	world  *World                            // Set once
-	record func(lane, what, text string)     // Set once
+	record func(column, what, text string)   // Set once
 	said   func(call string, works []string) // Set once: takes what will be said; may be nil
+	vows   func(call, work string)           // Set once: takes the work that an answer promises; may be nil
 	events chan handoff.Event                // closed by End
 	deaf   bool                              // Set once
 	name   string                            // Set once: of the call
@@ -26,7 +28,7 @@ type Voice struct {
 }
 
 // NewVoice returns one that is not served yet. What it is given goes to record.
-func NewVoice(w *World, name string, deaf bool, record func(lane, what, text string)) *Voice {
+func NewVoice(w *World, name string, deaf bool, record func(column, what, text string)) *Voice {
 	return &Voice{world: w, name: name, deaf: deaf, record: record, events: make(chan handoff.Event, 64), given: map[string]bool{}}
 }
 
@@ -68,6 +70,9 @@ func (v *Voice) Say(u handoff.Utterance) {
 		what += " (the call has ended)"
 	}
 	v.record("say", what, u.Text)
+	if work, early := strings.CutSuffix(u.ID, "-a"); early && u.CallID != "" && len(u.Tells) == 0 && v.vows != nil {
+		v.vows(v.name, work)
+	}
 	if v.ended || v.deaf {
 		return
 	}

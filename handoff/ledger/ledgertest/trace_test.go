@@ -86,10 +86,14 @@ func TestTrace(t *testing.T) {
 			unanswered(&e[trCompleted])
 			return swapped(trCompleted+1, trSaid+1)(e)
 		}, ""},
-		"delivered, not said":      {swapped(trSaid, trDelivered), "never said"},
-		"said in another session":  {changed(trSaid, true, func(e *ledgertest.Event) { e.Session = "s2" }), ""},
-		"never said":               {without(trSaid), "never said"},
-		"never delivered":          {without(trDelivered), `still "completed"`},
+		"delivered, not said":     {swapped(trSaid, trDelivered), "never said"},
+		"said in another session": {changed(trSaid, true, func(e *ledgertest.Event) { e.Session = "s2" }), ""},
+		"never said":              {without(trSaid), "never said"},
+		"never delivered":         {without(trDelivered), `still "completed"`},
+		"never decided": {func(e []ledgertest.Event) []ledgertest.Event {
+			e[trCompleted].Step.Set.Code, e[trCompleted].Entry.Code = handoff.CodePaused, handoff.CodePaused
+			return without(trDelivered)(e)
+		}, ""},
 		"a step forgotten":         {without(trCompleted), "before it was written"},
 		"never allowed to start":   {changed(trTurn, false, func(e *ledgertest.Event) { e.ClientID = "other" }), "without a step"},
 		"another outcome":          {changed(trDelivered, false, func(e *ledgertest.Event) { e.Entry.Outcome = handoff.OutcomeResult }), "does not allow"},
