@@ -115,7 +115,7 @@ type Registered struct {
 	Names []string // what people call it: its name and its aliases
 	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
 	VoiceApprovals string
-	EndsWithUs     bool // its work ends when this process does, or loses it: a child, a stand-in, an agent of ours
+	EndsWithUs     bool // its work ends when this process does, or loses it: a child, a simulator, an agent of ours
 }
 
 // Stickies keeps the sticky threads of callers beyond the process. The router is its only writer.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -46,6 +48,7 @@ const (
 	CodeUnauthorized     Code = "invalid_api_key" // as OpenAI names it
 	CodeNoKey            Code = "missing_key"
 	CodeSecretOver       Code = "client_secret_over"
+	CodeLoginOver        Code = "login_over"
 	CodeForbidden        Code = "forbidden"
 	CodeNotFound         Code = "not_found"
 	CodeAttached         Code = "attached"
@@ -69,6 +72,9 @@ const (
 	CodeNotGranted       Code = "not_granted"
 	CodeLimited          Code = "rate_limit_exceeded" // as OpenAI names it
 )
+
+// Asks tells whether the code is that of work which was not begun, and of which the caller is asked whether to begin it.
+func (c Code) Asks() bool { return c == CodeNotBegun || c == CodePaused }
 
 // A Meaning is what a code means to a person and on each wire.
 type Meaning struct {
@@ -111,9 +117,10 @@ var Vocabulary = map[Code]Meaning{
 	CodeTooLarge:         {"That request is too long: %s.", "Shorten it and try again.", http.StatusRequestEntityTooLarge, 1009},
 	CodeUnauthorized:     {"That key is not valid.", "`switchboard login` prints a link that logs in; `switchboard key NAME` makes a key for a program.", http.StatusUnauthorized, 4401},
 	CodeSecretOver:       {"That client secret has ended, or there never was one.", "Make another with POST /v1/realtime/client_secrets, with a key.", http.StatusUnauthorized, 4401},
+	CodeLoginOver:        {"That link or code is over: each counts once, for ten minutes.", "`switchboard login` prints a new link; a device that is logged in shows a new code in its settings.", http.StatusForbidden, 0},
 	CodeNoKey:            {"That request brings no key: %s.", "Send it as `Authorization: Bearer KEY`, or for a WebSocket of a browser as the subprotocol `openai-insecure-api-key.KEY`; `switchboard key NAME` makes one.", http.StatusUnauthorized, 4401},
 	CodeForbidden:        {"That is not allowed: %s.", "Open the page at an address that Switchboard knows (public_url).", http.StatusForbidden, 4403},
-	CodeNotFound:         {"There is no %s.", "Check the address.", http.StatusNotFound, 4404},
+	CodeNotFound:         {"There is no %s.", "Check the name or the address.", http.StatusNotFound, 4404},
 	CodeAttached:         {"I am in that call already.", "Leave it as it is, or end my part in it first with DELETE /fleet/calls/ID.", http.StatusConflict, 0},
 	CodeNotPending:       {"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict, 0},
 	CodeWorkEnded:        {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
@@ -185,7 +192,7 @@ func (e *Error) Meaning() Meaning {
 	return Vocabulary[CodeInternal]
 }
 
-// Spoken returns the sentence a person hears, with up to three choices.
+// Spoken returns the sentence a person hears, with up to three choices and how many more there are.
 func (e *Error) Spoken() string {
 	subject := e.Subject
 	if subject == "" {
@@ -193,7 +200,11 @@ func (e *Error) Spoken() string {
 	}
 	s := strings.Replace(e.Meaning().Spoken, "%s", subject, 1)
 	if n := min(len(e.Choices), 3); n > 0 {
-		s += " There is " + strings.Join(e.Choices[:n], ", ") + "."
+		said := e.Choices[:n]
+		if more := len(e.Choices) - n; more > 0 {
+			said = append(slices.Clone(said), strconv.Itoa(more)+" more")
+		}
+		s += " There is " + ListWords(said) + "."
 	}
 	return s
 }

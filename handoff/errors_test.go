@@ -24,7 +24,7 @@ func TestVocabulary(t *testing.T) {
 		}
 	}
 	e := &Error{Code: CodeUnknownServer, Subject: "bigfoot", Choices: []string{"bigpc", "laptop", "mini", "far"}}
-	if got := e.Spoken(); got != "I don't know a machine called bigfoot. There is bigpc, laptop, mini." {
+	if got := e.Spoken(); got != "I don't know a machine called bigfoot. There is bigpc, laptop, mini and 1 more." {
 		t.Errorf("spoken: %q", got)
 	}
 	if e := AsError(fmt.Errorf("odd")); e.Code != CodeInternal || e.Detail != "odd" {

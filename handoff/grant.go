@@ -6,7 +6,7 @@ import (
 )
 
 // A Grant is what the key, login or client secret of a request lets its holder do. The edge makes it once
-// for each request; every door asks it. The zero Grant allows nothing, for it has no caller.
+// for each request; everything that it may reach asks it. The zero Grant allows nothing, for it has no caller.
 type Grant struct {
 	Caller Caller
 	// Key names the credential in limits, logs and the audit: the first 12 hex digits of the key's SHA-256.
@@ -26,6 +26,9 @@ type Grant struct {
 	Page bool
 	// Secret: it came by a client secret, which begins calls and does nothing else.
 	Secret bool
+	// Revoked tells why what let the request in does so no more: a key that was removed, a login that was ended. What lasts
+	// asks it now and then. An error means that this is certain; nil: nothing is known to be revoked, or can be.
+	Revoked func() error
 	// Session is what calls begin with, a Realtime session as JSON: what a client secret is bound to; nil: nothing.
 	Session   []byte
 	Limits    Limits // of the caller

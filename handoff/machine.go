@@ -14,6 +14,7 @@ type Machine struct {
 	Approval       string    `json:"approval,omitempty"`  // of new sessions
 	Ceiling        string    `json:"ceiling,omitempty"`   // the loosest sandbox that may run
 	VoiceApprovals string    `json:"voice_approvals"`     // the riskiest that may be allowed by voice: none, low or medium
+	Archives       bool      `json:"archives,omitempty"`  // sessions can be put away there; known while it is up
 	Seen           time.Time `json:"seen,omitzero"`       // when it was last there; now while it is up
 	NextTry        time.Time `json:"next_try,omitzero"`   // while it is down: when it is looked for again
 }

@@ -2,7 +2,7 @@ package handoff
 
 import "strings"
 
-// A Part is one piece of what an agent is told: a [Text], an [Image] or a [ToolOutput]. An agent that cannot take
+// A Part is one piece of what an agent is told: a [Text] or an [Image]. An agent that cannot take
 // a kind of part refuses the whole input with [CodeUnsupported].
 type Part interface{ inputPart() }
 
@@ -14,21 +14,13 @@ type Image struct {
 	URL string // https: or data:
 }
 
-// ToolOutput is what a tool that the agent called gave back.
-type ToolOutput struct {
-	CallID string // of the call, as the agent named it
-	Name   string // of the tool
-	Output string
-}
-
-func (Text) inputPart()       {}
-func (Image) inputPart()      {}
-func (ToolOutput) inputPart() {}
+func (Text) inputPart()  {}
+func (Image) inputPart() {}
 
 // TextInput is an input of words alone.
 func TextInput(words string) []Part { return []Part{Text(words)} }
 
-// InputText returns the words of an input, one text a line. Pictures and tool outputs are left out.
+// InputText returns the words of an input, one text a line. Pictures are left out.
 func InputText(input []Part) string {
 	var texts []string
 	for _, p := range input {

@@ -9,7 +9,7 @@ func TestInputText(t *testing.T) {
 	}{
 		{nil, ""},
 		{TextInput("go on"), "go on"},
-		{[]Part{Text("look"), Image{URL: "data:image/png;base64,AA=="}, ToolOutput{CallID: "c", Output: "secret"}, Text("at this")}, "look\nat this"},
+		{[]Part{Text("look"), Image{URL: "data:image/png;base64,AA=="}, Text("at this")}, "look\nat this"},
 	} {
 		if got := InputText(c.input); got != c.want {
 			t.Errorf("%v reads %q, want %q", c.input, got, c.want)

@@ -79,7 +79,7 @@ func (r Record) Shown(g Grant) bool {
 // NotBegun tells whether the record is work that waited when the process was restarted, or when what it waited for was
 // stopped: the caller is asked whether to begin it.
 func (r Record) NotBegun() bool {
-	return r.Fault != nil && (r.Fault.Code == CodeNotBegun || r.Fault.Code == CodePaused)
+	return r.Fault != nil && r.Fault.Code.Asks()
 }
 
 // Clone returns a record that shares nothing that changes.

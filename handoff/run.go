@@ -59,7 +59,8 @@ type Runs interface {
 	// with an error. Leaving it never touches the run. Deltas are those that come while somebody follows, and a slow
 	// follower misses the oldest.
 	Follow(ctx context.Context, c Caller, id RunID, after uint64) iter.Seq2[RunEvent, error]
-	// Heard notes that the caller was told the outcome. Until then it waits in the outbox.
+	// Heard notes that the caller was told the outcome. Until then it waits in the outbox. It returns at once: the ledger has
+	// it a little later.
 	Heard(ctx context.Context, c Caller, id RunID) error
 }
 
@@ -138,6 +139,9 @@ type (
 	RunTaken struct{ Questions []OpenQuestion }
 	// RunEnded: the record has its outcome.
 	RunEnded struct{}
+	// RunHeard: the caller was told the outcome, here or elsewhere. It is not in the log: only a listener that has still
+	// to tell it gets it.
+	RunHeard struct{}
 	// RunYielded: another life of the process has the run, and tells what becomes of it.
 	RunYielded struct{}
 )
@@ -162,6 +166,7 @@ func (RunSilent) runKind()   {}
 func (RunLost) runKind()     {}
 func (RunTaken) runKind()    {}
 func (RunEnded) runKind()    {}
+func (RunHeard) runKind()    {}
 func (RunYielded) runKind()  {}
 
 // Wait says what a run waits for before it begins.
