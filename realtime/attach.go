@@ -106,9 +106,10 @@ func (f *Front) serveAttached(ctx, staying context.Context, w http.ResponseWrite
 	begins, state := func(fault *handoff.Error) { begun <- fault }, &attached{}
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()
-		c := f.admit(grant, id, 0, p, model)
-		c.attach(state)
-		c.begins, begins = begins, nil
+		c := f.admit(grant, id, 0, p, model, func(c *Call) {
+			c.attach(state)
+			c.begins, begins = begins, nil
+		})
 		if left() { // after the dial, before there was a call to hang up
 			c.hangUp()
 		}

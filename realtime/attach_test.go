@@ -357,6 +357,10 @@ func TestAttachSpoken(t *testing.T) {
 	if yes := expect("the yes", words("yes")).(handoff.Heard); yes.Began.Before(said.At) {
 		t.Errorf("a yes that began %v before the question was heard", said.At.Sub(yes.Began))
 	}
+	writes(t, p.caller, "yes, push")
+	if typed := expect("what was typed", func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Typed }).(handoff.Heard); !typed.Loose {
+		t.Error("what any program of the call can have typed counts as the caller's")
+	}
 }
 
 // What the provider refuses keeps its meaning, and it learns who the end user is.

@@ -83,13 +83,12 @@ func (c *Call) overlook(kind string, event []byte) {
 		}
 	case events.TypeSpokenDelta:
 		now := time.Now()
-		if c.attached.until.Before(now) {
-			c.attached.until = now
-		}
+		c.attached.notBefore(now)
 		c.attached.until = c.attached.until.Add(time.Duration(utf8.RuneCountInString(gjson.GetBytes(event, "delta").String())) * perLetter)
 		c.plays(now, responseOf(event), false)
 	case events.TypeOutputStarted:
 		c.attached.tells = true
+		c.attached.notBefore(time.Now()) // its words may never be told
 		c.plays(time.Now(), responseOf(event), true)
 	case events.TypeOutputStopped, events.TypeOutputCleared:
 		c.stops(time.Now(), responseOf(event), kind == events.TypeOutputCleared)
@@ -118,6 +117,13 @@ func (c *Call) plays(now time.Time, response string, started bool) {
 func (c *Call) stops(now time.Time, response string, cut bool) {
 	c.attached.until = now
 	c.overhear(now, c.playback.stops(now, response, cut))
+}
+
+// notBefore notes that something plays at a time, at least.
+func (a *attached) notBefore(now time.Time) {
+	if a.until.Before(now) {
+		a.until = now
+	}
 }
 
 // deadline is when sound must be over whose end nobody told.

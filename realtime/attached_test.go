@@ -77,6 +77,7 @@ func TestHeardAtAProvider(t *testing.T) {
 		want, later   string // what the router is told within two seconds of the end of the response, and of all
 	}{
 		"it tells":             {[]string{started, spoken("r1")}, []string{stopped}, "loud", "said n@2000; quiet"},
+		"it tells no words":    {[]string{started}, []string{stopped}, "loud", "said n@2000; quiet"},
 		"it tells late":        {[]string{spoken("r1")}, []string{started, stopped}, "loud; said n@160; quiet", ""},
 		"it tells nothing":     {[]string{spoken("r1")}, nil, "loud; said n@160; quiet", ""},
 		"the caller cuts in":   {[]string{started, spoken("r1")}, []string{cleared}, "loud", "cut n@2000; quiet"},

@@ -218,13 +218,15 @@ func TestLongIDs(t *testing.T) {
 			`{"type":"conversation.item.added","previous_item_id":"` + long + `","item":{"id":"k1","type":"message"}}`,
 			done("r1", "", events.StatusCompleted, callItem("k1", long, "codex", events.StatusCompleted)),
 			`{"type":"response.output_text.delta","response_id":"r1","item_id":"` + long + `","delta":"a"}`,
+			`{"type":"conversation.item.added","item":{"id":["` + long + `"],"type":"message"}}`, // read as its text
+			`{"type":"conversation.item.added","item":{"id":` + strings.Repeat("1", events.MaxID+1) + `,"type":"message"}}`,
 		} {
 			s.fromModel(event)
 			if s.wantSent(s.client, ""); len(s.call.requests) > 0 || s.call.mask.Full() {
 				t.Fatalf("kept of %s", event)
 			}
 		}
-		if s.call.counts.unreadable != 9 {
+		if s.call.counts.unreadable != 11 {
 			t.Errorf("%d were counted", s.call.counts.unreadable)
 		}
 		s.fromModel(done("r1", "", events.StatusCompleted, callItem("k1", "c1", "weather", events.StatusCompleted)))

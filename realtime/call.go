@@ -37,7 +37,7 @@ const (
 // A Call is one live voice call. It implements [handoff.Voice].
 //
 // Its state has one owner at a time: whoever holds mu, which is never held while anybody waits. An event is handled
-// where it was read, with [Call.do]; the loop does what nobody brings.
+// where it was read, with [Call.do]; the loop handles what comes from no socket.
 type Call struct {
 	id       string               // Set once
 	made     time.Time            // Set once

@@ -146,7 +146,8 @@ func (c *Call) fromLeg(kind string, event []byte) {
 func (c *Call) typed(it events.Item) {
 	if it.Kind == events.ItemMessage && it.Role == "user" && it.Text != "" {
 		c.asked = time.Now()
-		c.report(handoff.Heard{Text: it.Text, Typed: true, Began: c.asked})
+		// Every socket of a call that the provider carries can write into it.
+		c.report(handoff.Heard{Text: it.Text, Typed: true, Began: c.asked, Loose: c.attached != nil})
 	}
 }
 

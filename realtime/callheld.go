@@ -79,6 +79,17 @@ func (c *Call) wait() {
 	}
 }
 
+// giveWay ends the call if it waits for its client. False: the client is back.
+func (c *Call) giveWay() bool {
+	back := false
+	c.do(func() {
+		if back = !c.away(); !back {
+			c.end(nil)
+		}
+	})
+	return !back
+}
+
 // lose notes that the caller gets nothing (more) of a response, also if they are back before its end.
 func (c *Call) lose(response string) { c.lost[response], c.muted[response] = true, true }
 
@@ -111,6 +122,6 @@ func (c *Call) back() {
 	c.counts.rejoins++
 	c.log.Info("client is back", zap.Duration("took", gone))
 	c.say(handoff.Utterance{ID: "back-" + strconv.Itoa(c.counts.rejoins), Text: "The caller's connection was lost for " + strconv.Itoa(1+int(gone.Seconds())) +
-		" s; they are back. They heard nothing meanwhile, and may have missed the end of what you said before."})
+		" s; they are back. They heard nothing meanwhile, and may have missed the end of what you said before: say that again if it matters. Say nothing of the connection unless asked."})
 	c.tell(floor.Away{})
 }

@@ -267,3 +267,21 @@ func TestHeldAgain(t *testing.T) {
 		}
 	})
 }
+
+// A call whose client is back since somebody saw it wait does not give way to another one.
+func TestCallThatIsBackDoesNotGiveWay(t *testing.T) {
+	playHeld(t, func(s *stage, client *fleeting) {
+		client.vanish()
+		s.rejoin()
+		if s.call.giveWay() || s.over() {
+			t.Error("it gave way")
+		}
+		s.on.(*fleeting).vanish()
+		if way := s.call.giveWay(); !way {
+			t.Error("one that waits did not give way")
+		}
+		if synctest.Wait(); !s.over() || s.call.cause != nil {
+			t.Errorf("it goes on, or ended with %v", s.call.cause)
+		}
+	})
+}

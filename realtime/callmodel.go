@@ -61,6 +61,9 @@ func (c *Call) readModel(kind string, event []byte) {
 	if c.attached != nil && kind == events.TypeSessionUpdated && !c.mask.Begun() {
 		kind, event = c.joined(event)
 	}
+	if kind == events.TypeCreated {
+		c.untagged(gjson.GetBytes(event, "response"))
+	}
 	shown, updates := c.mask.FromModel(kind, event)
 	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated && (len(shown) > 0 || c.mask.ForLeg()) {
 		c.tellLeg(event)
@@ -196,6 +199,13 @@ func (c *Call) began(r gjson.Result) {
 	c.tell(floor.Created{Response: r.Get("id").String(), Tag: tag})
 }
 
+// untagged tells the mask which ask a response answers that does not say so.
+func (c *Call) untagged(r gjson.Result) {
+	if events.TagOf(r) == "" && !events.Outside(r) {
+		c.mask.Answers(r.Get("id").String(), c.floor.Untagged())
+	}
+}
+
 // settled forgets an ask that can no longer be refused.
 func (c *Call) settled(tag string) {
 	delete(c.asks, tag)
@@ -229,6 +239,10 @@ func (c *Call) finished(r gjson.Result) {
 	}
 	c.mixed(id, r)
 	c.settled(tag)
+	if ask := c.floor.AskOf(id); tag == "" && ask != "" { // not before: it may have been another's, and is refused then
+		c.settled(ask)
+		c.mask.Forget(ask)
+	}
 	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
 	switch {
 	case c.lost[id]:

@@ -46,6 +46,13 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 		d.begin(gjson.GetBytes(event, "response.id").String())
 	case events.TypeDone:
 		delete(d.running, gjson.GetBytes(event, "response.id").String())
+		for _, it := range gjson.GetBytes(event, "response.output").Array() { // what was interrupted
+			if id := it.Get("id").String(); d.created[id] {
+				delete(d.created, id)
+				all, made = append(all, events.ItemDone(it.Raw)), made+1
+			}
+		}
+		return append(all, event), made
 	case events.TypeOutputAdded:
 		if id := gjson.GetBytes(event, "response_id").String(); id != "" && !d.running[id] && d.begin(id) {
 			return [][]byte{events.Begun(id), event}, 1

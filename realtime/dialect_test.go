@@ -240,3 +240,21 @@ func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 		})
 	}
 }
+
+// A response of an old server that is interrupted may end without a word of what it was writing. The client hears of the
+// end of that, too, and however many there were, of the next.
+func TestItemsOfInterruptedResponses(t *testing.T) {
+	d := newDialect()
+	for i := range maxDialect + 2 {
+		item := fmt.Sprintf(`{"id":"m%d","type":"message","role":"assistant","status":"in_progress"}`, i)
+		d.read(events.TypeItemCreated, []byte(`{"type":"conversation.item.created","item":`+item+`}`))
+		all, made := d.read(events.TypeDone, []byte(done(fmt.Sprint("r", i), "", "cancelled", item)))
+		var got []string
+		for _, e := range all {
+			got = append(got, string(e))
+		}
+		if want := "conversation.item.done:message response.done"; types(got) != want || made != 1 {
+			t.Fatalf("response %d ends with %s (%d made), want %s", i, types(got), made, want)
+		}
+	}
+}

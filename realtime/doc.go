@@ -22,15 +22,22 @@
 // Call, with nobody on the client's leg. Nothing can be hidden there. The session's instructions, transcription and
 // other tools stay; our tools are added, put back when its client sets its own, and removed when we leave. We never
 // hang up the call itself. If its client detects turns itself (turn_detection null), a later result waits for the
-// next call.
+// next call. An update carries the whole list of tools and no version: if another writer changes its own and sends ours
+// back with them while an update of ours is on its way, ours may put its former list in force again, until it sets it
+// once more. One that sends its own tools alone loses none.
 //
-// Known of OpenAI's: the address with ?call_id=, a key of the project, and that it takes and gives events as any socket
-// of the session does (guide "Webhooks and server-side controls"); 404 call_id_not_found for a call that is not there,
-// after seconds (community.openai.com 1396002); that it begins without a session.created (pydantic-ai #6676), and may
-// stay open when the caller has gone (openai-agents-js #684): then the call's wall of an hour, the minutes of the day or
-// DELETE end our part. Inworld has the same addresses. Assumed, and done without: that output_audio_buffer.started,
-// stopped and cleared reach a sideband as they reach the peer; without them sound takes as long as its transcript.
-// Assumed: that close code 1000 is the end of the call. After any other end the call is dialled again, and 404 is its end.
+// What is known of OpenAI's side, and from where:
+//
+//   - The address is that of a new session with ?call_id=, the key is one of the project, and the socket takes and gives
+//     events as any socket of the session does (guide "Webhooks and server-side controls").
+//   - A call that is not there gives 404 call_id_not_found, after seconds (community.openai.com 1396002).
+//   - The socket begins without a session.created (pydantic-ai #6676).
+//   - It may stay open when the caller has gone (openai-agents-js #684). Then our part ends after an hour, when the
+//     minutes of the day are used up, or by DELETE.
+//
+// Inworld has the same addresses. Two things are assumed. First, output_audio_buffer.started, stopped and cleared reach
+// this socket as they reach the peer; without them, sound is taken to last as long as its transcript. Second, close code
+// 1000 is the end of the call; after any other close the call is dialled again, until that gives 404.
 //
 // # Failure
 //

@@ -138,10 +138,12 @@ func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx conte
 }
 
 // admit makes a call between a client's leg and a model that [Front.dialModel] reached. From here on it can
-// be hung up; whoever has it lets serve run. It waits for a client that vanished for as long as hold.
-func (f *Front) admit(grant handoff.Grant, id string, hold time.Duration, client, model leg) *Call {
+// be hung up or joined, so prepare comes first; whoever has it lets serve run. It waits for a client that vanished for
+// as long as hold.
+func (f *Front) admit(grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call)) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.at, c.hold = f.model.Host, hold
+	prepare(c)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[id] = c
@@ -157,8 +159,9 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	c.begin()
 	running.Go(func() { client.Run(c.takeFrom(client)) })
 	running.Go(func() { model.Run(c.takeModel) })
-	metering, over := context.WithCancel(ctx)
-	running.Go(func() { p.meter(metering, c) })
+	watching, over := context.WithCancel(ctx)
+	running.Go(func() { p.meter(watching, c) })
+	running.Go(func() { guard(watching, c.grant.Revoked, c.halt) })
 	defer over()
 	kind := overSocket
 	switch {
@@ -175,6 +178,28 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 		delete(f.calls, c.id)
 	}()
 	return c.run(ctx, f.config.Router)
+}
+
+// guardStep is how often it is asked whether what let a call in still does.
+const guardStep = 15 * time.Second
+
+// guard ends a call whose key or login was taken away, as [handoff.Grant.Revoked] tells. It returns when ctx ends.
+func guard(ctx context.Context, revoked func() error, end func(*handoff.Error)) {
+	if revoked == nil {
+		return
+	}
+	tick := time.NewTicker(guardStep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := revoked(); err != nil {
+				end(handoff.AsError(err))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives

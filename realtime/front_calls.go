@@ -7,8 +7,8 @@ import (
 	"switchboard/handoff"
 )
 
-// Calls lists the calls of this caller that live, oldest first. Who has no name is told of none: the next one
-// without a name is somebody else.
+// Calls lists the calls of this caller that live, oldest first. A caller without a name gets an
+// empty list, because the next one without a name is somebody else.
 func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 	list := []handoff.CallInfo{}
 	if grant.Caller.Nameless() {

@@ -33,8 +33,8 @@ type rtcOffer struct {
 
 // ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
 // raw or in a form with a session, is answered with 201 and an SDP answer, and the call lives on in Run.
-// Host and Origin were checked before. The model begins its session before the answer, so that its failure is an
-// HTTP error and not a call that says nothing; so is its refusal of the form's session.
+// Host and Origin were checked before. The model's session begins before the answer. So an HTTP error tells
+// that the model failed, or that it refused the form's session; otherwise the caller would be in a silent call.
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	if asksBeta(r) {
 		f.refuseBeta(w, r)
@@ -85,12 +85,13 @@ func (f *Front) serveOffer(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	id := newCallID()
-	call := f.admit(grant, id, f.holdOf(r, grant), client, model) // first: who reads the id may hang up at once
 	begun := make(chan *handoff.Error, 1)
-	call.begins = func(fault *handoff.Error) { begun <- fault }
-	if offer.Session != nil {
-		call.mask.Await()
-	}
+	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) { // first: who reads the id may hang up at once
+		c.begins = func(fault *handoff.Error) { begun <- fault }
+		if offer.Session != nil {
+			c.mask.Await()
+		}
+	})
 	var replying sync.WaitGroup // the call waits for nobody
 	defer replying.Wait()
 	replying.Go(func() {

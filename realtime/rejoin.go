@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,9 +152,7 @@ func (f *Front) yield(ctx context.Context, grant handoff.Grant) {
 		}
 	}
 	f.mu.Unlock()
-	for _, c := range held {
-		c.hangUp()
-	}
+	held = slices.DeleteFunc(held, func(c *Call) bool { return !c.giveWay() })
 	for _, c := range held {
 		select {
 		case <-c.pass.left:

@@ -76,6 +76,7 @@ func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time
 		turn: make(chan struct{}, 1), probe: make(chan struct{}, 1), pings: make(chan string, 1), done: make(chan struct{}),
 	}
 	s.Queue, out.prompt = outbound.New(bytes, s.part), true
+	s.writers.Add(1) // the farewell's: the count is never zero while somebody may begin to write
 	return s
 }
 
@@ -109,7 +110,7 @@ func (s *socket) Abandon() { _ = s.conn.Close() }
 func (s *socket) part() {
 	s.out.hurry(s.EndedAt().Add(outbound.CloseGrace))
 	_ = s.conn.NetConn().SetReadDeadline(s.until())
-	s.writers.Go(s.farewell)
+	go s.farewell()
 }
 
 // until returns when reading ends on a socket that is ending.
@@ -122,7 +123,7 @@ func (s *socket) Run(take func(event []byte)) {
 	s.beat.Reset(pingEvery) // not before beat is set
 	defer s.beat.Stop()
 	err := s.read(take)
-	s.vanished.Store(wordless(err))
+	s.vanished.Store(wordless(err) && !s.left())
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
@@ -308,8 +309,12 @@ func (s *socket) closing() bool {
 	}
 }
 
+// left tells whether we hung up.
+func (s *socket) left() bool { return s.closing() && s.Ended() == nil }
+
 // farewell flushes the queue, unless the far end is too slow for it or closes itself, and says why the socket closes.
 func (s *socket) farewell() {
+	defer s.writers.Done()
 	s.turn <- struct{}{} // for good
 	why, goodbye := s.Ended(), closeFrame(s.Ended())
 	said := why != nil && why.Code == handoff.CodeTooLarge // the library has closed it already

@@ -335,3 +335,40 @@ func TestWhatCameIsTakenFirst(t *testing.T) {
 		}
 	})
 }
+
+// A far end that never answers our close has not vanished: we left. One whose connection breaks has.
+func TestWhoWasLeftHasNotVanished(t *testing.T) {
+	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
+		go s.Run(func([]byte) {})
+		s.Close(nil)
+		if s.Vanished() {
+			t.Error("it vanished")
+		}
+	})
+	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
+		go s.Run(func([]byte) {})
+		_ = far.NetConn().Close()
+		<-s.done
+		if !s.Vanished() {
+			t.Error("it has not vanished")
+		}
+	})
+}
+
+// Who writes what the far end has not taken yet may begin while the socket ends: its end waits for them, whenever they
+// began. It is the race detector that tells.
+func TestEndBesideAWriter(t *testing.T) {
+	for range 20 {
+		s, far := newSocketPair(t)
+		var work sync.WaitGroup
+		work.Go(func() { s.Run(func([]byte) {}) })
+		work.Go(func() {
+			for s.Send(numbered(0, 1<<20)) {
+				s.Flush()
+			}
+		})
+		time.Sleep(20 * time.Millisecond) // it orders nothing, which is the point
+		_ = far.NetConn().Close()
+		work.Wait()
+	}
+}

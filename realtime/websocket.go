@@ -72,10 +72,11 @@ func (f *Front) serveWebSocket(ctx context.Context, w http.ResponseWriter, r *ht
 		return
 	}
 	answered()
-	call := f.admit(grant, id, hold, client, model)
-	if call.opening = first; first != nil {
-		call.mask.Await()
-	}
+	call := f.admit(grant, id, hold, client, model, func(c *Call) {
+		if c.opening = first; first != nil {
+			c.mask.Await()
+		}
+	})
 	// How the call ended was logged by the call.
 	_ = f.serve(ctx, call, client, model, pass)
 }

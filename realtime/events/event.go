@@ -134,7 +134,7 @@ func LongID(event []byte) bool {
 	if len(event) <= MaxID {
 		return false
 	}
-	long := func(r gjson.Result) bool { return len(r.Str) > MaxID }
+	long := func(r gjson.Result) bool { return len(r.String()) > MaxID } // also of what is no string: so it is read
 	for _, path := range []string{"response_id", "item_id", "previous_item_id", "call_id", "item.id", "item.call_id", "response.id"} {
 		if long(gjson.GetBytes(event, path)) {
 			return true

@@ -433,6 +433,23 @@ func (f *Floor) Asked() string {
 	return f.asked.ID
 }
 
+// Untagged returns the ask that a response without a tag answers which begins now, or "": only a model that keeps no
+// tags is taken to answer one so.
+func (f *Floor) Untagged() string {
+	if !f.blind {
+		return ""
+	}
+	return f.Asked()
+}
+
+// AskOf returns the ask that a response answers which has begun and is not done, or "".
+func (f *Floor) AskOf(response string) string {
+	if a := f.runs[response]; a != nil {
+		return a.ID
+	}
+	return ""
+}
+
 // Speaking tells whether the caller speaks.
 func (f *Floor) Speaking() bool { return f.speaking }
 

@@ -380,10 +380,12 @@ func (m *voiceModel) hears(f Heard) {
 	}
 }
 
-// elapse lets a timer run out that was ever armed.
+// elapse lets a timer run out, once for each time it was armed.
 func (m *voiceModel) elapse(t Timer) {
 	if m.timers[t] > 0 {
-		m.tell(Elapsed{t, m.timers[t]})
+		gen := m.timers[t]
+		m.timers[t] = 0 // it elapses once
+		m.tell(Elapsed{t, gen})
 	}
 }
 

@@ -65,3 +65,29 @@ func TestClashInOneResponse(t *testing.T) {
 		t.Error("in the next response the name is ours again")
 	}
 }
+
+// A response that was interrupted may end without having begun. There, too, a call is whose the name is: of its ask's
+// tools, and outside of the conversation none is ours.
+func TestClashInAResponseThatNeverBegan(t *testing.T) {
+	for _, c := range []struct {
+		name, ask, call string
+		hidden          bool
+	}{
+		{"theirs", `{"tools":[{"type":"function","name":"codex"}]}`, "codex", false},
+		{"ours", `{"tools":[{"type":"function","name":"codex"}]}`, "switchboard_codex", true},
+		{"beside", `{"conversation":"none","tools":[{"type":"function","name":"codex"}]}`, "codex", false},
+		{"without tools", `{}`, "codex", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newOpenMask()
+			tag := gjson.Get(m.create(`{"type":"response.create","response":`+c.ask+`}`), "response.metadata.sb").String()
+			shown := m.model(done("r1", tag, "cancelled", callItem("i1", "c1", c.call, "completed")))
+			if hidden := !strings.Contains(shown, "i1"); hidden != c.hidden {
+				t.Errorf("the client sees %s", shown)
+			}
+			if n := len(m.special) + len(m.owned) + len(m.out); n != 0 {
+				t.Errorf("%d are left open", n)
+			}
+		})
+	}
+}

@@ -308,8 +308,10 @@ func (m *Mask) tools(response string) []string {
 func (m *Mask) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), events.TagOf(r)
-	if kind == events.TypeCreated {
-		m.begin(id, tag, events.Outside(r))
+	if outside := events.Outside(r); kind == events.TypeCreated {
+		m.begin(id, tag, outside)
+	} else {
+		m.unbegun(id, tag, outside)
 	}
 	for _, raw := range r.Get("output").Array() {
 		m.claim(events.ReadItem(raw), id)
@@ -334,12 +336,32 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	return event
 }
 
+// Answers tells, before a response without a tag begins, which ask it is taken to answer. Until that is forgotten
+// another response may be.
+func (m *Mask) Answers(response, tag string) {
+	if ours, special := m.special[tag]; special {
+		m.owned[response] = ours
+	}
+}
+
+// unbegun follows the end of a response, which may never have begun: one that was interrupted at once.
+func (m *Mask) unbegun(id, tag string, outside bool) {
+	if outside || Aside(tag) {
+		m.out[id] = true
+	}
+	m.Answers(id, tag)
+	delete(m.special, tag)
+}
+
 func (m *Mask) begin(id, tag string, outside bool) {
 	if outside || Aside(tag) {
 		m.out[id] = true
 		return
 	}
 	m.current = id
+	if _, known := m.owned[id]; known && tag == "" {
+		return
+	}
 	ours, special := m.special[tag]
 	if special {
 		delete(m.special, tag)

@@ -28,6 +28,7 @@ type run struct {
 	state      webrtc.PeerConnectionState
 	ticker     *time.Ticker
 	ticking    bool
+	pauses     int // of silence since the last packet
 
 	reached bool   // the client can be: its channel is open, or without one it is connected
 	begun   bool   // the formats are settled
@@ -41,6 +42,9 @@ func (r *run) loop() {
 	r.ticker.Stop()
 	defer r.ticker.Stop()
 	told, late := r.told, (<-chan time.Time)(nil)
+	pause := time.NewTimer(pauseTime)
+	pause.Stop() // until the first packet
+	defer pause.Stop()
 	var settling <-chan time.Time // from the beginning of the model's session, which may take its time
 	for {
 		r.begin()
@@ -52,6 +56,11 @@ func (r *run) loop() {
 		select {
 		case p := <-r.packets:
 			r.packet(p)
+			pause.Reset(pauseTime)
+		case <-pause.C:
+			if r.rest() {
+				pause.Reset(pauseTime)
+			}
 		case m := <-messages:
 			r.message(m)
 		case <-r.Ready():
@@ -167,6 +176,7 @@ func (r *run) listen(t *webrtc.TrackRemote) {
 // packet takes one of the client's sound.
 func (r *run) packet(p *rtp.Packet) {
 	r.counts.heard++
+	r.pauses = 0
 	r.sign()
 	h := heard{p.SequenceNumber, p.Timestamp, p.Payload, false}
 	if ear := r.reorder.ear; ear != nil {
@@ -175,6 +185,18 @@ func (r *run) packet(p *rtp.Packet) {
 	}
 	r.reorder.add(h)
 	r.passSound(appendBytes)
+}
+
+// rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It tells whether
+// that goes on.
+func (r *run) rest() bool {
+	if !r.player.formats.settled {
+		return true // what was said waits, and silence would push it out
+	}
+	r.pauses++
+	r.reorder.rest()
+	r.passSound(1)
+	return r.pauses < maxPauses
 }
 
 // passSound passes on what was heard, if it is that much. Before the formats are settled the newest is kept.

@@ -51,14 +51,14 @@ func newBrain() *brain { return &brain{machines: map[string]string{}, busy: map[
 // What the brain says of itself. The first is said once a connection, and in full; a greeting without a word of the
 // caller is one sentence.
 const (
-	sayStandIn = "This is a stand-in for the voice: a simulated model that understands typed sentences and the chips on the page. " +
+	saySimulated = "This voice is simulated: it understands typed sentences and those on the page. " +
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
-	sayGreeting = "Hello, I am a stand-in for the voice: press the sentences on the page from top to bottom, or type your own."
+	sayGreeting = "Hello, I am a simulated voice: press the sentences on the page from top to bottom, or type your own."
 	sayHello    = "Hello again. Which machine shall I give work to?"
 	sayAbility  = "I can list your machines and sessions, read or continue a session, give work to a machine, queue or stop it, tell what is running, " +
-		"and pass on your answer to an agent that asks: try one of the chips. " +
+		"and pass on your answer to an agent that asks: try one of the sentences on the page. " +
 		"I am simulated; with OPENAI_API_KEY set, a real voice model takes over."
-	sayNoWords   = "I hear that you are speaking, but this stand-in understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
+	sayNoWords   = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2  = "I only understand typed sentences."
 	sayQuiet     = "All right."
 	sayApproval  = "Questions of an agent are answered on the page."
@@ -186,7 +186,7 @@ func (b *brain) sentence(h Heard, text string) []Move {
 			return says(sayHello)
 		}
 		b.greeted = true
-		return says(sayStandIn)
+		return says(saySimulated)
 	case wishQuiet:
 		return says(sayQuiet)
 	case wishHearing:

@@ -147,8 +147,8 @@ var sentencesKnown = []struct{ said, want string }{
 	{"remove the log lines from main.go", `codex{"server":"bigpc","prompt":"Remove the log lines from main.go"}`},
 	{"I'd like you to add a test for the parser", `codex{"server":"bigpc","prompt":"Add a test for the parser"}`},
 	// nothing to do
-	{"hi there", "say " + sayStandIn},
-	{"Hello, Switchboard!", "say " + sayStandIn},
+	{"hi there", "say " + saySimulated},
+	{"Hello, Switchboard!", "say " + saySimulated},
 	{"What can you do?", "say " + sayAbility},
 	{"What is the capital of France?", "say " + sayAbility},
 	{"I had a nice day", "say " + sayAbility},
@@ -307,7 +307,7 @@ var talks = map[string][]string{
 		"fix it", `>codex{"server":"bigpc","prompt":"Fix it"}`,
 	},
 	"says once what it is": {
-		"hello", ">say " + sayStandIn, "hello", ">say " + sayHello,
+		"hello", ">say " + saySimulated, "hello", ">say " + sayHello,
 	},
 }
 

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
@@ -16,9 +17,10 @@ var (
 	tellsPaused  = wording.OutcomeMessage(pausedRecord("h-2", "bigpc", "then push"))
 	tellsPaused2 = wording.OutcomeMessage(pausedRecord("h-3", "laptop", "write the notes"))
 	tellsBoth    = wording.FinalsMessage([]handoff.Record{{Server: "bigpc", Outcome: handoff.OutcomeInterrupted}, pausedRecord("h-2", "bigpc", "then push")})
+	tellsFirst   = wording.FinalsMessage([]handoff.Record{pausedRecord("h-2", "bigpc", "then push"), {Server: "bigpc", Outcome: handoff.OutcomeInterrupted}})
 	tellsAway    = wording.AwaySummary([]handoff.Record{
 		{Server: "laptop", Outcome: handoff.OutcomeResult, Spoken: "The notes are written."}, pausedRecord("h-4", "bigpc", "run the benchmarks"),
-	})
+	}, time.Time{})
 )
 
 // What was paused is begun or dropped by the name that the router told for it, when the caller says so and not before.
@@ -49,6 +51,7 @@ func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
 		"a late yes":        {"!" + tellsPaused, asks, done("laptop", "It is pushed."), ">say " + spokenMessage(done("laptop", "It is pushed.")[1:]), "yes", ">say " + sayNobody, "go on", begins},
 		"while away":        {"!" + tellsAway, ">say While you were away, one thing finished, one was not begun. laptop, done: The notes are written. bigpc, not begun: What waited on bigpc is paused, because the work before it was stopped. It was: run the benchmarks. " + sayPaused, "go on", `>codex{"server":"bigpc","prompt":"run the benchmarks","begin":"h-4"}`},
 		"among others":      {"!" + tellsBoth, ">say One thing was stopped, one was not begun. bigpc, interrupted: The work on bigpc was stopped. bigpc, not begun: What waited on bigpc is paused, because the work before it was stopped. It was: then push. " + sayPaused, "yes", begins},
+		"before others":     {"!" + tellsFirst, ">say One thing was stopped, one was not begun. bigpc, not begun: What waited on bigpc is paused, because the work before it was stopped. It was: then push. bigpc, interrupted: The work on bigpc was stopped. " + sayPaused, "yes", begins},
 		"told by the state": {"status", ">status{}", `={"running":[],"waiting":[],"finished":[],"paused":[{"server":"bigpc","begin":"h-2","said":"then push"}],"say":"x"}`, ">say x", "drop it", drops},
 	} {
 		t.Run(name, func(t *testing.T) { talk(t, lines) })

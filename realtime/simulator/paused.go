@@ -62,9 +62,9 @@ func spokenPaused(message string) string {
 	lead, quote := wording.SplitMessage(message)
 	var said []string
 	for line := range strings.SplitSeq(quote, "\n") {
-		said = append(said, sentences(rePaused.ReplaceAllString(line, "It was: $2"), 2))
+		said = append(said, finished(sentences(rePaused.ReplaceAllString(line, "It was: $2"), 2)))
 	}
-	return strings.Join([]string{sentences(lead, 1), finished(strings.Join(said, " ")), sayPaused}, " ")
+	return strings.Join([]string{sentences(lead, 1), strings.Join(said, " "), sayPaused}, " ")
 }
 
 // finished ends a text as a sentence.
