@@ -42,6 +42,8 @@ type Attending interface {
 type Work interface {
 	Handoff(g handoff.Grant, id string) (handoff.Record, error)
 	Stop(ctx context.Context, g handoff.Grant, id string) error
+	// HeardForGood notes that an outcome was read: after a kill it is not told again.
+	HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error
 }
 
 // Questions is what agents wait for.
@@ -71,13 +73,16 @@ type API struct {
 	life  string           // Set once: names this process in documents
 	ears  ears             // safe by itself
 
+	following context.Context    // Set once: of jobs
+	leave     context.CancelFunc // Set once: ends following
+
 	mu      sync.Mutex
-	lives   map[liveKey]*live  // Guarded by mu
-	retries map[string]*posted // Guarded by mu: requests of the last minutes, by what they are known by
-	busy    map[liveKey]bool   // Guarded by mu: conversations that somebody writes, as a response does until it ends
-	running context.Context    // Guarded by mu: of Run; nil before it
-	closed  bool               // Guarded by mu
-	jobs    sync.WaitGroup     // drivers
+	lives   map[liveKey]*live         // Guarded by mu
+	retries map[string]*posted        // Guarded by mu: requests of the last minutes, by what they are known by
+	busy    map[liveKey]bool          // Guarded by mu: conversations that somebody adds items to, as a response does until it ends
+	turns   map[liveKey]chan struct{} // Guarded by mu: conversations between being read and stored; each is closed after that
+	closed  bool                      // Guarded by mu
+	jobs    sync.WaitGroup            // drivers
 
 	closing chan struct{} // closed by Close: streams end
 	once    sync.Once     // closes it
@@ -92,7 +97,7 @@ type liveKey struct {
 // counts count; anybody may add.
 type counts struct{ made, repeated, slow, unstored atomic.Uint64 }
 
-// New returns an API that serves nothing before [API.Run].
+// New returns an API. It needs [API.Run], which may begin a little after the first request.
 func New(cfg Config) (*API, error) {
 	if cfg.Runs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil || cfg.Store == nil {
 		return nil, errors.New("responses: a part of the configuration is missing")
@@ -102,22 +107,21 @@ func New(cfg Config) (*API, error) {
 	}
 	a := &API{
 		cfg: cfg, log: cfg.Log, now: time.Now, began: time.Now(), life: rand.Text()[:8], lives: map[liveKey]*live{}, retries: map[string]*posted{},
-		busy: map[liveKey]bool{}, closing: make(chan struct{}),
+		busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{}, closing: make(chan struct{}),
 	}
 	a.ears.attending = cfg.Attending
+	a.following, a.leave = context.WithCancel(context.Background())
 	return a, nil
 }
 
 // Run follows runs until ctx ends, and returns when nobody does any more.
 func (a *API) Run(ctx context.Context) error {
-	a.mu.Lock()
-	a.running = ctx
-	a.mu.Unlock()
 	<-ctx.Done()
 	a.Close()
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
+	a.leave()
 	a.jobs.Wait()
 	return nil
 }
@@ -131,7 +135,7 @@ func (a *API) start(l *live) *fault {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.closed || a.running == nil:
+	case a.closed:
 		return faultOf(handoff.Fault(handoff.CodeShutdown, "", ""))
 	case a.lives[key] != nil:
 		return busy("response_in_use", "Another request goes on from that response at this moment.")
@@ -140,8 +144,7 @@ func (a *API) start(l *live) *fault {
 		return faultOf(handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many responses"))
 	}
 	a.lives[key] = l
-	ctx := a.running
-	a.jobs.Go(func() { l.drive(ctx) })
+	a.jobs.Go(func() { l.drive(a.following) })
 	return nil
 }
 

@@ -40,8 +40,11 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *pos
 	next := doc
 	next.Part++
 	name := responsePrefix + string(doc.Run) + "_" + itoa(next.Part)
-	if _, _, f := a.find(ctx, g, name); f == nil {
+	switch l, f := a.same(ctx, g, name); {
+	case l != nil:
 		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")
+	case f != nil:
+		return nil, f
 	}
 	a.makes(g.Caller, p, name)
 	for _, q := range open {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -23,6 +24,7 @@ type conversation struct {
 	Server   string            `json:"server,omitempty"` // where its session is; "": it has none yet
 	Project  string            `json:"project,omitempty"`
 	Thread   string            `json:"thread,omitempty"`
+	Open     string            `json:"open,omitempty"` // the response that adds its items when it ends
 }
 
 // maxConversation bounds the items of a conversation, in bytes; the oldest go. The session itself keeps all of them.
@@ -97,12 +99,22 @@ func (a *API) conversations(w http.ResponseWriter, r *http.Request, g handoff.Gr
 		return a.newConversation(w, g, body)
 	}
 	items := strings.Contains(r.Pattern, "/items")
+	if items {
+		a.catchUp(r.Context(), g, id)
+	}
 	if items && r.Method != http.MethodGet { // a response that ends adds items too
 		key := liveKey{g.Caller, id}
 		if f := a.occupy(key); f != nil {
 			return f
 		}
 		defer a.vacate(key)
+	}
+	if r.Method != http.MethodGet {
+		release, f := a.turn(r.Context(), liveKey{g.Caller, id})
+		if f != nil {
+			return f
+		}
+		defer release()
 	}
 	c, f := a.conversation(r.Context(), g, id)
 	if f != nil {
@@ -200,6 +212,7 @@ func (a *API) putConversation(ctx context.Context, owner handoff.Caller, c conve
 
 // converse begins a response in a conversation: one at a time.
 func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, p *posted, run handoff.Request) (*live, *fault) {
+	a.catchUp(ctx, g, req.conversation)
 	key := liveKey{g.Caller, req.conversation}
 	if f := a.occupy(key); f != nil {
 		return nil, f
@@ -211,7 +224,7 @@ func (a *API) converse(ctx context.Context, g handoff.Grant, req *request, p *po
 	return l, f
 }
 
-// occupy keeps others from writing a conversation, until [API.vacate].
+// occupy keeps others from adding items to a conversation, until [API.vacate].
 func (a *API) occupy(key liveKey) *fault {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -226,6 +239,34 @@ func (a *API) vacate(key liveKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.busy, key)
+}
+
+// turn waits until nobody else is between reading a conversation and storing what was made of it. The function that it
+// returns lets the next one. A response that is being made keeps only its end from others.
+func (a *API) turn(ctx context.Context, key liveKey) (release func(), f *fault) {
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
+	mine := make(chan struct{})
+	for {
+		a.mu.Lock()
+		others := a.turns[key]
+		if others == nil {
+			a.turns[key] = mine
+			a.mu.Unlock()
+			return func() {
+				a.mu.Lock()
+				delete(a.turns, key)
+				a.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		a.mu.Unlock()
+		select {
+		case <-others:
+		case <-ctx.Done():
+			return nil, busy("conversation_locked", "The conversation is being changed.")
+		}
+	}
 }
 
 func (a *API) speak(ctx context.Context, g handoff.Grant, req *request, p *posted, run handoff.Request) (*live, *fault) {
@@ -263,19 +304,84 @@ func (a *API) leaveConversation(owner handoff.Caller, doc document) {
 	defer a.vacate(liveKey{owner, id})
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
-	if doc.Turn == "" { // nothing ran
+	release, f := a.turn(ctx, liveKey{owner, id})
+	if f != nil {
+		a.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
 		return
 	}
+	defer release()
 	c, f := a.conversation(ctx, handoff.Grant{Caller: owner}, id)
-	if f != nil { // it was deleted
+	if f != nil || c.Open != "" && c.Open != doc.Response.ID { // it was deleted, or has the items already
 		return
 	}
-	c.Items = append(c.Items, doc.Input...)
-	for _, it := range shortened(doc.Response.Output, 4<<10) {
-		c.Items = append(c.Items, json.RawMessage(encode(it)))
+	if c.Open = ""; doc.Turn != "" { // else nothing ran
+		c.Items = append(c.Items, doc.Input...)
+		for _, it := range shortened(doc.Response.Output, 4<<10) {
+			c.Items = append(c.Items, json.RawMessage(encode(it)))
+		}
+		c.Server, c.Project, c.Thread, c.Told = doc.Server, doc.Project, doc.Thread, len(c.Items)
 	}
-	c.Server, c.Project, c.Thread, c.Told = doc.Server, doc.Project, doc.Thread, len(c.Items)
 	if f := a.putConversation(ctx, owner, c); f != nil {
 		a.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
+	}
+}
+
+// opens notes which response is made in a conversation, so that the next life of the process knows it.
+func (a *API) opens(g handoff.Grant, id, response string) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+	defer cancel()
+	release, f := a.turn(ctx, liveKey{g.Caller, id})
+	if f == nil {
+		defer release()
+		var c conversation
+		if c, f = a.conversation(ctx, g, id); f == nil {
+			c.Open = response
+			f = a.putConversation(ctx, g.Caller, c)
+		}
+	}
+	if f != nil {
+		a.log.Warn(fmt.Sprintf("a conversation does not know its response: %s", f.Message))
+	}
+}
+
+// catchUp follows the response that a former life of the process was making in a conversation. If it is over, its
+// items are there afterwards; else nobody writes there until it is.
+func (a *API) catchUp(ctx context.Context, g handoff.Grant, id string) {
+	c, f := a.conversation(ctx, g, id)
+	if f != nil || c.Open == "" || a.live(g.Caller, c.Open) != nil {
+		return
+	}
+	doc, l, f := a.find(ctx, g, c.Open)
+	switch {
+	case f != nil:
+		return
+	case l != nil:
+		a.settleEnd(g, l)
+	case ended(doc.Response.Status) && doc.Response.Conversation != nil && a.occupy(liveKey{g.Caller, id}) == nil:
+		if c, f = a.conversation(ctx, g, id); f != nil || c.Open != doc.Response.ID { // somebody else was faster
+			a.vacate(liveKey{g.Caller, id})
+			return
+		}
+		a.leaveConversation(g.Caller, doc)
+	}
+}
+
+// settleEnd gives a run that is over the time to end its response.
+func (a *API) settleEnd(g handoff.Grant, l *live) {
+	rec, err := a.cfg.Work.Handoff(g, string(l.run))
+	if err != nil || rec.Outcome == "" {
+		return
+	}
+	late := time.After(time.Second)
+	for {
+		_, over, changed, _ := l.read(0)
+		if over {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return
+		}
 	}
 }

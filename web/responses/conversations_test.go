@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -68,4 +70,78 @@ func TestConversationItems(t *testing.T) {
 			t.Errorf("in it are %q", texts)
 		}
 	})
+}
+
+// TestConversationCatchesUp: what a response said that a former life had begun stands in its conversation when somebody
+// looks, once, though nobody has asked for the response, and also when its end was stored and not told there.
+func TestConversationCatchesUp(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+			id := fmt.Sprint(talk["id"])
+			w.begun(strings.TrimSuffix(backgroundPost, "}") + fmt.Sprintf(`,"conversation":%q}`, id))
+			w.mu.Lock()
+			left := w.docs["owner "+id]
+			w.mu.Unlock()
+			if !stored {
+				w.begin()
+			}
+			w.ends(1, handoff.OutcomeResult, "hello")
+			synctest.Wait()
+			if stored {
+				w.begin()
+				w.mu.Lock()
+				w.docs["owner "+id] = left
+				w.mu.Unlock()
+			}
+			for range 2 {
+				if _, got := w.ask(http.MethodGet, "/v1/conversations/"+id+"/items", ""); len(got["data"].([]any)) != 2 {
+					t.Errorf("stored %t: %v", stored, got)
+				}
+			}
+			a := w.begun(fmt.Sprintf(`{"model":"bigpc","input":"and?","conversation":%q}`, id))
+			w.ends(2, handoff.OutcomeResult, "fine")
+			if got := a.object(); got["status"] != completed || w.run(2).req.Target.Thread != "thread1" {
+				t.Errorf("stored %t: it goes on as %v in %+v", stored, got, w.run(2).req.Target)
+			}
+		})
+	}
+}
+
+// TestConversationIsChangedByOneAtATime: what a response said and what a client sets at the same moment both stand there
+// afterwards, and a conversation that is deleted at that moment stays deleted.
+func TestConversationIsChangedByOneAtATime(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		for at := range 6 { // while the response is stored, and then its conversation
+			inWorld(t, func(w *world) {
+				_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+				path := fmt.Sprint("/v1/conversations/", talk["id"])
+				w.begun(strings.TrimSuffix(backgroundPost, "}") + fmt.Sprintf(`,"conversation":%q}`, talk["id"]))
+				w.slow = 20 * time.Millisecond
+				w.ends(1, handoff.OutcomeResult, "hello")
+				time.Sleep(time.Duration(at)*10*time.Millisecond - time.Millisecond)
+				method, body := http.MethodPost, `{"metadata":{"a":"b"}}`
+				if deleted {
+					method, body = http.MethodDelete, ""
+				}
+				if status, got := w.ask(method, path, body); status != http.StatusOK {
+					t.Errorf("%s after %d0 ms: %d %v", method, at, status, got)
+				}
+				time.Sleep(time.Second)
+				status, got := w.ask(http.MethodGet, path, "")
+				if deleted {
+					if status != http.StatusNotFound {
+						t.Errorf("deleted after %d0 ms: %d %v", at, status, got)
+					}
+					return
+				}
+				if set, _ := got["metadata"].(map[string]any); set["a"] != "b" {
+					t.Errorf("set after %d0 ms: %v", at, got)
+				}
+				if _, got := w.ask(http.MethodGet, path+"/items", ""); len(got["data"].([]any)) != 2 {
+					t.Errorf("set after %d0 ms: its items are %v", at, got)
+				}
+			})
+		}
+	}
 }

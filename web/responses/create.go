@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -12,10 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
 )
 
 const (
+	idempotencyKey = "Idempotency-Key"
+
 	placedWithin = 5 * time.Second // how long a create waits to answer with an error instead of a response
 	readWithin   = 24 * time.Hour  // whoever reads along needs no promise
 )
@@ -26,9 +31,15 @@ type posted struct {
 	ready chan struct{} // closed once it is known what came of it
 	live  *live         // Set once, before ready is closed; nil: it failed
 	name  string        // Set once: what it is known by
-	key   string        // of its run; "": nothing of it is kept
 	body  [32]byte      // Set once: its hash
-	made  string        // the response that it began in a former life, or that it is about to begin; "": not known
+	keyed bool          // Set once: its sender named it, and may send it again as long as its response is kept
+
+	// Owned by whoever answers the request, until ready is closed.
+
+	key     string        // of its run; "": nothing of it is kept
+	noted   bool          // it is in the store what was asked under the name
+	made    string        // the response that it began in a former life, or that it is about to begin; "": not known
+	unbegun handoff.RunID // what a former life had promised under the name, and never began
 }
 
 // create answers POST /v1/responses.
@@ -39,7 +50,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	}
 	name, again := retryName(r.Header, g, body)
 	sum := sha256.Sum256(body)
-	p, first, f := a.post(r.Context(), g, req, sum, name, again)
+	p, first, f := a.post(r.Context(), g, req, posted{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again)
 	switch {
 	case f != nil:
 		return f
@@ -61,12 +72,19 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	l, f := a.make(r.Context(), g, req, p, again)
 	if again && f.is(handoff.CodeNotBegun) { // a former life had promised it; who asks again wants it done
 		a.rename(g.Caller, p)
-		l, f = a.make(r.Context(), g, req, p, again)
+		if l, f = a.make(r.Context(), g, req, p, again); f == nil { // nobody is asked any more whether to begin it
+			if err := a.cfg.Work.Stop(context.WithoutCancel(r.Context()), g, string(p.unbegun)); err != nil {
+				a.log.Warn("what was begun anew is still asked about", zap.String("handoff", string(p.unbegun)), zap.Error(err))
+			}
+		}
 	}
 	p.live = l
 	close(p.ready)
 	if f != nil {
 		a.unpost(p)
+		if p.noted && p.keyed {
+			a.release(g.Caller, p)
+		}
 		return f
 	}
 	if again { // only now: of what failed nothing is kept
@@ -85,7 +103,7 @@ func reused() *fault {
 func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again bool) {
 	sum := sha256.New()
 	sum.Write([]byte(encode([]string{g.Caller.String(), g.Key})))
-	if key := h.Get("Idempotency-Key"); key != "" {
+	if key := h.Get(idempotencyKey); key != "" {
 		sum.Write([]byte("key " + key))
 		return hex.EncodeToString(sum.Sum(nil)[:16]), true
 	}
@@ -96,14 +114,15 @@ func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again 
 
 // post finds the request that this one repeats, or notes it as the first. What names its run is in the store before
 // the run begins, so that a repetition finds it also after the process was killed.
-func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]byte, name string, again bool) (p *posted, first bool, f *fault) {
+func (a *API) post(ctx context.Context, g handoff.Grant, req *request, now posted, again bool) (p *posted, first bool, f *fault) {
 	a.mu.Lock()
-	if p = a.retries[name]; p != nil && again && a.now().Sub(p.at) <= retriedFor {
+	if p = a.retries[now.name]; p != nil && again && a.now().Sub(p.at) <= retriedFor {
 		a.mu.Unlock()
 		return p, false, nil
 	}
-	p = &posted{at: a.now(), ready: make(chan struct{}), name: name, key: "response " + name, body: body}
-	a.retries[name] = p
+	p = &now
+	p.at, p.ready, p.key = a.now(), make(chan struct{}), "response "+p.name
+	a.retries[p.name] = p
 	a.sweepLocked()
 	a.mu.Unlock()
 	if !req.store() || g.Caller.Nameless() {
@@ -111,7 +130,7 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]
 		return p, true, nil
 	}
 	if again {
-		d, ok, err := a.cfg.Store.Document(ctx, g.Caller, "retry_"+name)
+		d, ok, err := a.cfg.Store.Document(ctx, g.Caller, "retry_"+p.name)
 		switch {
 		case err != nil: // under another key it might run twice
 			close(p.ready)
@@ -120,7 +139,7 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, body [32]
 		case ok:
 			var sum string
 			p.key, sum, _ = strings.Cut(string(d.Body), "\n")
-			if sum, p.made, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(body[:]) {
+			if sum, p.made, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(p.body[:]) {
 				close(p.ready)
 				a.unpost(p)
 				return nil, false, reused()
@@ -147,8 +166,13 @@ func (a *API) makes(c handoff.Caller, p *posted, id string) {
 	a.keep(c, p)
 }
 
+// release lets another request come under the name of one that failed. The key of the next run stays.
+func (a *API) release(c handoff.Caller, p *posted) {
+	a.store(c, "retry_"+p.name, []byte(p.key), keptFor)
+}
+
 // keep stores the key of a request's run, what was asked under it, and the response if that is known. Where the last
-// two are missing, a former version stored it.
+// two are missing, what was asked has failed, or a former version stored it.
 func (a *API) keep(c handoff.Caller, p *posted) {
 	if p.key == "" {
 		return
@@ -157,7 +181,23 @@ func (a *API) keep(c handoff.Caller, p *posted) {
 	if p.made != "" {
 		body += "\n" + p.made
 	}
-	a.store(c, "retry_"+p.name, []byte(body), retriedFor)
+	known := retriedFor
+	if p.keyed && p.made != "" { // else the key of its run says as much
+		known = keptFor
+	}
+	p.noted = a.store(c, "retry_"+p.name, []byte(body), known)
+}
+
+// begun is the response that came of the request, or "".
+func (p *posted) begun() string {
+	select {
+	case <-p.ready:
+		if p.live != nil {
+			return p.live.id
+		}
+	default:
+	}
+	return ""
 }
 
 // unpost forgets a request that failed: sent again it is a new one.
@@ -175,7 +215,7 @@ func (a *API) fresh(id string, req *request, at time.Time) response {
 		ID: id, Object: "response", CreatedAt: at.Unix(), Status: inProgress, Background: req.Background, Instructions: req.Instructions,
 		Metadata: req.Metadata, Model: req.Model, Output: []item{}, ParallelToolCalls: true, PreviousResponseID: req.Previous,
 		Reasoning: json.RawMessage(`{"effort":null,"summary":null}`), Store: req.store(), Temperature: 1, Text: json.RawMessage(`{"format":{"type":"text"}}`),
-		ToolChoice: "auto", Tools: []struct{}{}, TopP: 1, Truncation: "disabled",
+		ToolChoice: cmp.Or(req.choice, "auto"), Tools: []struct{}{}, TopP: 1, Truncation: "disabled",
 	}
 	if resp.Metadata == nil {
 		resp.Metadata = map[string]string{}
@@ -195,8 +235,11 @@ func (a *API) fresh(id string, req *request, at time.Time) response {
 // make begins a response. When it fails, nothing is left of it.
 func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *posted, again bool) (*live, *fault) {
 	if p.made != "" {
-		if l := a.same(ctx, g, p.made); l != nil {
-			if f := a.unbegun(g, l.run); f != nil {
+		switch l, f := a.same(ctx, g, p.made); {
+		case f != nil:
+			return nil, f
+		case l != nil:
+			if f := a.unbegun(g, l.run, p); f != nil {
 				return nil, f
 			}
 			return l, nil
@@ -292,20 +335,23 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 		quit()
 		return nil, faultOf(err)
 	}
-	if f := a.unbegun(g, id); run.Again && f != nil {
+	if f := a.unbegun(g, id, p); run.Again && f != nil {
 		quit()
 		return nil, f
 	}
 	name := responsePrefix + string(id)
-	if l := a.same(ctx, g, name); l != nil { // it was begun before, under the same key
-		quit()
-		if l.over() && req.conversation != "" { // else its end does it
-			a.vacate(liveKey{g.Caller, req.conversation})
+	if run.Again && run.Key != "" {
+		if l, f := a.same(ctx, g, name); l != nil || f != nil { // it was begun before, under the same key
+			quit()
+			if f == nil && l.over() && req.conversation != "" { // else its end does it
+				a.vacate(liveKey{g.Caller, req.conversation})
+			}
+			return l, f
 		}
-		return l, nil
 	}
 	if req.conversation != "" { // which has another session when this is over
 		a.makes(g.Caller, p, name)
+		a.opens(g, req.conversation, name)
 	}
 	doc := document{
 		Response: a.fresh(name, req, a.now()), Input: req.said.numbered(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
@@ -318,28 +364,32 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 	return a.place(ctx, l, doc, p)
 }
 
-// unbegun tells that a former life had promised a run and never began it; else it returns nil.
-func (a *API) unbegun(g handoff.Grant, id handoff.RunID) *fault {
+// unbegun tells that a former life had promised a run and never began it, and notes which; else it returns nil.
+func (a *API) unbegun(g handoff.Grant, id handoff.RunID, p *posted) *fault {
 	rec, err := a.cfg.Work.Handoff(g, string(id))
 	if err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun {
 		return nil
 	}
+	p.unbegun = id
 	return faultOf(rec.Fault)
 }
 
-// same returns a response that was begun before, or nil.
-func (a *API) same(ctx context.Context, g handoff.Grant, name string) *live {
+// same returns a response that was begun before, or nil. One that was deleted stays away.
+func (a *API) same(ctx context.Context, g handoff.Grant, name string) (*live, *fault) {
 	if l := a.live(g.Caller, name); l != nil {
-		return l
+		return l, nil
 	}
-	if _, ok, err := a.cfg.Store.Document(ctx, g.Caller, name); err != nil || !ok {
-		return nil
+	switch _, ok, err := a.cfg.Store.Document(ctx, g.Caller, name); {
+	case err != nil:
+		return nil, a.storeFault(err)
+	case !ok:
+		return nil, nil
 	}
 	doc, l, f := a.find(ctx, g, name)
 	if f != nil || l != nil {
-		return l
+		return l, f
 	}
-	return a.ended(g, doc)
+	return a.ended(g, doc), nil
 }
 
 // ended is a response that is over, as one that can be read.

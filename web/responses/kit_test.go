@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -27,9 +28,12 @@ type world struct {
 	mu      sync.Mutex
 	docs    map[string]sessions.Document // Guarded by mu
 	runs    []*scripted                  // Guarded by mu
-	refuse  error                        // Guarded by mu: of every start
+	refuse  error                        // Guarded by mu: of every start and decision
+	asked   []handoff.RecordQuestion     // Guarded by mu: that are open
 	broken  bool                         // Guarded by mu: the store does not answer
 	hold    bool                         // Guarded by mu: runs are not written down by themselves
+	slow    time.Duration                // Set once: how long the store takes to write
+	begins  time.Duration                // Set before begin: how long the API takes to run
 	life    *life                        // Guarded by mu: of the newest API
 	stopped []string                     // Guarded by mu
 	heard   []handoff.RunID              // Guarded by mu
@@ -68,13 +72,18 @@ func (w *world) begin() {
 	for _, pattern := range w.api.Patterns() {
 		w.mux.HandleFunc(pattern, func(rw http.ResponseWriter, r *http.Request) {
 			owner := r.Header.Get("Owner")
-			_ = w.api.Serve(rw, r, handoff.Grant{Caller: handoff.Caller{Principal: owner}, Key: owner, Approve: true}) // it is always nil
+			g := handoff.Grant{Caller: handoff.Caller{Principal: owner}, Key: owner, Approve: r.Header.Get("Approve") == ""}
+			if tool := r.Header.Get("Tool"); tool != "" {
+				g.Tools = []string{tool}
+			}
+			_ = w.api.Serve(rw, r, g) // it is always nil
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		time.Sleep(w.begins)
 		_ = w.api.Run(ctx) // likewise
 	}()
 	synctest.Wait()
@@ -237,6 +246,10 @@ func (w *world) Heard(_ context.Context, _ handoff.Caller, id handoff.RunID) err
 	return nil
 }
 
+func (w *world) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
+	return w.Heard(ctx, c, id)
+}
+
 func (w *world) Attend(handoff.Grant, handoff.Listener) func() { return func() {} }
 
 func (w *world) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
@@ -258,9 +271,18 @@ func (w *world) Stop(_ context.Context, g handoff.Grant, id string) error {
 	return nil
 }
 
-func (w *world) Questions(handoff.Grant) []handoff.RecordQuestion { return nil }
+func (w *world) Questions(handoff.Grant) []handoff.RecordQuestion {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.asked)
+}
 
 func (w *world) Decide(context.Context, handoff.Grant, handoff.QuestionID, handoff.Decision) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refuse != nil {
+		return w.refuse
+	}
 	return handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
@@ -273,6 +295,9 @@ func (w *world) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
 }
 
 func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
+	if w.slow > 0 {
+		time.Sleep(w.slow)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken {
@@ -289,7 +314,7 @@ func (w *world) Document(_ context.Context, owner handoff.Caller, id string) (se
 		return sessions.Document{}, false, handoff.Fault(handoff.CodeUnreachable, "/home/me/switchboard.db", "")
 	}
 	d, ok := w.docs[owner.String()+" "+id]
-	return d, ok, nil
+	return d, ok && time.Now().Before(d.Ends), nil
 }
 
 func (w *world) DropDocument(_ context.Context, owner handoff.Caller, id string) (bool, error) {
@@ -306,13 +331,6 @@ func (w *world) Sessions(context.Context, handoff.Grant, handoff.SessionQuery) (
 
 func (w *world) Read(context.Context, handoff.Grant, handoff.Target, int) (handoff.Transcript, error) {
 	return handoff.Transcript{}, nil
-}
-
-// forgets drops the documents whose id begins so.
-func (w *world) forgets(prefix string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.docs, func(_ string, d sessions.Document) bool { return strings.HasPrefix(d.ID, prefix) })
 }
 
 // kept are the names of the documents.

@@ -12,7 +12,7 @@ import (
 
 // Bounds of a request.
 const (
-	MaxBody     = 8 << 20   // bytes; pictures are in there
+	maxBody     = 8 << 20   // bytes; pictures are in there
 	maxSchema   = 32 << 10  // of text.format
 	maxBeside   = 256 << 10 // of instructions and of what was said before, together
 	maxInput    = 1000      // items
@@ -41,6 +41,7 @@ type request struct {
 	Reasoning       json.RawMessage   `json:"reasoning"`
 	Text            json.RawMessage   `json:"text"`
 
+	choice       string // of tools: auto or none
 	conversation string // its id, or ""
 	format       format // of text
 	said         said   // what input says
@@ -188,8 +189,7 @@ func (r *request) possible() *fault {
 	if len(r.Tools) > 0 {
 		return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools; a request cannot bring any.")
 	}
-	var choice string
-	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &choice) != nil || choice != "auto" && choice != "none") {
+	if !absent(r.ToolChoice) && (json.Unmarshal(r.ToolChoice, &r.choice) != nil || r.choice != "auto" && r.choice != "none") {
 		return unsupported("tool_choice", "The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.")
 	}
 	for param, given := range map[string]bool{
@@ -226,9 +226,12 @@ func (r *request) readText() *fault {
 	return nil
 }
 
-// beside is what the agent is told beside the input.
+// beside is what the agent is told beside the input, and how its model is to be asked.
 func (r *request) beside() []handoff.Context {
 	var all []handoff.Context
+	if value := r.Metadata[handoff.DisableResponseThreading]; value != "" {
+		all = append(all, handoff.Context{Key: handoff.DisableResponseThreading, Trusted: true, Value: value})
+	}
 	if len(r.said.before) > 0 {
 		all = append(all, handoff.Context{Key: "conversation_so_far", Value: strings.Join(r.said.before, "\n")})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -43,8 +44,8 @@ func (a *API) Patterns() []string { return patterns }
 
 // Serve answers a request whose body is in memory and whose sender may do what the grant says.
 func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
-	if err != nil || len(body) > MaxBody {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil || len(body) > maxBody {
 		bad("", "", "The body did not arrive, or is too large.").reply(w)
 		return nil
 	}
@@ -253,7 +254,7 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 // told notes that the outcome of a response in the background was read: no call needs to tell it.
 func (a *API) told(r *http.Request, g handoff.Grant, doc document) {
 	if doc.Response.Background && doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 {
-		_ = a.cfg.Runs.Heard(r.Context(), g.Caller, doc.Run) // it may have been told long ago
+		_ = a.cfg.Work.HeardForGood(r.Context(), g.Caller, doc.Run) // it may have been told long ago
 	}
 }
 
@@ -275,6 +276,7 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 	}
 	a.mu.Lock()
 	delete(a.lives, liveKey{g.Caller, id})
+	maps.DeleteFunc(a.retries, func(_ string, p *posted) bool { return p.begun() == id }) // who sends it again is told
 	a.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
 	return nil

@@ -31,6 +31,9 @@ func TestWhereItGoesOn(t *testing.T) {
 			}
 			req := w.run(i + 1).req
 			aside := strings.Contains(c.more, "false")
+			if next := strings.Contains(c.more, "conversation"); (req.Mode == handoff.ModeNext) != next {
+				t.Errorf("%s: mode %v", c.more, req.Mode)
+			}
 			if req.Target.Server != c.server || req.Target.Thread != c.thread || string(req.After) != c.after || (req.Mode == handoff.ModeAside) != aside || req.Unkept != aside {
 				t.Errorf("%s: %+v", c.more, req)
 			}
@@ -167,6 +170,44 @@ func TestNotStored(t *testing.T) {
 		}
 		if _, again := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); fmt.Sprint(again) != fmt.Sprint(first) {
 			t.Errorf("the first is %v, and was %v", again, first)
+		}
+	})
+}
+
+// TestThreadingIsOptedOut: a request that wants its whole history sent says so in its metadata, and the agent is told it
+// as a setting of Switchboard, not as words of anybody. Metadata without it tells no agent anything.
+func TestThreadingIsOptedOut(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i, c := range []struct{ metadata, want string }{
+			{`{"disable_response_threading":"true","ticket":"7"}`, "true"},
+			{`{"ticket":"7"}`, ""},
+		} {
+			a := w.begun(`{"model":"laptop","input":"hi","metadata":` + c.metadata + `}`)
+			w.ends(i+1, handoff.OutcomeResult, "hello")
+			got, _ := a.object()["metadata"].(map[string]any)
+			if got["ticket"] != "7" {
+				t.Errorf("%s is shown as %v", c.metadata, got)
+			}
+			var want []handoff.Context
+			if c.want != "" {
+				want = []handoff.Context{{Key: "disable_response_threading", Value: c.want, Trusted: true}}
+			}
+			if got := w.run(i + 1).req.Context; !slices.Equal(got, want) {
+				t.Errorf("with %s the agent is told %+v, want %+v", c.metadata, got, want)
+			}
+		}
+	})
+}
+
+// TestToolChoiceIsShown: a response shows what its request said of tools.
+func TestToolChoiceIsShown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i, c := range []struct{ more, want string }{{"", "auto"}, {`,"tool_choice":"none"`, "none"}, {`,"tool_choice":"auto"`, "auto"}, {`,"tool_choice":null`, "auto"}} {
+			a := w.begun(`{"model":"laptop","input":"hi"` + c.more + `}`)
+			w.ends(i+1, handoff.OutcomeResult, "hello")
+			if got := a.object()["tool_choice"]; got != c.want {
+				t.Errorf("%s is shown as %v, want %s", c.more, got, c.want)
+			}
 		}
 	})
 }

@@ -1,0 +1,152 @@
+package responses
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+)
+
+// TestWhoIsAsked: a question ends a response only where the next request could answer it; else the work goes on under
+// the same response, and the question waits for a tap.
+func TestWhoIsAsked(t *testing.T) {
+	question := handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}}
+	for _, c := range []struct {
+		what, body string
+		rights     []string
+		asked      bool
+	}{
+		{"it may answer", `{"model":"bigpc","input":"hi"}`, nil, true},
+		{"it may use that tool", `{"model":"bigpc","input":"hi"}`, []string{"Tool", tools.AnswerAgent}, true},
+		{"it may not answer", `{"model":"bigpc","input":"hi"}`, []string{"Approve", "no"}, false},
+		{"it has no such tool", `{"model":"bigpc","input":"hi"}`, []string{"Tool", tools.StopWork}, false},
+		{"nothing of it is kept", `{"model":"bigpc","input":"hi","store":false}`, nil, false},
+	} {
+		inWorld(t, func(w *world) {
+			a := w.asks(http.MethodPost, "/v1/responses", c.body, c.rights...)
+			w.does(1, question)
+			synctest.Wait()
+			w.ends(1, handoff.OutcomeResult, "hello")
+			got := a.object()
+			output, _ := got["output"].([]any)
+			last, _ := output[len(output)-1].(map[string]any)
+			if asked := last["type"] == typeApproval; asked != c.asked || got["status"] != completed {
+				t.Errorf("%s: %v", c.what, got)
+			}
+		})
+	}
+}
+
+// TestQuestionComesFirst: nothing goes on from a response whose question is open, but the answer.
+func TestQuestionComesFirst(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.begun(`{"model":"bigpc","input":"hi"}`)
+		q := handoff.RecordQuestion{ID: "q", Handoff: "r1", Kind: handoff.QuestionCommand}
+		w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: q}})
+		a.object()
+		for _, open := range []bool{true, false} {
+			w.mu.Lock()
+			if w.asked = nil; open {
+				w.asked = []handoff.RecordQuestion{q}
+			}
+			w.mu.Unlock()
+			next := w.begun(`{"model":"bigpc","input":"go on","previous_response_id":"resp_r1"}`)
+			if open {
+				if w.count() > 1 {
+					w.ends(2, handoff.OutcomeResult, "too early")
+				}
+				if code := w.refusal(next.Code, next.object()); code != "approval_required" || w.count() != 1 {
+					t.Errorf("%d %s", next.Code, next.Body)
+				}
+				continue
+			}
+			w.ends(2, handoff.OutcomeResult, "hello")
+			if got := next.object(); got["status"] != completed {
+				t.Errorf("answered: %v", got)
+			}
+		}
+	})
+}
+
+// TestNothingRan: from a response that never had a turn nothing goes on.
+func TestNothingRan(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hold = true
+		w.begun(backgroundPost)
+		w.ends(1, handoff.OutcomeFailed, "")
+		synctest.Wait()
+		status, got := w.ask(http.MethodPost, "/v1/responses", `{"model":"bigpc","input":"go on","previous_response_id":"resp_r1"}`)
+		if code := w.refusal(status, got); code != "previous_response_not_found" || w.count() != 1 {
+			t.Errorf("%d %v", status, got)
+		}
+	})
+}
+
+// TestCancelIsARight: who may not stop work cancels nothing.
+func TestCancelIsARight(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.begun(backgroundPost)
+		status, got := w.ask(http.MethodPost, "/v1/responses/resp_r1/cancel", "", "Tool", tools.AnswerAgent)
+		if code := w.refusal(status, got); code != string(handoff.CodeNotGranted) || len(w.stops()) > 0 {
+			t.Errorf("%d %v, stopped are %v", status, got, w.stops())
+		}
+	})
+}
+
+// TestAskedAtTheStart: what is asked before the API runs is done, and not refused as at a shutdown.
+func TestAskedAtTheStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.begins = time.Second
+		w.begin()
+		a := w.begun(`{"model":"bigpc","input":"hi"}`)
+		w.ends(1, handoff.OutcomeResult, "hello")
+		if got := a.object(); got["status"] != completed {
+			t.Errorf("%d %v", a.Code, got)
+		}
+		time.Sleep(w.begins)
+	})
+}
+
+// TestReaderComesBack: a response goes on whose reader has left and come back in time.
+func TestReaderComesBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const body = `{"model":"bigpc","input":"hi"}`
+		w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k").leave(nil)
+		time.Sleep(abandoned / 2)
+		again := w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k")
+		time.Sleep(2 * abandoned)
+		w.ends(1, handoff.OutcomeResult, "hello")
+		if got := again.object(); got["status"] != completed || len(w.stops()) > 0 {
+			t.Errorf("%v, stopped are %v", got, w.stops())
+		}
+	})
+}
+
+// TestOutcomeIsHeard: what an SDK has read, no call tells again; what nobody has read, it does.
+func TestOutcomeIsHeard(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for n, body := range []string{`{"model":"bigpc","input":"hi"}`, backgroundPost} {
+			a := w.begun(body)
+			w.ends(n+1, handoff.OutcomeResult, "hello")
+			a.object()
+			synctest.Wait()
+			heard := func() bool {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				return slices.Contains(w.heard, handoff.RunID(fmt.Sprint("r", n+1)))
+			}
+			if background := n > 0; heard() == background {
+				t.Errorf("%s: heard is %t", body, heard())
+			}
+			w.ask(http.MethodGet, fmt.Sprint("/v1/responses/resp_r", n+1), "")
+			if !heard() {
+				t.Errorf("%s: not heard though it was read", body)
+			}
+		}
+	})
+}
