@@ -50,10 +50,16 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if limit == 0 {
 		limit = maxJSON
 	}
+	tooLarge := func() error {
+		return handoff.Fault(handoff.CodeTooLarge, "at most "+strconv.FormatInt(limit, 10)+" bytes", "")
+	}
+	if r.ContentLength > limit { // before a client that asks for it is told to send
+		return tooLarge()
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return handoff.Fault(handoff.CodeTooLarge, "at most "+strconv.FormatInt(limit, 10)+" bytes", "")
+			return tooLarge()
 		}
 		return handoff.Fault(handoff.CodeMalformed, "the body did not arrive", err.Error())
 	}

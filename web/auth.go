@@ -20,7 +20,7 @@ import (
 // protocolKey is how browsers carry a key to a WebSocket, as OpenAI's clients do.
 const protocolKey = "openai-insecure-api-key."
 
-// Logins finds logins by the SHA-256 of their token, and keeps them. One that has ended is none.
+// Logins finds logins by the SHA-256 of their token, and keeps them. It does not find one that has ended.
 type Logins interface {
 	Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error)
 	PutLogin(ctx context.Context, l sessions.Login) error // makes or replaces, by its ID
@@ -36,14 +36,14 @@ type LoginList interface {
 type auth struct {
 	keys    atomic.Pointer[[]Key] // replaced as a whole
 	codes   codes
-	logins  Logins      // Set once
-	secrets Secrets     // Set once
-	door    door        // Set once
-	log     *zap.Logger // Set once
+	logins  Logins       // Set once
+	secrets Secrets      // Set once
+	access  accessPolicy // Set once
+	log     *zap.Logger  // Set once
 }
 
 // NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
-// minutes. Only who has a key, or is let in without one, has a link.
+// minutes. It fails for a principal without a [Key].
 func (s *Server) NewCode(principal string) (string, error) {
 	if _, ok := s.auth.of(principal); !ok {
 		return "", fmt.Errorf("nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal)
@@ -128,10 +128,10 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 		return handoff.Grant{}, err
 	}
 	key, known := a.keyOf(l.Key, l.Principal)
-	if !ok || !known || !now.Before(l.Ends) || l.Host != a.door.hostOf(r) {
+	if !ok || !known || !now.Before(l.Ends) || l.Host != a.access.hostOf(r) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
 	}
-	if err := a.door.atHome(newVisitor(r)); err != nil { // it is the page's own, under /v1/ too
+	if err := a.access.atHome(newVisitor(r)); err != nil { // it is the page's own, under /v1/ too
 		return handoff.Grant{}, err
 	}
 	if now.Sub(l.Used) >= loginUsed {

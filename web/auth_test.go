@@ -110,7 +110,7 @@ func TestLoginByLink(t *testing.T) {
 			if status := got.use(s, nil); status != http.StatusOK || got.Principal != principal {
 				t.Errorf("%s: %d as %s", principal, status, got.Principal)
 			}
-			if again := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); again != handoff.CodeForbidden {
+			if again := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); again != handoff.CodeLoginOver {
 				t.Errorf("the link counts twice: %s", again)
 			}
 		}
@@ -122,14 +122,14 @@ func TestLoginByLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(codeLife)
-		if late := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); late != handoff.CodeForbidden {
+		if late := codeOf(t, logIn(s, `{"code":"`+code+`"}`, nil)); late != handoff.CodeLoginOver {
 			t.Errorf("after ten minutes: %s", late)
 		}
 		first, _ := s.NewCode("owner")
 		for range maxCodes {
 			_, _ = s.NewCode("owner")
 		}
-		if many := codeOf(t, logIn(s, `{"code":"`+first+`"}`, nil)); many != handoff.CodeForbidden || len(s.auth.codes.kept) != maxCodes {
+		if many := codeOf(t, logIn(s, `{"code":"`+first+`"}`, nil)); many != handoff.CodeLoginOver || len(s.auth.codes.kept) != maxCodes {
 			t.Errorf("links are not bounded: %s, %d kept", many, len(s.auth.codes.kept))
 		}
 	})
@@ -223,7 +223,7 @@ func TestLoginRefused(t *testing.T) {
 		`{"key":"wrong"}`:  handoff.CodeUnauthorized,
 		`{"key":""}`:       handoff.CodeUnauthorized,
 		`{}`:               handoff.CodeUnauthorized,
-		`{"code":"WRONG"}`: handoff.CodeForbidden,
+		`{"code":"WRONG"}`: handoff.CodeLoginOver,
 		`{"code":"WRONG","key":"` + ownerKey + `"}`: handoff.CodeMalformed,
 		``:                                 handoff.CodeMalformed,
 		`{`:                                handoff.CodeMalformed,

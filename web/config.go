@@ -25,12 +25,12 @@ type Work interface {
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
-// Outbox holds outcomes that nobody was told yet: the next call tells them.
+// Outbox holds outcomes that nobody was told yet: the next call tells them. What was heard stays heard after a kill.
 type Outbox interface {
-	Heard(ctx context.Context, c handoff.Caller, id handoff.RunID) error
+	HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error
 }
 
-// Past is what a caller's work was. Recall brings back what was done before a restart: after it, [Work] has that too.
+// Past is a caller's work from before a restart. After Recall, [Work] lists it too.
 type Past interface {
 	Recall(ctx context.Context, c handoff.Caller) error
 	// Past gives what was asked, answered and done, by its id in the history; false: there is none.
@@ -60,13 +60,13 @@ type Machines interface {
 	Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error
 }
 
-// Levels is how much of work that runs is told to a caller.
+// Levels keeps how much a caller is told about running work.
 type Levels interface {
 	Level(c handoff.Caller) handoff.SpeechLevel
 	SetLevel(c handoff.Caller, level handoff.SpeechLevel)
 }
 
-// Decisions reads back what was decided, the newest first.
+// Decisions reads what was decided from the audit, the newest first.
 type Decisions interface {
 	Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error)
 }
@@ -145,7 +145,7 @@ type Config struct {
 	Calls         Calls
 	Responses     Responses // nil: there is none
 
-	// Keys has at least one entry. One without a sum is nobody's text: its principal logs in by link.
+	// Keys has at least one entry. One with a zero Sum has no text that anybody could send: its principal logs in by link.
 	Keys      []Key
 	Logins    Logins
 	LoginList LoginList
@@ -173,7 +173,7 @@ func New(cfg Config) (*Server, error) {
 	if len(cfg.Keys) == 0 {
 		return nil, errors.New("web: no key; whoever may connect must hold one")
 	}
-	door, err := newDoor(cfg)
+	access, err := newAccessPolicy(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +188,8 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, door: door, files: files, help: help, times: usual, closed: make(chan struct{})}
-	s.auth.logins, s.auth.secrets, s.auth.door, s.auth.log = cfg.Logins, cfg.Secrets, door, cfg.Log
+	s := &Server{cfg: cfg, log: cfg.Log, access: access, files: files, help: help, times: usual, closed: make(chan struct{})}
+	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Logins, cfg.Secrets, access, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)
 	s.streams = newStreams()
@@ -197,20 +197,20 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// newDoor reads the addresses that people may use.
-func newDoor(cfg Config) (door, error) {
+// newAccessPolicy reads the addresses that people may use.
+func newAccessPolicy(cfg Config) (accessPolicy, error) {
 	host, port, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
-		return door{}, fmt.Errorf("web: listen address %q: %w", cfg.Listen, err)
+		return accessPolicy{}, fmt.Errorf("web: listen address %q: %w", cfg.Listen, err)
 	}
-	d := door{host: host, port: port, proxies: cfg.TrustedProxies}
+	d := accessPolicy{host: host, port: port, proxies: cfg.TrustedProxies}
 	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
 		d.host, d.wildcard = "", true
 	}
 	if cfg.PublicURL != "" {
 		u, err := url.Parse(cfg.PublicURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return door{}, fmt.Errorf("web: public_url %q is not an http or https address", cfg.PublicURL)
+			return accessPolicy{}, fmt.Errorf("web: public_url %q is not an http or https address", cfg.PublicURL)
 		}
 		d.publicScheme, d.publicHost = u.Scheme, canonicalHost(u.Host, u.Scheme)
 	}

@@ -82,7 +82,7 @@ func TestAnswersElsewhereCanBeRead(t *testing.T) {
 	}
 }
 
-// The key is all that the door asks for under /v1/, so every route there has to ask for one.
+// The key is all that the access policy asks for under /v1/, so every route there has to ask for one.
 func TestRoutesWithoutADoorAskForAKey(t *testing.T) {
 	n := 0
 	for pattern, r := range newServer(t, newWorld(), nil).known {

@@ -5,7 +5,7 @@
 // handoff.Directory, and the voice through [Front]. It must not know a server's protocol, the voice
 // model's, or Redis; it decides nothing about work; it only shows work and passes on what a person pressed.
 //
-// # Order at the door
+// # Order of checks
 //
 // Every request passes the same checks in the same order: the peer (trusted proxies), the Host, the
 // Origin, the key, the limits, and only then its handler. That a request comes from loopback grants nothing.

@@ -100,7 +100,10 @@ func (w *world) Past(_ context.Context, c handoff.Caller, key string) (handoff.R
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec := handoff.Record{Prompt: "the whole prompt", Text: "the whole answer", Items: w.desk.did, Usage: &handoff.Usage{Input: 700}}
-	return rec, key == "k1" || key == "k2", w.note("past", c.String(), key)
+	if key == "k3" { // it waited behind work that was stopped
+		rec = handoff.Record{Prompt: "Then push."}
+	}
+	return rec, strings.Contains("k1 k2 k3", key), w.note("past", c.String(), key)
 }
 
 func (w *world) AddSaid(_ context.Context, c handoff.Caller, lines []sessions.Said) error {

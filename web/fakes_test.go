@@ -107,7 +107,7 @@ func (w *world) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, 
 	}
 }
 
-func (w *world) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
+func (w *world) HeardForGood(_ context.Context, c handoff.Caller, id handoff.RunID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.note("heard", c.String(), string(id))

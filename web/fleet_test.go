@@ -19,7 +19,7 @@ var routeCases = []struct {
 	status                   int
 	answer                   string // a part of the answer
 }{
-	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","voice":{"simulated":true,"model":"stand-in","chips":[]}}`},
+	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","voice":{"simulated":true,"model":"simulated","chips":[]}}`},
 	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "", `sessions owner {"Server":"bigpc","Text":"auth","Limit":5}`, 200, `{"items":[],"say":"I found no sessions."}`},
 	{"sessions of all", "GET", "/fleet/sessions", "", `sessions owner {"Server":"","Text":"","Limit":10}`, 200, `"items"`},
 	{"session", "GET", "/fleet/sessions/bigpc/t-1?limit=12", "", `read owner {"Server":"bigpc","Project":"","Thread":"t-1","Limit":12}`, 200, `"lines":[]`},
@@ -98,7 +98,7 @@ func TestRoutes(t *testing.T) {
 			w := newWorld()
 			w.servers = []handoff.ServerInfo{{Name: "bigpc", Kind: "codex", Health: handoff.HealthUp}}
 			w.records = []handoff.Record{{ID: "h1"}}
-			s := newServer(t, w, func(cfg *Config) { cfg.Voice = VoiceInfo{Simulated: true, Model: "stand-in"} })
+			s := newServer(t, w, func(cfg *Config) { cfg.Voice = VoiceInfo{Simulated: true, Model: "simulated"} })
 			rec := ask(s, row.method, row.path, row.body, nil)
 			if rec.Code != row.status || !strings.Contains(rec.Body.String(), row.answer) {
 				t.Errorf("got %d %s, want %d with %q", rec.Code, rec.Body, row.status, row.answer)

@@ -111,7 +111,7 @@ func (s *Server) whileGranted(serve handler) handler {
 			for {
 				select {
 				case <-tick.C:
-					if err := s.revoked(r); err != nil {
+					if err := g.Revoked(); err != nil {
 						cancel(err)
 						return
 					}

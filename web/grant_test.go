@@ -87,13 +87,19 @@ func TestNamedCallers(t *testing.T) {
 
 // TestRoutesAskTheTools: a key without a tool cannot do the same by HTTP, and is told what to do.
 func TestRoutesAskTheTools(t *testing.T) {
-	for _, row := range [][3]string{
+	for _, row := range [][]string{
 		{"GET", "/fleet/servers", tools.ListServers}, {"GET", "/fleet/sessions", tools.ListSessions},
 		{"GET", "/fleet/sessions/bigpc/t-1", tools.ReadSession}, {"GET", "/fleet/handoffs", tools.Status},
 		{"GET", "/fleet/handoffs/h1", tools.Status}, {"POST", "/fleet/handoffs/h1/stop", tools.StopWork},
-		{"POST", "/fleet/handoffs", tools.Codex}, {"POST", "/fleet/handoffs/h1/steer", tools.Codex},
+		{"POST", "/fleet/handoffs", tools.Codex, `{"server":"bigpc","prompt":"x"}`},
+		{"POST", "/fleet/handoffs", tools.QueueNext, `{"server":"bigpc","prompt":"x","mode":"next"}`},
+		{"POST", "/fleet/handoffs", tools.RunOnServer, `{"server":"bigpc","prompt":"x","mode":"aside"}`},
+		{"POST", "/fleet/handoffs", tools.Codex, `{"begin":"h1","mode":"aside"}`}, {"POST", "/fleet/handoffs/h1/steer", tools.Codex},
 		{"GET", "/fleet/questions", tools.Status}, {"POST", "/fleet/questions/q1", tools.AnswerAgent},
 		{"GET", "/fleet/events", tools.Status}, {"GET", "/fleet/handoffs/h1/events", tools.Status},
+		{"GET", "/fleet/sticky", tools.ListSessions}, {"DELETE", "/fleet/sticky/bigpc", tools.Codex}, {"GET", "/fleet/decisions", tools.Status},
+		{"GET", "/fleet/cleared", tools.Status}, {"PUT", "/fleet/cleared", tools.Status}, {"POST", "/fleet/push", tools.Status},
+		{"POST", "/fleet/conversation", tools.Status}, {"DELETE", "/fleet/conversation", tools.Status},
 	} {
 		var all []string
 		for _, tool := range tools.All() {
@@ -103,9 +109,42 @@ func TestRoutesAskTheTools(t *testing.T) {
 		}
 		w := newWorld()
 		s := newServer(t, w, func(cfg *Config) { cfg.Keys[0].Tools = all })
-		rec := ask(s, row[0], row[1], `{"decision":"accept"}`, nil)
+		body := `{"decision":"accept"}`
+		if len(row) > 3 {
+			body = row[3]
+		}
+		rec := ask(s, row[0], row[1], body, nil)
 		if got := codeOf(t, rec); got != handoff.CodeNotGranted || rec.Code != http.StatusForbidden || len(w.log()) > 0 {
 			t.Errorf("%s %s without %s: %d %s, reached %q", row[0], row[1], row[2], rec.Code, got, w.log())
+		}
+	}
+}
+
+// TestEveryRouteAsksATool: a route of the fleet that asks for no tool is open to every key on purpose.
+func TestEveryRouteAsksATool(t *testing.T) {
+	open := []string{
+		"GET /fleet/updates",                           // a setting
+		"GET /fleet/calls", "DELETE /fleet/calls/{id}", // calls of their own
+		"GET /fleet/push", "DELETE /fleet/push", // the key of the sender, and their own browser
+		"POST /fleet/handoffs", // asks by its mode
+	}
+	for pattern := range newServer(t, newWorld(), nil).known {
+		_, path, _ := strings.Cut(pattern, " ")
+		if strings.HasPrefix(path, "/fleet/") && (routeTools[pattern] == "") != slices.Contains(open, pattern) {
+			t.Errorf("%s asks for the tool %q", pattern, routeTools[pattern])
+		}
+	}
+}
+
+// TestNoToolsNoCalls: a key that has no tools, such as one that only scrapes, begins no call, which would be billed.
+func TestNoToolsNoCalls(t *testing.T) {
+	for _, route := range []string{"GET /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets", "POST /v1/realtime/attach"} {
+		method, path, _ := strings.Cut(route, " ")
+		w := newWorld()
+		s := newServer(t, w, func(cfg *Config) { cfg.Keys[0].Tools = []string{} })
+		rec := ask(s, method, path, "{}", nil)
+		if got := codeOf(t, rec); got != handoff.CodeNotGranted || len(w.log()) > 0 {
+			t.Errorf("%s: %d %s, reached %q", route, rec.Code, got, w.log())
 		}
 	}
 }

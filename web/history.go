@@ -58,7 +58,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		}
 		out.Items = append(out.Items, pastInfo{
 			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Prompt: e.Prompt,
-			Outcome: e.Outcome, Tests: e.Tests, Spoken: e.Spoken, At: e.Accepted, Ended: e.Ended,
+			Outcome: e.Outcome, Tests: e.Tests, Spoken: e.Told(), At: e.Accepted, Ended: e.Ended,
 		})
 	}
 	return writeJSON(w, http.StatusOK, out)

@@ -11,8 +11,8 @@ import (
 type insideKey struct{}
 
 // Inside serves the same routes to whoever is trusted without a key, such as the programs of the user who runs us,
-// over a socket that is closed to others. A request counts as one by the first key of the principal, which is a
-// program's and no tap on the page; one that brings a key counts by that. It has no Host or Origin to look at.
+// over a socket that is closed to others. A request that brings a key counts as that key's; any other one counts as
+// a program with the first key of the principal, never as a tap on the page. Host and Origin are not checked.
 func (s *Server) Inside(principal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), insideKey{}, principal)))

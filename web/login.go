@@ -55,7 +55,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 		return handoff.Fault(handoff.CodeMalformed, "there is either a key or a code", "")
 	case body.Code != "":
 		if key, ok = s.auth.byCode(body.Code, time.Now()); !ok {
-			return handoff.Fault(handoff.CodeForbidden, "this link: it counts once, for ten minutes", "code is spent, old or unknown")
+			return handoff.Fault(handoff.CodeLoginOver, "", "code is spent, old or unknown")
 		}
 	case !ok:
 		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
@@ -66,7 +66,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	now := time.Now()
 	l := sessions.Login{
 		ID: strings.ToLower(rand.Text()[:12]), Sum: sha256.Sum256([]byte(token)), Principal: key.Principal, Key: key.Sum,
-		Host: s.door.hostOf(r), Device: device(r.UserAgent()), Made: now, Used: now, Ends: now.Add(loginLife),
+		Host: s.access.hostOf(r), Device: device(r.UserAgent()), Made: now, Used: now, Ends: now.Add(loginLife),
 	}
 	if err := s.cfg.Logins.PutLogin(r.Context(), l); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	if err != nil {
 		return err
 	}
-	host := s.door.hostOf(r)
+	host := s.access.hostOf(r)
 	for _, l := range all {
 		if l.ID == body.ID && l.Host == host && s.auth.stands(l, time.Now()) {
 			mac := hmac.New(sha256.New, l.Sum[:])

@@ -37,12 +37,12 @@ const tooSmall = `[...document.querySelectorAll("button, summary, input, select,
   .map((e) => [e, e.getBoundingClientRect()]).filter(([e, r]) => (r.width < 24 || r.height < 24) && !["radio", "checkbox"].includes(e.type))
   .map(([e, r]) => (e.getAttribute("aria-label") || e.textContent) + " " + r.width + "x" + r.height)`
 
-// torn lists words of headings and buttons that are broken in two.
+// torn lists words of headings, buttons and tables that are broken in two.
 const torn = `(() => {
   const bad = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
-    const el = walk.currentNode.parentElement.closest("h1, h2, h3, button, summary, .pill");
+    const el = walk.currentNode.parentElement.closest("h1, h2, h3, button, summary, .pill, th, td");
     if (!el?.checkVisibility() || getComputedStyle(el).clipPath !== "none") continue; // for the ear alone
     for (const { 0: word, index } of walk.currentNode.data.matchAll(/[\p{L}\p{N}]+/gu)) {
       const range = new Range();

@@ -27,7 +27,8 @@ func (p *tab) brokenRules() []string {
 		}
 		eval[bool](p, `(() => { `+string(source)+`; return true; })()`)
 	}
-	const broken = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
+	// What a box has to show is measured by the browser with its next frame.
+	const broken = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => axe.run(document, { resultTypes: ["violations"] })).then((r) => r.violations.map((v) =>
 	  v.id + " (" + v.impact + "): " + v.nodes.slice(0, 4).map((n) => n.target.join(" ") + (n.any[0] ? " [" + n.any[0].message + "]" : "")).join("; ")))`
 	return eval[[]string](p, broken)
 }

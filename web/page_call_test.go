@@ -2,12 +2,15 @@ package web
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"switchboard/handoff"
 )
 
 // otherSide answers the page's offer inside the page itself: a real peer connection, with no voice model
@@ -159,6 +162,26 @@ func TestPageCall(t *testing.T) {
 	p.quiet()
 }
 
+// TestPageCancelsACall: a call that is not up is cancelled, not hung up, and what was typed meanwhile is not lost.
+func TestPageCancelsACall(t *testing.T) {
+	_, p := openCall(t, true)
+	eval[bool](p, `((real) => (window.fetch = (url, init) => (url.startsWith("/v1/realtime/calls?") ? new Promise((_, no) => init.signal.addEventListener("abort", () => no(init.signal.reason))) : real(url, init)), true))(window.fetch)`)
+	p.tabTo("Call")
+	p.press("\r")
+	p.status("Connecting…")
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Hello there", "\r")
+	p.until(`document.querySelector(".line.you")`)
+	p.click("Cancel")
+	p.status("Not in a call")
+	p.shows("You cancelled the call. What you typed was not said; it is in the box again. Work goes on; its result will be here.")
+	p.until(`document.querySelector("#say").value === "Hello there"`)
+	if eval[bool](p, `far.calls > 0 || document.body.innerText.includes("You hung up")`) {
+		t.Error("it was never up")
+	}
+	p.quiet()
+}
+
 func TestPagePushToTalk(t *testing.T) {
 	_, p := openCall(t, true)
 	p.tabTo("Sound")
@@ -282,6 +305,39 @@ func TestPageLogoutHangsUp(t *testing.T) {
 	if got := eval[string](p, `far.order.join()`); got != "hung up,logged out" {
 		t.Errorf("it %s", got)
 	}
+	p.quiet()
+}
+
+// The browser's "Duplicate" copies what a window keeps for a reload: the copy of a window in a call stays out of it.
+func TestPageCopyStaysOutOfTheCall(t *testing.T) {
+	w, p := openCall(t, false)
+	w.mu.Lock()
+	w.onCalls = func(rw http.ResponseWriter, r *http.Request) {
+		t.Errorf("the copy asked for %q", r.URL.RawQuery)
+		handoff.Fault(handoff.CodeNotFound, "such call", "").Reply(rw, false)
+	}
+	w.mu.Unlock()
+	p.do(chromedp.Focus(chromedp.ID("say")))
+	p.press("Hello there", "\r")
+	p.until(`far.channel?.readyState === "open"`)
+	eval[bool](p, `(() => { // a tab in the background keeps its call
+	  Object.defineProperty(document, "hidden", { get: () => true });
+	  dispatchEvent(new Event("visibilitychange"));
+	  const some = (locks) => locks.some((l) => l.name.startsWith("switchboard-call"));
+	  window.callLocks = async () => { const { held, pending } = await navigator.locks.query(); return { held: some(held), pending: some(pending) }; };
+	  window.copy = window.open(location.href);
+	  return copy.sessionStorage.getItem("switchboard-call") !== null;
+	})()`)
+	p.until(`copy.document.querySelector("#app:not([hidden]) .machine") && copy.sessionStorage.getItem("switchboard-call") === null`)
+	eval[bool](p, `(async () => { while ((await callLocks()).pending) await new Promise((resolve) => setTimeout(resolve, 20)); return true; })()`)
+	if got := eval[string](p, `copy.document.querySelector("#status-text").textContent + copy.document.querySelectorAll(".toast").length`); got != "Not in a call0" {
+		t.Errorf("the copy says %q", got)
+	}
+	eval[bool](p, `(copy.close(), true)`)
+	p.status("bigpc and laptop are working")
+	p.click("Hang up")
+	p.status("Not in a call")
+	eval[bool](p, `(async () => { while ((await callLocks()).held) await new Promise((resolve) => setTimeout(resolve, 20)); return true; })()`)
 	p.quiet()
 }
 

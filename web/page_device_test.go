@@ -44,6 +44,6 @@ func TestPageAddsADevice(t *testing.T) {
 	again.open(base)
 	again.until(`document.querySelector("#login:not([hidden])")`)
 	again.enter(code)
-	again.shows("it counts once, for ten minutes")
+	again.shows("each counts once, for ten minutes")
 	p.quiet()
 }

@@ -19,10 +19,13 @@ func workedYesterday(w *world) {
 	at := time.Now().Add(-26 * time.Hour)
 	w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{
 		Key: "k1", Accepted: at, Ended: at.Add(time.Minute),
-		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsPassed, Spoken: "All 42 tests pass."},
+		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsUnknown, Spoken: "All 42 tests pass."},
 	}, {
 		Key: "k2", Accepted: at.Add(-time.Minute), Ended: at,
 		Facts: ledger.Facts{Target: handoff.Target{Server: "laptop"}, Title: "uploads", Prompt: "Run them here too.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsFailed, Spoken: "One test fails."},
+	}, {
+		Key: "k3", Accepted: at.Add(-2 * time.Minute), Ended: at,
+		Facts: ledger.Facts{Target: handoff.Target{Server: "laptop"}, Title: "uploads", Prompt: "Then push.", Outcome: handoff.OutcomeCancelled, Code: handoff.CodePaused, Spoken: handoff.Fault(handoff.CodePaused, "laptop", "").Spoken()},
 	}}}
 	w.desk.did = []handoff.RecordItem{
 		{ID: "c", Kind: handoff.ItemCommand, Text: "go test ./...", Output: "```\nok 42", Exit: new(0), State: "done"},
@@ -59,7 +62,7 @@ func TestPageHistory(t *testing.T) {
 		}
 	}
 	p.click("Save as JSON")
-	p.until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).find((s) => s.work)?.work.items[1].changes[0].diff.includes("const b")`)
+	p.until(`saved.length === 4 && JSON.parse(saved.find((s) => s.startsWith("["))).find((s) => s.work?.items)?.work.items[1].changes[0].diff.includes("const b")`)
 	p.do(chromedp.Focus(chromedp.ID("history-search")))
 	p.press("t", "o", " ", "y", "o", "u")
 	w.logged(t, "conversation owner to you")
@@ -94,17 +97,21 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.click("History")
-	p.until(`document.querySelectorAll("#history .past-work").length === 2`)
-	if tones := eval[string](p, `[...document.querySelectorAll(".past-work .pill")].map((p) => p.dataset.tone).join(" ")`); tones != "good warn" {
-		t.Errorf("where the tests passed and where they failed: %q", tones)
+	p.until(`document.querySelectorAll("#history .past-work").length === 3`)
+	const tones = `[...document.querySelectorAll(".past-work .pill")].map((p) => p.dataset.tone).join(" ")`
+	if got := eval[string](p, tones); got != "plain warn flat" {
+		t.Errorf("where it is not known how the tests ended, and where they failed: %q", got)
 	}
 	p.shows("tests failed")
 	eval[bool](p, `(document.querySelector(".past-work summary").click(), true)`)
 	p.shows("tests pass · 1 file edited, +1 −1 · 700 tokens")
+	p.until(tones + ` === "good warn flat"`) // what it ran tells
 	p.click("What it did (2)")
 	for _, text := range []string{"the whole answer", "go test ./...", "ok 42", "+const b"} {
 		p.shows(text)
 	}
+	eval[bool](p, `(document.querySelectorAll(".past-work > summary")[2].click(), true)`)
+	p.until(`((text) => text.includes("it was not begun") && !text.includes("paused"))(document.querySelectorAll(".past-work")[2].textContent)`)
 	for _, scheme := range []string{"light", "dark"} {
 		p.scheme(scheme)
 		p.until(`document.querySelector("#history .tok-key")`)
@@ -162,6 +169,11 @@ func TestPageHelp(t *testing.T) {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector("#help .scroll").scrollTo(0, 1e6), document.querySelectorAll(".help-names button")[%d].click(), true)`, i))
 		p.until(fmt.Sprintf(`document.querySelector(".help-text h3").textContent === document.querySelectorAll(".help-names button")[%d].textContent && document.querySelector("#help .scroll").scrollTop === 0`, i))
 		p.axe("help")
+		for _, width := range []int64{390, 1280} {
+			p.do(chromedp.EmulateViewport(width, 844))
+			p.until(fmt.Sprint("innerWidth === ", width))
+			p.look(fmt.Sprint("help-", i, "-", width))
+		}
 	}
 	p.quiet()
 }

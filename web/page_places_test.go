@@ -49,11 +49,13 @@ func TestPageSessions(t *testing.T) {
 	w.logged(t, "archive owner bigpc t-auth false")
 	p.until(`document.querySelectorAll("#sessions .row").length === 2`)
 	w.change(func(w *world) {
+		w.sessions.Items[1].Server = "laptop" // a kind that keeps all its sessions
 		w.sessions.Errors = []handoff.ServerProblem{{Server: "mini", Code: handoff.CodeUnreachable, Message: "mini is not answering."}}
 	})
 	p.do(chromedp.Focus(chromedp.ID("sessions-search")))
 	p.press("x")
 	p.until(`document.querySelector("#sessions [role=status]").textContent.startsWith("mini is not answering.")`)
+	p.until(`[...document.querySelectorAll("#sessions .row")].map((r) => [...r.querySelectorAll("button")].some((b) => b.textContent === "Archive" && b.checkVisibility({ visibilityProperty: true }))).join() === "true,false" && new Set([...document.querySelectorAll("#sessions .row [aria-pressed]")].map((b) => b.getBoundingClientRect().left)).size === 1`)
 	p.click("New session")
 	p.until(`document.activeElement.id === "say" && document.activeElement.value === "On bigpc, in a new session: "`)
 	eval[bool](p, `(history.back(), true)`)

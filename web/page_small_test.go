@@ -190,6 +190,17 @@ func TestPageLandscapePhone(t *testing.T) {
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
 	p := openTab(t, startChromium(t, true), 844, 390)
 	p.loggedIn(base)
+	for _, text := range []string{"Press Call", "Hello there."} { // and what a newcomer is told first
+		if text == "Hello there." {
+			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "live", mic: "on" } }), [{ type: "response.output_audio_transcript.delta", item_id: "a0", delta: "Hello there." }].forEach((event) => dispatch({ type: "voice", event })), true))`)
+			p.shows(text)
+		}
+		p.scheme("light")
+		p.shot("landscape-first")
+		p.until(fmt.Sprintf(`((r) => r.height > 10 && r.top >= 40 && r.bottom <= document.querySelector("#chips").getBoundingClientRect().top)([...document.querySelectorAll(".hello p:not(.hello-title), .line-text")].filter((e) => e.checkVisibility() && e.textContent.includes(%q))[0]?.getBoundingClientRect() ?? {})`, text)) // in the picture
+	}
+	eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "idle" } }), true))`)
+	p.until(`!document.querySelector("#start").hidden`)
 	const cut = `["#say", ".composer button", "#start", "#sound", "#status-text"].filter((s) => { const r = document.querySelector(s).getBoundingClientRect(); return r.height < 10 || r.top < 0 || r.bottom > innerHeight || r.right > innerWidth; }).join()`
 	for _, when := range []string{"before", "in a call"} {
 		if got := eval[string](p, cut); got != "" && when == "before" || strings.ReplaceAll(got, "#start", "") != "" {
@@ -215,6 +226,9 @@ func TestPageLandscapePhone(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS(`[data-go="work"]`)))
 	p.until(`document.querySelector(".card").checkVisibility()`)
 	p.shot("landscape-work")
+	if gap := eval[float64](p, `document.querySelector(".work .area-head").getBoundingClientRect().top - document.querySelector(".areas").getBoundingClientRect().top`); gap > 10 {
+		t.Errorf("%v pixels are empty above the question", gap)
+	}
 }
 
 // The conversation outlives a reload of the page, which comes back to its call; one that has ended meanwhile is told.
@@ -258,5 +272,27 @@ func TestPageKeepsTheConversation(t *testing.T) {
 	}
 	if kept := eval[bool](p, `"switchboard-talk" in sessionStorage || "switchboard-call" in sessionStorage`); kept {
 		t.Error("what was recalled stays in the browser")
+	}
+}
+
+// What an empty search field says is not cut off on a phone, upright or across.
+func TestPageSearchFieldsFit(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, false), 390, 844)
+	p.loggedIn(base)
+	for _, place := range []string{"work", "sessions", "history"} {
+		eval[bool](p, fmt.Sprintf(`(document.querySelector('[data-go="%s"]').click(), true)`, place))
+		for _, size := range [][2]int64{{390, 844}, {844, 390}, {667, 375}} {
+			p.do(chromedp.EmulateViewport(size[0], size[1]))
+			p.until(fmt.Sprintf(`innerWidth === %d && document.querySelector("#%s-search").checkVisibility()`, size[0], place))
+			if room := eval[float64](p, fmt.Sprintf(`((e, is, pen) => {
+			  pen.font = is.font;
+			  return e.clientWidth - parseFloat(is.paddingLeft) - parseFloat(is.paddingRight) - pen.measureText(e.placeholder).width;
+			})(...((e) => [e, getComputedStyle(e), document.createElement("canvas").getContext("2d")])(document.querySelector("#%s-search")))`, place)); room < 0 {
+				t.Errorf("%s at %v: %v pixels too long", place, size, -room)
+			}
+		}
 	}
 }

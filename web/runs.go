@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // maxRun bounds the body of a request for work: the prompt, escaped, and its names.
@@ -37,6 +38,13 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	if !known {
 		return handoff.Fault(handoff.CodeMalformed, "mode is now, next or aside", "")
 	}
+	tool := modeTools[mode]
+	if body.Begin != "" { // an earlier request, which begins by this tool whatever the mode
+		tool = tools.Codex
+	}
+	if err := mayUseTool(g, tool); err != nil {
+		return err
+	}
 	key := r.Header.Get("Idempotency-Key")
 	record, err := s.cfg.Runs.Give(r.Context(), g, handoff.Request{
 		Key: key, Again: key != "", Target: handoff.Target{Server: body.Server, Thread: body.Thread},
@@ -47,6 +55,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 
 // modes are how work may meet what runs in its session: into it, after it, or beside it.
 var modes = map[string]handoff.Mode{"": handoff.ModeNow, "now": handoff.ModeNow, "next": handoff.ModeNext, "aside": handoff.ModeAside}
+
+// modeTools names the tool that a mode of work stands for. Set once.
+var modeTools = map[handoff.Mode]string{handoff.ModeNow: tools.Codex, handoff.ModeNext: tools.QueueNext, handoff.ModeAside: tools.RunOnServer}
 
 // steer gives more words to work that runs.
 func (s *Server) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -72,7 +83,7 @@ func (s *Server) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if record.Outcome == "" {
 		return handoff.Fault(handoff.CodeMalformed, "the work has no outcome yet", "")
 	}
-	return done(w, s.cfg.Outbox.Heard(r.Context(), g.Caller, handoff.RunID(record.ID)))
+	return done(w, s.cfg.Outbox.HeardForGood(r.Context(), g.Caller, handoff.RunID(record.ID)))
 }
 
 // readAloud tells the agent how its answer will be used: the caller hears it in their next call.

@@ -19,6 +19,7 @@ func scene(w *world) {
 		{Name: "laptop", Kind: "codex", Health: handoff.HealthUp, Simulated: true, Working: []string{"release notes"}},
 		{Name: "mini", Kind: "codex", Health: handoff.HealthDown, Problem: "Nothing answers at its address; its agent server may not run.", Simulated: true},
 	}
+	w.desk.machines = []handoff.Machine{{Name: "bigpc", VoiceApprovals: "medium", Archives: true}, {Name: "laptop", VoiceApprovals: "medium"}}
 	w.stickies = []handoff.RecordSticky{
 		{Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: "named", Since: at(time.Hour)},
 		{Server: "bigpc/api", ThreadID: "t-api", Title: "rate limits", Why: "new", Since: at(2 * time.Hour)},
@@ -70,7 +71,7 @@ func scene(w *world) {
 }
 
 // sceneVoice is a simulated voice with its chips.
-var sceneVoice = VoiceInfo{Simulated: true, Model: "stand-in", Chips: []Chip{
+var sceneVoice = VoiceInfo{Simulated: true, Model: "simulated", Chips: []Chip{
 	{Text: "What are my machines doing?", Hint: "A look at the fleet"},
 	{Text: "On bigpc, run the tests.", Hint: "One of them fails"},
 	{Text: "Fix it.", Hint: "Lands in the same session"},

@@ -27,8 +27,8 @@ const (
 	maxConfigured = 64 << 10 // bytes of the configuration that a secret is bound to
 )
 
-// Secrets keeps client secrets, and finds them by the SHA-256 of their text. One that has ended is none. PutSecret
-// is false while the principal has too many.
+// Secrets keeps client secrets, and finds them by the SHA-256 of their text. It does not find one that has ended.
+// PutSecret is false while the principal has too many.
 type Secrets interface {
 	PutSecret(ctx context.Context, s sessions.Secret) (bool, error)
 	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)

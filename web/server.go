@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -16,9 +17,9 @@ import (
 
 // Server is the HTTP edge. It is safe for concurrent use.
 type Server struct {
-	cfg     Config      // Set once
-	log     *zap.Logger // Set once
-	door    door        // Set once
+	cfg     Config       // Set once
+	log     *zap.Logger  // Set once
+	access  accessPolicy // Set once
 	auth    auth
 	files   map[string]file  // Set once: the page's files by name
 	help    []helpPage       // Set once
@@ -124,15 +125,23 @@ func (s *Server) handle(r route) {
 	s.mux.Handle(r.pattern, s.chain(r))
 }
 
-// ServeHTTP lets a request through the door to its route.
+// betaPaths says what takes the place of addresses that ended with the beta of the Realtime API. Set once.
+var betaPaths = map[string]string{
+	"/v1/realtime/sessions":               betaSecrets,
+	"/v1/realtime/transcription_sessions": betaSecrets,
+}
+
+const betaSecrets = " since the beta ended: POST /v1/realtime/client_secrets makes secrets"
+
+// ServeHTTP lets a request past the access policy to its route.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	_, found := s.known[pattern]
 	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere
 	v := newVisitor(r)
-	if err := s.door.check(v); err != nil && !inside(r) {
+	if err := s.access.check(v); err != nil && !inside(r) {
 		setHeaders(w.Header(), "")
-		s.fail(w, r, err)
+		s.refuse(w, r, err)
 		return
 	}
 	if v.api { // clients of OpenAI name the request by this when something went wrong
@@ -145,7 +154,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header(), r.Host)
 	}
 	if !found {
-		s.fail(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+handoff.Clip(r.URL.Path, 80), ""))
+		s.refuse(w, r, handoff.Fault(handoff.CodeNotFound, r.Method+" "+handoff.Clip(r.URL.Path, 80)+betaPaths[r.URL.Path], ""))
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -158,20 +167,23 @@ func (s *Server) chain(to route) http.Handler {
 		if to.access != accessPublic {
 			var err error
 			if g, err = s.auth.grant(r, time.Now()); err != nil {
-				s.fail(w, r, err)
+				s.refuse(w, r, err)
 				return
 			}
 			if g.Secret && to.access != accessCall {
-				s.fail(w, r, handoff.Fault(handoff.CodeNotGranted, "a client secret begins calls, and nothing else", ""))
+				s.refuse(w, r, handoff.Fault(handoff.CodeNotGranted, "a client secret begins calls, and nothing else", ""))
 				return
 			}
 			if err := mayUse(g, to.pattern); err != nil {
-				s.fail(w, r, err)
+				s.refuse(w, r, err)
 				return
+			}
+			if lasting := r.WithContext(context.WithoutCancel(r.Context())); !g.Secret { // which ends by itself, and no call with it
+				g.Revoked = func() error { return s.revoked(lasting) }
 			}
 		}
 		if err := readBody(w, r, to.body); err != nil {
-			s.fail(w, r, err)
+			s.refuse(w, r, err)
 			return
 		}
 		if err := to.serve(w, r, g); err != nil {
@@ -181,15 +193,21 @@ func (s *Server) chain(to route) http.Handler {
 	if _, path, _ := strings.Cut(to.pattern, " "); to.body == 0 || isAPI(path) {
 		return inner
 	}
-	// The door has compared the Origin; this is the standard library's own opinion, as a second one.
+	// The access policy has compared the Origin; this is the standard library's own opinion, as a second one.
 	protection := http.NewCrossOriginProtection()
-	if s.door.publicHost != "" {
-		_ = protection.AddTrustedOrigin(s.door.publicScheme + "://" + s.door.publicHost) // parsed once already
+	if s.access.publicHost != "" {
+		_ = protection.AddTrustedOrigin(s.access.publicScheme + "://" + s.access.publicHost) // parsed once already
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, handoff.Fault(handoff.CodeForbidden, "a request from another page", "cross-origin"))
+		s.refuse(w, r, handoff.Fault(handoff.CodeForbidden, "a request from another page", "cross-origin"))
 	}))
 	return protection.Handler(inner)
+}
+
+// refuse is fail for a request whose body is not here yet, or too large.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	s.times.takeRest(w, r)
+	s.fail(w, r, err)
 }
 
 // fail answers with an error and leaves a trace of it.

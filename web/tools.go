@@ -2,13 +2,20 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 )
 
-// routeTools names the tool that a route stands for: who may not use the one may not use the other. Set once.
+// callRoutes begin a call or enter one. A call is billed, so a key that may do nothing in it has none. Set once.
+var callRoutes = []string{
+	"GET /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets", "POST /v1/realtime/attach",
+}
+
+// routeTools names the tool that a route stands for: who may not use the one may not use the other. What
+// POST /fleet/handoffs stands for depends on its mode: see [Server.run]. Set once.
 var routeTools = map[string]string{
 	"GET /fleet/servers":                    tools.ListServers,
 	"GET /fleet/sessions":                   tools.ListSessions,
@@ -17,6 +24,14 @@ var routeTools = map[string]string{
 	"GET /fleet/history":                    tools.Status,
 	"GET /fleet/history/{id}":               tools.Status,
 	"GET /fleet/conversation":               tools.Status,
+	"POST /fleet/conversation":              tools.Status,
+	"DELETE /fleet/conversation":            tools.Status,
+	"GET /fleet/cleared":                    tools.Status,
+	"PUT /fleet/cleared":                    tools.Status,
+	"GET /fleet/decisions":                  tools.Status,
+	"POST /fleet/push":                      tools.Status,
+	"GET /fleet/sticky":                     tools.ListSessions,
+	"DELETE /fleet/sticky/{server...}":      tools.Codex,
 	"GET /fleet/machines":                   tools.ListServers,
 	"POST /fleet/machines/{server}/test":    tools.ListServers,
 	"PUT /fleet/updates":                    tools.SetUpdates,
@@ -26,7 +41,6 @@ var routeTools = map[string]string{
 	"DELETE /fleet/sessions/{server}/{thread}/archive": tools.Codex,
 	"GET /fleet/handoffs/{id}":                         tools.Status,
 	"GET /fleet/handoffs/{id}/events":                  tools.Status,
-	"POST /fleet/handoffs":                             tools.Codex,
 	"POST /fleet/handoffs/{id}/steer":                  tools.Codex,
 	"POST /fleet/handoffs/{id}/stop":                   tools.StopWork,
 	"POST /fleet/handoffs/{id}/heard":                  tools.Status,
@@ -43,7 +57,18 @@ func mayUse(g handoff.Grant, pattern string) error {
 	if _, path, _ := strings.Cut(pattern, " "); strings.HasPrefix(path, "/v1/responses") || strings.HasPrefix(path, "/v1/conversations") {
 		tool = tools.Codex
 	}
-	if tool != "" && !g.AllowsTool(tool) {
+	if g.Tools != nil && len(g.Tools) == 0 && slices.Contains(callRoutes, pattern) {
+		return handoff.Fault(handoff.CodeNotGranted, "it has no tools, so it begins no calls", "")
+	}
+	if tool == "" {
+		return nil
+	}
+	return mayUseTool(g, tool)
+}
+
+// mayUseTool tells whether a grant has a tool. An error has code [handoff.CodeNotGranted].
+func mayUseTool(g handoff.Grant, tool string) error {
+	if !g.AllowsTool(tool) {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tool, "")
 	}
 	return nil
