@@ -83,6 +83,11 @@ export class Call {
     if (life === this.#life) await this.#comeBack(life, id, false);
   }
 
+  /** What was said by text and waits for the call to come up. */
+  get unsaid() {
+    return this.#queue.map((e) => e.item?.content[0].text).filter(Boolean).join("\n");
+  }
+
   /** Ends the call. Work goes on. Resolves when the other side was told. */
   async hangUp() {
     if (this.idle) return;

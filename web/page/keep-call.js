@@ -1,6 +1,11 @@
 // A call outlives a reload of its page: where it is lies in the storage of this window meanwhile, and no key.
 
+// A copy of the window (the browser's "Duplicate") gets that storage, too; a lock tells it that the call is in use.
+
 const place = "switchboard-call";
+const lockOf = (id) => `switchboard-call-${id}`;
+const leaving = 2000; // for the page before this one to be gone, in ms
+let held = { id: "", end() {} };
 
 /** Keeps a call { of, id, mic, muted, began } for the page that comes next in this window; false: it cannot be kept. */
 export function keepCall(call) {
@@ -27,5 +32,23 @@ export function keptCall(of) {
     return call?.id && of && call.of === of ? call : null;
   } catch {
     return null; // not ours
+  }
+}
+
+/** Tells the other windows of this browser that this one is in the call with this id; "": in none. */
+export function holdCall(id) {
+  if (id === held.id) return;
+  held.end();
+  const { promise, resolve } = Promise.withResolvers();
+  held = { id, end: resolve };
+  if (id) navigator.locks?.request(lockOf(id), () => promise); // only pages that are secure have locks
+}
+
+/** Resolves to whether no other window is in the call: false means that this window is a copy of the one that is. */
+export async function freeCall(id) {
+  try {
+    return await (navigator.locks?.request(lockOf(id), { signal: AbortSignal.timeout(leaving) }, () => true) ?? true);
+  } catch (error) {
+    return error.name !== "TimeoutError";
   }
 }

@@ -20,7 +20,7 @@ import { connectionOf, factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
 import { historyView } from "./view-history.js";
 import { keepSaid } from "./keep-said.js";
-import { dropCall, keepCall, keptCall } from "./keep-call.js";
+import { dropCall, freeCall, holdCall, keepCall, keptCall } from "./keep-call.js";
 import { onAsked, turnOff } from "./notices.js";
 import { notifyPart } from "./view-notify.js";
 import { needsView } from "./view-needs.js";
@@ -122,8 +122,11 @@ oneCall.onTaken((id) => {
 function hangUp() {
   if (call.idle) return;
   aloud.stop();
+  const { unsaid } = call;
+  const what = ["asking", "connecting"].includes(get().call.phase) ? "You cancelled the call." : "You hung up.";
   call.hangUp();
-  note(running(get().work).length ? "You hung up. Work goes on; its result will be here." : "You hung up.");
+  note([what, unsaid && "What you typed was not said; it is in the box again.", running(get().work).length && "Work goes on; its result will be here."].filter(Boolean).join(" "));
+  if (unsaid) prefill([unsaid, byId("say").value].filter(Boolean).join("\n"));
 }
 
 async function say(text) {
@@ -305,9 +308,9 @@ function keptPlace() {
   const { call: { muted }, facts } = get();
   return call.place && keepCall({ ...call.place, of: held.mine()?.id, muted, began: Date.now() - (performance.now() - facts.began) });
 }
-function recallCall() {
+async function recallCall() {
   const kept = keptCall(held.mine()?.id);
-  if (!kept) return;
+  if (!kept || !(await freeCall(kept.id)) || !call.idle || get().session !== "in") return;
   dispatch({ type: "call-began", at: performance.now() - (Date.now() - kept.began) });
   mute(kept.muted);
   call.rejoin(kept).then(() => call.gate());
@@ -414,6 +417,7 @@ function wire() {
   const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud });
   onChange(needsView({ decide, go, again: done.again, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
   onChange(keepDismissed);
+  onChange(({ call: { phase, id } }) => { if (id || phase === "idle") holdCall(id); });
   const list = workView({ ...done, stopAll, read: readWork }, hue);
   showAll = list.reveal;
   onChange(list);

@@ -69,7 +69,7 @@ export function factWords({ facts, call, voice }, at) {
   const time = seconds < 3600 ? `${Math.floor(seconds / 60)}:${two(seconds % 60)}` : `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
   return [
     ["In the call", time],
-    ["Voice", voice.simulated ? "stand-in" : [voice.model, voice.host].filter(Boolean).join(" at ")],
+    ["Voice", voice.simulated ? "simulated" : [voice.model, voice.host].filter(Boolean).join(" at ")],
     ["Connection", facts.rtt === null ? "" : `${Math.round(facts.rtt)} ms, ${facts.lost > 0 ? `${(facts.lost * 100).toFixed(1)} % lost` : "nothing lost"}`],
     ["Last answer", facts.answered ? `answered in ${Math.max(0.1, facts.answered / 1000).toFixed(1)} s` : ""],
     ["Cost so far", costWords(facts, voice)],

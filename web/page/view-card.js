@@ -56,7 +56,7 @@ export function workCard({ record }, hue, acts) {
       const steps = stepsOf(r);
       const count = Math.max(steps.length, read === "whole" ? 0 : r.item_count ?? 0);
       show(details, count > 0 || (r.answers ?? []).length > 0);
-      setText(part.stepsTitle, ended(r) ? `What it did (${count})` : `What it does (${count})`);
+      setText(part.stepsTitle, count === 0 ? "What you were asked" : ended(r) ? `What it did (${count})` : `What it does (${count})`);
       const folded = over(r) && !open;
       show(body, !folded);
       has = !more && read !== "failed";
@@ -124,8 +124,7 @@ function fillCard(part, r, words, stopping) {
   part.answer.classList.toggle("partly", !good || r.tests === "failed");
   show(part.answer, Boolean(answer));
   show(part.problem, Boolean(r.error));
-  part.problem.classList.toggle("calm", Boolean(r.paused));
-  if (r.error) problem(part.problem, r.paused ? { message: r.error.message } : r.error);
+  if (r.error) showProblem(part.problem, r);
   setAttr(part.stop, "aria-disabled", stopping ? "true" : null);
   show(part.name, !over(r)); // its session stands above it
   show(part.line, over(r));
@@ -141,8 +140,14 @@ const short = (text) => (text.trim().split("\n", 1)[0] ?? "").replaceAll("`", ""
 // A new session is often called by its first request: once is enough.
 const same = (a, b) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
-/** Shows what went wrong. */
-export function problem(el, error) {
+/** Shows what went wrong with work; that a person stopped it, or what it waited for, did not. */
+export function showProblem(el, { error, outcome, paused }) {
+  const calm = paused || outcome === "cancelled";
+  el.classList.toggle("calm", Boolean(calm));
+  fillProblem(el, calm ? { message: error.message } : error);
+}
+
+function fillProblem(el, error) {
   const key = JSON.stringify(error);
   if (el.dataset.key === key) return;
   el.dataset.key = key;

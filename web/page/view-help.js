@@ -6,8 +6,15 @@ import { onEnter } from "./places.js";
 
 const known = new Set(["h1", "h2", "h3", "h4", "p", "ul", "ol", "li", "code", "pre", "em", "strong", "table", "tr", "th", "td"]);
 
+// A long name may be broken behind its marks, never in a word.
+const breakable = (text) => text.split(/(?<=[._/\]])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+
 function element(n) {
   if (!n.tag) return document.createTextNode(n.text ?? "");
+  if (n.tag === "code" && (n.in ?? []).every((c) => !c.tag)) {
+    const text = (n.in ?? []).map((c) => c.text).join("");
+    return h("code", { class: text.startsWith("-") ? "flag" : "" }, ...breakable(text));
+  }
   const inside = (n.in ?? []).map(element);
   if (n.tag === "pre") return h("pre", { class: "mono block", tabindex: "0", text: n.text });
   if (n.tag === "a") return /^https:\/\//.test(n.href) ? h("a", { href: n.href, target: "_blank", rel: "noreferrer noopener" }, ...inside) : h("span", {}, ...inside);

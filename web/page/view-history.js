@@ -5,7 +5,7 @@ import { byId, h, icon, keyed, reachable, setAttr, setText, show } from "./dom.j
 import { onEnter } from "./places.js";
 import { steps as stepsOf } from "./state-work.js";
 import { toast, toastProblem } from "./store.js";
-import { fillAnswers, problem, shownSteps } from "./view-card.js";
+import { fillAnswers, showProblem, shownSteps } from "./view-card.js";
 import { step } from "./view-steps.js";
 import { paragraphs } from "./view-text.js";
 import { answerWords, clockWords, outcomeWords, workFacts } from "./words.js";
@@ -16,7 +16,7 @@ const atOnce = 6; // pieces of work that are read whole for it
 
 /** Wires the history; hue(server) gives a machine's colour, `settings` whether it is kept, changed(name) keeps that. */
 export function historyView({ settings, changed }, hue) {
-  const search = h("input", { id: "history-search", class: "text-field", type: "search", placeholder: "Words that were said, or asked for", maxlength: 200, autocomplete: "off" });
+  const search = h("input", { id: "history-search", class: "text-field", type: "search", placeholder: "Search the history", maxlength: 200, autocomplete: "off" });
   const words = h("p", { class: "quiet-text", role: "status" });
   const list = h("div", { class: "days" });
   const older = h("button", { class: "button", type: "button", text: "Show older", hidden: true });
@@ -103,7 +103,7 @@ async function readWhole(all) {
   for (let i = 0; i < all.length; i += atOnce) {
     await Promise.all(all.slice(i, i + atOnce).map(async (f) => {
       try {
-        f.work = { ...f.work, ...(await api.past(f.work.id)) };
+        f.work = { ...f.work, tests: "", ...(await api.past(f.work.id)) };
       } catch (error) {
         if (error.code !== "not_found") throw error;
       }
@@ -128,7 +128,7 @@ function workRow(w, hue) {
     known = true;
     paragraphs(body, "Reading…");
     try {
-      const r = { ...w, state: "delivered", ...(await api.past(w.id)) };
+      const r = { ...w, tests: "", state: "delivered", ...(await api.past(w.id)) };
       fillWork(body, r);
       setAttr(mark, "data-tone", outcomeWords(r.outcome, r.tests).tone);
     } catch (error) {
@@ -147,10 +147,10 @@ function fillWork(body, r) {
   keyed(list, shownSteps(r, steps), (i) => i.id, step);
   fillAnswers(answers, r.answers ?? []);
   const answer = h("div", { class: `answer${r.outcome === "result" && r.tests !== "failed" ? "" : " partly"}` });
-  paragraphs(answer, r.text || r.spoken || "");
+  paragraphs(answer, r.text || (r.spoken !== r.error?.message && r.spoken) || "");
   const wrong = h("div", { class: "problem" });
-  if (r.error) problem(wrong, r.error);
-  const facts = workFacts(r).filter(Boolean).join(" · ");
+  if (r.error) showProblem(wrong, r);
+  const facts = [r.outcome === "cancelled" && !r.spoken && !r.error && "it was not begun", ...workFacts(r)].filter(Boolean).join(" · ");
   const parts = [
     reachable(h("p", { class: "card-prompt", text: r.prompt })), facts && h("p", { class: "quiet-text", text: facts }),
     (steps.length || r.answers?.length) && h("details", { class: "did" }, h("summary", {}, icon("chevron"), `What it did (${steps.length})`), list, answers),

@@ -18,7 +18,7 @@ async function enter(text) {
     try {
       return await api.login({ code });
     } catch (error) {
-      if (error.code !== "forbidden" || /\s/.test(text.trim())) throw error;
+      if (error.code !== "login_over" || /\s/.test(text.trim())) throw error;
     }
   }
   return api.login({ key: text.trim() });

@@ -89,7 +89,7 @@ export function sessionsView(acts, hue) {
     const el = h("li", { class: `row ${hue(first.server)}` }, open, used, away);
     return {
       el,
-      update({ session, pinned, held }) {
+      update({ session, pinned, held, archives }) {
         s = session;
         const name = s.title || s.label || "A session without a title";
         const state = sessionPill(s.status);
@@ -104,6 +104,7 @@ export function sessionsView(acts, hue) {
         setAttr(used, "aria-pressed", String(pinned));
         setAttr(used, "aria-label", pinned ? `In use: ${name} on ${s.server}` : `Use ${name} on ${s.server}`);
         setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to have the next request start a new session." : "Have what you say to this machine go here");
+        away.classList.toggle("unseen", !archives);
         setAttr(away, "aria-label", `Archive ${name}`);
       },
     };
@@ -120,7 +121,7 @@ export function sessionsView(acts, hue) {
     const held = heldSessions(state.work);
     const pinned = (s) => state.work.stickies.some((t) => t.thread_id === s.id && t.server.split("/")[0] === s.server);
     const items = [...found.items].sort((a, b) => pinned(b) - pinned(a)); // the ones in use first
-    keyed(list, items.map((session) => ({ session, pinned: pinned(session), held: held.has(`${session.server} ${session.id}`) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
+    keyed(list, items.map((session) => ({ session, pinned: pinned(session), held: held.has(`${session.server} ${session.id}`), archives: Boolean(state.machines[session.server]?.archives) })), (v) => `${v.session.server} ${v.session.id}`, (v) => row(v.session));
     const problems = (found.errors ?? []).map((e) => e.message);
     const more = found.more ? `${found.more} more; search to find them.` : "";
     setText(words, [...problems, items.length ? more : asked && !problems.length ? "No session fits." : ""].filter(Boolean).join(" "));

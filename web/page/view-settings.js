@@ -28,7 +28,7 @@ export function settingsView(acts, extra = []) {
       field("Speed", select("speed", [["0.8", "Slower"], ["1", "Normal"], ["1.2", "Faster"], ["1.4", "Fastest"]])),
       field("You speak", select("language", languages)),
       check("interrupt", "Stop talking when I talk"),
-      h("p", { class: "quiet-text", text: "A voice and its speed count from the next call. The stand-in voice has one of each." })),
+      h("p", { class: "quiet-text", text: "A voice and its speed count from the next call. The simulated voice has one of each." })),
     section("Microphone and sounds",
       h("div", { class: "line-of" }, h("button", { class: "button", type: "button", text: "Sound settings", popovertarget: "sound-menu" }), microphoneTest()),
       check("sounds", "Sounds when something asks, ends or fails")),

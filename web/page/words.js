@@ -12,7 +12,7 @@ export function names(list) {
 export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice(1) + (/[.!?…]$/.test(words) ? "" : ".") : "");
 
 /**
- * The call in words: { text, detail, tone: idle | wait | live | talk | warn }. During a call the detail fits one line
+ * The call in words: { text, detail, tone: idle | wait | live | talk | ask | warn }. During a call the detail fits one line
  * of a phone, so that nothing moves when it comes and goes.
  */
 export function callWords(state) {
@@ -36,7 +36,7 @@ export function callWords(state) {
   if (talk.speaking) return { text: "Speaking", detail, tone: "talk" };
   if (talk.responding) return { text: "Thinking…", detail, tone: "live" };
   if (busy.length) return { text: `${they(busy, "is", "are")} working`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "live" };
-  if (asks.length) return { text: `${they(asks, "waits", "wait")} for you`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "live" };
+  if (asks.length) return { text: `${they(asks, "waits", "wait")} for you`, detail: detail || micDetail(call, mode, state.voice.simulated), tone: "ask" };
   if (micOff) return { text: "In a call by text", detail, tone: "live" };
   if (call.mic === "off") return { text: "In a call by text", detail: "The microphone is off.", tone: "live" };
   if (call.muted) return { text: "Muted", detail: "The voice does not hear you.", tone: "live" };
@@ -81,10 +81,12 @@ export function workWords(record, waiting, stopping) {
   return outcomeWords(record.outcome, record.tests);
 }
 
-/** How work ended: { text, tone }. What is done is not good where the tests that were run last failed. */
+/**
+ * How work ended: { text, tone }. What is done is not good where the tests that were run last failed,
+ * or where nobody knows how they ended. */
 export function outcomeWords(outcome, tests) {
   switch (outcome) {
-    case "result": return { text: "Done", tone: tests === "failed" ? "warn" : "good" };
+    case "result": return { text: "Done", tone: { failed: "warn", unknown: "plain" }[tests] ?? "good" };
     case "failed": return { text: "Failed", tone: "bad" };
     case "interrupted": return { text: "Stopped", tone: "flat" };
     case "cancelled": return { text: "Stopped", tone: "flat" };
@@ -205,7 +207,7 @@ const ways = { __proto__: null, voice: "by voice", typed: "by a typed answer", p
 
 /** A decision that was written down. */
 export function decidedWords({ decision, server, risk, by }, title) {
-  return `${answers[decision] ?? "Answered"} ${ways[by] ?? by} on ${server}${title ? ` in ${title}` : ""}${risk ? `, ${risk} risk` : ""}.`;
+  return `${answers[decision] ?? "Answered"} ${ways[by] ?? by} on ${server}${title ? ` in ${title}` : ""}${risk && answers[decision] ? `, ${risk} risk` : ""}.`; // an answer in words is of no risk
 }
 
 /** How long something took. */
@@ -232,7 +234,7 @@ export function workFacts(r) {
   const { tests, edits, usage } = r;
   const tokens = (usage?.input ?? 0) + (usage?.output ?? 0);
   return [
-    tests && (tests === "failed" ? "tests fail" : "tests pass"),
+    { failed: "tests fail", passed: "tests pass" }[tests],
     edits && `${edits.files} ${edits.files === 1 ? "file" : "files"} edited, +${edits.added} −${edits.removed}`,
     tokens > 0 && `${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(tokens < 10_000 ? 1 : 0)}k`} tokens`,
   ];
