@@ -51,8 +51,15 @@ func TestAttachedCall(t *testing.T) {
 	until(t, "it to be heard", func() bool { all := r.handoffs(); return len(all) == 1 && all[0].State == handoff.StatusDelivered })
 	p.say("Push it from bigpc")
 	p.listen("git push origin auth-refactor. Yes or no?")
-	p.say("yes")
-	p.hear("bigpc goes ahead")
+	p.say("yes") // typed, which any program of the call can have done
+	until(t, "it to be asked again", func() bool { return strings.Contains(r.logs.String(), `"ruling":"ask again"`) })
+	var questions struct{ Items []handoff.RecordQuestion }
+	if r.get("/fleet/questions", &questions); len(questions.Items) != 1 {
+		t.Fatalf("open are %+v", questions.Items)
+	}
+	if status, body := r.ask(http.MethodPost, "/fleet/questions/"+string(questions.Items[0].ID), `{"decision":"accept"}`); status >= 300 {
+		t.Fatalf("%d %s", status, body)
+	}
 	p.hear("is pushed")
 	told := 0
 	for _, s := range p.spoken() {

@@ -91,6 +91,8 @@ type serverSetting struct {
 	Trusted        bool              `yaml:"trusted" unset:"false" doc:"for responses: the agent also changes files of the workspace and runs commands there, in a sandbox"`
 	Readable       []string          `yaml:"readable" unset:"none" doc:"for responses: directories that its commands may read beside the workspace and the system's"`
 	Continuation   string            `yaml:"continuation" unset:"replay" doc:"for responses: replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
+	Store          *bool             `yaml:"store" unset:"true with response_ids" doc:"for responses: whether the API keeps responses: its parameter store"`
+	Include        []string          `yaml:"include" unset:"none" doc:"for responses: what else the API gives back with a response: its parameter include"`
 	Reasoning      reasoningSetting  `yaml:"reasoning"`
 	Verbosity      string            `yaml:"verbosity" unset:"the model's own" doc:"for responses: low, medium or high"`
 	For            []string          `yaml:"for" unset:"everybody" doc:"principals who may use it; for all others it is not there"`
@@ -102,7 +104,7 @@ type serverSetting struct {
 type reasoningSetting struct {
 	Effort    string `yaml:"effort" unset:"the model's own" doc:"for responses: none, minimal, low, medium, high or xhigh, as far as the model has it"`
 	Summary   string `yaml:"summary" unset:"none" doc:"for responses: auto, concise or detailed"`
-	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"for responses: have reasoning given back encrypted, so that nothing is kept there"`
+	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"for responses: have reasoning given back encrypted, so that nothing is kept there unless store is true"`
 }
 
 // defaults returns the settings when nothing is set.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"reflect"
@@ -67,11 +68,13 @@ func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done boo
 		return nil, true, nil
 	}
 	if err != nil {
-		text := err.Error()
+		text, help := err.Error(), "--help tells what there is"
 		if len(args) > 0 && strings.HasPrefix(text, "unexpected argument "+args[0]) {
 			text = "there is no verb " + strings.TrimPrefix(text, "unexpected argument ")
+		} else if at, ok := errors.AsType[*kong.ParseError](err); ok && at.Context.Selected() != nil {
+			help = "`switchboard " + at.Context.Selected().Name + " --help` tells how"
 		}
-		return nil, false, problems{{place{name: "switchboard"}, text + "; --help tells what there is"}}
+		return nil, false, problems{{place{name: "switchboard"}, text + "; " + help}}
 	}
 	o.verb, _, _ = strings.Cut(parsed.Command(), " ")
 	for _, step := range parsed.Path {

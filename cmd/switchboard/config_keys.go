@@ -110,9 +110,14 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 
 // mayUse checks the names of machines and tools that a key has.
 func (c *checker) mayUse(path string, k keySetting) {
-	known := c.s.serverNames()
-	c.someOf(path+".servers", k.Servers, known)
-	c.someOf(path+".tools", k.Tools, tools.Names())
+	for name, list := range map[string]struct{ words, known []string }{
+		"servers": {k.Servers, c.s.serverNames()}, "tools": {k.Tools, tools.Names()},
+	} {
+		if k.Metrics && len(list.words) == 0 {
+			continue // it reads numbers, and need not do anything else
+		}
+		c.someOf(path+"."+name, list.words, list.known)
+	}
 }
 
 // principals checks for whom a server is.

@@ -31,6 +31,22 @@ func TestWhatKeysMay(t *testing.T) {
 	}
 }
 
+// TestKeyForNumbers: a key with metrics may be one for nothing else. Lists that are left out name all, for it too.
+func TestKeyForNumbers(t *testing.T) {
+	w := file("keys:\n  - {principal: prometheus, key_env: A, metrics: true, servers: [], tools: []}\n  - {principal: helper, key_env: B, metrics: true}\n")
+	w.env = map[string]string{"A": goodKey + "-a", "B": goodKey + "-b"}
+	s, err := w.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := s.Access[0]; !k.Metrics || k.Servers == nil || k.Tools == nil || len(k.Servers)+len(k.Tools) > 0 {
+		t.Errorf("it may do more than read numbers: %+v", k)
+	}
+	if k := s.Access[1]; !k.Metrics || k.Servers != nil || k.Tools != nil {
+		t.Errorf("without lists: %+v", k)
+	}
+}
+
 // TestOwnersKeys: a key of the owner approves wherever it comes from, unless it says otherwise.
 func TestOwnersKeys(t *testing.T) {
 	everything := handoff.Limits{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20}

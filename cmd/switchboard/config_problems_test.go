@@ -106,7 +106,7 @@ func grantProblems() []problemCase {
 		{"nothing named", "keys:\n  - {principal: helper, key_env: GOOD, servers: [], tools: []}\n", []string{
 			`switchboard.yaml:2:49: keys[0].servers: names nothing; leave it out for all`,
 			`switchboard.yaml:2:60: keys[0].tools: names nothing; leave it out for all`}},
-		{"no such stand-in", "keys:\n  - {principal: helper, key_env: GOOD, servers: [bigpc, attick]}\n", []string{
+		{"no such simulated machine", "keys:\n  - {principal: helper, key_env: GOOD, servers: [bigpc, attick]}\n", []string{
 			`switchboard.yaml:2:57: keys[0].servers[1]: "attick" is unknown; did you mean "attic"?`}},
 		{"limits", "limits: {calls: -1, minutes_per_day: 1.5, handoffs_per_minute: many}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {calls: 1000001}}\n", []string{
 			`switchboard.yaml:1:17: limits.calls must be a whole number from 0 to 1000000, not -1`,

@@ -306,9 +306,13 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("%q: %+v, %v, %v", args, o, done, err)
 		}
 	}
-	for _, args := range []string{"--lisen x", "dance", "serve extra", "--listen"} {
+	const all = "; --help tells what there is"
+	for args, next := range map[string]string{
+		"--lisen x": all, "dance": all, "--listen": all,
+		"add": "; `switchboard add --help` tells how", "add bigpc": "; `switchboard add --help` tells how", "read": "; `switchboard read --help` tells how",
+	} {
 		_, _, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
-		if _, ok := errors.AsType[problems](err); !ok {
+		if _, ok := errors.AsType[problems](err); !ok || !strings.HasSuffix(err.Error(), next) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

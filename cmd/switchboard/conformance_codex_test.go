@@ -28,7 +28,7 @@ func TestRealConformance(t *testing.T) {
 		}
 		return serverstest.Harness{
 			Dial: codex.Dialer(codex.Config{
-				Name: "bigpc", URL: w.url, Sandbox: "danger-full-access", Approval: approval, Settle: 100 * time.Millisecond,
+				Name: "bigpc", URL: w.url, Sandbox: "danger-full-access", Approval: approval, Reconcile: 100 * time.Millisecond,
 			}),
 			Drop:         w.cut,
 			Release:      sync.OnceFunc(func() { close(released) }),

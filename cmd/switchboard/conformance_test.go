@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
 		m := newMachine(t)
 		return serverstest.Harness{
-			Dial:    codex.Dialer(codex.Config{Name: m.name, URL: "ws://" + m.address, Settle: 100 * time.Millisecond}),
+			Dial:    codex.Dialer(codex.Config{Name: m.name, URL: "ws://" + m.address, Reconcile: 100 * time.Millisecond}),
 			Drop:    func() { m.world.Drop(m.name) },
 			Release: func() { m.world.Release(m.name) },
 			Restart: func() { m.kill(); m.serve() },
@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 			Gone: "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
 			Dir:  "~/work",
 			Lacks: map[string]string{
-				"a turn that its thread does not hold is given up": "a stand-in says of such a turn that it has forgotten it",
+				"a turn that its thread does not hold is given up": "a simulated machine says of such a turn that it has forgotten it",
 			},
 		}
 	})

@@ -26,10 +26,11 @@ const (
 
 // control is what the verbs of the same user ask of a running service.
 type control struct {
-	link func(principal string) (string, error)                              // Set once: a new link that logs in; "" is the usual principal
-	keys func() error                                                        // Set once: reads the made keys again
-	test func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
-	api  http.Handler                                                        // Set once: what other verbs speak to, as the same user
+	link     func(principal string) (string, error)                              // Set once: a new link that logs in; "" is the usual principal
+	keys     func() error                                                        // Set once: reads the made keys again
+	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: asks a machine something now
+	machines func(handoff.Grant) []handoff.Machine                               // Set once: what is told of machines
+	api      http.Handler                                                        // Set once: what other verbs speak to, as the same user
 }
 
 // listenControl opens the socket. A dead one of an earlier process is replaced, a living one is not.
@@ -77,12 +78,19 @@ func (c control) serve(h *http.Server) *http.Server {
 
 // machine tests a machine, whoever it is for: who runs the service may look at all that is in its settings.
 func (c control) machine(w http.ResponseWriter, r *http.Request) {
-	took, err := c.test(r.Context(), handoff.Grant{}, r.PathValue("server"))
+	name := r.PathValue("server")
+	took, err := c.test(r.Context(), handoff.Grant{}, name)
 	if err != nil {
 		handoff.AsError(err).Reply(w, true)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(map[string]int64{"took_ms": max(took.Milliseconds(), 1)}) // a verb that left is not told
+	answer := map[string]any{"took_ms": max(took.Milliseconds(), 1)}
+	for _, m := range c.machines(handoff.Grant{}) {
+		if m.Name == name {
+			answer["address"] = m.Address
+		}
+	}
+	_ = json.NewEncoder(w).Encode(answer) // a verb that left is not told
 }
 
 // verbAnswer is what a verb is answered.

@@ -76,6 +76,9 @@ func (d *doctor) machines(ctx context.Context) {
 	}
 }
 
+// errOtherMachine says that the service knows another machine by the name.
+var errOtherMachine = errors.New("the Switchboard that runs has another machine of this name")
+
 // remedy is what to do about a server that the error's own next step does not name; "" for nothing.
 func remedy(s serverSetting, err error) string {
 	code := handoff.AsError(err).Code
@@ -88,7 +91,7 @@ func remedy(s serverSetting, err error) string {
 		return "start its agent server there: " + start
 	case code == handoff.CodeTokenRefused && s.Kind == responses.Name:
 		return "correct its key_file or key_env"
-	case code == handoff.CodeUnknownServer:
+	case code == handoff.CodeUnknownServer, errors.Is(err, errOtherMachine):
 		return "the Switchboard that runs read its settings when it started: start it again"
 	}
 	return ""
@@ -105,7 +108,10 @@ func (d *doctor) missing(s serverSetting) bool {
 
 // ofService asks the service that runs.
 func (d *doctor) ofService(ctx context.Context, s serverSetting) (string, error) {
-	took, err := d.here.Test(ctx, s.Name) // also one that is for somebody else
+	took, address, err := d.here.Test(ctx, s.Name) // also one that is for somebody else
+	if err == nil && address != s.about().Address {
+		return "", errOtherMachine
+	}
 	return fmt.Sprintf("answers the Switchboard that runs, in %s", took), err
 }
 

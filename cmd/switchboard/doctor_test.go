@@ -85,7 +85,7 @@ func TestDoctorBesideService(t *testing.T) {
 	sh.visit("", nil, "--listen", listen)
 	sh.visit("", []string{"runs, but not at"}, "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
 	machine := "servers:\n  - {name: %s, kind: codex, url: ws://127.0.0.1:1}\n"
-	sh.visit(fmt.Sprintf(machine, "bigpc"), nil, "--listen", listen)
+	sh.visit(fmt.Sprintf(machine, "bigpc"), []string{"has another machine of this name"}, "--listen", listen) // it is simulated there
 	sh.visit(fmt.Sprintf(machine, "attic"), []string{"attic is not answering."}, "--listen", listen)
 	sh.visit(fmt.Sprintf(machine, "added"), []string{"read its settings when it started: start it again"}, "--listen", listen)
 	away := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
@@ -94,10 +94,22 @@ func TestDoctorBesideService(t *testing.T) {
 	somebodys.r = start(t, func(p *plan) {
 		p.StateDir, p.Keys[0].Servers = filepath.Join(somebodys.env["XDG_STATE_HOME"], "switchboard"), []string{"laptop"}
 	})
-	somebodys.visit(fmt.Sprintf(machine, "bigpc"), nil, "--listen", strings.TrimPrefix(somebodys.r.base, "http://"))
+	somebodys.visit(fmt.Sprintf(machine, "bigpc"), []string{"has another machine of this name"}, "--listen", strings.TrimPrefix(somebodys.r.base, "http://"))
 	if code, out, errs := sh.run("handoff", "bigpc", "--thread", "auth", "run the tests"); code != 0 {
 		t.Errorf("afterwards: %d %s%s", code, out, errs)
 	}
+}
+
+// TestDoctorAsksForTheMachine: what the service that runs knows by the name counts where it is the machine of the settings.
+func TestDoctorAsksForTheMachine(t *testing.T) {
+	at := newFarm(t).at["bigpc"]
+	s := newSite(t, "ws://127.0.0.1:1", "", map[string]string{"bigpc": at})
+	c := s.start()
+	c.up("bigpc")
+	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": s.state}}
+	settings := "servers:\n  - {name: bigpc, kind: codex, url: %q}\n"
+	sh.visit(fmt.Sprintf(settings, at), nil, "--listen", strings.TrimPrefix(c.base, "http://"))
+	sh.visit(fmt.Sprintf(settings, "ws://127.0.0.1:1"), []string{"has another machine of this name"}, "--listen", strings.TrimPrefix(c.base, "http://"))
 }
 
 // TestDoctorCertificate: one that has ended, or soon will, is told of.

@@ -45,7 +45,7 @@ func (f *farm) connections() int64 { return f.taken.Load() }
 // newFarm serves the machines and the voice until the test ends.
 //
 // The agents do what a prompt says: "job N takes M" says a remark, works M milliseconds and ends with
-// "job N is done"; "job N asks" wants to push; "job N hangs" never ends.
+// "job N is done"; "job N asks" wants to push, "job N asks for COMMAND" to run that; "job N hangs" never ends.
 func newFarm(t testing.TB) *farm {
 	t.Helper()
 	f := &farm{world: machines.NewWorld(machines.Config{Script: jobSteps}), at: map[string]string{}}
@@ -82,8 +82,12 @@ func jobSteps(p machines.Prompt) []machines.Step {
 			machines.Pause{For: half}, machines.Say{Text: fmt.Sprintf("All went well.\n\njob %d is done.", n)},
 		}
 	case scans(p.Text, "job %d asks", &n):
+		command := "git push origin main"
+		if _, other, found := strings.Cut(p.Text, " asks for "); found {
+			command = other
+		}
 		return []machines.Step{machines.Ask{
-			Command:  "git push origin main",
+			Command:  command,
 			Accepted: []machines.Step{machines.Say{Text: fmt.Sprintf("job %d is pushed.", n)}},
 			Declined: []machines.Step{machines.Say{Text: fmt.Sprintf("job %d is left alone.", n)}},
 		}}

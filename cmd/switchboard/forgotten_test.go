@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestForgottenWorkEnds: what the stand-in machines forget at a restart they say they forgot. Work of a former
+// TestForgottenWorkEnds: what the simulated machines forget at a restart they say they forgot. Work of a former
 // life that no machine knows ends, and the next work in its session begins at once.
 func TestForgottenWorkEnds(t *testing.T) {
 	dir := t.TempDir()

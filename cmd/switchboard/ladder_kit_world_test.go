@@ -48,7 +48,13 @@ func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 	w.ledger = calltest.NewLedger(w.World)
 	w.api, w.agents = newLadderAPI(w.Plans), responses.NewAgents(w.store)
 	var running [][2]string
+	added := map[string]*responses.Server{}
 	for _, line := range words {
+		if name, ok := strings.CutPrefix(line, "server "); ok {
+			name, _, _ = strings.Cut(name, " ")
+			added[name] = w.add(name)
+			continue
+		}
 		if thread, ok := strings.CutPrefix(line, "running "); ok {
 			name, lasts, _ := strings.Cut(thread, " ")
 			running = append(running, [2]string{name, lasts})
@@ -59,6 +65,9 @@ func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
 	w.work.Go(func() { _ = w.agents.Run(ctx) })
+	for name, agent := range added {
+		w.connect(name, agent)
+	}
 	for _, r := range running {
 		w.theirs(r[0], r[1])
 	}
@@ -78,9 +87,7 @@ func (w *ladderWorld) word(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, more, _ := strings.Cut(rest, " ")
 	switch verb {
-	case "server":
-		w.add(first)
-	case "settles": // an agent of this kind always tells what became of a start
+	case "reconciles": // an agent of this kind always tells what became of a start
 		w.found[first] = more == "found"
 	case "entry":
 		w.ledger.Leave(strings.Fields(rest))
@@ -93,11 +100,16 @@ func (w *ladderWorld) word(line string) {
 }
 
 // add adds a machine.
-func (w *ladderWorld) add(name string) {
-	agent := w.agents.Add(responses.Config{
+func (w *ladderWorld) add(name string) *responses.Server {
+	w.Join(name)
+	return w.agents.Add(responses.Config{
 		Name: name, URL: "http://upstream/v1", Client: &http.Client{Transport: inMemory{w.api}}, Threads: w.store, Workspace: ladderTools{}, Dir: "/src",
 		Log: zap.NewNop(), Model: responses.Model{Name: "m", Continuation: responses.ResponseIDs},
 	})
+}
+
+// connect connects to a machine, which runs.
+func (w *ladderWorld) connect(name string, agent *responses.Server) {
 	link, err := agent.Dial(w.T.Context())
 	if err != nil {
 		w.T.Fatal(err)
@@ -105,7 +117,6 @@ func (w *ladderWorld) add(name string) {
 	w.mu.Lock()
 	w.machines[name] = link
 	w.mu.Unlock()
-	w.Join(name)
 }
 
 // theirs has somebody else's turn run in a thread.
@@ -137,13 +148,13 @@ func (w *ladderWorld) known(ctx context.Context, server, thread string) (handoff
 }
 
 // record notes what somebody is told.
-func (w *ladderWorld) record(lane, what, text string) {
-	if lane == "call" {
+func (w *ladderWorld) record(column, what, text string) {
+	if column == "call" {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lines = append(w.lines, strings.TrimSpace(fmt.Sprintf("%6d  %-6s %s", time.Since(w.Began).Milliseconds(), lane, strings.TrimSpace(what+": "+text))))
+	w.lines = append(w.lines, strings.TrimSpace(fmt.Sprintf("%6d  %-6s %s", time.Since(w.Began).Milliseconds(), column, strings.TrimSpace(what+": "+text))))
 }
 
 func (w *ladderWorld) said() []string {

@@ -132,7 +132,7 @@ func unplayed(name string, parts map[string][]string) string {
 
 // outlived tells whether what a former life left in the ledger is a turn that goes on without it.
 func outlived(entry, world []string) bool {
-	return entry[1] == "started" || entry[1] == "dispatching" && slices.Contains(world, "settles "+entry[3]+" found")
+	return entry[1] == "started" || entry[1] == "dispatching" && slices.Contains(world, "reconciles "+entry[3]+" found")
 }
 
 // A difference is how a ladder comes out otherwise on an agent of this kind, and why.
@@ -148,7 +148,7 @@ var (
 	sooner     = difference{"what is being done is told as soon as a command is shown as begun; the other kit shows it when it is done", answersAlone}
 
 	differences = map[string]difference{
-		"busy": byTheClock, "busy-start-held": byTheClock, "busy-gone": byTheClock, "busy-start-gone": byTheClock, "busy-start-unsent": byTheClock, "settle-found": byTheClock,
+		"busy": byTheClock, "busy-start-held": byTheClock, "busy-gone": byTheClock, "busy-start-gone": byTheClock, "busy-start-unsent": byTheClock, "reconcile-found": byTheClock,
 		"ledger-set-back-far": byTheClock, "no-call-killed": byTheClock, "promise-hang-up": byTheClock, "promise-wait-slow": byTheClock, "taken-over": byTheClock,
 		"sticky-chosen-since": byTheClock, "sticky-cleared-since": byTheClock, "sticky-gone-since": byTheClock,
 		"aside": soonerNote, "attack-agent-speaks": soonerNote, "call-back": soonerNote, "late-result": soonerNote, "updates-every-call": soonerNote,

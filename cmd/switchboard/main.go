@@ -190,13 +190,13 @@ func terminal(w io.Writer) bool {
 	return err != nil || !os.SameFile(about, null)
 }
 
-// newLog writes JSON lines, from info on; a person at a terminal gets warnings only.
+// newLog writes JSON lines, from info on; a person at a terminal gets warnings only, and lines to be read.
 func newLog(w io.Writer) *zap.Logger {
-	level := zap.InfoLevel
+	level, encode := zap.InfoLevel, zapcore.NewJSONEncoder
 	if terminal(w) {
-		level = zap.WarnLevel
+		level, encode = zap.WarnLevel, zapcore.NewConsoleEncoder
 	}
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(w)), level))
+	return zap.New(zapcore.NewCore(encode(encoder), zapcore.Lock(zapcore.AddSync(w)), level))
 }

@@ -120,7 +120,8 @@ func (s serverSetting) settings() servers.Settings {
 	return servers.Settings{
 		Name: s.Name, URL: s.URL, Command: s.Command, Env: s.Env, AllowPlaintext: s.AllowPlaintext, Token: s.Token,
 		Dir: s.Cwd, Model: s.Model, Sandbox: s.Sandbox, Approval: s.Approval, Ceiling: s.Ceiling,
-		Workspace: s.Workspace, Trusted: s.Trusted, Readable: s.Readable, Continuation: s.Continuation, Reasoning: servers.Reasoning(s.Reasoning), Verbosity: s.Verbosity,
+		Workspace: s.Workspace, Trusted: s.Trusted, Readable: s.Readable, Continuation: s.Continuation,
+		Store: s.Store, Include: s.Include, Reasoning: servers.Reasoning(s.Reasoning), Verbosity: s.Verbosity,
 	}
 }
 

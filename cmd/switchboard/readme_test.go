@@ -69,6 +69,10 @@ func blocks(text, language string) []string {
 // TestReadmeConfigurations holds that every configuration the README shows is accepted as it stands.
 func TestReadmeConfigurations(t *testing.T) {
 	examples := blocks(readmeText(t), "yaml")
+	for _, m := range regexp.MustCompile("`(\\{principal: [^`]*\\})`").FindAllStringSubmatch(readmeText(t), -1) { // one key, in a sentence
+		file := regexp.MustCompile(`key_file: [^,}]*`)
+		examples = append(examples, "keys:\n  - "+file.ReplaceAllString(m[1], "key_env: OWNER_KEY")+"\n")
+	}
 	if len(examples) < 3 {
 		t.Fatalf("found %d examples", len(examples))
 	}

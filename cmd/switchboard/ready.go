@@ -12,13 +12,16 @@ import (
 
 const (
 	readyWithin = 2 * time.Second // for the store to answer
+	knownWithin = 5 * time.Second // for what a former life left to be known, before anything is served
 	readyFresh  = time.Second     // an answer this young is given again: anybody may ask
 )
 
-// readiness tells whether work can be taken: not while the process ends, and not while the store cannot be
-// written. A voice model that is away is no reason: asking it costs money, and who calls is told.
+// readiness tells whether work can be taken: not while the process ends, not before what a former life left is known,
+// and not while the store cannot be written. A voice model that is away is no reason: asking it costs money, and who
+// calls is told.
 type readiness struct {
 	write    func(context.Context) error // Set once: writes something into the store
+	known    func() error                // Set once: why what a former life left is not known yet
 	stopping atomic.Bool                 // safe by itself
 
 	mu     sync.Mutex
@@ -27,9 +30,9 @@ type readiness struct {
 	last   error     // Guarded by mu: what it answered
 }
 
-// newReadiness returns the readiness of a store.
-func newReadiness(s sessions.Logins) *readiness {
-	return &readiness{write: func(ctx context.Context) error {
+// newReadiness returns the readiness of a store and of who reads it at the start.
+func newReadiness(s sessions.Logins, known func() error) *readiness {
+	return &readiness{known: known, write: func(ctx context.Context) error {
 		_, err := s.Spend(ctx, "ready", time.Now().UTC().Format(time.DateOnly), 0)
 		return err
 	}}
@@ -39,6 +42,9 @@ func newReadiness(s sessions.Logins) *readiness {
 func (r *readiness) check(ctx context.Context) error {
 	if r.stopping.Load() {
 		return handoff.Fault(handoff.CodeShutdown, "", "")
+	}
+	if err := r.known(); err != nil {
+		return err
 	}
 	r.mu.Lock()
 	if r.asking || time.Since(r.at) < readyFresh {

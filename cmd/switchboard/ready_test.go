@@ -4,19 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // TestReadiness: the store is written to find out, at most once a second; the end of the process comes first.
 func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, away := 0, error(nil)
-		r := &readiness{write: func(ctx context.Context) error {
+		var unread error
+		r := &readiness{known: func() error { return unread }, write: func(ctx context.Context) error {
 			asked++
 			if away == nil {
 				return nil
@@ -31,6 +36,9 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("%v after %d writes, want %q after %d", err, asked, code, times)
 			}
 		}
+		unread = handoff.Fault(handoff.CodeStoreDown, "", "")
+		want(handoff.CodeStoreDown, 0)
+		unread = nil
 		want("", 1)
 		want("", 1)
 		away = errors.New("disk full")
@@ -71,5 +79,40 @@ func TestReadyWithoutStore(t *testing.T) {
 	})
 	if status, _ := ask("/healthz"); status != http.StatusOK {
 		t.Errorf("not healthy: %d", status)
+	}
+}
+
+// TestServedOnceItIsKnown: the first request after a restart finds what a former life left, however much that is.
+func TestServedOnceItIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	former, err := openStore(t.Context(), plan{StateDir: dir}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const left = 20
+	for i := range left {
+		id := fmt.Sprint("former-", i)
+		s := ledger.Step{
+			Key: ledger.Key("runs of owner", id), Caller: handoff.Caller{Principal: ownerName}, Owner: id, Args: id, At: time.Now(), New: true,
+			Set: ledger.Facts{ClientID: id, Target: handoff.Target{Server: "laptop", Thread: "t"}},
+		}
+		for _, s.To = range []handoff.Status{handoff.StatusAccepted, handoff.StatusCompleted} {
+			if s.To == handoff.StatusCompleted {
+				s.Set.Outcome, s.Set.Spoken = handoff.OutcomeResult, "Done."
+			}
+			if _, err := former.Advance(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := former.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, func(p *plan) { p.StateDir = dir })
+	if status, body := r.ask(http.MethodGet, fmt.Sprint("/fleet/handoffs/former-", left-1), ""); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	if works := r.handoffs(); len(works) != left {
+		t.Errorf("%d of %d", len(works), left)
 	}
 }

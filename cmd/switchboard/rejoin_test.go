@@ -30,7 +30,11 @@ func TestCallIsRejoined(t *testing.T) {
 	until(t, "it to be heard", func() bool { return r.handoffs()[0].State == handoff.StatusDelivered })
 	again.say("Which machines do I have?") // the same conversation goes on
 	again.hear("bigpc and laptop are ready")
-	told := slices.DeleteFunc(append(p.spoken(), again.spoken()...), func(s string) bool { return !strings.Contains(s, "TestRefreshExpiredToken") })
+	all := append(p.spoken(), again.spoken()...)
+	if slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "connection") }) {
+		t.Errorf("what only the model is to know was said: %q", all)
+	}
+	told := slices.DeleteFunc(all, func(s string) bool { return !strings.Contains(s, "TestRefreshExpiredToken") })
 	if len(told) != 1 {
 		t.Errorf("told %q", told)
 	}

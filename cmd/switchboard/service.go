@@ -79,18 +79,19 @@ type serverPlan struct {
 
 // A service is everything wired together, listening, and not yet running.
 type service struct {
-	log     *zap.Logger
-	opened  []net.Listener // closed at the end, also if nothing ran
-	store   store
-	ready   *readiness
-	test    func(context.Context, handoff.Grant, string) (time.Duration, error) // asks a machine something
-	audit   *sessions.Audit
-	stages  []stage
-	counted []metrics.Source // what shows its numbers to operators
-	real    string           // one line: what is real and what is simulated
-	address string           // the page
-	edge    *web.Server
-	keys    []web.Key // when it started
+	log      *zap.Logger
+	opened   []net.Listener // closed at the end, also if nothing ran
+	store    store
+	ready    *readiness
+	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // asks a machine something
+	machines func(handoff.Grant) []handoff.Machine                               // what is told of machines
+	audit    *sessions.Audit
+	stages   []stage
+	counted  []metrics.Source // what shows its numbers to operators
+	real     string           // one line: what is real and what is simulated
+	address  string           // the page
+	edge     *web.Server
+	keys     []web.Key // when it started
 }
 
 // newService builds a service. What fails here fails before anything runs, and leaves nothing open.
@@ -115,7 +116,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if s.audit, err = sessions.OpenAudit(p.StateDir); err != nil {
 		return err
 	}
-	agents := responses.NewAgents(s.store.Threads())
+	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
 	sims := &simulators{log: s.log, agents: agents}
 	err = sims.fill(&p)
 	s.opened = append(s.opened, sims.listeners...)
@@ -127,7 +128,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	s.test = fleet.Test
+	s.test, s.machines = fleet.Test, fleet.Machines
 	routing := router.Config{
 		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: p.AskAgain, GiveUp: p.GiveUp, Silence: p.Silence, Patience: p.Patience,
@@ -149,7 +150,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	s.ready = newReadiness(s.store)
+	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
 	s.count(s.store, fleet, runs, calls, api, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
 	s.edge, err = web.New(web.Config{
@@ -162,7 +163,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
-	if err := s.stage(p, limited, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
+	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
 		return err
 	}
 	s.describe(p, sims, listen.Addr())
@@ -170,8 +171,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 }
 
 // stage lines up what runs, in the order in which it ends: the router before the voice, so that open requests are
-// answered into it.
-func (s *service) stage(p plan, limited net.Listener, after []stage, first ...stage) error {
+// answered into it. Nothing is served before recovered tells what a former life left, or that it cannot be read soon:
+// nobody hears that their work does not exist.
+func (s *service) stage(p plan, limited net.Listener, recovered func(context.Context, time.Duration) error, after []stage, first ...stage) error {
 	verbs, err := listenControl(p.StateDir)
 	if err != nil {
 		return err
@@ -180,9 +182,11 @@ func (s *service) stage(p plan, limited net.Listener, after []stage, first ...st
 	s.keys = p.Keys
 	s.stages = append(append([]stage{
 		{"control", func(ctx context.Context) error {
+			_ = recovered(ctx, knownWithin) // each request is told
 			return serveHTTP(ctx, s.control(p).serve(s.edge.HTTPServer()), verbs, "", "")
 		}},
 		{"http", func(ctx context.Context) error {
+			_ = recovered(ctx, knownWithin)
 			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.CertFile, p.KeyFile)
 		}},
 	}, first...), after...)
@@ -293,7 +297,7 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 
 // control is what verbs may ask of this service.
 func (s *service) control(p plan) control {
-	return control{link: s.link, test: s.test, api: s.edge.Inside(s.usual()), keys: func() error {
+	return control{link: s.link, test: s.test, machines: s.machines, api: s.edge.Inside(s.usual()), keys: func() error {
 		if p.Made == nil {
 			return nil
 		}

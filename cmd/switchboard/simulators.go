@@ -79,7 +79,7 @@ func (s *simulators) fill(p *plan) error {
 // agent makes an agent of our own for a simulated machine: the model that it asks and the tools that it has are
 // simulated, the rest of it is as it is everywhere. Its sessions last as long as the machine.
 func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, iter.Seq[handoff.Metric], error) {
-	api := upstream.New("stand-in", hurry, upstream.Actor(m))
+	api := upstream.New("simulated", hurry, upstream.Actor(m))
 	at, err := s.serve("simulated model of "+m.Name, func(ctx context.Context, l net.Listener) error {
 		return serveHTTP(ctx, &http.Server{Handler: api, ReadHeaderTimeout: 5 * time.Second}, l, "", "")
 	})
@@ -93,7 +93,7 @@ func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, ite
 	agent := s.agents.Add(responses.Config{
 		Name: m.Name, URL: "http://" + at + "/v1", Threads: store, Workspace: upstream.NewTools(m, hurry), Dir: m.Dir,
 		Note: "Its model and its commands are simulated: nothing is run.", Log: s.log.Named(responses.Name),
-		Model: responses.Model{Name: "stand-in", Instructions: "Stand in.", Continuation: responses.ResponseIDs},
+		Model: responses.Model{Name: "simulated", Instructions: "You are simulated.", Continuation: responses.ResponseIDs},
 	})
 	return agent.Dial, agent.Metrics, nil
 }

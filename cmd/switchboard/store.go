@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"go.uber.org/zap"
 
@@ -53,7 +54,7 @@ func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
 	if p.Redis != "" {
 		s, err := redis.Open(ctx, redis.Config{URL: p.Redis, HistoryFor: p.History, Log: log})
 		if err != nil {
-			return nil, err
+			return nil, noRedis(err)
 		}
 		return s, nil
 	}
@@ -62,4 +63,12 @@ func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// noRedis adds what to do about a Redis that does not answer: the vocabulary's advice is about machines.
+func noRedis(err error) error {
+	if handoff.AsError(err).Code != handoff.CodeUnreachable {
+		return err
+	}
+	return errors.New(words(err) + " Start it, or correct its address (--redis, REDIS_URL or redis in the file); without an address Switchboard remembers in a file.")
 }

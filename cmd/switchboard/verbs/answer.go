@@ -58,7 +58,7 @@ var errNoAnswer = errors.New("nothing was answered")
 
 // sure shows a question and asks whether it is meant.
 func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []string) error {
-	_, _ = fmt.Fprint(t.Err, t.list([]handoff.RecordQuestion{q}, time.Now())) // without it nobody says yes
+	_, _ = fmt.Fprint(t.Err, shown(q, time.Now())) // without it nobody says yes
 	if strings.EqualFold(words[0], q.Label) {
 		words = words[1:]
 	}
@@ -142,36 +142,43 @@ func asked(q handoff.RecordQuestion) string {
 	return strings.ReplaceAll(text, "?: ", "? ")
 }
 
-// list words the open questions.
+// list words the open questions, each with how to answer it.
 func (t *Terminal) list(open []handoff.RecordQuestion, now time.Time) string {
 	if len(open) == 0 {
 		return "nothing waits for an answer\n"
 	}
 	var b strings.Builder
 	for _, q := range open {
-		fmt.Fprintf(&b, "%s  %s", q.Label, cell(q.Server, titleWidth))
-		if q.Title != "" {
-			fmt.Fprintf(&b, ", %s", cell(q.Title, titleWidth))
-		}
-		fmt.Fprintf(&b, ", %s", handoff.Ago(now, q.Asked))
-		if q.Risk != "" {
-			fmt.Fprintf(&b, ", risk: %s", q.Risk)
-		}
-		fmt.Fprintf(&b, "\n%s\n", indented(asked(q), "    "))
-		for _, more := range [][2]string{{"in ", q.Cwd}, {"because: ", q.Reason}, {"a yes would also allow ", q.Beyond}} {
-			if more[1] != "" {
-				fmt.Fprintf(&b, "%s\n", indented(more[0]+more[1], "    "))
-			}
-		}
-		for _, ask := range q.Asks {
-			if !strings.Contains(q.Text, ask.Text) {
-				fmt.Fprintf(&b, "%s\n", indented(ask.Text+" ("+strings.Join(ask.Options, ", ")+")", "    "))
-			}
-		}
-		if q.Risk == "high" {
-			b.WriteString("    a yes to this takes a tap on the page\n")
-		}
+		b.WriteString(shown(q, now))
 		fmt.Fprintf(&b, "    %s answer %s %s\n", t.Name, t.handle(q), replies(q))
+	}
+	return b.String()
+}
+
+// shown is all of a question that whoever answers it has to know.
+func shown(q handoff.RecordQuestion, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s", q.Label, cell(q.Server, titleWidth))
+	if q.Title != "" {
+		fmt.Fprintf(&b, ", %s", cell(q.Title, titleWidth))
+	}
+	fmt.Fprintf(&b, ", %s", handoff.Ago(now, q.Asked))
+	if q.Risk != "" {
+		fmt.Fprintf(&b, ", risk: %s", q.Risk)
+	}
+	fmt.Fprintf(&b, "\n%s\n", indented(asked(q), "    "))
+	for _, more := range [][2]string{{"in ", q.Cwd}, {"because: ", q.Reason}, {"a yes would also allow ", q.Beyond}} {
+		if more[1] != "" {
+			fmt.Fprintf(&b, "%s\n", indented(more[0]+more[1], "    "))
+		}
+	}
+	for _, ask := range q.Asks {
+		if !strings.Contains(q.Text, ask.Text) {
+			fmt.Fprintf(&b, "%s\n", indented(ask.Text+" ("+strings.Join(ask.Options, ", ")+")", "    "))
+		}
+	}
+	if q.Risk == "high" {
+		b.WriteString("    a yes to this takes a tap on the page\n")
 	}
 	return b.String()
 }

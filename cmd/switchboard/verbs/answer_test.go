@@ -39,6 +39,9 @@ func TestAnswerSeen(t *testing.T) {
 			term := f.terminal(&out, &errs)
 			if tc.seated {
 				term.Sure = func(_ context.Context, prompt string) (bool, error) {
+					if strings.Contains(errs.String(), "answer q1") {
+						t.Errorf("%q: it is told how to answer, and then asked: %q", tc.words, errs.String())
+					}
 					if !strings.Contains(errs.String(), "git push") || !strings.Contains(prompt, "yes") {
 						t.Errorf("%q: asked unseen: %q %q", tc.words, errs.String(), prompt)
 					}

@@ -146,14 +146,15 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the answer
-// took.
-func (c *Client) Test(ctx context.Context, server string) (took time.Duration, err error) {
+// took, and where the service reaches it; "": it is simulated.
+func (c *Client) Test(ctx context.Context, server string) (took time.Duration, address string, err error) {
 	var answer struct {
-		Took int64 `json:"took_ms"`
+		Took    int64  `json:"took_ms"`
+		Address string `json:"address"`
 	}
 	text, err := c.call(ctx, http.MethodPost, "/machines/"+url.PathEscape(server)+"/test", struct{}{}, nil)
 	if err == nil {
 		err = json.Unmarshal(text, &answer)
 	}
-	return time.Duration(answer.Took) * time.Millisecond, err
+	return time.Duration(answer.Took) * time.Millisecond, answer.Address, err
 }
