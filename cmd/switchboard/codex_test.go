@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,15 +51,15 @@ requires_openai_auth = false
 // begin starts the app-server, also again after a kill.
 func (c *realCodex) begin() {
 	c.t.Helper()
-	_, c.kill = spawn(c.t, c.env(), c.work, codexProgram(c.t), "app-server", "--listen", c.url)
-	port, err := strconv.Atoi(c.url[strings.LastIndex(c.url, ":")+1:])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	listens(c.t, port)
+	var lines <-chan string
+	lines, c.kill = spawn(c.t, c.env(), c.work, codexProgram(c.t), "app-server", "--listen", c.url)
+	listens(c.t, lines, "listening on: "+c.url)
 }
 
-func (c *realCodex) env() []string { return []string{"CODEX_HOME=" + c.home} }
+// env gives it a home of its own: what the shell of this machine's user prints at its start is no output of a command.
+func (c *realCodex) env() []string { return codexEnv(c.home) }
+
+func codexEnv(home string) []string { return []string{"CODEX_HOME=" + home, "HOME=" + home} }
 
 // other is a client of the app-server that has nothing to do with Switchboard.
 func (c *realCodex) other(cfg codex.Config) *servers.Link {
@@ -253,7 +252,7 @@ func TestRealCodexChild(t *testing.T) {
 		p.Model = voice
 		p.Servers = []serverPlan{{
 			Spec:     servers.Spec{Name: "local", Kind: "codex", Dir: c.work},
-			Settings: servers.Settings{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), "CODEX_HOME="+other)},
+			Settings: servers.Settings{Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), codexEnv(other)...)},
 		}}
 	})
 	p := r.call()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ type simulatedMachine struct {
 
 // newMachine serves a machine with nothing on it whose agent knows the prompts of the suite.
 func newMachine(t *testing.T) *simulatedMachine {
-	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: conformanceScript}), name: "attic", address: "127.0.0.1:0"}
+	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: conformanceScript}), name: "attic", address: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
 	m.serve()
 	t.Cleanup(func() { m.kill() })
 	return m
@@ -80,7 +81,6 @@ func (m *simulatedMachine) serve() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.address = ln.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- m.world.Serve(ctx, m.name, ln) }()

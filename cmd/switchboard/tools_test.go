@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"switchboard/realtime/simulator"
 )
@@ -38,15 +41,29 @@ func program(t testing.TB, name, pack string) string {
 	return path
 }
 
-// freePort returns a loopback port that nobody uses now.
+// Loopback ports that are asked for by number. The kernel gives those from 32768 on to whoever asks for any, so one
+// of them may belong to another test before its program has taken it.
+const firstPort, portsEnd = 20000, 32768
+
+// lastPort is the newest that freePort returned.
+var lastPort = func() *atomic.Int64 {
+	var n atomic.Int64
+	n.Store(firstPort + rand.Int64N(portsEnd-firstPort))
+	return &n
+}()
+
+// freePort returns a loopback port that nobody uses now, and that no other test is given. The next nine follow it.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range portsEnd - firstPort {
+		port := firstPort + int(lastPort.Add(10))%(portsEnd-firstPort-10)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no loopback port is free")
+	return 0
 }
 
 // spawn runs a program until the test ends; kill ends it at once. What it prints comes line by line.
@@ -65,6 +82,7 @@ func spawn(t testing.TB, env []string, dir string, args ...string) (lines <-chan
 	printed, done := make(chan string, 1000), make(chan struct{})
 	go func() {
 		defer close(done)
+		defer close(printed)
 		for s := bufio.NewScanner(out); s.Scan(); {
 			select {
 			case printed <- s.Text():
@@ -114,22 +132,31 @@ func onBothStores(t *testing.T, proof func(t *testing.T, store string)) {
 // begin starts it, also again after a kill, with what is in a directory.
 func (r *realRedis) begin(dir string) {
 	r.t.Helper()
-	_, r.kill = spawn(r.t, nil, dir, program(r.t, "redis-server", "redis-server"), "--port", fmt.Sprint(r.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes")
-	listens(r.t, r.port)
+	var lines <-chan string
+	lines, r.kill = spawn(r.t, nil, dir, program(r.t, "redis-server", "redis-server"), "--port", fmt.Sprint(r.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes")
+	listens(r.t, lines, "Ready to accept connections")
 }
 
 func (r *realRedis) url() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", r.port) }
 
-// listens waits until somebody listens on a loopback port.
-func listens(t testing.TB, port int) {
+// listens waits until a program that was spawned says that it listens: another may answer at its address.
+func listens(t testing.TB, lines <-chan string, says string) {
 	t.Helper()
-	until(t, fmt.Sprintf("a listener on port %d", port), func() bool {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			_ = c.Close()
+	var printed []string
+	for {
+		select {
+		case line, ok := <-lines:
+			if strings.Contains(line, says) {
+				return
+			}
+			if !ok {
+				t.Fatalf("it ended without %q: %s", says, strings.Join(printed, "\n"))
+			}
+			printed = append(printed, line)
+		case <-time.After(patience):
+			t.Fatalf("waited in vain for %q: %s", says, strings.Join(printed, "\n"))
 		}
-		return err == nil
-	})
+	}
 }
 
 // scriptedVoice runs a voice model that calls a tool when the caller says "TOOL {arguments}", and repeats
