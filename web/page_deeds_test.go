@@ -83,6 +83,7 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	p.shows("Given to bigpc again.")
 	p.pressIn("h1", "Stop the work")
 	p.until(cardOf("h1") + `.querySelector(".pill").textContent === "Stopping…"`)
+	w.logged(t, "stop owner h1") // the card says so at once, before the service has heard
 	var did []string
 	for _, line := range w.log() {
 		if verb, _, _ := strings.Cut(line, " "); slices.Contains([]string{"start", "steer", "stop"}, verb) {

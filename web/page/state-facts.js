@@ -4,7 +4,7 @@ export const factsStart = {
   began: 0, // when the call came up
   asked: 0, // when the caller had spoken, until the answer is heard
   begun: false, // since then the voice model has begun an answer
-  answered: 0, // how long the last answer took to begin
+  answered: 0, // how long the last answer took to begin, at least 1 ms; 0: none has
   tokens: 0, // of the responses that were seen
   used: { text_in: 0, text_cached: 0, text_out: 0, audio_in: 0, audio_cached: 0, audio_out: 0 }, // the same by kind; null: not told
   rtt: null, // ms
@@ -32,7 +32,7 @@ export function reduceFacts(facts, action) {
 function ofVoice(facts, event, at) {
   if (event.type === "input_audio_buffer.speech_stopped") return { ...facts, asked: at, begun: false };
   if (event.type === "response.created") return { ...facts, begun: true };
-  if (begins.has(event.type) && facts.asked && facts.begun) return { ...facts, asked: 0, answered: at - facts.asked };
+  if (begins.has(event.type) && facts.asked && facts.begun) return { ...facts, asked: 0, answered: Math.max(1, at - facts.asked) };
   const usage = event.type === "response.done" && event.response?.usage;
   if (usage) return { ...facts, tokens: facts.tokens + (usage.total_tokens ?? 0), used: added(facts.used, usage) };
   return facts;
