@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -80,19 +81,30 @@ func spawn(t testing.TB, env []string, dir string, args ...string) (lines <-chan
 		t.Fatal(err)
 	}
 	printed, done := make(chan string, 1000), make(chan struct{})
+	var newest []string // Owned by the goroutine until done
+	var killed atomic.Bool
 	go func() {
 		defer close(done)
 		defer close(printed)
 		for s := bufio.NewScanner(out); s.Scan(); {
+			newest = append(newest[max(0, len(newest)-20):], s.Text())
 			select {
 			case printed <- s.Text():
 			default: // nobody reads what comes later
 			}
 		}
-		_ = cmd.Wait()
+		_, _ = io.Copy(io.Discard, out) // after a line that is too long
+		if err := cmd.Wait(); !killed.Load() {
+			t.Errorf("%s ended by itself: %v", filepath.Base(args[0]), err)
+		}
 	}()
-	kill = func() { _ = cmd.Process.Kill(); <-done }
-	t.Cleanup(kill)
+	kill = func() { killed.Store(true); _ = cmd.Process.Kill(); <-done }
+	t.Cleanup(func() {
+		kill()
+		if t.Failed() {
+			t.Logf("%s printed last:\n%s", filepath.Base(args[0]), strings.Join(newest, "\n"))
+		}
+	})
 	return printed, kill
 }
 
