@@ -20,7 +20,8 @@ import (
 
 // Work is what was asked of the agents. An unknown id, and one of another caller, is [handoff.CodeNotFound].
 type Work interface {
-	Handoffs(g handoff.Grant) []handoff.Record
+	// Handoffs returns a caller's work, newest first. With an error it returns what is known, and there may be more.
+	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Handoff(g handoff.Grant, id string) (handoff.Record, error)
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }

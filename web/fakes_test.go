@@ -35,6 +35,7 @@ type world struct {
 	sessions    handoff.SessionList                   // Guarded by mu
 	transcr     handoff.Transcript                    // Guarded by mu
 	asked       []string                              // Guarded by mu: what was called, with its arguments
+	unread      error                                 // Guarded by mu: why work from before a restart is not known
 	fail        error                                 // Guarded by mu: what every call returns
 	feeds       map[string]*testFeed                  // Guarded by mu: by principal
 	onCalls     http.HandlerFunc                      // Guarded by mu: answers calls; nil: an error
@@ -63,11 +64,11 @@ func (w *world) log() []string {
 	return append([]string(nil), w.asked...)
 }
 
-func (w *world) Handoffs(c handoff.Grant) []handoff.Record {
+func (w *world) Handoffs(c handoff.Grant) ([]handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.note("handoffs", c.Caller.String())
-	return append([]handoff.Record(nil), w.records...)
+	return append([]handoff.Record(nil), w.records...), w.unread
 }
 
 func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (handoff.Record, error) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // ownPeer keeps the page's own end of the next call as window.mine; the other side keeps the real class.
@@ -153,4 +155,20 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	mu.Unlock()
 	p.until(pills + `.includes("Working")`)
 	leave()
+}
+
+// TestPageAsksForMissingWorkAgain: a list that lacks what was done before a restart says so, and is read again by itself.
+func TestPageAsksForMissingWorkAgain(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	former := w.records
+	w.records, w.questions, w.unread = nil, nil, handoff.Fault(handoff.CodeStoreDown, "", "")
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.shows("What was going on before the restart cannot be read yet.")
+	p.shot("incomplete")
+	w.change(func(w *world) { w.records, w.unread = former, nil })
+	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#banner").textContent === ""`)
+	p.quiet()
 }

@@ -69,6 +69,8 @@ func listed(r handoff.Record) brief {
 type workPage struct {
 	list[brief]
 	More int `json:"more,omitempty"` // how many older ones there are; the next page is ?before= the last id
+	// Incomplete tells that what was done before a restart is not known yet: the list is worth asking for again.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -79,8 +81,8 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if limit == 0 {
 		limit = defaultPage
 	}
-	_ = s.cfg.Past.Recall(r.Context(), g.Caller) // without it there is what runs; the next list asks again
-	all := s.cfg.Work.Handoffs(g)
+	away := s.cfg.Past.Recall(r.Context(), g.Caller)
+	all, unread := s.cfg.Work.Handoffs(g)
 	if query := r.URL.Query(); query.Has("before") {
 		before := query.Get("before")
 		at := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == before })
@@ -90,7 +92,7 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 		all = all[at+1:]
 	}
 	n := min(limit, len(all))
-	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n}
+	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n, Incomplete: cmp.Or(away, unread) != nil}
 	for _, rec := range all[:n] {
 		page.Items = append(page.Items, listed(rec))
 	}

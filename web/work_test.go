@@ -43,6 +43,18 @@ func readList(t *testing.T, s *Server, query string) (page workPage, size int) {
 	return page, size
 }
 
+// TestWorkThatIsNotKnownYet: a list that may lack what was done before a restart says so.
+func TestWorkThatIsNotKnownYet(t *testing.T) {
+	w := newWorld()
+	s := newServer(t, w, nil)
+	for _, unread := range []error{handoff.Fault(handoff.CodeStoreDown, "", ""), nil} {
+		w.change(func(w *world) { w.unread = unread })
+		if page, _ := readList(t, s, ""); page.Incomplete != (unread != nil) {
+			t.Errorf("%v: %+v", unread, page)
+		}
+	}
+}
+
 // A list is paged and short, however much was done: 100 pieces of 200 items of 128 KiB.
 func TestWorkIsPagedAndShort(t *testing.T) {
 	w := newWorld()

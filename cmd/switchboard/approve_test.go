@@ -153,8 +153,8 @@ func TestEveryQuestion(t *testing.T) {
 				t.Errorf("the second answer: %v", err)
 			}
 			rec := soon(t, "outcome", func() (handoff.Record, bool) {
-				rec := r.Handoffs(approver)[0]
-				return rec, rec.Outcome != ""
+				all, _ := r.Handoffs(approver)
+				return all[0], all[0].Outcome != ""
 			})
 			if rec.Outcome != tt.outcome || rec.Text != tt.result || audit.String() != tt.audited {
 				t.Errorf("%s %q, audit %s", rec.Outcome, rec.Text, audit)
@@ -178,7 +178,8 @@ func TestCopyOffered(t *testing.T) {
 	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
 		voice <- handoff.FunctionCall{CallID: call, Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
 		return soon(t, "work", func() (handoff.Record, bool) {
-			list := append(r.Handoffs(approver), handoff.Record{})
+			list, _ := r.Handoffs(approver)
+			list = append(list, handoff.Record{})
 			return list[0], len(list) > works && (list[0].Outcome != "" || len(r.Questions(approver)) > 0)
 		})
 	}

@@ -157,7 +157,8 @@ func (p *player) perform(line string) {
 
 // shows records what the page shows of work.
 func (p *player) shows() {
-	for _, rec := range slices.Backward(p.Router.Handoffs(calltest.Grant)) {
+	all, _ := p.Router.Handoffs(calltest.Grant)
+	for _, rec := range slices.Backward(all) {
 		if rec.Waits != "" {
 			p.Record("page", rec.ID+" waits", string(rec.State)+" after "+rec.Waits)
 		}

@@ -187,7 +187,8 @@ func (s *serving) again(id string, req handoff.FunctionCall, run string) {
 
 // record returns a record as it is now.
 func (s *serving) record(old handoff.Record) handoff.Record {
-	for _, rec := range s.cfg.Tools.Work.Handoffs(s.grant) {
+	known, _ := s.cfg.Tools.Work.Handoffs(s.grant) // it was begun in this life
+	for _, rec := range known {
 		if rec.ID == old.ID {
 			return rec
 		}

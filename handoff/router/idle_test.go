@@ -40,7 +40,7 @@ func TestCallersAreLetGo(t *testing.T) {
 			if i%100 == 0 {
 				time.Sleep(awayFor / 2)
 			}
-			r.Handoffs(grant(fmt.Sprint("caller ", i)))
+			_, _ = r.Handoffs(grant(fmt.Sprint("caller ", i)))
 		}
 		for name, b := range kept {
 			if r.callers[grant(name).Caller] != b {

@@ -83,8 +83,14 @@ func TestUnreadLedger(t *testing.T) {
 	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeStoreDown {
 		t.Errorf("before: %v", err)
 	}
+	if all, err := r.Handoffs(ladderGrant); codeOfError(err) != handoff.CodeStoreDown || len(all) > 0 {
+		t.Errorf("all before: %v, %v", all, err)
+	}
 	close(s.let)
 	<-r.recovered
+	if _, err := r.Handoffs(ladderGrant); err != nil {
+		t.Errorf("all after: %v", err)
+	}
 	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeNotFound {
 		t.Errorf("after: %v", err)
 	}

@@ -165,9 +165,11 @@ func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *callerSt
 	return nil
 }
 
-// Handoffs returns a caller's handoffs, newest first.
-func (r *Router) Handoffs(g handoff.Grant) []handoff.Record {
-	return slices.DeleteFunc(r.caller(g.Caller).list(), func(rec handoff.Record) bool { return !rec.Shown(g) })
+// Handoffs returns a caller's handoffs, newest first. While it is not known what the router's former life left, it
+// returns what is known, and [handoff.CodeStoreDown].
+func (r *Router) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
+	unread := r.Recovered(context.Background(), 0) // first: what is known a moment later is in the list
+	return slices.DeleteFunc(r.caller(g.Caller).list(), func(rec handoff.Record) bool { return !rec.Shown(g) }), unread
 }
 
 // Handoff returns one of a caller's handoffs.

@@ -13,11 +13,12 @@ import (
 // desk is a backend of a few machines and pieces of work.
 type desk struct {
 	records []handoff.Record // newest first
+	unread  error            // why there may be more
 	stopped []string
 }
 
-func (d *desk) Handoffs(g handoff.Grant) []handoff.Record {
-	return slices.DeleteFunc(slices.Clone(d.records), func(rec handoff.Record) bool { return !rec.Shown(g) })
+func (d *desk) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
+	return slices.DeleteFunc(slices.Clone(d.records), func(rec handoff.Record) bool { return !rec.Shown(g) }), d.unread
 }
 
 func (d *desk) Questions(handoff.Grant) []handoff.RecordQuestion { return nil }
@@ -77,6 +78,40 @@ func TestStopWork(t *testing.T) {
 		}
 		if got := strings.Join(d.stopped, " "); got != tc.stopped || !strings.HasSuffix(said, tc.says) {
 			t.Errorf("%s: stopped %q, said %q", tc.name, got, said)
+		}
+	}
+}
+
+// TestUnreadWork: while work from before a restart is not known, nobody is told that nothing runs.
+func TestUnreadWork(t *testing.T) {
+	unread := handoff.Fault(handoff.CodeStoreDown, "", "")
+	runs := handoff.Record{ID: "first", Server: "bigpc", ThreadID: "t", Title: "Auth", State: handoff.StatusStarted, CreatedAt: time.Now()}
+	const more = "I can't look up right now what was going on before I was started again."
+	for _, tc := range []struct {
+		name    string
+		asked   Doer
+		records []handoff.Record
+		says    string
+	}{
+		{"nothing to stop", StopArguments{}, nil, "store_down"},
+		{"nothing to stop there", StopArguments{Server: "laptop"}, []handoff.Record{runs}, "store_down"},
+		{"nothing to drop", StopArguments{Drop: "h-2"}, nil, "store_down"},
+		{"something to stop", StopArguments{}, []handoff.Record{runs}, "Stopping the work on bigpc. " + more},
+		{"nothing known", StatusArguments{}, nil, more},
+		{"something known", StatusArguments{}, []handoff.Record{runs}, "bigpc has just begun on Auth. " + more},
+	} {
+		d := &desk{records: tc.records, unread: unread}
+		var said string
+		switch result, err := tc.asked.Do(t.Context(), Backend{Resolver: d, Work: d}, handoff.Grant{}); out := result.(type) {
+		case Answer:
+			said = out.Say
+		case StatusResult:
+			said = out.Say
+		default:
+			said = string(handoff.AsError(err).Code)
+		}
+		if said != tc.says {
+			t.Errorf("%s: said %q", tc.name, said)
 		}
 	}
 }

@@ -34,8 +34,8 @@ type Resolver interface {
 
 // Work is what callers asked for. Lists hold what the grant may see.
 type Work interface {
-	// Handoffs returns a caller's work, newest first.
-	Handoffs(g handoff.Grant) []handoff.Record
+	// Handoffs returns a caller's work, newest first. With an error it returns what is known, and there may be more.
+	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Questions(g handoff.Grant) []handoff.RecordQuestion
 	// Stop returns at once. Work that somebody else began is not stopped: [handoff.CodeJoined].
 	Stop(ctx context.Context, g handoff.Grant, id string) error

@@ -22,7 +22,9 @@ type StatusResult struct {
 	Paused   []StatusWork `json:"paused,omitempty"` // not begun until the caller says so
 	Finished []StatusWork `json:"finished"`
 	More     int          `json:"more,omitempty"`
-	Say      string       `json:"say"`
+	// Incomplete tells that work from before a restart is not known yet.
+	Incomplete bool   `json:"incomplete,omitempty"`
+	Say        string `json:"say"`
 }
 
 // StatusWork is what [StatusResult] tells of one piece of work.
@@ -39,7 +41,12 @@ type StatusWork struct {
 
 // Do tells what runs, what waits for an answer and what finished lately, in sentences. It needs Work.
 func (StatusArguments) Do(_ context.Context, b Backend, g handoff.Grant) (Result, error) {
-	return status(b.Work.Handoffs(g), b.Work.Questions(g), time.Now()), nil
+	records, unread := b.Work.Handoffs(g)
+	out := status(records, b.Work.Questions(g), time.Now())
+	if unread != nil {
+		out.Incomplete, out.Say = true, wording.UnreadWork(out.Say, len(records) > 0)
+	}
+	return out, nil
 }
 
 func status(records []handoff.Record, questions []handoff.RecordQuestion, now time.Time) StatusResult {

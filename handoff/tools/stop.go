@@ -17,7 +17,8 @@ func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Resu
 	if a.Drop != "" {
 		return dropPaused(ctx, b, g, a.Drop)
 	}
-	running := slices.DeleteFunc(b.Work.Handoffs(g), func(rec handoff.Record) bool { return rec.Outcome != "" })
+	running, unread := b.Work.Handoffs(g)
+	running = slices.DeleteFunc(running, func(rec handoff.Record) bool { return rec.Outcome != "" })
 	slices.Reverse(running) // oldest first
 	where := ""
 	if a.Server != "" && !a.All() {
@@ -44,15 +45,25 @@ func (a StopArguments) Do(ctx context.Context, b Backend, g handoff.Grant) (Resu
 			stopped = append(stopped, rec)
 		}
 	}
+	if unread != nil && len(stopped) == 0 { // what they mean may run since before a restart
+		return nil, unread
+	}
 	slices.Reverse(shared)
 	slices.Reverse(stopped)
-	return stopAnswer(stopped, shared, where), nil
+	out := stopAnswer(stopped, shared, where)
+	if unread != nil {
+		out.Say = wording.UnreadWork(out.Say, true)
+	}
+	return out, nil
 }
 
 // dropPaused closes work that was not begun: it will not be.
 func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Result, error) {
-	all := b.Work.Handoffs(g)
+	all, unread := b.Work.Handoffs(g)
 	i := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == id && rec.Paused })
+	if i < 0 && unread != nil {
+		return nil, unread
+	}
 	if i < 0 {
 		return nil, handoff.Fault(handoff.CodeNotFound, "paused work of that name", "")
 	}

@@ -90,9 +90,13 @@ export async function logout() {
 export const logins = () => json("/login");
 export const endLogin = (id) => request(`/login/${part(id)}`, { method: "DELETE" });
 export const servers = () => json("/fleet/servers");
-/** All work, newest first, without what it did. Reading ends where the list has moved on meanwhile. */
+/**
+ * All work, newest first, without what it did, and whether there may be more that cannot be read now. Reading ends where
+ * the list has moved on meanwhile.
+ */
 export async function handoffs() {
   const items = [];
+  let incomplete = false;
   for (let more = 1; more && items.length < mostWork;) {
     const before = items.length ? `&before=${part(items.at(-1).id)}` : "";
     const page = await json(`/fleet/handoffs?limit=100${before}`).catch((error) => {
@@ -101,8 +105,9 @@ export async function handoffs() {
     });
     items.push(...page.items);
     more = page.more;
+    incomplete ||= Boolean(page.incomplete);
   }
-  return items;
+  return { items, incomplete };
 }
 /** One piece of work with what it did. */
 export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);

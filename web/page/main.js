@@ -226,13 +226,14 @@ const ofItems = new Set(["item", "delta", "dropped"]);
 
 // What arrives while everything is read anew waits; pieces of text among it are in what is read.
 let waiting = null;
+let askAgain = 0;
 async function snapshot() {
   const mine = (waiting = []);
   try {
     const [work, questions, stickies, cleared] = await Promise.all([api.handoffs(), api.questions(), api.stickies(), api.cleared().catch(() => undefined), readServers()]);
     if (mine !== waiting) return;
     wholes.clear();
-    dispatch({ type: "snapshot", records: work, questions: questions.items, stickies: stickies.items, cleared });
+    dispatch({ type: "snapshot", records: work.items, incomplete: work.incomplete, questions: questions.items, stickies: stickies.items, cleared });
   } catch (error) {
     if (mine !== waiting) return;
     if (error.status === 401) return signedOut();
@@ -240,6 +241,8 @@ async function snapshot() {
     return;
   }
   waiting = null;
+  clearTimeout(askAgain);
+  if (get().work.incomplete) askAgain = setTimeout(snapshot, 3000);
   for (const event of mine) if (event.kind !== "delta") pageEvent(event);
 }
 

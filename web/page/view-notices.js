@@ -21,7 +21,9 @@ export function noticesView({ go, untoast, counted, sound }) {
   attention.append(h("div", { class: "attention-box" }, what, review));
 
   return (state) => {
-    setText(banner, state.feed === "lost" ? "The connection to Switchboard is lost. Trying again…" : "");
+    const lost = state.feed === "lost" && "The connection to Switchboard is lost.";
+    const unread = state.work.incomplete && "What was going on before the restart cannot be read yet.";
+    setText(banner, lost || unread ? `${lost || unread} Trying again…` : "");
     const now = needs(state, Date.now());
     const first = now.count ? needWords(now) : "";
     show(attention, now.questions.length > 0);

@@ -185,7 +185,8 @@ func (p *Player) HangUpAll() {
 // Summary is what the page shows at the end.
 func (p *Player) Summary() string {
 	var out []string
-	for _, rec := range slices.Backward(p.Router.Handoffs(Grant)) {
+	all, _ := p.Router.Handoffs(Grant)
+	for _, rec := range slices.Backward(all) {
 		out = append(out, fmt.Sprintf("%s %s %s", rec.ID, rec.State, rec.Outcome))
 	}
 	return strings.Join(out, ", ")
