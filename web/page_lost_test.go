@@ -167,6 +167,9 @@ func TestPageAsksForMissingWorkAgain(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.shows("What was going on before the restart cannot be read yet.")
+	if eval[bool](p, `document.querySelector("#no-work").checkVisibility()`) {
+		t.Error("it says that there is no work")
+	}
 	p.shot("incomplete")
 	w.change(func(w *world) { w.records, w.unread = former, nil })
 	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#banner").textContent === ""`)
