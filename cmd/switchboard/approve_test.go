@@ -77,7 +77,7 @@ var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve
 
 // desk is a router over the client for Codex and a simulated machine.
 func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.World) {
-	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: approveScript}), name: "attic", address: "127.0.0.1:0"}
+	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: approveScript}), name: "attic"}
 	m.serve()
 	t.Cleanup(func() { m.kill() })
 	fleet, err := servers.New(servers.Config{Specs: []servers.Spec{{Name: "attic", Dir: "/src", Dial: codex.Dialer(codex.Config{Name: "attic", URL: "ws://" + m.address})}}})

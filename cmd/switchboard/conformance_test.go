@@ -69,7 +69,7 @@ type simulatedMachine struct {
 
 // newMachine serves a machine with nothing on it whose agent knows the prompts of the suite.
 func newMachine(t *testing.T) *simulatedMachine {
-	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: conformanceScript}), name: "attic", address: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+	m := &simulatedMachine{t: t, world: simulator.NewWorld(simulator.Config{Script: conformanceScript}), name: "attic"}
 	m.serve()
 	t.Cleanup(func() { m.kill() })
 	return m
@@ -77,6 +77,9 @@ func newMachine(t *testing.T) *simulatedMachine {
 
 func (m *simulatedMachine) serve() {
 	m.t.Helper()
+	if m.address == "" {
+		m.address = fmt.Sprintf("127.0.0.1:%d", freePort(m.t))
+	}
 	ln, err := net.Listen("tcp", m.address)
 	if err != nil {
 		m.t.Fatal(err)
