@@ -49,6 +49,7 @@ var halves = []struct {
 	{"t.tsv", "", sixQuestions},
 	{"u.tsv", "", sixQuestions},
 	{"v.tsv", "", sixQuestions},
+	{"w.tsv", "", sixQuestions},
 	{hardFile, "", hardQuestions},
 }
 
