@@ -13,6 +13,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
+	"switchboard/sessions/sessionstest"
 )
 
 // A realCodex is the real codex app-server with a fake model behind it.
@@ -43,7 +44,7 @@ requires_openai_auth = false
 	if err := os.WriteFile(filepath.Join(c.home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.url = fmt.Sprintf("ws://127.0.0.1:%d", freePort(t))
+	c.url = fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t))
 	c.begin()
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"switchboard/servers/codex"
 	"switchboard/servers/serverstest"
 	"switchboard/servers/simulator"
+	"switchboard/sessions/sessionstest"
 )
 
 // TestConformance holds the Codex client, and with it the simulator, to what every kind of agent server
@@ -78,7 +79,7 @@ func newMachine(t *testing.T) *simulatedMachine {
 func (m *simulatedMachine) serve() {
 	m.t.Helper()
 	if m.address == "" {
-		m.address = fmt.Sprintf("127.0.0.1:%d", freePort(m.t))
+		m.address = fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(m.t))
 	}
 	ln, err := net.Listen("tcp", m.address)
 	if err != nil {

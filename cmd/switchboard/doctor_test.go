@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"switchboard/sessions/sessionstest"
 )
 
 // visit has the doctor look, with these settings. mend are what it has to find wrong, each in a line of its own; without
@@ -39,14 +41,14 @@ func (sh *shell) visit(settings string, mend []string, args ...string) {
 func TestDoctorWithoutService(t *testing.T) {
 	home := t.TempDir()
 	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": home}}
-	free := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	free := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	sh.visit("", nil, "--listen", free)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	dead := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	dead := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	sh.visit("", []string{"cannot listen on " + taken.Addr().String()}, "--listen", taken.Addr().String())
 	sh.visit("listen: "+free+"\nlissten: 1\nmodel: {url: 7}\n", []string{":2:1: ", ":3:"})
 	sh.visit("", []string{"not answering"}, "--listen", free, "--redis", "redis://:hidden@"+dead+"/0")
@@ -83,7 +85,7 @@ func TestDoctorBesideService(t *testing.T) {
 		return strings.Contains(out, "nothing is listening there")
 	})
 	sh.visit("", nil, "--listen", listen)
-	sh.visit("", []string{"runs, but not at"}, "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	sh.visit("", []string{"runs, but not at"}, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
 	machine := "servers:\n  - {name: %s, kind: codex, url: ws://127.0.0.1:1}\n"
 	sh.visit(fmt.Sprintf(machine, "bigpc"), []string{"has another machine of this name"}, "--listen", listen) // it is simulated there
 	sh.visit(fmt.Sprintf(machine, "attic"), []string{"attic is not answering."}, "--listen", listen)

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"switchboard/sessions/sessionstest"
 )
 
 // program runs the whole program in this process.
@@ -214,7 +216,7 @@ func TestProgramRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	dead := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	dead := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	mistakes := config(t, "listen: 127.0.0.1:8080\nlissten: 1\nmodel: {url: 7}\nservers:\n  - {name: bigpc, kind: codex, url: http://x}\n")
 	held := t.TempDir()
 	runProgram(t, map[string]string{"XDG_STATE_HOME": held}, "--listen", "127.0.0.1:0", "--config", config(t, ""))

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"switchboard/sessions/sessionstest"
 )
 
 // TestSimulate: the simulators run alone, and what they print is a configuration that finds them.
 func TestSimulate(t *testing.T) {
-	port := freePort(t)
+	port := sessionstest.FreePort(t)
 	sims := runProgram(t, map[string]string{}, "simulate", "--speed", "50")
 	until(t, "the simulators", func() bool { return strings.Contains(sims.out.String(), "attic") })
 	s, err := file(sims.out.String()).load(t)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"switchboard/realtime/simulator"
+	"switchboard/sessions/sessionstest"
 )
 
 // codexProgram is the real codex. The wrapper that npm installs is not it: killed, it leaves the server.
@@ -40,31 +40,6 @@ func program(t testing.TB, name, pack string) string {
 		t.Fatalf("%s is missing: install Debian's package %s, as make test does", name, pack)
 	}
 	return path
-}
-
-// Loopback ports that are asked for by number. The kernel gives those from 32768 on to whoever asks for any, so one
-// of them may belong to another test before its program has taken it.
-const firstPort, portsEnd = 20000, 32768
-
-// lastPort is the newest that freePort returned.
-var lastPort = func() *atomic.Int64 {
-	var n atomic.Int64
-	n.Store(firstPort + rand.Int64N(portsEnd-firstPort))
-	return &n
-}()
-
-// freePort returns a loopback port that nobody uses now, and that no other test is given. The next nine follow it.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range portsEnd - firstPort {
-		port := firstPort + int(lastPort.Add(10))%(portsEnd-firstPort-10)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			_ = l.Close()
-			return port
-		}
-	}
-	t.Fatal("no loopback port is free")
-	return 0
 }
 
 // spawn runs a program until the test ends; kill ends it at once. What it prints comes line by line.
@@ -119,7 +94,7 @@ type realRedis struct {
 // newRedis starts a Redis that ends with the test.
 func newRedis(t testing.TB) *realRedis {
 	t.Helper()
-	r := &realRedis{t: t, port: freePort(t), dir: t.TempDir()}
+	r := &realRedis{t: t, port: sessionstest.FreePort(t), dir: t.TempDir()}
 	r.begin(r.dir)
 	return r
 }

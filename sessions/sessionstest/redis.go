@@ -26,14 +26,7 @@ type Redis struct {
 // StartRedis starts a redis-server that ends with the test. A missing program fails the test.
 func StartRedis(t testing.TB) *Redis {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	addr := fmt.Sprintf("127.0.0.1:%d", FreePort(t))
 	r := &Redis{URL: "redis://" + addr + "/0", Addr: addr, t: t, dir: t.TempDir()}
 	t.Cleanup(r.Kill)
 	r.Start()

@@ -1,0 +1,33 @@
+package sessionstest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"testing"
+)
+
+// Loopback ports that are asked for by number. The kernel gives those from 32768 on to whoever asks for any, so one of
+// them may belong to another test before its program has taken it; and who dials one that nobody listens at may be
+// given it, and connect to himself.
+const firstPort, portsEnd = 20000, 32768
+
+// portsGiven counts in tens from a start of its own in each process.
+var portsGiven atomic.Int64
+
+var portsStart = rand.Int64N(portsEnd - firstPort)
+
+// FreePort returns a loopback port that nobody uses now and that is given once. The nine after it are not given either.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	for range (portsEnd - firstPort) / 10 {
+		port := firstPort + int((portsStart+10*portsGiven.Add(1))%(portsEnd-firstPort-10))
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no loopback port is free")
+	return 0
+}
