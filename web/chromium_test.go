@@ -198,9 +198,22 @@ func (p *tab) tabTo(name string) {
 // click presses the visible button with this name.
 func (p *tab) click(name string) {
 	p.t.Helper()
-	at := fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((b) => (b.getAttribute("aria-label") || b.textContent).trim() === %q && b.checkVisibility())`, name)
-	p.until(at)
-	p.do(chromedp.Click(chromedp.JSPath(at)))
+	p.hit(fmt.Sprintf(`[...document.querySelectorAll("button, summary")].find((b) => (b.getAttribute("aria-label") || b.textContent).trim() === %q && b.checkVisibility())`, name))
+}
+
+// hit presses what an expression finds, where it is seen, once it stands still and nothing lies over it.
+func (p *tab) hit(found string) {
+	p.t.Helper()
+	p.until(`((e) => {
+	  if (!e?.checkVisibility()) return false;
+	  e.scrollIntoView({ block: "nearest", inline: "nearest" });
+	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
+	  const still = String(window.hitAt) === String(at);
+	  window.hitAt = at;
+	  return still && e.contains(document.elementFromPoint(...at));
+	})(` + found + `)`)
+	at := eval[[]float64](p, `hitAt`)
+	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
 // scheme chooses light or dark.

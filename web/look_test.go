@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"switchboard/handoff"
 )
 
@@ -115,8 +113,8 @@ func TestPageLooks(t *testing.T) {
 				p.shows("What is simulated")
 				p.look(size.name + "-" + scheme + "-simulated")
 				p.press("\x1b")
-				p.do(chromedp.Click(chromedp.CSS("[popovertarget=sound-menu]")))
-				p.do(chromedp.Click(chromedp.CSS("input[value=hold]")))
+				p.hit(`document.querySelector("[popovertarget=sound-menu]")`)
+				p.hit(`document.querySelector("input[value=hold]")`)
 				p.press("\x1b")
 				p.until(`document.querySelector("#hold").checkVisibility()`)
 				p.look(size.name + "-" + scheme + "-hold")

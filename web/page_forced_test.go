@@ -43,7 +43,7 @@ func TestPageForcedColours(t *testing.T) {
 		t.Errorf("not seen any more: %q", gone)
 	}
 	p.do(chromedp.EmulateViewport(390, 844))
-	p.do(chromedp.Click(chromedp.CSS(`[data-go="work"]`)))
+	p.hit(`document.querySelector('[data-go="work"]')`)
 	p.shot("forced-phone")
 	p.quiet()
 }

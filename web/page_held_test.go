@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"switchboard/handoff"
 )
 
@@ -32,7 +30,7 @@ func TestPageHeldSession(t *testing.T) {
 	p.shows("bigpc · /home/me/src/api · main · yesterday · open in another program")
 	const row = `[...document.querySelectorAll("#sessions .row")].find((r) => r.textContent.includes("upload test"))`
 	p.until(row + ` && ![...document.querySelectorAll("#sessions .row")].find((r) => r.textContent.includes("auth refactor")).textContent.includes("another program")`)
-	p.do(chromedp.Click(chromedp.JSPath(row + `.querySelector(".row-open")`)))
+	p.hit(row + `.querySelector(".row-open")`)
 	p.shows("Another program has it open. Close it there, or continue it here: you are asked whether to go on in a copy.")
 	p.look("held-reader")
 	p.click("Close")

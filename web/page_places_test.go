@@ -118,7 +118,7 @@ func TestPageSettings(t *testing.T) {
 		w.desk.decisions = []handoff.AuditRecord{{Server: "laptop", Thread: "t-notes", Decision: handoff.DecisionAccept, Tier: "medium", By: handoff.ByVoice, At: time.Now()}, {Server: "bigpc", Decision: handoff.DecisionDecline, Tier: "high", By: "nobody", At: time.Now()}}
 	})
 	p.click("Settings")
-	p.do(chromedp.Click(chromedp.CSS("#settings input[value=quiet]")))
+	p.hit(`document.querySelector("#settings input[value=quiet]")`)
 	w.logged(t, "level owner quiet")
 	p.click("Show what was decided")
 	p.shows("Allowed by voice on laptop in release notes, medium risk.")
@@ -171,7 +171,7 @@ func TestPageCallFacts(t *testing.T) {
 	p.shows("gpt-realtime-2.1 at api.openai.com")
 	p.scheme("light")
 	p.shot("facts")
-	p.do(chromedp.Click(chromedp.ID("call-time")))
+	p.hit(`document.querySelector("#call-time")`)
 	p.until(`document.querySelector("#call-sheet:popover-open")`)
 	eval[bool](p, `(document.querySelector("#level").value = "chatty", document.querySelector("#level").dispatchEvent(new Event("change")), true)`)
 	w.logged(t, "level owner chatty")

@@ -56,7 +56,7 @@ func TestPageBoundsLongTexts(t *testing.T) {
 			t.Errorf("%d lines: cut %v", lines, cut)
 		}
 	}
-	p.do(chromedp.Click(chromedp.CSS(`[data-go="work"]`)))
+	p.hit(`document.querySelector('[data-go="work"]')`)
 	p.until(`document.querySelector(".card-prompt").textContent.length > 9000`)
 	if high := eval[float64](p, `document.querySelector(".card-prompt").closest(".card").getBoundingClientRect().height`); high > 900 {
 		t.Errorf("the card is %v pixels high", high)
@@ -223,7 +223,7 @@ func TestPageLandscapePhone(t *testing.T) {
 		t.Errorf("what happens in the call takes %v pixels", high)
 	}
 	p.do(chromedp.EmulateViewport(667, 375))
-	p.do(chromedp.Click(chromedp.CSS(`[data-go="work"]`)))
+	p.hit(`document.querySelector('[data-go="work"]')`)
 	p.until(`document.querySelector(".card").checkVisibility()`)
 	p.shot("landscape-work")
 	if gap := eval[float64](p, `document.querySelector(".work .area-head").getBoundingClientRect().top - document.querySelector(".areas").getBoundingClientRect().top`); gap > 10 {
