@@ -55,6 +55,14 @@ func (r *Router) Decide(ctx context.Context, g handoff.Grant, id handoff.Questio
 	return r.written(ctx, g, id, decided{decision: d})
 }
 
+// notPending says that a question is open no more, once that can be known: after a restart it may be asked again.
+func (r *Router) notPending() error {
+	if err := r.Recovered(context.Background(), 0); err != nil {
+		return err
+	}
+	return handoff.Fault(handoff.CodeNotPending, "", "")
+}
+
 // maxWritten bounds an answer in words that was written on the page, in bytes: a key fits, a file does not.
 const maxWritten = 4 << 10
 
@@ -75,7 +83,10 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 		return handoff.Fault(handoff.CodeNeedsTap, whyNoApprove, "the key does not say approve: true")
 	}
 	q := r.caller(g.Caller).question(id)
-	if q == nil || !g.AllowsServer(q.shown.Server) {
+	if q == nil {
+		return r.notPending()
+	}
+	if !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	d.by, d.tier = handoff.ByAPI, risk.Of(q.asked, q.workspace)
@@ -101,6 +112,9 @@ const (
 func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
 	q, err := r.caller(g.Caller).questionNamed(g, name)
 	if err != nil {
+		if unread := r.Recovered(context.Background(), 0); unread != nil {
+			err = unread
+		}
 		return handoff.OpenQuestion{}, err
 	}
 	return q.open(), nil

@@ -80,14 +80,24 @@ func (nowhere) Attach(_ context.Context, t handoff.Target) (handoff.Attached, er
 func TestUnreadLedger(t *testing.T) {
 	s := &shelf{let: make(chan struct{})}
 	r := running(t, Config{Fleet: newCopier(), Ledger: s})
+	asker := handoff.Grant{Caller: ladderCaller, Approve: true, Page: true}
 	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeStoreDown {
 		t.Errorf("before: %v", err)
+	}
+	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); codeOfError(err) != handoff.CodeStoreDown {
+		t.Errorf("answered before: %v", err)
+	}
+	if _, err := r.Question(ladderGrant, ""); codeOfError(err) != handoff.CodeStoreDown {
+		t.Errorf("asked for before: %v", err)
 	}
 	if all, err := r.Handoffs(ladderGrant); codeOfError(err) != handoff.CodeStoreDown || len(all) > 0 {
 		t.Errorf("all before: %v, %v", all, err)
 	}
 	close(s.let)
 	<-r.recovered
+	if err := r.Decide(t.Context(), asker, "q", handoff.DecisionDecline); codeOfError(err) != handoff.CodeNotPending {
+		t.Errorf("answered after: %v", err)
+	}
 	if _, err := r.Handoffs(ladderGrant); err != nil {
 		t.Errorf("all after: %v", err)
 	}
