@@ -112,8 +112,8 @@ const (
 func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
 	q, err := r.caller(g.Caller).questionNamed(g, name)
 	if err != nil {
-		if unread := r.Recovered(context.Background(), 0); unread != nil {
-			err = unread
+		if unread := r.Recovered(context.Background(), 0); unread != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
+			return handoff.OpenQuestion{}, unread
 		}
 		return handoff.OpenQuestion{}, err
 	}
