@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// Loopback ports that are asked for by number. The kernel gives those from 32768 on to whoever asks for any, so one of
-// them may belong to another test before its program has taken it; and who dials one that nobody listens at may be
-// given it, and connect to himself.
+// Loopback ports for programs. The kernel gives those from 32768 on to whoever asks for any: one of them may belong to
+// another test before its program has taken it, and a client that dials one at which nobody listens may be given that
+// very port and connect to itself.
 const firstPort, portsEnd = 20000, 32768
 
-// portsGiven counts in tens from a start of its own in each process.
-var portsGiven atomic.Int64
-
-var portsStart = rand.Int64N(portsEnd - firstPort)
+// portsGiven counts them. Each process begins at a port of its own, since those of other packages look too.
+var (
+	portsGiven atomic.Int64
+	portsStart = rand.Int64N(portsEnd - firstPort)
+)
 
 // FreePort returns a loopback port that nobody uses now and that is given once. The nine after it are not given either.
 func FreePort(t testing.TB) int {
