@@ -11,7 +11,7 @@ import (
 // TestCallIsRejoined: a client loses its network in mid-call while work goes on. Nothing is told into nothing; once it
 // is back in the same call it is told, once.
 func TestCallIsRejoined(t *testing.T) {
-	r := start(t, func(p *plan) { p.Hurry = 5 })
+	r := start(t, func(p *plan) { p.Hurry = 2 })
 	p := r.dial("?rejoin=1")
 	p.say("On bigpc continue the auth session and run the tests")
 	until(t, "the work to begin", func() bool { return len(r.handoffs()) == 1 })
@@ -48,7 +48,7 @@ func TestCallIsRejoined(t *testing.T) {
 // which tells what came meanwhile.
 func TestHeldCallIsToldInTheNext(t *testing.T) {
 	r := start(t, func(p *plan) {
-		p.Hurry = 5
+		p.Hurry = 2
 		p.Keys[0].Limits.Calls = 1
 	})
 	p := r.dial("?rejoin=1")
