@@ -133,12 +133,13 @@ func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func (p *tab) open(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
 
-// until waits for a JavaScript expression to be true.
+// until waits for a JavaScript expression to be true. One that fails is not true yet: what it looks at may still come.
 func (p *tab) until(expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
+	poll := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](poll, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
 		now, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.body.innerText`))
 		p.t.Fatalf("never true: %s: %v\npage:\n%s", expression, err, now)
 	}
@@ -240,13 +241,32 @@ func (p *tab) shot(name string) {
 	}
 }
 
-// loggedIn opens the page, enters the owner's key and waits until it shows the fleet.
+// size gives the window another size, and waits until the page is laid out for it.
+func (p *tab) size(width, height int64) {
+	p.t.Helper()
+	p.do(chromedp.EmulateViewport(width, height))
+	p.until(fmt.Sprintf("innerWidth === %d && innerHeight === %d", width, height))
+	eval[bool](p, frames)
+}
+
+// frames waits until the page was drawn, with what its size or its state changed.
+const frames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
+
+// allRead waits until the work and the questions of the first look are in the page's state: the machines may come before.
+const allRead = `Promise.all([import("/page/store.js"), import("/page/state-work.js")]).then(async ([{ get }, { workStart }]) => {
+  while (get().work.records === workStart.records) await new Promise((next) => setTimeout(next, 20));
+  return true;
+})`
+
+// loggedIn opens the page, enters the owner's key and waits until it shows the fleet and the work.
 func (p *tab) loggedIn(base string) {
 	p.t.Helper()
 	p.open(base)
 	p.until(`document.querySelector("#login:not([hidden])")`)
 	p.enter(ownerKey)
 	p.until(`document.querySelector("#app:not([hidden]) .machine, #app:not([hidden]) #no-machines:not([hidden])")`)
+	eval[bool](p, allRead)
+	eval[bool](p, frames)
 }
 
 // enter puts a key into the login form.

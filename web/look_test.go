@@ -107,6 +107,7 @@ func TestPageLooks(t *testing.T) {
 				eval[bool](p, `(document.querySelector(".work .scroll").scrollTo(0, 1e6), true)`)
 				eval[bool](p, `import("/page/store.js").then(({ toast }) => (toast("laptop has too much to do right now.", { next: "Try again in a moment; nothing was started." }), true))`)
 				p.shows("Try again in a moment")
+				eval[bool](p, `document.querySelector(".toast").dispatchEvent(new Event("pointerenter"))`) // it stays while somebody points at it
 				p.look(size.name + "-" + scheme + "-end")
 				p.click("Dismiss")
 				p.click("Simulated")

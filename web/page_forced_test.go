@@ -42,7 +42,7 @@ func TestPageForcedColours(t *testing.T) {
 	if gone := eval[[]string](p, `[...document.querySelectorAll(".lamp, .plug, .pill")].filter((e) => e.checkVisibility()).filter((e) => { const s = getComputedStyle(e), b = getComputedStyle(document.body).backgroundColor; return s.backgroundColor === b && s.borderStyle === "none" && !e.textContent; }).map((e) => e.className)`); len(gone) > 0 {
 		t.Errorf("not seen any more: %q", gone)
 	}
-	p.do(chromedp.EmulateViewport(390, 844))
+	p.size(390, 844)
 	p.hit(`document.querySelector('[data-go="work"]')`)
 	p.shot("forced-phone")
 	p.quiet()

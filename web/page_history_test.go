@@ -16,7 +16,8 @@ import (
 
 // workedYesterday puts a piece of work into the history, with what was done.
 func workedYesterday(w *world) {
-	at := time.Now().Add(-26 * time.Hour)
+	now := time.Now()
+	at := time.Date(now.Year(), now.Month(), now.Day()-1, 12, 0, 0, 0, time.Local) // all of it on one day, whatever the time is now
 	w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{
 		Key: "k1", Accepted: at, Ended: at.Add(time.Minute),
 		Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc", Thread: "t-auth"}, Title: "auth refactor", Prompt: "Run the tests.", Outcome: handoff.OutcomeResult, Tests: handoff.TestsUnknown, Spoken: "All 42 tests pass."},
@@ -116,7 +117,7 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 		p.scheme(scheme)
 		p.until(`document.querySelector("#history .tok-key")`)
 		for _, size := range []struct{ width, height int64 }{{390, 844}, {844, 390}, {1024, 700}, {1440, 900}} {
-			p.do(chromedp.EmulateViewport(size.width, size.height))
+			p.size(size.width, size.height)
 			p.look(fmt.Sprint("history-", scheme, size.width))
 			p.axe("history")
 			lines := eval[string](p, `["", ".button"].map((which) => new Set([...document.querySelectorAll("#history .tools > *" + which)].map((e) => e.getBoundingClientRect().top)).size).join()`)
@@ -170,8 +171,7 @@ func TestPageHelp(t *testing.T) {
 		p.until(fmt.Sprintf(`document.querySelector(".help-text h3").textContent === document.querySelectorAll(".help-names button")[%d].textContent && document.querySelector("#help .scroll").scrollTop === 0`, i))
 		p.axe("help")
 		for _, width := range []int64{390, 1280} {
-			p.do(chromedp.EmulateViewport(width, 844))
-			p.until(fmt.Sprint("innerWidth === ", width))
+			p.size(width, 844)
 			p.look(fmt.Sprint("help-", i, "-", width))
 		}
 	}

@@ -164,7 +164,7 @@ func TestPageCallFacts(t *testing.T) {
 	eval[bool](p, otherSide)
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)
-	p.until(`/ms, nothing lost/.test(document.querySelector("#facts").innerText)`)
+	p.until(`/\d ms, (nothing|[\d.]+ %) lost/.test(document.querySelector("#facts").innerText)`)
 	eval[bool](p, `([{ type: "input_audio_buffer.speech_stopped" }, { type: "output_audio_buffer.started" }, { type: "response.created", response: { id: "r" } }, { type: "response.output_audio_transcript.delta", item_id: "a", delta: "Hi" }, { type: "response.done", response: { id: "r", status: "completed", usage: { total_tokens: 1234 } } }].forEach(far.say), true)`)
 	p.shows("1,234 tokens")
 	p.until(`/Last answer\s+answered in \d+\.\d s/.test(document.querySelector("#facts").innerText) && /^0:\d\d$/.test(document.querySelector("#call-time").textContent)`)

@@ -142,7 +142,7 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 			eval[bool](p, `import("/page/store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
 			p.until(`document.querySelector("#chips.strip")`)
 		}
-		p.do(chromedp.EmulateViewport(size[0], size[1]))
+		p.size(size[0], size[1])
 		before := eval[string](p, tops)
 		w.feed("owner").publish(handoff.PageEvent{Kind: "question", Question: &question})
 		p.until(`document.querySelector("#attention").checkVisibility()`)
@@ -222,7 +222,7 @@ func TestPageLandscapePhone(t *testing.T) {
 	if high := eval[float64](p, `(document.querySelector("#status-text").textContent = "bigpc waits for you", document.querySelector("#status-text").clientHeight)`); high > 30 {
 		t.Errorf("what happens in the call takes %v pixels", high)
 	}
-	p.do(chromedp.EmulateViewport(667, 375))
+	p.size(667, 375)
 	p.hit(`document.querySelector('[data-go="work"]')`)
 	p.until(`document.querySelector(".card").checkVisibility()`)
 	p.shot("landscape-work")
@@ -285,8 +285,8 @@ func TestPageSearchFieldsFit(t *testing.T) {
 	for _, place := range []string{"work", "sessions", "history"} {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector('[data-go="%s"]').click(), true)`, place))
 		for _, size := range [][2]int64{{390, 844}, {844, 390}, {667, 375}} {
-			p.do(chromedp.EmulateViewport(size[0], size[1]))
-			p.until(fmt.Sprintf(`innerWidth === %d && document.querySelector("#%s-search").checkVisibility()`, size[0], place))
+			p.size(size[0], size[1])
+			p.until(fmt.Sprintf(`document.querySelector("#%s-search").checkVisibility()`, place))
 			if room := eval[float64](p, fmt.Sprintf(`((e, is, pen) => {
 			  pen.font = is.font;
 			  return e.clientWidth - parseFloat(is.paddingLeft) - parseFloat(is.paddingRight) - pen.measureText(e.placeholder).width;

@@ -3,8 +3,6 @@ package web
 import (
 	"fmt"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // covered lists what a message lies over of what is pressed or read in a hurry. A box that scrolls cuts what it holds.
@@ -43,9 +41,9 @@ func TestPageToastsCoverNothing(t *testing.T) {
 	p.until(`document.querySelectorAll(".toast").length === 2`)
 	p.scheme("light")
 	for _, size := range [][2]int64{{390, 844}, {320, 640}, {844, 390}, {1024, 700}, {900, 1100}, {1440, 900}, {1920, 1080}} {
-		p.do(chromedp.EmulateViewport(size[0], size[1]))
+		p.size(size[0], size[1])
 		for _, area := range []string{"talk", "work", "fleet", "sessions", "settings"} {
-			eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`, area))
+			eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), `+frames+`)`, area))
 			if got := eval[string](p, covered); got != "" {
 				t.Errorf("%v, %s: %s", size, area, got)
 			}

@@ -140,7 +140,7 @@ func TestPageEscapeReturns(t *testing.T) {
 		{`document.querySelector("#badge")`, "#simulated"}, {`document.querySelector("#sound")`, "#sound-menu"}, {`document.querySelector("#call-time")`, "#call-sheet"}, {`document.querySelector("#more-open")`, "#more"},
 	} {
 		if o.opened == "#more" {
-			p.do(chromedp.EmulateViewport(390, 844))
+			p.size(390, 844)
 		}
 		eval[bool](p, `(`+o.opener+`.focus(), true)`)
 		p.press("\r")
@@ -149,7 +149,7 @@ func TestPageEscapeReturns(t *testing.T) {
 		p.until(`!document.querySelector("` + o.opened + `").matches(":popover-open")`)
 		p.at(o.opener)
 	}
-	p.do(chromedp.EmulateViewport(1280, 800))
+	p.size(1280, 800)
 	eval[bool](p, `(document.querySelector("#sound").focus(), true)`)
 	p.press("?")
 	p.until(`document.querySelector("#keys-sheet").open`)
@@ -191,9 +191,9 @@ func TestPageListsKeepTheKeyboard(t *testing.T) {
 	p.until(fmt.Sprintf(`document.querySelectorAll(".card:not(.over)").length === %d`, before-1))
 	p.until(`document.querySelector("#work").contains(document.activeElement)`)
 	// A message that is put away: back to where the keyboard came from, or to the page's main part.
-	eval[bool](p, `(document.querySelector("#sound").focus(), import("/page/store.js").then(({ toast }) => (toast("Something."), toast("More."), true)))`)
+	eval[bool](p, `(document.querySelector("#sound").focus(), import("/page/store.js").then(({ toast }) => (["Something.", "More."].forEach((text) => toast(text, { action: { label: "Do it", run() {} } })), true)))`) // one with a deed stays
 	p.until(`document.querySelectorAll(".toast").length === 2`)
-	eval[bool](p, `(document.querySelector(".toast button").focus(), true)`)
+	eval[bool](p, `(document.querySelector(".toast [aria-label=Dismiss]").focus(), true)`)
 	p.press("\r")
 	p.until(`document.querySelectorAll(".toast").length === 1`)
 	p.at(`document.querySelector("#sound")`)

@@ -183,10 +183,10 @@ func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until waits for a JavaScript expression to be true; a promise is awaited.
+// until waits for a JavaScript expression to be true. One that fails is not true yet: what it looks at may still come.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); !eval[bool](p, "(async () => !!("+expression+"))()"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !eval[bool](p, "(async () => { try { return !!("+expression+"); } catch { return false; } })()"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			p.t.Fatalf("never true: %s\npage:\n%s", expression, eval[string](p, `document.body.innerText`))
 		}
