@@ -20,7 +20,7 @@ type Load struct {
 // Loads are those of every store. In a call a step is the first thing after a while, and takes several times as long.
 var Loads = []Load{{"10", 10, 0}, {"10-apart", 10, 20 * time.Millisecond}, {"10000", 10_000, 0}, {"100000", 100_000, 0}}
 
-// BenchmarkLedger is the one step that a start waits for, accepted to dispatching, in a store that has a load. Floors
+// BenchmarkLedger is the one step that a start waits for, which makes the entry, in a store that has a load. Floors
 // are how many times as long as the plainest write of the same store takes in the same run; p50 and p99 of the step are
 // given in floors.
 func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor func()) {
@@ -46,7 +46,6 @@ func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor f
 		b.StopTimer()
 		n++
 		key := fmt.Sprint(run, n)
-		advance(LedgerStep(key, "a", handoff.StatusAccepted))
 		floors = append(floors, took(floor))
 		b.StartTimer()
 		steps = append(steps, took(func() { advance(LedgerStep(key, "a", handoff.StatusDispatching)) }))

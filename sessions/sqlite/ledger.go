@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,9 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.prepareAll(ctx, []question{
 		{&s.asks.newest, s.write, "SELECT epoch FROM life"},
 		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ?"},
-		{&s.asks.insert, s.write, "INSERT INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES (" + marks + ", ?)"},
+		// Where the life is not the newest, past would be NULL, which is refused like an entry that is there.
+		{&s.asks.insert, s.write, "INSERT OR IGNORE INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES " +
+			"((SELECT ? FROM life WHERE epoch = ?)" + marks[1:] + ", ?)"},
 		{&s.asks.update, s.write, "UPDATE entries SET " + strings.Join(names, " = ?, ") + " = ? WHERE id = ?"},
 		{&s.asks.body, s.write, "INSERT INTO bodies (id, prompt, text, did) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET " +
 			"prompt = iif(?2 = '', prompt, ?2), text = iif(?3 = '', text, ?3), did = iif(?4 = '', did, ?4)"},
@@ -155,6 +158,10 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	var after ledger.Entry
 	var verdict error // of the table, with the entry as it was
 	err = s.change(ctx, func(ctx context.Context, _ transaction) error {
+		if made, err := s.made(ctx, name, step); made.Status != "" || err != nil {
+			after = made
+			return err
+		}
 		if err := s.fenced(ctx); err != nil {
 			return err
 		}
@@ -173,6 +180,23 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 		return ledger.Entry{}, err
 	}
 	return after, verdict
+}
+
+// made makes the entry of the first step of a handoff, which a start waits for: one statement finds that there was none
+// and that this life may write. The zero entry means that it did not.
+func (s *Store) made(ctx context.Context, name string, step ledger.Step) (ledger.Entry, error) {
+	e, err := ledger.Entry{}.Apply(step)
+	if err != nil || step.To != handoff.StatusAccepted && step.To != handoff.StatusDispatching {
+		return ledger.Entry{}, nil
+	}
+	row := entryRow{Entry: e}
+	if err := s.store(ctx, name, &row); err != nil {
+		if errors.Is(err, errNotMade) {
+			err = nil
+		}
+		return ledger.Entry{}, err
+	}
+	return e, s.putBody(ctx, row.id, step.Body)
 }
 
 // fenced refuses what a life writes after another one has opened the file.
@@ -200,10 +224,8 @@ func (s *Store) put(ctx context.Context, name string, row entryRow, step ledger.
 	if err := s.store(ctx, name, &row); err != nil {
 		return err
 	}
-	if step.Body != (ledger.Body{}) {
-		if _, err := s.asks.body.ExecContext(ctx, row.id, step.Body.Prompt, step.Body.Text, step.Body.Did); err != nil {
-			return err
-		}
+	if err := s.putBody(ctx, row.id, step.Body); err != nil {
+		return err
 	}
 	if row.past != 0 && was == 0 {
 		return s.index(ctx, row)
@@ -214,15 +236,31 @@ func (s *Store) put(ctx context.Context, name string, row entryRow, step ledger.
 	return nil
 }
 
-// store writes the row itself, and gives a new one its id.
+// putBody writes the whole words of an entry; a text that is "" leaves what is kept.
+func (s *Store) putBody(ctx context.Context, id int64, b ledger.Body) error {
+	if b == (ledger.Body{}) {
+		return nil
+	}
+	_, err := s.asks.body.ExecContext(ctx, id, b.Prompt, b.Text, b.Did)
+	return err
+}
+
+// errNotMade says that a row is there already, or that this life is not the newest.
+var errNotMade = errors.New("an entry was not made")
+
+// store writes the row itself, and gives a new one its id, or [errNotMade].
 func (s *Store) store(ctx context.Context, name string, row *entryRow) error {
+	values := row.values()
 	if row.id != 0 {
-		_, err := s.asks.update.ExecContext(ctx, append(row.values(), row.id)...)
+		_, err := s.asks.update.ExecContext(ctx, append(values, row.id)...)
 		return err
 	}
-	done, err := s.asks.insert.ExecContext(ctx, append(row.values(), name)...)
-	if err != nil {
+	done, err := s.asks.insert.ExecContext(ctx, append(slices.Insert(values, 1, any(s.epoch)), name)...)
+	switch n, err := affected(done, err); {
+	case err != nil:
 		return err
+	case n == 0:
+		return errNotMade
 	}
 	row.id, err = done.LastInsertId()
 	return err
