@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -91,6 +92,7 @@ func (r *run) loop(ctx context.Context) {
 	}
 	defer context.AfterFunc(ctx, r.shutdown)()
 	r.work()
+	runtime.Gosched() // first whoever hears of the outcome
 	r.endIO()
 	r.io.Wait()
 	r.dropPrefetch()

@@ -53,7 +53,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(names)), ", ")
 	return s.prepareAll(ctx, []question{
 		{&s.asks.newest, s.write, "SELECT epoch FROM life"},
-		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ?"},
+		{&s.asks.find, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND key = ? AND EXISTS (SELECT 1 FROM life WHERE epoch = ?)"},
 		// Where the life is not the newest, past would be NULL, which is refused like an entry that is there.
 		{&s.asks.insert, s.write, "INSERT OR IGNORE INTO entries (" + strings.Join(names, ", ") + ", caller) VALUES " +
 			"((SELECT ? FROM life WHERE epoch = ?)" + marks[1:] + ", ?)"},
@@ -162,11 +162,11 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 			after = made
 			return err
 		}
-		if err := s.fenced(ctx); err != nil {
-			return err
+		row, err := scanEntry(s.asks.find.QueryRowContext(ctx, name, step.Key, s.epoch))
+		if errors.Is(err, sql.ErrNoRows) { // or this life is not the newest
+			err = s.fenced(ctx)
 		}
-		row, err := scanEntry(s.asks.find.QueryRowContext(ctx, name, step.Key))
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err != nil {
 			return err
 		}
 		before := row.Entry
