@@ -1,8 +1,10 @@
 package realtime
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
@@ -154,5 +156,40 @@ func TestWhatABusyRouterMisses(t *testing.T) {
 	c.report(handoff.Hint{CallID: "b"})
 	if c.counts.hints != 2 || !c.ended || c.cause.Code != handoff.CodeOverloaded {
 		t.Errorf("dropped %d hints, ended %v", c.counts.hints, c.cause)
+	}
+}
+
+// The router takes an event at once, unless the loop has one that comes before it.
+func TestEventsComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
+		told := make(chan handoff.Event, 1)
+		go func() { told <- <-c.Events() }()
+		synctest.Wait()
+		c.watch.first = handoff.Said{ID: "1"} // which the loop is about to offer
+		c.do(func() { c.report(handoff.Said{ID: "2"}) })
+		if len(c.pending) != 1 {
+			t.Error("the second event came first")
+		}
+		c.watch.first = nil
+		c.do(func() { c.report(handoff.Said{ID: "3"}) })
+		if got := <-told; got != (handoff.Said{ID: "2"}) || len(c.pending) != 1 {
+			t.Errorf("the router took %v, %d wait", got, len(c.pending))
+		}
+	})
+}
+
+// What is said before the model's session begins waits for it, up to a bound; beyond it the call ends.
+func TestSaidTooEarly(t *testing.T) {
+	c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
+	for i := range sayQueue {
+		c.Say(handoff.Utterance{ID: strconv.Itoa(i), Text: "x"})
+	}
+	if len(c.says) != sayQueue || c.ended {
+		t.Fatalf("%d wait, ended %t", len(c.says), c.ended)
+	}
+	c.Say(handoff.Utterance{ID: "more", Text: "x"})
+	if !c.ended || c.cause.Code != handoff.CodeOverloaded {
+		t.Errorf("ended %t with %v", c.ended, c.cause)
 	}
 }
