@@ -175,3 +175,35 @@ func TestPageAsksForMissingWorkAgain(t *testing.T) {
 	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#banner").textContent === ""`)
 	p.quiet()
 }
+
+// While the work is still being read, the page neither says that there is none nor rings for what was open before it.
+func TestPageWaitsForTheWork(t *testing.T) {
+	w := newWorld()
+	scene(w)
+	told := make(chan struct{})
+	_, base := serveBehind(t, w, nil, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && r.URL.Path == "/fleet/handoffs" {
+				<-told
+			}
+			h.ServeHTTP(rw, r)
+		})
+	})
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.do(atFirst(watchDevice))
+	p.open(base)
+	p.until(`document.querySelector("#login:not([hidden])")`)
+	p.enter(ownerKey)
+	p.until(`document.querySelector("#app:not([hidden]) .machine")`)
+	p.click("Settings") // before a press browsers keep a page silent
+	if !eval[bool](p, `document.querySelector("#no-work").hidden`) {
+		t.Error("it says that there is no work")
+	}
+	close(told)
+	p.until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#urgent").textContent`)
+	eval[bool](p, frames)
+	if got := eval[string](p, `device.tones.join()`); got != "" {
+		t.Errorf("it rings: %s", got)
+	}
+	p.quiet()
+}

@@ -8,6 +8,7 @@ export const workStart = {
   records: {}, // by id
   questions: {}, // by id, with `sending`: the decision that is on its way
   stickies: [],
+  known: false, // it was read
   incomplete: false, // there may be more, from before a restart
   cleared: "", // finished work that ended until then was put away
   stopping: {}, // ids of work that was told to stop
@@ -24,7 +25,7 @@ export function reduceWork(work, action) {
   switch (action.type) {
     case "snapshot":
       return {
-        ...work, stickies: action.stickies, incomplete: Boolean(action.incomplete), cleared: action.cleared ?? work.cleared,
+        ...work, stickies: action.stickies, known: true, incomplete: Boolean(action.incomplete), cleared: action.cleared ?? work.cleared,
         // What was shown stays until it is read anew.
         records: Object.fromEntries(action.records.map((r) => [r.id, { ...r, items: r.item_count ? work.records[r.id]?.items : undefined }])),
         read: Object.fromEntries(action.records.filter((r) => work.records[r.id]?.items).map((r) => [r.id, "stale"])),

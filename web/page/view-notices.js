@@ -41,7 +41,7 @@ function announcer(sound) {
   const urgent = byId("urgent");
   const asked = new Set();
   let known = null;
-  return ({ work, loaded }) => {
+  return ({ work }) => {
     for (const q of openQuestions(work)) {
       if (asked.has(q.id)) continue;
       asked.add(q.id);
@@ -54,7 +54,7 @@ function announcer(sound) {
       setText(urgent, `Work on ${r.server}: ${workWords(r).text}.`);
       sound(r.outcome === "result" ? "good" : "bad");
     }
-    if (loaded) known = now;
+    if (work.known) known = now;
   };
 }
 

@@ -55,7 +55,7 @@ export function workView(acts, hue) {
     top = first;
     const found = open.length + groups.reduce((n, g) => n + g.items.length, 0);
     tools.update(all, found);
-    show(byId("no-work"), state.loaded && !state.work.incomplete && all.length === 0 && questions.length === 0);
+    show(byId("no-work"), state.work.known && !state.work.incomplete && all.length === 0 && questions.length === 0);
     const busy = running(work);
     show(stopAll, busy.length > 1);
     setText(stopAll, `Stop all work (${busy.length})`);
