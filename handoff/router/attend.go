@@ -132,11 +132,9 @@ func (c *callerState) attends(a *attendance) bool {
 }
 
 // attended tells whether somebody hears of a run.
-func (c *callerState) attended(id string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rec := c.findLocked(id)
-	return rec != nil && rec.hears != nil
+func (c *callerState) attended(id string) (attended bool) {
+	c.with(id, func(rec *recordState) { attended = rec.hears != nil })
+	return attended
 }
 
 // by returns the attendance of a listener, or nil.
@@ -153,11 +151,7 @@ func (c *callerState) by(l handoff.Listener) *attendance {
 
 // offer leaves a run to whoever attends for its caller, now or later.
 func (c *callerState) offer(id string) {
-	c.mu.Lock()
-	if rec := c.findLocked(id); rec != nil && rec.run != nil {
-		rec.offered = true
-	}
-	c.mu.Unlock()
+	c.with(id, func(rec *recordState) { rec.offered = rec.offered || rec.run != nil })
 	c.handOver()
 }
 
@@ -283,11 +277,7 @@ func (c *callerState) withdraw(id string) {
 	}
 }
 
-func (r *Router) writerOf(b *callerState, id string) *ledgerWriter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if rec := b.findLocked(id); rec != nil {
-		return rec.writer
-	}
-	return nil
+func (r *Router) writerOf(b *callerState, id string) (l *ledgerWriter) {
+	b.with(id, func(rec *recordState) { l = rec.writer })
+	return l
 }

@@ -237,11 +237,7 @@ func (c *callerState) drop(id, itemID string) {
 
 // ended closes a record's run and its open questions.
 func (c *callerState) ended(id string) {
-	c.mu.Lock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.run, rec.offered, rec.hears = nil, false, nil
-	}
-	c.mu.Unlock()
+	c.with(id, func(rec *recordState) { rec.run, rec.offered, rec.hears = nil, false, nil })
 	for _, q := range c.questionsOf(id) {
 		c.closeQuestion(q.shown.ID)
 	}
@@ -261,11 +257,7 @@ func (c *callerState) notice(id string) (handoff.Record, bool) {
 
 // began notes what was begun instead of a record; "" is none.
 func (c *callerState) began(id, instead string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.begun = instead
-	}
+	c.with(id, func(rec *recordState) { rec.begun = instead })
 }
 
 // delivered marks a record whose outcome was given. False means that it was marked before.
@@ -375,14 +367,9 @@ func (c *callerState) list() []handoff.Record {
 	return out
 }
 
-func (c *callerState) find(id string) (handoff.Record, *run) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rec := c.findLocked(id)
-	if rec == nil {
-		return handoff.Record{}, nil
-	}
-	return rec.Clone(), rec.run
+func (c *callerState) find(id string) (found handoff.Record, w *run) {
+	c.with(id, func(rec *recordState) { found, w = rec.Clone(), rec.run })
+	return found, w
 }
 
 func (c *callerState) findLocked(id string) *recordState {
@@ -392,6 +379,15 @@ func (c *callerState) findLocked(id string) *recordState {
 		}
 	}
 	return nil
+}
+
+// with lets do use what is known of a record, unless it was pushed out by newer ones.
+func (c *callerState) with(id string, do func(*recordState)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rec := c.findLocked(id); rec != nil {
+		do(rec)
+	}
 }
 
 // States of a [handoff.RecordItem].

@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -202,7 +203,7 @@ func TestDeltaOfWhatIsGone(t *testing.T) {
 	b.open(handoff.Record{ID: "h"}, nil)
 	b.delta("h", handoff.Delta{ItemID: "joined", Text: "resumed in the middle"})
 	for i := range maxItems {
-		b.item("h", handoff.RecordItem{ID: itoa(i), Kind: handoff.ItemMessage, State: itemRunning})
+		b.item("h", handoff.RecordItem{ID: strconv.Itoa(i), Kind: handoff.ItemMessage, State: itemRunning})
 	}
 	items := func() []handoff.RecordItem {
 		rec, _ := b.find("h")
@@ -220,14 +221,14 @@ func TestDeltaOfWhatIsGone(t *testing.T) {
 		t.Errorf("%d items, brought back: %t, %t", len(items()), shown("joined"), shown("7"))
 	}
 	for i := range 3 * maxItems {
-		b.delta("h", handoff.Delta{ItemID: "new-" + itoa(i), Text: "text"})
+		b.delta("h", handoff.Delta{ItemID: "new-" + strconv.Itoa(i), Text: "text"})
 	}
 	if len(items()) > maxItems {
 		t.Errorf("%d items", len(items()))
 	}
 	b.open(handoff.Record{ID: "short"}, nil)
 	for i := range 3 * maxItems {
-		b.delta("short", handoff.Delta{ItemID: itoa(i), Text: "text"})
+		b.delta("short", handoff.Delta{ItemID: strconv.Itoa(i), Text: "text"})
 	}
 	if rec, _ := b.find("short"); len(rec.Items) > maxItems {
 		t.Errorf("%d items that only deltas made", len(rec.Items))

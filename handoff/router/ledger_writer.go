@@ -309,13 +309,18 @@ func (l *ledgerWriter) write(ctx context.Context) {
 }
 
 func (l *ledgerWriter) once(ctx context.Context, s ledger.Step) error {
+	ctx, cancel := writing(ctx)
+	defer cancel()
+	return l.try(ctx, s)
+}
+
+// writing bounds one write behind, which the end of the process does not cut off.
+func writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := storeTimeout
 	if ctx.Err() != nil {
 		limit = lastWrite
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	return l.try(ctx, s)
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
 // try writes a step and notes whether the store is there.

@@ -29,11 +29,7 @@ func (c *callerState) publish(id string, kind handoff.RunKind) bool {
 
 // noted says that the ledger has an entry of a run.
 func (c *callerState) noted(id string) {
-	c.mu.Lock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.log.noted = true
-	}
-	c.mu.Unlock()
+	c.with(id, func(rec *recordState) { rec.log.noted = true })
 	c.publish(id, handoff.RunNoted{})
 }
 
@@ -51,9 +47,5 @@ func (c *callerState) allWriters() (all []*ledgerWriter) {
 
 // setWriter is for a record without a run.
 func (c *callerState) setWriter(id string, l *ledgerWriter) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.writer = l
-	}
+	c.with(id, func(rec *recordState) { rec.writer = l })
 }

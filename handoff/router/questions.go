@@ -1,7 +1,9 @@
 package router
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,7 +67,7 @@ func (q *question) mayBeSaid() bool {
 func (c *callerState) ask(q *question, wait time.Duration, giveUp func()) {
 	c.mu.Lock()
 	c.serial++
-	q.shown.Label = "q" + itoa(c.serial)
+	q.shown.Label = "q" + strconv.Itoa(c.serial)
 	if giveUp != nil {
 		q.giveUp = time.AfterFunc(wait, giveUp)
 	}
@@ -129,10 +131,7 @@ func (c *callerState) questionsOfLocked(id string) []*question {
 }
 
 func compareQuestions(x, y handoff.RecordQuestion) int {
-	if c := x.Asked.Compare(y.Asked); c != 0 {
-		return c
-	}
-	return strings.Compare(string(x.ID), string(y.ID))
+	return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.ID, y.ID))
 }
 
 // offers tells whether the caller is being asked about a copy of a thread.

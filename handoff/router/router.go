@@ -58,7 +58,7 @@ type Router struct {
 	queues   *threadQueues                     // Set once; safe by itself
 
 	jobs   jobs          // safe by itself
-	IDs    atomic.Uint64 // the last id given
+	ids    atomic.Uint64 // the last id given
 	owners owners        // safe by itself
 	rates  rates         // safe by itself
 	counts *routerCounts // Set once; safe by itself
@@ -102,10 +102,8 @@ func NewRouter(cfg Config) *Router {
 
 // NextID returns an id that no other life of the router gives, [a-z0-9-], at most 20 bytes.
 func (r *Router) NextID() string {
-	return r.life + "-" + itoa(int(r.IDs.Add(1)))
+	return r.life + "-" + strconv.FormatUint(r.ids.Add(1), 10)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 func (r *Router) caller(c handoff.Caller) *callerState {
 	r.mu.Lock()

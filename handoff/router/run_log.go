@@ -54,11 +54,7 @@ func (r *recordState) event(kind handoff.RunKind) handoff.RunEvent { return r.en
 
 // record adds an event for who follows the run; listeners do not get it.
 func (c *callerState) record(id string, kind handoff.RunKind) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.record(kind)
-	}
+	c.with(id, func(rec *recordState) { rec.record(kind) })
 }
 
 // record adds an event to the log.
@@ -192,11 +188,7 @@ func (r *Router) Follow(ctx context.Context, c handoff.Caller, id handoff.RunID,
 
 // follows counts who follows a run.
 func (c *callerState) follows(id string, n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.log.followers += n
-	}
+	c.with(id, func(rec *recordState) { rec.log.followers += n })
 }
 
 // read gives a follower what came since, and tells whether nothing follows it, and what is closed at the next one.

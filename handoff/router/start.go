@@ -183,22 +183,14 @@ func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() 
 	c.setKey(rec.ID, k)
 	c.closePaused(string(w.req.Instead), rec.ID)
 	if by != nil {
-		c.mu.Lock()
-		if rec := c.findLocked(rec.ID); rec != nil {
-			rec.offered, rec.hears = true, by
-		}
-		c.mu.Unlock()
+		c.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
 	}
 	return "", nil
 }
 
 // setKey notes by what a record is known.
 func (c *callerState) setKey(id string, k keyed) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if rec := c.findLocked(id); rec != nil {
-		rec.key, c.byKey[k.key] = k, id
-	}
+	c.with(id, func(rec *recordState) { rec.key, c.byKey[k.key] = k, id })
 }
 
 // unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns

@@ -54,11 +54,7 @@ func (r *Router) writeStickies(ctx context.Context, c handoff.Caller, b *callerS
 }
 
 func (r *Router) writeSticky(ctx context.Context, c handoff.Caller, w stickyWrite) error {
-	limit := storeTimeout
-	if ctx.Err() != nil {
-		limit = lastWrite
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ctx, cancel := writing(ctx)
 	defer cancel()
 	if w.clear {
 		return r.stickies.Clear(ctx, c, w.sticky.Target)
