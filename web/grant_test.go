@@ -128,10 +128,10 @@ func TestEveryRouteAsksATool(t *testing.T) {
 		"GET /fleet/push", "DELETE /fleet/push", // the key of the sender, and their own browser
 		"POST /fleet/handoffs", // asks by its mode
 	}
-	for pattern := range newServer(t, newWorld(), nil).known {
+	for pattern, r := range newServer(t, newWorld(), nil).known {
 		_, path, _ := strings.Cut(pattern, " ")
-		if strings.HasPrefix(path, "/fleet/") && (routeTools[pattern] == "") != slices.Contains(open, pattern) {
-			t.Errorf("%s asks for the tool %q", pattern, routeTools[pattern])
+		if strings.HasPrefix(path, "/fleet/") && (r.tool == "") != slices.Contains(open, pattern) {
+			t.Errorf("%s asks for the tool %q", pattern, r.tool)
 		}
 	}
 }

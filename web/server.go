@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/tools"
 )
 
 // Server is the HTTP edge. It is safe for concurrent use.
@@ -50,72 +51,75 @@ type route struct {
 	pattern string
 	access  access
 	body    int64 // the largest body in bytes; 0: a body is not read
-	serve   handler
+	// tool is the one that the route stands for: who may not use the one may not use the other. "": none. What
+	// POST /fleet/handoffs stands for depends on its mode: see [Server.run].
+	tool  string
+	serve handler
 }
 
 // routes registers everything there is; whatever is not here is unknown.
 func (s *Server) routes() {
 	s.mux, s.known = http.NewServeMux(), map[string]route{}
 	for _, r := range []route{
-		{"GET /{$}", accessPublic, 0, s.page},
-		{"GET /page/{file}", accessPublic, 0, s.asset},
-		{"POST /login", accessPublic, maxJSON, s.login},
-		{"POST /login/proof", accessPublic, maxJSON, s.proof},
-		{"GET /login", accessCaller, 0, s.logins},
-		{"DELETE /login/{id}", accessCaller, maxJSON, s.logout},
-		{"POST /login/code", accessCaller, maxJSON, s.deviceCode},
-		{"GET /healthz", accessPublic, 0, s.healthz},
-		{"GET /readyz", accessPublic, 0, s.readyz},
-		{"GET /v1/realtime", accessCall, 0, s.realtime},
-		{"POST /v1/realtime/calls", accessCall, maxCall, s.calls},
-		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, s.clientSecret},
-		{"POST /v1/realtime/attach", accessCaller, maxJSON, s.attach},
-		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, s.hangup},
-		{"GET /fleet/servers", accessCaller, 0, s.servers},
-		{"GET /fleet/sessions", accessCaller, 0, s.sessions},
-		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, s.session},
-		{"GET /fleet/handoffs", accessCaller, 0, s.handoffs},
-		{"POST /fleet/handoffs", accessCaller, maxRun, s.run},
-		{"GET /fleet/handoffs/{id}", accessCaller, 0, s.handoff},
-		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, s.followed},
-		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, s.steer},
-		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, s.stop},
-		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, s.heard},
-		{"GET /fleet/questions", accessCaller, 0, s.questions},
-		{"POST /fleet/questions/{id}", accessCaller, maxJSON, s.decide},
-		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, s.archive},
-		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, s.archive},
-		{"GET /fleet/machines", accessCaller, 0, s.machines},
-		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, s.testMachine},
-		{"GET /fleet/cleared", accessCaller, 0, s.cleared},
-		{"PUT /fleet/cleared", accessCaller, maxJSON, s.setCleared},
-		{"GET /fleet/updates", accessCaller, 0, s.updates},
-		{"PUT /fleet/updates", accessCaller, maxJSON, s.setUpdates},
-		{"GET /fleet/history", accessCaller, 0, s.history},
-		{"GET /fleet/history/{id}", accessCaller, 0, s.past},
-		{"GET /fleet/conversation", accessCaller, 0, s.said},
-		{"POST /fleet/conversation", accessCaller, maxSaidBody, s.addSaid},
-		{"DELETE /fleet/conversation", accessCaller, maxJSON, s.dropSaid},
-		{"GET /worker.js", accessPublic, 0, s.worker},
-		{"GET /fleet/push", accessCaller, 0, s.pushKey},
-		{"POST /fleet/push", accessCaller, maxJSON, s.subscribe},
-		{"DELETE /fleet/push", accessCaller, maxJSON, s.unsubscribe},
-		{"GET /help", accessPublic, 0, s.helpList},
-		{"GET /help/{name}", accessPublic, 0, s.helpPage},
-		{"GET /fleet/decisions", accessCaller, 0, s.decisions},
-		{"GET /fleet/sticky", accessCaller, 0, s.stickies},
-		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, s.putSticky},
-		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, s.clearSticky},
-		{"GET /fleet/calls", accessCaller, 0, s.liveCalls},
-		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, s.hangup},
-		{"GET /fleet/events", accessCaller, 0, s.events},
-		{"GET /metrics", accessCaller, 0, s.metrics},
+		{"GET /{$}", accessPublic, 0, "", s.page},
+		{"GET /page/{file}", accessPublic, 0, "", s.asset},
+		{"POST /login", accessPublic, maxJSON, "", s.login},
+		{"POST /login/proof", accessPublic, maxJSON, "", s.proof},
+		{"GET /login", accessCaller, 0, "", s.logins},
+		{"DELETE /login/{id}", accessCaller, maxJSON, "", s.logout},
+		{"POST /login/code", accessCaller, maxJSON, "", s.deviceCode},
+		{"GET /healthz", accessPublic, 0, "", s.healthz},
+		{"GET /readyz", accessPublic, 0, "", s.readyz},
+		{"GET /v1/realtime", accessCall, 0, "", s.realtime},
+		{"POST /v1/realtime/calls", accessCall, maxCall, "", s.calls},
+		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, "", s.clientSecret},
+		{"POST /v1/realtime/attach", accessCaller, maxJSON, "", s.attach},
+		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, "", s.hangup},
+		{"GET /fleet/servers", accessCaller, 0, tools.ListServers, s.servers},
+		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, s.sessions},
+		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, tools.ReadSession, s.session},
+		{"GET /fleet/handoffs", accessCaller, 0, tools.Status, s.handoffs},
+		{"POST /fleet/handoffs", accessCaller, maxRun, "", s.run},
+		{"GET /fleet/handoffs/{id}", accessCaller, 0, tools.Status, s.handoff},
+		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, tools.Status, s.followed},
+		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, tools.Codex, s.steer},
+		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, tools.StopWork, s.stop},
+		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, tools.Status, s.heard},
+		{"GET /fleet/questions", accessCaller, 0, tools.Status, s.questions},
+		{"POST /fleet/questions/{id}", accessCaller, maxJSON, tools.AnswerAgent, s.decide},
+		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, s.archive},
+		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, s.archive},
+		{"GET /fleet/machines", accessCaller, 0, tools.ListServers, s.machines},
+		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, tools.ListServers, s.testMachine},
+		{"GET /fleet/cleared", accessCaller, 0, tools.Status, s.cleared},
+		{"PUT /fleet/cleared", accessCaller, maxJSON, tools.Status, s.setCleared},
+		{"GET /fleet/updates", accessCaller, 0, "", s.updates},
+		{"PUT /fleet/updates", accessCaller, maxJSON, tools.SetUpdates, s.setUpdates},
+		{"GET /fleet/history", accessCaller, 0, tools.Status, s.history},
+		{"GET /fleet/history/{id}", accessCaller, 0, tools.Status, s.past},
+		{"GET /fleet/conversation", accessCaller, 0, tools.Status, s.said},
+		{"POST /fleet/conversation", accessCaller, maxSaidBody, tools.Status, s.addSaid},
+		{"DELETE /fleet/conversation", accessCaller, maxJSON, tools.Status, s.dropSaid},
+		{"GET /worker.js", accessPublic, 0, "", s.worker},
+		{"GET /fleet/push", accessCaller, 0, "", s.pushKey},
+		{"POST /fleet/push", accessCaller, maxJSON, tools.Status, s.subscribe},
+		{"DELETE /fleet/push", accessCaller, maxJSON, "", s.unsubscribe},
+		{"GET /help", accessPublic, 0, "", s.helpList},
+		{"GET /help/{name}", accessPublic, 0, "", s.helpPage},
+		{"GET /fleet/decisions", accessCaller, 0, tools.Status, s.decisions},
+		{"GET /fleet/sticky", accessCaller, 0, tools.ListSessions, s.stickies},
+		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, s.putSticky},
+		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, s.clearSticky},
+		{"GET /fleet/calls", accessCaller, 0, "", s.liveCalls},
+		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, "", s.hangup},
+		{"GET /fleet/events", accessCaller, 0, tools.Status, s.events},
+		{"GET /metrics", accessCaller, 0, "", s.metrics},
 	} {
 		s.handle(r)
 	}
 	if s.cfg.Responses != nil {
 		for _, pattern := range s.cfg.Responses.Patterns() {
-			s.handle(route{pattern, accessCaller, maxResponse, s.whileGranted(s.cfg.Responses.Serve)})
+			s.handle(route{pattern, accessCaller, maxResponse, apiTool(pattern), s.whileGranted(s.cfg.Responses.Serve)})
 		}
 	}
 }
@@ -174,7 +178,7 @@ func (s *Server) chain(to route) http.Handler {
 				s.refuse(w, r, handoff.Fault(handoff.CodeNotGranted, "a client secret begins calls, and nothing else", ""))
 				return
 			}
-			if err := mayUse(g, to.pattern); err != nil {
+			if err := mayUse(g, to); err != nil {
 				s.refuse(w, r, err)
 				return
 			}

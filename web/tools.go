@@ -14,56 +14,26 @@ var callRoutes = []string{
 	"GET /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets", "POST /v1/realtime/attach",
 }
 
-// routeTools names the tool that a route stands for: who may not use the one may not use the other. What
-// POST /fleet/handoffs stands for depends on its mode: see [Server.run]. Set once.
-var routeTools = map[string]string{
-	"GET /fleet/servers":                    tools.ListServers,
-	"GET /fleet/sessions":                   tools.ListSessions,
-	"GET /fleet/sessions/{server}/{thread}": tools.ReadSession,
-	"GET /fleet/handoffs":                   tools.Status,
-	"GET /fleet/history":                    tools.Status,
-	"GET /fleet/history/{id}":               tools.Status,
-	"GET /fleet/conversation":               tools.Status,
-	"POST /fleet/conversation":              tools.Status,
-	"DELETE /fleet/conversation":            tools.Status,
-	"GET /fleet/cleared":                    tools.Status,
-	"PUT /fleet/cleared":                    tools.Status,
-	"GET /fleet/decisions":                  tools.Status,
-	"POST /fleet/push":                      tools.Status,
-	"GET /fleet/sticky":                     tools.ListSessions,
-	"DELETE /fleet/sticky/{server...}":      tools.Codex,
-	"GET /fleet/machines":                   tools.ListServers,
-	"POST /fleet/machines/{server}/test":    tools.ListServers,
-	"PUT /fleet/updates":                    tools.SetUpdates,
-	"PUT /fleet/sticky/{server...}":         tools.Codex,
-
-	"POST /fleet/sessions/{server}/{thread}/archive":   tools.Codex,
-	"DELETE /fleet/sessions/{server}/{thread}/archive": tools.Codex,
-	"GET /fleet/handoffs/{id}":                         tools.Status,
-	"GET /fleet/handoffs/{id}/events":                  tools.Status,
-	"POST /fleet/handoffs/{id}/steer":                  tools.Codex,
-	"POST /fleet/handoffs/{id}/stop":                   tools.StopWork,
-	"POST /fleet/handoffs/{id}/heard":                  tools.Status,
-	"GET /fleet/questions":                             tools.Status,
-	"POST /fleet/questions/{id}":                       tools.AnswerAgent,
-	"GET /fleet/events":                                tools.Status,
-	"GET /v1/models":                                   tools.ListServers,
-	"GET /v1/models/{model...}":                        tools.ListServers,
+// apiTool names the tool that a route of the Responses API stands for.
+func apiTool(pattern string) string {
+	switch _, path, _ := strings.Cut(pattern, " "); {
+	case strings.HasPrefix(path, "/v1/responses"), strings.HasPrefix(path, "/v1/conversations"):
+		return tools.Codex
+	case strings.HasPrefix(path, "/v1/models"):
+		return tools.ListServers
+	}
+	return ""
 }
 
 // mayUse tells whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].
-func mayUse(g handoff.Grant, pattern string) error {
-	tool := routeTools[pattern]
-	if _, path, _ := strings.Cut(pattern, " "); strings.HasPrefix(path, "/v1/responses") || strings.HasPrefix(path, "/v1/conversations") {
-		tool = tools.Codex
-	}
-	if g.Tools != nil && len(g.Tools) == 0 && slices.Contains(callRoutes, pattern) {
+func mayUse(g handoff.Grant, to route) error {
+	if g.Tools != nil && len(g.Tools) == 0 && slices.Contains(callRoutes, to.pattern) {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tools, so it begins no calls", "")
 	}
-	if tool == "" {
+	if to.tool == "" {
 		return nil
 	}
-	return mayUseTool(g, tool)
+	return mayUseTool(g, to.tool)
 }
 
 // mayUseTool tells whether a grant has a tool. An error has code [handoff.CodeNotGranted].
