@@ -44,15 +44,15 @@ var callerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:+=|-]{0,127}$`)
 // grantFor is what the sender of a request with this key may do. An error has code [handoff.CodeMalformed].
 func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 	g := k.grant(false)
-	names := r.Header.Values(callerHeader)
-	switch {
-	case !k.NamesCallers:
-	case len(names) == 0:
+	if !k.NamesCallers {
+		return g, nil
+	}
+	var err error
+	if g.Caller.User, err = endUser(r); err != nil {
+		return handoff.Grant{}, err
+	}
+	if g.Caller.User == "" {
 		g.Caller = handoff.NamelessCaller(k.Principal, rand.Text())
-	case len(names) > 1 || !callerName.MatchString(names[0]):
-		return handoff.Grant{}, badCallerName()
-	default:
-		g.Caller.User = names[0]
 	}
 	return g, nil
 }
@@ -64,8 +64,4 @@ func (k Key) grant(page bool) handoff.Grant {
 		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Tools: k.Tools,
 		Approve: k.Approve, Metrics: k.Metrics, Instructions: k.Instructions || page, Page: page, Limits: k.Limits, KeyLimits: k.KeyLimits,
 	}
-}
-
-func badCallerName() error {
-	return handoff.Malformed(callerHeader, callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure")
 }

@@ -37,16 +37,10 @@ type Secrets interface {
 // secretCounts counts client secrets; anybody may add.
 type secretCounts struct{ made, refused atomic.Uint64 }
 
-// A secretOrder is what is asked for at POST /v1/realtime/client_secrets.
-type secretOrder struct {
-	life    time.Duration
-	session []byte // a JSON object
-}
-
 // clientSecret makes a secret that opens calls for a while, as the caller who asks, so that no page ever holds the
 // key. What the key may do elsewhere, the secret may not.
 func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	order, err := readSecretOrder(r.Body)
+	life, session, err := readSecretOrder(r.Body)
 	if err != nil {
 		return err
 	}
@@ -61,9 +55,9 @@ func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.
 	raw := make([]byte, tokenBytes)
 	_, _ = rand.Read(raw) // it never fails
 	text := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
-	ends := time.Now().Add(order.life).Truncate(time.Second)
+	ends := time.Now().Add(life).Truncate(time.Second)
 	kept, err := s.cfg.Secrets.PutSecret(r.Context(), sessions.Secret{
-		Sum: sha256.Sum256([]byte(text)), Principal: key.Principal, Key: key.Sum, User: user, Session: order.session, Ends: ends,
+		Sum: sha256.Sum256([]byte(text)), Principal: key.Principal, Key: key.Sum, User: user, Session: session, Ends: ends,
 	})
 	if err != nil {
 		return err
@@ -73,23 +67,24 @@ func (s *Server) clientSecret(w http.ResponseWriter, r *http.Request, g handoff.
 		return &handoff.Error{Code: handoff.CodeLimited, Subject: strconv.Itoa(sessions.MaxSecrets) + " client secrets that have not ended", Retry: minSecretLife}
 	}
 	s.secrets.made.Add(1)
-	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(order.session, s.cfg.Voice.Model))})
+	return writeJSON(w, http.StatusOK, map[string]any{"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, s.cfg.Voice.Model))})
 }
 
-// endUser is whom the maker of a secret makes it for, or "". An error has code [handoff.CodeMalformed].
+// endUser is whom a request names as its end user, or "". An error has code [handoff.CodeMalformed].
 func endUser(r *http.Request) (string, error) {
 	names := r.Header.Values(callerHeader)
 	switch {
 	case len(names) == 0:
 		return "", nil
 	case len(names) > 1 || !callerName.MatchString(names[0]):
-		return "", badCallerName()
+		return "", handoff.Malformed(callerHeader, callerHeader+" is one name of at most 128 of A-Z a-z 0-9 . _ @ : + = | -, beginning with a letter or figure")
 	}
 	return names[0], nil
 }
 
-// readSecretOrder reads what is asked for. Errors have code [handoff.CodeMalformed] and a param.
-func readSecretOrder(from io.Reader) (secretOrder, error) {
+// readSecretOrder reads what is asked for: how long a secret counts, and its session, a JSON object. Errors have code
+// [handoff.CodeMalformed] and a param.
+func readSecretOrder(from io.Reader) (life time.Duration, session []byte, err error) {
 	var body struct {
 		ExpiresAfter *struct {
 			Anchor  string      `json:"anchor"`
@@ -97,33 +92,32 @@ func readSecretOrder(from io.Reader) (secretOrder, error) {
 		} `json:"expires_after"`
 		Session json.RawMessage `json:"session"`
 	}
-	order := secretOrder{life: secretLife, session: []byte("{}")}
+	life, session = secretLife, []byte("{}")
 	if err := decode(from, &body); err != nil {
-		return order, err
+		return 0, nil, err
 	}
 	if after := body.ExpiresAfter; after != nil {
 		if after.Anchor != "" && after.Anchor != "created_at" {
-			return order, handoff.Malformed("expires_after.anchor", "expires_after.anchor is created_at")
+			return 0, nil, handoff.Malformed("expires_after.anchor", "expires_after.anchor is created_at")
 		}
 		if after.Seconds != "" {
 			n, err := strconv.Atoi(after.Seconds.String())
-			life := time.Duration(n) * time.Second
+			life = time.Duration(n) * time.Second
 			if err != nil || n > int(maxSecretLife/time.Second) || life < minSecretLife {
-				return order, handoff.Malformed("expires_after.seconds", "expires_after.seconds is a whole number from 10 to 7200")
+				return 0, nil, handoff.Malformed("expires_after.seconds", "expires_after.seconds is a whole number from 10 to 7200")
 			}
-			order.life = life
 		}
 	}
 	if len(body.Session) > 0 && string(body.Session) != "null" {
-		order.session = body.Session
+		session = body.Session
 	}
-	if len(order.session) > maxConfigured {
-		return order, handoff.Malformed("session", "a session has at most "+strconv.Itoa(maxConfigured)+" bytes here")
+	if len(session) > maxConfigured {
+		return 0, nil, handoff.Malformed("session", "a session has at most "+strconv.Itoa(maxConfigured)+" bytes here")
 	}
-	if fault := realtime.CheckSession(order.session); fault != nil {
-		return order, fault
+	if fault := realtime.CheckSession(session); fault != nil {
+		return 0, nil, fault
 	}
-	return order, nil
+	return life, session, nil
 }
 
 // bySecret is what the holder of a client secret may do: begin calls, as whom it was made for, with its
