@@ -76,10 +76,7 @@ func pass[E any](s *Server, r *http.Request, out eventWriter, events <-chan E, w
 				return
 			}
 		case <-tick.C:
-			if s.revoked(r) != nil { // logged out meanwhile
-				return
-			}
-			if !out.raw(": alive\n\n") {
+			if s.revoked(r) != nil || !out.raw(": alive\n\n") { // logged out meanwhile, or gone
 				return
 			}
 		case <-r.Context().Done():
@@ -134,18 +131,10 @@ type runLine struct {
 	Delta    string                  `json:"delta,omitempty"`
 	At       *int                    `json:"at,omitempty"` // bytes of the item before the delta
 	Text     string                  `json:"text,omitempty"`
-	Usage    *runUsage               `json:"usage,omitempty"`
+	Usage    *handoff.Usage          `json:"usage,omitempty"` // of the turn, so far
 	Question *handoff.RecordQuestion `json:"question,omitempty"`
 	Closed   handoff.QuestionID      `json:"closed,omitempty"`
 	Into     handoff.RunID           `json:"into,omitempty"` // the work that took the words
-}
-
-// A runUsage is how many tokens a turn has used so far.
-type runUsage struct {
-	Input     int64 `json:"input"`
-	Cached    int64 `json:"cached"`
-	Output    int64 `json:"output"`
-	Reasoning int64 `json:"reasoning"`
 }
 
 func runLineOf(e handoff.RunEvent) runLine {
@@ -167,12 +156,12 @@ func runLineOf(e handoff.RunEvent) runLine {
 		l.ItemID = k.ItemID
 		return l
 	case handoff.RunUsage:
-		l.Usage = new(runUsage(k.Usage))
+		l.Usage = &k.Usage
 		return l
 	case handoff.RunSnapshot:
-		l.Items, _ = boundedItems(k.Items) // texts and numbers always marshal
+		l.Items = boundedItems(k.Items)
 		if k.Usage != (handoff.Usage{}) {
-			l.Usage = new(runUsage(k.Usage))
+			l.Usage = &k.Usage
 		}
 	case handoff.RunRemark:
 		l.Text = k.Text

@@ -78,9 +78,6 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = defaultPage
-	}
 	away := s.cfg.Past.Recall(r.Context(), g.Caller)
 	all, unread := s.cfg.Work.Handoffs(g)
 	if query := r.URL.Query(); query.Has("before") {
@@ -91,7 +88,7 @@ func (s *Server) handoffs(w http.ResponseWriter, r *http.Request, g handoff.Gran
 		}
 		all = all[at+1:]
 	}
-	n := min(limit, len(all))
+	n := min(cmp.Or(limit, defaultPage), len(all))
 	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n, Incomplete: cmp.Or(away, unread) != nil}
 	for _, rec := range all[:n] {
 		page.Items = append(page.Items, listed(rec))
@@ -111,38 +108,27 @@ func (s *Server) handoff(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err != nil {
 		return cmp.Or(away, err)
 	}
-	items, err := boundedItems(record.Items)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, whole{record, items})
+	return writeJSON(w, http.StatusOK, whole{record, boundedItems(record.Items)})
 }
 
 // boundedItems writes the items, oldest first. The newest are whole as long as there is room for them.
-func boundedItems(items []handoff.RecordItem) ([]json.RawMessage, error) {
+func boundedItems(items []handoff.RecordItem) []json.RawMessage {
 	out := make([]json.RawMessage, len(items))
 	left := maxItems
 	for i, it := range slices.Backward(items) {
 		if left >= 0 {
-			text, err := json.Marshal(it)
-			if err != nil {
-				return nil, err
-			}
-			if left -= len(text); left >= 0 {
-				out[i] = text
-				continue
-			}
+			out[i], _ = json.Marshal(it) // texts and numbers always marshal
+			left -= len(out[i])
+		}
+		if left >= 0 {
+			continue
 		}
 		it.Text = handoff.Clip(it.Text, maxCutItem)
 		it.Changes = withoutDiffs(it.Changes)
 		if len(it.Output) > maxCutItem {
 			it.Output = itemCutMark + handoff.Tail(it.Output, maxCutItem)
 		}
-		text, err := json.Marshal(it)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = text
+		out[i], _ = json.Marshal(it)
 	}
-	return out, nil
+	return out
 }
