@@ -13,7 +13,6 @@ import (
 // An accessPolicy decides who may come in before any key is looked at: by peer, by Host, by Origin. Set once.
 type accessPolicy struct {
 	host, port   string // of the listener; host is "" when it listens everywhere
-	wildcard     bool
 	publicScheme string // of public_url, or ""
 	publicHost   string // canonical, or ""
 	proxies      []netip.Prefix
@@ -97,7 +96,7 @@ func (p accessPolicy) hostAllowed(v visitor) bool {
 	if err != nil {
 		return false
 	}
-	return addr.IsLoopback() || p.wildcard && addr.Unmap() == v.local
+	return addr.IsLoopback() || p.host == "" && addr.Unmap() == v.local
 }
 
 // originAllowed: an Origin must be the page's own, exactly, also of who only reads. Without one, whoever

@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,9 +31,7 @@ func (c *codes) make(principal string, now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = append(c.kept, code{sha256.Sum256([]byte(text)), principal, now.Add(codeLife)})
-	if n := len(c.kept) - maxCodes; n > 0 {
-		c.kept = append([]code(nil), c.kept[n:]...)
-	}
+	c.kept = slices.Delete(c.kept, 0, max(len(c.kept)-maxCodes, 0))
 	return text
 }
 
@@ -43,7 +42,7 @@ func (c *codes) spend(text string, now time.Time) (principal string, ok bool) {
 	defer c.mu.Unlock()
 	for i, k := range c.kept {
 		if k.sum == sum {
-			c.kept = append(c.kept[:i:i], c.kept[i+1:]...)
+			c.kept = slices.Delete(c.kept, i, i+1)
 			return k.principal, now.Before(k.until)
 		}
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -189,11 +190,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, access: access, files: files, help: help, times: usual, closed: make(chan struct{})}
+	s := &Server{cfg: cfg, access: access, files: files, help: help, times: usual, closed: make(chan struct{})}
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Logins, cfg.Secrets, access, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)
-	s.streams = newStreams()
+	s.streams = &streams{life: rand.Text()[:8], open: map[handoff.Caller]int{}}
 	s.routes()
 	return s, nil
 }
@@ -205,8 +206,8 @@ func newAccessPolicy(cfg Config) (accessPolicy, error) {
 		return accessPolicy{}, fmt.Errorf("web: listen address %q: %w", cfg.Listen, err)
 	}
 	d := accessPolicy{host: host, port: port, proxies: cfg.TrustedProxies}
-	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
-		d.host, d.wildcard = "", true
+	if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
+		d.host = ""
 	}
 	if cfg.PublicURL != "" {
 		u, err := url.Parse(cfg.PublicURL)

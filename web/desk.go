@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -85,10 +86,7 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = maxDecisions
-	}
-	records, err := s.cfg.Decisions.Decisions(g.Caller, limit)
+	records, err := s.cfg.Decisions.Decisions(g.Caller, cmp.Or(limit, maxDecisions))
 	if err != nil {
 		return err
 	}

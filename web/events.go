@@ -1,7 +1,6 @@
 package web
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -24,10 +23,6 @@ type streams struct {
 	mu      sync.Mutex
 	open    map[handoff.Caller]int // Guarded by mu
 	refused uint64                 // Guarded by mu: streams refused because there were too many
-}
-
-func newStreams() *streams {
-	return &streams{life: rand.Text()[:8], open: map[handoff.Caller]int{}}
 }
 
 func (s *streams) enter(c handoff.Caller) bool {
@@ -137,10 +132,7 @@ func (o eventWriter) line(id uint64, event any) bool {
 
 func (o eventWriter) raw(text string) bool {
 	_ = o.control.SetWriteDeadline(time.Now().Add(o.patience)) // a writer without deadlines fails on its own
-	if _, err := o.w.Write([]byte(text)); err != nil {
-		return false
-	}
-	if o.control.Flush() != nil {
+	if _, err := o.w.Write([]byte(text)); err != nil || o.control.Flush() != nil {
 		return false
 	}
 	_ = o.control.SetWriteDeadline(time.Time{}) // over HTTP/2 one that passes ends the stream, also between two writes

@@ -77,15 +77,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 
 // device is how a browser names itself, bounded and without what cannot be seen.
 func device(agent string) string {
-	if len(agent) > maxDevice {
-		agent = agent[:maxDevice]
-	}
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
 			return -1
 		}
 		return c
-	}, agent)
+	}, agent[:min(len(agent), maxDevice)])
 }
 
 // dropOldLogins holds a principal to its bound. What it cannot do now, the next login does.
@@ -95,7 +92,7 @@ func (s *Server) dropOldLogins(r *http.Request, principal string) {
 		_, err = s.cfg.LoginList.DropLogin(r.Context(), principal, all[i].ID)
 	}
 	if err != nil {
-		s.log.Warn("old logins not dropped", zap.Error(err))
+		s.cfg.Log.Warn("old logins not dropped", zap.Error(err))
 	}
 }
 

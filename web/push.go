@@ -19,18 +19,15 @@ func (s *Server) pushKey(w http.ResponseWriter, _ *http.Request, _ handoff.Grant
 	return writeJSON(w, http.StatusOK, map[string]string{"key": s.cfg.Push.Key()})
 }
 
-// browserSubscription is a browser's PushSubscription.
-type browserSubscription struct {
-	Endpoint string `json:"endpoint"`
-	Keys     struct {
-		P256dh string `json:"p256dh"`
-		Auth   string `json:"auth"`
-	} `json:"keys"`
-}
-
 // subscribe has a browser told. Only a page that is logged in asks for it, and it ends with that login.
 func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	var body browserSubscription
+	var body struct { // a browser's PushSubscription
+		Endpoint string `json:"endpoint"`
+		Keys     struct {
+			P256dh string `json:"p256dh"`
+			Auth   string `json:"auth"`
+		} `json:"keys"`
+	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}

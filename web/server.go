@@ -19,7 +19,6 @@ import (
 // Server is the HTTP edge. It is safe for concurrent use.
 type Server struct {
 	cfg     Config       // Set once
-	log     *zap.Logger  // Set once
 	access  accessPolicy // Set once
 	auth    auth
 	files   map[string]file  // Set once: the page's files by name
@@ -223,7 +222,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == handoff.CodeInternal {
 		level = zap.WarnLevel
 	}
-	s.log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
+	s.cfg.Log.Log(level, "request refused", zap.String("method", r.Method), zap.String("path", handoff.Clip(r.URL.Path, 80)),
 		zap.String("code", string(e.Code)), zap.String("detail", e.Detail), zap.String("request", w.Header().Get("X-Request-Id")))
 }
 
@@ -241,7 +240,7 @@ func (s *Server) Close() {
 // HTTPServer wraps the server for serving: bounds for slow and greedy clients, and event streams that end
 // when it shuts down.
 func (s *Server) HTTPServer() *http.Server {
-	h := &http.Server{Handler: s, MaxHeaderBytes: 32 << 10, ErrorLog: zap.NewStdLog(s.log)}
+	h := &http.Server{Handler: s, MaxHeaderBytes: 32 << 10, ErrorLog: zap.NewStdLog(s.cfg.Log)}
 	s.times.apply(h)
 	h.RegisterOnShutdown(s.Close)
 	return h
