@@ -57,26 +57,22 @@ func convert(m handoff.Metric) prometheus.Metric {
 		names, values = append(names, l.Name), append(values, l.Value)
 	}
 	desc := prometheus.NewDesc(m.Name, m.Help, names, nil)
-	if m.Times == nil {
-		kind := prometheus.GaugeValue
-		if strings.HasSuffix(m.Name, "_total") {
-			kind = prometheus.CounterValue
+	var made prometheus.Metric
+	var err error
+	switch {
+	case m.Times != nil:
+		buckets := map[float64]uint64{}
+		for i, bound := range m.Times.Bounds {
+			buckets[bound.Seconds()] = m.Times.Counts[i]
 		}
-		return checked(desc)(prometheus.NewConstMetric(desc, kind, m.Value, values...))
+		made, err = prometheus.NewConstHistogram(desc, m.Times.Count, m.Times.Sum.Seconds(), buckets, values...)
+	case strings.HasSuffix(m.Name, "_total"):
+		made, err = prometheus.NewConstMetric(desc, prometheus.CounterValue, m.Value, values...)
+	default:
+		made, err = prometheus.NewConstMetric(desc, prometheus.GaugeValue, m.Value, values...)
 	}
-	buckets := map[float64]uint64{}
-	for i, bound := range m.Times.Bounds {
-		buckets[bound.Seconds()] = m.Times.Counts[i]
+	if err != nil {
+		return prometheus.NewInvalidMetric(desc, err) // which reports it
 	}
-	return checked(desc)(prometheus.NewConstHistogram(desc, m.Times.Count, m.Times.Sum.Seconds(), buckets, values...))
-}
-
-// checked turns an error into a metric that reports it.
-func checked(desc *prometheus.Desc) func(prometheus.Metric, error) prometheus.Metric {
-	return func(m prometheus.Metric, err error) prometheus.Metric {
-		if err != nil {
-			return prometheus.NewInvalidMetric(desc, err)
-		}
-		return m
-	}
+	return made
 }

@@ -177,11 +177,9 @@ func (h *Webhook) deliver(ctx, last context.Context, m notice) {
 			h.log.Warn("notice not sent", zap.String("handoff", m.ID), zap.Int("tries", try), zap.Int("code", f.status), zap.Error(f.err))
 			return
 		}
-		pause := time.NewTimer(f.pause(try))
 		select {
-		case <-pause.C:
+		case <-time.After(f.pause(try)):
 		case <-ctx.Done():
-			pause.Stop()
 		}
 	}
 }

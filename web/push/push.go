@@ -53,7 +53,6 @@ type Sender struct {
 	cfg    Config       // Set once
 	root   *os.Root     // Set once
 	client *http.Client // Set once
-	log    *zap.Logger  // Set once
 
 	sent, failed, dropped atomic.Uint64 // messages that were taken, that were not, and notices that were never tried
 
@@ -73,7 +72,7 @@ func Open(cfg Config) (*Sender, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Sender{cfg: cfg, root: root, log: cfg.Log, waked: make(chan struct{}, 1)}
+	s := &Sender{cfg: cfg, root: root, waked: make(chan struct{}, 1)}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true // notices are hours apart
 	s.client = &http.Client{Transport: transport, Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -98,7 +97,7 @@ func (s *Sender) Subscribe(c handoff.Caller, login, endpoint, p256dh, auth strin
 	}
 	one := kept{Caller: c, Login: login, To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}}}
 	return s.change(func(all []kept) []kept {
-		all = append(without(all, endpoint), one)
+		all = append(slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint }), one)
 		mine := 0
 		for i, k := range slices.Backward(all) {
 			if k.Caller == c {
@@ -116,10 +115,6 @@ func (s *Sender) Unsubscribe(c handoff.Caller, endpoint string) error {
 	return s.change(func(all []kept) []kept {
 		return slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint && k.Caller == c })
 	})
-}
-
-func without(all []kept, endpoint string) []kept {
-	return slices.DeleteFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint })
 }
 
 // change alters the subscriptions, in the file first. The mutex is held over the file's I/O: it is small and rare.
@@ -231,11 +226,11 @@ func (s *Sender) tell(ctx context.Context, n handoff.Notice, to []kept) {
 			s.sent.Add(1)
 		case status == http.StatusGone || status == http.StatusNotFound:
 			if err := s.Unsubscribe(k.Caller, k.To.Endpoint); err != nil {
-				s.log.Warn("subscription not forgotten", zap.Error(err))
+				s.cfg.Log.Warn("subscription not forgotten", zap.Error(err))
 			}
 		default:
 			s.failed.Add(1)
-			s.log.Warn("notification not sent", zap.Int("status", status))
+			s.cfg.Log.Warn("notification not sent", zap.Int("status", status))
 		}
 	}
 }
