@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,7 @@ func (e *emitter) hear(kind handoff.RunKind, rec handoff.Record) {
 		e.used(k.Usage)
 	case handoff.RunAsked:
 		if e.asks {
+			e.pump()
 			e.ask(k.Question.Shown)
 		}
 	case handoff.RunSteered:
@@ -126,10 +128,8 @@ func (e *emitter) used(u handoff.Usage) {
 }
 
 func (e *emitter) find(id string) *writing {
-	for _, w := range e.queue {
-		if w.of == id {
-			return w
-		}
+	if i := slices.IndexFunc(e.queue, func(w *writing) bool { return w.of == id }); i >= 0 {
+		return e.queue[i]
 	}
 	return nil
 }
@@ -177,14 +177,9 @@ func (e *emitter) finish(it handoff.Item) {
 
 // drop withdraws an item. What was written of it stays, as incomplete.
 func (e *emitter) drop(id string) {
-	for i, w := range e.queue {
-		if w.of == id {
-			if w.begun {
-				e.cut(w)
-			}
-			e.queue = append(e.queue[:i:i], e.queue[i+1:]...)
-			return
-		}
+	if w := e.find(id); w != nil {
+		e.cut(w)
+		e.queue = slices.DeleteFunc(e.queue, func(other *writing) bool { return other == w })
 	}
 }
 
@@ -285,8 +280,7 @@ func (e *emitter) writeTool(w *writing) bool {
 		text = w.whole.Text
 	}
 	if !w.begun {
-		empty := ""
-		e.add(w, "mcp_", item{Type: typeCall, Status: inProgress, ServerLabel: e.label, Name: toolName(w.kind, text), Arguments: &empty})
+		e.add(w, "mcp_", item{Type: typeCall, Status: inProgress, ServerLabel: e.label, Name: toolName(w.kind, text), Arguments: new("")})
 		e.about(w, event{Type: evCalling})
 		if w.kind == handoff.ItemCommand && w.whole == nil {
 			e.arguments(w, toolArguments(w.kind, text, ""))

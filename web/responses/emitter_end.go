@@ -14,8 +14,7 @@ func (e *emitter) add(w *writing, prefix string, it item) {
 	w.begun, w.at = true, len(e.resp.Output)
 	it.ID = prefix + strings.TrimPrefix(e.resp.ID, responsePrefix) + "_" + itoa(w.at)
 	e.resp.Output = append(e.resp.Output, it)
-	shown, at := it, w.at
-	e.emit(event{Type: evAdded, OutputIndex: &at, Item: &shown})
+	e.emit(event{Type: evAdded, OutputIndex: new(w.at), Item: &it})
 }
 
 // done closes an item of the output.
@@ -26,13 +25,12 @@ func (e *emitter) done(at int) {
 
 // about writes an event of an item.
 func (e *emitter) about(w *writing, ev event) {
-	zero, at := 0, w.at
-	ev.ItemID, ev.OutputIndex = e.resp.Output[at].ID, &at
+	ev.ItemID, ev.OutputIndex = e.resp.Output[w.at].ID, new(w.at)
 	switch ev.Type {
 	case evText, evTextDone, evPart, evPartDone:
-		ev.ContentIndex = &zero
+		ev.ContentIndex = new(0)
 	case evThought, evThoughtEnd, evSummary, evSummaryEnd:
-		ev.SummaryIndex = &zero
+		ev.SummaryIndex = new(0)
 	}
 	e.emit(ev)
 }
@@ -50,35 +48,21 @@ func (e *emitter) lifecycle(typ string) {
 	e.emit(event{Type: typ, Response: &now})
 }
 
-// ask ends the response with a question: the run waits, and the next response tells what came of it.
-func (e *emitter) ask(q handoff.RecordQuestion) {
-	e.pump()
-	e.cutAll()
-	e.askAlso(q)
-	e.close(completed, evCompleted)
-}
-
-// askAlso writes a question.
-func (e *emitter) askAlso(q handoff.RecordQuestion) {
-	args := encode(questionArguments(q))
-	it := item{
-		ID: approvalID(q.ID), Type: typeApproval, ServerLabel: e.label, Name: questionName(q), Arguments: &args,
-	}
-	e.asked = append(e.asked, it.ID)
-	e.resp.Output = append(e.resp.Output, it)
-	at := len(e.resp.Output) - 1
-	e.emit(event{Type: evAdded, OutputIndex: &at, Item: &it})
-	e.done(at)
-}
-
-// askAll ends the response with the questions that are open when it begins.
-func (e *emitter) askAll(open []handoff.RecordQuestion) []event {
+// ask ends the response with questions: the run waits, and the next response tells what came of it.
+func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	e.cutAll()
 	for _, q := range open {
-		e.askAlso(q)
+		args := encode(asking{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond})
+		it := item{
+			ID: approvalID(q.ID), Type: typeApproval, ServerLabel: e.label, Name: questionName(q), Arguments: &args,
+		}
+		e.asked = append(e.asked, it.ID)
+		e.resp.Output = append(e.resp.Output, it)
+		at := len(e.resp.Output) - 1
+		e.emit(event{Type: evAdded, OutputIndex: &at, Item: &it})
+		e.done(at)
 	}
 	e.close(completed, evCompleted)
-	return e.take(nil, handoff.Record{})
 }
 
 // approvalID names a question in a response.
@@ -107,10 +91,6 @@ type asking struct {
 	Words   bool          `json:"answer_in_reason,omitempty"` // the reason of an approval is the answer
 	Asks    []handoff.Ask `json:"asks,omitempty"`
 	Beyond  string        `json:"beyond,omitempty"`
-}
-
-func questionArguments(q handoff.RecordQuestion) asking {
-	return asking{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond}
 }
 
 // cutAll ends what is begun: what is done of it is written, the rest is incomplete.

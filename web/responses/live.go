@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,8 @@ type live struct {
 	kept  bool          // Set once: it is stored
 	leave func()        // Set once: called when nobody follows the run any more; may be nil
 
+	isPlaced func() // Set once: closes placed
+
 	writing sync.Mutex // held while an end is stored and shown; before mu
 
 	mu      sync.Mutex
@@ -73,10 +76,12 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
 	}
 	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve && kept && g.AllowsTool(tools.AnswerAgent), now: a.now, shown: shown}
 	doc.Response = response{}
-	return &live{
+	l := &live{
 		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,
 		changed: make(chan struct{}), placed: make(chan struct{}),
 	}
+	l.isPlaced = sync.OnceFunc(func() { close(l.placed) })
+	return l
 }
 
 // drive follows the run until the response is over and its outcome was heard. Leaving it never touches the run.
@@ -128,7 +133,7 @@ func (l *live) finished() {
 		return
 	}
 	if err := l.api.cfg.Runs.Heard(context.Background(), l.grant.Caller, l.run); err != nil {
-		l.api.log.Debug("an outcome is not known any more", zap.Error(err))
+		l.api.cfg.Log.Debug("an outcome is not known any more", zap.Error(err))
 	}
 }
 
@@ -159,7 +164,7 @@ func (l *live) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
 	if err := l.api.cfg.Work.Stop(ctx, l.grant, string(l.run)); err != nil {
-		l.api.log.Debug("a run is not stopped", zap.Error(err))
+		l.api.cfg.Log.Debug("a run is not stopped", zap.Error(err))
 	}
 }
 
@@ -200,18 +205,9 @@ func (l *live) ask() {
 		if len(open) == 0 || !m.asks || m.over() {
 			return nil
 		}
-		return m.askAll(open)
+		m.ask(open...)
+		return m.take(nil, handoff.Record{})
 	})
-}
-
-func (l *live) isPlaced() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.placed:
-	default:
-		close(l.placed)
-	}
 }
 
 // waits tells whether the response ended with a question.
@@ -262,11 +258,9 @@ func (l *live) documentLocked() document {
 	doc.Response, doc.Life = l.emit.resp, l.api.life
 	doc.Response.Output = append([]item{}, l.emit.resp.Output...)
 	doc.Asked = l.emit.asked
-	doc.Shown = doc.Shown[:0:0]
+	doc.Shown = nil
 	if len(doc.Asked) > 0 { // else no other response follows the run
-		for id := range l.emit.shown {
-			doc.Shown = append(doc.Shown, id)
-		}
+		doc.Shown = slices.Collect(maps.Keys(l.emit.shown))
 	}
 	return doc
 }
