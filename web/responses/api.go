@@ -67,7 +67,6 @@ type Config struct {
 // An API serves responses.
 type API struct {
 	cfg   Config           // Set once
-	log   *zap.Logger      // Set once
 	now   func() time.Time // Set once
 	began time.Time        // Set once
 	life  string           // Set once: names this process in documents
@@ -106,10 +105,10 @@ func New(cfg Config) (*API, error) {
 		cfg.Log = zap.NewNop()
 	}
 	a := &API{
-		cfg: cfg, log: cfg.Log, now: time.Now, began: time.Now(), life: rand.Text()[:8], lives: map[liveKey]*live{}, retries: map[string]*posted{},
+		cfg: cfg, now: time.Now, began: time.Now(), life: rand.Text()[:8], lives: map[liveKey]*live{}, retries: map[string]*posted{},
 		busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{}, closing: make(chan struct{}),
 	}
-	a.ears.attending = cfg.Attending
+	a.ears.attending, a.ears.all = cfg.Attending, map[earKey]*ear{}
 	a.following, a.leave = context.WithCancel(context.Background())
 	return a, nil
 }
@@ -188,13 +187,13 @@ func (a *API) settled(l *live, doc document) {
 }
 
 // put stores a response. What it printed is cut where it is too much.
-func (a *API) put(c handoff.Caller, doc document) bool {
+func (a *API) put(c handoff.Caller, doc document) {
 	body := []byte(encode(doc))
 	for most := 4 << 10; len(body) > sessions.MaxDocument && most >= 256; most /= 4 {
 		doc.Response.Output = shortened(doc.Response.Output, most)
 		body = []byte(encode(doc))
 	}
-	return a.store(c, doc.Response.ID, body, keptFor)
+	a.store(c, doc.Response.ID, body, keptFor)
 }
 
 func (a *API) store(c handoff.Caller, id string, body []byte, keep time.Duration) bool {
@@ -203,14 +202,14 @@ func (a *API) store(c handoff.Caller, id string, body []byte, keep time.Duration
 	err := a.cfg.Store.PutDocument(ctx, sessions.Document{Owner: c, ID: id, Body: body, Ends: a.now().Add(keep)})
 	if err != nil {
 		a.counts.unstored.Add(1)
-		a.log.Warn("a response is not stored", zap.String("principal", c.Principal), zap.Error(err))
+		a.cfg.Log.Warn("a response is not stored", zap.String("principal", c.Principal), zap.Error(err))
 	}
 	return err == nil
 }
 
 // storeFault is why nothing could be read or written. Where the store is, is nobody's business but the log's.
 func (a *API) storeFault(err error) *fault {
-	a.log.Warn("the store does not answer", zap.Error(err))
+	a.cfg.Log.Warn("the store does not answer", zap.Error(err))
 	return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
 }
 

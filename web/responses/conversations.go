@@ -306,7 +306,7 @@ func (a *API) leaveConversation(owner handoff.Caller, doc document) {
 	defer cancel()
 	release, f := a.turn(ctx, liveKey{owner, id})
 	if f != nil {
-		a.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
+		a.cfg.Log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
 		return
 	}
 	defer release()
@@ -322,7 +322,7 @@ func (a *API) leaveConversation(owner handoff.Caller, doc document) {
 		c.Server, c.Project, c.Thread, c.Told = doc.Server, doc.Project, doc.Thread, len(c.Items)
 	}
 	if f := a.putConversation(ctx, owner, c); f != nil {
-		a.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
+		a.cfg.Log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
 	}
 }
 
@@ -340,7 +340,7 @@ func (a *API) opens(g handoff.Grant, id, response string) {
 		}
 	}
 	if f != nil {
-		a.log.Warn(fmt.Sprintf("a conversation does not know its response: %s", f.Message))
+		a.cfg.Log.Warn(fmt.Sprintf("a conversation does not know its response: %s", f.Message))
 	}
 }
 

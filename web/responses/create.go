@@ -74,7 +74,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		a.rename(g.Caller, p)
 		if l, f = a.make(r.Context(), g, req, p, again); f == nil { // nobody is asked any more whether to begin it
 			if err := a.cfg.Work.Stop(context.WithoutCancel(r.Context()), g, string(p.unbegun)); err != nil {
-				a.log.Warn("what was begun anew is still asked about", zap.String("handoff", string(p.unbegun)), zap.Error(err))
+				a.cfg.Log.Warn("what was begun anew is still asked about", zap.String("handoff", string(p.unbegun)), zap.Error(err))
 			}
 		}
 	}
@@ -82,8 +82,8 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 	close(p.ready)
 	if f != nil {
 		a.unpost(p)
-		if p.noted && p.keyed {
-			a.release(g.Caller, p)
+		if p.noted && p.keyed { // another request may come under the name of one that failed; the key of the next run stays
+			a.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor)
 		}
 		return f
 	}
@@ -164,11 +164,6 @@ func (a *API) rename(c handoff.Caller, p *posted) {
 func (a *API) makes(c handoff.Caller, p *posted, id string) {
 	p.made = id
 	a.keep(c, p)
-}
-
-// release lets another request come under the name of one that failed. The key of the next run stays.
-func (a *API) release(c handoff.Caller, p *posted) {
-	a.store(c, "retry_"+p.name, []byte(p.key), keptFor)
 }
 
 // keep stores the key of a request's run, what was asked under it, and the response if that is known. Where the last
@@ -407,11 +402,7 @@ func (a *API) ended(g handoff.Grant, doc document) *live {
 			m.done(i)
 		}
 		m.resp = resp
-		typ := map[string]string{completed: evCompleted, failed: evFailed}[status]
-		if typ == "" {
-			typ = evIncomplete
-		}
-		m.lifecycle(typ)
+		m.lifecycle(cmp.Or(map[string]string{completed: evCompleted, failed: evFailed}[status], evIncomplete))
 		return m.take(nil, handoff.Record{})
 	})
 	return l
@@ -429,11 +420,9 @@ func (a *API) place(ctx context.Context, l *live, doc document, p *posted) (*liv
 		}
 		return nil, f
 	}
-	t := time.NewTimer(placedWithin)
-	defer t.Stop()
 	select {
 	case <-l.placed:
-	case <-t.C:
+	case <-time.After(placedWithin):
 	case <-ctx.Done():
 	}
 	l.mu.Lock()

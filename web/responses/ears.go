@@ -36,9 +36,6 @@ func (e *ears) enter(g handoff.Grant) *ear {
 	defer e.mu.Unlock()
 	one := e.all[key]
 	if one == nil {
-		if e.all == nil {
-			e.all = map[earKey]*ear{}
-		}
 		one = &ear{left: map[handoff.RunID]bool{}}
 		one.leave = e.attending.Attend(g, one)
 		e.all[key] = one

@@ -20,9 +20,6 @@ type fault struct {
 	Retry   time.Duration `json:"-"` // after which it may; 0: nobody knows
 }
 
-// Error implements error.
-func (f *fault) Error() string { return f.Message }
-
 // bad is a fault of the request. param and code may be "".
 func bad(code, param, message string) *fault {
 	f := &fault{Status: http.StatusBadRequest, Message: message, Type: "invalid_request_error"}
@@ -61,9 +58,6 @@ func (f *fault) is(code handoff.Code) bool {
 
 // faultOf is any error as a fault.
 func faultOf(err error) *fault {
-	if f, ok := err.(*fault); ok {
-		return f
-	}
 	e := handoff.AsError(err)
 	p := e.Problem()
 	f := &fault{Status: e.Meaning().HTTP, Message: p.Message, Type: p.Type, Param: p.Param, Code: new(string(e.Code)), Retry: e.Retry}

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"switchboard/handoff"
@@ -166,10 +167,7 @@ func textType(role string) string {
 // check tells what the input lacks, or has too much of.
 func (s *said) check() *fault {
 	size := 0
-	for _, text := range s.before {
-		size += len(text)
-	}
-	for _, text := range s.instructions {
+	for _, text := range slices.Concat(s.before, s.instructions) {
 		size += len(text)
 	}
 	if size > maxBeside {

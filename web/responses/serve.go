@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -51,12 +52,11 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	}
 	extend(w)
 	id := r.PathValue("id")
-	var f *fault
 	if why := cannot[r.Pattern]; why != "" {
-		f = bad("unsupported_endpoint", "", why)
-		f.reply(w)
+		bad("unsupported_endpoint", "", why).reply(w)
 		return nil
 	}
+	var f *fault
 	switch r.Pattern {
 	case patterns[0]:
 		f = a.create(w, r, g, body)
@@ -339,13 +339,9 @@ func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *faul
 	}
 	from := 0
 	if after := query.Get("after"); after != "" {
-		for from < len(ids) && ids[from] != after {
-			from++
-		}
-		if from == len(ids) {
+		if from = slices.Index(ids, after) + 1; from == 0 {
 			return bad("invalid_value", "after", "'after' is the id of an item in this list.")
 		}
-		from++
 	}
 	until := min(from+limit, len(ids))
 	writeJSON(w, http.StatusOK, list(ordered[from:until], until < len(ids)))

@@ -160,14 +160,7 @@ func ended(status string) bool { return status != queued && status != inProgress
 
 // frame is an event as Server-Sent Events carry it.
 func frame(e event) []byte {
-	data, err := json.Marshal(e)
-	if err != nil {
-		panic("responses: " + err.Error()) // texts, numbers and JSON that was read always marshal
-	}
-	out := make([]byte, 0, len(data)+len(e.Type)+16)
-	out = append(append(out, "event: "...), e.Type...)
-	out = append(append(out, "\ndata: "...), data...)
-	return append(out, "\n\n"...)
+	return []byte("event: " + e.Type + "\ndata: " + encode(e) + "\n\n")
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
