@@ -53,9 +53,6 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	return err
 }
 
-// errNoAnswer means that somebody saw the question, and did not answer it.
-var errNoAnswer = errors.New("nothing was answered")
-
 // sure shows a question and asks whether it is meant.
 func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []string) error {
 	_, _ = fmt.Fprint(t.Err, shown(q, time.Now())) // without it nobody says yes
@@ -68,7 +65,7 @@ func (t *Terminal) sure(ctx context.Context, q handoff.RecordQuestion, words []s
 	}
 	yes, err := t.Sure(ctx, fmt.Sprintf("Answer this with %q? [y/N] ", answer))
 	if err == nil && !yes {
-		err = errNoAnswer
+		err = errors.New("nothing was answered")
 	}
 	return err
 }

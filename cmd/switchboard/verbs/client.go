@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -84,12 +83,6 @@ func faultOf(resp *http.Response) *Fault {
 		f.Message = "What answers there is no Switchboard: " + resp.Status + "."
 	}
 	return f
-}
-
-// isCode tells whether the service answered with a code.
-func isCode(err error, code handoff.Code) bool {
-	f, ok := errors.AsType[*Fault](err)
-	return ok && f.Code == code
 }
 
 // call sends a request and returns the whole answer.

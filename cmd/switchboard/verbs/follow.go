@@ -20,9 +20,6 @@ const (
 	maxEvent   = 8 << 20          // bytes of one line
 )
 
-// errQuiet is why a connection was given up.
-var errQuiet = errors.New("nothing was heard of it")
-
 // follow yields the data of a stream's events. When the connection drops it comes back with the id of the last one,
 // and away is told why, once for each drop. It ends where the service says that no more comes, with an error of the
 // service, or when that could not be reached for awayFor.
@@ -65,7 +62,7 @@ var errLeft = errors.New("left")
 func (c *Client) stream(ctx context.Context, path string, last *string, alive func(), tell func([]byte) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(silentFor, func() { cancel(errQuiet) })
+	watch := time.AfterFunc(silentFor, func() { cancel(errors.New("nothing was heard of it")) })
 	defer watch.Stop()
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {

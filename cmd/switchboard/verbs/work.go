@@ -29,9 +29,6 @@ type Order struct {
 	Key    string // the asker's own name for it, under which it begins once; "": a new one
 }
 
-// errLook is what work is left with that runs on.
-var errLook = errors.New("the work goes on")
-
 // Give gives work and follows it to its outcome. When ctx ends before, the work goes on, and the error of ctx tells
 // so. Where nobody knows whether it began, its key is told: given again with that, it begins once.
 func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
@@ -102,7 +99,8 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 	away := func(err error) { shown.note("(%v; trying again)", err) }
 	path := "/fleet/handoffs/" + url.PathEscape(id)
 	for data, err := range t.follow(ctx, path+"/events", away) {
-		if err != nil && !isCode(err, handoff.CodeNotFound) { // it may be of an earlier life of the service, which is asked below
+		fault, answered := errors.AsType[*Fault](err)
+		if err != nil && (!answered || fault.Code != handoff.CodeNotFound) { // it may be of an earlier life of the service, which is asked below
 			return record, "", err
 		}
 		var e runLine
@@ -123,7 +121,7 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 		return record, "", err
 	}
 	if record.Outcome == "" {
-		return record, "", fmt.Errorf("%w, and nobody can tell about it from here: see it with `%s handoff --follow %s`", errLook, t.Name, id)
+		return record, "", fmt.Errorf("the work goes on, and nobody can tell about it from here: see it with `%s handoff --follow %s`", t.Name, id)
 	}
 	return t.ended(ctx, shown, record), into, nil
 }
