@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"switchboard/web"
@@ -47,14 +48,12 @@ func readMadeKeys(dir string) ([]madeKey, error) {
 	var keys []madeKey
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
-		k := madeKey{}
-		sum, principal, _ := strings.Cut(lines.Text(), " ")
-		n, err := hex.Decode(k.sum[:], []byte(sum[:min(len(sum), 2*sha256.Size)]))
-		if err != nil || n != sha256.Size || len(sum) != 2*sha256.Size || !plainName.MatchString(principal) {
+		digits, principal, _ := strings.Cut(lines.Text(), " ")
+		sum, err := hex.DecodeString(digits)
+		if err != nil || len(sum) != sha256.Size || !plainName.MatchString(principal) {
 			return nil, fmt.Errorf("line %d of %s/%s is none of `switchboard key`: remove it", len(keys)+1, dir, madeKeysFile)
 		}
-		k.principal = principal
-		keys = append(keys, k)
+		keys = append(keys, madeKey{principal, [sha256.Size]byte(sum)})
 	}
 	return keys, lines.Err()
 }
@@ -101,12 +100,7 @@ func revokeKeys(dir, principal string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var kept []madeKey
-	for _, k := range keys {
-		if k.principal != principal {
-			kept = append(kept, k)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(keys), func(k madeKey) bool { return k.principal == principal })
 	if len(kept) == len(keys) {
 		return 0, nil
 	}
@@ -145,11 +139,8 @@ func (s *settings) withMade(made []madeKey) []web.Key {
 			key.Principal, key.Approve, key.Instructions = m.principal, false, false
 			key.Servers = s.serversFor(m.principal, nil)
 		}
-		for _, k := range configured {
-			if k.Principal == m.principal {
-				key = k
-				break
-			}
+		if i := slices.IndexFunc(configured, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
+			key = configured[i]
 		}
 		key.Sum = m.sum
 		keys = append(keys, key)
