@@ -37,10 +37,8 @@ func (addVerb) Help() string {
 
 // do adds a server to the configuration file, or begins one with it. A file that would be wrong then is left as it is.
 func (a addVerb) do(o *options, env func(string) string, stdout io.Writer) error {
-	file := defaultFile
-	if named, _ := o.configFile(); named != "" {
-		file = named
-	}
+	named, _ := o.configFile()
+	file := cmp.Or(named, defaultFile)
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

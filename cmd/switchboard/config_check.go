@@ -153,17 +153,6 @@ func (c *checker) variable(name string) func() (string, error) {
 	}
 }
 
-// count counts what is not empty.
-func count(texts ...string) int {
-	n := 0
-	for _, text := range texts {
-		if text != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // model settles where the voice model is and which key goes there. OPENAI_API_KEY goes to OpenAI alone,
 // unless key_env names it for another address on purpose.
 func (c *checker) model() {

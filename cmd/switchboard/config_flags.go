@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -112,11 +113,9 @@ type override struct {
 // overrides returns what goes over the file.
 func (o *options) overrides() []override {
 	var all []override
-	v := reflect.ValueOf(*o)
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
+	for field, value := range reflect.ValueOf(*o).Fields() {
 		if path := field.Tag.Get("setting"); path != "" {
-			if text, at, ok := o.text(field, v.Field(i)); ok {
+			if text, at, ok := o.text(field, value); ok {
 				all = append(all, override{path, text, at})
 			}
 		}
@@ -127,10 +126,7 @@ func (o *options) overrides() []override {
 // text returns what a field was set to and by what.
 func (o *options) text(field reflect.StructField, v reflect.Value) (string, place, bool) {
 	text, _ := v.Interface().(*string)
-	flag := field.Tag.Get("name")
-	if flag == "" {
-		flag = strings.ToLower(field.Name)
-	}
+	flag := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
 	switch {
 	case text == nil:
 		return "", place{}, false

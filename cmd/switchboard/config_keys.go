@@ -178,7 +178,8 @@ func (s *settings) serversFor(principal string, named []string) []string {
 
 // key finds the key that an entry stands for.
 func (c *checker) key(path string, k keySetting) (web.Key, bool) {
-	if count(k.KeyFile, k.KeyEnv, k.KeySHA256) != 1 {
+	given := []string{k.KeyFile, k.KeyEnv, k.KeySHA256}
+	if given = slices.DeleteFunc(given, func(text string) bool { return text == "" }); len(given) != 1 {
 		c.bad(path, "needs one of key_file, key_env and key_sha256")
 		return web.Key{}, false
 	}

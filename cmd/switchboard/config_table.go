@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -16,13 +17,9 @@ type settingRow struct {
 // tags of [settings] alone.
 func settingRows() []settingRow {
 	flags := map[string]settingRow{}
-	t := reflect.TypeFor[options]()
-	for field := range t.Fields() {
+	for field := range reflect.TypeFor[options]().Fields() {
 		if path := field.Tag.Get("setting"); path != "" {
-			name := field.Tag.Get("name")
-			if name == "" {
-				name = strings.ToLower(field.Name)
-			}
+			name := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
 			flags[path] = settingRow{flag: "--" + name, variable: field.Tag.Get("env")}
 		}
 	}
@@ -36,13 +33,12 @@ func settingRows() []settingRow {
 // fieldRows lists the settings in a struct.
 func fieldRows(path string, v reflect.Value) []settingRow {
 	var rows []settingRow
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
+	for field, value := range v.Fields() {
 		name := field.Tag.Get("yaml")
 		if name == "" || name == "-" {
 			continue
 		}
-		at, value, kind := join(path, name), v.Field(i), field.Type
+		at, kind := join(path, name), field.Type
 		if kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct && !isText(kind.Elem()) {
 			rows = append(rows, fieldRows(at+"[]", reflect.New(kind.Elem()).Elem())...)
 			continue

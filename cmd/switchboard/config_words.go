@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -19,10 +20,7 @@ func join(path, key string) string {
 
 // label names a path to a person.
 func label(path string) string {
-	if path == "" {
-		return "the file"
-	}
-	return path
+	return cmp.Or(path, "the file")
 }
 
 // kindOf names what stands in the file.

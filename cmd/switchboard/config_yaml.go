@@ -195,15 +195,12 @@ const maxNumber = 1_000_000
 
 // number decodes a whole number from 0 on.
 func (d *decoder) number(path string, node ast.Node, v reflect.Value) {
-	n, ok := node.(*ast.IntegerNode)
-	if ok {
+	what := kindOf(node)
+	if n, ok := node.(*ast.IntegerNode); ok {
 		if value, fits := n.Value.(uint64); fits && value <= maxNumber {
 			v.SetInt(int64(value))
 			return
 		}
-	}
-	what := kindOf(node)
-	if ok {
 		what = node.String()
 	}
 	d.add(d.place(node.GetToken()), "%s must be a whole number from 0 to %d, not %s", label(path), maxNumber, what)
@@ -235,7 +232,7 @@ func (d *decoder) list(path string, node ast.Node, v reflect.Value) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values)))
 	for i, item := range seq.Values {
-		d.value(fmt.Sprintf("%s[%d]", path, i), item, v.Index(i))
+		d.value(elem(path, i), item, v.Index(i))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -150,10 +151,7 @@ func (d *doctor) webhook(ctx context.Context) {
 	if err != nil || u.Host == "" {
 		return
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
 		d.mend("notify", fmt.Sprintf("nobody answers at %s (%v)", u.Host, err), "correct notify.webhook, or start what listens there")

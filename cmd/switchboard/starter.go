@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -18,10 +19,8 @@ var starter []byte
 
 // initVerb writes the starter file. One that is there already is left as it is.
 func initVerb(o *options, stdout io.Writer) error {
-	file := defaultFile
-	if named, _ := o.configFile(); named != "" {
-		file = named
-	}
+	named, _ := o.configFile()
+	file := cmp.Or(named, defaultFile)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already and was left as it is", file)
