@@ -12,7 +12,7 @@ import (
 )
 
 // testDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
-func testDocuments(t *testing.T, open func(t *testing.T) sessions.Documents) {
+func testDocuments(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, sessions.Documents){
 		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief,
 	} {

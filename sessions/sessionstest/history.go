@@ -13,7 +13,7 @@ import (
 
 // testHistory runs the contract of [ledger.History]. open returns an empty store that lives until the test
 // ends.
-func testHistory(t *testing.T, open func(t *testing.T) Ledger) {
+func testHistory(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, Ledger){
 		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
 		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,

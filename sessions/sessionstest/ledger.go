@@ -14,24 +14,18 @@ import (
 
 // testLedger runs the contract of [ledger.Ledger]. open returns an empty store that lives until the test
 // ends.
-func testLedger(t *testing.T, open func(t *testing.T) ledger.Ledger) {
-	tests := []struct {
-		name string
-		run  func(t *testing.T, l ledger.Ledger)
-	}{
-		{"one life", testLife},
-		{"as the table says", testTable},
-		{"one owner wins", testOneWinner},
-		{"oldest first, however many", testOpenOrder},
-		{"an emptied store is told again", testToldAgain},
-		{"callers are apart in the ledger", testLedgerCallers},
-		{"odd words are kept in the ledger", testLedgerWords},
-		{"what is no step is refused", testNoSteps},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.run(t, open(t))
-		})
+func testLedger(t *testing.T, open func(t *testing.T) Store) {
+	for name, run := range map[string]func(*testing.T, ledger.Ledger){
+		"one life":                         testLife,
+		"as the table says":                testTable,
+		"one owner wins":                   testOneWinner,
+		"oldest first, however many":       testOpenOrder,
+		"an emptied store is told again":   testToldAgain,
+		"callers are apart in the ledger":  testLedgerCallers,
+		"odd words are kept in the ledger": testLedgerWords,
+		"what is no step is refused":       testNoSteps,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
 }
 

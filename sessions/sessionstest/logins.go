@@ -10,7 +10,7 @@ import (
 )
 
 // testLogins runs what the edge relies on. open returns an empty store that lives until the test ends.
-func testLogins(t *testing.T, open func(t *testing.T) sessions.Logins) {
+func testLogins(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, sessions.Logins){
 		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds, "minutes add up": testSpend,
 	} {

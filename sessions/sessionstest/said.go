@@ -13,7 +13,7 @@ import (
 )
 
 // testConversations runs what the edge relies on. open returns an empty store that lives until the test ends.
-func testConversations(t *testing.T, open func(t *testing.T) sessions.Conversations) {
+func testConversations(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, sessions.Conversations){
 		"pages": testSaidPages, "search": testSaidSearch, "is kept once and apart": testSaidOnce, "is bounded": testSaidBounded,
 	} {

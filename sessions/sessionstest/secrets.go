@@ -18,7 +18,7 @@ type Secrets interface {
 }
 
 // testSecrets runs what the edge relies on. open returns an empty store that lives until the test ends.
-func testSecrets(t *testing.T, open func(t *testing.T) Secrets) {
+func testSecrets(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, Secrets){
 		"is found by its sum": testSecretFound, "ended is none": testSecretEnds, "a principal has so many": testSecretsBounded,
 	} {

@@ -19,25 +19,19 @@ var since = time.Date(2026, 5, 4, 12, 30, 15, 123456789, time.UTC)
 
 // testStickies runs the contract of [handoff.Stickies]. open returns an empty store that lives until the test
 // ends.
-func testStickies(t *testing.T, open func(t *testing.T) handoff.Stickies) {
-	tests := []struct {
-		name string
-		run  func(t *testing.T, s handoff.Stickies)
-	}{
-		{"empty", testEmpty},
-		{"set and list", testSetAndList},
-		{"set replaces", testReplace},
-		{"newest first", testOrder},
-		{"clear is exact", testClear},
-		{"odd words are kept", testOddWords},
-		{"callers are apart", testCallers},
-		{"what is not a thread is refused", testRefused},
-		{"many at once", testConcurrent},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.run(t, open(t))
-		})
+func testStickies(t *testing.T, open func(t *testing.T) Store) {
+	for name, run := range map[string]func(*testing.T, handoff.Stickies){
+		"empty":                           testEmpty,
+		"set and list":                    testSetAndList,
+		"set replaces":                    testReplace,
+		"newest first":                    testOrder,
+		"clear is exact":                  testClear,
+		"odd words are kept":              testOddWords,
+		"callers are apart":               testCallers,
+		"what is not a thread is refused": testRefused,
+		"many at once":                    testConcurrent,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
 }
 

@@ -42,27 +42,12 @@ type Ledger interface {
 
 // TestStore runs every contract. open returns an empty store that lives until the test ends.
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
-	t.Run("stickies", func(t *testing.T) {
-		testStickies(t, func(t *testing.T) handoff.Stickies { return open(t) })
-	})
-	t.Run("ledger", func(t *testing.T) {
-		testLedger(t, func(t *testing.T) ledger.Ledger { return open(t) })
-	})
-	t.Run("history", func(t *testing.T) {
-		testHistory(t, func(t *testing.T) Ledger { return open(t) })
-	})
-	t.Run("logins", func(t *testing.T) {
-		testLogins(t, func(t *testing.T) sessions.Logins { return open(t) })
-	})
-	t.Run("conversations", func(t *testing.T) {
-		testConversations(t, func(t *testing.T) sessions.Conversations { return open(t) })
-	})
-	t.Run("documents", func(t *testing.T) {
-		testDocuments(t, func(t *testing.T) sessions.Documents { return open(t) })
-	})
-	t.Run("secrets", func(t *testing.T) {
-		testSecrets(t, func(t *testing.T) Secrets { return open(t) })
-	})
+	for name, run := range map[string]func(*testing.T, func(*testing.T) Store){
+		"stickies": testStickies, "ledger": testLedger, "history": testHistory, "logins": testLogins,
+		"conversations": testConversations, "documents": testDocuments, "secrets": testSecrets,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open) })
+	}
 }
 
 // Opened opens a store that is closed with the test.

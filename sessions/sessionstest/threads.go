@@ -14,23 +14,20 @@ import (
 
 // TestThreads is the contract of [threads.Store]. open returns an empty store that lives until the test ends.
 func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
-	for _, c := range []struct {
-		name string
-		run  func(*threadSuite)
-	}{
-		{"a thread goes on", (*threadSuite).goesOn},
-		{"a copy reads what was before it", (*threadSuite).copies},
-		{"of many claims after one turn one goes on", (*threadSuite).race},
-		{"a turn whose lease has passed is lost", (*threadSuite).lost},
-		{"what a turn took besides waits for its model, or is unheard", (*threadSuite).steers},
-		{"what is undone leaves nothing", (*threadSuite).undone},
-		{"a step made twice is made once", (*threadSuite).twice},
-		{"another owner sees nothing", (*threadSuite).foreign},
-		{"threads are listed, the newest first", (*threadSuite).list},
-		{"any walk keeps copies apart", (*threadSuite).walk},
+	for name, run := range map[string]func(*threadSuite){
+		"a thread goes on":                                            (*threadSuite).goesOn,
+		"a copy reads what was before it":                             (*threadSuite).copies,
+		"of many claims after one turn one goes on":                   (*threadSuite).race,
+		"a turn whose lease has passed is lost":                       (*threadSuite).lost,
+		"what a turn took besides waits for its model, or is unheard": (*threadSuite).steers,
+		"what is undone leaves nothing":                               (*threadSuite).undone,
+		"a step made twice is made once":                              (*threadSuite).twice,
+		"another owner sees nothing":                                  (*threadSuite).foreign,
+		"threads are listed, the newest first":                        (*threadSuite).list,
+		"any walk keeps copies apart":                                 (*threadSuite).walk,
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.run(&threadSuite{T: t, store: open(t), now: time.Now().Truncate(time.Millisecond).UTC()})
+		t.Run(name, func(t *testing.T) {
+			run(&threadSuite{T: t, store: open(t), now: time.Now().Truncate(time.Millisecond).UTC()})
 		})
 	}
 }
