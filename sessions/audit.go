@@ -26,7 +26,7 @@ const (
 // before, so that a line that is changed, lost or moved is noticed. A file that is full is laid aside and
 // the chain goes on in the next one. It is safe for concurrent use; one process at a time has it open.
 type Audit struct {
-	dir *auditDir // Set once; nil: one file without end
+	dir *auditDir // Set once
 
 	mu   sync.Mutex
 	file auditFile // Guarded by mu; nil after Close
@@ -162,7 +162,7 @@ func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 
 // makeRoom begins a new file when the line does not fit into this one.
 func (a *Audit) makeRoom(line int64) error {
-	if a.dir == nil || a.size == 0 || a.size+line <= a.dir.limit {
+	if a.size == 0 || a.size+line <= a.dir.limit {
 		return nil
 	}
 	file, err := a.dir.next(a.n)
@@ -201,8 +201,5 @@ func (a *Audit) Close() error {
 		return nil
 	}
 	a.file = nil
-	if a.dir == nil {
-		return nil
-	}
 	return a.dir.close()
 }

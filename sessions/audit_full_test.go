@@ -49,12 +49,12 @@ func (d *fullDisk) Truncate(size int64) error {
 func TestAuditFullDisk(t *testing.T) {
 	rec := handoff.AuditRecord{Who: "owner", Decision: handoff.DecisionAccept}
 	probe := &fullDisk{room: 1 << 20}
-	if err := (&Audit{file: probe}).Audit(t.Context(), rec); err != nil {
+	if err := (&Audit{dir: &auditDir{limit: maxAuditFile}, file: probe}).Audit(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
 	for room := range len(probe.data) {
 		d := &fullDisk{room: room}
-		a := &Audit{file: d}
+		a := &Audit{dir: &auditDir{limit: maxAuditFile}, file: d}
 		err := a.Audit(t.Context(), rec)
 		if e, ok := errors.AsType[*handoff.Error](err); !ok || e.Code != handoff.CodeInternal || len(d.data) != 0 {
 			t.Fatalf("room for %d: %v, %d bytes stay", room, err, len(d.data))
@@ -72,7 +72,7 @@ func TestAuditFullDisk(t *testing.T) {
 func TestAuditDiskFails(t *testing.T) {
 	rec := handoff.AuditRecord{Who: "owner", Decision: handoff.DecisionAccept}
 	d := &fullDisk{room: 1 << 20, noSync: true}
-	a := &Audit{file: d}
+	a := &Audit{dir: &auditDir{limit: maxAuditFile}, file: d}
 	if err := a.Audit(t.Context(), rec); err == nil {
 		t.Fatal("a record that is not on the disk was acknowledged")
 	}

@@ -13,9 +13,6 @@ import (
 // Decisions returns what a caller decided, the newest first, at most limit: out of the newest file and the full one
 // before it. It may be used while others append.
 func (a *Audit) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error) {
-	if a.dir == nil {
-		return nil, nil
-	}
 	full, err := a.dir.full()
 	if err != nil {
 		return nil, auditFault("read", err)
