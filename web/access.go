@@ -33,7 +33,7 @@ type visitor struct {
 func newVisitor(r *http.Request) visitor {
 	v := visitor{
 		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
-		unsafe: !safeMethod(r.Method) || isUpgrade(r), api: isAPI(r.URL.Path),
+		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead || isUpgrade(r), api: isAPI(r.URL.Path),
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -164,10 +164,6 @@ func splitHost(host, scheme string) (name, port string) {
 		return "", ""
 	}
 	return host, defaultPort(scheme)
-}
-
-func safeMethod(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead
 }
 
 func isUpgrade(r *http.Request) bool {

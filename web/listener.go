@@ -57,13 +57,6 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Refused counts the connections that were refused.
-func (l *Listener) Refused() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.refused
-}
-
 // address is what a connection is counted under; the zero address is not counted apart.
 func (l *Listener) address(a net.Addr) netip.Addr {
 	peer, err := netip.ParseAddrPort(a.String())

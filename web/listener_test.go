@@ -52,7 +52,7 @@ func TestListenerBounds(t *testing.T) {
 	if come("127.0.0.1:9") {
 		t.Error("more than the bound in all")
 	}
-	if got := l.Refused(); got != 4 {
+	if got := l.refused; got != 4 {
 		t.Errorf("refused %d, want 4", got)
 	}
 	leave()
@@ -101,8 +101,8 @@ func TestListenerCloses(t *testing.T) {
 	_, _ = first.Close(), first.Close()
 	dial()
 	_ = (<-accepted).Close()
-	if l.open != 0 || l.Refused() != 1 {
-		t.Errorf("%d open, %d refused", l.open, l.Refused())
+	if l.open != 0 || l.refused != 1 {
+		t.Errorf("%d open, %d refused", l.open, l.refused)
 	}
 	_ = l.Close()
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {

@@ -118,13 +118,17 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 	var asked []handoff.Part
 	var words strings.Builder
 	shown := make([]map[string]any, 0, len(parts))
+	textType := "input_text"
+	if role == "assistant" {
+		textType = "output_text"
+	}
 	for n, p := range parts {
 		switch p.Type {
 		case "input_text", "output_text", "text", "refusal":
 			text := p.Text + p.Refusal
 			words.WriteString(text)
 			asked = append(asked, handoff.Text(text))
-			shown = append(shown, map[string]any{"type": textType(role), "text": text})
+			shown = append(shown, map[string]any{"type": textType, "text": text})
 		case "input_image":
 			var url string
 			if json.Unmarshal(p.ImageURL, &url) != nil || url == "" {
@@ -155,13 +159,6 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 	}
 	s.items = append(s.items, map[string]any{"type": typeMessage, "role": role, "status": completed, "content": shown})
 	return nil
-}
-
-func textType(role string) string {
-	if role == "assistant" {
-		return "output_text"
-	}
-	return "input_text"
 }
 
 // check tells what the input lacks, or has too much of.
