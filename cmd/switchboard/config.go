@@ -30,7 +30,6 @@ type settings struct {
 	Servers        []serverSetting  `yaml:"servers"`
 
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
-	Owner  secret    `yaml:"-"` // the text of SWITCHBOARD_KEY, for the printed link; often empty
 	File   string    `yaml:"-"` // the file that was read, or ""
 }
 

@@ -64,7 +64,6 @@ func (c *checker) keys() {
 		if !keyText.MatchString(text) {
 			c.bad(ownerKey, "%s", keyRule)
 		}
-		c.s.Owner = newSecret(text)
 		add(ownerKey, c.s.ownersKey(text))
 	}
 	for i, k := range c.s.Keys {

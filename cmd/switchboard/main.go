@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -60,20 +59,29 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	case "simulate":
 		return o.Simulate.run(ctx, stdout, stderr)
 	}
-	if slices.Contains(clientVerbs, o.verb) {
+	if _, speaks := o.reach(); speaks {
 		return clientVerb(ctx, o, env, stdout, stderr)
 	}
 	s, err := loadSettings(o, env)
 	if err != nil {
 		return err
 	}
-	switch o.verb {
-	case "health":
+	if o.verb == "health" {
 		return health(ctx, s)
-	case "login", "key", "audit":
-		return verb(ctx, o, env, stdout)
 	}
-	return serve(ctx, s, env, stdout, stderr)
+	state, err := sessions.StateDir(env)
+	if err != nil {
+		return err
+	}
+	switch o.verb {
+	case "login":
+		return loginVerb(ctx, state, o.Login.Name, stdout)
+	case "key":
+		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
+	case "audit":
+		return auditVerb(state, stdout)
+	}
+	return serve(ctx, s, state, stdout, stderr)
 }
 
 // exitCode tells how the program ends, and says why where that was not said.
@@ -109,22 +117,6 @@ func words(err error) string {
 	return e.Spoken() + " (" + e.Detail + ")"
 }
 
-// verb runs a verb that works on the state directory and on the service that runs with it.
-func verb(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
-	state, err := sessions.StateDir(env)
-	if err != nil {
-		return err
-	}
-	switch o.verb {
-	case "key":
-		return keyVerb(ctx, state, o.Key.Name, o.Key.Revoke, stdout)
-	case "audit":
-		return auditVerb(state, stdout)
-	default:
-		return loginVerb(ctx, state, o.Login.Name, stdout)
-	}
-}
-
 // auditVerb reads the whole audit, also beside a Switchboard that runs, and prints what is kept of it. Its
 // error says which line of which file was changed.
 func auditVerb(state string, stdout io.Writer) error {
@@ -140,12 +132,8 @@ func auditVerb(state string, stdout io.Writer) error {
 	return err
 }
 
-// serve runs the service until ctx ends. What it prints are two lines: what is real, and where to go.
-func serve(ctx context.Context, s *settings, env func(string) string, stdout, stderr io.Writer) error {
-	state, err := sessions.StateDir(env)
-	if err != nil {
-		return err
-	}
+// serve runs the service of a state directory until ctx ends. What it prints are two lines: what is real, and where to go.
+func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Writer) error {
 	p, err := s.plan(state, exec.LookPath)
 	if err != nil {
 		return err

@@ -104,15 +104,13 @@ const (
 // examples is what the help of a verb ends with.
 func examples(lines ...string) string { return "Examples:\n\n  " + strings.Join(lines, "\n\n  ") }
 
-// clientVerbs are those that speak to a running service.
-var clientVerbs = []string{"servers", "sessions", "read", "handoff", "answer"}
-
-// reach returns the flags that they share.
-func (o *options) reach() reachFlags {
-	return map[string]reachFlags{
+// reach returns the flags that verbs share which speak to a running service; false: this is none of them.
+func (o *options) reach() (flags reachFlags, speaks bool) {
+	flags, speaks = map[string]reachFlags{
 		"servers": o.Servers.reachFlags, "sessions": o.Sessions.reachFlags, "read": o.Read.reachFlags,
 		"handoff": o.Handoff.reachFlags, "answer": o.Answer.reachFlags,
 	}[o.verb]
+	return flags, speaks
 }
 
 // errLeft means that somebody left a verb that was not done.
@@ -124,7 +122,8 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	if err != nil {
 		return err
 	}
-	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.reach().JSON, Name: "switchboard"}
+	flags, _ := o.reach()
+	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: flags.JSON, Name: "switchboard"}
 	if terminal(os.Stdin) && terminal(stderr) {
 		t.Sure = func(ctx context.Context, prompt string) (bool, error) { return sure(ctx, os.Stdin, stderr, prompt) }
 	}
@@ -253,7 +252,7 @@ func typed(text string) error { return problems{{place{name: "switchboard"}, tex
 // client finds the service that a verb speaks to: the one that --url names, else the one that runs with this state
 // directory, else the one that would listen where the settings say.
 func (o *options) client(env func(string) string) (*verbs.Client, error) {
-	flags := o.reach()
+	flags, _ := o.reach()
 	key := strings.TrimSpace(env(ownerKey))
 	if flags.KeyFile != "" {
 		var err error
