@@ -67,12 +67,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 
 	out := s.openStream(w, start)
 	write := func(e handoff.PageEvent) bool { return !s.hears(g, e) || out.line(e.ID, written(e)) }
-	for _, e := range missed {
-		if !write(e) {
-			return nil
-		}
-	}
-	pass(s, r, out, sub.Events, write) // who fell behind comes back with its last id
+	pass(s, r, out, missed, sub.Events, write) // who fell behind comes back with its last id
 	return nil
 }
 

@@ -56,17 +56,18 @@ func (s *Server) followed(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	}
 	out := s.openStream(w, "")
 	write := func(e handoff.RunEvent) bool { return e.Record.Shown(g) && out.line(e.Seq, runLineOf(e)) }
-	for _, e := range first {
-		if !write(e) {
-			return nil
-		}
-	}
-	pass(s, r, out, events, write)
+	pass(s, r, out, first, events, write)
 	return nil
 }
 
-// pass writes events until no more come, the client takes none, its login ends or the server closes.
-func pass[E any](s *Server, r *http.Request, out eventWriter, events <-chan E, write func(E) bool) {
+// pass writes the first events and those that come, until no more do, the client takes none, its login ends or the
+// server closes.
+func pass[E any](s *Server, r *http.Request, out eventWriter, first []E, events <-chan E, write func(E) bool) {
+	for _, e := range first {
+		if !write(e) {
+			return
+		}
+	}
 	tick := time.NewTicker(s.times.beat)
 	defer tick.Stop()
 	for {

@@ -110,7 +110,11 @@ func (h helper) node(n ast.Node) []helpNode {
 	case *extast.Table:
 		return element("table")
 	case *extast.TableHeader:
-		return []helpNode{{Tag: "tr", In: retag(h.inside(n), "th")}}
+		cells := h.inside(n)
+		for i := range cells {
+			cells[i].Tag = "th"
+		}
+		return []helpNode{{Tag: "tr", In: cells}}
 	case *extast.TableRow:
 		return element("tr")
 	case *extast.TableCell:
@@ -119,13 +123,6 @@ func (h helper) node(n ast.Node) []helpNode {
 		return nil
 	}
 	return h.inside(n)
-}
-
-func retag(nodes []helpNode, tag string) []helpNode {
-	for i := range nodes {
-		nodes[i].Tag = tag
-	}
-	return nodes
 }
 
 func plainText(n helpNode) string {

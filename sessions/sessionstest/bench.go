@@ -68,15 +68,9 @@ func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor f
 
 // Heard gives the steps of a handoff that was heard a moment ago, for who fills a store.
 func Heard(key string) []ledger.Step {
-	var all []ledger.Step
-	for _, to := range []handoff.Status{handoff.StatusCompleted, handoff.StatusDelivered} {
-		s := LedgerStep(key, "a", to)
-		s.New, s.At = to == handoff.StatusCompleted, time.Now()
-		if s.New {
-			s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop", handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
-			s.Body = ledger.Body{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
-		}
-		all = append(all, s)
-	}
-	return all
+	s, heard := LedgerStep(key, "a", handoff.StatusCompleted), LedgerStep(key, "a", handoff.StatusDelivered)
+	s.New, s.At, heard.At = true, time.Now(), time.Now()
+	s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop", handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
+	s.Body = ledger.Body{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
+	return []ledger.Step{s, heard}
 }

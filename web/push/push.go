@@ -187,13 +187,7 @@ func (s *Sender) next() (handoff.Notice, []kept, bool) {
 	}
 	n := s.waiting[0]
 	s.waiting = slices.Delete(s.waiting, 0, 1)
-	var to []kept
-	for _, k := range s.file.Subscriptions {
-		if k.Caller == n.Caller {
-			to = append(to, k)
-		}
-	}
-	return n, to, true
+	return n, slices.DeleteFunc(slices.Clone(s.file.Subscriptions), func(k kept) bool { return k.Caller != n.Caller }), true
 }
 
 // message is what the service worker of the page reads.

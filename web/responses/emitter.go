@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -324,10 +325,7 @@ func toolName(kind handoff.ItemKind, text string) string {
 		return "apply_patch"
 	}
 	name, _, _ := strings.Cut(text, " ")
-	if name == "" {
-		return "tool"
-	}
-	return name
+	return cmp.Or(name, "tool")
 }
 
 // toolArguments is what it was called with, as JSON. Those of a command are the same before and after it ran.

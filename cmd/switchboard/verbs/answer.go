@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,10 +47,7 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 		return nil
 	}
 	did := map[string]string{"accept": "allowed", "decline": "declined", "stop": "declined, and its work is stopped"}[body["decision"]]
-	if did == "" {
-		did = "answered"
-	}
-	_, err = fmt.Fprintf(t.Out, "%s: %s\n", did, asked(q))
+	_, err = fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(did, "answered"), asked(q))
 	return err
 }
 
