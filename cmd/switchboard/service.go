@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net"
 	"net/http"
 	"net/netip"
@@ -152,9 +151,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 	}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.Proxies, s.log.Named("web"))
-	s.count(s.store, fleet, runs, calls, api, front, limited, sourceFunc(func() iter.Seq[handoff.Metric] { return s.edge.Metrics() }))
+	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
-		Metrics: metrics.Handler(s.log.Named("metrics"), s.counted...),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
 		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Outbox: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
@@ -162,6 +161,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	s.count(s.store, fleet, runs, calls, api, front, limited, s.edge)
+	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
 	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
 		return err
@@ -238,12 +239,6 @@ func (s *service) count(parts ...any) {
 		}
 	}
 }
-
-// A sourceFunc is a source that is made after what reads it.
-type sourceFunc func() iter.Seq[handoff.Metric]
-
-// Metrics implements [metrics.Source].
-func (f sourceFunc) Metrics() iter.Seq[handoff.Metric] { return f() }
 
 // run runs the service until ctx ends.
 func (s *service) run(ctx context.Context) error {
