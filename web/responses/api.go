@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,11 +162,7 @@ func (a *API) sweepLocked() {
 		}
 		l.mu.Unlock()
 	}
-	for key, p := range a.retries {
-		if now.Sub(p.at) > retriedFor {
-			delete(a.retries, key)
-		}
-	}
+	maps.DeleteFunc(a.retries, func(_ string, p *posted) bool { return now.Sub(p.at) > retriedFor })
 }
 
 // live returns a response in memory, or nil.
