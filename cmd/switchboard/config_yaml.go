@@ -121,7 +121,8 @@ func (d *decoder) place(t *token.Token) place {
 // value decodes a node into v, which is at path.
 func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 	at := d.place(node.GetToken())
-	if entries, ok := mapping(node); ok && len(entries) > 0 && path != "" {
+	entries, names := mapping(node)
+	if len(entries) > 0 && path != "" {
 		at = d.place(entries[0].Key.GetToken()) // the token of a block is its first colon
 	}
 	d.places[path] = at
@@ -137,17 +138,19 @@ func (d *decoder) value(path string, node ast.Node, v reflect.Value) {
 		d.scalar(path, node, v)
 		return
 	}
-	switch v.Kind() {
-	case reflect.Int:
+	switch kind := v.Kind(); {
+	case kind == reflect.Int:
 		d.number(path, node, v)
-	case reflect.Float64:
+	case kind == reflect.Float64:
 		d.price(path, node, v)
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		d.list(path, node, v)
-	case reflect.Map:
-		d.dict(path, node, v)
+	case !names:
+		d.add(at, "%s must be names and values, not %s", label(path), kindOf(node))
+	case kind == reflect.Map:
+		d.dict(path, entries, v)
 	default:
-		d.object(path, node, v)
+		d.object(path, entries, v)
 	}
 }
 
@@ -236,12 +239,7 @@ func (d *decoder) list(path string, node ast.Node, v reflect.Value) {
 	}
 }
 
-func (d *decoder) dict(path string, node ast.Node, v reflect.Value) {
-	entries, ok := mapping(node)
-	if !ok {
-		d.add(d.place(node.GetToken()), "%s must be names and values, not %s", label(path), kindOf(node))
-		return
-	}
+func (d *decoder) dict(path string, entries []*ast.MappingValueNode, v reflect.Value) {
 	v.Set(reflect.MakeMap(v.Type()))
 	for key, entry := range d.keys(path, entries) {
 		value := reflect.New(v.Type().Elem()).Elem()
@@ -250,12 +248,7 @@ func (d *decoder) dict(path string, node ast.Node, v reflect.Value) {
 	}
 }
 
-func (d *decoder) object(path string, node ast.Node, v reflect.Value) {
-	entries, ok := mapping(node)
-	if !ok {
-		d.add(d.place(node.GetToken()), "%s must be names and values, not %s", label(path), kindOf(node))
-		return
-	}
+func (d *decoder) object(path string, entries []*ast.MappingValueNode, v reflect.Value) {
 	fields := map[string]int{}
 	var known []string
 	for i := range v.NumField() {

@@ -181,16 +181,9 @@ func (d *doctor) places(s serverSetting) {
 	if len(s.Command) == 0 {
 		return
 	}
-	for _, dir := range slices.Sorted(maps.Values(s.Projects)) {
-		d.place(s.Name, dir)
-	}
-	if s.Cwd != "" {
-		d.place(s.Name, s.Cwd)
-	}
-}
-
-func (d *doctor) place(name, dir string) {
-	if about, err := os.Stat(dir); err != nil || !about.IsDir() {
-		d.mend(name, dir+" is no directory on this machine", "make it, or correct cwd or projects of "+name)
+	for _, dir := range append(slices.Sorted(maps.Values(s.Projects)), s.Cwd) {
+		if about, err := os.Stat(dir); dir != "" && (err != nil || !about.IsDir()) {
+			d.mend(s.Name, dir+" is no directory on this machine", "make it, or correct cwd or projects of "+s.Name)
+		}
 	}
 }
