@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -45,5 +46,31 @@ func TestPageAddsADevice(t *testing.T) {
 	again.until(`document.querySelector("#login:not([hidden])")`)
 	again.enter(code)
 	again.shows("each counts once, for ten minutes")
+	p.quiet()
+}
+
+// What arrives later does not push away what somebody is about to press.
+func TestPageSettingsStandStill(t *testing.T) {
+	told := make(chan struct{})
+	_, base := serveBehind(t, newWorld(), nil, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && r.URL.Path == "/login" {
+				<-told
+			}
+			h.ServeHTTP(rw, r)
+		})
+	})
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.click("Settings")
+	const places = `["Add a device", "Show what was decided"].map((name) => [...document.querySelectorAll("#settings button")].find((b) => b.textContent === name).getBoundingClientRect().top).join(" ")`
+	eval[bool](p, frames)
+	before := eval[string](p, places)
+	close(told)
+	p.until(`document.querySelector(".login-row")`)
+	eval[bool](p, frames)
+	if after := eval[string](p, places); after != before {
+		t.Errorf("the buttons stood at %s, and then at %s", before, after)
+	}
 	p.quiet()
 }

@@ -34,8 +34,9 @@ export function settingsView(acts, extra = []) {
       check("sounds", "Sounds when something asks, ends or fails")),
     section("Keys", check("keys", "Keys work outside of text boxes"), keySheet()),
     ...extra,
-    section("Logins", logins(acts)),
     section("Decisions", decisions()),
+    // The list of the logins comes last, because it comes later: it would push away what somebody is about to press.
+    section("Logins", logins(acts)),
   ];
   byId("settings").append(
     h("div", { class: "area-head" }, h("h2", { id: "settings-title", class: "area-title", tabindex: "-1", text: "Settings" })),
@@ -143,7 +144,7 @@ function logins(acts) {
         h("span", { class: "quiet-text", text: `${login.host} · used ${ago(Date.parse(login.used), Date.now())}` })),
       h("button", { class: "button small danger-quiet", type: "button", text: "Log out", "aria-label": login.this ? "Log out here" : `Log out ${name} at ${login.host}`, on: { click: () => end(login) } }));
   }
-  return h("div", { class: "stack" }, list, h("div", { class: "line-of" }, add), code);
+  return h("div", { class: "stack" }, h("div", { class: "line-of" }, add), code, list);
 }
 
 // What a browser says of itself, in two words.
