@@ -169,7 +169,8 @@ type Config struct {
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
 	if cfg.Work == nil || cfg.Runs == nil || cfg.Outbox == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
-		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.History == nil || cfg.Conversations == nil || cfg.Push == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil {
+		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.History == nil || cfg.Conversations == nil || cfg.Push == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil ||
+		cfg.Past == nil || cfg.Documents == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
 	}
 	if len(cfg.Keys) == 0 {
