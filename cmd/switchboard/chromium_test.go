@@ -124,6 +124,7 @@ func (p *tab) keyboardWorks(r *running) {
 
 	p.status("Listening")
 	p.says("On laptop, write the release notes")
+	p.until(`!!` + card("release notes")) // a sentence that comes sooner cuts off the voice before it has begun anything
 	p.says("Push it from bigpc")
 	p.work("push it", "Needs you")
 	p.until(`document.title.includes("bigpc asks to run a command")`)
