@@ -137,9 +137,6 @@ func words(tokens ...string) phrase {
 	return phrase{tokens: tokens, joined: strings.Join(tokens, "")}
 }
 
-// topical tells whether a word is one for the act of the question.
-func (a asking) topical(word string) bool { return a.named([]string{word}) }
-
 // called lets a reply say the machine's name, in whatever pieces it is heard.
 func (a *asking) called(name []string) {
 	if len(name) > 0 && len(name) <= maxNameTokens && (len(name) > 1 || harmlessAct(name[0]) && !pronouns[name[0]]) {
@@ -360,14 +357,10 @@ func (a asking) calls(word string) bool {
 // named tells whether the tokens name the machine or the act.
 func (a asking) named(tokens []string) bool {
 	for i, t := range tokens {
-		found := a.acts[t] || a.machine(tokens[i:]) > 0
-		a.book.at(tokens[i:], func(int, phraseKind) { found = true })
-		for _, l := range languages() {
-			for _, name := range a.about {
-				l.acts[name].at(tokens[i:], func(int, phraseKind) { found = true })
-			}
-		}
-		if found {
+		rest := tokens[i:]
+		if a.acts[t] || a.machine(rest) > 0 || a.book.has(rest) || slices.ContainsFunc(languages(), func(l *language) bool {
+			return slices.ContainsFunc(a.about, func(name string) bool { return l.acts[name].has(rest) })
+		}) {
 			return true
 		}
 	}

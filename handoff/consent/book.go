@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -105,6 +106,25 @@ func (b phrasebook) at(tokens []string, take func(length int, kind phraseKind)) 
 			take(1, p.kind)
 		}
 	}
+}
+
+// any tells whether tokens begin with such a phrase.
+func (b phrasebook) any(tokens []string, is func(length int, kind phraseKind) bool) bool {
+	found := false
+	b.at(tokens, func(length int, kind phraseKind) { found = found || is(length, kind) })
+	return found
+}
+
+// has tells whether tokens begin with a phrase of one of some kinds, or with any for none.
+func (b phrasebook) has(tokens []string, kinds ...phraseKind) bool {
+	return b.any(tokens, func(_ int, kind phraseKind) bool { return len(kinds) == 0 || slices.Contains(kinds, kind) })
+}
+
+// longest is the length of the longest phrase with which tokens begin, or 0.
+func (b phrasebook) longest(tokens []string) int {
+	longest := 0
+	b.at(tokens, func(length int, _ phraseKind) { longest = max(longest, length) })
+	return longest
 }
 
 // spans is how many tokens spell a phrase, however its letters are spaced ("in stall", "go a head"), or 0.

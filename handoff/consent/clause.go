@@ -48,10 +48,7 @@ func (h heard) follows(at int, l *language) int {
 // isPurpose tells whether the rest of a reply says what the act is good for: "I'd like to see whether my change broke
 // something". In it stand no limit, no time and no other act or machine; it may be in doubt how things are.
 func (h heard) isPurpose(at int, l *language, ask asking) bool {
-	length := 0
-	for _, book := range []phrasebook{l.purpose, english().purpose} {
-		book.at(h.tokens[at:], func(n int, _ phraseKind) { length = max(length, n) })
-	}
+	length := max(l.purpose.longest(h.tokens[at:]), english().purpose.longest(h.tokens[at:]))
 	if length == 0 || at+length == len(h.tokens) || h.from(at).weight() > maxClause {
 		return false
 	}
@@ -72,22 +69,14 @@ var undecided = setOf("should shall would allow permit soll sollte wurde erlaube
 
 // changesMind tells whether a phrase of doubt begins at a position: "I changed my mind".
 func (h heard) changesMind(at int) bool {
-	return slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		l.doubt.at(h.tokens[at:], func(n int, _ phraseKind) { found = found || n > 1 })
-		return found
-	})
+	return slices.ContainsFunc(languages(), func(l *language) bool { return l.doubt.longest(h.tokens[at:]) > 1 })
 }
 
 // purposeAt is where a clause begins, after something else, that says what an act is good for; what is asked in it is
 // not asked of us. It is the end of a reply that has none.
 func (h heard) purposeAt() int {
 	for at := 1; at < len(h.tokens); at++ {
-		if slices.ContainsFunc(languages(), func(l *language) bool {
-			begins := false
-			l.purpose.at(h.tokens[at:], func(n int, _ phraseKind) { begins = begins || n > 1 })
-			return begins
-		}) {
+		if slices.ContainsFunc(languages(), func(l *language) bool { return l.purpose.longest(h.tokens[at:]) > 1 }) {
 			return at
 		}
 	}
@@ -112,30 +101,22 @@ func (h heard) doubtful(spoken []*language, ask asking) []bool {
 		rest := h.tokens[i:]
 		other := devices[t] && ask.machine(rest) == 0 && (i == 0 || ask.machine(h.tokens[i-1:]) < 2)
 		out[i] = other || h.isOriginal(i, ask) || strings.Trim(t, "0123456789") == "" || isDense([]rune(t)[0]) ||
-			english().doubts(rest) || slices.ContainsFunc(spoken, func(l *language) bool { return l.doubts(rest) }) || ask.isOtherAct(rest)
+			english().doubt.has(rest) || slices.ContainsFunc(spoken, func(l *language) bool { return l.doubt.has(rest) }) || ask.isOtherAct(rest)
 	}
 	return out
 }
 
-// doubts tells whether tokens begin with a phrase of doubt.
-func (l *language) doubts(tokens []string) bool {
-	found := false
-	l.doubt.at(tokens, func(int, phraseKind) { found = true })
-	return found
-}
-
 // isOtherAct tells whether tokens begin with an order of an act that the question is not about.
 func (a asking) isOtherAct(tokens []string) bool {
-	if softVerbs[tokens[0]] || len(tokens[0]) < 4 || a.topical(tokens[0]) {
+	if softVerbs[tokens[0]] || len(tokens[0]) < 4 || a.named(tokens[:1]) {
 		return false
 	}
-	other := false
 	for name, book := range orders() {
-		if !slices.Contains(a.about, name) {
-			book.at(tokens, func(int, phraseKind) { other = true })
+		if !slices.Contains(a.about, name) && book.has(tokens) {
+			return true
 		}
 	}
-	return other
+	return false
 }
 
 // orders are the orders of each act in all languages. Set once.

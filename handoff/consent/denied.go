@@ -66,8 +66,7 @@ func (t *teller) markInert() {
 // start". They begin so and state something, and hold no order, no yes, no other act and no wish.
 func (t *teller) markVain() {
 	for at := range t.h.tokens {
-		n := 0
-		t.l.lest.at(t.h.tokens[at:], func(length int, _ phraseKind) { n = max(n, length) })
+		n := t.l.lest.longest(t.h.tokens[at:])
 		if n == 0 || !t.h.unbroken(at, n) || t.isIfNot(at) {
 			continue
 		}

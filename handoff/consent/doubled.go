@@ -82,8 +82,8 @@ func (h heard) strengthens(at, length int, l *language) bool {
 	for i := range h.tokens {
 		other := pleases[h.tokens[i]]
 		for _, book := range []phrasebook{l.book, english().book} {
-			book.at(h.tokens[i:], func(n int, kind phraseKind) {
-				other = other || (kind == kindYes || kind == kindWeak) && (i+n <= at || i >= end)
+			other = other || book.any(h.tokens[i:], func(n int, kind phraseKind) bool {
+				return (kind == kindYes || kind == kindWeak) && (i+n <= at || i >= end)
 			})
 		}
 		if other && !startsWith(h.tokens[i:], h.tokens[at:at+period]) {

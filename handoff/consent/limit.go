@@ -85,10 +85,8 @@ var plural = setOf("files dateien fichiers archivos ficheros arquivos ficheiros 
 // inPhrase tells whether a token is part of a longer phrase: "just this once".
 func (h heard) inPhrase(at int) bool {
 	return slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		for from := range at + 1 {
-			l.book.at(h.tokens[from:], func(n int, _ phraseKind) { found = found || n > 1 && from+n > at })
-		}
-		return found
+		return slices.ContainsFunc(h.indexes()[:at+1], func(from int) bool {
+			return l.book.longest(h.tokens[from:]) > max(1, at-from)
+		})
 	})
 }

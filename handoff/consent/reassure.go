@@ -105,12 +105,7 @@ func (h heard) commandsIn(at int, l *language, ask asking) bool {
 
 // dangles tells whether a word cannot end a reassurance, in languages that put it first: a "not", or a preposition.
 func (h heard) dangles(at int, l *language) bool {
-	if !frontNots[l.code] {
-		return false
-	}
-	in := false
-	l.book.at(h.tokens[at:at+1], func(_ int, kind phraseKind) { in = in || kind == kindIn })
-	return in || l.denies[h.tokens[at]]
+	return frontNots[l.code] && (l.denies[h.tokens[at]] || l.book.has(h.tokens[at:at+1], kindIn))
 }
 
 // frontNots are languages whose "not" stands before what it denies. Set once.

@@ -164,9 +164,7 @@ func (t *teller) orders(at int) bool {
 // isOpened tells whether a token is part of what opens a clause.
 func (t *teller) isOpened(at int) bool {
 	for from := max(0, at-maxSpelled); from <= at; from++ {
-		opens := false
-		t.l.openers.at(t.h.tokens[from:], func(n int, _ phraseKind) { opens = opens || from+n > at })
-		if opens {
+		if from+t.l.openers.longest(t.h.tokens[from:]) > at {
 			return true
 		}
 	}
@@ -239,9 +237,7 @@ func (t *teller) saysElse(at int, words []string) bool {
 func (h heard) untailed() heard {
 	for at := max(1, len(h.tokens)-maxTail); at < len(h.tokens); at++ {
 		if h.marked[at] && slices.ContainsFunc(languages(), func(l *language) bool {
-			ends := false
-			l.book.at(h.tokens[at:], func(n int, kind phraseKind) { ends = ends || kind == kindTail && at+n == len(h.tokens) })
-			return ends
+			return l.book.any(h.tokens[at:], func(n int, kind phraseKind) bool { return kind == kindTail && at+n == len(h.tokens) })
 		}) {
 			h.tokens, h.apart, h.marked = h.tokens[:at], h.apart[:at], h.marked[:at]
 			h.questions = slices.DeleteFunc(slices.Clone(h.questions), func(q int) bool { return q > at })

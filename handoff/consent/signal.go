@@ -127,9 +127,7 @@ func (h heard) mayTell(at, length int, s signal) bool {
 func (h heard) inTold(at, length int) bool {
 	return slices.ContainsFunc(h.indexes()[:at], func(from int) bool {
 		return slices.ContainsFunc(languages(), func(l *language) bool {
-			found := false
-			l.told.at(h.tokens[from:], func(n int, _ phraseKind) { found = found || n > length && from+n >= at+length })
-			return found
+			return l.told.any(h.tokens[from:], func(n int, _ phraseKind) bool { return n > length && from+n >= at+length })
 		})
 	})
 }
@@ -141,24 +139,15 @@ func (h heard) isTale(at, length int) bool {
 
 // endsOrder tells whether an order ends with a token that would begin a question: "please do I left it open".
 func (h heard) endsOrder(at int) bool {
-	if at == 0 {
-		return false
-	}
-	ends := false
-	english().book.at(h.tokens[at-1:], func(n int, kind phraseKind) { ends = ends || n == 2 && kind == kindYes && h.unbroken(at-1, 2) })
-	return ends
+	return at > 0 && english().book.any(h.tokens[at-1:], func(n int, kind phraseKind) bool {
+		return n == 2 && kind == kindYes && h.unbroken(at-1, 2)
+	})
 }
 
 // calmEnd tells whether what looks like "yes or no" ends with the first word of a reassurance: "yes, no problem".
 func (h heard) calmEnd(at int, calm func() []bool) bool {
-	if at == 0 || !h.denies(at) {
-		return false
-	}
-	return calm()[at] || slices.ContainsFunc(languages(), func(l *language) bool {
-		nod := false
-		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { nod = nod || kind == kindNod })
-		return nod
-	})
+	return at > 0 && h.denies(at) &&
+		(calm()[at] || slices.ContainsFunc(languages(), func(l *language) bool { return l.book.has(h.tokens[at:], kindNod) }))
 }
 
 // goesOn tells whether a sentence goes on with the act, or with an order: "laat maar" ("never mind") before
@@ -301,11 +290,9 @@ func (h heard) asksBack() bool {
 	return slices.ContainsFunc(h.questions, func(end int) bool {
 		return end == len(h.tokens) || !slices.ContainsFunc(languages(), func(l *language) bool {
 			for at := max(0, end-6); at < end; at++ {
-				idiom := false
-				l.book.at(h.tokens[at:end], func(n int, kind phraseKind) {
-					idiom = idiom || n == end-at && (kind == kindShrug || kind == kindNod || kind == kindNeed)
-				})
-				if idiom {
+				if l.book.any(h.tokens[at:end], func(n int, kind phraseKind) bool {
+					return n == end-at && (kind == kindShrug || kind == kindNod || kind == kindNeed)
+				}) {
 					return true
 				}
 			}
@@ -318,8 +305,7 @@ func (h heard) asksBack() bool {
 // dat toestaan", "puede el portátil editarlos". A particle after them makes it none: "darf er ruhig".
 func (h heard) isInverted(ask asking) bool {
 	return len(h.tokens) > 0 && slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		l.inverted.at(h.tokens, func(n int, _ phraseKind) { found = found || !h.goesOnCalm(n, l) })
+		found := l.inverted.any(h.tokens, func(n int, _ phraseKind) bool { return !h.goesOnCalm(n, l) })
 		l.modal.at(h.tokens, func(n int, _ phraseKind) {
 			found = found || n < len(h.tokens) && ask.machine(h.tokens[n:]) > 0
 			ask.after(h.tokens, n, l, func(end int, kind phraseKind) {
@@ -332,12 +318,8 @@ func (h heard) isInverted(ask asking) bool {
 
 // goesOnCalm tells whether a reply ends after its first words, or goes on with a particle, or with a yes to its end.
 func (h heard) goesOnCalm(at int, l *language) bool {
-	calm := at == len(h.tokens)
-	if !calm {
-		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { calm = calm || kind == kindFill || kind == kindYes || kind == kindWeak })
-	}
-	l.book.at(h.tokens, func(n int, kind phraseKind) { calm = calm || n > at && (kind == kindYes || kind == kindEnd) })
-	return calm
+	return at == len(h.tokens) || l.book.has(h.tokens[at:], kindFill, kindYes, kindWeak) ||
+		l.book.any(h.tokens, func(n int, kind phraseKind) bool { return n > at && (kind == kindYes || kind == kindEnd) })
 }
 
 // isNoise tells whether a reply is what a recogniser makes of silence: a credit, or nothing but what stands

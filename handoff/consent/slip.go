@@ -35,19 +35,20 @@ func (h heard) correctsItself(ask asking) bool {
 // takesBack is the length of a mark of correction at a position, or 0, and whether it says so in so many words.
 func (h heard) takesBack(at int) (length int, clear bool) {
 	for _, l := range languages() {
-		l.slips.at(h.tokens[at:], func(n int, _ phraseKind) { length, clear = max(length, n), true })
+		length = max(length, l.slips.longest(h.tokens[at:]))
 	}
-	if !clear {
-		for _, l := range languages() {
-			l.mends.at(h.tokens[at:], func(n int, _ phraseKind) { length = max(length, n) })
-		}
-		for _, m := range marks()[signalHold][h.tokens[at]] {
-			if h.hasAt(at, m.tokens) {
-				length = max(length, len(m.tokens))
-			}
+	if length > 0 {
+		return length, true
+	}
+	for _, l := range languages() {
+		length = max(length, l.mends.longest(h.tokens[at:]))
+	}
+	for _, m := range marks()[signalHold][h.tokens[at]] {
+		if h.hasAt(at, m.tokens) {
+			length = max(length, len(m.tokens))
 		}
 	}
-	return length, clear
+	return length, false
 }
 
 // toldTo tells whether nothing in the first words holds off, asks or doubts.
@@ -56,20 +57,10 @@ func (h heard) toldTo(n int, ask asking) bool {
 	if n == 0 {
 		return true
 	}
-	if slices.Contains(h.doubtful(h.likely(nil, ask), ask), true) || english().doubtsAnywhere(h.tokens) { // "tell Tom yes"
+	if slices.Contains(h.doubtful(h.likely(nil, ask), ask), true) { // "tell Tom yes"
 		return false
 	}
 	return h.find(signalHold, ask) == absent && h.find(signalAsk, ask) == absent && h.find(signalUnsure, ask) == absent
-}
-
-// doubtsAnywhere tells whether a phrase of doubt stands among tokens.
-func (l *language) doubtsAnywhere(tokens []string) bool {
-	for at := range tokens {
-		if l.doubts(tokens[at:]) {
-			return true
-		}
-	}
-	return false
 }
 
 // ordersPlainly tells whether words are wholly a yes with an order of the act or to go ahead.
@@ -99,10 +90,9 @@ func (h heard) asksPlainly(ask asking) bool {
 				approved = approved || len(rest) == 1 && demonstratives[rest[0]] || l.isInfinitive(rest)
 			}
 		}
-		l.modal.at(h.tokens, func(n int, _ phraseKind) {
-			approved = approved || h.countsOnly(n, l, ask) && !h.from(n).hasYes(ask)
+		return approved || l.modal.any(h.tokens, func(n int, _ phraseKind) bool {
+			return h.countsOnly(n, l, ask) && !h.from(n).hasYes(ask)
 		})
-		return approved
 	})
 }
 
@@ -139,9 +129,7 @@ func (h heard) isCondition(l *language, ask asking) bool {
 func (h heard) hasYes(ask asking) bool {
 	return slices.ContainsFunc(h.indexes(), func(at int) bool {
 		return h.agreesAt(at) || slices.ContainsFunc(languages(), func(l *language) bool {
-			found := false
-			l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { found = found || kind == kindGo })
-			return found && h.score(l, nil, ask) > 0
+			return l.book.has(h.tokens[at:], kindGo) && h.score(l, nil, ask) > 0
 		})
 	})
 }
@@ -163,9 +151,7 @@ func (h heard) countsOnly(from int, l *language, ask asking) bool {
 			if len(l.numbers[digits]) == 0 || !(h.tokens[at] == digits || startsWith(h.tokens[at:], l.numbers[digits][0])) {
 				continue
 			}
-			article := false
-			l.book.at(h.tokens[at-1:], func(n int, kind phraseKind) { article = article || n == 1 && kind == kindLink })
-			if !article {
+			if !l.book.any(h.tokens[at-1:], func(n int, kind phraseKind) bool { return n == 1 && kind == kindLink }) { // no article
 				return true
 			}
 		}
@@ -257,11 +243,7 @@ func (h heard) holds(at int) bool {
 
 // agreesAt tells whether a yes that orders nothing begins at a position.
 func (h heard) agreesAt(at int) bool {
-	return slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		l.book.at(h.tokens[at:], func(_ int, kind phraseKind) { found = found || kind == kindWeak })
-		return found || h.tokens[at] == "yes"
-	})
+	return h.tokens[at] == "yes" || slices.ContainsFunc(languages(), func(l *language) bool { return l.book.has(h.tokens[at:], kindWeak) })
 }
 
 // holdsOrder tells whether an order or a permission stands somewhere in a reply.
@@ -304,9 +286,5 @@ const maxSlip = 3
 
 // corrects tells whether a speaker corrects what they said before a position: "no sorry I mean".
 func (h heard) corrects(at int) bool {
-	return slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		l.mends.at(h.tokens[at:], func(int, phraseKind) { found = true })
-		return found
-	})
+	return slices.ContainsFunc(languages(), func(l *language) bool { return l.mends.has(h.tokens[at:]) })
 }

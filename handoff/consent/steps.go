@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -73,7 +74,7 @@ func (h heard) nods(at int, calm [][]step, take func(length int, kind phraseKind
 // degrees are, for each token, the length of the words of degree of a language that begin there; nil if none does.
 func (h heard) degrees(l *language) (degrees []int) {
 	for at := range h.tokens {
-		if n := l.degree(h.tokens[at:]); n > 0 {
+		if n := l.very.longest(h.tokens[at:]); n > 0 {
 			if degrees == nil {
 				degrees = make([]int, len(h.tokens))
 			}
@@ -112,13 +113,6 @@ func (h heard) strengthened(at int, l *language, degrees []int, take func(length
 	})
 }
 
-// degree is the length of the words of degree with which tokens begin, or 0.
-func (l *language) degree(tokens []string) int {
-	longest := 0
-	l.very.at(tokens, func(n int, _ phraseKind) { longest = max(longest, n) })
-	return longest
-}
-
 // tongues is a set of languages, by their place among them.
 type tongues uint32
 
@@ -128,11 +122,7 @@ func (t tongues) has(i int) bool { return t>>i&1 != 0 }
 var spokenIn = sync.OnceValue(func() map[string]tongues {
 	out := map[string]tongues{}
 	for i, l := range languages() {
-		books := []phrasebook{l.book, l.very, l.calm}
-		for _, b := range l.acts {
-			books = append(books, b)
-		}
-		for _, b := range books {
+		for _, b := range slices.AppendSeq([]phrasebook{l.book, l.very, l.calm}, maps.Values(l.acts)) {
 			for key := range b {
 				out[key] |= 1 << i
 			}

@@ -178,12 +178,7 @@ var turkishConditions = strings.Fields("ince inca unca unce madan meden diktan d
 // ordersOther tells whether tokens of a dense script begin with an order of another act.
 func (t *teller) ordersOther(rest []string) bool {
 	for name, book := range orders() {
-		if slices.Contains(t.ask.about, name) {
-			continue
-		}
-		other := false
-		book.at(rest, func(n int, _ phraseKind) { other = other || n > 1 })
-		if other {
+		if !slices.Contains(t.ask.about, name) && book.longest(rest) > 1 {
 			return true
 		}
 	}
@@ -336,9 +331,8 @@ func (t *teller) clause(from int, s tale, add func(at int, s tale)) {
 
 // learns tells whether words at a position say what somebody wants to know, and the act is one that tells it.
 func (t *teller) learns(at int) bool {
-	found := false
-	t.l.purpose.at(t.h.tokens[at:], func(n int, _ phraseKind) { found = found || n > 1 }) // one word, "let's see", hesitates
-	return found && slices.Contains(t.ask.about, "test")
+	// one word, "let's see", hesitates
+	return t.l.purpose.longest(t.h.tokens[at:]) > 1 && slices.Contains(t.ask.about, "test")
 }
 
 // begins tells whether a clause that tells something may begin at a position.
@@ -409,21 +403,11 @@ func (t *teller) states(at int) bool {
 // endsStatement tells whether a statement ends before a position, so that an order may begin there.
 func (t *teller) endsStatement(at int) bool {
 	for from := max(0, at-maxSpelled); from < at; from++ {
-		ends := false
-		take := func(n int, _ phraseKind) { ends = ends || from+n == at }
-		t.l.statement.at(t.h.tokens[from:], take)
-		if ends {
+		if t.l.statement.any(t.h.tokens[from:], func(n int, _ phraseKind) bool { return from+n == at }) {
 			return true
 		}
 	}
 	return false
-}
-
-// has tells whether tokens begin with a phrase.
-func (b phrasebook) has(tokens []string) bool {
-	found := false
-	b.at(tokens, func(int, phraseKind) { found = true })
-	return found
 }
 
 // strong tells whether an order begins at a position, though no mark stands before it. The orders of English look

@@ -298,9 +298,7 @@ var actKinds = map[string]phraseKind{"act": kindTopic, "do": kindDo, "yes": kind
 // orders tells whether words are an order of some act.
 func (l *language) orders(tokens []string) bool {
 	for _, book := range l.acts {
-		found := false
-		book.at(tokens, func(n int, kind phraseKind) { found = found || kind == kindDo && n == len(tokens) })
-		if found {
+		if book.any(tokens, func(n int, kind phraseKind) bool { return kind == kindDo && n == len(tokens) }) {
 			return true
 		}
 	}
