@@ -11,8 +11,8 @@ func (h heard) vainIn(l *language) []bool {
 	out := make([]bool, len(h.tokens))
 	for at := range h.tokens {
 		l.vain.at(h.tokens[at:], func(n int, _ phraseKind) {
-			for i := at; h.unbroken(at, n) && i < at+n; i++ {
-				out[i] = true
+			if h.unbroken(at, n) {
+				setAll(out[at : at+n])
 			}
 		})
 	}
@@ -91,9 +91,7 @@ func (t *teller) markVain() {
 			for i := at; i < end; i++ {
 				t.vain[i] = t.vain[i] || i < at+n || t.l.inner[t.h.tokens[i]]
 				t.l.signals[signalAsk].at(t.h.tokens[i:end], func(length int, _ phraseKind) { // "toch niet"
-					for j := range length {
-						t.vain[i+j] = true
-					}
+					setAll(t.vain[i : i+length])
 				})
 			}
 		}

@@ -28,14 +28,12 @@ func (h heard) unfused() heard {
 				out.questions = append(out.questions, len(out.tokens))
 			}
 		}
-		yes := doubleOf(t)
-		out.tokens, out.apart, out.marked = append(out.tokens, t), append(out.apart, h.apart[i]), append(out.marked, h.marked[i])
-		if yes == "" {
-			continue
+		times := 1
+		if yes := doubleOf(t); yes != "" {
+			t, times = yes, len(t)/len(yes)
 		}
-		out.tokens[len(out.tokens)-1] = yes
-		for range len(t)/len(yes) - 1 {
-			out.tokens, out.apart, out.marked = append(out.tokens, yes), append(out.apart, true), append(out.marked, false)
+		for n := range times {
+			out.tokens, out.apart, out.marked = append(out.tokens, t), append(out.apart, n > 0 || h.apart[i]), append(out.marked, n == 0 && h.marked[i])
 		}
 	}
 	for _, q := range h.questions {

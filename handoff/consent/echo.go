@@ -18,15 +18,7 @@ func (h heard) isEchoOf(ask asking) bool {
 }
 
 func isEcho(reply, ours []string) bool {
-	if len(reply) < echoTokens {
-		return false
-	}
-	for i := range len(ours) - len(reply) + 1 {
-		if startsWith(ours[i:], reply) {
-			return true
-		}
-	}
-	return strings.Contains(strings.Join(ours, ""), strings.Join(reply, "")) // written with other spaces
+	return len(reply) >= echoTokens && strings.Contains(strings.Join(ours, ""), strings.Join(reply, "")) // perhaps with other spaces
 }
 
 // recalls tells whether a reply only repeats what was asked about, with a yes in passing: "the tests, ah yes, the
@@ -95,12 +87,7 @@ func (h heard) orders(ask asking) bool {
 // nearEchoOf tells whether a reply is our question with a few words misheard, and each word that denies is
 // one of ours, in its place: "may I run MPM install, yes or no".
 func (h heard) nearEchoOf(ask asking) bool {
-	for _, ours := range ask.ours {
-		if h.nearly(ours[:min(len(ours), maxEchoWords)]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ask.ours, func(ours []string) bool { return h.nearly(ours[:min(len(ours), maxEchoWords)]) })
 }
 
 func (h heard) nearly(ours []string) bool {

@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -132,12 +133,7 @@ func (h heard) from(at int) heard {
 
 // endsOpen tells whether a text breaks off.
 func endsOpen(text string) bool {
-	for _, end := range []string{"..", "…", "-", "–", "—", ",", "、", "，", "،"} {
-		if strings.HasSuffix(text, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"..", "…", "-", "–", "—", ",", "、", "，", "،"}, func(end string) bool { return strings.HasSuffix(text, end) })
 }
 
 // isDense tells whether a script is written without spaces, or with spaces that are often left out.

@@ -81,12 +81,21 @@ func (s state) after(kind phraseKind) (state, bool) {
 			return s.says(stateFirm | stateNamed | stateAct | stateOrdered), true
 		}
 		return s &^ stateOpen, act || s.has(stateFirm) && s.has(stateNamed)
-	case kindTotal:
-		return s.total(act), !begun
+	case kindTotal: // may stand right after an order of the act
+		switch {
+		case act:
+			return s.says(stateFirm | stateOrdered), !begun
+		case yes:
+			s |= stateWeak
+		}
+		return s &^ stateOpen, !begun
 	case kindFill:
 		return s &^ stateOpen, true
 	case kindSo:
-		return s.so(), !begun
+		if yes {
+			s |= stateOpen
+		}
+		return s, !begun
 	case kindPost:
 		return s, s.has(stateNamed)
 	case kindTopic:
@@ -154,25 +163,6 @@ func (s state) afterPart(kind phraseKind, yes, begun bool) (state, bool) {
 	return s, false
 }
 
-// total is the state after a word for all, which may stand right after an order of the act.
-func (s state) total(act bool) state {
-	switch {
-	case act:
-		return s.says(stateFirm | stateOrdered)
-	case s.has(stateYes):
-		s |= stateWeak
-	}
-	return s &^ stateOpen
-}
-
-// so is the state after a word that draws a conclusion.
-func (s state) so() state {
-	if s.has(stateYes) {
-		s |= stateOpen
-	}
-	return s
-}
-
 // verdictOf is the best that a reply can say that is made of harmless phrases of one language, English and the
 // question, and of an end with unknown words.
 func (h heard) verdictOf(ask asking) verdict {
@@ -194,11 +184,8 @@ func (h heard) bestOf(ask asking, shared [][]step, ends []*language) verdict {
 		return best
 	}
 	spoken := h.spoken()
-	for i, l := range languages() {
-		withEnds, steps := slices.Contains(ends, l), shared
-		if l != english() {
-			steps = h.stepsIn(i, spoken, shared, ask)
-		}
+	for _, l := range languages() {
+		withEnds, steps := slices.Contains(ends, l), h.stepsIn(l, spoken, shared, ask)
 		if steps == nil && !withEnds { // English says as much
 			continue
 		}

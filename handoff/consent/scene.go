@@ -11,8 +11,8 @@ func (t *teller) markScene() {
 	}
 	for at := range t.h.tokens {
 		for _, s := range t.steps[at] { // "there's nothing wrong with that"
-			for i := at; s.kind == kindNod && i < at+s.length; i++ {
-				t.scene[i] = true
+			if s.kind == kindNod {
+				setAll(t.scene[at : at+s.length])
 			}
 		}
 		t.l.scene.at(t.h.tokens[at:], func(n int, _ phraseKind) {
@@ -22,9 +22,7 @@ func (t *teller) markScene() {
 			if slices.ContainsFunc(t.h.tokens[at:at+n], func(token string) bool { return conditions[token] }) && t.orderedBy(at) && !withouts[t.h.tokens[at]] {
 				return // it may be a condition of the order
 			}
-			for i := at; i < at+n; i++ {
-				t.scene[i] = true
-			}
+			setAll(t.scene[at : at+n])
 		})
 	}
 }
@@ -45,9 +43,7 @@ func (t *teller) markConclusion() {
 		}
 		if told {
 			t.l.buts.at(t.h.tokens[at:], func(n int, _ phraseKind) {
-				for i := at; i < min(at+n, t.conclusion); i++ {
-					t.scene[i] = true
-				}
+				setAll(t.scene[at:min(at+n, t.conclusion)])
 			})
 		}
 		told = told || t.opens(at) && !t.concludes(at) || t.l.subjects.has(t.h.tokens[at:]) || noSubjects[t.l.code] && t.states(at)
@@ -188,9 +184,7 @@ func (t *teller) markTurns() {
 		t.l.buts.at(t.h.tokens[at:], func(n int, _ phraseKind) {
 			if next := at + n; at > 1 && next < len(t.h.tokens) && (t.agrees(next) || t.ordered[next]) {
 				t.steps[at] = append(slices.Clip(t.steps[at]), step{n, kindSo})
-				for i := at; i < next; i++ {
-					t.scene[i] = true
-				}
+				setAll(t.scene[at:next])
 			}
 		})
 	}

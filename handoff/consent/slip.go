@@ -67,13 +67,8 @@ func (h heard) toldTo(n int, ask asking) bool {
 func (h heard) ordersPlainly(ask asking) bool {
 	shared, tongues := h.sharedSteps(ask), h.spoken()
 	return slices.ContainsFunc(languages(), func(l *language) bool {
-		steps := shared
-		if l != english() {
-			if steps = h.stepsIn(slices.Index(languages(), l), tongues, shared, ask); steps == nil {
-				return false
-			}
-		}
-		return slices.ContainsFunc(h.covered(l, ask, steps, true), func(s state) bool {
+		steps := h.stepsIn(l, tongues, shared, ask)
+		return steps != nil && slices.ContainsFunc(h.covered(l, ask, steps, true), func(s state) bool {
 			return s.verdict() == verdictFirm && s.has(stateOrdered)
 		})
 	})

@@ -39,12 +39,17 @@ func (h heard) sharedSteps(ask asking) [][]step {
 	return out
 }
 
-// stepsIn are the shared steps and those of one more language, or nil if that has none of its own.
-func (h heard) stepsIn(i int, spoken []tongues, shared [][]step, ask asking) [][]step {
+// stepsIn are the shared steps and those of one more language, or nil if that has none of its own. English has the
+// shared ones.
+func (h heard) stepsIn(l *language, spoken []tongues, shared [][]step, ask asking) [][]step {
+	i := slices.Index(languages(), l)
+	if l == english() {
+		return shared
+	}
 	if !slices.ContainsFunc(spoken, func(t tongues) bool { return t.has(i) }) {
 		return nil
 	}
-	l, out := languages()[i], slices.Clone(shared)
+	out := slices.Clone(shared)
 	degrees, calm := h.degrees(l), h.reassurances(l, ask)
 	for at, t := range spoken {
 		named := slices.ContainsFunc(shared[at], func(s step) bool { return s.kind == kindTopic })

@@ -81,11 +81,9 @@ func (h heard) tellsIn(ask asking, finds func(t *teller, said heard, spoken []*l
 	shared, spoken := h.sharedSteps(ask), h.likely(nil, ask)
 	tongue := h.spoken()
 	return slices.ContainsFunc(spoken, func(l *language) bool {
-		steps := shared
-		if i := slices.Index(languages(), l); l != english() {
-			if steps = h.stepsIn(i, tongue, shared, ask); steps == nil {
-				return false
-			}
+		steps := h.stepsIn(l, tongue, shared, ask)
+		if steps == nil {
+			return false
 		}
 		n := len(h.tokens)
 		t := &teller{h: h, l: l, ask: ask, steps: steps, walks: make([][]states, n+1),
@@ -129,12 +127,17 @@ func (h heard) toldIn(l *language) []bool {
 	out := make([]bool, len(h.tokens))
 	for at := range h.tokens {
 		l.told.at(h.tokens[at:], func(length int, _ phraseKind) {
-			for i := at; i < at+length; i++ {
-				out[i] = true
-			}
+			setAll(out[at : at+length])
 		})
 	}
 	return out
+}
+
+// setAll sets flags of tokens.
+func setAll(flags []bool) {
+	for i := range flags {
+		flags[i] = true
+	}
 }
 
 // blocks calls take for the phrases at a position that no clause may hold.

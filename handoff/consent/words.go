@@ -238,37 +238,11 @@ func (l *language) section(name string, phrases []phrase) bool {
 
 // clauseBooks are where the phrases of a section belong that says something of clauses with unknown words, or nil.
 func (l *language) clauseBooks(name string) []phrasebook {
-	switch name {
-	case "doubt":
-		return []phrasebook{l.doubt}
-	case "told":
-		return []phrasebook{l.told}
-	case "slip":
-		return []phrasebook{l.slips, l.mends}
-	case "but":
-		return []phrasebook{l.buts}
-	case "approve":
-		return []phrasebook{l.approves}
-	case "scene":
-		return []phrasebook{l.scene}
-	case "else":
-		return []phrasebook{l.told, l.vain}
-	case "lest":
-		return []phrasebook{l.openers, l.lest}
-	case "purpose":
-		return []phrasebook{l.purpose}
-	case "clause":
-		return []phrasebook{l.statement}
-	case "opens":
-		return []phrasebook{l.statement, l.openers}
-	case "subject":
-		return []phrasebook{l.subjects}
-	case "reason":
-		return []phrasebook{l.reasons}
-	case "wish":
-		return []phrasebook{l.wishes}
-	}
-	return nil
+	return map[string][]phrasebook{
+		"doubt": {l.doubt}, "told": {l.told}, "slip": {l.slips, l.mends}, "but": {l.buts}, "approve": {l.approves}, "scene": {l.scene},
+		"else": {l.told, l.vain}, "lest": {l.openers, l.lest}, "purpose": {l.purpose}, "clause": {l.statement},
+		"opens": {l.statement, l.openers}, "subject": {l.subjects}, "reason": {l.reasons}, "wish": {l.wishes},
+	}[name]
 }
 
 // calms takes a part of a reassurance.
