@@ -63,14 +63,12 @@ func (b phrasebook) add(p phrase, kind phraseKind) {
 	p.kind = kind
 	key := p.tokens[0]
 	if p.stem {
-		key = stemKey(key)
+		key = string(appendStemKey(nil, key))
 	}
 	b[key] = append(b[key], p)
 }
 
-// stemKey is the key of the stems that a word can begin with.
-func stemKey(word string) string { return string(appendStemKey(nil, word)) }
-
+// appendStemKey appends the key of the stems that a word can begin with.
 func appendStemKey(to []byte, word string) []byte {
 	n := 0
 	for range minStem {

@@ -22,12 +22,8 @@ func (h heard) unfused() heard {
 	}
 	out := h
 	out.tokens, out.apart, out.marked, out.questions = nil, nil, nil, nil
+	at := make([]int, len(h.tokens)+1) // where each token begins now
 	for i, t := range h.tokens {
-		for _, q := range h.questions {
-			if q == i {
-				out.questions = append(out.questions, len(out.tokens))
-			}
-		}
 		times := 1
 		if yes := doubleOf(t); yes != "" {
 			t, times = yes, len(t)/len(yes)
@@ -35,11 +31,10 @@ func (h heard) unfused() heard {
 		for n := range times {
 			out.tokens, out.apart, out.marked = append(out.tokens, t), append(out.apart, n > 0 || h.apart[i]), append(out.marked, n == 0 && h.marked[i])
 		}
+		at[i+1] = len(out.tokens)
 	}
 	for _, q := range h.questions {
-		if q == len(h.tokens) {
-			out.questions = append(out.questions, len(out.tokens))
-		}
+		out.questions = append(out.questions, at[q])
 	}
 	return out
 }

@@ -14,11 +14,9 @@ const (
 
 // isEchoOf tells whether a whole reply is a piece of what we said ourselves.
 func (h heard) isEchoOf(ask asking) bool {
-	return slices.ContainsFunc(ask.ours, func(ours []string) bool { return isEcho(h.tokens, ours) })
-}
-
-func isEcho(reply, ours []string) bool {
-	return len(reply) >= echoTokens && strings.Contains(strings.Join(ours, ""), strings.Join(reply, "")) // perhaps with other spaces
+	return len(h.tokens) >= echoTokens && slices.ContainsFunc(ask.ours, func(ours []string) bool {
+		return strings.Contains(strings.Join(ours, ""), strings.Join(h.tokens, "")) // perhaps written with other spaces
+	})
 }
 
 // recalls tells whether a reply only repeats what was asked about, with a yes in passing: "the tests, ah yes, the
@@ -136,13 +134,12 @@ func (h heard) isBareCommand(ask asking) bool {
 	english().book.at(h.tokens, func(n int, kind phraseKind) { frame = frame || n > 1 && (kind == kindYes || kind == kindDo) })
 	return !frame && slices.ContainsFunc(languages(), func(l *language) bool {
 		for at := 0; at < len(h.tokens); {
-			length := max(ask.machine(h.tokens[at:]), 0)
+			length := ask.machine(h.tokens[at:])
 			if t := h.tokens[at]; ask.acts[t] || at+1 < len(h.tokens) && ask.ourWord(t) && !h.denies(at) && !pleases[t] {
 				length = max(length, 1)
 			}
 			ask.after(h.tokens, at, l, func(end int, kind phraseKind) {
-				switch kind {
-				case kindLink, kindIn, kindPlace:
+				if kind == kindLink || kind == kindIn || kind == kindPlace {
 					length = max(length, end-at)
 				}
 			})

@@ -94,17 +94,12 @@ func (h heard) find(s signal, ask asking) finding {
 				in, length = append(in, m.in), max(length, len(m.tokens))
 			}
 		}
-		if len(in) > 0 && (s == signalDeny || s == signalHold) && calm()[at] {
-			continue
-		}
-		if len(in) > 0 {
-			if s == signalGrumble {
-				if slices.ContainsFunc(in, func(l *language) bool { return h.strengthens(at, length, l) }) {
-					continue
-				}
-				return present
-			}
+		switch {
+		case len(in) == 0, (s == signalDeny || s == signalHold) && calm()[at]:
+		case s != signalGrumble:
 			out = max(out, h.contest(at, length, in, ask))
+		case !slices.ContainsFunc(in, func(l *language) bool { return h.strengthens(at, length, l) }):
+			return present
 		}
 	}
 	if s == signalAsk && slices.ContainsFunc(h.indexes()[:purpose], h.choice) {

@@ -1,5 +1,7 @@
 package consent
 
+import "cmp"
+
 // letterNames are letters as speech recognition spells them in a name.
 var letterNames = map[string]string{
 	"bee": "b", "sea": "c", "see": "c", "dee": "d", "gee": "g", "jay": "j", "kay": "k", "ell": "l", "em": "m", "en": "n", "oh": "o",
@@ -17,10 +19,7 @@ var homophones = map[string]string{
 func respelled(tokens []string) []string {
 	out := make([]string, len(tokens))
 	for i, t := range tokens {
-		out[i] = t
-		if to, ok := homophones[t]; ok {
-			out[i] = to
-		}
+		out[i] = cmp.Or(homophones[t], t)
 	}
 	return out
 }

@@ -158,14 +158,9 @@ func (l *language) weaken() {
 }
 
 func (l *language) isWeak(tokens []string) bool {
-	if len(tokens) == 0 {
-		return true
-	}
-	weak := false
-	for _, p := range l.book[tokens[0]] {
-		weak = weak || (p.kind == kindWeak || p.kind == kindFill || p.kind == kindLead) && startsWith(tokens, p.tokens) && l.isWeak(tokens[len(p.tokens):])
-	}
-	return weak
+	return len(tokens) == 0 || slices.ContainsFunc(l.book[tokens[0]], func(p phrase) bool {
+		return (p.kind == kindWeak || p.kind == kindFill || p.kind == kindLead) && startsWith(tokens, p.tokens) && l.isWeak(tokens[len(p.tokens):])
+	})
 }
 
 // section takes the phrases of a section, if there is such a section.
