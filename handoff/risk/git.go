@@ -1,6 +1,9 @@
 package risk
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var (
 	gitReads = setOf("status diff log show rev-parse ls-files ls-tree blame describe shortlog grep cat-file merge-base name-rev count-objects " +
@@ -99,10 +102,5 @@ func (j commandJudge) gitPaths(rest []shellWord, writes bool) Tier {
 
 func hasWord(args []shellWord, list string) bool {
 	set := setOf(list)
-	for _, a := range args {
-		if set[a.text] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(a shellWord) bool { return set[a.text] })
 }

@@ -63,14 +63,8 @@ func (j commandJudge) program(words []shellWord) Tier {
 		}
 		return j.command(shellCommand{words: args})
 	}
-	risk, known := j.base(name)
-	if !known {
+	if !isKnown(name) || slices.ContainsFunc(words, func(a shellWord) bool { return isSecret(a.text) }) {
 		return High
-	}
-	for _, a := range words {
-		if isSecret(a.text) {
-			return High
-		}
 	}
 	base := strings.ToLower(path.Base(name.text))
 	if stem := strings.TrimRight(strings.TrimSuffix(base, ".exe"), "0123456789.-"); stem != base && (never[stem] || shells[stem]) {
@@ -78,31 +72,28 @@ func (j commandJudge) program(words []shellWord) Tier {
 	} else if stem, _, found := strings.Cut(base, "."); found && never[stem] {
 		return High // "mkfs.ext4"
 	}
-	return max(risk, j.named(base, args))
+	return j.named(base, args)
 }
 
-// base judges where a program comes from: found by its name or in a directory of the system. A script is
-// code that nobody has read out.
-func (j commandJudge) base(name shellWord) (Tier, bool) {
+// isKnown tells whether it is known where a program comes from: found by its name or in a directory of the system. A
+// script is code that nobody has read out.
+func isKnown(name shellWord) bool {
 	if name.dynamic || name.text == "" {
-		return High, false
+		return false
 	}
 	for i := range len(name.text) {
 		if c := name.text[i]; c >= 0x80 || c <= ' ' || strings.IndexByte(`*?[]\'"`, c) >= 0 && name.text != "[" && name.text != "[[" {
-			return High, false
+			return false
 		}
 	}
-	if dir := path.Dir(name.text); strings.Contains(name.text, "/") && !system[dir] {
-		return High, false
-	}
-	return Low, true
+	return !strings.Contains(name.text, "/") || system[path.Dir(name.text)]
 }
 
 // named judges a program by its name and arguments.
 func (j commandJudge) named(name string, args []shellWord) Tier {
 	switch {
-	case never[name] && onlyAsksVersion(args) && !prefixes[name]:
-		return j.version(name)
+	case askable[name] && onlyAsksVersion(args):
+		return Low
 	case never[name]:
 		return High
 	case shells[name]:
@@ -161,13 +152,6 @@ func onlyAsksVersion(args []shellWord) bool {
 }
 
 var askable = setOf("node deno ruby perl php java swift dotnet openssl terraform psql sqlite3 gpg aws gcloud helm")
-
-func (j commandJudge) version(name string) Tier {
-	if askable[name] {
-		return Low
-	}
-	return High
-}
 
 // pathIn is the part of an argument that may be a path: of "--out=/x" and "-o/x" what follows.
 func pathIn(w shellWord) (shellWord, bool) {
@@ -257,7 +241,7 @@ func isOption(w shellWord) bool { return strings.HasPrefix(w.text, "-") }
 
 // fetcher judges a download: to the workspace or the screen. Sending something is high.
 func (j commandJudge) fetcher(name string, args []shellWord) Tier {
-	if hasOption(args, riskyOptions[name]) {
+	if hasOption(args, riskyOptions[name]) || !j.place.inside(".") {
 		return High
 	}
 	risk := Medium
@@ -269,9 +253,6 @@ func (j commandJudge) fetcher(name string, args []shellWord) Tier {
 		if p, ok := pathIn(a); ok && !strings.Contains(p.text, "://") && p.text != "-" { // what is no address may be where it goes
 			risk = max(risk, j.place.write(p))
 		}
-	}
-	if !j.place.inside(".") {
-		return High
 	}
 	return risk
 }
@@ -370,10 +351,8 @@ var plainOptions = setOf("-i - -- -0 -r -p -t -x -v -oL -eL -iL -n1 -P4 -P2 -P8 
 // hasOption tells whether one of the options is given: in full, abbreviated, or in a cluster of letters.
 func hasOption(args []shellWord, options string) bool {
 	for option := range strings.FieldsSeq(options) {
-		for _, a := range args {
-			if isGiven(a.text, option) {
-				return true
-			}
+		if slices.ContainsFunc(args, func(a shellWord) bool { return isGiven(a.text, option) }) {
+			return true
 		}
 	}
 	return false
@@ -382,12 +361,10 @@ func hasOption(args []shellWord, options string) bool {
 // hasWholeOption is hasOption for programs whose options are words behind one dash.
 func hasWholeOption(args []shellWord, options string) bool {
 	set := setOf(options)
-	for _, a := range args {
-		if name, _, _ := strings.Cut(a.text, "="); set[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(a shellWord) bool {
+		name, _, _ := strings.Cut(a.text, "=")
+		return set[name]
+	})
 }
 
 func isGiven(arg, option string) bool {

@@ -145,11 +145,8 @@ func (p *shellParser) redirect(c *shellCommand) {
 func (p *shellParser) word() shellWord {
 	var w shellWord
 	var text strings.Builder
-	for p.ok && p.at < len(p.src) {
+	for p.ok && p.at < len(p.src) && strings.IndexByte(" \t\n;|&<>()", p.src[p.at]) < 0 {
 		switch b := p.src[p.at]; {
-		case strings.IndexByte(" \t\n;|&<>()", b) >= 0:
-			w.text = text.String()
-			return w
 		case b == '\'':
 			p.single(&text)
 		case b == '"':

@@ -2,6 +2,7 @@ package risk
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,20 +44,20 @@ var knownTools = map[string]tool{
 		low: setOf("test t check c clippy tree metadata version help doc"), medium: setOf("build b add fetch install update fmt fix bench generate-lockfile"), alone: Low,
 		options: "--config --target-dir --root --manifest-path -Z -C", writes: "--fix",
 	},
-	"make":   {medium: setOf("test tests check lint vet build all fmt format verify compile typecheck unit"), alone: Medium, options: "-f --file --makefile -C --directory -E --eval -I", low: setOf(""), every: true},
-	"just":   {medium: setOf("test check lint build fmt"), alone: Medium, low: setOf(""), every: true},
+	"make":   {medium: setOf("test tests check lint vet build all fmt format verify compile typecheck unit"), alone: Medium, options: "-f --file --makefile -C --directory -E --eval -I", every: true},
+	"just":   {medium: setOf("test check lint build fmt"), alone: Medium, every: true},
 	"mvn":    {low: setOf("test"), medium: setOf("compile package verify validate"), alone: Medium, options: "-f --file -s --settings -D", every: true},
 	"gradle": {low: setOf("test check"), medium: setOf("build assemble compileJava"), alone: Medium, options: "-b -c -I --init-script -p -P -D", every: true},
 	"docker": dockerTool, "podman": dockerTool,
-	"kubectl": {low: setOf(""), medium: setOf("get describe logs version explain top"), alone: Low, options: "--kubeconfig --token --raw"},
-	"brew":    {low: setOf(""), medium: setOf("install list info search upgrade update outdated deps"), alone: Low},
-	"apt":     packageTool, "apt-get": packageTool, "dnf": packageTool, "yum": packageTool, "apk": {medium: setOf("add info search update list"), alone: Low, low: setOf("")},
+	"kubectl": {medium: setOf("get describe logs version explain top"), alone: Low, options: "--kubeconfig --token --raw"},
+	"brew":    {medium: setOf("install list info search upgrade update outdated deps"), alone: Low},
+	"apt":     packageTool, "apt-get": packageTool, "dnf": packageTool, "yum": packageTool, "apk": {medium: setOf("add info search update list"), alone: Low},
 	"gem": {low: setOf("list"), medium: setOf("install fetch search"), alone: Low}, "bundle": {low: setOf("list"), medium: setOf("install update check"), alone: Medium},
 	"composer": {low: setOf("show"), medium: setOf("install update require"), alone: Low},
 	"gh": {
-		low: setOf(""), medium: setOf("pr issue run repo release"), alone: Low, inner: map[string]tool{
-			"pr": {low: setOf(""), medium: setOf("list view status diff checks create checkout comment"), alone: Medium}, "issue": {low: setOf(""), medium: setOf("list view status create comment"), alone: Medium},
-			"run": {low: setOf(""), medium: setOf("list view watch"), alone: Medium}, "repo": {low: setOf(""), medium: setOf("view list clone"), alone: Medium}, "release": {low: setOf(""), medium: setOf("list view"), alone: Medium},
+		medium: setOf("pr issue run repo release"), alone: Low, inner: map[string]tool{
+			"pr": {medium: setOf("list view status diff checks create checkout comment"), alone: Medium}, "issue": {medium: setOf("list view status create comment"), alone: Medium},
+			"run": {medium: setOf("list view watch"), alone: Medium}, "repo": {medium: setOf("view list clone"), alone: Medium}, "release": {medium: setOf("list view"), alone: Medium},
 		},
 	},
 }
@@ -66,11 +67,11 @@ var pipTool = tool{
 	options: "--target -t --prefix --root --user --break-system-packages --config-settings --global-option --install-option --python --index-url -i --extra-index-url",
 }
 
-var packageTool = tool{low: setOf(""), medium: setOf("install update list search show info policy"), alone: Low, options: "-o --option -c --config-file --installroot"}
+var packageTool = tool{medium: setOf("install update list search show info policy"), alone: Low, options: "-o --option -c --config-file --installroot"}
 
 var dockerTool = tool{
-	low: setOf(""), medium: setOf("ps images logs version info build pull compose inspect top stats"), alone: Low, options: "-H --host --config --context -v --volume --mount --privileged --secret --ssh --output -o",
-	inner: map[string]tool{"compose": {low: setOf(""), medium: setOf("ps logs up build pull config start"), alone: Medium, options: "-f --file --env-file --project-directory"}},
+	medium: setOf("ps images logs version info build pull compose inspect top stats"), alone: Low, options: "-H --host --config --context -v --volume --mount --privileged --secret --ssh --output -o",
+	inner: map[string]tool{"compose": {medium: setOf("ps logs up build pull config start"), alone: Medium, options: "-f --file --env-file --project-directory"}},
 }
 
 // tool judges a program by its subcommand. Options before it may take it as their value, so then every
@@ -91,10 +92,8 @@ func (j commandJudge) tool(t tool, args []shellWord) Tier {
 		if a.dynamic {
 			return High
 		}
-		if p, ok := pathIn(a); ok && strings.ContainsAny(p.text, "/~") || strings.HasPrefix(a.text, "..") {
-			if !j.place.inside(trimPackage(p.text)) {
-				risk = High
-			}
+		if p, ok := pathIn(a); (ok && strings.ContainsAny(p.text, "/~") || strings.HasPrefix(a.text, "..")) && !j.place.inside(trimPackage(p.text)) {
+			risk = High
 		}
 		if variable, _, ok := strings.Cut(a.text, "="); ok && isVariable(variable) && i < 2 {
 			risk = max(risk, variableRisk(variable, ""))
@@ -112,14 +111,12 @@ func trimPackage(p string) string {
 }
 
 func (j commandJudge) subcommand(t tool, args []shellWord) Tier {
+	other := func(a shellWord) bool { return !isOption(a) && !t.low[a.text] && !t.medium[a.text] }
 	if t.every {
-		risk := t.alone
-		for _, a := range args {
-			if !isOption(a) && !t.low[a.text] && !t.medium[a.text] {
-				risk = High
-			}
+		if slices.ContainsFunc(args, other) {
+			return High
 		}
-		return risk
+		return t.alone
 	}
 	for i, a := range args {
 		if isOption(a) {
@@ -134,16 +131,11 @@ func (j commandJudge) subcommand(t tool, args []shellWord) Tier {
 		}
 		if inner, ok := t.inner[a.text]; ok {
 			risk = j.tool(inner, args[i+1:])
-			if !t.low[a.text] && t.medium[a.text] && inner.low[""] {
-				risk = max(risk, Medium)
-			}
 		}
 		if i > 0 { // an option came first
 			risk = max(risk, Medium)
-			for _, rest := range args[i+1:] {
-				if !isOption(rest) && !t.low[rest.text] && !t.medium[rest.text] {
-					risk = High
-				}
+			if slices.ContainsFunc(args[i+1:], other) {
+				risk = High
 			}
 		}
 		return risk
