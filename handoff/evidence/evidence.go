@@ -146,10 +146,7 @@ func (e *Evidence) Said(s handoff.Said) {
 
 // Spoke takes that the caller began to speak.
 func (e *Evidence) Spoke(s handoff.Spoke) {
-	e.due = append(e.due, s.At)
-	if n := len(e.due) - maxUtterances; n > 0 {
-		e.due = slices.Delete(e.due, 0, n)
-	}
+	e.due = newest(append(e.due, s.At), maxUtterances)
 }
 
 // Heard takes what the caller said.
@@ -164,11 +161,11 @@ func (e *Evidence) Heard(h handoff.Heard) {
 	if h.Text == "" {
 		return
 	}
-	e.heard = append(e.heard, utterance{Heard: h})
-	if n := len(e.heard) - maxUtterances; n > 0 {
-		e.heard = slices.Delete(e.heard, 0, n)
-	}
+	e.heard = newest(append(e.heard, utterance{Heard: h}), maxUtterances)
 }
+
+// newest keeps at most so many of a list, the last ones.
+func newest[T any](list []T, most int) []T { return slices.Delete(list, 0, max(0, len(list)-most)) }
 
 // earliest returns when something began of which that is not known, if anything is due: at the earliest.
 // Otherwise it stays unknown, and is evidence of nothing: it may have begun before the question was heard.
@@ -204,20 +201,15 @@ func (e *Evidence) Closed(id handoff.QuestionID, at time.Time) {
 	}
 	q.closed = at
 	e.open = slices.DeleteFunc(e.open, func(o *askedOf) bool { return o == q })
-	e.gone = append(e.gone, q)
-	if n := len(e.gone) - maxGone; n > 0 {
-		e.gone = slices.Delete(e.gone, 0, n)
-	}
+	e.gone = newest(append(e.gone, q), maxGone)
 }
 
 // Knows tells whether a question is open in this call.
 func (e *Evidence) Knows(id handoff.QuestionID) bool { return e.find(id) != nil }
 
 func (e *Evidence) find(id handoff.QuestionID) *askedOf {
-	for _, q := range e.open {
-		if q.ID == id {
-			return q
-		}
+	if i := slices.IndexFunc(e.open, func(q *askedOf) bool { return q.ID == id }); i >= 0 {
+		return e.open[i]
 	}
 	return nil
 }
@@ -236,10 +228,9 @@ func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
 		if u.used || !u.Began.After(known) || u.Began.Sub(known) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
 			continue
 		}
-		if consent.Read(u.Text, q.about) == consent.Echo {
-			continue
+		if consent.Read(u.Text, q.about) != consent.Echo {
+			out = append(out, u)
 		}
-		out = append(out, u)
 	}
 	slices.SortStableFunc(out, func(x, y *utterance) int { return x.Began.Compare(y.Began) })
 	return out
