@@ -249,11 +249,12 @@ func (s *Schedule) tellFinals() {
 	if !s.quiet && len(s.finals) < maxHeldFinals && s.now.Sub(s.finals[0].at) < urgentHold {
 		return
 	}
-	f := &delivery{class: classFinal, text: wording.FinalsMessage(records(s.finals))}
+	f := &delivery{class: classFinal}
+	var ended []handoff.Record
 	for _, held := range s.finals {
-		f.works = append(f.works, held.rec.ID)
+		f.works, ended = append(f.works, held.rec.ID), append(ended, held.rec)
 	}
-	s.finals = nil
+	f.text, s.finals = wording.FinalsMessage(ended), nil
 	s.Counts.Finals += len(f.works)
 	s.say(f)
 }
@@ -298,10 +299,7 @@ func (s *Schedule) speak() {
 		return
 	}
 	var news []wording.WorkNews
-	beat := false
-	for _, w := range s.works {
-		beat = beat || s.heartbeatDue(w, 0)
-	}
+	beat := slices.ContainsFunc(s.works, func(w *pacedWork) bool { return s.heartbeatDue(w, 0) })
 	for _, w := range s.works {
 		n := wording.WorkNews{Name: s.name(w), Doing: w.doing}
 		switch {

@@ -168,14 +168,6 @@ type heldFinal struct {
 	at  time.Time
 }
 
-func records(finals []heldFinal) []handoff.Record {
-	out := make([]handoff.Record, len(finals))
-	for i, f := range finals {
-		out[i] = f.rec
-	}
-	return out
-}
-
 // A delivery is something said that the voice has not confirmed.
 type delivery struct {
 	IDs      []string // of its utterances, the newest last
@@ -245,16 +237,6 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.answered(e.ID)
 	case Began:
 		s.began(e)
-	default:
-		s.progress(e)
-	}
-	s.decide()
-	return s.out
-}
-
-// progress takes what a running work reports.
-func (s *Schedule) progress(e Event) {
-	switch e := e.(type) {
 	case Doing:
 		if w := s.work(e.ID); w != nil {
 			if words := wording.DoingWords(e.Kind, e.Text); words != "" && words != w.doing {
@@ -268,6 +250,8 @@ func (s *Schedule) progress(e Event) {
 			w.concerned = s.epoch
 		}
 	}
+	s.decide()
+	return s.out
 }
 
 // heardCaller notes that the caller turned to something: what waited may no longer matter, and somebody
