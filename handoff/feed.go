@@ -63,14 +63,8 @@ func (f *Feed) Listen(last uint64) (l *FeedListener, missed []PageEvent, complet
 		return l, nil, false
 	}
 	kept := f.backlog[max(0, len(f.backlog)-FeedBacklog):]
-	for i, e := range kept {
-		if e.ID > last {
-			missed = append(missed, kept[i:]...)
-			break
-		}
-	}
 	first := f.last - uint64(len(kept)) // id before the oldest kept
-	return l, missed, last >= first
+	return l, append(missed, kept[max(last, first)-first:]...), last >= first
 }
 
 // Last returns the id of the newest event.
