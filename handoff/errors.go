@@ -2,7 +2,6 @@ package handoff
 
 import (
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -141,13 +140,6 @@ var Vocabulary = map[Code]Meaning{
 	CodeNotGranted:       {"This key may not do that: %s.", "Use a key that may; what each may do stands in the configuration of Switchboard.", http.StatusForbidden, 4403},
 	CodeLimited:          {"That is more than is allowed: %s.", "Try again later; work that runs goes on.", http.StatusTooManyRequests, 4429},
 	CodeInternal:         {"Something went wrong on my side.", "The log of Switchboard tells more.", http.StatusInternalServerError, 1011},
-}
-
-// Codes returns every code with its meaning.
-func Codes() map[Code]Meaning {
-	all := make(map[Code]Meaning, len(Vocabulary))
-	maps.Copy(all, Vocabulary)
-	return all
 }
 
 // An Error is a failure with a code of the vocabulary.

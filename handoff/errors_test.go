@@ -7,7 +7,7 @@ import (
 )
 
 func TestVocabulary(t *testing.T) {
-	for code, m := range Codes() {
+	for code, m := range Vocabulary {
 		if m.Spoken == "" || m.Next == "" || m.HTTP < 400 || m.HTTP > 599 {
 			t.Errorf("%s: %+v", code, m)
 		}

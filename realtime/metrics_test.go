@@ -51,7 +51,7 @@ func TestFrontMetrics(t *testing.T) {
 	}
 	expect(t, client, "error")
 	_ = model.Close()
-	expectClose(t, client, handoff.Codes()[handoff.CodeVoiceGone].Close)
+	expectClose(t, client, handoff.Vocabulary[handoff.CodeVoiceGone].Close)
 	take(t, ended, "end")
 	rtctest.Eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
 	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1, "call_events_refused_total": 1,

@@ -194,7 +194,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, access: access, files: files, help: help, times: usual, closed: make(chan struct{})}
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Logins, cfg.Secrets, access, cfg.Log
 	s.SetKeys(cfg.Keys)
-	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Codes()))...)
+	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...)
 	s.streams = &streams{life: rand.Text()[:8], open: map[handoff.Caller]int{}}
 	s.routes()
 	return s, nil

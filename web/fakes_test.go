@@ -426,7 +426,7 @@ func codeOf(t *testing.T, rec *httptest.ResponseRecorder) handoff.Code {
 	if p.Error.Message == "" {
 		t.Errorf("error %s says nothing", p.Error.Code)
 	}
-	if want := handoff.Codes()[p.Error.Code].HTTP; rec.Code != want {
+	if want := handoff.Vocabulary[p.Error.Code].HTTP; rec.Code != want {
 		t.Errorf("error %s has status %d, want %d", p.Error.Code, rec.Code, want)
 	}
 	return p.Error.Code

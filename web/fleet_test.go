@@ -121,7 +121,7 @@ func TestErrorsOfTheRouter(t *testing.T) {
 		{"POST", "/fleet/handoffs/h1/stop"}, {"POST", "/fleet/questions/q1"}, {"GET", "/fleet/sticky"}, {"DELETE", "/fleet/sticky/bigpc"},
 		{"GET", "/fleet/sessions"}, {"GET", "/fleet/sessions/bigpc/t"}, {"POST", "/v1/realtime/calls/c/hangup"},
 	}
-	for code, meaning := range handoff.Codes() {
+	for code, meaning := range handoff.Vocabulary {
 		for _, route := range routes {
 			w := newWorld()
 			w.fail = handoff.Fault(code, "bigpc", "an inner detail")

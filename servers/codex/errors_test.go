@@ -106,7 +106,7 @@ func FuzzClassify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, code int, text string, data []byte) {
 		e := &rpcError{Code: code, Message: text, Data: data}
 		fault := naming{server: "x"}.fault(e, handoff.CodeUnreachable, handoff.CodeUnreachable)
-		if _, ok := handoff.Codes()[fault.Code]; !ok || len([]rune(fault.Detail)) > maxDetail {
+		if _, ok := handoff.Vocabulary[fault.Code]; !ok || len([]rune(fault.Detail)) > maxDetail {
 			t.Errorf("%q: %v", text, fault)
 		}
 		e2 := &rpcError{Code: code, Message: text + " 01a1fad6-4251-7f03-9342-b774b1666951", Data: data}

@@ -108,7 +108,7 @@ func TestCodeOfFailure(t *testing.T) {
 		}
 	}
 	for word, code := range modelFaults {
-		if _, ok := handoff.Codes()[code]; !ok {
+		if _, ok := handoff.Vocabulary[code]; !ok {
 			t.Errorf("%s is %q, which is no code", word, code)
 		}
 	}
