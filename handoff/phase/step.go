@@ -178,7 +178,7 @@ func (s State) offering(f Fact) (State, []Action) {
 func (s State) starting(f Fact) (State, []Action) {
 	switch f {
 	case FactStarted:
-		return s.started()
+		return s.follow(ActRemember)
 	case FactMerged:
 		return s.merged()
 	case FactStartBusy:
@@ -231,13 +231,14 @@ func (s State) await() (State, []Action) {
 // merged: the words are in a turn of somebody else.
 func (s State) merged() (State, []Action) {
 	s.Merged = true
-	next, acts := s.started()
+	next, acts := s.follow(ActRemember)
 	return next, append(acts, ActPublishJoined)
 }
 
-func (s State) started() (State, []Action) {
+// follow watches the turn after something else, and stops it where a stop came before.
+func (s State) follow(first ...Action) (State, []Action) {
 	s.Phase = Running
-	acts := []Action{ActRemember, ActFollow}
+	acts := append(first, ActFollow)
 	if s.Stopping && !s.Merged {
 		acts = append(acts, ActInterrupt)
 	}
@@ -250,7 +251,7 @@ func (s State) reconciling(f Fact) (State, []Action) {
 	s.Merged = s.Merged && f != FactAdopted && f != FactNeverRan
 	switch f {
 	case FactAdopted:
-		return s.started()
+		return s.follow(ActRemember)
 	case FactMerged:
 		return s.merged()
 	case FactNeverRan:
@@ -301,12 +302,7 @@ func (s State) running(f Fact) (State, []Action) {
 func (s State) reconnecting(f Fact) (State, []Action) {
 	switch f {
 	case FactReconnected:
-		s.Phase = Running
-		acts := []Action{ActFollow}
-		if s.Stopping && !s.Merged {
-			acts = append(acts, ActInterrupt)
-		}
-		return s, acts
+		return s.follow()
 	case FactReconnectFailed, FactThreadGone:
 		return s.end(handoff.OutcomeUnknown)
 	}
