@@ -3,6 +3,8 @@ package wording
 import (
 	"encoding/json"
 	"strings"
+
+	"switchboard/handoff"
 )
 
 // quoteMark stands between a message's own words and what it quotes.
@@ -14,11 +16,7 @@ func Message(lead, quote string) string {
 	if quote == "" {
 		return lead
 	}
-	text, err := json.Marshal(quote)
-	if err != nil { // a string always marshals
-		return lead
-	}
-	return lead + quoteMark + string(text)
+	return lead + quoteMark + handoff.Encode(quote)
 }
 
 // SplitMessage takes a [Message] apart. A text without a quote is all lead.

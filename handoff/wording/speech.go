@@ -70,11 +70,11 @@ func AgeWords(d time.Duration) string {
 	case minutes <= 1:
 		return "a minute"
 	case minutes < 55:
-		return smallNumber(minutes) + " minutes"
+		return speakable.CountWord(minutes, false) + " minutes"
 	case minutes < 90:
 		return "about an hour"
 	default:
-		return "about " + smallNumber((minutes+30)/60) + " hours"
+		return "about " + speakable.CountWord((minutes+30)/60, false) + " hours"
 	}
 }
 
@@ -144,8 +144,6 @@ func DoingWords(kind handoff.ItemKind, text string) string {
 	}
 	return ""
 }
-
-func smallNumber(n int) string { return speakable.CountWord(n, false) }
 
 // capital begins a sentence.
 func capital(s string) string {
