@@ -3,6 +3,7 @@ package speakable
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -186,10 +187,8 @@ var abbreviations = map[string]bool{
 
 // sentenceEnd tells whether a sentence ends at byte i: not within a number, a name or an abbreviation.
 func sentenceEnd(s string, i int) bool {
-	for _, stop := range []string{"。", "！", "？"} {
-		if strings.HasSuffix(s[:i+1], stop) {
-			return true
-		}
+	if slices.ContainsFunc([]string{"。", "！", "？"}, func(stop string) bool { return strings.HasSuffix(s[:i+1], stop) }) {
+		return true
 	}
 	if s[i] != '.' && s[i] != '!' && s[i] != '?' || i+1 < len(s) && s[i+1] != ' ' {
 		return false
