@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"sort"
 
 	"switchboard/handoff"
 )
@@ -23,15 +24,7 @@ func fits(r Result, limit int) bool { return len(handoff.Encode(r)) <= limit }
 
 // fit leaves entries out until what build makes of the first keep of n is small enough.
 func fit(n, limit int, build func(keep int) Result) Result {
-	low, high := 0, n // the largest keep that fits lies in between
-	for low < high {
-		if mid := (low + high + 1) / 2; fits(build(mid), limit) {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return build(low)
+	return build(sort.Search(n, func(keep int) bool { return !fits(build(keep+1), limit) }))
 }
 
 // clip shortens a text to at most limit bytes of JSON, beside the quotes, and marks that something is missing.
