@@ -36,18 +36,14 @@ func check(s Step) error {
 	if at.IsZero() || slices.Contains(ids, "") {
 		return handoff.Fault(handoff.CodeInternal, "", "a step of threads without an id or a time")
 	}
-	for _, id := range append(ids, optional...) {
-		if len(id) > maxID {
-			return handoff.Fault(handoff.CodeMalformed, "the id is too long", "")
-		}
+	if slices.ContainsFunc(append(ids, optional...), func(id string) bool { return len(id) > maxID }) {
+		return handoff.Fault(handoff.CodeMalformed, "the id is too long", "")
 	}
 	if steer != nil && (steer.N <= 0 || len(steer.Words) > MaxWords) {
 		return handoff.Fault(handoff.CodeInternal, "", "a steer without a number, or with too many words")
 	}
-	for _, it := range items {
-		if len(it.JSON) > MaxItem {
-			return handoff.Fault(handoff.CodeTooLarge, "an item of the session", "")
-		}
+	if slices.ContainsFunc(items, func(it Item) bool { return len(it.JSON) > MaxItem }) {
+		return handoff.Fault(handoff.CodeTooLarge, "an item of the session", "")
 	}
 	return nil
 }
