@@ -8,18 +8,6 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// hear takes what was posted.
-func (s *serving) hear(p post) {
-	switch {
-	case p.do != nil:
-		p.do(s)
-	case p.away != nil:
-		s.welcomeBack(p.away)
-	default:
-		s.happened(p.event)
-	}
-}
-
 // happened decides what is answered, told and asked of what happened to a run.
 func (s *serving) happened(e handoff.RunEvent) {
 	id := string(e.Run)

@@ -20,16 +20,9 @@ type inbox struct {
 	posted  chan struct{}  // holds one token while the inbox has something
 
 	mu    sync.Mutex
-	ended bool   // Guarded by mu
-	list  []post // Guarded by mu: for the loop of the call, in order
-	spare []post // Guarded by mu: what the loop took last, to be filled again
-}
-
-// A post is one thing that a call has to hear.
-type post struct {
-	event handoff.RunEvent // if it has a kind
-	away  []handoff.Record // what ended while nobody listened
-	do    func(*serving)   // what somebody beside the loop found out
+	ended bool             // Guarded by mu
+	list  []func(*serving) // Guarded by mu: for the loop of the call, in order
+	spare []func(*serving) // Guarded by mu: what the loop took last, to be filled again
 }
 
 func newInbox(voice handoff.Voice, dropped *atomic.Uint64) *inbox {
@@ -47,11 +40,13 @@ func (c *inbox) Hear(e handoff.RunEvent) bool {
 			return !c.ended
 		}
 	}
-	return c.addLocked(post{event: e})
+	return c.addLocked(func(s *serving) { s.happened(e) })
 }
 
 // Outbox implements [handoff.Listener].
-func (c *inbox) Outbox(ended []handoff.Record) bool { return c.add(post{away: ended}) }
+func (c *inbox) Outbox(ended []handoff.Record) bool {
+	return c.post(func(s *serving) { s.welcomeBack(ended) })
+}
 
 // say gives an utterance to the voice model, unless the call has ended: then nobody would hear it.
 func (c *inbox) say(u handoff.Utterance) {
@@ -63,24 +58,21 @@ func (c *inbox) say(u handoff.Utterance) {
 	}
 }
 
-// post hands the loop of the call something to do, unless the call has ended.
-func (c *inbox) post(fn func(*serving)) { c.add(post{do: fn}) }
-
 // tell reports an event to the schedule of the call.
 func (c *inbox) tell(e speech.Event) { c.post(func(s *serving) { s.pace(e) }) }
 
-func (c *inbox) add(p post) bool {
+// post hands the loop of the call something to do, unless the call has ended, and tells whether it goes on.
+func (c *inbox) post(do func(*serving)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.addLocked(p)
+	return c.addLocked(do)
 }
 
-// addLocked tells whether the call goes on.
-func (c *inbox) addLocked(p post) bool {
+func (c *inbox) addLocked(do func(*serving)) bool {
 	if c.ended {
 		return false
 	}
-	c.list = append(c.list, p)
+	c.list = append(c.list, do)
 	select {
 	case c.posted <- struct{}{}:
 	default: // it is awake already
@@ -89,7 +81,7 @@ func (c *inbox) addLocked(p post) bool {
 }
 
 // take empties the inbox. The result is valid until the next take.
-func (c *inbox) take() []post {
+func (c *inbox) take() []func(*serving) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.spare)
@@ -99,7 +91,7 @@ func (c *inbox) take() []post {
 }
 
 // end closes the inbox and returns what was not taken. From here on nothing is.
-func (c *inbox) end() []post {
+func (c *inbox) end() []func(*serving) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true

@@ -61,8 +61,8 @@ func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {
 			}
 			s.take(e)
 		case <-s.box.posted:
-			for _, p := range s.box.take() {
-				s.hear(p)
+			for _, do := range s.box.take() {
+				do(s)
 			}
 		case <-s.wake.C:
 			s.pace(speech.Wake{})
@@ -140,8 +140,8 @@ func (s *serving) hangUp() {
 	}
 	s.over = true
 	s.calls.exit(s.grant.Caller, s.box)
-	for _, p := range s.box.end() {
-		s.hear(p)
+	for _, do := range s.box.end() {
+		do(s)
 	}
 	s.pace(handoff.CallEnded{})
 	s.leave()
