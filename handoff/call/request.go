@@ -150,7 +150,7 @@ func (s *serving) context(mode handoff.Mode) []handoff.Context {
 		told += asideContext
 	}
 	all := []handoff.Context{{Key: "switchboard", Value: told, Trusted: true}}
-	if words := s.heard.last(); len(words) > 0 {
+	if words := s.heard.words; len(words) > 0 {
 		all = append(all, handoff.Context{Key: "caller_words", Value: strings.Join(words, "\n")})
 	}
 	return all

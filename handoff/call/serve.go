@@ -23,7 +23,6 @@ type serving struct {
 	grant handoff.Grant // Set once
 	box   *inbox        // Set once; safe by itself
 	log   *zap.Logger   // Set once
-	heard *hearing      // Set once; safe by itself
 	leave func()        // Set once
 	began time.Time     // Set once
 
@@ -32,6 +31,7 @@ type serving struct {
 	lasting context.Context // Set once: of what is finished although the call has ended
 
 	over     bool              // Owned by the loop: the call has ended
+	heard    hearing           // Owned by the loop
 	seen     handoff.IDSet     // Owned by the loop: call ids of function calls, to tell one that is delivered twice
 	runs     map[string]*owed  // Owned by the loop: runs that go on and of which this call hears
 	schedule *speech.Schedule  // Owned by the loop

@@ -2,7 +2,6 @@ package call
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -14,12 +13,11 @@ const (
 	maxWordSize = 2000 // bytes of one
 )
 
-// A hearing is what the caller said in a call. Only what the voice reports as theirs is in it: transcripts
+// A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is in it: transcripts
 // of their speech and text they typed, never what was put into the conversation by somebody else.
 type hearing struct {
-	mu    sync.Mutex
-	words []string  // Guarded by mu: oldest first, at most maxWords
-	spoke time.Time // Guarded by mu: the newest beginning of anything they said
+	words []string  // oldest first, at most maxWords
+	spoke time.Time // the newest beginning of anything they said
 }
 
 // add takes a finalized utterance.
@@ -31,8 +29,6 @@ func (h *hearing) add(e handoff.Heard, now time.Time) {
 	if e.Text == "" {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if len(h.words) == maxWords {
 		h.words = slices.Delete(h.words, 0, 1)
 	}
@@ -41,23 +37,10 @@ func (h *hearing) add(e handoff.Heard, now time.Time) {
 
 // began notes that the caller began to speak.
 func (h *hearing) began(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if at.After(h.spoke) {
 		h.spoke = at
 	}
 }
 
 // spokeSince tells whether the caller began to say anything after a time.
-func (h *hearing) spokeSince(at time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.spoke.After(at)
-}
-
-// last returns the last words, oldest first.
-func (h *hearing) last() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.words)
-}
+func (h *hearing) spokeSince(at time.Time) bool { return h.spoke.After(at) }
