@@ -19,12 +19,9 @@ const (
 	maxErrors   = 8    // machines that could not be asked
 )
 
-// fits tells whether a result is small enough.
-func fits(r Result, limit int) bool { return len(handoff.Encode(r)) <= limit }
-
 // fit leaves entries out until what build makes of the first keep of n is small enough.
 func fit(n, limit int, build func(keep int) Result) Result {
-	return build(sort.Search(n, func(keep int) bool { return !fits(build(keep+1), limit) }))
+	return build(sort.Search(n, func(keep int) bool { return len(handoff.Encode(build(keep+1))) > limit }))
 }
 
 // clip shortens a text to at most limit bytes of JSON, beside the quotes, and marks that something is missing.

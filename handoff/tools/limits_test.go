@@ -87,14 +87,14 @@ func TestLongEntriesFit(t *testing.T) {
 func TestResultsAtTheirLimit(t *testing.T) {
 	for tool, result := range many(6, "wörk in 語 und 👩‍🚀") {
 		whole := handoff.Encode(result)
-		if got := handoff.Encode(result.within(len(whole))); got != whole {
+		if got := (Tool{Limit: len(whole)}).Output(result); got != whole {
 			t.Errorf("%s: %s became %s", tool, whole, got)
 		}
 		if tool == StopWork {
 			continue
 		}
 		kept, _ := entries(t, whole)
-		less := handoff.Encode(result.within(len(whole) - 1))
+		less := (Tool{Limit: len(whole) - 1}).Output(result)
 		if left, more := entries(t, less); len(less) >= len(whole) || left+more != kept || more < 1 || more > 2 {
 			t.Errorf("%s: %d of %d entries kept, %d more: %s", tool, left, kept, more, less)
 		}

@@ -30,9 +30,6 @@ func servers(items []handoff.ServerInfo) ServersResult {
 }
 
 func (r ServersResult) within(limit int) Result {
-	if fits(r, limit) {
-		return r
-	}
 	r.Items, r.Say = slices.Clone(r.Items), clip(r.Say, maxSummary)
 	for i, it := range r.Items {
 		it.Aliases, it.Projects = firstClipped(it.Aliases, maxProjects/4, maxWord), firstClipped(it.Projects, maxProjects, maxWord)
@@ -71,9 +68,6 @@ func sessions(list handoff.SessionList) SessionsResult {
 
 // within leaves out the oldest sessions first; whom they could not be asked of goes last.
 func (r SessionsResult) within(limit int) Result {
-	if fits(r, limit) {
-		return r
-	}
 	r.Items, r.Errors, r.Say = slices.Clone(r.Items), slices.Clone(r.Errors[:min(len(r.Errors), maxErrors)]), clip(r.Say, maxSummary)
 	for i, it := range r.Items {
 		if clip(it.Label, maxWord) != it.Label {
@@ -119,9 +113,6 @@ func transcript(t handoff.Transcript) ReadResult {
 
 // within leaves out the oldest lines: the newest matter.
 func (r ReadResult) within(limit int) Result {
-	if fits(r, limit) {
-		return r
-	}
 	r.Lines, r.Title, r.Say = slices.Clone(r.Lines), clip(r.Title, maxTitle), clip(r.Say, maxSummary)
 	for i, line := range r.Lines {
 		r.Lines[i].Text = clip(line.Text, maxLine)

@@ -43,8 +43,7 @@ type Work interface {
 
 // A Result is what a tool gives back. Its JSON is the output.
 type Result interface {
-	// within cuts long texts and leaves out whole entries until the JSON has at most limit bytes. What is smaller
-	// stays as it is.
+	// within cuts long texts and leaves out whole entries until the JSON has at most limit bytes, where it has more.
 	within(limit int) Result
 }
 

@@ -75,9 +75,6 @@ func status(records []handoff.Record, questions []handoff.RecordQuestion, now ti
 
 // within leaves out what ended first, then what is paused, then what runs, then what waits.
 func (r StatusResult) within(limit int) Result {
-	if fits(r, limit) {
-		return r
-	}
 	r.Waiting, r.Running, r.Paused, r.Finished, r.Say = clipped(r.Waiting), clipped(r.Running), clipped(r.Paused), clipped(r.Finished), clip(r.Say, maxSummary)
 	n := len(r.Waiting) + len(r.Running) + len(r.Paused) + len(r.Finished)
 	return fit(n, limit, func(keep int) Result {

@@ -53,7 +53,12 @@ func (t Tool) Signature() string {
 
 // Output is a result as JSON of at most the tool's limit: whole entries are left out, never bytes, and "more"
 // says how many.
-func (t Tool) Output(r Result) string { return handoff.Encode(r.within(t.Limit)) }
+func (t Tool) Output(r Result) string {
+	if whole := handoff.Encode(r); len(whole) <= t.Limit {
+		return whole
+	}
+	return handoff.Encode(r.within(t.Limit))
+}
 
 // Find returns the tool of a name for a grant. One that the grant does not have does not exist for it:
 // [handoff.CodeMalformed].
