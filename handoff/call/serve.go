@@ -38,8 +38,8 @@ type serving struct {
 	evidence evidence.Evidence // Owned by the loop: what the caller said to which question
 	words    atomic.Int64      // safe by itself: how often the caller began to say something
 	claims   []*claim          // Owned by the loop: answers that wait for what the caller said
-	rule     timer             // Owned by the loop: when the claims are judged at the latest
-	wake     timer             // Owned by the loop: the schedule's
+	rule     *time.Timer       // Owned by the loop: when the claims are judged at the latest
+	wake     *time.Timer       // Owned by the loop: the schedule's
 }
 
 // owed is a run of which a call hears, and what the call owes for it.

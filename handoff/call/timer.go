@@ -2,11 +2,9 @@ package call
 
 import "time"
 
-// A timer is a [time.Timer] that does not run until it is set.
-type timer struct{ *time.Timer }
-
-func newTimer() timer {
+// newTimer returns a timer that does not run until it is set.
+func newTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return timer{t}
+	return t
 }
