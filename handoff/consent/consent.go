@@ -82,7 +82,7 @@ func (h heard) read(reply string, ask asking) Reply {
 	}
 	verdict := h.verdictOf(ask)
 	switch {
-	case verdict >= verdictYes && (h.isLimited(ask) || h.isPart(ask) || h.waives(ask) || ask.namesOtherCommand(h.tokens)):
+	case verdict >= verdictYes && (h.isLimited(ask) || h.isPart(ask) || h.waives() || ask.namesOtherCommand(h.tokens)):
 		return Unclear
 	case verdict >= verdictYes && (h.recalls(ask) || h.isBareLet() || h.asksPlainly(ask)):
 		return Unclear
@@ -97,7 +97,7 @@ func (h heard) read(reply string, ask asking) Reply {
 // isTold tells whether a reply in which nothing denies is a yes with a story.
 func (h heard) isTold(reply string, ask asking) bool {
 	return !h.odd && !h.cutOff && !h.asksBack() && !h.nearEchoOf(ask) && utf8.RuneCountInString(reply) <= maxReplyRunes && h.weight() <= maxReplyTokens &&
-		!h.isInverted(ask) && h.tells(ask) && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives(ask) && !h.asksPlainly(ask) && !h.isUndecided() && !ask.namesOtherCommand(h.tokens)
+		!h.isInverted(ask) && h.tells(ask) && !h.isNoise() && !h.isLimited(ask) && !h.isPart(ask) && !h.waives() && !h.asksPlainly(ask) && !h.isUndecided() && !ask.namesOtherCommand(h.tokens)
 }
 
 // Names tells whether a reply names the machine or the act of the question, so that it can be told apart

@@ -113,11 +113,8 @@ func (h heard) weight() int {
 	return len(h.tokens) - dense + dense/3
 }
 
-// append adds what was said next.
+// append adds the words that were said next.
 func (h *heard) append(next heard) {
-	for _, at := range next.questions {
-		h.questions = append(h.questions, len(h.tokens)+at)
-	}
 	h.tokens, h.apart, h.marked = append(h.tokens, next.tokens...), append(h.apart, next.apart...), append(h.marked, next.marked...)
 }
 

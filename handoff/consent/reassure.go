@@ -124,7 +124,7 @@ func (h heard) calmParts(at, to int, l *language, ask asking, take func(length i
 }
 
 // waives tells whether a reply says that nobody needs to ask again: that allows more than was asked.
-func (h heard) waives(ask asking) bool {
+func (h heard) waives() bool {
 	return slices.ContainsFunc(languages(), func(l *language) bool {
 		return slices.ContainsFunc(h.tokens, func(t string) bool { return everAgain[t] && (l.known[t] || l.vocab[t] || !anyKnows(t)) }) &&
 			slices.ContainsFunc(h.tokens, func(t string) bool { return l.troubles[t] && l.asks[t] })
