@@ -78,13 +78,10 @@ func (j commandJudge) program(words []shellWord) Tier {
 // isKnown tells whether it is known where a program comes from: found by its name or in a directory of the system. A
 // script is code that nobody has read out.
 func isKnown(name shellWord) bool {
-	if name.dynamic || name.text == "" {
+	if name.dynamic || name.text == "" || strings.ContainsFunc(name.text, func(r rune) bool {
+		return r >= 0x80 || r <= ' ' || strings.ContainsRune(`*?[]\'"`, r) && name.text != "[" && name.text != "[["
+	}) {
 		return false
-	}
-	for i := range len(name.text) {
-		if c := name.text[i]; c >= 0x80 || c <= ' ' || strings.IndexByte(`*?[]\'"`, c) >= 0 && name.text != "[" && name.text != "[[" {
-			return false
-		}
 	}
 	return !strings.Contains(name.text, "/") || system[path.Dir(name.text)]
 }

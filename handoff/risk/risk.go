@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"strings"
@@ -40,11 +41,7 @@ func Of(q handoff.Question, workspace string) Tier {
 		return High
 	}
 	workspace = cleanWorkspace(workspace)
-	cwd := q.Cwd
-	if cwd == "" {
-		cwd = workspace
-	}
-	place := whereabouts{workspace: workspace, cwds: []string{path.Clean(cwd)}}
+	place := whereabouts{workspace: workspace, cwds: []string{path.Clean(cmp.Or(q.Cwd, workspace))}}
 	switch q.Kind {
 	case handoff.QuestionCommand:
 		return commandRisk(q.Command, place, 0)
