@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,10 +71,7 @@ func place(rec handoff.Record) string {
 func SayTitle(title string) string {
 	const read, said = 400, 80
 	title = strings.TrimSpace(strings.TrimSuffix(speakable.Speakable(handoff.Cut(title, read), said), speakable.RestOnPage))
-	if title = strings.TrimRight(title, "."); title == "" {
-		return "without a title"
-	}
-	return title
+	return cmp.Or(strings.TrimRight(title, "."), "without a title")
 }
 
 // EarlyAnswer is given while the work goes on.

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,10 +145,7 @@ func UnreadWork(say string, known bool) string {
 // runningSentence says what runs, or is still to begin, and since when.
 func runningSentence(rec handoff.Record, now time.Time) string {
 	age := now.Sub(rec.CreatedAt)
-	what := rec.Title
-	if what == "" {
-		what = handoff.Clip(rec.Prompt, 80)
-	}
+	what := cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80))
 	switch {
 	case rec.State == handoff.StatusAccepted:
 		return fmt.Sprintf("%s has not begun on %s yet, asked for %s.", capital(SayTitle(what)), rec.Server, handoff.Ago(now, rec.CreatedAt))

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 
 	"switchboard/handoff"
@@ -22,10 +23,7 @@ func QuestionLead(q handoff.RecordQuestion) string {
 		handoff.QuestionInput:       "has a question",
 		handoff.QuestionElicitation: "has a question",
 	}[q.Kind]
-	if what == "" {
-		what = "waits for an answer"
-	}
-	return q.Server + " " + what
+	return q.Server + " " + cmp.Or(what, "waits for an answer")
 }
 
 // OnlyThere tells whether a question can only be answered where the agent runs.

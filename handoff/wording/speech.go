@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -47,10 +48,7 @@ func NewsMessage(news []WorkNews) string {
 
 // sentence says what a work does: "bigpc is still running the tests, two minutes now".
 func (n WorkNews) sentence() string {
-	doing := n.Doing
-	if doing == "" {
-		doing = "working"
-	}
+	doing := cmp.Or(n.Doing, "working")
 	if n.Age == 0 {
 		return n.Name + " is " + doing + " now"
 	}
