@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -53,12 +54,7 @@ func (t Thread) Running(now time.Time) string {
 }
 
 // Newest returns the turn that began last, or "".
-func (t Thread) Newest() string {
-	if t.Active != "" {
-		return t.Active
-	}
-	return t.Tip
-}
+func (t Thread) Newest() string { return cmp.Or(t.Active, t.Tip) }
 
 // Status is how far a turn is.
 type Status string
