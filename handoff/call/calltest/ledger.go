@@ -2,6 +2,7 @@ package calltest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -203,12 +204,7 @@ func (l *Ledger) Body(_ context.Context, _ handoff.Caller, key string) (ledger.B
 func (l *Ledger) Entries() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []ledger.Entry
-	for _, e := range l.entries {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
-	return all
+	return slices.SortedFunc(maps.Values(l.entries), func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
 }
 
 // OpenAll implements [ledger.Ledger].
