@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -186,11 +187,7 @@ func (e *Error) Meaning() Meaning {
 
 // Spoken returns the sentence a person hears, with up to three choices and how many more there are.
 func (e *Error) Spoken() string {
-	subject := e.Subject
-	if subject == "" {
-		subject = "it"
-	}
-	s := strings.Replace(e.Meaning().Spoken, "%s", subject, 1)
+	s := strings.Replace(e.Meaning().Spoken, "%s", cmp.Or(e.Subject, "it"), 1)
 	if n := min(len(e.Choices), 3); n > 0 {
 		said := e.Choices[:n]
 		if more := len(e.Choices) - n; more > 0 {
