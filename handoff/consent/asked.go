@@ -235,25 +235,29 @@ func (a asking) actAt(tokens []string, l *language, take func(length int, kind p
 	}
 }
 
+// has tells whether tokens begin with a phrase of one of some kinds, in a language or of the act of the question.
+func (a asking) has(tokens []string, l *language, kinds ...phraseKind) bool {
+	found := l.book.has(tokens, kinds...)
+	a.actAt(tokens, l, func(_ int, kind phraseKind) { found = found || slices.Contains(kinds, kind) })
+	return found
+}
+
 // machineAt calls take for the machine's name, "the laptop", "on the laptop" and "the laptop may" at the front.
 func (a asking) machineAt(tokens []string, l *language, take func(length int, kind phraseKind)) {
+	may := func(length int, kind phraseKind) {
+		if kind == kindMay {
+			take(length, kindOrder)
+		}
+	}
 	named := func(n int) {
 		take(n, kindTopic)
-		a.after(tokens, n, l, func(length int, kind phraseKind) {
-			if kind == kindMay {
-				take(length, kindOrder)
-			}
-		})
+		a.after(tokens, n, l, may)
 	}
 	if n := a.machine(tokens); n > 0 {
 		named(n)
 	}
 	if name, ok := strings.CutSuffix(tokens[0], "s"); ok && len(tokens) > 1 && a.calls(name) { // "mini's allowed"
-		english().book.at(append([]string{"is"}, tokens[1:]...), func(length int, kind phraseKind) {
-			if kind == kindMay {
-				take(length, kindOrder)
-			}
-		})
+		english().book.at(append([]string{"is"}, tokens[1:]...), may)
 	}
 	if tokens[0] == "que" && a.machine(tokens[1:]) > 0 { // "sí que bigpc corra"
 		take(1, kindLink)

@@ -72,13 +72,7 @@ func (h heard) repeatsAround(from, to int, ask asking) bool {
 // orders tells whether words begin with a whole order of the act.
 func (h heard) orders(ask asking) bool {
 	return slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		take := func(n int, kind phraseKind) {
-			found = found || kind == kindOrder || kind == kindGo || kind == kindYes || kind == kindDo
-		}
-		l.book.at(h.tokens, take)
-		ask.actAt(h.tokens, l, take)
-		return found
+		return ask.has(h.tokens, l, kindOrder, kindGo, kindYes, kindDo)
 	})
 }
 

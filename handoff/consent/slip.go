@@ -107,13 +107,7 @@ func (h heard) isCondition(l *language, ask asking) bool {
 		if h.tokens[at] != "si" || h.marked[at+1] || h.tokens[at-1] == "que" || h.tokens[at+1] == "no" || l.isInfinitive(h.tokens[at-1:]) || surely[h.tokens[at+1]] {
 			continue
 		}
-		harmless := false
-		take := func(_ int, kind phraseKind) {
-			harmless = harmless || kind == kindYes || kind == kindWeak || kind == kindOrder || kind == kindDo || kind == kindFill || kind == kindNod || kind == kindTail
-		}
-		l.book.at(h.tokens[at+1:], take)
-		ask.actAt(h.tokens[at+1:], l, take)
-		if !harmless {
+		if !ask.has(h.tokens[at+1:], l, kindYes, kindWeak, kindOrder, kindDo, kindFill, kindNod, kindTail) {
 			return true
 		}
 	}
@@ -244,15 +238,9 @@ func (h heard) agreesAt(at int) bool {
 // holdsOrder tells whether an order or a permission stands somewhere in a reply.
 func (h heard) holdsOrder(ask asking) bool {
 	return slices.ContainsFunc(languages(), func(l *language) bool {
-		found := false
-		take := func(_ int, kind phraseKind) {
-			found = found || kind == kindYes || kind == kindGo || kind == kindOrder || kind == kindAct || kind == kindEnd
-		}
-		for at := range h.tokens {
-			l.book.at(h.tokens[at:], take)
-			ask.actAt(h.tokens[at:], l, take)
-		}
-		return found
+		return slices.ContainsFunc(h.indexes(), func(at int) bool {
+			return ask.has(h.tokens[at:], l, kindYes, kindGo, kindOrder, kindAct, kindEnd)
+		})
 	})
 }
 
