@@ -335,26 +335,21 @@ func tally(records []handoff.Record, say func(handoff.Record) string) (counted, 
 const awayUnbegun handoff.Outcome = "not begun"
 
 func awayVerb(o handoff.Outcome, n int) string {
+	was := "were"
+	if n == 1 {
+		was = "was"
+	}
 	switch o {
 	case handoff.OutcomeResult:
 		return "finished"
 	case handoff.OutcomeFailed:
 		return "failed"
 	case handoff.OutcomeInterrupted:
-		if n == 1 {
-			return "was stopped"
-		}
-		return "were stopped"
+		return was + " stopped"
 	case handoff.OutcomeCancelled:
-		if n == 1 {
-			return "was cancelled"
-		}
-		return "were cancelled"
+		return was + " cancelled"
 	case awayUnbegun:
-		if n == 1 {
-			return "was not begun"
-		}
-		return "were not begun"
+		return was + " not begun"
 	}
 	return "could not be followed to the end"
 }
