@@ -1,7 +1,7 @@
 package handoff
 
 import (
-	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -34,10 +34,7 @@ func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 	if detail {
 		p.Detail = e.Detail
 	}
-	body, err := json.Marshal(map[string]Problem{"error": p})
-	if err != nil {
-		panic("handoff: " + err.Error()) // texts and numbers always marshal
-	}
+	body := Encode(map[string]Problem{"error": p})
 	h := w.Header()
 	if e.Code == CodeUnauthorized || e.Code == CodeNoKey || e.Code == CodeSecretOver {
 		h.Set("WWW-Authenticate", "Bearer")
@@ -49,7 +46,7 @@ func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(e.Meaning().HTTP)
-	_, _ = w.Write(body) // a client that left cannot be told
+	_, _ = io.WriteString(w, body) // a client that left cannot be told
 }
 
 // problemType sorts statuses as OpenAI does.
