@@ -40,14 +40,7 @@ func (m *Memory) Advance(_ context.Context, s Step) (Result, error) {
 
 // Adopt makes the copy of a thread that another store has. It has everything up to there itself, and no parent.
 func (m *Memory) Adopt(r Record, s Fork) (Result, error) {
-	v := View{Thread: r.Thread}
-	find := func(id string) (t Turn) {
-		if i := slices.IndexFunc(r.Turns, func(t Turn) bool { return t.ID == id }); id != "" && i >= 0 {
-			t = r.Turns[i]
-		}
-		return t
-	}
-	v.After, v.Active = find(cmp.Or(s.After, r.Thread.Tip)), find(r.Thread.Active)
+	v, _ := See(memoryRows{r.Thread.ID: {Thread: r.Thread, turns: r.Turns}}, s) // memory can be read
 	c, err := Decide(v, s)
 	if err != nil {
 		return Result{}, err
