@@ -57,7 +57,7 @@ var lately struct {
 }
 
 func newAsking(q Question) asking {
-	a := asking{book: phrasebook{}, acts: map[string]bool{}}
+	a := asking{book: phrasebook{}, acts: map[string]bool{}, programs: map[string]bool{}, things: map[string]bool{}}
 	for _, name := range q.Machines[:min(len(q.Machines), maxMachineName)] {
 		tokens := hear(name).tokens
 		a.called(tokens)
@@ -80,7 +80,6 @@ func newAsking(q Question) asking {
 			}
 		}
 	}
-	a.programs = map[string]bool{}
 	if first := hear(strings.Join(q.Acts, " ")).tokens; len(first) > 1 && !slices.Contains([]string{"go", "edit", "copy", "make"}, first[0]) {
 		a.programs[first[0]] = true // "go" is a word of much else
 	}
@@ -119,7 +118,6 @@ func (a *asking) numbers(ours []string) {
 // name lets an order of the act repeat two words of the question that stand side by side and mean nothing else to us:
 // they name what it is about.
 func (a *asking) name(ours ...[]string) {
-	a.things = map[string]bool{}
 	plain := func(t string) bool {
 		return len(t) >= 4 && harmlessAct(t) && !english().known[t] && !english().vocab[t] && !devices[t] && a.machine([]string{t}) == 0
 	}

@@ -16,10 +16,10 @@ const (
 // ends adds to the states what the end of a reply leads to that begins at a position and may have unknown words: one
 // that asks to be told how it went, after a yes, or that says what the order of the act is good for.
 func (h heard) ends(at int, l *language, ask asking, reached []states) {
-	if n := h.follows(at, l); n > 0 {
+	if h.follows(at, l) {
 		for _, s := range reached[at] {
 			if s.has(stateYes) && !s.has(stateWeak) {
-				reached[at+n].add(s &^ stateOpen)
+				reached[len(h.tokens)].add(s &^ stateOpen)
 			}
 		}
 	}
@@ -32,17 +32,13 @@ func (h heard) ends(at int, l *language, ask asking, reached []states) {
 	}
 }
 
-// follows is the length of a request to be told how it went that begins at a position and goes to the end, or 0.
-func (h heard) follows(at int, l *language) int {
-	rest, longest := len(h.tokens)-at, 0
-	for _, book := range []phrasebook{l.book, english().book} {
-		book.at(h.tokens[at:], func(n int, kind phraseKind) {
-			if kind == kindFollow && n < rest && rest-n <= maxFollow && !slices.Contains(h.doubts[at+n:at+rest], true) {
-				longest = rest
-			}
-		})
+// follows tells whether a request to be told how it went begins at a position and goes to the end.
+func (h heard) follows(at int, l *language) bool {
+	rest := h.tokens[at:]
+	asks := func(n int, kind phraseKind) bool {
+		return kind == kindFollow && n < len(rest) && len(rest)-n <= maxFollow && !slices.Contains(h.doubts[at+n:len(h.tokens)], true)
 	}
-	return longest
+	return l.book.any(rest, asks) || english().book.any(rest, asks)
 }
 
 // isPurpose tells whether the rest of a reply says what the act is good for: "I'd like to see whether my change broke

@@ -25,14 +25,10 @@ func (h heard) recalls(ask asking) bool {
 	h = h.fluent()
 	for at := range h.tokens {
 		for _, l := range languages() {
-			found, yes := false, 0
-			l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
-				if kind == kindYes || kind == kindWeak {
-					found, yes = found || h.repeatsAround(at, at+n, ask), n
-				}
-			})
-			if yes > 0 {
-				return found
+			if l.book.has(h.tokens[at:], kindYes, kindWeak) {
+				return l.book.any(h.tokens[at:], func(n int, kind phraseKind) bool {
+					return (kind == kindYes || kind == kindWeak) && h.repeatsAround(at, at+n, ask)
+				})
 			}
 		}
 	}
@@ -189,16 +185,14 @@ func (h heard) cites(l *language, ask asking) bool {
 				add(n, part{verb, !verb})
 			}
 		})
-		says := false
+		if l.book.has(h.tokens[at:], kindWeak, kindFill) { // a yes or a particle
+			return false
+		}
 		l.book.at(h.tokens[at:], func(n int, kind phraseKind) {
-			says = says || kind == kindWeak || kind == kindFill
 			if kind == kindLink || kind == kindIn || kind == kindPost || kind == kindPlace {
 				add(n, part{})
 			}
 		})
-		if says { // a yes or a particle
-			return false
-		}
 	}
 	return slices.Contains(reached[len(h.tokens)], part{true, true})
 }
