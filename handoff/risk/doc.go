@@ -1,6 +1,9 @@
 // Package risk tells how dangerous it is to allow what an agent asks for: a command, an edit, a copy. It
-// reads the structured command, never the agent's reasons, and never treats what it does not know as harmless.
+// reads the structured command, never the agent's reasons.
+//
+// What may pass is a short list, and everything else is high. A command line is read by a shell parser and must consist
+// of simple commands with literal words (line.go). Each command must be in the table (table.go), with listed flags and
+// operands of a listed kind (kinds.go), and each path must lie where it may (place.go). To allow more, add a row.
 //
 // It must not know who is asked or what they said. [WhyNotVoice] says which tier may be allowed by voice.
-// Dangerous git commands are in git.go, other programs in programs.go and tools.go.
 package risk

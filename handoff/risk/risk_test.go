@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -13,32 +14,43 @@ func riskOfCommand(command string) Tier {
 	return Of(handoff.Question{Kind: handoff.QuestionCommand, Command: command, Cwd: riskWorkspace}, riskWorkspace)
 }
 
+// TestRiskTable holds the commands of testdata to the tier that their file is named after.
 func TestRiskTable(t *testing.T) {
 	n := 0
-	for want, list := range riskTable {
-		for line := range strings.Lines(list) {
-			line = strings.TrimSuffix(line, "\n")
-			if line == "" {
-				continue
-			}
+	for _, want := range []Tier{Low, Medium, High} {
+		for _, command := range commandsOf(t, want.String()) {
 			n++
-			command := strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(line)
 			if got := riskOfCommand(command); got != want {
 				t.Errorf("%-60q %s, want %s", command, got, want)
 			}
 		}
 	}
-	if n < 150 {
+	if n < 900 {
 		t.Errorf("only %d commands", n)
 	}
 }
 
-// commandsOf are the commands of the table, by tier.
-func commandsOf(tier Tier) []string {
+// commandsOf are the commands of a file of testdata.
+func commandsOf(t testing.TB, name string) []string {
+	t.Helper()
+	list, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return linesOf(string(list))
+}
+
+// escapes are how a list writes what a line of it cannot hold or show.
+var escapes = strings.NewReplacer(`\\n`, `\n`, `\n`, "\n", `\r`, "\r", `\u00a0`, "\u00a0", `\u3000`, "\u3000", `\u0455`, "\u0455",
+	`\u202e`, "\u202e", `\u200b`, "\u200b")
+
+// linesOf are the commands of a list, one a line, with their escapes: "\n" is a new line of the command, "\\n" a backslash
+// and an n.
+func linesOf(list string) []string {
 	var out []string
-	for line := range strings.Lines(riskTable[tier]) {
+	for line := range strings.Lines(list) {
 		if line = strings.TrimSuffix(line, "\n"); line != "" {
-			out = append(out, strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(line))
+			out = append(out, escapes.Replace(line))
 		}
 	}
 	return out
@@ -55,7 +67,7 @@ var removals = []string{
 // TestRiskRemovals holds that deleting is high behind every harmless command, however it is written.
 func TestRiskRemovals(t *testing.T) {
 	for _, tier := range []Tier{Low, Medium} {
-		for _, command := range commandsOf(tier) {
+		for _, command := range commandsOf(t, tier.String()) {
 			for _, how := range removals {
 				if line := strings.Replace(how, "%s", command, 1); riskOfCommand(line) != High {
 					t.Errorf("%q is %s", line, riskOfCommand(line))
@@ -96,11 +108,25 @@ func TestRiskOfOtherQuestions(t *testing.T) {
 		{"elicitation", handoff.Question{Kind: handoff.QuestionElicitation}, riskWorkspace, High},
 		{"a new kind", handoff.Question{Kind: "telepathy", Command: "ls"}, riskWorkspace, High},
 		{"no command", handoff.Question{Kind: handoff.QuestionCommand}, riskWorkspace, High},
-		{"reading without a workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat a.go"}, "", Medium},
+		{"reading without a workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat a.go"}, "", High},
 		{"the whole disk is no workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch /etc/x"}, "/", High},
 		{"a relative workspace is none", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch x"}, "src", High},
 		{"run elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "touch x", Cwd: "/etc"}, riskWorkspace, High},
-		{"read elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat x", Cwd: "/opt"}, riskWorkspace, Medium},
+		{"read elsewhere", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat x", Cwd: "/opt"}, riskWorkspace, High},
+		{"below the workspace", handoff.Question{Kind: handoff.QuestionCommand, Command: "cat ../x.go", Cwd: riskWorkspace + "/src"}, riskWorkspace, Low},
+		{"Git below it", handoff.Question{Kind: handoff.QuestionCommand, Command: "git status", Cwd: riskWorkspace + "/src"}, riskWorkspace, Medium},
+		{"in what runs later", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Cwd: riskWorkspace + "/.git"}, riskWorkspace, High},
+		{"a workspace that runs later", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"config"}}, "/home/me/api/.git", High},
+		{"a tree of an agent's own", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a.go"}}, "/home/me/.codex/worktrees/1/api", Medium},
+		{"an edit of what agents obey", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"web/CLAUDE.md"}}, riskWorkspace, High},
+		{"an edit of a page with brackets", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"app/[id]/page.tsx"}}, riskWorkspace, Medium},
+		{"an edit at home", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"~/x.go"}}, riskWorkspace, High},
+		{"an edit of a name that cannot be seen", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a\u200b.go"}}, riskWorkspace, High},
+		{"an edit of a hidden file", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".inputrc"}}, riskWorkspace, High},
+		{"an edit of a known one", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".gitignore"}}, riskWorkspace, Medium},
+		{"an edit by another system's path", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{`src\..\.git\config`}}, riskWorkspace, High},
+		{"more than the command", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Beyond: "the network"}, riskWorkspace, High},
+		{"a copy", handoff.Question{Kind: handoff.QuestionCopy}, riskWorkspace, Low},
 		{"too long to be told", handoff.Question{Kind: handoff.QuestionCommand, Command: "echo " + strings.Repeat("x", 5000)}, riskWorkspace, High},
 	}
 	for _, tt := range tests {
@@ -110,22 +136,20 @@ func TestRiskOfOtherQuestions(t *testing.T) {
 	}
 }
 
-// FuzzRisk holds that any command is judged without trouble, and that one more command never lowers it.
+// FuzzRisk holds that any command is judged without trouble, and that nothing can hide behind one that may pass.
 func FuzzRisk(f *testing.F) {
-	for tier := range riskTable {
-		for _, command := range commandsOf(tier) {
+	for _, tier := range []Tier{Low, Medium, High} {
+		for _, command := range commandsOf(f, tier.String()) {
 			f.Add(command)
 		}
 	}
 	f.Fuzz(func(t *testing.T, command string) {
-		before := riskOfCommand(command)
-		if strings.HasSuffix(command, `\`) { // joins what follows
+		if riskOfCommand(command) == High {
 			return
 		}
-		for _, how := range []string{"%s; rm -rf /", "%s\n rm -rf /", "%s ; 'rm' -rf / ;"} {
-			line := strings.Replace(how, "%s", command, 1)
-			if after := riskOfCommand(line); after < before {
-				t.Errorf("%q is %s, with a removal %s", command, before, after)
+		for _, how := range removals {
+			if line := strings.Replace(how, "%s", command, 1); riskOfCommand(line) != High {
+				t.Errorf("%q is %s", line, riskOfCommand(line))
 			}
 		}
 	})

@@ -6,8 +6,8 @@ const (
 	whyRisky = "it is too risky to be allowed by voice"
 )
 
-// WhyNotVoice is why a question of a tier cannot be allowed by voice under a setting (none, low or medium; "" is medium),
-// or "". High never is.
+// WhyNotVoice is why a question of a tier cannot be allowed by voice under a setting (none, low or medium; "" is
+// medium), or "". High never is.
 func WhyNotVoice(level string, tier Tier) string {
 	switch {
 	case level == "none":

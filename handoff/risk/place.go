@@ -1,0 +1,156 @@
+package risk
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// whereabouts knows where paths lie.
+type whereabouts struct {
+	workspace string   // absolute; "" when there is none
+	cwds      []string // where a relative path may begin: after "cd x; " the old place counts too
+}
+
+// worktrees are directories below an agent's own in which it keeps workspaces.
+var worktrees = strings.NewReplacer("/.codex/worktrees/", "/", "/.claude/worktrees/", "/", "/.cursor/worktrees/", "/")
+
+// cleanWorkspace returns the directory if a workspace can be there, else "".
+func cleanWorkspace(dir string) string {
+	dir = path.Clean(dir)
+	if !path.IsAbs(dir) || dir == "/" || RunsLater(worktrees.Replace(dir)) {
+		return ""
+	}
+	return dir
+}
+
+// inside returns a path from the workspace and true if it lies there, else the path itself.
+func (w whereabouts) inside(full string) (string, bool) {
+	if full == w.workspace {
+		return ".", full != ""
+	}
+	if rel, ok := strings.CutPrefix(full, w.workspace+"/"); ok && w.workspace != "" {
+		return rel, true
+	}
+	return full, false
+}
+
+// at returns where a path may lie.
+func (w whereabouts) at(p string) []string {
+	if path.IsAbs(p) {
+		return []string{path.Clean(p)}
+	}
+	var all []string
+	for _, cwd := range w.cwds {
+		all = append(all, path.Join(cwd, p))
+	}
+	return all
+}
+
+// settled reports whether commands run in the workspace.
+func (w whereabouts) settled() bool { return w.write(".") < High }
+
+// read is the risk of reading a path: low in the workspace, medium in the system.
+func (w whereabouts) read(p string) Tier {
+	if p == "-" || p == "/dev/null" {
+		return Low
+	}
+	if !isPath(p) {
+		return High
+	}
+	risk := Low
+	for _, full := range w.at(p) {
+		rel, inside := w.inside(full)
+		switch {
+		case !isOpen(rel) || !hasKnownEnding(full):
+			return High
+		case inside:
+		case systemFiles.MatchString(full):
+			risk = max(risk, Medium)
+		default:
+			return High
+		}
+	}
+	return risk
+}
+
+// write is the risk of writing, or running, what lies at a path: medium in the workspace.
+func (w whereabouts) write(p string) Tier {
+	if !isPath(p) || slices.ContainsFunc(w.at(p), func(full string) bool {
+		rel, inside := w.inside(full)
+		return !inside || !isOpen(rel)
+	}) {
+		return High
+	}
+	return Medium
+}
+
+// isPath reports whether a word can be meant as a path from where a command runs.
+func isPath(p string) bool {
+	return p != "" && p[0] != '-' && p[0] != '~' && !strings.Contains(p, `\`) && !strings.ContainsFunc(p, isUnseen)
+}
+
+var (
+	// systemFiles are read by everybody, and hold nothing of anybody's.
+	systemFiles = regexp.MustCompile(`^/(usr|bin|sbin|lib(32|64)?|opt/homebrew|nix/store)(/|$)` +
+		`|^/etc/(hosts|hostname|os-release|timezone|shells)$|^/proc/(cpuinfo|meminfo|version|uptime|loadavg)$`)
+	// secrets are words in names of credentials, and endings of their files.
+	secrets = regexp.MustCompile(`(?i)(^|[^a-z])(secrets?|credentials?|creds?|passw(or)?ds?|passphrases?|tokens?|` +
+		`environ|api[-_]?keys?|private[-_]?keys?|service[-_]?accounts?|keystores?|kubeconfig|auth\.json|` +
+		`authorized_keys)([^a-z]|$)|(^|/)id_|\.(env|pem|key|p12|pfx|jks|kdbx|ppk|asc|gpg|tfstate|tfvars|ovpn)([^a-z]|$)`)
+)
+
+const (
+	// code are endings of programs' sources: their names may be about secrets.
+	code = `go py pyi js jsx mjs cjs ts tsx mts cts rs java kt kts c h cc cpp hpp cs rb php swift scala ex exs erl hs ml
+		clj lua r jl zig dart vue svelte css scss less htm html proto graphql`
+	// data are endings of other files that hold no credentials by their kind.
+	data = `mod sum work sql sh bash zsh fish md mdx rst adoc txt csv tsv json jsonl json5 yml yaml toml xml ini cfg conf
+		properties lock log out diff patch example sample template dist tmpl gradle cmake mk bzl nix svg png jpg jpeg gif webp
+		ico pdf wasm map snap golden tar tgz gz zip xz bz2 so ipynb tex bib po`
+	// hidden are names with a dot in front that are plain files all the same. Some have the ending of a setting.
+	hidden = `. ... .gitignore .gitkeep .dockerignore .npmignore .helmignore .eslintignore .prettierignore .editorconfig
+		.eslintrc .prettierrc .stylelintrc .babelrc .browserslistrc .coveragerc .pylintrc .golangci .node-version
+		.python-version .ruby-version .tool-versions .nvmrc .rubocop .flake8 .markdownlint .clang-format .clang-tidy .rustfmt
+		.changeset .env.example .env.sample .env.template .env.dist`
+	endings = "js cjs mjs ts json yml yaml toml"
+)
+
+// ending returns what follows the last dot in a path's last element, in small letters; a dot in front is none.
+func ending(p string) string {
+	return strings.ToLower(strings.TrimPrefix(path.Ext(strings.TrimPrefix(path.Base(p), ".")), "."))
+}
+
+// hasKnownEnding reports whether the last element of a path is of a kind that holds no credentials: a directory, a name
+// without an ending, or with a known one.
+func hasKnownEnding(p string) bool {
+	e := ending(p)
+	return e == "" || number.MatchString(e) || oneOf(code, e) || oneOf(data, e)
+}
+
+// isHidden reports whether an element of a path is hidden, and whether it is known as a plain file.
+func isHidden(element string) (hiding, known bool) {
+	if !strings.HasPrefix(element, ".") {
+		return false, false
+	}
+	stem := element
+	if e := ending(element); oneOf(endings, e) {
+		stem = element[:len(element)-len(e)-1]
+	}
+	return true, oneOf(hidden, element) || oneOf(hidden, stem)
+}
+
+// isOpen reports whether a path, from the workspace or the root, names no credential, nothing that runs later, and
+// nothing hidden that is not known.
+func isOpen(rel string) bool {
+	example := false
+	for e := range strings.SplitSeq(rel, "/") {
+		hiding, known := isHidden(e)
+		if hiding && !known {
+			return false
+		}
+		example = known
+	}
+	return !RunsLater(rel) && (example || oneOf(code, ending(rel)) || !secrets.MatchString(rel))
+}
