@@ -7,37 +7,34 @@ import (
 	"unicode/utf8"
 )
 
-// heard is a reply in the form in which it is compared: folded words, and one token for each
-// character of a script that is written without spaces.
+// heard is a text in the form in which it is compared: folded words, and one token for each character of a script
+// that is written without spaces.
 type heard struct {
 	tokens []string
-	apart  []bool // a mark or a space stands before the token
-	marked []bool // a mark stands before the token
-	told   []bool // a story may hold the token; see toldIn
-	doubts []bool // no unknown word may stand beside the token; see doubtful
-
-	questions  []int // where question marks stand: after so many tokens
-	endsAsking bool  // one stands at the end
-	odd        bool  // a mark that plain speech has not: quotes, brackets, a colon
-	cutOff     bool  // it ends in the middle
-	bracketed  bool  // all of it stands in brackets or between notes: no speech
+	joined string // the tokens written together, for names, which recognisers space as they like
+	at     []int  // where each token begins in joined, and its end
+	spaced string // the tokens with the spaces between words
+	starts []int  // where each token begins in spaced
+	asks   bool   // a question mark stands in it
+	odd    bool   // a mark stands in it that plain speech has not: a quote, a bracket, a colon
+	open   bool   // it breaks off
 }
 
-// hear folds case, width, accents and the usual variants of letters, drops what is invisible, and
-// cuts a text into tokens.
+// Marks between words. Any other is odd.
+const (
+	plainMarks    = "_.,!;~¡-‐‑–—…。、!・،؛।"
+	questionMarks = "?？؟⁇‽¿՞"
+	openEnds      = "-–—…,、，،"
+)
+
+// hear folds case, width, accents and the variants of letters, drops what is invisible, and cuts a text into tokens.
 func hear(text string) heard {
 	var h heard
 	var word []rune
-	apart, marked, stressed, yes := true, false, false, false
-	add := func(token string) {
-		h.add(token, apart, marked || yes && token != "que") // "sí que corra"
-		apart, marked, yes = false, false, false
-	}
 	end := func() {
 		if len(word) > 0 {
-			add(string(word))
-			yes = stressed && string(word) == "si" // a yes that ends here; without its accent it may be an "if"
-			word, stressed = word[:0], false
+			h.tokens = append(h.tokens, undrawn(word))
+			word = word[:0]
 		}
 	}
 	runes := []rune(strings.ToLower(text))
@@ -45,126 +42,121 @@ func hear(text string) heard {
 		r = foldWidth(r)
 		switch {
 		case unicode.Is(unicode.Cf, r), isAccent(r):
-		case r == '%':
-			end()
-			add("percent")
-			apart = true
 		case isDense(r):
 			end()
-			add(string(foldDense(r)))
+			h.tokens = append(h.tokens, string(foldDense(r)))
 		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
-			word, stressed = append(word, foldLetter(r)...), r == 'í' || r == 'ì'
-		case isApostrophe(r) && i+1 < len(runes) && unicode.IsLetter(runes[i+1]) && (len(word) > 0 || isClitic(runes[i+1:])):
+			word = append(word, foldLetter(r)...)
+		case isApostrophe(r) && len(word) > 0 && i+1 < len(runes) && unicode.IsLetter(runes[i+1]):
 		default:
 			end()
-			apart, marked = true, marked || !unicode.IsSpace(r) && !unicode.Is(unicode.Hyphen, r) && r != '-'
-			h.mark(r)
+			h.asks = h.asks || strings.ContainsRune(questionMarks, r)
+			h.odd = h.odd || !unicode.IsSpace(r) && !isApostrophe(r) && !strings.ContainsRune(plainMarks+questionMarks, r)
 		}
 	}
 	end()
 	text = strings.TrimSpace(text)
-	h.cutOff, h.endsAsking, h.bracketed = endsOpen(text), strings.TrimRight(text, questionMarks) != text, inBrackets(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	h.open = strings.HasSuffix(text, "..") || text != "" && strings.ContainsRune(openEnds, last)
+	return h.join()
+}
+
+// join fills in the joined form of the tokens.
+func (h heard) join() heard {
+	var spaced strings.Builder
+	h.joined, h.at, h.starts = strings.Join(h.tokens, ""), []int{0}, nil
+	for i, t := range h.tokens {
+		h.at = append(h.at, h.at[i]+len(t))
+		if i > 0 && !isDenseWord(t) && !isDenseWord(h.tokens[i-1]) {
+			spaced.WriteByte(' ')
+		}
+		h.starts = append(h.starts, spaced.Len())
+		spaced.WriteString(t)
+	}
+	h.spaced = spaced.String()
 	return h
 }
 
-// add appends a token. A letter drawn out ("nooo") counts once.
-func (h *heard) add(word string, apart, marked bool) {
-	runes := []rune(word)
-	short := runes[:0]
-	for i := 0; i < len(runes); {
-		run := 1
-		for i+run < len(runes) && runes[i+run] == runes[i] {
-			run++
-		}
-		keep := run
-		if run > 2 && !unicode.IsDigit(runes[i]) {
-			keep = 1
-		}
-		short = append(short, runes[i:i+keep]...)
-		i += run
-	}
-	h.tokens, h.apart, h.marked = append(h.tokens, string(short)), append(h.apart, apart), append(h.marked, marked)
+func isDenseWord(token string) bool {
+	r, _ := utf8.DecodeRuneInString(token)
+	return isDense(r)
 }
 
-// harmlessMarks stand between words and say nothing.
-const harmlessMarks = "_.,!;~¡-‐‑–—…。、!・،؛।"
-
-const questionMarks = "?？؟⁇‽¿՞"
-
-// mark notes what a mark between words tells.
-func (h *heard) mark(r rune) {
-	switch {
-	case strings.ContainsRune(questionMarks, r):
-		h.questions = append(h.questions, len(h.tokens))
-	case unicode.IsSpace(r), strings.ContainsRune(harmlessMarks, r):
-	default:
-		h.odd = true
-	}
+// span returns some of the tokens, as phrases are written.
+func (h heard) span(from, to int) string {
+	return h.spaced[h.starts[from] : h.starts[to-1]+len(h.tokens[to-1])]
 }
 
-// weight is the length of a reply in words.
-func (h heard) weight() int {
+// spells returns how many tokens from one on spell words that are written together, however they are spaced, or 0.
+func (h heard) spells(from int, joined string) int {
+	end, ok := slices.BinarySearch(h.at, h.at[from]+len(joined))
+	if joined == "" || !ok || h.joined[h.at[from]:h.at[end]] != joined {
+		return 0
+	}
+	return end - from
+}
+
+// has reports whether words that are written together stand somewhere in the text.
+func (h heard) has(joined string) bool {
+	return slices.ContainsFunc(h.indexes(), func(at int) bool { return h.spells(at, joined) > 0 })
+}
+
+// indexes returns the positions of the tokens.
+func (h heard) indexes() []int {
+	out := make([]int, len(h.tokens))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// words returns the length of a text in words; a character of a script without spaces counts a third.
+func (h heard) words() int {
 	dense := 0
 	for _, t := range h.tokens {
-		if r, _ := utf8.DecodeRuneInString(t); isDense(r) {
+		if isDenseWord(t) {
 			dense++
 		}
 	}
-	return len(h.tokens) - dense + dense/3
+	return len(h.tokens) - dense + (dense+2)/3
 }
 
-// append adds the words that were said next.
-func (h *heard) append(next heard) {
-	h.tokens, h.apart, h.marked = append(h.tokens, next.tokens...), append(h.apart, next.apart...), append(h.marked, next.marked...)
-}
-
-// from is what was said from a token on.
-func (h heard) from(at int) heard {
-	var questions []int
-	for _, q := range h.questions {
-		questions = append(questions, max(0, q-at))
+// doubled reports whether a word stands twice in a row. In a script without spaces it cannot be told.
+func (h heard) doubled() bool {
+	for i := 1; i < len(h.tokens); i++ {
+		if h.tokens[i] == h.tokens[i-1] && !isDenseWord(h.tokens[i]) {
+			return true
+		}
 	}
-	h.tokens, h.apart, h.marked, h.questions = h.tokens[at:], h.apart[at:], h.marked[at:], questions
-	return h
+	return false
 }
 
-// endsOpen tells whether a text breaks off.
-func endsOpen(text string) bool {
-	return slices.ContainsFunc([]string{"..", "…", "-", "–", "—", ",", "、", "，", "،"}, func(end string) bool { return strings.HasSuffix(text, end) })
+// undrawn writes a letter that is drawn out once: "nooo" is "no".
+func undrawn(word []rune) string {
+	out := make([]rune, 0, len(word))
+	for i := 0; i < len(word); {
+		run := 1
+		for i+run < len(word) && word[i+run] == word[i] {
+			run++
+		}
+		keep := run
+		if run > 2 && !unicode.IsDigit(word[i]) {
+			keep = 1
+		}
+		out = append(out, word[i:i+keep]...)
+		i += run
+	}
+	return string(out)
 }
 
-// isDense tells whether a script is written without spaces, or with spaces that are often left out.
+// isDense reports whether a script is written without spaces, or with spaces that are often left out.
 func isDense(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
 }
 
-// isIdeographic tells whether a word is of a script that is written without spaces: one in it ends a clause.
-func isIdeographic(word string) bool {
-	r, _ := utf8.DecodeRuneInString(word)
-	return isDense(r) && !unicode.Is(unicode.Hangul, r)
-}
-
-// inBrackets tells whether a whole text is what a recogniser describes, not what it heard: "[music]".
-func inBrackets(text string) bool {
-	rest := strings.TrimLeft(text, "[(*♪♫（【")
-	return rest != text && strings.TrimRight(rest, "])*♪♫）】") != rest
-}
-
 func isApostrophe(r rune) bool { return strings.ContainsRune("'’ʼ‘`´", r) }
 
-// isClitic tells whether a text begins with a word that is written with an apostrophe before it: "'em".
-func isClitic(text []rune) bool {
-	end := 0
-	for end < len(text) && unicode.IsLetter(text[end]) {
-		end++
-	}
-	return clitics[string(text[:end])] && (end == len(text) || !isApostrophe(text[end]))
-}
-
-// clitics are such words. Set once.
-var clitics = setOf("em cause course kay til t n k s ne nen m")
-
-// isAccent tells whether a mark only accents: those of Latin and Cyrillic letters, the Arabic vowel signs
+// isAccent reports whether a mark only accents: those of Latin and Cyrillic letters, the Arabic vowel signs
 // and the Devanagari nukta. Vowel signs of Devanagari are letters to us and stay.
 func isAccent(r rune) bool {
 	return r >= 0x300 && r <= 0x36f || r >= 0x64b && r <= 0x652 || r == 0x670 || r == 0x640 || r == 0x93c
@@ -189,8 +181,8 @@ func foldDense(r rune) rune {
 	return r
 }
 
-// folds are letters with an accent or a variant, each after what it is compared as.
-var folds = foldTable("aàáâãäåāăą", "cçćĉċč", "dďđð", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iìíîïĩīĭįı", "jĵ", "kķ",
+// folds are letters with an accent or a variant, each after what it is compared as. Set once.
+var folds = foldTable("aàáâãäåāăą", "cçćĉċč", "dďđð", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iîïĩīĭįı", "jĵ", "kķ",
 	"lĺļľŀł", "nñńņň", "oòóôõöøōŏő", "rŕŗř", "sśŝşšș", "tţťŧț", "uùúûüũūŭůűų", "wŵ", "yýÿŷ", "zźżž",
 	"и\u0439\u045d", "е\u0451\u0450", "اأإآٱ", "يىی", "هة", "كک", "ं\u0901",
 	"क\u0958", "ख\u0959", "ग\u095a", "ज\u095b", "ड\u095c", "ढ\u095d", "फ\u095e", "य\u095f")

@@ -1,23 +1,23 @@
 package consent
 
 import (
-	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // TestWordFiles holds what a file of words may hold.
 func TestWordFiles(t *testing.T) {
-	l, err := parseLanguage("xx", "# Nonsense\n\nyes: Plim, plam plum\nyes: plöm\ndeny: zot\nhold: zit\nact push: schub\nnumber 2: zwo\n")
-	if err != nil || len(l.book) != 2+1 || len(l.signals[signalDeny]) != 1 || len(l.signals[signalHold]) != 1 || len(l.acts["push"]) != 1 || len(l.numbers["2"]) != 1 {
+	l, err := parseLanguage("xx", "# Nonsense\n\nyes: Plim, plam plum\nno: zot\norder push: schub\nnumber 2: zwo\nname copy: kopie\n")
+	if err != nil || len(l.phrases.does) != 3 || len(l.acts["push"].does) != 1 || len(l.numbers["2"]) != 1 || len(l.names["copy"]) != 1 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for text, want := range map[string]string{
 		"yes: a\nmaybe: b":  "line 2 begins a section",
-		"act fly: b":        "line 1 begins a section",
+		"order: b":          "line 1 begins a section",
+		"order : b":         "line 1 begins a section",
 		"a, b":              "not a list",
 		"yes:":              "not a list",
-		"yes: ,\n":          "not a list",
 		"\n\nno colon here": "line 3 is not a list",
 	} {
 		if _, err := parseLanguage("xx", text); err == nil || !strings.Contains(err.Error(), want) {
@@ -26,31 +26,32 @@ func TestWordFiles(t *testing.T) {
 	}
 }
 
-// TestWordsAreFew bounds what the choices of a word file stand for: each is written out, and kept for the life of the
-// process. Two choices too many once made 380,000 phrases of two lines.
-func TestWordsAreFew(t *testing.T) {
-	const most, inAll = 3500, 120_000
-	names, err := fs.Glob(wordFiles, "words/*.txt")
-	if err != nil {
-		t.Fatal(err)
+// TestFilesAreShort holds that every language has its file, with the words that ask again, short enough to be reviewed.
+func TestFilesAreShort(t *testing.T) {
+	if n := len(languages()); n != 17 {
+		t.Errorf("%d languages", n)
 	}
-	all := 0
-	for _, name := range names {
-		text, err := fs.ReadFile(wordFiles, name)
+	for _, l := range languages() {
+		text, err := wordFiles.ReadFile("words/" + l.code + ".txt")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(text)) {
-			for entry := range strings.SplitSeq(line, ",") {
-				n := len(spelledOut(entry))
-				all += n
-				if n > most {
-					t.Errorf("%s: %d phrases, more than %d: %s", name, n, most, entry)
-				}
-			}
+		if n := strings.Count(string(text), "\n"); n > 150 {
+			t.Errorf("%s has %d lines", l.code, n)
+		}
+		if l.again == "" || Read(l.again, Question{}) == Yes {
+			t.Errorf("%s asks again with %q", l.code, l.again)
 		}
 	}
-	if all > inAll {
-		t.Errorf("%d phrases in all, more than %d", all, inAll)
+}
+
+// TestChoices holds how a word file writes several phrases as one.
+func TestChoices(t *testing.T) {
+	got := phraseList("(it|They) may (|now )go, 好 吧, @は")
+	if want := []string{"it may go", "it may now go", "they may go", "they may now go", "好吧", "@は"}; !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+	if got := phraseList("@ may (choice"); !slices.Equal(got, []string{"@ may (choice"}) {
+		t.Errorf("%q", got)
 	}
 }

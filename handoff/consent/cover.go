@@ -1,0 +1,293 @@
+package consent
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxNames bounds the words and names of a question that are looked at.
+const maxNames = 16
+
+// topic is what a question is about, folded. Set once.
+type topic struct {
+	machines []string        // names of the machine
+	act      string          // the act of the word files that it asks for, or ""
+	words    map[string]bool // the words of its command
+	files    []string        // the files that it would edit
+}
+
+func topicOf(q Question) topic {
+	a := topic{words: map[string]bool{}}
+	for _, name := range slices.Concat(q.Machines[:min(len(q.Machines), maxNames)], q.Projects) {
+		h := hear(name)
+		a.machines = append(a.machines, h.joined)
+		for len(h.tokens) > 1 && english().links(h.tokens[0]) { // "the desktop" is also "desktop"
+			h.tokens = h.tokens[1:]
+			a.machines = append(a.machines, h.join().joined)
+		}
+	}
+	for _, file := range q.Files[:min(len(q.Files), maxNames)] {
+		a.files = append(a.files, hear(file).joined)
+	}
+	for _, word := range q.Acts[:min(len(q.Acts), maxNames)] {
+		for _, t := range hear(word).tokens {
+			a.words[t] = true
+			if a.act == "" {
+				a.act = english().means[t]
+			}
+		}
+	}
+	return a
+}
+
+// A reading is a text as one language, beside English, understands it.
+type reading struct {
+	heard
+	l     *language
+	about topic
+	names []string // what names the act besides the words of the command: what the language calls them, files, their number
+}
+
+// read returns a text as a language understands it, as it was said, and with the machine's names replaced by a mark, as the
+// phrases of the word files have it.
+func read(h heard, a topic, l *language) (said, marked reading) {
+	r := reading{heard: h, l: l, about: a, names: slices.Concat(a.filesIn(h), l.numbersOf(a), english().numbersOf(a))}
+	for word := range a.words {
+		r.names = append(r.names, l.names[word]...)
+	}
+	return r, r.marked()
+}
+
+// numbersOf returns how the number of several files is said.
+func (l *language) numbersOf(a topic) []string {
+	if len(a.files) < 2 {
+		return nil
+	}
+	return l.numbers[strconv.Itoa(len(a.files))]
+}
+
+// mayName reports whether a name is one in a reply: a machine called "no" or "stop" cannot be named.
+func (r reading) mayName(name string) bool {
+	h := hear(name)
+	does, _ := r.does(h.spaced)
+	veto, _, _ := reading{heard: h, l: r.l}.scan()
+	return does == 0 && veto == 0
+}
+
+// does returns what words do in a reply, in the language or in English, and reports whether a longer phrase begins with them.
+func (r reading) does(words string) (does kind, more bool) {
+	for _, t := range r.tables() {
+		d, m := t.find(words)
+		does, more = does|d, more || m
+	}
+	return does, more
+}
+
+// tables returns the lists that a reply is read by: first those of the language, then the English ones.
+func (r reading) tables() [4]table {
+	return [4]table{r.l.phrases, r.l.actTable(r.about.act), english().phrases, english().actTable(r.about.act)}
+}
+
+// actTable returns the orders and names of an act; of none there are none.
+func (l *language) actTable(act string) table {
+	if act == "" {
+		return table{}
+	}
+	return l.acts[act]
+}
+
+// links reports whether a word only leads to what is said: "the".
+func (l *language) links(word string) bool {
+	does, _ := l.phrases.find(word)
+	return does&kindLink != 0
+}
+
+// scan goes through a text by the longest listed phrases, and returns which vetoes it meets, how many tokens are listed or
+// named, and how many of them in the language itself. What the language lists is not read as English.
+func (r reading) scan() (veto kind, covered, own int) {
+	for at := 0; at < len(r.tokens); {
+		named := r.named(at)
+		length, does, mine := r.longest(at)
+		veto |= does & kindVeto
+		covered += max(named, length)
+		if mine {
+			own += length
+		}
+		at += max(named, length, 1)
+	}
+	return veto, covered, own
+}
+
+// longest returns the longest listed phrase that begins at a token, what it does, and whether the language has it.
+func (r reading) longest(at int) (length int, does kind, own bool) {
+	tables := r.tables()
+	for end := at + 1; end <= len(r.tokens); end++ {
+		words, more := r.span(at, end), false
+		var by [2]kind
+		for i, t := range tables {
+			d, m := t.find(words)
+			by[i/2], more = by[i/2]|d, more || m
+		}
+		if by[0] != 0 {
+			length, does, own = end-at, by[0], true
+		} else if by[1] != 0 {
+			length, does, own = end-at, by[1], false
+		}
+		if !more {
+			break
+		}
+	}
+	return length, does, own
+}
+
+// named returns how many tokens from one on name the machine or the act by the question's own words, or 0.
+func (r reading) named(at int) int {
+	n := 0
+	if r.tokens[at] == machineMark || r.about.words[r.tokens[at]] {
+		n = 1
+	}
+	for _, name := range r.names {
+		n = max(n, r.spells(at, name))
+	}
+	for _, ending := range r.l.endings {
+		if word, ok := strings.CutSuffix(r.tokens[at], ending); ok && r.about.words[word] {
+			n = max(n, 1)
+		}
+	}
+	return n
+}
+
+// actAt reports whether a phrase that names the act begins at a token.
+func (r reading) actAt(at int) bool {
+	for end := at + 1; end <= len(r.tokens); end++ {
+		does, more := r.does(r.span(at, end))
+		if does&kindNamed != 0 || !more {
+			return does&kindNamed != 0
+		}
+	}
+	return false
+}
+
+// filesIn returns the files that a reply may name: one that names some of them and not the others allows only those.
+func (a topic) filesIn(h heard) []string {
+	for _, file := range a.files {
+		if !h.has(file) {
+			return nil
+		}
+	}
+	return a.files
+}
+
+// marked returns the reading with the machine's names replaced by a mark.
+func (r reading) marked() reading {
+	calls := r.calls()
+	if len(calls) == 0 {
+		return r
+	}
+	var tokens []string
+	for at := 0; at < len(r.tokens); {
+		n := r.calledAt(at, calls)
+		if n == 0 {
+			tokens = append(tokens, r.tokens[at])
+			at++
+			continue
+		}
+		tokens = append(tokens, machineMark)
+		at += n
+	}
+	r.tokens = tokens
+	r.heard = r.join()
+	return r
+}
+
+// calls returns what of the text the machine is called in this language.
+func (r reading) calls() []string {
+	var out []string
+	for _, name := range r.about.machines {
+		for _, called := range append([]string{name}, r.l.names[name]...) {
+			if strings.Contains(r.joined, called) && r.mayName(called) {
+				out = append(out, called)
+			}
+		}
+	}
+	return out
+}
+
+// calledAt returns how many tokens from one on are a name of the machine, with what the language writes to it, or 0.
+func (r reading) calledAt(at int, calls []string) int {
+	n := 0
+	for _, name := range calls {
+		n = max(n, r.spells(at, name))
+		for _, ending := range r.l.endings {
+			n = max(n, r.spells(at, name+ending))
+		}
+	}
+	return n
+}
+
+// kindOpen is set for a part of a reply that cannot be its end.
+const kindOpen kind = 1 << 15
+
+// covers returns what a text can do whose every token belongs to a listed phrase or a name: for each way to cut it into
+// them the kinds of its parts, and none where there is no such way.
+func (r reading) covers() []kind {
+	reached := make([][]kind, len(r.tokens)+1)
+	reached[0] = []kind{0}
+	for at := range r.tokens {
+		add := func(n int, does kind) {
+			if does&^(kindHum|kindLink) == 0 {
+				does |= kindOpen
+			}
+			for _, was := range reached[at] {
+				if next := was&^kindOpen | does; !slices.Contains(reached[at+n], next) {
+					reached[at+n] = append(reached[at+n], next)
+				}
+			}
+		}
+		if len(reached[at]) == 0 {
+			continue
+		}
+		for end, more := at+1, true; more && end <= len(r.tokens); end++ {
+			does := kind(0)
+			if does, more = r.does(r.span(at, end)); does&^(kindVeto|kindNone|kindAlone) != 0 {
+				add(end-at, does&^(kindVeto|kindNone|kindAlone))
+			}
+		}
+		if r.tokens[at] == machineMark {
+			add(1, kindOther)
+		} else if n := r.named(at); n > 0 {
+			add(n, kindNamed)
+		}
+	}
+	return reached[len(r.tokens)]
+}
+
+// verdict decides what a text says in one language; see the package comment.
+func verdict(r, marked reading) Reply {
+	veto, _, _ := marked.scan()
+	switch {
+	case veto&kindNo != 0:
+		return No
+	case veto&kindWait != 0:
+		return Later
+	case veto != 0, r.asks, r.odd, r.open, r.doubled(), r.words() > maxWords:
+		return Unclear
+	}
+	switch whole, _ := r.does(r.spaced); {
+	case whole&kindNone != 0:
+		return Unclear
+	case whole&kindAlone != 0:
+		return Yes
+	}
+	got := Unclear
+	for _, does := range append(r.covers(), marked.covers()...) {
+		switch {
+		case does&kindOpen == 0 && (does&kindYes != 0 || does&kindRun != 0 && does&kindNamed != 0):
+			return Yes
+		case does&^(kindFill|kindHum|kindOpen) == 0:
+			got = Nothing
+		}
+	}
+	return got
+}
