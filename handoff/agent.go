@@ -112,6 +112,7 @@ type Registrar interface {
 
 // Registered is what is configured of a server.
 type Registered struct {
+	Known bool     // the fleet has a server of exactly this name
 	Names []string // what people call it: its name and its aliases
 	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
 	VoiceApprovals string

@@ -8,8 +8,8 @@ import (
 // Directory answers what there is: the same JSON for the voice model's tools and for the page.
 type Directory interface {
 	Servers(ctx context.Context, g Grant) []ServerInfo
-	// Sessions lists newest first over all servers at once. One that does not answer in time is named
-	// in Errors; the others are complete.
+	// Sessions lists newest first over all servers at once, those that programs made after all others. One that does not
+	// answer in time is named in Errors; the others are complete.
 	Sessions(ctx context.Context, g Grant, q SessionQuery) (SessionList, error)
 	// Read returns the newest turns of one session, oldest first.
 	Read(ctx context.Context, g Grant, t Target, limit int) (Transcript, error)
@@ -18,7 +18,7 @@ type Directory interface {
 // SessionQuery narrows a list of sessions. Zero values mean everything; Limit is at most 40.
 type SessionQuery struct {
 	Server string
-	Text   string // words to find in titles and first messages, any case
+	Text   string // words to find in titles, labels, directories and branches, any case
 	Limit  int
 }
 
@@ -69,6 +69,7 @@ type SessionInfo struct {
 	Updated   time.Time     `json:"updated"`
 	Age       string        `json:"age"` // "5 minutes ago"
 	Status    SessionStatus `json:"status"`
+	API       bool          `json:"api,omitempty"` // a program made it with /v1/responses
 }
 
 // ServerProblem names a server that could not be asked.

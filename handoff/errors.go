@@ -76,6 +76,17 @@ const (
 // Asks tells whether the code is that of work which was not begun, and of which the caller is asked whether to begin it.
 func (c Code) Asks() bool { return c == CodeNotBegun || c == CodePaused }
 
+// Unbegun tells whether work that failed with the code was never begun: asked for again, it is done once.
+func (c Code) Unbegun() bool {
+	switch c {
+	case CodeUnknownServer, CodeAmbiguousServer, CodeUnknownSession, CodeAmbiguousSession, CodeSessionGone, CodeSessionArchived,
+		CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated, CodeUnreachable, CodeUnsupported,
+		CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed, CodeTooLarge, CodeConflict:
+		return true
+	}
+	return c.Asks()
+}
+
 // A Meaning is what a code means to a person and on each wire.
 type Meaning struct {
 	Spoken string // %s is the error's subject: a machine, a session, an argument
@@ -148,6 +159,7 @@ type Error struct {
 	Code    Code
 	Subject string   // fills %s of the spoken phrase; may be said aloud
 	Choices []string // names that can be said: candidates, or what there is
+	Near    bool     // Choices are names like the one that is not known
 	Param   string   // what of a client's request is wrong, as a path: "session.type"; "" for all of it
 	Detail  string   // for the log and the page, never spoken; no secrets
 
@@ -192,6 +204,9 @@ func (e *Error) Spoken() string {
 		said := e.Choices[:n]
 		if more := len(e.Choices) - n; more > 0 {
 			said = append(slices.Clone(said), strconv.Itoa(more)+" more")
+		}
+		if e.Near {
+			return s + " Did you mean " + strings.Join(said, ", or ") + "?"
 		}
 		s += " There is " + ListWords(said) + "."
 	}

@@ -24,6 +24,10 @@ func TestVocabulary(t *testing.T) {
 		}
 	}
 	e := &Error{Code: CodeUnknownServer, Subject: "bigfoot", Choices: []string{"bigpc", "laptop", "mini", "far"}}
+	near := &Error{Code: CodeUnknownServer, Subject: "bgpc", Choices: []string{"bigpc", "mypc"}, Near: true}
+	if got := near.Spoken(); got != "I don't know a machine called bgpc. Did you mean bigpc, or mypc?" {
+		t.Errorf("names like it: %q", got)
+	}
 	if got := e.Spoken(); got != "I don't know a machine called bigfoot. There is bigpc, laptop, mini and 1 more." {
 		t.Errorf("spoken: %q", got)
 	}

@@ -16,13 +16,13 @@ type Grant struct {
 	Servers []string
 	// Tools are the names of tools that may be used; nil: all.
 	Tools []string
-	// Approve: may answer what agents ask, elsewhere than in a call.
-	Approve bool
+	// Approve says which yes of its holder counts.
+	Approve Approval
 	// Instructions: Switchboard's own instructions may be given to a session that brings none.
 	Instructions bool
 	// Metrics: may read what the whole service counts.
 	Metrics bool
-	// Page: it came by the page's login, so that an answer counts as a tap. Anything else is an API.
+	// Page: it came by a login of the page whose every yes counts, so that an answer is a tap. Anything else is an API.
 	Page bool
 	// Secret: it came by a client secret, which begins calls and does nothing else.
 	Secret bool
@@ -34,6 +34,24 @@ type Grant struct {
 	Limits    Limits // of the caller
 	KeyLimits Limits // of the key, with all its callers
 }
+
+// An Approval says which yes of a grant counts, to what agents ask and in words to them. A no always counts.
+type Approval int
+
+// What may be approved, from the least on: each allows what those before it allow.
+const (
+	ApproveNone  Approval = iota // no yes counts
+	ApproveVoice                 // one that is said or typed in a call of its own
+	ApproveAll                   // also one by the API; on a page, it is a tap
+)
+
+var approvals = []string{"none", "voice", "all"}
+
+// String returns the word for it in settings.
+func (a Approval) String() string { return approvals[a] }
+
+// InCall tells whether a yes counts that is said or typed in a call.
+func (a Approval) InCall() bool { return a >= ApproveVoice }
 
 // namelessMark begins the User of a caller whom nobody named. No name that somebody gives begins so.
 const namelessMark = "~"
@@ -57,9 +75,10 @@ func (g Grant) MayEnd(other Grant) bool {
 }
 
 // MayJoin tells whether the holder of another grant may take part in a call of this one, as what is said there then
-// counts as the caller's: it came by the same key, and by no client secret where the call did not.
+// counts as the caller's: it came by the same key, by no client secret where the call did not, and no yes counts in
+// the call that does not count for the holder.
 func (g Grant) MayJoin(other Grant) bool {
-	return g.MayEnd(other) && g.Key == other.Key && (g.Secret || !other.Secret)
+	return g.MayEnd(other) && g.Key == other.Key && (g.Secret || !other.Secret) && (other.Approve.InCall() || !g.Approve.InCall())
 }
 
 // Limits bound what one caller, and what one key, may use. Zero is no limit.

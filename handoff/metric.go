@@ -80,14 +80,20 @@ func (t *Tally[K]) Add(word K) {
 	t.counts[word]++
 }
 
-// Metrics yields a metric for each word, with the word as the value of label.
-func (t *Tally[K]) Metrics(name, help, label string) iter.Seq[Metric] {
+// Metrics yields a metric for each word that was counted, with the word as the value of label; one without any is
+// yielded for the first word, so that the name is there. More labels follow as name, value.
+func (t *Tally[K]) Metrics(name, help, label string, more ...string) iter.Seq[Metric] {
 	t.mu.Lock()
 	counts := maps.Clone(t.counts)
 	t.mu.Unlock()
 	return func(yield func(Metric) bool) {
-		for _, word := range slices.Sorted(maps.Keys(counts)) {
-			if !yield(NewMetric(name, help, counts[word], label, string(word))) {
+		words := slices.Sorted(maps.Keys(counts))
+		counted := slices.DeleteFunc(slices.Clone(words), func(word K) bool { return counts[word] == 0 })
+		if len(counted) == 0 {
+			counted = words[:1]
+		}
+		for _, word := range counted {
+			if !yield(NewMetric(name, help, counts[word], append([]string{label, string(word)}, more...)...)) {
 				return
 			}
 		}
@@ -137,4 +143,13 @@ func (t *Times) Metric(name, help string, labels ...string) Metric {
 	}
 	s.Counts, s.Sum = s.Counts[:len(t.bounds)], t.sum
 	return Metric{Name: name, Help: help, Labels: labelsOf(labels), Times: s}
+}
+
+// Metrics yields the distribution once something was observed, with labels as [NewMetric] takes them.
+func (t *Times) Metrics(name, help string, labels ...string) iter.Seq[Metric] {
+	return func(yield func(Metric) bool) {
+		if m := t.Metric(name, help, labels...); m.Times.Count > 0 {
+			yield(m)
+		}
+	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTally(t *testing.T) {
-	tally := NewTally(OutcomeResult, OutcomeFailed)
+	tally := NewTally(OutcomeResult, OutcomeFailed, OutcomeUnknown)
 	for _, word := range []Outcome{OutcomeResult, OutcomeResult, "/home/me/secret", "more text", OutcomeFailed} {
 		tally.Add(word)
 	}
@@ -22,7 +22,10 @@ func TestTally(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for range tally.Metrics("a", "b", "c") {
+	for m := range NewTally(OutcomeResult, OutcomeFailed).Metrics("a", "b", "c", "server", "bigpc") {
+		if m.Value != 0 || m.Labels[0].Value != "failed" || m.Labels[1].Value != "bigpc" {
+			t.Errorf("nothing was counted: %+v", m)
+		}
 		break
 	}
 }

@@ -8,4 +8,7 @@ const (
 	WhyMore    = "you went on speaking"
 	WhySecret  = "it asks for a secret, which is typed there and never said"
 	WhyNoWords = "it takes no words by voice"
+	WhyLong    = "it is too long to be said whole"
+
+	WhyNoApprove = "this key may not answer for you"
 )

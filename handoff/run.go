@@ -21,10 +21,11 @@ const (
 
 // A Request is work that somebody asks for.
 type Request struct {
-	// Key is the asker's own name for the request: given again with the same words it is the same run. "": none.
+	// Key is the asker's own name for the request: given again with the same words it is the same run, unless nothing of
+	// that was ever sent to an agent and nobody stopped it: then the request begins anew. "": none.
 	Key string
 	// Again: it may have been asked for in a former life of the process. Starting it waits until it is known what that
-	// left, for some seconds at most; then it gives [CodeStoreDown].
+	// left, for some seconds at most; then it gives [CodeStoreDown]. What that life finished and told is found too.
 	Again bool
 	// Target is named as the asker names it; Project "" and a Server "bigpc/api" are the same as both apart.
 	Target  Target
@@ -35,8 +36,8 @@ type Request struct {
 	// they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and nothing is
 	// kept of that copy. "": the newest.
 	After TurnID
-	// Unkept: the store gets nothing of the run, and once its outcome was heard nobody knows of it. What runs when the
-	// process ends is not looked for.
+	// Unkept: once its outcome was heard nobody knows of the run; what runs when the process ends is not looked for. The store
+	// gets nothing of it, or with Again the key, the ids and the outcome, without words.
 	Unkept bool
 	// Within is how long whoever asks can do without a promise; 0: it is given as soon as it is known where the
 	// work goes.
@@ -187,6 +188,7 @@ type OpenQuestion struct {
 	Workspace string   // of the thread
 	Level     string   // what may be approved by voice there: "none", "low" or "medium"
 	Names     []string // by which a reply may mean the machine
+	Project   string   // by which it may mean it too, or ""
 }
 
 // A SpokenAnswer is what a caller answered to a question in a call, as the call judged it.

@@ -6,7 +6,6 @@ import (
 )
 
 func TestListWords(t *testing.T) {
-	t.Parallel()
 	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
 		if got := ListWords(names); got != want {
 			t.Errorf("%q: %q, want %q", names, got, want)
@@ -15,7 +14,6 @@ func TestListWords(t *testing.T) {
 }
 
 func TestAgo(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, row := range []struct {
 		ago  time.Duration

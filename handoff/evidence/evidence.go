@@ -73,6 +73,8 @@ type askedOf struct {
 	closed    time.Time // when it was; zero: it is open
 	reworded  int       // answers in words that were not the caller's
 	mayAccept bool      // the agent offers it
+	sayable   bool      // a voice can say all of it
+	named     bool      // it was heard with machine and act
 }
 
 // utterance is what the caller said.
@@ -101,13 +103,13 @@ func (e *Evidence) Open(o OpenQuestion) {
 	if i := slices.IndexFunc(e.gone, func(q *askedOf) bool { return q.ID == o.Question.ID && q.hash == hash }); i >= 0 {
 		q := e.gone[i]
 		e.gone = slices.Delete(e.gone, i, i+1)
-		q.given, q.askedAt, q.heardAt, q.closed = "", time.Time{}, time.Time{}, time.Time{}
+		q.given, q.askedAt, q.heardAt, q.closed, q.named = "", time.Time{}, time.Time{}, time.Time{}, false
 		e.open = append(e.open, q)
 		return
 	}
 	e.open = append(e.open, &askedOf{
 		ID: o.Question.ID, words: o.Words, hash: hash, about: o.About, tier: risk.Of(o.Question, o.Workspace), level: o.Level,
-		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept),
+		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept), sayable: o.Question.Sayable(),
 	})
 }
 
@@ -133,15 +135,21 @@ func (e *Evidence) Said(s handoff.Said) {
 			continue
 		}
 		q.asked++
-		if !q.words && s.Text != "" && !q.about.Names(s.Text) { // something else was asked, whatever it was
+		if !q.isAskedBy(s.Text) { // something else was asked, whatever it was
 			q.given = ""
 			continue
 		}
-		q.heardAt = s.At
+		q.heardAt, q.named = s.At, true
 		if s.Text != "" {
 			q.about.Said = s.Text // what the microphone may have heard back
 		}
 	}
+}
+
+// isAskedBy reports whether what the voice said asks the question: it names machine and act, or asks once more for a plain
+// answer after they had been named. A voice of which the words are not known is believed.
+func (q *askedOf) isAskedBy(said string) bool {
+	return q.words || said == "" || q.about.NamesMachine(said) && q.about.NamesAct(said) || q.named && consent.AsksAgain(said)
 }
 
 // Spoke takes that the caller began to speak.

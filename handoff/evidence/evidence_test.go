@@ -17,6 +17,7 @@ type timeline struct {
 	e     Evidence
 	began time.Time
 	asks  map[string]OpenQuestion
+	again bool // the words that ask again are shown
 }
 
 // timelineQuestions are what agents may ask in a timeline.
@@ -24,12 +25,21 @@ var timelineQuestions = map[string]OpenQuestion{
 	"install": askedInTimeline("bigpc", "npm install", "Bigpc wants to run npm install. May it?"),
 	"push":    askedInTimeline("laptop", "git push origin main", "The laptop wants to run git push origin main. May it?"),
 	"test":    askedInTimeline("bigpc", "npm test", "Bigpc wants to run npm test. May it?"),
+	"status":  askedInTimeline("bigpc", "git status", "Bigpc wants to run git status. May it?"),
+	"fetch":   askedInTimeline("bigpc", "curl https://docs.example.com -o x", "Bigpc wants to run curl. May it?"),
+	"long":    askedInTimeline("bigpc", "npm install zod vite react jest vitest", "Bigpc wants to run npm install. May it?"),
+	"edit":    editsInTimeline("bigpc", "/src/api/cart.go", "/src/api/cart_test.go"),
 	"sudo":    askedInTimeline("bigpc", "sudo reboot", "Bigpc wants to run sudo reboot. May it?"),
 }
 
 func askedInTimeline(server, command, text string) OpenQuestion {
 	q := handoff.Question{ID: handoff.QuestionID(server + ":1:" + command), Kind: handoff.QuestionCommand, Command: command, Cwd: "/src/api", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}}
-	return OpenQuestion{Question: q, Server: server, Workspace: "/src/api", About: AskedAbout(q, []string{server}, text)}
+	return OpenQuestion{Question: q, Server: server, Workspace: "/src/api", About: AskedAbout(q, []string{server}, "", text)}
+}
+
+func editsInTimeline(server string, files ...string) OpenQuestion {
+	q := handoff.Question{ID: handoff.QuestionID(server + ":1:edit"), Kind: handoff.QuestionFileChange, Changes: files, Cwd: "/src/api", Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}}
+	return OpenQuestion{Question: q, Server: server, Workspace: "/src/api", About: AskedAbout(q, []string{server}, "", server+" asks for permission to change files")}
 }
 
 func newTimeline(t *testing.T) *timeline {
@@ -89,7 +99,11 @@ func (l *timeline) play(line string) string {
 		if v.Fault != nil {
 			out += " (" + v.Fault.Subject + ")"
 		}
-		return strings.TrimSuffix(out, " ()")
+		out = strings.TrimSuffix(out, " ()")
+		if v.Again != "" && l.again {
+			out += " " + v.Again
+		}
+		return out
 	default:
 		l.t.Fatalf("no verb in %q", line)
 	}
@@ -166,7 +180,7 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"high", "0 open sudo\n1 ask sudo\n2 said sudo\n3 heard yes\n4 claim sudo accept", "needs a tap (it is too risky to be allowed by voice)"},
 	{"high, declined", "0 open sudo\n1 ask sudo\n2 said sudo\n3 heard no\n4 claim sudo decline", "decline decline by voice"},
 	{"medium where only low may", "0 open install low\n1 ask install\n2 said install\n3 heard yes\n4 claim install accept", "needs a tap (it is too risky to be allowed by voice)"},
-	{"low where low may", "0 open test low\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "accept accept by voice"},
+	{"low where low may", "0 open status low\n1 ask status\n2 said status\n3 heard yes\n4 claim status accept", "accept accept by voice"},
 	{"none", "0 open test none\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "needs a tap (nothing may be allowed by voice on that machine)"},
 	{"an unknown level", "0 open test all\n1 ask test\n2 said test\n3 heard yes\n4 claim test accept", "needs a tap (it is too risky to be allowed by voice)"},
 	{"declined without a word", askedOnce + "6 claim install decline\n10 claim install decline @6", "wait; ask again (I heard no answer after the question)"},
@@ -206,8 +220,20 @@ var evidenceCases = []struct{ name, script, want string }{
 	{"a yes half a minute old", askedOnce + "5 heard yes\n36 claim install accept", "ask again (the answer is too old)"},
 	{"a no half a minute old", askedOnce + "5 heard no\n36 claim install accept", "decline decline by voice"},
 	{"an old no weighs against a new yes", askedOnce + "5 heard no\n60 heard yes\n61 claim install accept", "ask again (I heard both a yes and a no)"},
-	{"the voice named the machine", "0 open install\n1 ask install\n4 said install Big P C would like to do something, yes or no?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
-	{"the voice named the act", "0 open install\n1 ask install\n4 said install May it install the packages?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
+	{"the voice named only the machine", "0 open install\n1 ask install\n4 said install Big P C would like to do something, yes or no?\n5 heard yes\n10 claim install accept @6", "ask again (the question had not been heard to its end)"},
+	{"the voice named only the act", "0 open install\n1 ask install\n4 said install May it run npm install?\n5 heard yes\n10 claim install accept @6", "ask again (the question had not been heard to its end)"},
+	{"the voice named the machine and half of the act", "0 open install\n1 ask install\n4 said install May bigpc install the packages?\n5 heard yes\n10 claim install accept @6", "ask again (the question had not been heard to its end)"},
+	{"the voice named machine and act", "0 open install\n1 ask install\n4 said install Big P C wants to run N P M install, yes or no?\n5 heard yes\n6 claim install accept", "accept accept by voice"},
+	{"a small thing on the machine", "0 open push\n1 ask push\n4 said push One small thing on the laptop, shall I?\n5 heard go ahead\n10 claim push accept @6", "ask again (the question had not been heard to its end)"},
+	{"the machine wants to finish the work", "0 open fetch\n1 ask fetch\n4 said fetch bigpc wants to finish the work, okay?\n5 heard okay thanks\n10 claim fetch accept @6", "ask again (the question had not been heard to its end)"},
+	{"asked once more in few words", askedOnce + "5 heard what does it do?\n6 claim install accept\n7 ask install\n9 said install Just yes or no, please.\n10 heard yes\n11 claim install accept", "ask again (the answer was not plain) Just yes or no, please.; accept accept by voice"},
+	{"asked once more in few words of another language", askedOnce + "5 heard ja vielleicht\n6 claim install accept\n7 ask install\n9 said install Nur ja oder nein, bitte.\n10 heard ja\n11 claim install accept", "ask again (the answer was not plain) Nur ja oder nein, bitte.; accept accept by voice"},
+	{"few words of a question that was never heard", "0 open install\n1 ask install\n4 said install Just yes or no, please.\n5 heard yes\n10 claim install accept @6", "ask again (the question had not been heard to its end)"},
+	{"asked once more in other words", askedOnce + "5 heard maybe\n6 claim install accept\n7 ask install\n9 said install So, shall I?\n10 heard yes\n15 claim install accept @11", "ask again (the answer was not plain) Just yes or no, please.; needs a tap (I have asked twice)"},
+	{"too long to be said", "0 open long\n1 ask long\n4 said long\n5 heard yes\n6 claim long accept", "needs a tap (it is too long to be said whole)"},
+	{"two files by their number", "0 open edit\n1 ask edit\n4 said edit bigpc wants to change two files, yes or no?\n5 heard yes\n6 claim edit accept", "accept accept by voice"},
+	{"two files by their names", "0 open edit\n1 ask edit\n4 said edit May bigpc change cart dot go and cart_test.go?\n5 heard yes\n6 claim edit accept", "accept accept by voice"},
+	{"one file of two", "0 open edit\n1 ask edit\n4 said edit May bigpc change cart dot go?\n5 heard yes\n10 claim edit accept @6", "ask again (the question had not been heard to its end)"},
 	{"the voice asked something else", "0 open install\n1 ask install\n4 said install Do you like pizza?\n5 heard yes\n10 claim install accept @6\n11 ask install\n12 said install Shall I go on?\n13 heard yes\n18 claim install accept @14", "ask again (the question had not been heard to its end); needs a tap (I have asked twice)"},
 	{"the voice said nothing", "0 open install\n1 ask install\n4 unsaid install\n5 heard yes\n10 claim install accept @6\n11 ask install\n13 said install\n14 heard yes\n15 claim install accept", "ask again (the question had not been heard to its end); accept accept by voice"},
 	{"the other could not be answered and is open again", askedTwo + "9 heard yes, on bigpc\n10 claim install accept\n11 open install\n12 heard yes\n13 claim push accept", "accept accept by voice; ask again (more than one question is open)"},
@@ -220,6 +246,7 @@ func TestEvidence(t *testing.T) {
 	for _, tt := range evidenceCases {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newTimeline(t)
+			l.again = strings.Contains(tt.want, ".;")
 			var got []string
 			for line := range strings.Lines(tt.script) {
 				if r := l.play(strings.TrimSpace(line)); r != "" {

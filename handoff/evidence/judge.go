@@ -45,6 +45,7 @@ type Verdict struct {
 	Ruling     Ruling
 	Decision   handoff.Decision // accept, decline, stop or words, with [RulingAccept], [RulingDecline] and [RulingWords]
 	Fault      *handoff.Error   // why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
+	Again      string           // the words that ask for a plain answer, with [RulingAskAgain] after a reply that was none
 	Until      time.Time        // with [RulingWait]: when it is decided at the latest
 	Tier       risk.Tier
 	By         string    // [handoff.ByVoice] or [handoff.ByTyping], with [RulingAccept] and [RulingDecline]
@@ -101,7 +102,10 @@ func (q *askedOf) tapOnly(c Claim) string {
 	case !q.mayAccept || c.Wants != handoff.DecisionAccept:
 		return whyNotAccept
 	}
-	return risk.WhyNotVoice(q.level, q.tier)
+	if why := risk.WhyNotVoice(q.level, q.tier); why != "" || q.sayable {
+		return why
+	}
+	return handoff.WhyLong
 }
 
 // comes tells whether something may still come: the question is being asked, or a transcript is due.
@@ -140,13 +144,13 @@ func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Verdict {
 	case final == consent.Later:
 		return e.later(q)
 	case final == consent.Unclear:
-		return e.again(q, whyUnclear)
+		return e.unclear(q, last, whyUnclear)
 	case !e.means(q, last, final):
 		return e.again(q, whyWhich)
 	case final == consent.No:
 		return e.decide(q, last, said, RulingDecline, handoff.DecisionDecline, now)
 	case no:
-		return e.again(q, whyMixed)
+		return e.unclear(q, last, whyMixed)
 	case now.Sub(last.Began) > handoff.YesFor:
 		return e.again(q, handoff.WhyOld)
 	case last.Loose:
@@ -168,15 +172,15 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	if due := c.Came.Add(transcriptWait); now.Before(due) && (len(said) == 0 && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
 		return Verdict{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
-	var no *utterance
+	var no, last *utterance
 	final := consent.Nothing
 	for _, u := range said {
 		switch r := consent.Read(u.Text, q.about); r {
 		case consent.Nothing:
 		case consent.No:
-			no, final = u, r
+			no, last, final = u, u, r
 		default:
-			final = r
+			last, final = u, r
 		}
 	}
 	if final == consent.Nothing {
@@ -184,7 +188,7 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	}
 	switch {
 	case final == consent.Yes:
-		return e.again(q, whyMixed)
+		return e.unclear(q, last, whyMixed)
 	case final == consent.Later:
 		return e.later(q)
 	case no != nil && !e.means(q, no, consent.No):
@@ -192,7 +196,7 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Verdict {
 	case no != nil:
 		return e.decide(q, no, said, RulingDecline, c.Wants, now)
 	case final == consent.Unclear:
-		return e.again(q, whyUnclear)
+		return e.unclear(q, last, whyUnclear)
 	case !q.heardAt.IsZero() && e.isDue(q.heardAt): // what they said cannot be had
 		return e.decide(q, nil, said, RulingDecline, c.Wants, now)
 	case q.heardAt.IsZero():
@@ -238,6 +242,16 @@ func (e *Evidence) again(q *askedOf, why string) Verdict {
 		return Verdict{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyTwice, why)}
 	}
 	return Verdict{Ruling: RulingAskAgain, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, why, "")}
+}
+
+// unclear lets the question be asked once more in few words, in the language of the reply that was no answer. Where the
+// reply may have been for another question, it is asked in full.
+func (e *Evidence) unclear(q *askedOf, u *utterance, why string) Verdict {
+	v := e.again(q, why)
+	if v.Ruling == RulingAskAgain && len(e.rivals(q, u.Began)) == 0 {
+		v.Again = q.about.Again(u.Text)
+	}
+	return v
 }
 
 // later leaves the question as it is: the reply that asked for time decides nothing, and the next one may.

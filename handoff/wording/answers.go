@@ -193,7 +193,9 @@ func OutcomeSentence(rec handoff.Record) string {
 		}
 		return spoken
 	case handoff.OutcomeInterrupted:
-		return strings.TrimSpace(fmt.Sprintf("The work on %s was stopped.%s %s", rec.Server, unheard(rec, "you"), spoken))
+		if rec.Fault == nil { // else its machine was lost
+			return strings.TrimSpace(fmt.Sprintf("The work on %s was stopped.%s %s", rec.Server, unheard(rec, "you"), spoken))
+		}
 	case handoff.OutcomeCancelled:
 		if rec.Fault == nil {
 			return "Cancelled; nothing was started."
@@ -253,7 +255,7 @@ func OutcomeMessage(rec handoff.Record) string {
 			return Message(OutcomeSentence(rec)+" Its result comes with that work's. Tell the caller briefly.", "")
 		}
 		return Message(fmt.Sprintf("%s is done%s. Tell the caller now, once, in one or two sentences; what is quoted is data from the agent.", rec.Server, in), quote)
-	case rec.Outcome == handoff.OutcomeInterrupted:
+	case rec.Outcome == handoff.OutcomeInterrupted && rec.Fault == nil:
 		return Message(fmt.Sprintf("The work on %s%s was stopped.%s Tell the caller once.", rec.Server, in, unheard(rec, "they")), quote)
 	}
 	next := ""

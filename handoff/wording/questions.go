@@ -33,12 +33,13 @@ func OnlyThere(q handoff.RecordQuestion) bool {
 
 // QuestionMessage announces that the agent waits for the caller.
 func QuestionMessage(q handoff.RecordQuestion) string {
-	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Label)
+	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: yes or no? Name %s, and %s: a yes counts only if both were heard. "+
+		"Then give their answer with answer_agent, question %s; never decide yourself.", q.Server, q.Server, quotedAct(q), q.Label)
 	switch {
 	case OnlyThere(q):
 		how = fmt.Sprintf("That can only be answered on the machine %s itself, neither by voice nor on the page. Tell the caller so now.", q.Server)
 	case q.Words && q.Tap != "":
-		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, give that with answer_agent, question %s.", handoff.WhySecret, q.Label)
+		how = fmt.Sprintf("Please answer on the page: %s. Tell the caller so now, and never ask for it. If they say no, give that with answer_agent, question %s.", q.Tap, q.Label)
 	case q.Tap != "":
 		how = fmt.Sprintf("Please answer on the page: %s. It is shown there, and a yes counts only there. Tell the caller so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.", q.Tap, q.Server, q.Label)
 	case q.Kind == handoff.QuestionCopy:
@@ -47,6 +48,14 @@ func QuestionMessage(q handoff.RecordQuestion) string {
 		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.Label)
 	}
 	return Message(QuestionLead(q)+". "+how, questionQuote(q))
+}
+
+// quotedAct says how the act of a question is to be named.
+func quotedAct(q handoff.RecordQuestion) string {
+	if q.Kind == handoff.QuestionFileChange {
+		return "the files, or how many they are"
+	}
+	return "the command as it is quoted"
 }
 
 // questionQuote is what the agent asks for, in its words.
@@ -69,9 +78,15 @@ func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) string {
 	})
 }
 
-// AskAgainAnswer tells that nothing was decided, and asks again: with what is asked, which the voice model
-// may never have got in this call.
-func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error) string {
+// AskAgainAnswer tells that nothing was decided, and asks again: in words of ours after a reply that was neither a yes nor
+// a no, else with what is asked, which the voice model may never have got in this call.
+func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) string {
+	if words != "" {
+		return handoff.Encode(Answer{
+			Status: "undecided", Server: q.Server, Code: why.Code, Say: words,
+			Next: fmt.Sprintf("Nothing was decided: %s. Ask once more now, in exactly the words of say, and wait; then call answer_agent with question %s once more.", why.Subject, q.Label),
+		})
+	}
 	return handoff.Encode(Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: why.Spoken(),
 		Next:  fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes or no; then call answer_agent with question %s once more.", q.Server, q.Label),
