@@ -30,7 +30,7 @@ func TestCallersAreApart(t *testing.T) {
 			synctest.Wait()
 			<-timeAfter(100)
 		}
-		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: true, Page: true}
+		other := handoff.Grant{Caller: handoff.Caller{Principal: "owner", User: "somebody"}, Approve: handoff.ApproveAll, Page: true}
 		id := r.Questions(calltest.Grant)[0].ID
 		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.AsError(err).Code != handoff.CodeNotPending {
 			t.Errorf("a foreign question: %v", err)
@@ -188,18 +188,50 @@ func TestLevel(t *testing.T) {
 	c := New(Config{})
 	owner, nobody := handoff.Caller{Principal: "owner"}, handoff.NamelessCaller("owner", "1")
 	for _, caller := range []handoff.Caller{owner, nobody} {
-		if got := c.Level(caller); got != handoff.LevelMilestones {
+		if got := c.Level(t.Context(), caller); got != handoff.LevelMilestones {
 			t.Errorf("at first: %s", got)
 		}
-		c.SetLevel(caller, handoff.LevelQuiet)
+		if err := c.SetLevel(t.Context(), caller, handoff.LevelQuiet); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := c.Level(owner); got != handoff.LevelQuiet {
+	if got := c.Level(t.Context(), owner); got != handoff.LevelQuiet {
 		t.Errorf("then: %s", got)
 	}
-	if got := c.enter(owner, nil); got != handoff.LevelQuiet {
+	if got := c.enter(t.Context(), owner, nil); got != handoff.LevelQuiet {
 		t.Errorf("in a call: %s", got)
 	}
-	if got := c.Level(nobody); got != handoff.LevelMilestones {
+	if got := c.Level(t.Context(), nobody); got != handoff.LevelMilestones {
 		t.Errorf("of nobody: %s", got)
+	}
+}
+
+// keptLevels is a store of what callers want to hear.
+type keptLevels map[handoff.Caller]handoff.SpeechLevel
+
+func (k keptLevels) Level(_ context.Context, c handoff.Caller) (handoff.SpeechLevel, error) {
+	return k[c], nil
+}
+
+func (k keptLevels) SetLevel(_ context.Context, c handoff.Caller, level handoff.SpeechLevel) error {
+	k[c] = level
+	return nil
+}
+
+// What a caller wants to hear outlives the process, unless they have no name.
+func TestLevelIsKept(t *testing.T) {
+	kept := keptLevels{}
+	owner, nobody := handoff.Caller{Principal: "owner"}, handoff.NamelessCaller("owner", "1")
+	for _, caller := range []handoff.Caller{owner, nobody} {
+		if err := New(Config{Levels: kept}).SetLevel(t.Context(), caller, handoff.LevelQuiet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := New(Config{Levels: kept})
+	if page, call := next.Level(t.Context(), owner), next.enter(t.Context(), owner, nil); page != handoff.LevelQuiet || call != handoff.LevelQuiet {
+		t.Errorf("in the next life: %s on the page, %s in a call", page, call)
+	}
+	if len(kept) != 1 || next.Level(t.Context(), nobody) != handoff.LevelMilestones {
+		t.Errorf("kept %v", kept)
 	}
 }

@@ -17,13 +17,14 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// Config is what calls need. All but the last five are required.
+// Config is what calls need. The first four are required.
 type Config struct {
 	Runs      handoff.Runs
 	Attending Attending
 	Questions Questions
 	Tools     tools.Backend
 
+	Levels   Levels                     // nil: what callers want to hear ends with the process
 	Shown    func(g handoff.Grant) bool // tells whether a page shows a typing caller what is open; nil: no page does
 	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
 	AskAgain time.Duration              // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
@@ -50,6 +51,15 @@ type Questions interface {
 	// Unanswered says that nobody answers a question in the call where it was asked.
 	Unanswered(g handoff.Grant, id handoff.QuestionID)
 }
+
+// Levels keeps how much callers want to hear of work; "" is what they never said.
+type Levels interface {
+	Level(ctx context.Context, c handoff.Caller) (handoff.SpeechLevel, error)
+	SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error
+}
+
+// levelWithin bounds how long a call waits at its beginning to know what its caller wants to hear.
+const levelWithin = 2 * time.Second
 
 // Calls serves voice calls. Its methods may be used from any goroutine.
 type Calls struct {
@@ -90,7 +100,7 @@ func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice)
 		log:  c.cfg.Log.With(zap.String("principal", g.Caller.Principal)),
 		runs: map[string]*owed{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
 	}
-	s.schedule = speech.New(c.enter(g.Caller, box), c.cfg.AskAgain)
+	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain)
 	defer s.besides.Wait()
 	s.lasting = context.WithoutCancel(ctx)
 	var over context.CancelFunc
@@ -104,7 +114,8 @@ func (c *Calls) Serve(ctx context.Context, g handoff.Grant, voice handoff.Voice)
 }
 
 // enter adds a call of a caller, and returns what they want to hear.
-func (c *Calls) enter(caller handoff.Caller, box *inbox) handoff.SpeechLevel {
+func (c *Calls) enter(ctx context.Context, caller handoff.Caller, box *inbox) handoff.SpeechLevel {
+	level := c.Level(ctx, caller)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.talkers[caller]
@@ -114,21 +125,36 @@ func (c *Calls) enter(caller handoff.Caller, box *inbox) handoff.SpeechLevel {
 		c.talkers[caller] = t
 	}
 	t.calls = append(t.calls, box)
-	return cmp.Or(t.level, c.cfg.Updates)
+	return cmp.Or(t.level, level)
 }
 
 // Level returns what a caller wants to hear of work.
-func (c *Calls) Level(caller handoff.Caller) handoff.SpeechLevel {
+func (c *Calls) Level(ctx context.Context, caller handoff.Caller) handoff.SpeechLevel {
+	level := c.wanted(caller)
+	if level == "" && c.cfg.Levels != nil && !caller.Nameless() {
+		ctx, cancel := context.WithTimeout(ctx, levelWithin)
+		defer cancel()
+		var err error
+		if level, err = c.cfg.Levels.Level(ctx, caller); err != nil {
+			c.cfg.Log.Warn("not known how much a caller wants to hear", zap.String("principal", caller.Principal), zap.Error(err))
+		}
+	}
+	return cmp.Or(level, c.cfg.Updates)
+}
+
+// wanted returns what a caller said in this life of the process, or "".
+func (c *Calls) wanted(caller handoff.Caller) handoff.SpeechLevel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.talkers[caller]; t != nil {
-		return cmp.Or(t.level, c.cfg.Updates)
+		return t.level
 	}
-	return c.cfg.Updates
+	return ""
 }
 
-// SetLevel sets what a caller wants to hear of work, in their present calls and in later ones.
-func (c *Calls) SetLevel(caller handoff.Caller, level handoff.SpeechLevel) {
+// SetLevel sets what a caller wants to hear of work, in their present calls and in later ones. With an error it counts
+// until the process ends.
+func (c *Calls) SetLevel(ctx context.Context, caller handoff.Caller, level handoff.SpeechLevel) error {
 	c.mu.Lock()
 	if c.talkers[caller] == nil && !caller.Nameless() {
 		c.makeRoomLocked()
@@ -138,6 +164,26 @@ func (c *Calls) SetLevel(caller handoff.Caller, level handoff.SpeechLevel) {
 	for _, box := range c.setLevel(caller, level, nil) {
 		box.tell(speech.LevelSet{Level: level})
 	}
+	return c.keepLevel(ctx, caller)
+}
+
+// keepLevel stores what a caller wants to hear. Of several at once, the last wish is the one that stays.
+func (c *Calls) keepLevel(ctx context.Context, caller handoff.Caller) error {
+	if c.cfg.Levels == nil || caller.Nameless() {
+		return nil
+	}
+	for level := c.wanted(caller); level != ""; {
+		if err := c.cfg.Levels.SetLevel(ctx, caller, level); err != nil {
+			c.cfg.Log.Warn("not kept how much a caller wants to hear", zap.String("principal", caller.Principal), zap.Error(err))
+			return err
+		}
+		now := c.wanted(caller)
+		if now == level {
+			return nil
+		}
+		level = now
+	}
+	return nil
 }
 
 func (c *Calls) makeRoomLocked() {

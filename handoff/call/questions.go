@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,9 +25,12 @@ type claim struct {
 
 // opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
 func (s *serving) opened(q handoff.OpenQuestion) {
+	if !s.grant.Approve.InCall() { // nobody is asked for a yes that does not count
+		q.Level, q.Shown.Tap = "none", cmp.Or(q.Shown.Tap, handoff.WhyNoApprove)
+	}
 	s.evidence.Open(evidence.OpenQuestion{
 		Question: q.Question, Server: q.Shown.Server, Workspace: q.Workspace, Level: q.Level, Words: q.Shown.Words && q.Shown.Tap == "",
-		About: evidence.AskedAbout(q.Question, q.Names, wording.QuestionLead(q.Shown)),
+		About: evidence.AskedAbout(q.Question, q.Names, q.Project, wording.QuestionLead(q.Shown)),
 	})
 	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: wording.QuestionMessage(q.Shown)})
 }
@@ -92,7 +96,7 @@ func (s *serving) ruled(c *claim, v evidence.Verdict) {
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())
 		s.pace(speech.Asked{ID: c.question.ID, Utterance: c.ID + "-a"})
-		s.answer(c.ID, c.req, wording.AskAgainAnswer(c.question, v.Fault), handoff.FloorAsk)
+		s.answer(c.ID, c.req, wording.AskAgainAnswer(c.question, v.Fault, v.Again), handoff.FloorAsk)
 	case evidence.RulingReword:
 		s.answer(c.ID, c.req, wording.RewordAnswer(c.question, v.Fault), handoff.FloorAsk)
 	case evidence.RulingLater:

@@ -103,6 +103,7 @@ func (s *serving) setUpdates(id string, req handoff.FunctionCall, args tools.Upd
 	for _, other := range s.calls.setLevel(s.grant.Caller, args.Level, s.box) {
 		other.tell(speech.LevelSet{Level: args.Level})
 	}
+	s.besides.Go(func() { _ = s.calls.keepLevel(s.lasting, s.grant.Caller) }) // it counts in this life either way
 	s.answer(id, req, handoff.Encode(wording.Answer{Status: "done", Say: "Okay."}), handoff.FloorUnlessSpoke)
 }
 

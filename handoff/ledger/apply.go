@@ -54,6 +54,8 @@ func (s Step) Check() (Step, error) {
 		return bad("to started without a turn")
 	case (s.To == handoff.StatusCompleted) != (s.Set.Outcome != ""):
 		return bad("with a wrong outcome")
+	case s.Again && !s.New:
+		return bad("that asks again for nothing")
 	case s.At.IsZero():
 		return bad("without a time")
 	}
@@ -69,6 +71,12 @@ func (s Step) Check() (Step, error) {
 	s.Body.Prompt, s.Body.Text = handoff.Clip(s.Body.Prompt, MaxBody), handoff.Clip(s.Body.Text, MaxBody)
 	if len(s.Body.Did) > MaxBody {
 		s.Body.Did = ""
+	}
+	if !s.Keeps() || len(s.Body.Request) > MaxRequest {
+		s.Body.Request = ""
+	}
+	if s.Set.Unkept {
+		s.Body = Body{}
 	}
 	return s, nil
 }
@@ -91,7 +99,7 @@ func (e Entry) Apply(s Step) (Entry, error) {
 		e.Owner, e.Inherited = s.Owner, true
 		return e, nil
 	}
-	if e.Status == "" {
+	if e.Status == "" || e.Anew(s) {
 		e = Entry{Key: s.Key, Caller: s.Caller, Args: s.Args, Owner: s.Owner, Accepted: s.At}
 	}
 	e.Facts = e.Merge(s)
@@ -105,10 +113,34 @@ func (e Entry) Apply(s Step) (Entry, error) {
 	return e, nil
 }
 
+// Free tells whether the key of an entry that is over may be asked under again: nothing of it was ever sent to an
+// agent, and that was nobody's wish. What was paused or dropped is not begun because it is asked for once more.
+func (e Entry) Free() bool {
+	switch {
+	case e.Outcome == "", e.Turn != "":
+		return false
+	case e.Code == handoff.CodeStoreDown: // without the step to dispatching nothing is sent
+		return true
+	case e.Attempt > 0:
+		return false
+	case e.Code == handoff.CodeNotBegun: // delivered, the caller has decided
+		return e.Status == handoff.StatusCompleted
+	}
+	return e.Outcome == handoff.OutcomeFailed || e.Code == handoff.CodeShutdown
+}
+
+// Anew tells whether a step makes the entry anew, as if there were none: its key is free, and it is asked for once more.
+// What its former owner still says does not.
+func (e Entry) Anew(s Step) bool {
+	return s.New && s.Again && e.Owner != s.Owner && e.Caller == s.Caller && e.Free() && slices.Contains(s.From(false), "")
+}
+
 // Judge decides what a checked step means for an entry. It changes nothing.
 func (e Entry) Judge(s Step) Verdict {
 	from := s.From(e.Inherited)
 	switch {
+	case e.Anew(s):
+		return Applied
 	case e.Status == "":
 		if s.New && slices.Contains(from, e.Status) {
 			return Applied

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -12,8 +13,12 @@ const (
 	MaxUnheard = 1000
 	// MaxHistoryPage is how many handoffs one page of history has at most.
 	MaxHistoryPage = 100
-	// MaxBody bounds each text of a [Body], in bytes.
+	// MaxBody bounds each text of a [Body] but the request, in bytes.
 	MaxBody = 256 << 10
+	// MaxRequest bounds a whole request whose words wait, in bytes: pictures may be in it.
+	MaxRequest = 9 << 20
+	// KeyFor is how long the key of a handoff is known at least, also where nothing else of it is kept.
+	KeyFor = 24 * time.Hour
 )
 
 // Waits returns how many outcomes wait for a caller until they are heard: none for one whom nobody named, who
@@ -38,16 +43,22 @@ type Body struct {
 	Prompt string `json:"prompt"` // the whole prompt, so that words which wait are kept until they are sent
 	Text   string `json:"text"`   // the agent's whole answer, "" before there is one
 	Did    string `json:"-"`      // what was done, as the router wrote it down for itself; longer than [MaxBody] it is not kept
+	// Request is the whole of what was asked, as the router wrote it down for itself. It is kept while [Step.Keeps] says
+	// so; longer than [MaxRequest] it is not kept.
+	Request string `json:"-"`
 }
 
 // A History gives what a caller's handoffs were. Handoffs get there when their outcome was heard, or as the
-// oldest of more than wait ([Waits]); they leave it when they are as old as the store keeps any.
+// oldest of more than wait ([Waits]); they leave it when they are as old as the store keeps any. Those of which no words
+// are kept are in no page.
 type History interface {
 	// History returns a page, what was heard last first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)
 	// Body returns the whole words of a handoff of the caller, also of one that is not history yet; false
 	// when there is none under this key.
 	Body(ctx context.Context, c handoff.Caller, key string) (Body, bool, error)
+	// Find returns the entry of a key of the caller, whether it is history or not; false when there is none.
+	Find(ctx context.Context, c handoff.Caller, key string) (Entry, bool, error)
 }
 
 // HistoryQuery narrows a page of history. Zero values mean the newest of everything.

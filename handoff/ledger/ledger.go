@@ -69,6 +69,7 @@ type Facts struct {
 	Tests     handoff.Tests // how those ended that it ran last
 	Code      handoff.Code  // of what went wrong
 	Spoken    string        // the outcome as it is said
+	Unkept    bool          // nothing is kept but the key, the ids and the outcome, for [KeyFor]: no words
 }
 
 // A Step is what one owner wants to happen to one entry. An owner is whoever carries the handoff: one
@@ -81,11 +82,18 @@ type Step struct {
 	Args    string
 	To      handoff.Status // where to; "" with Adopt
 	New     bool           // there may be no entry yet: make it
+	Again   bool           // with New: it is asked for once more, so an entry whose key is free is made anew
 	Adopt   bool           // become the owner and nothing else; the former owner can write no more
 	Attempt int            // with dispatching: 1, or 2 to send the start again
 	At      time.Time      // now
 	Set     Facts
 	Body    Body // whole words; a text that is "" leaves what is kept
+}
+
+// Keeps tells whether the whole request of a handoff is kept beside the entry after a step: as long as its words wait, or
+// are paused.
+func (s Step) Keeps() bool {
+	return s.Adopt || s.To == handoff.StatusAccepted || s.To == handoff.StatusCompleted && s.Set.Code.Asks()
 }
 
 // Key names a handoff: 20 letters and digits [a-z2-7] that are the same in every life of the router.
@@ -173,8 +181,11 @@ func (s Step) Past() []handoff.Status {
 	return past
 }
 
-// bounded cuts what is only shown or said.
+// bounded cuts what is only shown or said, all of it where no words are kept.
 func (f Facts) bounded() Facts {
+	if f.Unkept {
+		f.Prompt, f.Title, f.Spoken = "", "", ""
+	}
 	f.Prompt, f.Spoken = handoff.Clip(f.Prompt, maxPrompt), handoff.Clip(f.Spoken, maxSpoken)
 	f.Title = handoff.Clip(f.Title, maxName)
 	return f
@@ -190,6 +201,6 @@ func (f Facts) Merge(s Step) Facts {
 		CallID: cmp.Or(n.CallID, f.CallID), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),
 		Watermark: cmp.Or(n.Watermark, f.Watermark), Turn: cmp.Or(n.Turn, f.Turn), Prompt: cmp.Or(n.Prompt, f.Prompt),
 		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome), Tests: cmp.Or(n.Tests, f.Tests),
-		Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken),
+		Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken), Unkept: n.Unkept || f.Unkept,
 	}
 }

@@ -232,3 +232,57 @@ func TestLedgerKey(t *testing.T) {
 		seen[key] = one[0] + "|" + one[1]
 	}
 }
+
+// TestLedgerFreeKey: a key is given anew only when nothing was sent under it and nobody wanted it so, and only to another
+// owner; then what was asked before does not count.
+func TestLedgerFreeKey(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outcome   handoff.Outcome
+		code      handoff.Code
+		attempt   int
+		turn      handoff.TurnID
+		delivered bool
+		want      bool
+	}{
+		"failed before it was sent":      {handoff.OutcomeFailed, handoff.CodeUnreachable, 0, "", true, true},
+		"the store was down":             {handoff.OutcomeFailed, handoff.CodeStoreDown, 1, "", true, true},
+		"not begun":                      {handoff.OutcomeCancelled, handoff.CodeNotBegun, 0, "", false, true},
+		"the process ended":              {handoff.OutcomeCancelled, handoff.CodeShutdown, 0, "", false, true},
+		"not begun, and dropped":         {handoff.OutcomeCancelled, handoff.CodeNotBegun, 0, "", true, false},
+		"paused":                         {handoff.OutcomeCancelled, handoff.CodePaused, 0, "", false, false},
+		"cancelled":                      {handoff.OutcomeCancelled, "", 0, "", true, false},
+		"refused by the agent":           {handoff.OutcomeFailed, handoff.CodeOverloaded, 1, "", true, false},
+		"failed":                         {handoff.OutcomeFailed, handoff.CodeAgentFailed, 1, "turn", true, false},
+		"a turn, in a store of long ago": {handoff.OutcomeFailed, handoff.CodeStoreDown, 0, "turn", true, false},
+		"unknown":                        {handoff.OutcomeUnknown, handoff.CodeAgentGone, 1, "", true, false},
+		"done":                           {handoff.OutcomeResult, "", 1, "turn", true, false},
+		"still open":                     {"", "", 0, "", false, false},
+	} {
+		e := entryAt(t, handoff.StatusAccepted)
+		e.Outcome, e.Code, e.Attempt, e.Turn = tt.outcome, tt.code, tt.attempt, tt.turn
+		switch {
+		case tt.delivered:
+			e.Status = handoff.StatusDelivered
+		case tt.outcome != "":
+			e.Status = handoff.StatusCompleted
+		}
+		for _, to := range []handoff.Status{handoff.StatusAccepted, handoff.StatusDispatching} {
+			s := ledgertest.StepTo("b", to)
+			s.New, s.Again, s.Args, s.Set.Prompt = true, true, "other words", "other words"
+			after, err := e.Apply(s)
+			if (err == nil) != tt.want || err == nil && (after.Owner != "b" || after.Args != s.Args || after.Outcome != "" || after.Code != "" || after.Status != to) {
+				t.Errorf("%s, to %s: %+v, %v", name, to, after, err)
+			}
+			if s.Again = false; tt.want {
+				if _, err := e.Apply(s); err == nil {
+					t.Errorf("%s: a former owner's step made it anew", name)
+				}
+			}
+		}
+		if same := ledgertest.StepTo("a", handoff.StatusCompleted); tt.want { // its own owner says it once more
+			if same.New, same.Again = true, true; e.Anew(same) {
+				t.Errorf("%s: its owner makes it anew", name)
+			}
+		}
+	}
+}

@@ -9,14 +9,15 @@ import (
 	"switchboard/handoff"
 )
 
-// TestWhoMayAnswer: only the page's login is a tap. A key answers only if it says so, never what takes a
-// tap and never for longer than this once; the audit says how it came.
+// TestWhoMayAnswer: only the page's login is a tap. A key allows something only if it says approve: all, never what takes
+// a tap and never for longer than this once; the audit says how it came. A no harms nobody, and counts from everyone.
 func TestWhoMayAnswer(t *testing.T) {
-	page := handoff.Grant{Caller: ladderCaller, Approve: true, Page: true}
-	api := handoff.Grant{Caller: ladderCaller, Approve: true}
+	page := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Page: true}
+	api := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll}
 	plain := handoff.Grant{Caller: ladderCaller}
-	elsewhere := handoff.Grant{Caller: ladderCaller, Approve: true, Servers: []string{"laptop"}}
+	elsewhere := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Servers: []string{"laptop"}}
 	bare := handoff.Grant{Caller: ladderCaller, Page: true}
+	voice := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveVoice}
 	for name, tt := range map[string]struct {
 		grant    handoff.Grant
 		command  string
@@ -34,7 +35,9 @@ func TestWhoMayAnswer(t *testing.T) {
 		"key, no to sudo":               {api, "sudo reboot", handoff.DecisionDecline, "", "[decline by api]"},
 		"key, stop":                     {api, "sudo reboot", handoff.DecisionStop, "", "[stop by api]"},
 		"key without approve":           {plain, "npm install", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
-		"key without approve, no":       {plain, "npm install", handoff.DecisionDecline, handoff.CodeNeedsTap, "[]"},
+		"key without approve, no":       {plain, "npm install", handoff.DecisionDecline, "", "[decline by api]"},
+		"key for its calls":             {voice, "npm install", handoff.DecisionAccept, handoff.CodeNeedsTap, "[]"},
+		"key for its calls, no":         {voice, "npm install", handoff.DecisionDecline, "", "[decline by api]"},
 		"key of another machine":        {elsewhere, "npm install", handoff.DecisionAccept, handoff.CodeNotPending, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +67,42 @@ func TestWhoMayAnswer(t *testing.T) {
 // TestWhoMayReply: words are an answer like others.
 func TestWhoMayReply(t *testing.T) {
 	r := NewRouter(Config{})
-	if err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller}, "q", "yes"); codeOfError(err) != handoff.CodeNeedsTap {
-		t.Errorf("answered %v", err)
+	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice} {
+		if err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes"); codeOfError(err) != handoff.CodeNeedsTap {
+			t.Errorf("approve %s: answered %v", approve, err)
+		}
+	}
+}
+
+// TestWhoseYesCountsInACall: with approve: none, nothing that was said or typed in a call allows anything. A no counts.
+func TestWhoseYesCountsInACall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		approve handoff.Approval
+		answer  handoff.SpokenAnswer
+		code    handoff.Code
+		audited string
+	}{
+		"none, said":   {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, handoff.CodeNeedsTap, "[]"},
+		"none, typed":  {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, handoff.CodeNeedsTap, "[]"},
+		"none, words":  {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionWords, Words: "1.2.3", By: handoff.ByVoice}, handoff.CodeNeedsTap, "[]"},
+		"none, no":     {handoff.ApproveNone, handoff.SpokenAnswer{Decision: handoff.DecisionDecline, By: handoff.ByVoice}, "", "[decline by voice]"},
+		"voice, said":  {handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "", "[accept by voice]"},
+		"voice, typed": {handoff.ApproveVoice, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByTyping}, "", "[accept by typed]"},
+		"all, said":    {handoff.ApproveAll, handoff.SpokenAnswer{Decision: handoff.DecisionAccept, By: handoff.ByVoice}, "", "[accept by voice]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &desk{}
+			r := NewRouter(Config{Auditor: d})
+			may := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
+			q := handoff.Question{ID: "q", Kind: handoff.QuestionCommand, Command: "npm install", Decisions: may, Words: true, Asked: time.Now()}
+			r.caller(ladderCaller).ask(&question{asked: q, replies: true, shown: handoff.RecordQuestion{ID: "q", Server: "bigpc", Kind: q.Kind, Decisions: may}, controls: d}, 0, nil)
+			err := r.Answer(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: tt.approve}, "q", tt.answer)
+			if got := codeOfError(err); got != tt.code {
+				t.Errorf("answered with %v, want %q", err, tt.code)
+			}
+			if got := fmt.Sprint(d.decisions()); got != tt.audited || len(d.given) != len(d.audited) {
+				t.Errorf("written down %s, given %v; want %s", got, d.given, tt.audited)
+			}
+		})
 	}
 }

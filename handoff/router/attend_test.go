@@ -13,7 +13,7 @@ import (
 
 var (
 	ladderCaller = handoff.Caller{Principal: "owner"}
-	ladderGrant  = handoff.Grant{Caller: ladderCaller, Approve: true, Page: true}
+	ladderGrant  = handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Page: true}
 )
 
 // An ear is a listener that remembers.
@@ -193,7 +193,7 @@ func TestFollow(t *testing.T) {
 		}
 		return kinds
 	}
-	if got := from(0); len(got) != 1 || !isSnapshot(got[0]) {
+	if got := from(0); len(got) != 2 || !isSnapshot(got[0]) || got[1] != (handoff.RunEnded{}) {
 		t.Errorf("from the beginning of what has ended: %v", got)
 	}
 	if got := from(last - 1); len(got) != 1 || got[0] != (handoff.RunEnded{}) {
@@ -206,6 +206,30 @@ func TestFollow(t *testing.T) {
 		if codeOfError(err) != handoff.CodeNotFound {
 			t.Errorf("what is not there: %v", err)
 		}
+	}
+}
+
+// TestFollowPast: what ended in an earlier life of the process is a snapshot and its end, each time anew; after the end
+// nothing comes.
+func TestFollowPast(t *testing.T) {
+	r := running(t, Config{})
+	b := r.caller(ladderCaller)
+	var last uint64
+	b.setPast([]handoff.Record{{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}}})
+	for range 2 {
+		var kinds []handoff.RunKind
+		for e, err := range r.Follow(t.Context(), ladderCaller, "past", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds, last = append(kinds, e.Kind), e.Seq
+		}
+		if len(kinds) != 2 || len(kinds[0].(handoff.RunSnapshot).Items) != 1 || kinds[1] != (handoff.RunEnded{}) {
+			t.Errorf("what ended in an earlier life: %v", kinds)
+		}
+	}
+	for e := range r.Follow(t.Context(), ladderCaller, "past", last) {
+		t.Errorf("after its end: %+v", e)
 	}
 }
 

@@ -56,6 +56,8 @@ type recordState struct {
 	noticed bool          // its outcome was told outside of calls
 	begun   string        // the id of what was begun instead of it; ""
 	key     keyed         // of its request
+	attempt int           // how often its start may have been sent
+	waiting string        // the whole request while its words wait or are paused, see [waitingOf]; ""
 }
 
 // stickyKey says where a sticky thread counts.
@@ -124,7 +126,9 @@ func (c *callerState) makeRoomLocked() *ledgerWriter {
 // removeLocked forgets a record and all that is known of it.
 func (c *callerState) removeLocked(i int) {
 	rec := c.records[i]
-	delete(c.byKey, rec.key.key)
+	if c.byKey[rec.key.key] == rec.ID { // else another was begun under it since
+		delete(c.byKey, rec.key.key)
+	}
 	c.outbox = slices.DeleteFunc(c.outbox, func(other string) bool { return other == rec.ID })
 	c.records = slices.Delete(c.records, i, i+1)
 }

@@ -55,7 +55,7 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprint(i)
-			r.claim(id)
+			r.claim(id, "")
 			b.open(handoff.Record{ID: id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeResult}, nil)
 			b.setWriter(id, &ledgerWriter{r: r, key: id})
 			b.keepLocked(id)
@@ -71,7 +71,7 @@ func TestBookKeepsWhatNobodyHeard(t *testing.T) {
 	if rec, _ := b.find("0"); rec.ID != "" || len(b.list()) != maxUntold {
 		t.Errorf("%d records, the oldest %q", len(b.list()), rec.ID)
 	}
-	if !r.claim("0") {
+	if !r.claimLeft("0") {
 		t.Error("nobody can take up what was pushed out")
 	}
 }

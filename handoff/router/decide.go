@@ -79,8 +79,8 @@ func (r *Router) Reply(ctx context.Context, g handoff.Grant, id handoff.Question
 }
 
 func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d decided) error {
-	if !g.Approve {
-		return handoff.Fault(handoff.CodeNeedsTap, whyNoApprove, "the key does not say approve: true")
+	if d.allows() && g.Approve < handoff.ApproveAll {
+		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key does not say approve: all")
 	}
 	q := r.caller(g.Caller).question(id)
 	if q == nil {
@@ -103,7 +103,6 @@ func (r *Router) written(ctx context.Context, g handoff.Grant, id handoff.Questi
 
 // Why an answer that came through the API needs a tap instead.
 const (
-	whyNoApprove  = "this key may not answer for you"
 	whyForSession = "it would allow it for the whole session"
 	whyRisk       = "it is risky"
 )
@@ -121,16 +120,21 @@ func (r *Router) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 }
 
 // Answer gives what the caller answered in a call; see [Router.Decide] for the errors.
-// [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since.
+// [handoff.CodeNoConsent] means that it was said too long ago, or that they have said more since, and
+// [handoff.CodeNeedsTap] that no yes of the grant counts.
 func (r *Router) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.SpokenAnswer) error {
 	q := r.caller(g.Caller).question(id)
 	if q == nil || !g.AllowsServer(q.shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	return r.decide(ctx, g.Caller, id, decided{
+	d := decided{
 		decision: a.Decision, words: a.Words, by: a.By, tier: risk.Of(q.asked, q.workspace),
 		transcript: a.Transcript, call: a.Call, said: a.Said, more: a.More,
-	})
+	}
+	if d.allows() && !g.Approve.InCall() {
+		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key says approve: none")
+	}
+	return r.decide(ctx, g.Caller, id, d)
 }
 
 // Unanswered tells a question outside of calls, because nobody answers it in the call where it was asked.

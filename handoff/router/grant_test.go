@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // A call is joined with the key that it began with: another of the same principal may allow less. A client secret joins
-// calls of client secrets only.
+// calls of client secrets only, and a key whose yes does not count none in which a yes counts.
 func TestMayJoin(t *testing.T) {
 	me := handoff.Caller{Principal: "owner"}
 	key, other := handoff.Grant{Caller: me, Key: "a"}, handoff.Grant{Caller: me, Key: "b"}
+	page := handoff.Grant{Caller: me, Key: "a", Approve: handoff.ApproveAll, Page: true} // by a link: the key may allow less
+	voice := handoff.Grant{Caller: me, Key: "a", Approve: handoff.ApproveVoice}
 	secret := handoff.Grant{Caller: me, Key: "a", Secret: true}
 	for _, tt := range []struct {
 		name     string
@@ -23,6 +26,9 @@ func TestMayJoin(t *testing.T) {
 		{"its key, and a call of a secret", secret, key, true},
 		{"a secret, and a call of a secret", secret, secret, true},
 		{"a secret, and a call of its key", key, secret, false},
+		{"a key without a yes, and a call of the page", page, key, false},
+		{"a key with a yes, and a call of the page", page, voice, true},
+		{"the page, and a call of the key", key, page, true},
 		{"somebody else", key, handoff.Grant{Caller: handoff.Caller{Principal: "x"}, Key: "a"}, false},
 	} {
 		if got := tt.call.MayJoin(tt.by); got != tt.want {
@@ -59,12 +65,12 @@ func TestMayEnd(t *testing.T) {
 func TestOwnersAreBounded(t *testing.T) {
 	r := NewRouter(Config{})
 	a, b := handoff.Caller{Principal: "a"}, handoff.Caller{Principal: "b"}
-	for i := range maxOwned + 1 {
+	for i := range ledger.MaxOwned + 1 {
 		r.owners.made(a, handoff.Target{Server: "s", Project: "p", Thread: fmt.Sprint(i)})
 	}
-	last := fmt.Sprint(maxOwned)
+	last := fmt.Sprint(ledger.MaxOwned)
 	r.owners.made(b, handoff.Target{Server: "s", Thread: last})
-	if !r.Hidden(b, "s", last) || r.Hidden(b, "s", "0") || len(r.owners.by) > maxOwned || len(r.owners.by) != len(r.owners.order) {
+	if !r.Hidden(b, "s", last) || r.Hidden(b, "s", "0") || len(r.owners.by) > ledger.MaxOwned || len(r.owners.by) != len(r.owners.order) {
 		t.Errorf("%d are kept", len(r.owners.by))
 	}
 }

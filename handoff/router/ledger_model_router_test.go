@@ -13,6 +13,7 @@ import (
 type mStep struct {
 	owner, to, attempt, outcome, turn, mark uint8
 	fresh                                   bool // it may make the entry
+	again, down, former                     bool // it is asked for once more; of the store that took nothing; of the run before
 }
 
 // mAsked and mAnswer remember what the table says.
@@ -36,8 +37,15 @@ func (e mEntry) full() ledger.Entry {
 	return ledger.Entry{
 		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Args: "args", Owner: string('0' + rune(e.owner)),
 		Status: mStatuses[e.status], Inherited: e.inherited, Attempt: int(e.attempt),
-		Facts: ledger.Facts{Watermark: mMasks[e.mark], Turn: mTurns[e.turn], Outcome: mOutcomes[e.outcome]},
+		Facts: ledger.Facts{Watermark: mMasks[e.mark], Turn: mTurns[e.turn], Outcome: mOutcomes[e.outcome], Code: downCode(e.down)},
 	}
+}
+
+func downCode(down bool) handoff.Code {
+	if down {
+		return handoff.CodeStoreDown
+	}
+	return ""
 }
 
 // small is the entry as the model has it.
@@ -48,7 +56,7 @@ func small(e ledger.Entry) mEntry {
 	return mEntry{
 		status: uint8(slices.Index(mStatuses, e.Status)), owner: e.Owner[0] - '0', attempt: uint8(e.Attempt),
 		outcome: uint8(slices.Index(mOutcomes, e.Outcome)), turn: uint8(slices.Index(mTurns, e.Turn)),
-		mark: uint8(slices.Index(mMasks, e.Watermark)), inherited: e.Inherited,
+		mark: uint8(slices.Index(mMasks, e.Watermark)), inherited: e.Inherited, down: e.Code == handoff.CodeStoreDown,
 	}
 }
 
@@ -60,8 +68,8 @@ func (m *model) apply(e mEntry, s mStep) mAnswer {
 	}
 	full := ledger.Step{
 		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Args: "args", Owner: string('0' + rune(s.owner)),
-		To: mStatuses[s.to], New: s.fresh, Adopt: s.to == stNone, Attempt: int(s.attempt), At: mTime,
-		Set: ledger.Facts{Watermark: mMasks[s.mark], Turn: mTurns[s.turn], Outcome: mOutcomes[s.outcome]},
+		To: mStatuses[s.to], New: s.fresh, Again: s.again, Adopt: s.to == stNone, Attempt: int(s.attempt), At: mTime,
+		Set: ledger.Facts{Watermark: mMasks[s.mark], Turn: mTurns[s.turn], Outcome: mOutcomes[s.outcome], Code: downCode(s.down)},
 	}
 	after, err := e.full().Apply(full)
 	answer := mAnswer{entry: small(after), code: code(err)}
@@ -85,27 +93,45 @@ func (m *model) owner(r mRouter) uint8 {
 // over: the entry is further than this router thinks.
 func (m *model) advance(s mState, p, i int, step mStep, name string, then func(*mState, *mWork, handoff.Code)) {
 	how := move{name, int8(p), int8(i)}
-	step.owner = m.owner(s.routers[p])
+	if !step.former {
+		step.owner = m.owner(s.routers[p]) + otherRun*s.routers[p].works[i].run
+	}
 	if s.down {
 		t := s
 		then(&t, &t.routers[p].works[i], handoff.CodeUnreachable)
 		m.emit(t, how, false)
 		return
 	}
+	if step.again && s.routers[p].gen != s.gen { // the store's fence
+		t := s
+		t.routers[p].works[i].pc = pcDropped
+		m.emit(t, how, false)
+		return
+	}
 	answer := m.apply(s.ledger[i], step)
+	if step.former {
+		answer = m.ended(s.ledger[i], step)
+	}
 	t := s
 	w := &t.routers[p].works[i]
+	if answer.code != "" && step.former { // somebody else wrote it
+		then(&t, w, "")
+		m.emit(t, how, false)
+		return
+	}
 	if answer.code != "" {
 		w.pc = pcDropped
 		m.emit(t, how, false)
 		return
 	}
-	if old := t.ledger[i].outcome; old != 0 && answer.entry.outcome != old {
+	if old := t.ledger[i].outcome; old != 0 && answer.entry.outcome != old && !step.again {
 		t.bad = badOutcome
 	}
 	t.ledger[i] = answer.entry
 	lost := t
-	w.known = answer.entry
+	if !step.former {
+		w.known = answer.entry
+	}
 	then(&t, w, "")
 	m.emit(t, how, false)
 	if s.stores > 0 {
@@ -120,6 +146,7 @@ func (m *model) advance(s mState, p, i int, step mStep, name string, then func(*
 func (m *model) work(s mState, p, i int) {
 	r := s.routers[p]
 	w := r.works[i]
+	m.askAgain(s, p, i)
 	here := func(name string, change func(*mState, *mWork)) {
 		t := s
 		change(&t, &t.routers[p].works[i])
@@ -179,12 +206,12 @@ func (m *model) meet(s mState, p, i int) {
 		t.asked |= 1 << i
 		w.pc = pcAsked
 		m.emit(t, move{"ask", int8(p), int8(i)}, false)
-	case s.down || e.status == stNone || e.status == stDelivered || e.owner == r.gen:
+	case s.down || e.status == stNone || e.status == stDelivered || e.owner%otherRun == r.gen:
 	case m.mutant.noAsk:
-		w.pc, w.known = pcLost, e
+		w.pc, w.known, w.run = pcLost, e, e.owner/otherRun
 		m.emit(t, move{"find an open entry", int8(p), int8(i)}, false)
 	default:
-		w.pc = pcFound
+		w.pc, w.run = pcFound, e.owner/otherRun
 		m.emit(t, move{"find an open entry", int8(p), int8(i)}, false)
 	}
 }
@@ -192,10 +219,19 @@ func (m *model) meet(s mState, p, i int) {
 // begin writes that the request is accepted, or at once that it is dispatched. A store that does not
 // answer refuses it: nothing is started.
 func (m *model) begin(s mState, p, i int) {
-	refuse := func(w *mWork) { w.pc, w.outcome = pcEnded, ouFailed }
-	if s.routers[p].works[i].pc == pcAsked {
-		m.advance(s, p, i, mStep{to: stAccepted, fresh: true}, "accept", func(_ *mState, w *mWork, c handoff.Code) {
-			if w.pc = pcAccepted; c != "" {
+	refuse := func(w *mWork) { w.pc, w.outcome, w.down = pcEnded, ouFailed, true }
+	w := s.routers[p].works[i]
+	if w.former {
+		m.advance(s, p, i, formerEnd(m.owner(s.routers[p])), "write the end of the run before", func(t *mState, w *mWork, c handoff.Code) {
+			if w.former = false; c != "" { // told, and nothing is written of it
+				w.pc, t.heard[i] = pcDone, 1<<ouFailed
+			}
+		})
+		return
+	}
+	if w.pc == pcAsked {
+		m.advance(s, p, i, mStep{to: stAccepted, fresh: true, again: w.again}, "accept", func(_ *mState, w *mWork, c handoff.Code) {
+			if w.pc, w.again = pcAccepted, false; c != "" {
 				refuse(w)
 			}
 		})
@@ -203,9 +239,9 @@ func (m *model) begin(s mState, p, i int) {
 	if !s.free(p, i) {
 		return
 	}
-	step := mStep{to: stDispatching, attempt: 1, fresh: true, mark: s.seen()}
+	step := mStep{to: stDispatching, attempt: 1, fresh: true, mark: s.seen(), again: w.again}
 	m.advance(s, p, i, step, "dispatch", func(_ *mState, w *mWork, c handoff.Code) {
-		if w.pc = pcGranted; c != "" {
+		if w.pc, w.again = pcGranted, false; c != "" {
 			refuse(w)
 		}
 	})
@@ -361,7 +397,7 @@ func (m *model) again(s mState, p, i int) {
 // the service.
 func (m *model) complete(s mState, p, i int) {
 	w := s.routers[p].works[i]
-	step := mStep{to: stCompleted, outcome: w.outcome, fresh: true}
+	step := mStep{to: stCompleted, outcome: w.outcome, fresh: true, down: w.down, again: w.again}
 	m.advance(s, p, i, step, "write the outcome", func(_ *mState, w *mWork, c handoff.Code) {
 		fact := phase.FactWritten
 		if c != "" {
@@ -371,7 +407,7 @@ func (m *model) complete(s mState, p, i int) {
 		if !slices.Contains(acts, phase.ActPublishOutcome) {
 			panic("the outcome is not told")
 		}
-		w.pc, w.written = pcTell, c == ""
+		w.pc, w.written, w.again = pcTell, c == "", w.again && c != ""
 	})
 }
 
@@ -386,15 +422,18 @@ func (m *model) deliver(s mState, p, i int) {
 		})
 		return
 	}
-	step := mStep{to: stCompleted, outcome: w.outcome, fresh: true}
+	step := mStep{to: stCompleted, outcome: w.outcome, fresh: true, down: w.down, again: w.again}
 	m.advance(s, p, i, step, "write the outcome that was heard", func(_ *mState, w *mWork, c handoff.Code) {
-		w.written = c == ""
+		w.written, w.again = c == "", w.again && c != ""
 	})
 }
 
 // speak gives the outcome to the voice session, which knows it by its id.
 func (m *model) speak(s *mState, i int, w *mWork) {
 	w.pc = pcHeard
+	if w.run == 0 && s.again&(1<<i) != 0 { // of the run before, which is told under its own name
+		return
+	}
 	if s.spoken[i] > 0 && !m.mutant.noItemID {
 		return
 	}

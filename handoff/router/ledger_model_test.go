@@ -22,6 +22,7 @@ type mutant struct {
 	noItemID    bool // an outcome that is said again has another id
 	noWatermark bool // a start is found again by its id alone
 	noOrder     bool // an outcome is said first and written then
+	noFree      bool // what is over is asked for again under another key, whether anything was sent or not
 }
 
 // Small numbers that the model uses for words of the service.
@@ -46,6 +47,7 @@ type mEntry struct {
 	turn                            uint8 // index into mTurns
 	mark                            uint8 // watermark: the turns that were there, as bits
 	inherited                       bool
+	down                            bool // it failed because the store took nothing
 }
 
 // Where a handoff stands in the memory of a router.
@@ -74,6 +76,10 @@ type mWork struct {
 	outcome uint8
 	seen    bool   // the turn reported something
 	written bool   // the outcome is in the ledger
+	down    bool   // it failed because the store took nothing
+	run     uint8  // 1 when it was asked for once more: then it has another owner
+	again   bool   // it was, and nothing of that is written
+	former  bool   // what the run before has to write comes first
 	known   mEntry // the entry as last seen
 }
 
@@ -118,6 +124,9 @@ type mState struct {
 	gen     uint8    // of the newest life
 	asked   uint8    // requests that came, as bits
 	unasked uint8    // and those that never will
+	again   uint8    // those that were asked for once more
+	once    uint8    // those that never will be
+	late    uint8    // those of which a former run may still write its end
 	turns   [3]uint8 // the turns of the requests, and the foreign one
 	noName  uint8    // turns whose id was not kept, as bits
 	joined  [2]uint8 // 1 + the turn that took the words of a request in
@@ -135,6 +144,7 @@ type mState struct {
 // world is the beginning: at most so many faults, at most one of each kind.
 func world(requests, faults uint8) mState {
 	s := mState{gen: 1, asked: 3 &^ (1<<requests - 1), unasked: 3 &^ (1<<requests - 1), faults: faults, crashes: 1, pauses: 1, cuts: 1, agents: 1, stores: 1, voices: 1, strangers: 1, doubts: 1}
+	s.once = 3 &^ 1
 	s.routers[0] = mRouter{gen: 1, life: lifeRuns, conn: true}
 	return s
 }
@@ -244,7 +254,8 @@ func (m *model) lost() int32 {
 // router which died before it wrote anything is not known to anybody, and never ran.
 func (s mState) settled() bool {
 	for i, e := range s.ledger {
-		told := e.status == stDelivered && s.heard[i] != 0
+		former := s.again&(1<<i) != 0 && e.owner < otherRun // who asked for that was told before they asked again
+		told := e.status == stDelivered && (s.heard[i] != 0 || former)
 		forgotten := e.status == stNone && s.turns[i] == turnNone && s.joined[i] == 0 && s.old[i] == 0
 		if s.unasked&(1<<i) != 0 {
 			continue
@@ -312,6 +323,7 @@ func TestLedgerMutants(t *testing.T) {
 		"no item id":   {mutant{noItemID: true}, badSpeech},
 		"no watermark": {mutant{noWatermark: true}, badStart},
 		"no order":     {mutant{noOrder: true}, badHeard},
+		"no free key":  {mutant{noFree: true}, badStart},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := search(tt.mutant, world(2, 2))

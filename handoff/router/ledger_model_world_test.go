@@ -24,6 +24,14 @@ func (m *model) outside(s mState) {
 			do("a lost start is lost", -1, i, func(s *mState) { s.old[i]-- })
 		}
 	}
+	for i := range s.ledger {
+		if s.late&(1<<i) != 0 && !s.down {
+			do("a former run writes its end", -1, i, func(s *mState) {
+				s.late &^= 1 << i
+				s.ledger[i] = m.ended(s.ledger[i], formerEnd(m.owner(mRouter{gen: s.gen}))).entry
+			})
+		}
+	}
 	if s.down {
 		do("the store answers again", -1, -1, func(s *mState) { s.down = false })
 	}

@@ -35,6 +35,8 @@ type ledgerWriter struct {
 	facts   ledger.Facts   // Guarded by mu: all that was told so far
 	body    ledger.Body    // Guarded by mu: likewise
 	last    ledger.Step    // Guarded by mu: the newest step that is written; zero: none
+	again   bool           // Guarded by mu: the work is asked for once more, and nothing of it is written so far
+	former  *ledgerWriter  // Guarded by mu: of the run that had the key before and never began; nil: nothing of it is to be written
 	known   bool           // Guarded by mu: there is an entry, or may be one
 	away    bool           // Guarded by mu: the store did not answer the newest try
 	turn    handoff.TurnID // Guarded by mu: as last written
@@ -69,13 +71,30 @@ func (w receipt) wait(ctx context.Context) {
 	}
 }
 
-// newLedgerWriter returns one for one handoff, or nil without a ledger.
-func (r *Router) newLedgerWriter(key string, c handoff.Caller, owner, args string) *ledgerWriter {
+// newLedgerWriter returns one for one handoff, or nil without a ledger. again: it may have been asked for before.
+func (r *Router) newLedgerWriter(key string, c handoff.Caller, owner, args string, again bool) *ledgerWriter {
 	if r.ledger == nil {
 		return nil
 	}
-	r.claim(key)
-	return &ledgerWriter{r: r, key: key, caller: c, owner: owner, args: args, turns: make(chan struct{}, 1)}
+	r.claim(key, owner)
+	return &ledgerWriter{r: r, key: key, caller: c, owner: owner, args: args, again: again, turns: make(chan struct{}, 1)}
+}
+
+// follows takes the key over from a run that never began: what that one has to write comes first, and nothing after it.
+func (l *ledgerWriter) follows(former *ledgerWriter) {
+	if l == nil || former == nil {
+		return
+	}
+	former.leave()
+	former.mu.Lock()
+	known, before := former.known, former.former
+	former.mu.Unlock()
+	if !known { // it never came to write anything
+		former = before
+	}
+	l.mu.Lock()
+	l.former, l.again = former, true
+	l.mu.Unlock()
 }
 
 // Step returns the next step, with all facts so far; it may make the entry, because a store may come back
@@ -95,7 +114,7 @@ func (l *ledgerWriter) Step(to handoff.Status, attempt int, facts ledger.Facts) 
 	} else {
 		l.facts = l.facts.Merge(s)
 	}
-	s.Set, s.Body = l.facts, l.body
+	s.Set, s.Body, s.Again = l.facts, l.body, l.again
 	return s
 }
 
@@ -106,7 +125,7 @@ func (l *ledgerWriter) words(b ledger.Body) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.body = ledger.Body{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text), Did: cmp.Or(b.Did, l.body.Did)}
+	l.body = ledger.Body{Prompt: cmp.Or(b.Prompt, l.body.Prompt), Text: cmp.Or(b.Text, l.body.Text), Did: cmp.Or(b.Did, l.body.Did), Request: cmp.Or(b.Request, l.body.Request)}
 }
 
 // note writes that words were taken which are not sent yet. An error means that the caller must not be told
@@ -115,10 +134,7 @@ func (l *ledgerWriter) note(ctx context.Context, facts ledger.Facts) error {
 	if l == nil {
 		return nil
 	}
-	l.mu.Lock()
-	l.known = true
-	l.mu.Unlock()
-	return l.try(ctx, l.Step(handoff.StatusAccepted, 0, facts))
+	return l.first(ctx, l.Step(handoff.StatusAccepted, 0, facts))
 }
 
 // dispatch writes that a start is about to be sent. An error means that it must not be. The ledger itself
@@ -128,9 +144,40 @@ func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.F
 		return nil
 	}
 	l.mu.Lock()
-	l.known = true
+	l.body.Request = "" // it does not wait any more
 	l.mu.Unlock()
-	return l.try(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
+	return l.first(ctx, l.Step(handoff.StatusDispatching, attempt, facts))
+}
+
+// first writes a step that is waited for. What is still to be written of a run that had the key before comes before it:
+// the ledger gives a key anew only when it knows that nothing ran.
+func (l *ledgerWriter) first(ctx context.Context, s ledger.Step) error {
+	l.mu.Lock()
+	former := l.former
+	l.mu.Unlock()
+	for _, before := range former.unwritten() {
+		if err := former.try(ctx, before); err != nil && retried(err) {
+			return err
+		}
+	}
+	l.mu.Lock()
+	l.former, l.known = nil, true
+	l.mu.Unlock()
+	return l.try(ctx, s)
+}
+
+// unwritten returns the steps that are not written yet, in order.
+func (l *ledgerWriter) unwritten() []ledger.Step {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	steps := make([]ledger.Step, len(l.pending))
+	for i, s := range l.pending {
+		steps[i] = s.Step
+	}
+	return steps
 }
 
 // adopt becomes the owner of an entry that a former life of the router left.
@@ -226,7 +273,7 @@ func (l *ledgerWriter) delivered(spoken string) receipt {
 	case begin:
 		l.r.finally(l.write)
 	case first && !known:
-		l.r.release(l.key)
+		l.release()
 	}
 	return noted
 }
@@ -243,7 +290,7 @@ func (l *ledgerWriter) leave() {
 // release leaves the entry to whoever finds it.
 func (l *ledgerWriter) release() {
 	if l != nil {
-		l.r.release(l.key)
+		l.r.release(l.key, l.owner)
 	}
 }
 
@@ -300,7 +347,7 @@ func (l *ledgerWriter) write(ctx context.Context) {
 		s.done <- err
 		close(s.done)
 		if s.To == handoff.StatusDelivered {
-			l.r.release(l.key)
+			l.release()
 		}
 		l.mu.Lock()
 		l.pending = l.pending[1:]
@@ -342,6 +389,7 @@ func (l *ledgerWriter) try(ctx context.Context, s ledger.Step) error {
 	defer l.mu.Unlock()
 	l.away = err != nil && retried(err)
 	if err == nil {
+		l.again, s.Again = false, false
 		l.last = s
 	}
 	return err

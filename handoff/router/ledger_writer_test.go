@@ -42,7 +42,7 @@ func (s *shelf) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 // known by then stays: an entry with no thread could not be found again after a crash.
 func TestLateNote(t *testing.T) {
 	r := NewRouter(Config{Ledger: &shelf{}})
-	l := r.newLedgerWriter("key", ladderCaller, "run", "args")
+	l := r.newLedgerWriter("key", ladderCaller, "run", "args", false)
 	thread := handoff.Target{Server: "s", Thread: "t"}
 	l.Step(handoff.StatusDispatching, 1, ledger.Facts{Target: thread, Watermark: "before", Title: "made"})
 	l.Step(handoff.StatusAccepted, 0, ledger.Facts{Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Prompt: "go", Title: "asked"})
@@ -80,7 +80,7 @@ func (nowhere) Attach(_ context.Context, t handoff.Target) (handoff.Attached, er
 func TestUnreadLedger(t *testing.T) {
 	s := &shelf{let: make(chan struct{})}
 	r := running(t, Config{Fleet: newCopier(), Ledger: s})
-	asker := handoff.Grant{Caller: ladderCaller, Approve: true, Page: true}
+	asker := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Page: true}
 	if _, err := r.Handoff(ladderGrant, "former-1"); handoff.AsError(err).Code != handoff.CodeStoreDown {
 		t.Errorf("before: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,12 +17,57 @@ import (
 type routerCounts struct {
 	audits atomic.Uint64 // decisions that could not be written down
 
-	outcomes *handoff.Tally[handoff.Outcome]      // Set once, like the others below
-	asks     *handoff.Tally[handoff.QuestionKind] // questions, by kind
+	asks     *handoff.Tally[handoff.QuestionKind] // Set once, like the others below: questions, by kind
 	answered *handoff.Tally[string]               // questions that somebody decided, by how
-	starts   *handoff.Times                       // from the request to its turn
-	results  *handoff.Times                       // from the request to its outcome
 	store    *storeTimes
+	known    func(server string) bool // reports whether the fleet has a server of this name
+
+	mu       sync.Mutex
+	byServer map[string]*serverCounts // Guarded by mu
+}
+
+// serverCounts is what is counted of the runs of one server.
+type serverCounts struct {
+	outcomes *handoff.Tally[handoff.Outcome]
+	starts   *handoff.Times // from the request to its turn
+	results  *handoff.Times // from the request to its outcome
+}
+
+// noServer is the label of runs that reached no server of the fleet, so that what a caller said is never a label.
+const noServer = "none"
+
+// of returns the counts of a server.
+func (c *routerCounts) of(server string) *serverCounts {
+	if !c.known(server) {
+		server = noServer
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.byServer[server]
+	if n == nil {
+		n = &serverCounts{
+			outcomes: handoff.NewTally(
+				handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown),
+			starts: handoff.NewTimes(startBounds...), results: handoff.NewTimes(resultBounds...),
+		}
+		c.byServer[server] = n
+	}
+	return n
+}
+
+// runs yields what is counted of runs, by server.
+func (c *routerCounts) runs() iter.Seq[handoff.Metric] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []iter.Seq[handoff.Metric]
+	for _, server := range slices.Sorted(maps.Keys(c.byServer)) {
+		n := c.byServer[server]
+		all = append(all,
+			n.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by server and outcome.", "outcome", "server", server),
+			n.starts.Metrics("switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.", "server", server),
+			n.results.Metrics("switchboard_run_seconds", "Time from a request to its outcome, by server.", "server", server))
+	}
+	return handoff.JoinMetrics(all...)
 }
 
 // Upper bounds of the distributions. Work takes seconds to hours; a start is a matter of milliseconds, unless it waits.
@@ -40,14 +86,13 @@ var (
 	}
 )
 
-func newRouterCounts() *routerCounts {
+func newRouterCounts(known func(server string) bool) *routerCounts {
 	return &routerCounts{
-		outcomes: handoff.NewTally(handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled, handoff.OutcomeUnknown),
 		asks:     handoff.NewTally(handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput, handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByAPI, byNobody),
-		starts:   handoff.NewTimes(startBounds...),
-		results:  handoff.NewTimes(resultBounds...),
 		store:    newStoreTimes(),
+		known:    known,
+		byServer: map[string]*serverCounts{},
 	}
 }
 
@@ -58,10 +103,11 @@ func (c *routerCounts) moved(was handoff.Status, rec *handoff.Record) {
 	}
 	switch {
 	case rec.State == handoff.StatusStarted && (was == handoff.StatusAccepted || was == handoff.StatusDispatching):
-		c.starts.Observe(time.Since(rec.CreatedAt))
+		c.of(rec.Server).starts.Observe(time.Since(rec.CreatedAt))
 	case rec.State == handoff.StatusCompleted:
-		c.outcomes.Add(rec.Outcome)
-		c.results.Observe(time.Since(rec.CreatedAt))
+		n := c.of(rec.Server)
+		n.outcomes.Add(rec.Outcome)
+		n.results.Observe(time.Since(rec.CreatedAt))
 	}
 }
 
@@ -76,10 +122,8 @@ func (r *Router) Metrics() iter.Seq[handoff.Metric] {
 	c := r.counts
 	return handoff.JoinMetrics(
 		slices.Values(r.held()),
-		c.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by outcome.", "outcome"),
+		c.runs(),
 		slices.Values([]handoff.Metric{
-			c.starts.Metric("switchboard_run_start_seconds", "Time from a request to the start of its turn."),
-			c.results.Metric("switchboard_run_seconds", "Time from a request to its outcome."),
 			handoff.NewMetric("switchboard_audit_failures_total", "Decisions that could not be written to the audit.", c.audits.Load()),
 		}),
 		c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
@@ -170,11 +214,11 @@ func (s *storeTimes) done(op string, began time.Time, err error) {
 }
 
 func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
-	var took []handoff.Metric
+	var all []iter.Seq[handoff.Metric]
 	for _, op := range slices.Sorted(maps.Keys(s.took)) {
-		took = append(took, s.took[op].Metric("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op))
+		all = append(all, s.took[op].Metrics("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", op))
 	}
-	return handoff.JoinMetrics(slices.Values(took), s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"))
+	return handoff.JoinMetrics(append(all, s.failed.Metrics("switchboard_store_failures_total", "Round trips to the store that failed, by operation.", "op"))...)
 }
 
 // timedLedger is a ledger whose round trips are counted.

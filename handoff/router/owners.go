@@ -1,22 +1,41 @@
 package router
 
 import (
+	"context"
 	"sync"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
-// maxOwned bounds how many threads are known to be somebody's. When it is full, the oldest half is forgotten,
-// so that those threads are seen by everybody who may use their server.
-const maxOwned = 20_000
-
-// owners knows for whom Switchboard made a thread. It is told of each that is made, of what the ledger has
-// open, and of stickies as they are read: after a restart, a thread of a caller who has not come back yet and
-// for whom nothing is open is known to nobody.
+// owners knows for whom Switchboard made a thread. It is told of each that is made, before it is used; the ledger keeps
+// that beyond the process, and what it has is read at start. Until then a thread that nobody is known to own is hidden.
 type owners struct {
-	mu    sync.Mutex
-	by    map[handoff.Target]handoff.Caller // Guarded by mu: by server and thread
-	order []handoff.Target                  // Guarded by mu: oldest first
+	mu     sync.Mutex
+	unread bool                              // Guarded by mu: the ledger has more
+	by     map[handoff.Target]handoff.Caller // Guarded by mu: by server and thread
+	order  []handoff.Target                  // Guarded by mu: oldest first
+}
+
+// readOwners reads what the ledger has, once.
+func (r *Router) readOwners(ctx context.Context) error {
+	r.owners.mu.Lock()
+	unread := r.owners.unread
+	r.owners.mu.Unlock()
+	if !unread {
+		return nil
+	}
+	all, err := r.makers.Owned(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		r.owners.made(o.Caller, handoff.Target{Server: o.Server, Thread: o.Thread})
+	}
+	r.owners.mu.Lock()
+	defer r.owners.mu.Unlock()
+	r.owners.unread = false
+	return nil
 }
 
 // made notes that a thread was made for a caller. The first one keeps it.
@@ -30,11 +49,11 @@ func (o *owners) made(c handoff.Caller, t handoff.Target) {
 	if _, known := o.by[key]; known {
 		return
 	}
-	if len(o.order) >= maxOwned {
-		for _, old := range o.order[:maxOwned/2] {
+	if len(o.order) >= ledger.MaxOwned {
+		for _, old := range o.order[:ledger.MaxOwned/2] {
 			delete(o.by, old)
 		}
-		o.order = append([]handoff.Target(nil), o.order[maxOwned/2:]...)
+		o.order = append([]handoff.Target(nil), o.order[ledger.MaxOwned/2:]...)
 	}
 	if o.by == nil {
 		o.by = map[handoff.Target]handoff.Caller{}
@@ -47,5 +66,5 @@ func (r *Router) Hidden(c handoff.Caller, server, thread string) bool {
 	r.owners.mu.Lock()
 	defer r.owners.mu.Unlock()
 	owner, known := r.owners.by[handoff.Target{Server: server, Thread: thread}]
-	return known && owner != c
+	return known && owner != c || !known && r.owners.unread
 }

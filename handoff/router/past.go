@@ -104,24 +104,33 @@ func (r *Router) Recall(ctx context.Context, c handoff.Caller) error {
 	}
 	records := make([]handoff.Record, 0, len(page.Entries))
 	for _, e := range page.Entries {
-		body, _, err := r.past.Body(ctx, c, e.Key)
+		rec, err := r.pastRecord(ctx, e)
 		if err != nil {
 			r.log.Warn("what was done before is not read", zap.Error(err))
 			return err
-		}
-		e.Status = handoff.StatusDelivered // one that nobody heard is told by nobody any more
-		rec := r.recordOf(e, cmp.Or(e.ClientID, e.Key))
-		remember(&rec, body)
-		if rec.NotBegun() { // nobody is asked about it any more
-			rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
-			if rec.Spoken != "" {
-				rec.Error = &handoff.RecordError{Code: e.Code, Message: rec.Spoken}
-			}
 		}
 		records = append(records, rec)
 	}
 	b.setPast(records)
 	return nil
+}
+
+// pastRecord is the record of an entry that is history, with its whole words.
+func (r *Router) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record, error) {
+	body, _, err := r.past.Body(ctx, e.Caller, e.Key)
+	if err != nil {
+		return handoff.Record{}, err
+	}
+	e.Status = handoff.StatusDelivered // one that nobody heard is told by nobody any more
+	rec := r.recordOf(e, cmp.Or(e.ClientID, e.Key))
+	remember(&rec, body)
+	if rec.NotBegun() { // nobody is asked about it any more
+		rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
+		if rec.Spoken != "" {
+			rec.Error = &handoff.RecordError{Code: e.Code, Message: rec.Spoken}
+		}
+	}
+	return rec, nil
 }
 
 // Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and what
@@ -147,7 +156,7 @@ func (r *Router) recordOf(e ledger.Entry, id string) handoff.Record {
 	rec := handoff.Record{
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
-		EndsWithUs: r.registered(e.Target.Server).EndsWithUs,
+		EndsWithUs: r.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
 	}
 	if e.Outcome == "" {
 		return rec

@@ -33,6 +33,15 @@ func (a *archive) Body(_ context.Context, _ handoff.Caller, key string) (ledger.
 	return b, ok, nil
 }
 
+func (a *archive) Find(_ context.Context, _ handoff.Caller, key string) (ledger.Entry, bool, error) {
+	for _, e := range a.past {
+		if e.Key == key {
+			return e, true, nil
+		}
+	}
+	return ledger.Entry{}, false, nil
+}
+
 // TestRecall: what ended before the restart is among the work again, by when it was asked for, with what was done. What
 // is open, or known already, is not replaced.
 func TestRecall(t *testing.T) {

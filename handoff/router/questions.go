@@ -31,6 +31,7 @@ type question struct {
 	level     string                 // Set once: what may be approved by voice there
 	replies   bool                   // Set once: the agent takes an answer in words
 	names     []string               // Set once: by which a reply may mean the machine
+	project   string                 // Set once: by which it may mean it too, or ""
 	controls  handoff.Controls       // Set once: the agent
 
 	state    questionState // Guarded by the mu of callerState
@@ -49,13 +50,15 @@ func (q *question) tapReason() string {
 		return handoff.WhyNoWords
 	case q.asked.Beyond != "":
 		return handoff.WhyBeyond
+	case !q.asked.Sayable():
+		return handoff.WhyLong
 	}
 	return risk.WhyNotVoice(q.level, risk.Of(q.asked, q.workspace))
 }
 
 // open is the question as those see it who hear of the run.
 func (q *question) open() handoff.OpenQuestion {
-	return handoff.OpenQuestion{Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names}
+	return handoff.OpenQuestion{Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names, Project: q.project}
 }
 
 // mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.

@@ -20,10 +20,36 @@ type rates struct {
 	by map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
 }
 
+// MayGive tells whether a caller may give work at this moment, without counting it. An error has code
+// [handoff.CodeLimited].
+func (r *Router) MayGive(g handoff.Grant) error {
+	if e := r.rates.check(g, time.Now()); e != nil {
+		return e
+	}
+	return nil
+}
+
+// check is take without counting.
+func (r *rates) check(g handoff.Grant, now time.Time) *handoff.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, e := r.roomLocked(g, now)
+	return e
+}
+
 // take counts one piece of work for a caller and their key. An error has code [handoff.CodeLimited].
 func (r *rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	counted, e := r.roomLocked(g, now)
+	for _, one := range counted {
+		one.AllowN(now, 1) // there is room
+	}
+	return e
+}
+
+// roomLocked returns what counts the work of a caller and their key, if there is room for one more.
+func (r *rates) roomLocked(g handoff.Grant, now time.Time) ([]*rate.Limiter, *handoff.Error) {
 	names := map[string]int{}
 	if !g.Caller.Nameless() {
 		names["caller "+g.Caller.String()] = g.Limits.HandoffsPerMinute
@@ -31,19 +57,16 @@ func (r *rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 	if g.Key != "" {
 		names["key "+g.Key] = g.KeyLimits.HandoffsPerMinute
 	}
-	var taken []*rate.Reservation
+	var counted []*rate.Limiter
 	for name, most := range names {
 		if most <= 0 {
 			continue
 		}
-		one := r.limiterLocked(name, most, now).ReserveN(now, 1)
-		taken = append(taken, one)
-		wait := one.DelayFrom(now)
+		one := r.limiterLocked(name, most, now)
+		counted = append(counted, one)
+		wait := time.Duration((1 - one.TokensAt(now)) / float64(one.Limit()) * float64(time.Second))
 		if wait <= 0 {
 			continue
-		}
-		for _, t := range taken {
-			t.CancelAt(now)
 		}
 		said := strconv.Itoa(most) + " pieces of work were given in the last minute"
 		if most == 1 {
@@ -51,9 +74,9 @@ func (r *rates) take(g handoff.Grant, now time.Time) *handoff.Error {
 		}
 		e := handoff.Fault(handoff.CodeLimited, said, name)
 		e.Retry = wait
-		return e
+		return nil, e
 	}
-	return nil
+	return counted, nil
 }
 
 func (r *rates) limiterLocked(name string, most int, now time.Time) *rate.Limiter {

@@ -17,7 +17,11 @@ import (
 // watched, outcomes that nobody heard are told. Nothing is ever started by it.
 func (r *Router) recover(ctx context.Context) {
 	for try := 0; ; try++ {
-		entries, err := r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
+		err := r.readOwners(ctx)
+		var entries []ledger.Entry
+		if err == nil {
+			entries, err = r.ledger.OpenAll(ctx) // it bounds each of its answers; all of them may take a while
+		}
 		if err == nil {
 			r.adopt(ctx, entries)
 			close(r.recovered)
@@ -37,7 +41,7 @@ func (r *Router) recover(ctx context.Context) {
 func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
 	slices.SortStableFunc(entries, func(a, b ledger.Entry) int { return strings.Compare(a.Caller.String(), b.Caller.String()) })
 	for i, e := range entries {
-		if r.claim(e.Key) {
+		if r.claimLeft(e.Key) {
 			r.adoptOne(ctx, e)
 		}
 		if i+1 == len(entries) || entries[i+1].Caller != e.Caller {
@@ -47,14 +51,17 @@ func (r *Router) adopt(ctx context.Context, entries []ledger.Entry) {
 }
 
 func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
-	l := r.newLedgerWriter(e.Key, e.Caller, r.NextID(), e.Args)
+	l := r.newLedgerWriter(e.Key, e.Caller, r.NextID(), e.Args, false)
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
 		cancel()
 		switch {
 		case err == nil && adopted.Status == handoff.StatusDelivered: // told since the entries were read
-			r.release(e.Key)
+			l.release()
+			return
+		case err == nil && adopted.Unkept:
+			r.bury(ctx, adopted, l)
 			return
 		case err == nil && r.heardAlready(adopted, l):
 			return
@@ -66,10 +73,10 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 			return
 		case !retried(err):
 			r.log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
-			r.release(e.Key)
+			l.release()
 			return
 		case !r.pause(ctx, try):
-			r.release(e.Key)
+			l.release()
 			return
 		}
 	}
@@ -93,6 +100,19 @@ func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 	return true
 }
 
+// bury ends an entry of which no words are kept: nobody looks for what ran, and nobody is told. What was never sent may be
+// asked for again under its key.
+func (r *Router) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
+	switch {
+	case e.Status == handoff.StatusCompleted:
+	case e.Status == handoff.StatusAccepted:
+		l.completed(ledger.Facts{Outcome: handoff.OutcomeFailed, Code: handoff.CodeShutdown})
+	default:
+		l.completed(ledger.Facts{Outcome: handoff.OutcomeUnknown, Code: handoff.CodeAgentGone})
+	}
+	l.delivered("").wait(ctx)
+}
+
 // body reads the whole words of an entry that was not begun, with which it can be begun, or that has ended, and what
 // was done. When they cannot be read there are none.
 func (r *Router) body(ctx context.Context, e ledger.Entry) ledger.Body {
@@ -111,8 +131,7 @@ func (r *Router) body(ctx context.Context, e ledger.Entry) ledger.Body {
 // restore makes an entry known to its caller, and takes up a run that is not over.
 func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	b := r.caller(e.Caller)
-	switch e.Why {
-	case handoff.WhyNew, handoff.WhyReplaced, handoff.WhyCopy, handoff.WhyAside:
+	if ledger.Made(e.Why) {
 		r.owners.made(e.Caller, e.Target)
 	}
 	id := e.ClientID
@@ -121,10 +140,11 @@ func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	}
 	rec := r.recordOf(e, id)
 	remember(&rec, body)
-	defer b.setKey(id, keyed{e.Key, e.Args})
+	defer b.restored(id, e)
 	if e.Status == handoff.StatusCompleted {
 		rec.Paused = rec.NotBegun()
 		b.open(rec, nil)
+		b.with(id, func(rec *recordState) { rec.waiting = body.Request })
 		b.ended(id)
 		b.setWriter(id, l)
 		b.mu.Lock()
@@ -138,7 +158,8 @@ func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	if e.Accepted.Before(w.began) { // else the clock was set back: it tells nothing
 		w.asked = e.Accepted
 	}
-	w.req = handoff.Request{Target: e.Target, Input: handoff.TextInput(rec.Prompt)}
+	w.req = handoff.Request{Target: e.Target}
+	restoreWords(&w.req, body.Request, rec.Prompt)
 	if e.Why == handoff.WhyAside {
 		w.req.Mode = handoff.ModeAside
 	}
@@ -150,7 +171,11 @@ func (r *Router) restore(e ledger.Entry, body ledger.Body, l *ledgerWriter) {
 	case e.Turn != "":
 		w.state.Phase, w.state.Seen = phase.Reconnecting, true
 	}
-	w.open(func() bool { b.open(rec, w); return true })
+	w.open(func() bool {
+		b.open(rec, w)
+		b.with(id, func(rec *recordState) { rec.waiting = body.Request })
+		return true
+	})
 	if e.Status == handoff.StatusAccepted { // its end is told with a question, in the summary
 		r.start(w.loop)
 		return

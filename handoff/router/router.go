@@ -46,6 +46,7 @@ type Router struct {
 	stickies handoff.Stickies                  // Set once
 	ledger   ledger.Ledger                     // Set once; may be nil
 	past     ledger.History                    // Set once: what the ledger keeps beside its entries; may be nil
+	makers   ledger.Owners                     // Set once: for whom the ledger knows threads to be made; may be nil
 	notifier handoff.Notifier                  // Set once; may be nil
 	auditor  handoff.Auditor                   // Set once; may be nil
 	giveUp   time.Duration                     // Set once
@@ -68,7 +69,7 @@ type Router struct {
 
 	mu      sync.Mutex
 	callers map[handoff.Caller]*callerState // Guarded by mu
-	claimed map[string]bool                 // Guarded by mu: keys of the ledger that this life of the router has in hand
+	claimed map[string]string               // Guarded by mu: keys of the ledger that this life of the router has in hand, and their owners
 }
 
 // NewRouter returns a router that does nothing before [Router.Run].
@@ -82,20 +83,25 @@ func NewRouter(cfg Config) *Router {
 	if cfg.Jitter == nil {
 		cfg.Jitter = handoff.Jitter
 	}
-	counts := newRouterCounts()
+	counts := newRouterCounts(func(server string) bool {
+		registrar, ok := cfg.Fleet.(handoff.Registrar)
+		return ok && registrar.Registered(server).Known
+	})
 	past, _ := cfg.Ledger.(ledger.History)
+	makers, _ := cfg.Ledger.(ledger.Owners)
 	if cfg.Ledger != nil {
 		cfg.Ledger = timedLedger{cfg.Ledger, counts.store}
 	}
 	r := &Router{
 		counts: counts, fleet: cfg.Fleet, stickies: timedStickies{cfg.Stickies, counts.store}, log: cfg.Log, life: cfg.Life,
-		ledger: cfg.Ledger, past: past, notifier: cfg.Notifier, auditor: cfg.Auditor,
+		ledger: cfg.Ledger, past: past, makers: makers, notifier: cfg.Notifier, auditor: cfg.Auditor,
 		giveUp: cmp.Or(cfg.GiveUp, 30*time.Minute), askAgain: cmp.Or(cfg.AskAgain, handoff.AskAgainAfter),
 		patience: cmp.Or(cfg.Patience, 30*time.Minute), silence: cmp.Or(cfg.Silence, 2*time.Minute), jitter: cfg.Jitter,
-		queues: newThreadQueues(), callers: map[handoff.Caller]*callerState{}, claimed: map[string]bool{},
+		queues: newThreadQueues(), callers: map[handoff.Caller]*callerState{}, claimed: map[string]string{},
 	}
 	if r.ledger != nil {
 		r.recovered = make(chan struct{})
+		r.owners.unread = makers != nil
 	}
 	return r
 }
@@ -120,21 +126,32 @@ func (r *Router) caller(c handoff.Caller) *callerState {
 	return b
 }
 
-// claim takes an entry of the ledger in hand. False means that it is already: there is never a second owner
-// of a handoff here.
-func (r *Router) claim(key string) bool {
+// claim takes an entry of the ledger in hand for an owner.
+func (r *Router) claim(key, owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	had := r.claimed[key]
-	r.claimed[key] = true
+	r.claimed[key] = owner
+}
+
+// claimLeft takes an entry in hand that a former life left. False means that it is already: there is never a second owner
+// of a handoff here.
+func (r *Router) claimLeft(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, had := r.claimed[key]
+	if !had {
+		r.claimed[key] = ""
+	}
 	return !had
 }
 
-// release lets go of an entry that needs nobody any more.
-func (r *Router) release(key string) {
+// release lets go of an entry that needs nobody any more, unless its key has another owner by now.
+func (r *Router) release(key, owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.claimed, key)
+	if r.claimed[key] == owner {
+		delete(r.claimed, key)
+	}
 }
 
 // threadKey names the queue of a thread.
@@ -167,7 +184,9 @@ func (r *Router) loadStickies(ctx context.Context, c handoff.Caller, b *callerSt
 // returns what is known, and [handoff.CodeStoreDown].
 func (r *Router) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
 	unread := r.Recovered(context.Background(), 0) // first: what is known a moment later is in the list
-	return slices.DeleteFunc(r.caller(g.Caller).list(), func(rec handoff.Record) bool { return !rec.Shown(g) }), unread
+	return slices.DeleteFunc(r.caller(g.Caller).list(), func(rec handoff.Record) bool {
+		return !rec.Shown(g) || rec.Unkept && rec.State == handoff.StatusDelivered // of which only the key is known
+	}), unread
 }
 
 // Handoff returns one of a caller's handoffs.

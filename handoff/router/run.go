@@ -31,6 +31,7 @@ type run struct {
 	ID       string          // Set once: the record's id
 	log      *zap.Logger     // Set once
 	prefetch *prefetch       // Set once: what was attached ahead; nil: nothing
+	instead  string          // Set once: the record of work that was not begun, of which this is the beginning; ""
 	writer   *ledgerWriter   // Set once: what the ledger is told; may be nil
 	began    time.Time       // Set once
 	asked    time.Time       // Set once: when the caller asked, in whichever life of the process
@@ -193,8 +194,8 @@ func (r *run) step(f phase.Fact, fault *handoff.Error) {
 	if next.Noted && !before.Noted {
 		r.known.noted(r.ID)
 	}
-	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.req.Instead != "" {
-		r.router.settled(r.known, string(r.req.Instead), wording.WentOn) // its words are here now
+	if inLedger := next.Noted && !before.Noted || f == phase.FactWritten; inLedger && r.instead != "" {
+		r.router.settled(r.known, r.instead, wording.WentOn) // its words are here now
 	}
 	for _, act := range acts {
 		if act.TakesTime() {
@@ -313,7 +314,7 @@ func (r *run) advance(s handoff.Status) {
 
 // facts is what the ledger is told of the run now.
 func (r *run) facts(t handoff.Target) ledger.Facts {
-	return ledger.Facts{CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why}
+	return ledger.Facts{CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: r.prompt(), Title: r.rec.Title, Why: r.rec.Why, Unkept: r.req.Unkept}
 }
 
 // hold keeps an agent until letGo.

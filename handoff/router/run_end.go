@@ -34,6 +34,13 @@ func (r *run) finish(fault *handoff.Error) {
 			}
 		}
 	})
+	r.known.with(r.ID, func(rec *recordState) {
+		if rec.attempt = r.attempt; !rec.Paused {
+			rec.waiting = ""
+		} else if rec.waiting == "" { // it waited for less time than it takes to note it
+			rec.waiting = waitingOf(r.req)
+		}
+	})
 	r.closeQuestions()
 	if codeOf(r.fault) == handoff.CodeShutdown && r.state.Outcome == handoff.OutcomeUnknown {
 		r.writer.leave() // the next life of the process finds it and tells how it ended
@@ -42,6 +49,9 @@ func (r *run) finish(fault *handoff.Error) {
 	body := ledger.Body{Text: r.rec.Text, Did: deedsOf(r.rec)}
 	if !r.state.Inherited { // else the entry has only its first words
 		body.Prompt = r.prompt()
+	}
+	if r.rec.Paused {
+		body.Request = waitingOf(r.req)
 	}
 	r.writer.words(body)
 	facts := r.facts(r.target)
@@ -54,7 +64,8 @@ func (r *run) finish(fault *handoff.Error) {
 // wrong at all.
 func outcomeFault(s phase.State, known *handoff.Error, rec handoff.Record) *handoff.Error {
 	switch {
-	case s.Outcome == handoff.OutcomeResult && codeOf(known) == handoff.CodeUnread:
+	case s.Outcome == handoff.OutcomeResult && codeOf(known) == handoff.CodeUnread,
+		s.Outcome == handoff.OutcomeInterrupted && codeOf(known) == handoff.CodeAgentEnded:
 		return known
 	case s.Outcome == handoff.OutcomeResult, s.Outcome == handoff.OutcomeInterrupted:
 		return nil

@@ -162,6 +162,9 @@ func (r *run) turnEnded(u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 		}
 		return phase.FactTurnCompleted, nil
 	case handoff.TurnInterrupted:
+		if u.Code == handoff.CodeAgentEnded { // else somebody stopped it
+			return phase.FactTurnInterrupted, handoff.Fault(u.Code, r.rec.Server, u.Detail)
+		}
 		return phase.FactTurnInterrupted, nil
 	}
 	return phase.FactTurnFailed, handoff.Fault(cmp.Or(u.Code, handoff.CodeAgentFailed), r.rec.Server, u.Detail)

@@ -204,9 +204,17 @@ func (c *callerState) read(id string, f *follower) (over bool, changed <-chan st
 	}
 	l := &rec.log
 	over = l.over || rec.Outcome != "" && rec.run == nil
+	if over && l.last == 0 { // of an earlier life: of all that happened only the end is known
+		l.last++
+		rec.record(handoff.RunEnded{})
+	}
 	switch {
 	case f.after > l.last, f.after < l.first(), l.last == 0 && f.place == 0:
 		f.events = append(f.events, rec.event(handoff.RunSnapshot{Items: slices.Clone(rec.Items), Usage: l.used}))
+		if l.over { // and who gets no more than that is told that no more comes
+			f.events[0].Seq--
+			f.events = append(f.events, l.events[len(l.events)-1].event())
+		}
 	default:
 		for _, e := range l.from(f.after, f.place) {
 			f.events = append(f.events, e.event())

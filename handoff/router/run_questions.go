@@ -35,10 +35,7 @@ func (r *run) askCaller(q *question) {
 		q.shown.Risk = risk.Of(a, q.workspace).String()
 	}
 	q.shown.GivesUp = time.Now().Add(r.router.giveUp)
-	q.names = slices.Clone(r.router.registered(q.shown.Server).Names)
-	if r.rec.Project != "" {
-		q.names = append(q.names, r.rec.Project)
-	}
+	q.names, q.project = slices.Clone(r.router.registered(q.shown.Server).Names), r.rec.Project
 	r.known.ask(q, r.router.giveUp, func() {
 		r.router.start(func(ctx context.Context) { r.giveUpOn(ctx, q) })
 	})

@@ -94,6 +94,7 @@ func (r *run) dispatch(ctx context.Context) (phase.Fact, *handoff.Error, bool) {
 	if err != nil {
 		return phase.FactStartRefused, handoff.AsError(err), false
 	}
+	_ = r.known.wait(r.ID, "") // there is always room for nothing
 	r.step(phase.FactNoted, nil)
 	return phase.FactNothing, nil, ctx.Err() == nil
 }
@@ -108,12 +109,17 @@ func (r *run) note() {
 	if r.noting {
 		return
 	}
+	whole := waitingOf(r.req)
+	if e := r.known.wait(r.ID, whole); e != nil {
+		r.step(phase.FactUnnoted, e)
+		return
+	}
 	r.noting = true
 	target := r.target
 	if target == (handoff.Target{}) {
 		target = handoff.Target{Server: r.req.Target.Server, Thread: r.req.Target.Thread}
 	}
-	r.writer.words(ledger.Body{Prompt: r.prompt()})
+	r.writer.words(ledger.Body{Prompt: r.prompt(), Request: whole})
 	facts := r.facts(target)
 	r.io.Go(func() {
 		ctx, cancel := context.WithTimeout(r.ioCtx, notedWithin)

@@ -18,10 +18,23 @@ const (
 // Start implements [handoff.Runs]. [handoff.CodeJoined] comes with the id of the run that was begun instead of the
 // same one before.
 func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+	return r.startAs(ctx, g, req, asked(req))
+}
+
+// asked is the hash of what a request asks for.
+func asked(req handoff.Request) string {
+	if req.Instead != "" {
+		return ledger.Hash(handoff.Encode([]any{"begin", req.Instead}))
+	}
+	return ledger.Hash(handoff.Encode([]any{trimmed(req.Target), req.Mode, req.After, req.Input}))
+}
+
+// startAs is Start of a request with the hash of what it asks for.
+func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Request, args string) (handoff.RunID, error) {
 	b := r.caller(g.Caller)
 	if req.Again {
-		if err := r.Recovered(ctx, storeTimeout); err != nil {
-			return "", err
+		if same, err := r.again(ctx, b, g.Caller, keyedBy(g.Caller, req.Key, args)); same != "" || err != nil {
+			return handoff.RunID(same), err
 		}
 	}
 	if begun, err := b.unbegun(g, &req); err != nil {
@@ -34,23 +47,24 @@ func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 	if req.Key == "" {
 		req.Key = w.ID
 	}
-	w.grant, w.req, w.began = g, req, time.Now()
+	w.grant, w.req, w.began, w.instead = g, req, time.Now(), string(req.Instead)
 	w.asked, w.prefetch = w.began, r.prefetches.take(g.Caller, req.Key, req.Target)
-	asked := keyed{ledger.Key("runs of "+g.Caller.String(), req.Key), ledger.Hash(handoff.Encode([]any{req.Target, req.Mode, req.After, req.Input}))}
+	k := keyedBy(g.Caller, req.Key, args)
 	rec := handoff.Record{ID: w.ID, Server: w.req.Target.Server, Prompt: w.prompt(), State: handoff.StatusAccepted, Unkept: req.Unkept, CreatedAt: w.began}
 	var begun handoff.RunID
 	var same string
 	var e *handoff.Error
 	if !w.open(func() bool {
-		same, e = b.openKeyed(rec, w, asked, func() (e *handoff.Error) {
+		same, e = b.openKeyed(rec, w, k, func(former *ledgerWriter) (e *handoff.Error) {
 			if begun, e = b.unbegun(g, &req); e != nil { // somebody else may have said so at the same moment
 				return e
 			}
 			if e := r.rates.take(g, w.began); e != nil {
 				return e
 			}
-			if !req.Unkept {
-				w.writer = r.newLedgerWriter(asked.key, g.Caller, w.ID, asked.args)
+			if !req.Unkept || req.Again { // else nobody asks again, and nothing is to be kept
+				w.writer = r.newLedgerWriter(k.key, g.Caller, w.ID, args, req.Again)
+				w.writer.follows(former)
 			}
 			return nil
 		})
@@ -72,11 +86,8 @@ func (r *Router) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 
 // checkRequest trims the names of a request and tells what is wrong with it.
 func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
-	t := &req.Target
-	t.Server, t.Thread = strings.TrimSpace(t.Server), strings.TrimSpace(t.Thread)
-	if t.Project != "" {
-		t.Server, t.Project = t.Server+"/"+t.Project, ""
-	}
+	req.Target = trimmed(req.Target)
+	t := req.Target
 	size, empty := 0, true
 	for _, p := range req.Input {
 		text, words := p.(handoff.Text)
@@ -98,13 +109,32 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 	return nil
 }
 
+// trimmed is a target as it was asked for, its project behind the server.
+func trimmed(t handoff.Target) handoff.Target {
+	t.Server, t.Thread = strings.TrimSpace(t.Server), strings.TrimSpace(t.Thread)
+	if t.Project != "" {
+		t.Server, t.Project = t.Server+"/"+t.Project, ""
+	}
+	return t
+}
+
 // Give is Start for callers that wait for the promise: it returns the record once the ledger has the work. What cannot be
 // begun is an error instead.
 func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
-	id, err := r.Start(ctx, g, req)
+	return r.giveAs(ctx, g, req, asked(req))
+}
+
+// giveAs is Give of a request with the hash of what it asks for.
+func (r *Router) giveAs(ctx context.Context, g handoff.Grant, req handoff.Request, args string) (handoff.Record, error) {
+	id, err := r.startAs(ctx, g, req, args)
 	if err != nil {
 		return handoff.Record{}, err
 	}
+	return r.promised(ctx, g, id)
+}
+
+// promised waits until the ledger has a run, or its end, and returns its record.
+func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
 	for e, err := range r.Follow(ctx, g.Caller, id, 0) {
 		if err != nil {
 			return handoff.Record{}, r.unanswered(g.Caller, id, err)
@@ -136,6 +166,16 @@ func (r *Router) unanswered(c handoff.Caller, id handoff.RunID, err error) error
 // Steer gives more words to running work, as a separate request: they go into its turn, or, should that end
 // this moment, come after it in the same session. It waits as [Router.Give] does.
 func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
+	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
+	if req.Again { // the work may have ended since
+		same, err := r.again(ctx, r.caller(g.Caller), g.Caller, keyedBy(g.Caller, req.Key, args))
+		if err != nil {
+			return handoff.Record{}, err
+		}
+		if same != "" {
+			return r.promised(ctx, g, handoff.RunID(same))
+		}
+	}
 	rec, w := r.caller(g.Caller).find(id)
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
@@ -146,7 +186,7 @@ func (r *Router) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 		return handoff.Record{}, handoff.Fault(handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "")
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	return r.Give(ctx, g, req)
+	return r.giveAs(ctx, g, req, args)
 }
 
 // cancelUnrun closes the record of work that the end of the process kept from running.
@@ -155,42 +195,6 @@ func (r *Router) cancelUnrun(b *callerState, id string) {
 		rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
 	})
 	b.ended(id)
-}
-
-// keyed is what a request is known by: the key of its ledger entry, and the hash of what was asked.
-type keyed struct{ key, args string }
-
-// openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
-// it is added.
-func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func() *handoff.Error) (same string, e *handoff.Error) {
-	c.opening.Lock()
-	defer c.opening.Unlock()
-	by := c.by(w.req.By)
-	c.mu.Lock()
-	id, known := c.byKey[k.key]
-	conflict := known && c.findLocked(id).key.args != k.args
-	c.mu.Unlock()
-	switch {
-	case conflict:
-		return "", handoff.Fault(handoff.CodeConflict, "", "")
-	case known:
-		return id, nil
-	}
-	if e := may(); e != nil {
-		return "", e
-	}
-	c.open(rec, w)
-	c.setKey(rec.ID, k)
-	c.closePaused(string(w.req.Instead), rec.ID)
-	if by != nil {
-		c.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
-	}
-	return "", nil
-}
-
-// setKey notes by what a record is known.
-func (c *callerState) setKey(id string, k keyed) {
-	c.with(id, func(rec *recordState) { rec.key, c.byKey[k.key] = k, id })
 }
 
 // unbegun makes a request that of the run which was not begun, if it names one. When that was begun since, it returns
@@ -212,7 +216,7 @@ func (c *callerState) unbegun(g handoff.Grant, req *handoff.Request) (handoff.Ru
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	req.Input = handoff.TextInput(rec.Prompt)
+	restoreWords(req, rec.waiting, rec.Prompt)
 	switch rec.Why {
 	case handoff.WhyContinued: // what they use there now
 		req.Target.Thread = ""

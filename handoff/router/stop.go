@@ -87,6 +87,7 @@ func (r *Router) settled(b *callerState, id, what string) receipt {
 func (c *callerState) closePaused(id, instead string) {
 	if rec, _ := c.find(id); rec.NotBegun() {
 		c.began(id, instead)
+		_ = c.wait(id, "") // there is always room for nothing
 		c.change(id, func(rec *handoff.Record) {
 			rec.Paused, rec.Spoken = false, wording.WasDropped
 			if instead == "" {

@@ -129,6 +129,10 @@ func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 		if s.Body.Prompt != "" {
 			l.bodies[s.Key] = s.Body
 		}
+		if body := l.bodies[s.Key]; !s.Keeps() {
+			body.Request = ""
+			l.bodies[s.Key] = body
+		}
 	} else {
 		event.Code = handoff.AsError(err).Code
 	}
@@ -198,6 +202,14 @@ func (l *Ledger) Body(_ context.Context, _ handoff.Caller, key string) (ledger.B
 	defer l.mu.Unlock()
 	body, ok := l.bodies[key]
 	return body, ok, nil
+}
+
+// Find implements [ledger.History].
+func (l *Ledger) Find(_ context.Context, _ handoff.Caller, key string) (ledger.Entry, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.entries[key]
+	return e, ok, nil
 }
 
 // Entries are all that there are, in the order of their keys.

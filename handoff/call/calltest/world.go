@@ -19,7 +19,7 @@ import (
 )
 
 // Grant is the caller's of every ladder.
-var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: true, Page: true}
+var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
 // A World is what the worlds of ladders have in common: names, and how long the way to a machine takes and how it fails.
 // A world embeds it. Its words, one a line:

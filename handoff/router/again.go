@@ -1,0 +1,131 @@
+package router
+
+import (
+	"context"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// keyed is what a request is known by: the key of its ledger entry, and the hash of what was asked.
+type keyed struct{ key, args string }
+
+func keyedBy(c handoff.Caller, key, args string) keyed {
+	return keyed{ledger.Key("runs of "+c.String(), key), args}
+}
+
+// again returns the id of the run that a request which may be of a former life is the same as; "" when it is to be begun.
+// What is over and was told stands in the ledger alone.
+func (r *Router) again(ctx context.Context, b *callerState, c handoff.Caller, k keyed) (string, error) {
+	if err := r.Recovered(ctx, storeTimeout); err != nil {
+		return "", err
+	}
+	switch known, e := b.same(k); {
+	case e != nil:
+		return "", e
+	case known != "", r.past == nil:
+		return known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	e, ok, err := r.past.Find(ctx, c, k.key)
+	switch {
+	case err != nil:
+		return "", handoff.Because(handoff.CodeStoreDown, "", err)
+	case !ok, e.Free():
+		return "", nil
+	case e.Args != k.args:
+		return "", handoff.Fault(handoff.CodeConflict, "", "")
+	case e.Status != handoff.StatusDelivered:
+		r.adopt(ctx, []ledger.Entry{e})
+	default:
+		rec, err := r.pastRecord(ctx, e)
+		if err != nil {
+			return "", handoff.Because(handoff.CodeStoreDown, "", err)
+		}
+		b.open(rec, nil)
+		b.restored(rec.ID, e)
+	}
+	if known, _ := b.same(k); known != "" {
+		return known, nil
+	}
+	return "", handoff.Fault(handoff.CodeStoreDown, "", "what was done before is being read") // by somebody else, at this moment
+}
+
+// same returns the id of the record that has a key, unless the key is free.
+func (c *callerState) same(k keyed) (string, *handoff.Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(c.byKey[k.key])
+	switch {
+	case rec == nil, rec.free():
+		return "", nil
+	case rec.key.args != k.args:
+		return "", handoff.Fault(handoff.CodeConflict, "", "")
+	}
+	return rec.ID, nil
+}
+
+// free tells whether the key of the record may be asked under again; see [ledger.Entry.Free].
+func (r *recordState) free() bool {
+	e := ledger.Entry{Status: r.State, Attempt: r.attempt, Facts: ledger.Facts{Turn: r.TurnID, Outcome: r.Outcome}}
+	if r.Error != nil {
+		e.Code = r.Error.Code
+	}
+	if r.Paused { // heard or not, the caller has not decided yet
+		e.Status = handoff.StatusCompleted
+	}
+	return e.Free()
+}
+
+// openKeyed adds a record, unless one with its key is there: then it returns that one's id. may is asked before
+// it is added, with what still writes of one that had the key and never began.
+func (c *callerState) openKeyed(rec handoff.Record, w *run, k keyed, may func(former *ledgerWriter) *handoff.Error) (same string, e *handoff.Error) {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	by := c.by(w.req.By)
+	same, err := c.same(k)
+	if same != "" || err != nil {
+		return same, err
+	}
+	former, notBegun := c.freed(k)
+	if e := may(former); e != nil {
+		return "", e
+	}
+	if notBegun != "" {
+		w.instead = notBegun
+	}
+	c.open(rec, w)
+	c.setKey(rec.ID, k)
+	c.closePaused(w.instead, rec.ID)
+	if by != nil {
+		c.with(rec.ID, func(rec *recordState) { rec.offered, rec.hears = true, by })
+	}
+	return "", nil
+}
+
+// freed returns what writes of the record that had a free key, and its id if the caller is asked about it; nothing when
+// nobody had it.
+func (c *callerState) freed(k keyed) (writer *ledgerWriter, notBegun string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := c.findLocked(c.byKey[k.key])
+	if rec == nil {
+		return nil, ""
+	}
+	if rec.NotBegun() {
+		notBegun = rec.ID
+	}
+	return rec.writer, notBegun
+}
+
+// setKey notes by what a record is known.
+func (c *callerState) setKey(id string, k keyed) {
+	c.with(id, func(rec *recordState) { rec.key, c.byKey[k.key] = k, id })
+}
+
+// restored notes by what the record of an entry is known, and whether it was sent.
+func (c *callerState) restored(id string, e ledger.Entry) {
+	c.setKey(id, keyed{e.Key, e.Args})
+	c.with(id, func(rec *recordState) { rec.attempt = e.Attempt })
+}

@@ -1,0 +1,80 @@
+package router
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// A moody ledger decides as the stores do, and takes nothing or loses its answers while it is told to.
+type moody struct {
+	shelf
+
+	mu      sync.Mutex
+	entries map[string]ledger.Entry // Guarded by mu
+	full    bool                    // Guarded by mu: it refuses
+	mute    bool                    // Guarded by mu: it writes that a start is about to be sent, and its answer is lost; nothing else
+}
+
+func (m *moody) Advance(_ context.Context, s ledger.Step) (ledger.Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full || m.mute && s.To != handoff.StatusDispatching {
+		return ledger.Entry{}, handoff.Fault(handoff.CodeUnreachable, "the store", "full")
+	}
+	after, err := m.entries[s.Key].Apply(s)
+	if err == nil {
+		m.entries[s.Key] = after
+	}
+	if m.mute {
+		return ledger.Entry{}, handoff.Fault(handoff.CodeUnreachable, "the store", "no answer")
+	}
+	return after, err
+}
+
+// TestKeyOfARefusal: what was refused because nothing could be written down, or nobody knows whether it was, is begun when
+// it is asked for again under its key, once, and also in other words; what ran is not.
+func TestKeyOfARefusal(t *testing.T) {
+	for _, mood := range []string{"full", "mute"} {
+		t.Run(mood, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				let := make(chan struct{})
+				close(let)
+				m := &moody{shelf: shelf{let: let}, entries: map[string]ledger.Entry{}, full: mood == "full", mute: mood == "mute"}
+				ctx, stop := context.WithCancel(t.Context())
+				r := NewRouter(Config{Fleet: newCopier(), Stickies: noStickies{}, Ledger: m})
+				done := make(chan struct{})
+				go func() { defer close(done); _ = r.Run(ctx) }()
+				defer func() { stop(); <-done }()
+				ask := func(words string) (handoff.Record, error) {
+					return r.Give(t.Context(), ladderGrant, handoff.Request{
+						Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput(words),
+					})
+				}
+				for range 2 {
+					if rec, err := ask("go"); err == nil || codeOfError(err) != handoff.CodeStoreDown {
+						t.Fatalf("while it is %s: %+v, %v", mood, rec, err)
+					}
+				}
+				m.mu.Lock()
+				m.full, m.mute = false, false
+				m.mu.Unlock()
+				rec, err := ask("go on")
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if again, err := ask("go on"); err != nil || again.ID != rec.ID {
+					t.Errorf("what runs, asked for again: %+v, %v", again, err)
+				}
+				if _, err := ask("go"); codeOfError(err) != handoff.CodeConflict {
+					t.Errorf("other words: %v", err)
+				}
+			})
+		})
+	}
+}
