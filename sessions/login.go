@@ -13,7 +13,7 @@ type Login struct {
 	ID        string            // names it in lists: 12 letters and digits
 	Sum       [sha256.Size]byte // of the token
 	Principal string
-	Key       [sha256.Size]byte // SHA-256 of the key that it was made with; a login by link has its principal's
+	Key       [sha256.Size]byte // SHA-256 of the key that it was made with; zero: it came by a link that whoever runs the service made
 	Host      string            // the page's Host; the token counts nowhere else
 	Device    string            // how the browser names itself, at most 200 bytes
 	Made      time.Time

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"strconv"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -109,5 +110,55 @@ func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.
 	if err != nil {
 		return ledger.Body{}, false, s.fault(err)
 	}
-	return ledger.Body{Prompt: words["prompt"], Text: words["text"], Did: words["did"]}, len(words) > 0, nil
+	return ledger.Body{Prompt: words["prompt"], Text: words["text"], Did: words["did"], Request: words["request"]}, len(words) > 0, nil
+}
+
+// Find returns the entry of a key; see [ledger.History].
+func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return ledger.Entry{}, false, err
+	}
+	fields, err := s.client.HGetAll(ctx, s.entryKeys(name)+key).Result()
+	if err != nil || len(fields) == 0 {
+		return ledger.Entry{}, false, s.fault(err)
+	}
+	flat := make([]any, 0, 2*len(fields))
+	for field, value := range fields {
+		flat = append(flat, field, value)
+	}
+	entry, ok := parseEntry(flat)
+	if !ok {
+		s.badEntry(s.entryKeys(name) + key)
+		return ledger.Entry{}, false, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+	}
+	return entry, true, nil
+}
+
+// ownedPage is how many threads are read at once.
+const ownedPage = 5000
+
+// Owned returns for whom threads were made; see [ledger.Owners].
+func (s *Store) Owned(ctx context.Context) ([]ledger.Owned, error) {
+	var all []ledger.Owned
+	for at := int64(0); ; at += ownedPage {
+		page, err := s.ownedFrom(ctx, at)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+	}
+}
+
+func (s *Store) ownedFrom(ctx context.Context, at int64) ([]ledger.Owned, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	members, err := s.client.ZRange(ctx, s.ownedKey(), at, at+ownedPage-1).Result()
+	page := make([]ledger.Owned, len(members))
+	for i, member := range members {
+		if json.Unmarshal([]byte(member), &page[i]) != nil {
+			s.badEntry(s.ownedKey())
+		}
+	}
+	return page, s.fault(err)
 }

@@ -16,11 +16,9 @@ import (
 )
 
 const (
-	leaseFor   = 3 * time.Second // a dead holder is replaced after this
+	leaseFor   = 3 * time.Second // a dead holder is replaced after this, unless its Config says otherwise
 	leaseWait  = 4 * time.Second // how long we wait for a holder to end, and for an answer
-	renewedBy  = leaseFor / 10   // a lease that ends later by so much was renewed, whatever was rounded
 	leasePause = 200 * time.Millisecond
-	renewIn    = 900 * time.Millisecond // less than tickEvery: renewals never pile up
 )
 
 // A lease makes sure that one process at a time uses the keys of a prefix.
@@ -28,6 +26,7 @@ type lease struct {
 	key    string                                        // Set once
 	value  string                                        // Set once: the holder's name, a space, a token of this process
 	where  string                                        // Set once
+	life   time.Duration                                 // Set once: a dead holder is replaced after this
 	take   func(context.Context, int64) (holding, error) // Set once: takes it (0) or renews it in its epoch
 	give   func(context.Context) error                   // Set once: gives it back if it is ours
 	epoch  int64                                         // Set once, by acquire: newer ones are greater
@@ -52,11 +51,11 @@ func newLease(s *Store) *lease {
 		host = "unknown-host"
 	}
 	l := &lease{
-		key: s.leaseKey(), where: s.where, log: s.log, counts: s.counts,
+		key: s.leaseKey(), where: s.where, life: s.leaseFor, log: s.log, counts: s.counts,
 		value: fmt.Sprintf("%s:%d %s", host, os.Getpid(), rand.Text()),
 	}
 	l.take = func(ctx context.Context, epoch int64) (holding, error) {
-		return takeLease(ctx, s.client, []string{l.key, s.epochKey()}, l.value, epoch)
+		return takeLease(ctx, s.client, []string{l.key, s.epochKey()}, l.value, l.life, epoch)
 	}
 	l.give = func(ctx context.Context) error {
 		return releaseScript.Run(ctx, s.client, []string{l.key}, l.value).Err()
@@ -72,14 +71,15 @@ type holding struct {
 	epoch   int64 // the newest one, when nobody else holds the lease
 }
 
-// renewed reports whether a holding shows that a holder lived after an earlier one was seen.
-func (h holding) renewed(since holding) bool {
-	return h.value != since.value || h.expires > since.expires+renewedBy.Milliseconds()
+// renewed reports whether a holding shows that a holder lived after an earlier one was seen. A lease that ends later by
+// a tenth of its life was renewed, whatever was rounded.
+func (l *lease) renewed(h, since holding) bool {
+	return h.value != since.value || h.expires > since.expires+(l.life/10).Milliseconds()
 }
 
 // takeLease takes or renews the lease in the Redis.
-func takeLease(ctx context.Context, client *goredis.Client, keys []string, value string, epoch int64) (holding, error) {
-	reply, err := leaseScript.Run(ctx, client, keys, value, leaseFor.Milliseconds(), epoch).Slice()
+func takeLease(ctx context.Context, client *goredis.Client, keys []string, value string, life time.Duration, epoch int64) (holding, error) {
+	reply, err := leaseScript.Run(ctx, client, keys, value, life.Milliseconds(), epoch).Slice()
 	if err != nil {
 		return holding{}, err
 	}
@@ -110,7 +110,7 @@ func (l *lease) acquire(ctx context.Context) error {
 			return nil
 		case err == nil:
 			answered = now
-			if last.value != "" && h.renewed(last) || now.Sub(began) >= leaseWait && h.expires < 0 {
+			if last.value != "" && l.renewed(h, last) || now.Sub(began) >= leaseWait && h.expires < 0 {
 				return fmt.Errorf("%s is in use by another Switchboard, %s: end that one, or give this one a Redis "+
 					"of its own (another database number will do)", l.where, h.holder)
 			}
@@ -128,10 +128,13 @@ func (l *lease) acquire(ctx context.Context) error {
 	}
 }
 
+// every is how often the lease is renewed: three times in its life, so that one lost renewal does no harm.
+func (l *lease) every() time.Duration { return l.life / 3 }
+
 // tick renews the lease. A Redis that does not answer cannot give the lease to another either, so that is
 // waited for; so is one that came back empty. Only another holder ends us, also one that has ended.
 func (l *lease) tick(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, renewIn)
+	ctx, cancel := context.WithTimeout(ctx, l.every()*9/10) // less than that: renewals never pile up
 	defer cancel()
 	h, err := l.take(ctx, l.epoch)
 	if err != nil {

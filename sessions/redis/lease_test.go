@@ -11,6 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
+// tickEvery is how often a lease is renewed.
+const tickEvery = leaseFor / 3
+
 // A leaseBoard is where leases are taken: what the scripts do in a Redis, with the clock of the bubble.
 type leaseBoard struct {
 	mu      sync.Mutex // two processes use it
@@ -30,7 +33,7 @@ func (b *leaseBoard) holder() string {
 // lease returns a lease of a process of that name.
 func (b *leaseBoard) lease(counts *counters, value string) *lease {
 	return &lease{
-		key: "switchboard:lease", value: value, where: "Redis", counts: counts, log: zap.NewNop(),
+		key: "switchboard:lease", value: value, where: "Redis", life: leaseFor, counts: counts, log: zap.NewNop(),
 		take: func(_ context.Context, epoch int64) (holding, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -52,28 +52,43 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	defer cancel()
 	keys := []string{
 		s.entryKeys(name) + step.Key, s.openKey(name), s.callersKey(), s.epochKey(),
-		s.bodyKeys(name) + step.Key, s.unheardKey(name), s.historyKey(name),
+		s.bodyKeys(name) + step.Key, s.unheardKey(name), s.historyKey(name), s.ownedKey(),
 	}
-	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name)...).Slice()
-	if err != nil {
-		return ledger.Entry{}, s.fault(err)
+	verdict, found, err := s.judged(ctx, keys, step, name, ledger.Entry{})
+	if err == nil && found.Anew(step) { // Go's table says so; the script looks whether it is still that one
+		verdict, found, err = s.judged(ctx, keys, step, name, found)
 	}
-	verdict, flat, ok := parseVerdict(reply)
-	if !ok {
-		return ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
-	}
-	switch verdict {
-	case verdictElsewhere:
-		return ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
-	case verdictMade:
+	switch {
+	case err != nil:
+		return ledger.Entry{}, err
+	case verdict == verdictMade:
 		return ledger.Entry{}.Apply(step)
 	}
-	entry, ok := parseEntry(flat)
-	if !ok && len(flat) > 0 {
-		s.badEntry(keys[0])
-		return ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+	return found, verdict.Fault(found, step)
+}
+
+// judged runs ledger.lua and returns its verdict, and the entry as it is then. An entry that is still this former one is
+// as none.
+func (s *Store) judged(ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry) (ledger.Verdict, ledger.Entry, error) {
+	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name, former)...).Slice()
+	if err != nil {
+		return "", ledger.Entry{}, s.fault(err)
 	}
-	return entry, verdict.Fault(entry, step)
+	verdict, flat, ok := parseVerdict(reply)
+	switch {
+	case !ok:
+		return "", ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "unexpected reply of the ledger")
+	case verdict == verdictElsewhere:
+		return "", ledger.Entry{}, handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+s.where)
+	case len(flat) == 0:
+		return verdict, ledger.Entry{}, nil
+	}
+	entry, ok := parseEntry(flat)
+	if !ok {
+		s.badEntry(keys[0])
+		return "", ledger.Entry{}, handoff.Fault(handoff.CodeInternal, "", "an entry of the ledger cannot be read")
+	}
+	return verdict, entry, nil
 }
 
 // Open returns a caller's entries that are not delivered, oldest first.
@@ -173,14 +188,17 @@ func (s *Store) callersKey() string           { return s.prefix + ":open-callers
 func (s *Store) leaseKey() string             { return s.prefix + ":lease" }
 func (s *Store) epochKey() string             { return s.prefix + ":epoch" } // of the newest holder of the lease
 
+// ownedKey has for whom threads were made, by when.
+func (s *Store) ownedKey() string { return s.prefix + ":owned" }
+
 // The keys of what is over, or will be: the whole words of each entry, by caller what nobody heard, by when it
 // ended, and the history, by when it became that.
 func (s *Store) bodyKeys(name string) string   { return s.prefix + ":{" + name + "}:body:" }
 func (s *Store) unheardKey(name string) string { return s.prefix + ":{" + name + "}:unheard" }
 func (s *Store) historyKey(name string) string { return s.prefix + ":{" + name + "}:history" }
 
-// ledgerArgs are the arguments of ledger.lua for a checked step.
-func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
+// ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status: none.
+func (s *Store) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {
 	attempt, turn := "", ""
 	switch step.To {
 	case handoff.StatusDispatching:
@@ -198,8 +216,18 @@ func (s *Store) ledgerArgs(step ledger.Step, name string) []any {
 		statuses(step.From(false)), statuses(step.From(true)), statuses(step.Past()),
 		s.kept.Milliseconds(), step.Key, name, at, len(first), s.lease.epoch, turn, step.Body.Prompt, step.Body.Text,
 		s.entryKeys(name), s.bodyKeys(name), ledger.Waits(step.Caller),
-		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did)
+		ledger.HistoryPrompt, ledger.HistoryTitle, ledger.HistorySpoken, step.Body.Did, former.Owner, string(former.Status),
+		step.Body.Request, flag(step.Keeps()), owned(step), ledger.MaxOwned, min(s.kept, ledger.KeyFor).Milliseconds())
 	return append(append(args, first...), stepFields(step, attempt, at)...)
+}
+
+// owned is what a step says of who made a thread, "" where it says nothing.
+func owned(step ledger.Step) string {
+	if !step.Makes() {
+		return ""
+	}
+	t := step.Set.Target
+	return handoff.Encode(ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: step.Caller})
 }
 
 // stepFields are the fields of an entry that a step sets, each with its value.
@@ -227,6 +255,7 @@ func stepFields(step ledger.Step, attempt, at string) []any {
 	set("tests", string(f.Tests), step.To == handoff.StatusCompleted) // where there is none, nobody has noted it
 	set("code", string(f.Code), false)
 	set("spoken", f.Spoken, false)
+	set("unkept", flag(f.Unkept), false)
 	if step.To == handoff.StatusCompleted {
 		set("ended", at, true)
 	}
@@ -305,6 +334,8 @@ func setField(e *ledger.Entry, field, value string) bool {
 	switch field {
 	case "inherited":
 		e.Inherited = value == "1"
+	case "unkept":
+		e.Unkept = value == "1"
 	case "attempt":
 		n, err := strconv.Atoi(value)
 		e.Attempt = n

@@ -2,13 +2,16 @@
 -- What may follow what comes from Go's table: the statuses that the step may leave and those beyond it.
 -- Safe to repeat: the same step of the same owner is found written and changes nothing.
 -- KEYS: the entry, the caller's open entries, the callers that have any, the newest epoch, the entry's body,
---   the caller's outcomes that nobody heard, the caller's history.
+--   the caller's outcomes that nobody heard, the caller's history, for whom threads were made.
 -- ARGV: owner, hash of the arguments, to, attempt or "", "1" to make the entry, "1" to adopt it,
 --   the statuses to leave for an own entry, for an inherited one, the statuses beyond,
 --   milliseconds to live once it is history, the entry's name, its caller's, the time,
 --   how many of the last words are for a new entry only, the epoch of who writes, the turn of a step to started or "", the whole prompt or "", the whole answer or "",
 --   what comes before an entry's name in its key, in its body's, how many may be unheard,
---   bytes of a prompt, a title and what was said in the history, what was done or "", then field, value, ...
+--   bytes of a prompt, a title and what was said in the history, what was done or "",
+--   owner and status of an entry that is as none, or "" twice, the whole request or "", "1" to keep the request,
+--   for whom the step's thread was made or "", of how many that is kept, milliseconds to live of an entry without words,
+--   then field, value, ...
 -- A list of statuses is ",accepted,started,"; ",," stands for no entry.
 -- Returns the verdict and the entry as field, value, ... The verdict is "elsewhere", and nothing is
 -- changed, when a newer life has taken the lease, whoever holds it now; it is "made" when there was no entry, and
@@ -16,6 +19,7 @@
 local owner, args, to, attempt, new, adopt, from_own, from_inherited, beyond = unpack(ARGV, 1, 9)
 local kept_for, member, caller, at, first, epoch, turn, prompt, text = unpack(ARGV, 10, 18)
 local entries, bodies, unheard, short_prompt, short_title, short_spoken, did = unpack(ARGV, 19, 25)
+local former_owner, former_status, request, keeps, owned, most_owned, key_for = unpack(ARGV, 26, 32)
 
 if tonumber(redis.call('GET', KEYS[4]) or 0) > tonumber(epoch) then
   return {'elsewhere', {}}
@@ -30,6 +34,13 @@ local function read(key)
 end
 
 local entry, flat = read(KEYS[1])
+if former_status ~= '' and entry.owner == former_owner and entry.status == former_status then
+  redis.call('DEL', KEYS[1], KEYS[5])
+  redis.call('ZREM', KEYS[2], member)
+  redis.call('ZREM', KEYS[6], member)
+  redis.call('ZREM', KEYS[7], member)
+  entry, flat = {}, {}
+end
 local status = entry.status or ''
 local from = entry.inherited == '1' and from_inherited or from_own
 
@@ -80,10 +91,14 @@ local function pass(name)
   cut(key, e, 'prompt', short_prompt)
   cut(key, e, 'title', short_title)
   cut(key, e, 'spoken', short_spoken)
-  redis.call('PEXPIRE', key, kept_for)
-  redis.call('PEXPIRE', bodies .. name, kept_for)
   redis.call('ZREM', KEYS[2], name)
   redis.call('ZREM', KEYS[6], name)
+  if e.unkept == '1' then
+    redis.call('PEXPIRE', key, key_for)
+    return
+  end
+  redis.call('PEXPIRE', key, kept_for)
+  redis.call('PEXPIRE', bodies .. name, kept_for)
   redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', tonumber(at) - tonumber(kept_for))
   redis.call('ZADD', KEYS[7], at, name)
   redis.call('PEXPIRE', KEYS[7], kept_for)
@@ -93,7 +108,7 @@ local verdict = judge()
 local past = redis.call('ZSCORE', KEYS[7], member)
 local done = verdict == 'applied' or verdict == 'same'
 if verdict == 'applied' then
-  local begin = 26
+  local begin = 33
   if status == '' then
     verdict, entry = 'made', {accepted = at, ended = at}
   else
@@ -113,6 +128,15 @@ if verdict == 'applied' then
   end
   if did ~= '' then
     redis.call('HSET', KEYS[5], 'did', did)
+  end
+  if request ~= '' then
+    redis.call('HSET', KEYS[5], 'request', request)
+  elseif keeps ~= '1' then
+    redis.call('HDEL', KEYS[5], 'request')
+  end
+  if owned ~= '' then
+    redis.call('ZADD', KEYS[8], 'NX', at, owned)
+    redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -1 - most_owned)
   end
   if status == 'delivered' then
     if adopt ~= '1' then

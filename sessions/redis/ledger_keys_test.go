@@ -70,6 +70,17 @@ func TestLedgerKeys(t *testing.T) {
 		t.Fatalf("history %+v, %v", page, err)
 	}
 	want(caller + "body:k1 30 days")
+
+	tomb := sessionstest.Deliver(t, s, "k2", time.Now(), func(step *ledger.Step) {
+		step.Caller, step.Set.Unkept = c, step.To != handoff.StatusDelivered
+	})
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ttl, err := s.client.PTTL(t.Context(), s.entryKeys(name)+"k2").Result(); err != nil || ttl <= ledger.KeyFor-time.Minute || ttl > ledger.KeyFor {
+		t.Errorf("%+v without words lives %v, %v", tomb, ttl, err)
+	}
 }
 
 // Entries that cannot be read are left out of the open ones and counted, and no step changes them.

@@ -29,12 +29,8 @@ import (
 	"switchboard/sessions"
 )
 
-const (
-	// tickEvery is how often the lease is renewed: a third of its life, so that one lost renewal does no harm.
-	tickEvery = time.Second
-	// closeWithin bounds what Close does after the last tick.
-	closeWithin = 2 * time.Second
-)
+// closeWithin bounds what Close does after the last tick.
+const closeWithin = 2 * time.Second
 
 // Config says where a [Store] keeps its keys.
 type Config struct {
@@ -48,6 +44,9 @@ type Config struct {
 	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
 	// that is longer.
 	ThreadsFor time.Duration
+	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests shorten
+	// it.
+	Lease time.Duration
 	// Log gets warnings; nil means none.
 	Log *zap.Logger
 }
@@ -59,6 +58,7 @@ type Store struct {
 	where      string          // Set once; names the Redis in errors, without a password
 	kept       time.Duration   // Set once; how long history is kept
 	threadsFor time.Duration   // Set once; how long threads are
+	leaseFor   time.Duration   // Set once; how long a lease lives
 	within     time.Duration   // Set once; bounds one round trip of the ledger
 	log        *zap.Logger     // Set once
 	client     *goredis.Client // Set once
@@ -91,6 +91,9 @@ func newStore(cfg Config) *Store {
 	}
 	if s.threadsFor = cfg.ThreadsFor; s.threadsFor == 0 {
 		s.threadsFor = max(s.kept, sessions.ThreadsFor)
+	}
+	if s.leaseFor = cfg.Lease; s.leaseFor == 0 {
+		s.leaseFor = leaseFor
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()
@@ -125,7 +128,7 @@ func (s *Store) Run(ctx context.Context) error {
 	case <-s.stop:
 		return nil
 	}
-	ticker := time.NewTicker(tickEvery)
+	ticker := time.NewTicker(s.lease.every())
 	defer ticker.Stop()
 	for {
 		if err := s.lease.tick(ctx); err != nil {

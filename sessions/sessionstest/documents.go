@@ -14,7 +14,7 @@ import (
 // testDocuments runs what a front relies on. open returns an empty store that lives until the test ends.
 func testDocuments(t *testing.T, open func(t *testing.T) Store) {
 	for name, run := range map[string]func(*testing.T, sessions.Documents){
-		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief,
+		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds, "an owner has so many": testDocumentsBounded, "brief ones count apart": testDocumentsBrief, "levels": testLevels,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}
@@ -73,6 +73,23 @@ func testDocumentOwned(t *testing.T, s sessions.Documents) {
 	for _, d := range []sessions.Document{large, document(owner, "", "x"), document(handoff.Caller{}, "resp_1", "x")} {
 		if err := s.PutDocument(t.Context(), d); err == nil {
 			t.Errorf("kept a document %q of %q with %d bytes", d.ID, d.Owner, len(d.Body))
+		}
+	}
+}
+
+func testLevels(t *testing.T, s sessions.Documents) {
+	levels := sessions.Levels{Documents: s}
+	other := handoff.Caller{Principal: "nobody"}
+	for _, level := range []handoff.SpeechLevel{"", handoff.LevelQuiet, handoff.LevelChatty} {
+		if level != "" {
+			if err := levels.SetLevel(t.Context(), owner, level); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for c, want := range map[handoff.Caller]handoff.SpeechLevel{owner: level, other: ""} {
+			if got, err := levels.Level(t.Context(), c); got != want || err != nil {
+				t.Errorf("of %s: %q, %v, want %q", c, got, err, want)
+			}
 		}
 	}
 }

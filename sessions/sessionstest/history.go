@@ -18,6 +18,8 @@ func testHistory(t *testing.T, open func(t *testing.T) Store) {
 		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
 		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
 		"what nobody can hear after the call": testNameless, "a random walk": testHistoryWalk,
+		"found by its key": testFind, "a key that is free": testFreeKey,
+		"requests that wait": testRequests, "no words": testNoWords, "who made a thread": testOwned,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
 	}

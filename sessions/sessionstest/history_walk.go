@@ -47,7 +47,7 @@ func WalkHistory(t *testing.T, l Ledger, principal string, walk []byte) {
 			// Long enough to be cut, now and then in the middle of a character or of what is none.
 			s.Set.Prompt = strings.Repeat("ö", what%7*20) + strings.Repeat("\xbf", what%3)
 			s.Set.Spoken = strings.Repeat("x", what%3) + strings.Repeat("日", what%5*40)
-			s.Body = ledger.Body{Prompt: pickWord(what, "", "p", "日本"), Text: pickWord(what/3, "", "t", "\x00\xff"), Did: pickWord(what/9, "", "d")}
+			s.Body = ledger.Body{Prompt: pickWord(what, "", "p", "日本"), Text: pickWord(what/3, "", "t", "\x00\xff"), Did: pickWord(what/9, "", "d"), Request: pickWord(what/27, "", "r")}
 		}
 		all[c].advance(t, l, s)
 		all[c].holds(t, l, c)
@@ -78,8 +78,15 @@ func (w walked) advance(t *testing.T, l Ledger, s ledger.Step) {
 		return
 	}
 	w[s.Key] = e
+	if before.Anew(s) {
+		e.body, e.past = ledger.Body{}, time.Time{}
+	}
 	e.body = ledger.Body{
-		Prompt: cmp.Or(s.Body.Prompt, e.body.Prompt), Text: cmp.Or(s.Body.Text, e.body.Text), Did: cmp.Or(s.Body.Did, e.body.Did)}
+		Prompt: cmp.Or(s.Body.Prompt, e.body.Prompt), Text: cmp.Or(s.Body.Text, e.body.Text), Did: cmp.Or(s.Body.Did, e.body.Did),
+		Request: cmp.Or(s.Body.Request, e.body.Request)}
+	if !s.Keeps() {
+		e.body.Request = ""
+	}
 	switch {
 	case s.To == handoff.StatusDelivered:
 		e.past = s.At

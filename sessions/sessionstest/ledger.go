@@ -130,6 +130,7 @@ func RandomStep(key string, b [4]byte) ledger.Step {
 	s := LedgerStep(key, pick(b[0]/8, "a", "a", "b"), to)
 	s.New, s.Args = b[0]/24%2 == 0, pick(b[0]/48, "args", "args", "args", "others")
 	s.New = s.New && !s.Adopt
+	s.Again = s.New && b[3]/8%2 == 0
 	s.At = since.Add(time.Duration(b[1]) * time.Millisecond)
 	if to == handoff.StatusDispatching {
 		s.Attempt = 1 + int(b[1])%3

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// startWithin bounds how long a Redis may take until it answers.
-const startWithin = 20 * time.Second
+// startWithin bounds how long a Redis may take until it answers. Only a failure takes so long.
+const startWithin = 3 * time.Minute
 
 // A Redis is a real redis-server on a free loopback port that keeps nothing on disk.
 type Redis struct {

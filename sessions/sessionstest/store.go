@@ -38,6 +38,7 @@ type Front interface {
 type Ledger interface {
 	ledger.Ledger
 	ledger.History
+	ledger.Owners
 }
 
 // TestStore runs every contract. open returns an empty store that lives until the test ends.

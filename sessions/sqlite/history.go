@@ -25,7 +25,7 @@ func (s *Store) History(ctx context.Context, c handoff.Caller, q ledger.HistoryQ
 	if !later {
 		from.At = math.MaxInt64
 	}
-	text := "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past > 0 AND (past, key) < (?, ?)"
+	text := "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past > 0 AND unkept = 0 AND (past, key) < (?, ?)"
 	args := []any{name, from.At, from.Key}
 	if match := matching(sessions.SearchWords(q.Search)); match != "" {
 		text += " AND id IN (SELECT rowid FROM history_words WHERE history_words MATCH ?)"
@@ -58,10 +58,40 @@ func (s *Store) Body(ctx context.Context, c handoff.Caller, key string) (ledger.
 		return ledger.Body{}, false, err
 	}
 	var body ledger.Body
-	err = s.read.QueryRowContext(ctx, "SELECT prompt, text, did FROM bodies WHERE id = (SELECT id FROM entries WHERE caller = ? AND key = ?)",
-		name, key).Scan(&body.Prompt, &body.Text, &body.Did)
+	err = s.read.QueryRowContext(ctx, "SELECT coalesce(b.prompt, ''), coalesce(b.text, ''), coalesce(b.did, ''), coalesce(r.request, '') FROM entries e "+
+		"LEFT JOIN bodies b ON b.id = e.id LEFT JOIN requests r ON r.id = e.id WHERE e.caller = ? AND e.key = ?",
+		name, key).Scan(&body.Prompt, &body.Text, &body.Did, &body.Request)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Body{}, false, nil
 	}
-	return body, err == nil, s.fault(err)
+	return body, err == nil && body != ledger.Body{}, s.fault(err)
+}
+
+// Find returns the entry of a key; see [ledger.History].
+func (s *Store) Find(ctx context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return ledger.Entry{}, false, err
+	}
+	row, err := scanEntry(s.read.QueryRowContext(ctx, "SELECT "+entryColumns+" FROM entries WHERE caller = ? AND key = ?", name, key))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Entry{}, false, nil
+	}
+	return row.Entry, err == nil, s.fault(err)
+}
+
+// Owned returns for whom threads were made; see [ledger.Owners].
+func (s *Store) Owned(ctx context.Context) ([]ledger.Owned, error) {
+	var all []ledger.Owned
+	for row, err := range each(s.read.QueryContext(ctx, "SELECT server, thread, principal, user FROM owned ORDER BY id")) {
+		var o ledger.Owned
+		if err == nil {
+			err = row.Scan(&o.Server, &o.Thread, &o.Caller.Principal, &o.Caller.User)
+		}
+		if err != nil {
+			return nil, s.fault(err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -78,7 +79,8 @@ func (s *Store) sweep(ctx context.Context) error {
 	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		before := now.Add(-s.kept).UnixMilli()
 		for _, forget := range []string{
-			"DELETE FROM history_words WHERE rowid " + old, "DELETE FROM bodies WHERE id " + old, "DELETE FROM entries WHERE id " + old,
+			"DELETE FROM history_words WHERE rowid " + old, "DELETE FROM bodies WHERE id " + old, "DELETE FROM requests WHERE id " + old,
+			"DELETE FROM entries WHERE id " + old,
 		} {
 			n, err := affected(tx.ExecContext(ctx, forget, before, sweepSize))
 			if err != nil {
@@ -98,6 +100,8 @@ func (s *Store) sweep(ctx context.Context) error {
 			what   string
 			before int64
 		}{
+			{"DELETE FROM entries WHERE unkept = 1 AND past > 0 AND past <= ?", now.Add(-ledger.KeyFor).UnixMilli()},
+			{"DELETE FROM owned WHERE id <= (SELECT max(id) FROM owned) - ?", ledger.MaxOwned},
 			{"DELETE FROM stickies WHERE changed <= ?", now.Add(-sessions.StickyFor).UnixMilli()},
 			{"DELETE FROM logins WHERE ends <= ?", now.UnixNano()},
 			{"DELETE FROM secrets WHERE ends <= ?", now.UnixNano()},

@@ -17,13 +17,14 @@ import (
 
 // entryColumns are the columns of an entry, in the order of [entryRow.into].
 const entryColumns = "id, past, key, principal, user, owner, args, status, inherited, attempt, call, client, server, project, " +
-	"thread, watermark, turn, prompt, title, why, outcome, code, spoken, accepted, ended, tests"
+	"thread, watermark, turn, prompt, title, why, outcome, code, spoken, accepted, ended, tests, unkept"
 
 // statements are prepared once. Those that change something are the writer's.
 type statements struct {
 	begin, commit, rollback                    *sql.Stmt
 	newest                                     *sql.Stmt // the life that has the file
 	find, insert, update, body, words, unheard *sql.Stmt
+	request, sent, owned                       *sql.Stmt
 	open, openAll                              *sql.Stmt
 
 	all []*sql.Stmt // to be closed: a connection does not close what was prepared on it
@@ -60,6 +61,9 @@ func (s *Store) prepare(ctx context.Context) error {
 		{&s.asks.update, s.write, "UPDATE entries SET " + strings.Join(names, " = ?, ") + " = ? WHERE id = ?"},
 		{&s.asks.body, s.write, "INSERT INTO bodies (id, prompt, text, did) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET " +
 			"prompt = iif(?2 = '', prompt, ?2), text = iif(?3 = '', text, ?3), did = iif(?4 = '', did, ?4)"},
+		{&s.asks.request, s.write, "INSERT INTO requests (id, request) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET request = ?2"},
+		{&s.asks.sent, s.write, "DELETE FROM requests WHERE id = ?"},
+		{&s.asks.owned, s.write, "INSERT OR IGNORE INTO owned (server, thread, principal, user) VALUES (?, ?, ?, ?)"},
 		{&s.asks.words, s.write, "INSERT INTO history_words (rowid, words) VALUES (?, ?)"},
 		{&s.asks.unheard, s.write, "SELECT " + entryColumns + " FROM entries WHERE caller = ? AND past = 0 AND status = 'completed' " +
 			"ORDER BY ended DESC, key DESC LIMIT -1 OFFSET ?"},
@@ -93,7 +97,7 @@ func (r *entryRow) into(accepted, ended *int64) []any {
 		&r.id, &r.past, &e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
 		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread, (*string)(&e.Watermark), (*string)(&e.Turn),
 		&e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome), (*string)(&e.Code), &e.Spoken, accepted, ended,
-		(*string)(&e.Tests),
+		(*string)(&e.Tests), &e.Unkept,
 	}
 }
 
@@ -108,7 +112,7 @@ func (r *entryRow) values() []any {
 		r.past, e.Key, e.Caller.Principal, e.Caller.User, e.Owner, e.Args, string(e.Status), e.Inherited, e.Attempt,
 		e.CallID, e.ClientID, e.Target.Server, e.Target.Project, e.Target.Thread, string(e.Watermark), string(e.Turn),
 		e.Prompt, e.Title, e.Why, string(e.Outcome), string(e.Code), e.Spoken, e.Accepted.UnixMilli(), ended,
-		string(e.Tests),
+		string(e.Tests), e.Unkept,
 	}
 }
 
@@ -173,6 +177,12 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 		if after, verdict = before.Apply(step); verdict != nil || after == before {
 			return nil
 		}
+		if before.Anew(step) {
+			if err := s.wipe(ctx, row.id); err != nil {
+				return err
+			}
+			row.past = 0
+		}
 		row.Entry = after
 		return s.put(ctx, name, row, step)
 	})
@@ -196,7 +206,7 @@ func (s *Store) made(ctx context.Context, name string, step ledger.Step) (ledger
 		}
 		return ledger.Entry{}, err
 	}
-	return e, s.putBody(ctx, row.id, step.Body)
+	return e, s.putBody(ctx, row.id, step)
 }
 
 // fenced refuses what a life writes after another one has opened the file.
@@ -224,8 +234,13 @@ func (s *Store) put(ctx context.Context, name string, row entryRow, step ledger.
 	if err := s.store(ctx, name, &row); err != nil {
 		return err
 	}
-	if err := s.putBody(ctx, row.id, step.Body); err != nil {
+	if err := s.putBody(ctx, row.id, step); err != nil {
 		return err
+	}
+	if !step.Keeps() {
+		if _, err := s.asks.sent.ExecContext(ctx, row.id); err != nil {
+			return err
+		}
 	}
 	if row.past != 0 && was == 0 {
 		return s.index(ctx, row)
@@ -236,12 +251,35 @@ func (s *Store) put(ctx context.Context, name string, row entryRow, step ledger.
 	return nil
 }
 
-// putBody writes the whole words of an entry; a text that is "" leaves what is kept.
-func (s *Store) putBody(ctx context.Context, id int64, b ledger.Body) error {
-	if b == (ledger.Body{}) {
+// wipe forgets what is kept beside an entry that is made anew.
+func (s *Store) wipe(ctx context.Context, id int64) error {
+	for _, forget := range []string{"DELETE FROM history_words WHERE rowid = ?", "DELETE FROM bodies WHERE id = ?", "DELETE FROM requests WHERE id = ?"} {
+		if _, err := s.write.ExecContext(ctx, forget, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putBody writes what a step has beside the entry: the whole words, of which a text that is "" leaves what is kept, and for
+// whom a thread was made.
+func (s *Store) putBody(ctx context.Context, id int64, step ledger.Step) error {
+	b := step.Body
+	if b.Prompt != "" || b.Text != "" || b.Did != "" {
+		if _, err := s.asks.body.ExecContext(ctx, id, b.Prompt, b.Text, b.Did); err != nil {
+			return err
+		}
+	}
+	if b.Request != "" {
+		if _, err := s.asks.request.ExecContext(ctx, id, b.Request); err != nil {
+			return err
+		}
+	}
+	if !step.Makes() {
 		return nil
 	}
-	_, err := s.asks.body.ExecContext(ctx, id, b.Prompt, b.Text, b.Did)
+	t, c := step.Set.Target, step.Caller
+	_, err := s.asks.owned.ExecContext(ctx, t.Server, t.Thread, c.Principal, c.User)
 	return err
 }
 
@@ -268,6 +306,9 @@ func (s *Store) store(ctx context.Context, name string, row *entryRow) error {
 
 // index lets an entry that became history be found.
 func (s *Store) index(ctx context.Context, row entryRow) error {
+	if row.Unkept {
+		return nil
+	}
 	_, err := s.asks.words.ExecContext(ctx, row.id, strings.Join(sessions.EntryWords(row.Entry), " "))
 	return err
 }

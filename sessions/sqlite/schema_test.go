@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func TestOlderFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{ // to version 1
-		"DROP TABLE life", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns", "DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents", "ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
+		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns", "DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents", "ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "PRAGMA user_version = 1",
 		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
 	} {
 		if _, err := s.write.ExecContext(t.Context(), back); err != nil {
@@ -51,6 +52,78 @@ func TestOlderFile(t *testing.T) {
 	}
 }
 
+// backTo makes the file one of an earlier version, 9 or newer.
+func backTo(t *testing.T, s *Store, version int) {
+	t.Helper()
+	for _, back := range []string{
+		"DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
+		fmt.Sprint("PRAGMA user_version = ", version),
+	} {
+		if _, err := s.write.ExecContext(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOwnersOfOlderWork: who made a thread is taken from the work that a file of an earlier version has; all of that work
+// is found by its key as it was.
+func TestOwnersOfOlderWork(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := map[string]ledger.Entry{}
+	for _, why := range []string{handoff.WhyNew, handoff.WhyContinued, handoff.WhyCopy} {
+		was[why] = sessionstest.Deliver(t, s, why, time.Now(), func(step *ledger.Step) {
+			step.Set.Why = why
+			if step.To == handoff.StatusDispatching {
+				step.Set.Target.Thread = "thread " + why
+			}
+		})
+	}
+	backTo(t, s, 10)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(t.Context(), Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for why, want := range was {
+		if e, ok, err := s.Find(t.Context(), sessionstest.Owner, why); !ok || err != nil || e != want {
+			t.Errorf("%s is %+v, %v, was %+v", why, e, err, want)
+		}
+	}
+	got, err := s.Owned(t.Context())
+	want := []ledger.Owned{{Server: "bigpc", Thread: "thread new", Caller: sessionstest.Owner}, {Server: "bigpc", Thread: "thread copy", Caller: sessionstest.Owner}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("owned are %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestNoWordsForADay: that of which no words are kept is known by its key for a day, and then not at all.
+func TestNoWordsForADay(t *testing.T) {
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for key, age := range map[string]time.Duration{"young": ledger.KeyFor - time.Minute, "old": ledger.KeyFor + time.Minute} {
+		sessionstest.Deliver(t, s, key, time.Now().Add(-age), func(step *ledger.Step) {
+			step.Set.Unkept = step.To != handoff.StatusDelivered
+		})
+	}
+	if err := s.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{"young": true, "old": false} {
+		if _, ok, err := s.Find(t.Context(), sessionstest.Owner, key); ok != want || err != nil {
+			t.Errorf("%s is there: %t, %v", key, ok, err)
+		}
+	}
+}
+
 // TestTestsOfOlderWork: how the tests ended of work from before that was noted is not known, unless it ran no command.
 func TestTestsOfOlderWork(t *testing.T) {
 	dir := t.TempDir()
@@ -71,9 +144,7 @@ func TestTestsOfOlderWork(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA user_version = 9"); err != nil {
-		t.Fatal(err)
-	}
+	backTo(t, s, 9)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
