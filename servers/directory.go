@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -16,6 +17,11 @@ const (
 	workTimeout  = 700 * time.Millisecond // for who works on what, which is only nice to know
 	listWindow   = 100                    // threads asked of each server: more than anybody looks through
 	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
+
+	// Beyond the window threads are looked for only by name. A codex lists 5,000 in a second.
+	searchWindow   = 20_000
+	searchTimeout  = 2500 * time.Millisecond
+	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
 )
 
 // A listing is what a server answered last.
@@ -24,27 +30,62 @@ type listing struct {
 	threads []named
 }
 
-// list asks a server for its threads.
+// list asks a server for its newest threads.
 func (f *Fleet) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
+	list, _, fault := f.ask(ctx, k, listWindow, timeout)
+	if fault == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.lists[k.spec.Name] = listing{at: time.Now(), threads: list}
+	}
+	return list, fault
+}
+
+// widen adds to the newest threads of a server those before them. When they cannot be had, it is left at the newest.
+func (f *Fleet) widen(ctx context.Context, k *connector, newest []named) []named {
+	if len(newest) < listWindow {
+		return newest
+	}
+	f.mu.Lock()
+	all := f.wider[k.spec.Name]
+	f.mu.Unlock()
+	if time.Since(all.at) > searchFreshFor {
+		list, whole, fault := f.ask(ctx, k, searchWindow, searchTimeout)
+		if fault != nil {
+			return newest
+		}
+		all = listing{at: time.Now(), threads: list}
+		if whole {
+			f.mu.Lock()
+			f.wider[k.spec.Name] = all
+			f.mu.Unlock()
+		}
+	}
+	known := make(map[string]bool, len(newest))
+	for _, t := range newest {
+		known[t.ID] = true
+	}
+	older := slices.DeleteFunc(slices.Clone(all.threads), func(t named) bool { return known[t.ID] })
+	return slices.Concat(newest, older)
+}
+
+// ask asks a server for so many threads. When it gives only some of them in time, they are not whole.
+func (f *Fleet) ask(ctx context.Context, k *connector, window int, timeout time.Duration) (list []named, whole bool, fault *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	link, fault := k.link(ctx, false)
 	if fault != nil {
-		return nil, fault
+		return nil, false, fault
 	}
-	threads, err := link.Catalog.List(ctx, listWindow)
+	threads, err := link.Catalog.List(ctx, window)
 	switch {
-	case err == nil:
+	case err == nil || window > listWindow && len(threads) > 0:
 	case ctx.Err() != nil:
-		return nil, handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "it did not answer in time")
+		return nil, false, handoff.Fault(handoff.CodeUnreachable, k.spec.Name, "it did not answer in time")
 	default:
-		return nil, f.name(err, handoff.Target{Server: k.spec.Name})
+		return nil, false, f.name(err, handoff.Target{Server: k.spec.Name})
 	}
-	list := name(threads)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lists[k.spec.Name] = listing{at: time.Now(), threads: list}
-	return list, nil
+	return name(threads), err == nil, nil
 }
 
 func (f *Fleet) cached(server string) listing {
@@ -57,14 +98,18 @@ func (f *Fleet) cached(server string) listing {
 // fresh one, because a newer thread may fit as well.
 func (f *Fleet) findThread(ctx context.Context, g handoff.Grant, at place, said string) (string, *handoff.Error) {
 	k := f.byName[at.server]
-	if t, ok := byID(said, f.seen(g, at.server, f.cached(at.server).threads)); ok {
+	if t, ok := byID(said, f.seen(ctx, g, at.server, f.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
 	list, fault := f.list(ctx, k, listTimeout)
 	if fault != nil {
 		return "", fault
 	}
-	return k.findWithin(at.project, said, nameSearch{f.seen(g, at.server, list), time.Now()})
+	newest := nameSearch{f.seen(ctx, g, at.server, list), time.Now()}
+	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
+		newest.list = f.seen(ctx, g, at.server, f.widen(ctx, k, list))
+	}
+	return k.findWithin(at.project, said, newest)
 }
 
 // findWithin finds a thread of a project; "" is the whole server. What clearly names a session of another place
@@ -155,7 +200,7 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 		}
 	}
 	var titles []string
-	for _, t := range f.seen(g, k.spec.Name, list) {
+	for _, t := range f.seen(ctx, g, k.spec.Name, list) {
 		if t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting {
 			titles = append(titles, t.Title)
 		}
@@ -178,7 +223,13 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	faults := make([]*handoff.Error, len(asked))
 	var asks sync.WaitGroup
 	for i, k := range asked {
-		asks.Go(func() { lists[i], faults[i] = f.list(ctx, k, listTimeout) })
+		asks.Go(func() {
+			lists[i], faults[i] = f.list(ctx, k, listTimeout)
+			byAPI := func(t named) bool { return t.API }
+			if faults[i] == nil && (q.Text != "" || within.project != "" || slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI)) {
+				lists[i] = f.widen(ctx, k, lists[i]) // what is meant may be older
+			}
+		})
 	}
 	asks.Wait()
 	var result handoff.SessionList
@@ -191,8 +242,11 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			continue
 		}
 		dir := k.spec.Projects[within.project]
-		for _, t := range f.seen(g, k.spec.Name, lists[i]) {
+		seen := f.seen(ctx, g, k.spec.Name, lists[i])
+		alike := unlike(seen, now)
+		for _, t := range seen {
 			if inside(t.Dir, dir) && mentions(t, q.Text) {
+				t.Label = cmp.Or(alike[t.ID], t.Label)
 				result.Items = append(result.Items, session(now, k.spec.Name, t))
 			}
 		}
@@ -203,17 +257,22 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 func session(now time.Time, server string, t named) handoff.SessionInfo {
 	return handoff.SessionInfo{
 		ID: t.ID, Label: t.Label, Title: t.Title, Server: server, Directory: t.Dir, Branch: t.Branch,
-		Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated), Status: t.Status,
+		Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated), Status: t.Status, API: t.API,
 	}
 }
 
-// cut sorts newest first and keeps limit sessions.
+// cut sorts newest first, what programs made behind the rest, and keeps limit sessions.
 func cut(list handoff.SessionList, limit int) handoff.SessionList {
 	if limit <= 0 {
 		limit = handoff.DefaultSessions
 	}
 	limit = min(limit, handoff.MaxSessions)
-	slices.SortStableFunc(list.Items, func(a, b handoff.SessionInfo) int { return b.Updated.Compare(a.Updated) })
+	slices.SortStableFunc(list.Items, func(a, b handoff.SessionInfo) int {
+		if a.API != b.API {
+			return map[bool]int{true: 1, false: -1}[a.API]
+		}
+		return b.Updated.Compare(a.Updated)
+	})
 	if left := len(list.Items) - limit; left > 0 {
 		list.Items, list.More = list.Items[:limit], left
 	}

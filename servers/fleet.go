@@ -44,6 +44,8 @@ type Config struct {
 	// Hidden, when set, tells whether a thread is none of a caller's: it was started for somebody else. It is
 	// called from any goroutine and must not wait.
 	Hidden func(c handoff.Caller, server, thread string) bool
+	// ByAPI, when set, tells which threads a caller's programs made, each one of many.
+	ByAPI func(ctx context.Context, c handoff.Caller) func(server, thread string) bool
 }
 
 // A Fleet is all servers. It implements [handoff.Fleet] and [handoff.Directory].
@@ -55,11 +57,13 @@ type Fleet struct {
 	told       func()                // Set once: Config.Changed
 	changes    chan struct{}         // capacity 1: full means that a call is due already
 
-	hidden func(c handoff.Caller, server, thread string) bool // Set once: Config.Hidden
+	hidden func(c handoff.Caller, server, thread string) bool                     // Set once: Config.Hidden
+	byAPI  func(context.Context, handoff.Caller) func(server, thread string) bool // Set once: Config.ByAPI
 
 	mu    sync.Mutex
 	books map[string]*namebook // Guarded by mu: the names of each set of servers that a grant has
 	lists map[string]listing   // Guarded by mu: the newest list of each server, by name
+	wider map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
 }
 
 // New checks the servers and makes a fleet. Nothing is connected before [Fleet.Run].
@@ -76,6 +80,13 @@ func New(c Config) (*Fleet, error) {
 		hidden:  c.Hidden,
 		books:   map[string]*namebook{},
 		lists:   map[string]listing{},
+		wider:   map[string]listing{},
+		byAPI:   c.ByAPI,
+	}
+	if f.byAPI == nil {
+		f.byAPI = func(context.Context, handoff.Caller) func(string, string) bool {
+			return func(string, string) bool { return false }
+		}
 	}
 	if f.hidden == nil {
 		f.hidden = func(handoff.Caller, string, string) bool { return false }
@@ -403,6 +414,7 @@ func (f *Fleet) Registered(server string) handoff.Registered {
 		return handoff.Registered{Names: []string{server}}
 	}
 	return handoff.Registered{
+		Known:          true,
 		Names:          append([]string{k.spec.Name}, k.spec.Aliases...),
 		VoiceApprovals: cmp.Or(k.spec.VoiceApprovals, "medium"),
 		EndsWithUs:     k.spec.EndsWithUs || k.spec.Simulated,

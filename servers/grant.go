@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -36,7 +37,12 @@ func (f *Fleet) allowed(g handoff.Grant) []*connector {
 	return slices.DeleteFunc(slices.Clone(f.connectors), func(k *connector) bool { return !g.AllowsServer(k.spec.Name) })
 }
 
-// seen returns the threads of a server that the caller may know of.
-func (f *Fleet) seen(g handoff.Grant, server string, threads []named) []named {
-	return slices.DeleteFunc(slices.Clone(threads), func(t named) bool { return f.hidden(g.Caller, server, t.ID) })
+// seen returns the threads of a server that the caller may know of, and marks those that programs made.
+func (f *Fleet) seen(ctx context.Context, g handoff.Grant, server string, threads []named) []named {
+	seen := slices.DeleteFunc(slices.Clone(threads), func(t named) bool { return f.hidden(g.Caller, server, t.ID) })
+	byAPI := f.byAPI(ctx, g.Caller)
+	for i := range seen {
+		seen[i].API = byAPI(server, seen[i].ID)
+	}
+	return seen
 }

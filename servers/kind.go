@@ -30,6 +30,7 @@ type Kind struct {
 type Settings struct {
 	Name           string
 	URL            string
+	Unix           string                 // path of a socket on this machine
 	Command        []string               // a child process
 	Env            []string               // of a child or of commands, beside what every program needs: NAME or NAME=value
 	AllowPlaintext bool                   // to another machine
@@ -43,11 +44,20 @@ type Settings struct {
 	Workspace    string    // the only directory of an agent that runs here
 	Trusted      bool      // it may also be changed, and commands run there
 	Readable     []string  // directories that those may read besides
+	User         string    // of this machine, whom they run as when this program is root
+	Limits       Limits    // of each of those
 	Continuation string    // how requests to a model follow each other
 	Store        *bool     // whether its API keeps responses; nil: as the rest needs it
 	Include      []string  // what else the API gives back
 	Reasoning    Reasoning // of a model
 	Verbosity    string    // of a model
+}
+
+// Limits are how much one command may use at a time. What is zero has its default.
+type Limits struct {
+	Processes int // and threads
+	MemoryMiB int // of all of them together
+	TmpMiB    int // in its /tmp
 }
 
 // Reasoning is how a model thinks. Empty fields leave its own setting.

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Labels are at most this long: two to four words that can be said.
+// Labels are at most this long: two to seven words that can be said.
 const (
 	labelMinWords = 2
-	labelMaxWords = 4
-	labelMaxRunes = 32
+	labelMaxWords = 7
+	labelMaxRunes = 48
 )
 
 // label takes the first words of a title that are fit to be said.

@@ -1,6 +1,9 @@
 package servers
 
 import (
+	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -136,6 +139,25 @@ func near(a, b string) bool {
 		return false
 	}
 	return distance([]rune(a), []rune(b), allowed) <= allowed
+}
+
+// likest returns the names that differ least from what was wanted, at most [maxChoices] of them, if they differ in no
+// more than a third. A name comes with its keys. They are to be asked about: near tells what may be taken.
+func likest(wanted []string, names iter.Seq2[[]string, string]) []string {
+	least := map[string]int{}
+	for has, name := range names {
+		for _, key := range has {
+			for _, w := range wanted {
+				allowed := max(utf8.RuneCountInString(w), utf8.RuneCountInString(key)) / 3
+				d := distance([]rune(w), []rune(key), allowed)
+				if was, known := least[name]; d <= allowed && (!known || d < was) {
+					least[name] = d
+				}
+			}
+		}
+	}
+	found := slices.SortedFunc(maps.Keys(least), func(a, b string) int { return cmp.Or(least[a]-least[b], strings.Compare(a, b)) })
+	return found[:min(len(found), maxChoices)]
 }
 
 func figuresOf(key string) string {

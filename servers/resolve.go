@@ -236,6 +236,21 @@ func (b *namebook) compare(x, y place) int {
 	return strings.Compare(x.project, y.project)
 }
 
+// unknown says that nothing fits, and which names are like it, else which there are. None of them is taken.
 func (b *namebook) unknown(said string) *handoff.Error {
-	return &handoff.Error{Code: handoff.CodeUnknownServer, Subject: sayable(said), Choices: slices.Clone(b.servers)}
+	fault := handoff.Fault(handoff.CodeUnknownServer, sayable(said), "")
+	wanted := keys(without(words(sayable(said)), serverFillers))
+	fault.Choices = likest(wanted, func(yield func([]string, string) bool) {
+		for key, places := range b.all {
+			for _, at := range places {
+				if !yield([]string{key}, at.say()) {
+					return
+				}
+			}
+		}
+	})
+	if fault.Near = len(fault.Choices) > 0; !fault.Near {
+		fault.Choices = slices.Clone(b.servers)
+	}
+	return fault
 }

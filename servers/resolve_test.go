@@ -139,6 +139,7 @@ var resolveRows = []struct {
 	{said: "staging e", code: ambiguous, choices: "staging-eu, staging-us"},
 	{said: "staging eu", server: "staging-eu"},
 	{said: "stop", code: unknown},
+	{said: "bgpc", code: unknown, choices: "bigpc"},
 	{said: "ship", code: unknown},
 	{said: "ap", code: unknown},
 	{said: "big", code: unknown},

@@ -22,12 +22,13 @@ const maxSessionChoices = 10
 type named struct {
 	Thread
 	Label string
+	API   bool // a program made it
 }
 
 func name(threads []Thread) []named {
 	out := make([]named, len(threads))
 	for i, t := range threads {
-		out[i] = named{t, label(t.Title)}
+		out[i] = named{Thread: t, Label: label(t.Title)}
 	}
 	return out
 }
@@ -79,6 +80,16 @@ func (s nameSearch) find(said string) (string, *handoff.Error) {
 		return "", fault
 	}
 	fault := handoff.Fault(handoff.CodeUnknownSession, sayable(said), "")
+	fault.Choices = likest(keys(without(words(sayable(said)), sessionFillers)), func(yield func([]string, string) bool) {
+		for _, t := range s.list {
+			if !yield(slices.Concat(keys(words(t.Label)), keys(words(t.Title))), t.Label) {
+				return
+			}
+		}
+	})
+	if fault.Near = len(fault.Choices) > 0; fault.Near {
+		return "", fault
+	}
 	for _, t := range s.list {
 		if len(fault.Choices) < maxSessionChoices && !slices.Contains(fault.Choices, t.Label) {
 			fault.Choices = append(fault.Choices, t.Label)
@@ -102,7 +113,11 @@ func (s nameSearch) match(said string, ways int) []named {
 		return nil
 	}
 	for _, fits := range s.matchers(said)[:ways] {
-		if found := slices.DeleteFunc(slices.Clone(s.list), func(t named) bool { return !fits(t) }); len(found) > 0 {
+		found := slices.DeleteFunc(slices.Clone(s.list), func(t named) bool { return !fits(t) })
+		if made := slices.DeleteFunc(slices.Clone(found), func(t named) bool { return t.API }); len(made) > 0 {
+			return made // people rarely mean what a program made
+		}
+		if len(found) > 0 {
 			return found
 		}
 	}
@@ -181,6 +196,30 @@ func (s nameSearch) apart(found []named) []string {
 		}
 	}
 	return choices
+}
+
+// maxAlike is how many threads of one label are told apart in a list: of more, only the id tells anything.
+const maxAlike = 100
+
+// unlike gives the threads of a list whose label others have too a name of their own, by id.
+func unlike(list []named, now time.Time) map[string]string {
+	byLabel := map[string][]named{}
+	for _, t := range list {
+		byLabel[t.Label] = append(byLabel[t.Label], t)
+	}
+	names := map[string]string{}
+	for _, alike := range byLabel {
+		if len(alike) == 1 {
+			continue
+		}
+		apart := nameSearch{alike[:min(len(alike), maxAlike)], now}.apart(alike[:min(len(alike), maxAlike)])
+		for i, t := range alike {
+			if names[t.ID] = t.ID; i < len(apart) {
+				names[t.ID] = apart[i]
+			}
+		}
+	}
+	return names
 }
 
 func spokenTitle(t named) string {

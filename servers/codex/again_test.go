@@ -140,7 +140,7 @@ var endedCases = map[string]struct {
 		[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)},
 		[]time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond},
 		[]string{says("a", "Half.", "null")},
-		[]string{"started", `done message a "Half."`, `ended interrupted "Half." ""`}, time.Second,
+		[]string{"started", `done message a "Half."`, `ended interrupted "Half." "nobody stopped it" agent_ended`}, time.Second,
 	},
 }
 

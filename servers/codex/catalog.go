@@ -13,24 +13,28 @@ import (
 
 // Bounds of reading.
 const (
-	maxList      = 100 // threads; the server gives no more at once
+	maxPage      = 100 // threads; the server gives no more at once
 	maxReadTurns = 10  // turns with all their items
 	maxReadPages = 50  // of turns, for who reads a session to its beginning
 	maxLineRunes = 600
 )
 
-// List returns the newest threads first, at most limit and at most 100. Threads that never ran are not
-// among them.
+// List returns the newest threads first, at most limit. Threads that never ran are not among them.
 func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, error) {
-	list, err := c.client.threadList(ctx, min(max(limit, 1), maxList))
-	if err != nil {
-		return nil, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	limit = max(limit, 1)
+	var threads []servers.Thread
+	for page := (threadListResult{}); ; {
+		var err error
+		if page, err = c.client.threadList(ctx, limit-len(threads), page.NextCursor); err != nil {
+			return threads, c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+		}
+		for i := range page.Data[:min(len(page.Data), limit-len(threads))] {
+			threads = append(threads, catalogThread(&page.Data[i]))
+		}
+		if page.NextCursor == nil || len(page.Data) == 0 || len(threads) == limit {
+			return threads, nil
+		}
 	}
-	threads := make([]servers.Thread, 0, len(list))
-	for i := range list[:min(len(list), max(limit, 1), maxList)] {
-		threads = append(threads, catalogThread(&list[i]))
-	}
-	return threads, nil
 }
 
 // Archive implements [servers.Archiver].

@@ -18,13 +18,18 @@ func TestList(t *testing.T) {
 		f, link := startFake(t, Config{})
 		list := call(func() ([]servers.Thread, error) { return link.Catalog.List(t.Context(), 1000) })
 		frame := f.expect("thread/list")
-		if string(frame.Params) != `{"limit":100,"sortKey":"recency_at","sortDirection":"desc","modelProviders":[]}` {
+		if string(frame.Params) != `{"limit":100,"sourceKinds":["cli","vscode","exec","appServer","unknown"],"sortKey":"recency_at","sortDirection":"desc","modelProviders":[]}` {
 			t.Errorf("thread/list %s", frame.Params)
 		}
 		f.reply(frame, `{"data":[`+
 			`{"id":"a","name":" Auth  refactor ","preview":"x","cwd":"/src","updatedAt":5,"recencyAt":9,"status":{"type":"active","activeFlags":["waitingOnApproval"]},"gitInfo":{"branch":"main","sha":"1"}},`+
 			`{"id":"b","name":null,"preview":"one two three four five six seven eight nine","cwd":"/b","updatedAt":5,"recencyAt":null,"status":{"type":"active","activeFlags":[]},"gitInfo":null},`+
-			`{"id":"c","status":{"type":"notLoaded"},"gitInfo":{"branch":null}},{"id":"d","status":{"type":"systemError"}},{"id":"e","status":{"type":"someday"}}]}`)
+			`{"id":"c","status":{"type":"notLoaded"},"gitInfo":{"branch":null}}],"nextCursor":"c|1"}`)
+		frame = f.expect("thread/list")
+		if string(frame.Params) != `{"limit":100,"cursor":"c|1","sourceKinds":["cli","vscode","exec","appServer","unknown"],"useStateDbOnly":true,"sortKey":"recency_at","sortDirection":"desc","modelProviders":[]}` {
+			t.Errorf("thread/list %s", frame.Params)
+		}
+		f.reply(frame, `{"data":[{"id":"d","status":{"type":"systemError"}},{"id":"e","status":{"type":"someday"}}]}`)
 		want := []servers.Thread{
 			{ID: "a", Title: "Auth refactor", Dir: "/src", Branch: "main", Updated: time.Unix(9, 0), Status: handoff.SessionWaiting},
 			{ID: "b", Title: "one two three four five six seven eight", Dir: "/b", Updated: time.Unix(5, 0), Status: handoff.SessionRunning},

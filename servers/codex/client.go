@@ -104,15 +104,21 @@ func (c client) threadUnsubscribe(ctx context.Context, thread string) error {
 	return c.ask(ctx, "thread/unsubscribe", threadParams{thread}, detachTimeout, nil, nil)
 }
 
-// threadList lists threads that ran, newest first, of every model provider.
-func (c client) threadList(ctx context.Context, limit int) ([]wireThread, error) {
-	params := threadListParams{SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{}}
+// sourceKinds are of whom threads are listed: of everybody but subagents. Set once.
+var sourceKinds = []string{"cli", "vscode", "exec", "appServer", "unknown"}
+
+// threadList gives a page of the threads that ran, newest first, of every model provider. after is where the page before
+// it ended; nil: the first.
+func (c client) threadList(ctx context.Context, limit int, after *string) (threadListResult, error) {
+	params := threadListParams{
+		Cursor: after, SourceKinds: sourceKinds, UseStateDBOnly: after != nil, SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{},
+	}
 	var result threadListResult
-	err := less(limit, func(limit int) error {
+	err := less(min(limit, maxPage), func(limit int) error {
 		params.Limit = limit
 		return c.ask(ctx, "thread/list", params, readTimeout, &result, nil)
 	})
-	return result.Data, err
+	return result, err
 }
 
 // threadRead describes one thread.

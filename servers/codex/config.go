@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,10 +15,11 @@ import (
 	"switchboard/servers"
 )
 
-// Config says where an app-server is and what new threads on it get. One of URL and Command is set.
+// Config says where an app-server is and what new threads on it get. One of URL, Unix and Command is set.
 type Config struct {
 	Name    string                 // of the server in the fleet; errors and questions carry it
 	URL     string                 // ws://IP:PORT or wss://…
+	Unix    string                 // path of its socket on this machine, which carries a WebSocket too
 	Token   func() (string, error) // read at every dial and sent as bearer token; nil: none
 	Command []string               // a child process that speaks on its standard streams; its end kills its turns
 	Dir     string                 // of the child; "" is ours
@@ -36,6 +38,8 @@ type Config struct {
 
 	Counters *Counters   // of all its connections; nil: nobody reads them
 	Log      *zap.Logger // nil: none
+
+	died *atomic.Pointer[string] // how a child ended last that was not told to; nil inside: none has
 }
 
 // Dialer returns the dial function of an app-server.
@@ -45,6 +49,7 @@ func Dialer(cfg Config) servers.Dial {
 	}
 	cfg.Reconcile = cmp.Or(cfg.Reconcile, reconcileFor)
 	cfg.Log = cfg.Log.With(zap.String("server", cfg.Name))
+	cfg.died = new(atomic.Pointer[string])
 	return func(ctx context.Context) (*servers.Link, error) {
 		wire, err := open(ctx, cfg)
 		if err != nil {

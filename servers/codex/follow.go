@@ -179,7 +179,14 @@ func (f *follower) readEnd(ctx context.Context) error {
 			return nil
 		}
 	}
-	t.conclude(f.turn, w.end(), items, err)
+	end := w.end()
+	if doubtful(w) { // still: whatever ran it was lost
+		end.Code, end.Detail = handoff.CodeAgentEnded, "nobody stopped it"
+		if died := c.cfg.died; died != nil && died.Load() != nil {
+			end.Detail = *died.Load()
+		}
+	}
+	t.conclude(f.turn, end, items, err)
 	c.dismiss(t, f.turn.id)
 	return nil
 }

@@ -137,7 +137,7 @@ func TestFollowReadsAfterRest(t *testing.T) {
 		"completed":   {[]string{turnJSON(turn1, "completed", true)}, true, []string{`done message b "All done."`, `ended completed "All done." ""`}},
 		"interrupted": {[]string{turnJSON(turn1, "interrupted", true)}, true, []string{`done message b "All done."`, `ended interrupted "All done." ""`}},
 		"crashed": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false), turnJSON(turn1, "interrupted", false)}, true,
-			[]string{`done message b "All done."`, `ended interrupted "All done." ""`}},
+			[]string{`done message b "All done."`, `ended interrupted "All done." "nobody stopped it" agent_ended`}},
 		"not what it seemed": {[]string{turnJSON(turn1, "interrupted", false), turnJSON(turn1, "completed", true)}, true,
 			[]string{`done message b "All done."`, `ended completed "All done." ""`}},
 		"runs on":   {[]string{turnJSON(turn1, "inProgress", false), turnJSON(turn1, "completed", true)}, true, []string{`done message b "All done."`, `ended completed "All done." ""`}},

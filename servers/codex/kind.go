@@ -25,16 +25,22 @@ var threadID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-
 func dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 	counters := &Counters{Server: s.Name}
 	return Dialer(Config{
-		Name: s.Name, URL: s.URL, Token: s.Token, Command: s.Command, Dir: s.Dir, Env: s.Env,
+		Name: s.Name, URL: s.URL, Unix: s.Unix, Token: s.Token, Command: s.Command, Dir: s.Dir, Env: s.Env,
 		Model: s.Model, Approval: s.Approval, Sandbox: s.Sandbox, Ceiling: s.Ceiling, Log: log.Named(Name), Counters: counters,
 	}), counters.Metrics
 }
 
 func checkSettings(s servers.Settings, to servers.Report) {
 	checkPolicy(s, to)
+	ways := 0
+	for _, set := range []bool{s.URL != "", s.Unix != "", len(s.Command) > 0} {
+		if set {
+			ways++
+		}
+	}
 	switch {
-	case (s.URL == "") == (len(s.Command) == 0):
-		to.Bad("", "needs either url or command")
+	case ways != 1:
+		to.Bad("", "needs one of url, unix and command")
 	case s.URL != "":
 		servers.Address{
 			Row: "url", URL: s.URL, Plain: "ws", What: "the address of an app-server, such as ws://127.0.0.1:4500", Secret: "token", Allowed: s.AllowPlaintext,
@@ -48,7 +54,8 @@ func checkSettings(s servers.Settings, to servers.Report) {
 		servers.CheckEnv(s.Env, to)
 	}
 	for row, set := range map[string]bool{
-		"workspace": s.Workspace != "", "continuation": s.Continuation != "", "store": s.Store != nil, "include": len(s.Include) > 0, "reasoning": s.Reasoning != servers.Reasoning{}, "verbosity": s.Verbosity != "",
+		"workspace": s.Workspace != "", "continuation": s.Continuation != "", "store": s.Store != nil, "include": len(s.Include) > 0,
+		"reasoning": s.Reasoning != servers.Reasoning{}, "verbosity": s.Verbosity != "", "user": s.User != "", "limits": s.Limits != servers.Limits{},
 	} {
 		if set {
 			to.Bad(row, "is not for servers of kind %s", Name)

@@ -28,8 +28,10 @@ func TestCheckSettings(t *testing.T) {
 	}{
 		"an address":    {servers.Settings{URL: "ws://127.0.0.1:4500", Sandbox: "read-only", Approval: "never", Ceiling: "workspace-write"}, nil},
 		"a child":       {servers.Settings{Command: []string{"codex", "app-server"}, Env: []string{"LANG", "A_B=c"}}, nil},
-		"nothing":       {servers.Settings{}, []string{": needs either url or command"}},
-		"both":          {servers.Settings{URL: "ws://127.0.0.1:1", Command: []string{"codex"}}, []string{": needs either url or command"}},
+		"a socket":      {servers.Settings{Unix: "/run/codex.sock"}, nil},
+		"two ways":      {servers.Settings{Unix: "/run/codex.sock", URL: "ws://127.0.0.1:1"}, []string{": needs one of url, unix and command"}},
+		"nothing":       {servers.Settings{}, []string{": needs one of url, unix and command"}},
+		"both":          {servers.Settings{URL: "ws://127.0.0.1:1", Command: []string{"codex"}}, []string{": needs one of url, unix and command"}},
 		"another word":  {servers.Settings{URL: "ws://127.0.0.1:1", Sandbox: "readonly"}, []string{"sandbox: readonly"}},
 		"too loose":     {servers.Settings{URL: "ws://127.0.0.1:1", Sandbox: "danger-full-access", Ceiling: "read-only"}, []string{"sandbox: danger-full-access is looser than the ceiling read-only, so no new session could run"}},
 		"in the clear":  {servers.Settings{URL: "ws://10.0.0.5:1"}, []string{"url: ws:// to another machine goes in the clear: use wss:// or a tunnel, or set allow_plaintext: true"}},

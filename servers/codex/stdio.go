@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -32,7 +33,9 @@ type child struct {
 	exited chan struct{} // Set once, closed when the child was reaped
 	log    *zap.Logger   // Set once
 	wg     sync.WaitGroup
-	once   sync.Once // closes
+	once   sync.Once               // closes
+	told   atomic.Bool             // it was told to end
+	died   *atomic.Pointer[string] // Set once: takes how it ended by itself; may be nil
 }
 
 // startChild starts the configured command.
@@ -69,7 +72,7 @@ func startChild(cfg Config) (*child, error) {
 	closeAll(theirs)
 	c := &child{
 		stream: newStream(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
-		exited: make(chan struct{}), log: cfg.Log,
+		exited: make(chan struct{}), log: cfg.Log, died: cfg.died,
 	}
 	c.wg.Go(func() { c.drain(ours[2]) })
 	c.wg.Go(func() { c.reap(ours[1:]) })
@@ -80,6 +83,9 @@ func startChild(cfg Config) (*child, error) {
 // its group may hold them open; they are read for a little longer and no more.
 func (c *child) reap(streams []*os.File) {
 	err := c.cmd.Wait()
+	if err != nil && !c.told.Load() && c.died != nil {
+		c.died.Store(new("its program ended: " + err.Error())) // "exit status 3", "signal: killed"
+	}
 	close(c.exited)
 	kill(c.cmd)
 	for _, s := range streams {
@@ -110,6 +116,7 @@ func (c *child) Close() error {
 	c.once.Do(func() {
 		_ = c.stdin.Close()
 		if !c.gone(exitGrace) {
+			c.told.Store(true)
 			terminate(c.cmd)
 			if !c.gone(terminateGrace) {
 				kill(c.cmd)

@@ -126,7 +126,7 @@ func (t *thread) forgetOneLocked() {
 	}
 	i = max(i, 0)
 	t.tally.forgotten.Add(1)
-	t.turns[i].updates.GiveUp()
+	t.turns[i].updates.Drop()
 	t.turns[i].wakeUp() // whoever follows it must not wait for ever
 	t.turns = slices.Delete(t.turns, i, i+1)
 }
@@ -180,7 +180,7 @@ func (t *thread) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range t.turns {
-		k.updates.GiveUp()
+		k.updates.Drop()
 		k.wakeUp()
 	}
 	t.turns = nil

@@ -50,7 +50,14 @@ type socket struct {
 
 // dialWebSocket connects. No Origin header is sent: the server refuses every request that has one.
 func dialWebSocket(ctx context.Context, cfg Config) (transport, error) {
-	return dialWebSocketOver(ctx, cfg, new(net.Dialer).DialContext)
+	var dialer net.Dialer
+	if cfg.Unix == "" {
+		return dialWebSocketOver(ctx, cfg, dialer.DialContext)
+	}
+	cfg.URL = "ws://localhost/" // names nothing: the socket alone decides who answers
+	return dialWebSocketOver(ctx, cfg, func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", cfg.Unix)
+	})
 }
 
 func dialWebSocketOver(ctx context.Context, cfg Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (transport, error) {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +85,50 @@ func TestWebSocket(t *testing.T) {
 		t.Error(err)
 	}
 	<-link.Done
+}
+
+// TestUnixSocket: a socket of this machine carries the same WebSocket.
+func TestUnixSocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "sb") // a socket's path has at most 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "codex.sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") != "" {
+			t.Error("an Origin was sent")
+		}
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		shake(conn)
+		drain(conn)
+	})}
+	go server.Serve(listener)
+	defer server.Close()
+	link, err := Dialer(Config{Name: "box", Unix: path})(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if link.Version != "0.169.0" || link.Exclusive {
+		t.Errorf("link %+v", link)
+	}
+	if err := link.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+	<-link.Done
+	_, err = Dialer(Config{Name: "box", Unix: path + "x"})(t.Context())
+	if err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+		t.Errorf("nobody listens: %v", err)
+	}
 }
 
 func TestWebSocketServerGoes(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -74,10 +75,7 @@ func (a *Agents) Run(ctx context.Context) error {
 
 // dial makes the agent of one configured server.
 func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
-	w, err := workspace.Open(context.Background(), workspace.Config{
-		Dir: s.Workspace, Trusted: s.Trusted, Approval: s.Approval, Sandbox: sandbox.Mode(s.Sandbox), Readable: s.Readable,
-		Hidden: a.hidden, Env: servers.ChildEnv(os.Environ(), s.Env),
-	})
+	w, err := a.open(s)
 	if err != nil {
 		return func(context.Context) (*servers.Link, error) {
 			return nil, handoff.Fault(handoff.CodeUnreachable, s.Name, "its workspace cannot be opened: "+err.Error())
@@ -93,10 +91,49 @@ func (a *Agents) dial(s servers.Settings, log *zap.Logger) (servers.Dial, iter.S
 	if s.Trusted {
 		log.Info("a workspace is trusted", zap.String("note", w.About()))
 	}
+	return func(ctx context.Context) (*servers.Link, error) {
+		if s.Token != nil {
+			if _, err := s.Token(); err != nil {
+				return nil, handoff.Fault(handoff.CodeUnreachable, s.Name, "read key: "+err.Error())
+			}
+		}
+		return server.Dial(ctx)
+	}, server.Metrics
+}
+
+// open opens the workspace of one configured server.
+func (a *Agents) open(s servers.Settings) (*workspace.Workspace, error) {
+	a.mu.Lock()
+	others := slices.Clone(a.workspaces)
+	a.mu.Unlock()
+	c := workspace.Config{
+		Dir: s.Workspace, Trusted: s.Trusted, Approval: s.Approval, Sandbox: sandbox.Mode(s.Sandbox), Readable: s.Readable,
+		Hidden: a.hidden, Env: servers.ChildEnv(os.Environ(), s.Env), Others: others,
+		Limits: sandbox.Limits{Processes: s.Limits.Processes, Memory: int64(s.Limits.MemoryMiB) << 20, Tmp: int64(s.Limits.TmpMiB) << 20},
+	}
+	if s.User != "" {
+		var err error
+		if c.User, err = sandbox.LookupUser(s.User); err != nil {
+			return nil, err
+		}
+	}
+	w, err := workspace.Open(context.Background(), c)
+	if err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.workspaces = append(a.workspaces, w)
-	return server.Dial, server.Metrics
+	return w, nil
+}
+
+// CanRun tries whether an agent that is configured so could run commands here, and says why not.
+func CanRun(s servers.Settings) error {
+	w, err := NewAgents(nil).open(s)
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.CanRun(), w.Close())
 }
 
 // Add makes an agent that [Agents.Run] runs, which is called later.
@@ -146,7 +183,9 @@ func checkSettings(s servers.Settings, to servers.Report) {
 	default:
 		to.Bad("continuation", "%s needs responses to be kept, and encrypted reasoning has nothing kept: use %s, leave reasoning.encrypted out, or set store", ResponseIDs, Replay)
 	}
-	for row, set := range map[string]bool{"cwd": s.Dir != "", "command": len(s.Command) > 0, "ceiling": s.Ceiling != ""} {
+	for row, set := range map[string]bool{
+		"cwd": s.Dir != "", "unix": s.Unix != "", "command": len(s.Command) > 0, "ceiling": s.Ceiling != "",
+	} {
 		if set {
 			to.Bad(row, "is not for servers of kind %s", Name)
 		}
@@ -168,9 +207,19 @@ func checkTrust(s servers.Settings, to servers.Report) {
 	if s.Approval != "" {
 		to.OneOf("approval", s.Approval, workspace.Untrusted, workspace.OnRequest, workspace.Never)
 	}
+	if s.User != "" {
+		if _, err := sandbox.LookupUser(s.User); err != nil {
+			to.Bad("user", "%v", err)
+		} else if os.Geteuid() != 0 {
+			to.Bad("user", "goes with a Switchboard that runs as root: another one runs commands as its own user")
+		}
+	}
 	switch real, err := filepath.EvalSymlinks(s.Workspace); {
 	case !s.Trusted:
-		for row, set := range map[string]bool{"env": len(s.Env) > 0, "readable": len(s.Readable) > 0, "sandbox": s.Sandbox != "", "approval": s.Approval != ""} {
+		for row, set := range map[string]bool{
+			"env": len(s.Env) > 0, "readable": len(s.Readable) > 0, "sandbox": s.Sandbox != "", "approval": s.Approval != "",
+			"user": s.User != "", "limits": s.Limits != servers.Limits{},
+		} {
 			if set {
 				to.Bad(row, "goes with trusted: true, without which the agent only reads")
 			}

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/responses/sandbox"
 	"switchboard/servers/responses/workspace"
 )
 
@@ -81,6 +83,11 @@ func TestCheck(t *testing.T) {
 		{"trust in another word", func(s *servers.Settings) { s.Trusted, s.Approval = true, "always" }, "approval: always"},
 		{"trust with our variables", func(s *servers.Settings) { s.Trusted, s.Env = true, []string{"SWITCHBOARD_KEY"} }, "env[0]: SWITCHBOARD_KEY"},
 		{"trust and nothing to read", func(s *servers.Settings) { s.Trusted, s.Readable = true, []string{"/none"} }, "readable[0]: must be"},
+		{"limits, and no trust", func(s *servers.Settings) { s.Limits.Processes = 9 }, "limits: goes with trusted"},
+		{"trust and no such user", func(s *servers.Settings) { s.Trusted, s.User = true, "no-such-user" }, "user: there is no user"},
+		{"trust and limits", func(s *servers.Settings) {
+			s.Trusted, s.Limits = true, servers.Limits{Processes: 1, MemoryMiB: 2, TmpMiB: 3}
+		}, ""},
 		{"trust everywhere", func(s *servers.Settings) { s.Trusted, s.Workspace = true, "/" }, "workspace: is the whole machine"},
 	} {
 		var found findings
@@ -185,6 +192,46 @@ func TestAgents(t *testing.T) {
 	}
 }
 
+// forCommands makes a workspace, and names whom its commands run as: nobody where the tests are root.
+func forCommands(t *testing.T) (dir, user string) {
+	t.Helper()
+	dir = t.TempDir()
+	if os.Geteuid() != 0 {
+		return dir, ""
+	}
+	u, err := sandbox.LookupUser("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, u.UID, u.GID)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, "nobody"
+}
+
+// TestAsRoot: as root no command is run before the configuration says as whom, and the machine's card says so.
+func TestAsRoot(t *testing.T) {
+	work, as := forCommands(t)
+	if as == "" {
+		t.Log("the tests are not root")
+		return
+	}
+	s := servers.Settings{Name: "helper", URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Env: []string{"PATH"}}
+	agents := NewAgents(threads.NewMemory())
+	agents.Kind().Dial(s, zaptest.NewLogger(t))
+	if w := agents.workspaces[0]; !strings.Contains(w.About(), "It runs no commands: there is no sandbox for commands: this Switchboard runs as root") ||
+		slices.Contains(w.Allowed(), "exec") || agents.servers[0].cfg.Note != w.About() {
+		t.Error(w.About())
+	}
+	if err := CanRun(s); err == nil || !strings.Contains(err.Error(), "in the setting user") {
+		t.Error(err)
+	}
+	s.User = as
+	if err := CanRun(s); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHidden: no command of an agent sees what is hidden from all, even one that runs without a sandbox.
 func TestHidden(t *testing.T) {
 	hidden := t.TempDir()
@@ -192,8 +239,12 @@ func TestHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	agents := NewAgents(threads.NewMemory(), hidden)
+	work, as := forCommands(t)
+	if err := os.Chmod(filepath.Dir(hidden), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	agents.Kind().Dial(servers.Settings{
-		Name: "helper", URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: t.TempDir(), Trusted: true, Sandbox: "danger-full-access", Approval: "never",
+		Name: "helper", URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Sandbox: "danger-full-access", Approval: "never", User: as,
 		Env: []string{"PATH"}, Token: func() (string, error) { return "", nil },
 	}, zaptest.NewLogger(t))
 	w := agents.workspaces[0]

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
 
 	"switchboard/handoff"
 )
@@ -75,7 +75,7 @@ func asRefusal(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	if e, ok := errors.AsType[*openai.Error](err); ok {
+	if e, ok := errors.AsType[*responses.Error](err); ok {
 		return refused(e.StatusCode, e.Code, e.Message)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
@@ -81,25 +80,25 @@ func (m Model) request(a asking) responses.ResponseNewParams {
 	p := responses.ResponseNewParams{
 		Model: m.Name,
 		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: inputList(a.Plan.Input)},
-		Store: openai.Bool(m.stores(a.Threading)),
+		Store: param.NewOpt(m.stores(a.Threading)),
 	}
 	if a.Plan.Previous != "" {
-		p.PreviousResponseID = openai.String(a.Plan.Previous)
+		p.PreviousResponseID = param.NewOpt(a.Plan.Previous)
 	}
 	if m.Instructions != "" {
-		p.Instructions = openai.String(m.Instructions)
+		p.Instructions = param.NewOpt(m.Instructions)
 	}
 	if m.MaxOutput > 0 {
-		p.MaxOutputTokens = openai.Int(m.MaxOutput)
+		p.MaxOutputTokens = param.NewOpt(m.MaxOutput)
 	}
 	if a.Thread != "" {
-		p.PromptCacheKey = openai.String(a.Thread)
+		p.PromptCacheKey = param.NewOpt(a.Thread)
 	}
 	p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort), Summary: shared.ReasoningSummary(m.Summary)}
 	p.Text = responses.ResponseTextConfigParam{Verbosity: responses.ResponseTextConfigVerbosity(m.Verbosity)}
 	p.Include = m.include()
 	if len(a.Tools) > 0 {
-		p.ParallelToolCalls = openai.Bool(true)
+		p.ParallelToolCalls = param.NewOpt(true)
 		p.Tools, p.ToolChoice = toolList(a.Tools), toolChoice(a)
 	}
 	return p
@@ -130,7 +129,7 @@ func toolList(definitions []definition) []responses.ToolUnionParam {
 	var tools []responses.ToolUnionParam
 	for _, d := range definitions {
 		tools = append(tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{
-			Name: d.Name, Description: openai.String(d.Description), Parameters: d.Parameters, Strict: openai.Bool(true),
+			Name: d.Name, Description: param.NewOpt(d.Description), Parameters: d.Parameters, Strict: param.NewOpt(true),
 		}})
 	}
 	return tools

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,9 @@ func status(code int, word string, headers ...string) func(http.ResponseWriter, 
 	}
 }
 
+// dropped ends a connection without an answer.
+func dropped(http.ResponseWriter, simulator.Request) bool { panic(http.ErrAbortHandler) }
+
 const (
 	created = `{"type":"response.created","sequence_number":0,"response":{"id":"r1","output":[],"error":null}}`
 	added   = `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","role":"assistant","id":"m1"}}`
@@ -55,6 +59,8 @@ func TestRetries(t *testing.T) {
 		{"too many requests", []func(http.ResponseWriter, simulator.Request) bool{status(429, "rate_limit_exceeded", soon...)}, 2, "done: go", ""},
 		{"again and again", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(503, "", soon...), status(500, "", soon...)}, 4, "done: go", ""},
 		{"too often", []func(http.ResponseWriter, simulator.Request) bool{status(429, "", soon...), status(429, "", soon...), status(429, "", soon...), status(429, "", soon...)}, 4, "", handoff.CodeModelLimit},
+		{"dropped every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{dropped}, 4), 4, "", handoff.CodeAgentFailed},
+		{"cut every time", slices.Repeat([]func(http.ResponseWriter, simulator.Request) bool{raw(created)}, 3), 3, "", handoff.CodeAgentFailed},
 		{"the server says not to", []func(http.ResponseWriter, simulator.Request) bool{status(429, "insufficient_quota", "X-Should-Retry", "false")}, 1, "", handoff.CodeModelLimit},
 		{"a wrong key", []func(http.ResponseWriter, simulator.Request) bool{status(401, "invalid_api_key")}, 1, "", handoff.CodeModelRefused},
 		{"a wrong request", []func(http.ResponseWriter, simulator.Request) bool{status(400, "invalid_value")}, 1, "", handoff.CodeModelRefused},

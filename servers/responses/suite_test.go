@@ -14,6 +14,7 @@ import (
 
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/responses/sandbox"
 	"switchboard/servers/responses/simulator"
 	"switchboard/servers/responses/workspace"
 	"switchboard/servers/serverstest"
@@ -38,8 +39,12 @@ type rig struct {
 
 func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 	r := &rig{t: t, fake: f, now: time.Now(), begun: time.Now()}
-	dir := t.TempDir()
-	w, err := workspace.Open(t.Context(), workspace.Config{Dir: dir, Trusted: true, Env: []string{"PATH=/usr/bin:/bin"}})
+	dir, as := forCommands(t)
+	settings := workspace.Config{Dir: dir, Trusted: true, Env: []string{"PATH=/usr/bin:/bin"}}
+	if as != "" {
+		settings.User, _ = sandbox.LookupUser(as) // it was found before
+	}
+	w, err := workspace.Open(t.Context(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
@@ -21,8 +20,8 @@ import (
 
 // Bounds of asking.
 const (
-	// requestTries is how often a request is sent that was refused for the moment, or that nobody answered. The
-	// library waits as long as the server says.
+	// requestTries is how often a request is sent in all: one that was refused for the moment, that nobody answered, or
+	// whose answer broke off. The library waits as long as the server says.
 	requestTries = 4
 	// streamTries is how often an answer is asked for that broke off before any of it was heard.
 	streamTries = 3
@@ -42,16 +41,16 @@ var HTTP = &http.Client{CheckRedirect: func(r *http.Request, before []*http.Requ
 
 // An upstream is a Responses API.
 type upstream struct {
-	client openai.Client          // Set once; it reads no environment
-	token  func() (string, error) // Set once; nil: none is sent
-	key    string                 // Set once; tells it from every other that keeps responses
+	api   responses.ResponseService // Set once; it reads no environment
+	token func() (string, error)    // Set once; nil: none is sent
+	key   string                    // Set once; tells it from every other that keeps responses
 }
 
 func newUpstream(address string, token func() (string, error), client *http.Client) *upstream {
 	return &upstream{
-		client: openai.Client{Options: []option.RequestOption{
-			option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, HTTP)), option.WithMaxRetries(requestTries - 1),
-		}},
+		api: responses.NewResponseService(
+			option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, HTTP)),
+		),
 		token: token, key: address,
 	}
 }
@@ -62,13 +61,13 @@ var errSilent = errors.New("the model said nothing for too long")
 // ask sends a request and reads the answer to its end. An answer that breaks off before anything was heard of it is
 // asked for again. With an error, heard tells whether anything was.
 func (u *upstream) ask(ctx context.Context, p responses.ResponseNewParams, to listener) (a answer, heard bool, err error) {
-	for try := 0; ; try++ {
+	for try, sent := 0, 0; ; try++ {
 		r := newReader(to)
-		err := u.stream(ctx, p, r)
+		err := u.stream(ctx, p, r, &sent)
 		if err == nil {
 			return r.answer, true, nil
 		}
-		if r.heard || try == streamTries-1 || ctx.Err() != nil || !again(err) {
+		if r.heard || try == streamTries-1 || sent >= requestTries || ctx.Err() != nil || !again(err) {
 			return answer{}, r.heard, err
 		}
 		select {
@@ -82,16 +81,23 @@ func (u *upstream) ask(ctx context.Context, p responses.ResponseNewParams, to li
 // again tells whether a stream that broke off may work when it is asked for once more. A request that was refused
 // before its stream began has been tried again already.
 func again(err error) bool {
-	if _, before := errors.AsType[*openai.Error](err); before {
+	if _, before := errors.AsType[*responses.Error](err); before {
 		return false
 	}
 	r := asRefusal(err)
 	return r == nil || r.kind == refusedBroken || r.kind == refusedLimit
 }
 
-// stream sends a request once and reads its events.
-func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader) error {
-	opts := []option.RequestOption{option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream")}
+// stream sends a request until it is answered, as often as is left of [requestTries], counts that, and reads the events.
+func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader, sent *int) error {
+	var res *http.Response
+	opts := []option.RequestOption{
+		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"), option.WithResponseBodyInto(&res),
+		option.WithMaxRetries(requestTries - 1 - *sent), option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			*sent++
+			return next(req)
+		}),
+	}
 	if u.token != nil {
 		token, err := u.token()
 		if err != nil {
@@ -103,8 +109,7 @@ func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r 
 	defer cancel(nil)
 	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer quiet.Stop()
-	var res *http.Response
-	if err := u.client.Post(ctx, "responses", p, &res, opts...); err != nil {
+	if _, err := u.api.New(ctx, p, opts...); err != nil {
 		return caused(ctx, err)
 	}
 	defer func() { _ = res.Body.Close() }()

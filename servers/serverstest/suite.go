@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long the suite waits for something that must come.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // TestServer runs the suite. Each case gets a server of its own from harness.
 func TestServer(t *testing.T, harness func(*testing.T) Harness) {

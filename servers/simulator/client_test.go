@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a test waits for something that must come.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // serve serves one machine on loopback until the test ends and returns its address.
 func serve(t *testing.T, w *World, machine string) string {

@@ -14,13 +14,16 @@ func (m *machine) threadList(r asked) *refusal {
 		SortKey    string
 		SearchTerm string
 		Archived   bool
+
+		SourceKinds []string
 	}
 	if no := decode(r, &p); no != nil {
 		return no
 	}
 	found := []*thread{}
 	for _, t := range m.threads {
-		if len(t.turns) > 0 && !t.ephemeral && t.archived == p.Archived && (strings.Contains(t.name, p.SearchTerm) || strings.Contains(t.preview, p.SearchTerm)) {
+		asked := slices.Contains(p.SourceKinds, t.source()) || len(p.SourceKinds) == 0 && t.source() != sourceExec
+		if asked && len(t.turns) > 0 && !t.ephemeral && t.archived == p.Archived && (strings.Contains(t.name, p.SearchTerm) || strings.Contains(t.preview, p.SearchTerm)) {
 			found = append(found, t)
 		}
 	}

@@ -29,6 +29,7 @@ const version = "0.169.0"
 // A thread is one conversation. Owned by its machine's loop.
 type thread struct {
 	id, name, preview, cwd, branch string
+	exec                           bool // of codex exec
 	created, updated               time.Time
 	ephemeral, archived            bool
 	loaded                         bool
@@ -47,6 +48,16 @@ type thread struct {
 	pushed                         bool
 	done                           []string // what was done, in words
 }
+
+// source is what made the thread, as lists choose by it.
+func (t *thread) source() string {
+	if t.exec {
+		return sourceExec
+	}
+	return "vscode" // so the app-server calls itself
+}
+
+const sourceExec = "exec"
 
 // An item is one entry of a turn. Owned by its machine's loop.
 type item struct {
@@ -88,7 +99,7 @@ func (s Seed) thread(now time.Time) *thread {
 	at := now.Add(-s.Old)
 	t := &thread{
 		id: s.ID, name: s.Title, cwd: s.Dir, branch: s.Branch, created: at.Add(-time.Hour), updated: at,
-		loaded: true, stored: true, status: statusIdle, done: s.Done,
+		loaded: true, stored: true, status: statusIdle, done: s.Done, exec: s.Exec,
 	}
 	start := at.Add(-time.Duration(len(s.Turns)) * 10 * time.Minute)
 	for i, st := range s.Turns {
@@ -146,7 +157,7 @@ func (t *thread) wire(turns []any) map[string]any {
 		"parentThreadId": nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil, "projectId": nil,
 		"historyMode": "paginated", "modelProvider": "simulator", "model": "simulated", "reasoningEffort": nil,
 		"createdAt": t.created.Unix(), "updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(),
-		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": "vscode", "canAcceptDirectInput": true,
+		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": t.source(), "canAcceptDirectInput": true,
 		"threadSource": nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": name, "daybreakEnabled": nil, "turns": turns,
 	}
 }

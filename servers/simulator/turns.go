@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"switchboard/handoff"
 )
 
 // maxInput is how many characters a turn's input may have.
@@ -17,6 +19,7 @@ type Start struct {
 	Turn     string // the turn it began or was added to; "" when a fault swallowed it
 	Prompt   string
 	ClientID string // clientUserMessageId
+	Asked    string // the whole request, the first 4 KiB; "" of what was steered
 	Steered  bool   // added to a running turn
 	At       time.Time
 }
@@ -72,7 +75,7 @@ func (m *machine) turnStart(r asked) *refusal {
 	if m.faults.StartError != "" {
 		return refuse("%s", m.faults.StartError)
 	}
-	start := Start{Thread: t.id, Prompt: in.text, At: time.Now(), Steered: t.turn != nil}
+	start := Start{Thread: t.id, Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), At: time.Now(), Steered: t.turn != nil}
 	if in.client != nil {
 		start.ClientID = *in.client
 	}

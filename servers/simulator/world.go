@@ -108,6 +108,7 @@ type Seed struct {
 	Machine, ID, Title, Dir, Branch string
 	Old                             time.Duration // since its newest turn
 	Done                            []string      // what it did, in words
+	Exec                            bool          // codex exec made it
 	Turns                           []SeedTurn
 }
 
@@ -124,7 +125,7 @@ func Seeds(machine string) []Seed {
 // seeds are the threads of the built-in world, oldest first. Set once.
 var seeds = []Seed{
 	{
-		Machine: "laptop", ID: "01990000-0000-7000-8000-000000000001", Title: "Invoice PDF spike", Dir: "/home/me/src/invoices", Branch: "pdf-spike", Old: 4 * 24 * time.Hour,
+		Machine: "laptop", ID: "01990000-0000-7000-8000-000000000001", Title: "Invoice PDF spike", Dir: "/home/me/src/invoices", Branch: "pdf-spike", Old: 4 * 24 * time.Hour, Exec: true,
 		Done: []string{"tried two ways to make invoices as PDF"},
 		Turns: []SeedTurn{{"try whether we can make the invoices as PDF without a browser", "go run ./spike", "wrote invoice-1001.pdf (38 KB)\n",
 			"It works without a browser: one invoice takes 41 milliseconds and 38 kilobytes.\n\nInvoices can be made as PDF without a browser."}},

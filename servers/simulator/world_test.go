@@ -190,7 +190,10 @@ func TestTheWorldAtFirst(t *testing.T) {
 		"laptop": {{"Release notes 2.4", 24 * time.Hour}, {"Invoice PDF spike", 96 * time.Hour}},
 	} {
 		c := connect(t, serve(t, w, machine))
-		list := field[[]map[string]any](t, c.call("thread/list", `{"sortKey":"updated_at","modelProviders":[]}`).Result, "data")
+		list := field[[]map[string]any](t, c.call("thread/list", `{"sortKey":"updated_at","modelProviders":[],"sourceKinds":["vscode","exec"]}`).Result, "data")
+		if usual := field[[]map[string]any](t, c.call("thread/list", `{}`).Result, "data"); machine == "laptop" && len(usual) != 1 {
+			t.Errorf("what codex exec did is listed unasked: %v", usual)
+		}
 		if len(list) != len(want) {
 			t.Fatalf("%s: %v", machine, list)
 		}

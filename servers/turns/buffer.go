@@ -62,10 +62,18 @@ func (b *Buffer) overflows() bool {
 		b.tally != nil && b.bytes > SoftBytes && b.tally.Bytes.Load() > MaxHeld
 }
 
-// GiveUp lets go of everything. Who follows the turn gets an error.
-func (b *Buffer) GiveUp() {
+// Drop lets go of everything. Who follows the turn gets an error.
+func (b *Buffer) Drop() {
 	b.add(-b.bytes)
 	b.queue, b.deltas, b.holed, b.burst = nil, 0, nil, true
+}
+
+// bound gives the turn up if it holds more than it may.
+func (b *Buffer) bound() {
+	if !b.overflows() {
+		return
+	}
+	b.Drop()
 	if b.tally != nil {
 		b.tally.GivenUp.Add(1)
 	}
@@ -97,9 +105,7 @@ func (b *Buffer) putOne(u handoff.Update) {
 	}
 	b.queue = append(b.queue, u)
 	b.add(weight(u))
-	if b.overflows() {
-		b.GiveUp()
-	}
+	b.bound()
 }
 
 // PutFirst puts updates before all others, but after the beginning of the turn. Nothing of the turn has
@@ -118,9 +124,7 @@ func (b *Buffer) PutFirst(updates ...handoff.Update) {
 	for _, u := range updates {
 		b.add(weight(u))
 	}
-	if b.overflows() {
-		b.GiveUp()
-	}
+	b.bound()
 }
 
 // Reword gives the end of the turn, which is the last update, the words that were read since.

@@ -108,3 +108,14 @@ func FuzzBuffer(f *testing.F) {
 		}
 	})
 }
+
+// TestDropIsNotGivenUp: a turn that is let go because it is over was read as it should be, so nothing is counted.
+func TestDropIsNotGivenUp(t *testing.T) {
+	var tally Tally
+	b := NewBuffer(&tally)
+	b.Put(handoff.Started{})
+	b.Drop()
+	if n := tally.GivenUp.Load(); n != 0 || tally.Bytes.Load() != 0 {
+		t.Errorf("%d turns given up, %d bytes held", n, tally.Bytes.Load())
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock"
@@ -35,11 +36,20 @@ func helper(in io.Reader) (int, error) {
 	if err := enclose(c); err != nil {
 		return 0, err
 	}
-	if c.Probe {
-		_, err := os.NewFile(reportPipe, "report").WriteString(standing)
+	report := os.NewFile(reportPipe, "report") // it is closed before the command could write to it
+	if _, err := report.WriteString(standing); err != nil {
 		return 0, err
 	}
-	return run(c.Command)
+	if err := report.Close(); err != nil || c.Probe {
+		return 0, err
+	}
+	go watchMemory(c.Limits)
+	code, err := run(c.Command)
+	if err != nil { // as a shell says it
+		fmt.Fprintln(os.Stderr, "the command cannot be started:", err)
+		return 126, nil
+	}
+	return code, nil
 }
 
 // enclose makes the sandbox.
@@ -57,6 +67,9 @@ func enclose(c wire) error {
 		if err := house(c.Command); err != nil {
 			return err
 		}
+		if err := loopback(); err != nil {
+			return err
+		}
 	} else if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("/proc: %w", err)
 	}
@@ -68,7 +81,31 @@ func enclose(c wire) error {
 			return fmt.Errorf("landlock: %w", err)
 		}
 	}
-	return disarm()
+	if err := disarm(); err != nil {
+		return err
+	}
+	if c.Mode == Full {
+		return nil
+	}
+	return restrict()
+}
+
+// loopback switches on the network of this namespace, which has nothing but itself.
+func loopback() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	defer func() { _ = unix.Close(s) }()
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	lo.SetUint16(unix.IFF_UP)
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	return nil
 }
 
 // forbid has Landlock refuse everything that is not read from the system or written to where the command may.
@@ -108,8 +145,16 @@ func disarm() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("rights: %w", err)
 	}
+	// What a command runs as its user cannot look into this process, whose other threads have their rights.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("rights: %w", err)
+	}
 	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }
+
+// limited has a shell bound the processes of this user namespace, which is the command's alone, and become the shell of
+// the command. This process does not bind itself: it would crash when it needs a thread. In dash the option is -p.
+const limited = `ulimit -u "$1" 2>/dev/null || ulimit -p "$1" || exit 126; exec "$0" -c "$2"`
 
 // run runs the command and waits for it, and for every orphan that the namespace has meanwhile.
 func run(c Command) (int, error) {
@@ -125,13 +170,10 @@ func run(c Command) (int, error) {
 	if c.Mode != Full {
 		env = append(env, "HOME=/tmp", "TMPDIR=/tmp")
 	}
-	pid, err := syscall.ForkExec(shell, []string{shell, "-c", c.Line}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(shell, []string{shell, "-c", limited, shell, strconv.Itoa(c.Limits.Processes), c.Line}, &syscall.ProcAttr{
 		Env: env, Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		return 0, err
-	}
-	if _, err := os.NewFile(reportPipe, "report").WriteString(standing); err != nil {
 		return 0, err
 	}
 	for {

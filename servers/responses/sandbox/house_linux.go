@@ -16,9 +16,6 @@ var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/lib
 // devices are those that harm nobody.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// kept are the places of a workspace that other programs run or trust by themselves, later and outside.
-var kept = []string{".git"}
-
 // house makes a root of the file system in which only what the command may see stands, and moves into it.
 func house(c Command) error {
 	root := filepath.Join(c.Scratch, "root")
@@ -28,12 +25,14 @@ func house(c Command) error {
 	h := housing{root: root}
 	h.mirror(filepath.Join(c.Scratch, "tmp"), "/tmp", true)
 	for _, dir := range append(system[:len(system):len(system)], c.Readable...) {
-		h.mirror(dir, dir, false)
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrPermission) { // what its user cannot see outside is not there
+			h.mirror(dir, dir, false)
+		}
 	}
 	h.furnish()
 	h.mirror(c.Workspace, c.Workspace, c.Mode == WorkspaceWrite)
-	for _, name := range kept {
-		if path := filepath.Join(c.Workspace, name); c.Mode == WorkspaceWrite {
+	for _, path := range c.Kept {
+		if c.Mode == WorkspaceWrite {
 			h.mirror(path, path, false)
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,11 +35,18 @@ type wire struct {
 }
 
 // Run runs a command and returns its exit code when nothing of it runs any more: it has ended, its time is over
-// ([ErrTime]), or ctx has ended. Any other error means that it never began. A command that a signal ended has 128 and
-// the signal's number.
+// ([ErrTime]), its /tmp is full ([ErrTmp]), or ctx has ended. Any other error means that it never began. A command that
+// a signal ended has 128 and the signal's number; one that took too much memory says so at the end of its output, and
+// has 137.
 func Run(ctx context.Context, c Command) (int, error) {
+	if os.Geteuid() == 0 && c.User == nil {
+		return 0, unmade(errRoot)
+	}
+	c.Limits = c.Limits.filled()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Time, ErrTime)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	spec, told, err := os.Pipe() // it stays open: the helper ends with us
 	if err != nil {
 		return 0, err
@@ -53,6 +62,11 @@ func Run(ctx context.Context, c Command) (int, error) {
 	cmd.Env, cmd.Stdin, cmd.ExtraFiles = append([]string{}, c.Env...), spec, []*os.File{reports}
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output
 	cmd.SysProcAttr = attributes(c)
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	if group := openGroup(groupParent(string(own)), filepath.Base(c.Scratch), c.Limits); group != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.Fd())
+		defer func() { _ = group.Close(); _ = os.Remove(group.Name()) }()
+	}
 	cmd.WaitDelay = time.Second // nothing can hold the pipe; see to it nevertheless
 	if err := cmd.Start(); err != nil {
 		return 0, unmade(err)
@@ -61,12 +75,20 @@ func Run(ctx context.Context, c Command) (int, error) {
 	if err := json.NewEncoder(told).Encode(wire{c, c.probe, c.without}); err != nil {
 		_ = cmd.Process.Kill()
 	}
-	said, _ := io.ReadAll(io.LimitReader(report, 4096))
+	said, _ := io.ReadAll(io.LimitReader(report, 4096)) // it ends before the command begins
+	var watch sync.WaitGroup
+	watch.Go(func() { watchTmp(ctx, c, stop) })
 	err = cmd.Wait()
+	why := context.Cause(ctx)
+	stop(nil)
+	watch.Wait()
+	if full := tidyTmp(c); full != nil {
+		return 0, full
+	}
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
-	case ctx.Err() != nil:
-		return 0, context.Cause(ctx)
+	case why != nil:
+		return 0, why
 	case string(said) != standing:
 		return 0, unmade(errors.New(cmp.Or(string(said), "its helper does not answer")))
 	case ended:
@@ -78,16 +100,24 @@ func Run(ctx context.Context, c Command) (int, error) {
 // attributes are the namespaces of a command. In a user namespace of its own, with nobody in it but its user, the
 // helper may make the others; what it runs may not.
 func attributes(c Command) *syscall.SysProcAttr {
+	u := User{UID: os.Getuid(), GID: os.Getgid()}
+	var credential *syscall.Credential
+	if c.User != nil {
+		u = *c.User
+		credential = &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+	}
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID)
 	if c.Mode != Full {
 		flags |= unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	}
 	return &syscall.SysProcAttr{
-		Cloneflags:  flags,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
-		Setpgid:     true, // a Ctrl-C at our terminal is not theirs
+		Cloneflags:                 flags,
+		UidMappings:                []syscall.SysProcIDMap{{ContainerID: u.UID, HostID: u.UID, Size: 1}},
+		GidMappings:                []syscall.SysProcIDMap{{ContainerID: u.GID, HostID: u.GID, Size: 1}},
+		GidMappingsEnableSetgroups: c.User != nil, // root gives up its other groups
+		Credential:                 credential,
+		AmbientCaps:                []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN},
+		Setpgid:                    true, // a Ctrl-C at our terminal is not theirs
 	}
 }
 

@@ -1,9 +1,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os/user"
+	"strconv"
 	"time"
 )
 
@@ -25,12 +29,55 @@ type Command struct {
 	Workspace string        `json:"workspace"`
 	Readable  []string      `json:"readable,omitempty"` // directories, beside the system's
 	Hidden    []string      `json:"hidden,omitempty"`   // directories that stand empty for it in every mode, whatever else has them
-	Scratch   string        `json:"scratch"`            // of a [Scratch]; the command sees it as /tmp
+	Kept      []string      `json:"kept,omitempty"`     // files and directories of the workspace that it only reads
+	User      *User         `json:"-"`                  // whom it runs as; nil: this program's own, which must not be root then
+	Limits    Limits        `json:"limits"`
+	Scratch   string        `json:"scratch"` // of a [Scratch]; the command sees it as /tmp
 	Env       []string      `json:"-"`
 	Output    io.Writer     `json:"-"` // both streams of the command, as they come
 	Time      time.Duration `json:"-"` // after which it is killed
 	probe     bool          // only see whether it could run
 	without   layer         // left out, so that the other one can be tested alone
+}
+
+// Limits are how much a command may use at a time. What is zero has its default.
+type Limits struct {
+	Processes int   `json:"processes,omitempty"` // and threads
+	Memory    int64 `json:"memory,omitempty"`    // bytes, of all its processes together
+	Tmp       int64 `json:"tmp,omitempty"`       // bytes in its /tmp, which stays from one command to the next
+}
+
+// DefaultLimits let large builds and tests run.
+var DefaultLimits = Limits{Processes: 4096, Memory: 8 << 30, Tmp: 4 << 30}
+
+// filled are limits with the defaults for what is zero.
+func (l Limits) filled() Limits {
+	return Limits{
+		Processes: cmp.Or(l.Processes, DefaultLimits.Processes), Memory: cmp.Or(l.Memory, DefaultLimits.Memory), Tmp: cmp.Or(l.Tmp, DefaultLimits.Tmp),
+	}
+}
+
+// A User is whom the commands of a program run as that was started as root.
+type User struct{ UID, GID int }
+
+// LookupUser finds a user of this machine by name or number. Root is refused.
+func LookupUser(name string) (*User, error) {
+	found, err := user.Lookup(name)
+	if err != nil {
+		found, err = user.LookupId(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("there is no user %q on this machine", name)
+	}
+	uid, err := strconv.Atoi(found.Uid)
+	gid, err2 := strconv.Atoi(found.Gid)
+	switch {
+	case err != nil || err2 != nil:
+		return nil, fmt.Errorf("the user %q has no number", name)
+	case uid == 0 || gid == 0:
+		return nil, fmt.Errorf("the user %q is root", name)
+	}
+	return &User{UID: uid, GID: gid}, nil
 }
 
 // A layer is one of the two that hold a command where it belongs.
@@ -43,6 +90,12 @@ const (
 
 // ErrTime says that a command was ended because its time was over.
 var ErrTime = errors.New("it took too long and was ended, with everything that it had begun")
+
+// ErrTmp says that a command was ended because it filled its /tmp.
+var ErrTmp = errors.New("it filled its /tmp and was ended, with everything that it had begun; /tmp is empty now")
+
+// errRoot says why this program runs no commands as root.
+var errRoot = errors.New("this Switchboard runs as root, and its commands would be root too: start it as an ordinary user, or name one in the setting user")
 
 // probeTime bounds the trial of a sandbox. It is tried once in the life of a process: on a machine that is at its limit
 // just then, a short one would leave the agent without commands for good.

@@ -29,12 +29,39 @@ func TestMain(m *testing.M) {
 	if scratch == "" {
 		os.Exit(m.Run())
 	}
-	c := Command{Line: os.Getenv("LINE"), Dir: "/tmp", Workspace: "/tmp", Scratch: scratch, Mode: Mode(os.Getenv("MODE")), Time: time.Hour, Output: os.Stdout}
+	c := Command{User: somebody(), Line: os.Getenv("LINE"), Dir: "/tmp", Workspace: "/tmp", Scratch: scratch, Mode: Mode(os.Getenv("MODE")), Time: time.Hour, Output: os.Stdout}
 	if os.Getenv(probeEnv) != "" {
 		fmt.Println(Probe(context.Background(), c))
 		return
 	}
 	fmt.Println(Run(context.Background(), c))
+}
+
+// somebody is whom commands run as when the tests are root, nil otherwise.
+func somebody() *User {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	u, err := LookupUser("nobody")
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// give gives a directory and what is in it to whom commands run as.
+func give(t testing.TB, dir string) {
+	t.Helper()
+	u := somebody()
+	if u == nil {
+		return
+	}
+	err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(name, u.UID, u.GID))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A site has a workspace, and beside it what is nobody's business.
@@ -60,13 +87,14 @@ func newSite(t *testing.T) site {
 	if err := os.Symlink("../out/secret", filepath.Join(dir, "in/link")); err != nil {
 		t.Fatal(err)
 	}
-	scratch, err := NewScratch()
+	give(t, dir)
+	scratch, err := NewScratch(somebody())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = scratch.Close() })
 	s := site{T: t, out: filepath.Join(dir, "out"), Command: Command{
-		Dir: filepath.Join(dir, "in"), Workspace: filepath.Join(dir, "in"), Scratch: scratch.Dir, Mode: WorkspaceWrite,
+		User: somebody(), Kept: []string{filepath.Join(dir, "in", ".git")}, Dir: filepath.Join(dir, "in"), Workspace: filepath.Join(dir, "in"), Scratch: scratch.Dir, Mode: WorkspaceWrite,
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C"}, Time: time.Minute,
 	}}
 	if err := Probe(t.Context(), s.Command); err != nil {
@@ -285,7 +313,15 @@ func TestNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Readable = []string{filepath.Dir(self)}
+	program, err := os.ReadFile(self)
+	if err == nil {
+		self = filepath.Join(s.out, "self") // where whom it runs as may read it
+		err = os.WriteFile(self, program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Readable = []string{s.out}
 	s.Env = append(s.Env, probeEnv+"=/tmp", "MODE="+string(WorkspaceWrite))
 	out, _ := s.run("mkdir -p /tmp/root /tmp/tmp; " + self)
 	if !strings.HasPrefix(out, "there is no sandbox for commands: ") || !strings.Contains(out, "user.max_user_namespaces") {
@@ -303,12 +339,12 @@ func TestNowhere(t *testing.T) {
 
 // BenchmarkRun is what a command costs, beside the shell alone.
 func BenchmarkRun(b *testing.B) {
-	scratch, err := NewScratch()
+	scratch, err := NewScratch(somebody())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = scratch.Close() })
-	c := Command{Line: "true", Dir: "/tmp", Workspace: b.TempDir(), Scratch: scratch.Dir, Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
+	c := Command{User: somebody(), Line: "true", Dir: "/tmp", Workspace: "/usr/share", Scratch: scratch.Dir, Mode: WorkspaceWrite, Time: time.Minute, Output: &bytes.Buffer{}}
 	c.Dir = c.Workspace
 	if err := Probe(b.Context(), c); err != nil {
 		b.Skip(err)
@@ -333,14 +369,14 @@ func BenchmarkRun(b *testing.B) {
 // uses, and what is not ours, stays.
 func TestScratchOfTheDead(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	used, err := NewScratch()
+	used, err := NewScratch(nil)
 	if err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
 		}
 		t.Skip(err)
 	}
-	dead, err := NewScratch()
+	dead, err := NewScratch(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +388,7 @@ func TestScratchOfTheDead(t *testing.T) {
 	if err := errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700), os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))); err != nil {
 		t.Fatal(err)
 	}
-	next, err := NewScratch()
+	next, err := NewScratch(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ type Scratch struct {
 	lock *os.File
 }
 
-// NewScratch makes one, and removes those whose process was killed.
-func NewScratch() (*Scratch, error) {
+// NewScratch makes one for commands of a user, nil for this program's own, and removes those whose process was killed.
+func NewScratch(of *User) (*Scratch, error) {
 	sweep()
 	dir, err := os.MkdirTemp("", makingPrefix)
 	if err != nil {
@@ -40,6 +40,9 @@ func NewScratch() (*Scratch, error) {
 	s := &Scratch{Dir: dir}
 	for _, name := range []string{"tmp", "root"} {
 		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	if of != nil {
+		err = errors.Join(err, os.Chmod(dir, 0o711), os.Lchown(filepath.Join(dir, "tmp"), of.UID, of.GID), os.Lchown(filepath.Join(dir, "root"), of.UID, of.GID))
 	}
 	if err == nil {
 		s.lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)

@@ -6,7 +6,7 @@ package sandbox
 type Scratch struct{ Dir string }
 
 // NewScratch refuses.
-func NewScratch() (*Scratch, error) { return nil, errUnsupported }
+func NewScratch(*User) (*Scratch, error) { return nil, errUnsupported }
 
 // Close does nothing.
 func (*Scratch) Close() error { return nil }

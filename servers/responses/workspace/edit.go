@@ -1,19 +1,14 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -24,6 +19,7 @@ import (
 const (
 	maxFiles = 100
 	maxFile  = 4 << 20 // bytes of a file that is changed
+	newFile  = 0o644   // mode of one that is made
 )
 
 // A change is what becomes of one file.
@@ -31,7 +27,6 @@ type change struct {
 	path     string // of the workspace
 	old, new *string
 	mode     fs.FileMode
-	temp     string // its new content lies there
 	moved    string // of a file that goes: where it went to
 }
 
@@ -71,46 +66,22 @@ func writeFile(ctx context.Context, w *Workspace, raw json.RawMessage, call Call
 	return w.change(ctx, call, []change{c})
 }
 
-// now is a file as it is, which may not be there. Links are refused: they would be replaced by files, and what an edit
-// touches is asked and judged by its name.
+// now is a file as it is, which may not be there.
 func (w *Workspace) now(name string) (change, error) {
 	name, err := w.local(name)
 	if err != nil {
 		return change{}, err
 	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if about, err := w.root.Lstat(dir); err == nil && !about.IsDir() {
-			return change{}, fmt.Errorf("%s is a link or a file; name the place itself", dir)
-		}
+	at, err := w.spot(name, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return change{path: name, mode: newFile}, nil
 	}
-	c := change{path: name, mode: 0o644}
-	about, err := w.root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return c, nil
-	case err != nil:
-		return c, err
-	case !about.Mode().IsRegular():
-		return c, fmt.Errorf("%s is no regular file", name)
-	}
-	f, size, err := w.open(name)
 	if err != nil {
-		return c, err
+		return change{}, err
 	}
-	defer func() { _ = f.Close() }()
-	if size > maxFile {
-		return c, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return c, err
-	}
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return c, fmt.Errorf("%s is not text", name)
-	}
-	text := string(data)
-	c.old, c.mode = &text, about.Mode().Perm()
-	return c, nil
+	defer func() { _ = at.dir.Close() }()
+	old, mode, err := at.read()
+	return change{path: name, old: old, mode: mode}, err
 }
 
 // planned adds what a section does to what the sections before it do.
@@ -183,9 +154,11 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 	if err := w.allowed(ctx, call, w.aboutEdit(changes)); err != nil {
 		return Result{}, err
 	}
-	if err := ctx.Err(); err != nil {
+	done, err := w.alone(ctx)
+	if err != nil {
 		return Result{}, err
 	}
+	defer done()
 	if err := w.commit(changes); err != nil {
 		return Result{}, fmt.Errorf("nothing was changed: %w", err)
 	}
@@ -242,80 +215,4 @@ func (c change) diff() (diff, verb string) {
 		to, verb = "/dev/null", "D"
 	}
 	return udiff.Unified(from, to, *cmpOr(c.old, new(string)), *cmpOr(c.new, new(string))), verb
-}
-
-// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone.
-func (w *Workspace) commit(changes []change) (err error) {
-	var done []change
-	defer func() {
-		for _, c := range changes {
-			if c.temp != "" {
-				_ = w.root.Remove(c.temp)
-			}
-		}
-		if err == nil {
-			return
-		}
-		for _, c := range slices.Backward(done) {
-			if undone := w.put(change{path: c.path, new: c.old, mode: c.mode}); undone != nil {
-				err = fmt.Errorf("%w; and %s could not be put back: %w", err, c.path, undone)
-			}
-		}
-	}()
-	for i := range changes {
-		if err := w.stage(&changes[i]); err != nil {
-			return err
-		}
-	}
-	for _, c := range changes {
-		if is, err := w.now(c.path); err != nil || !same(is.old, c.old) {
-			return errors.Join(fmt.Errorf("%s was changed meanwhile", c.path), err)
-		}
-	}
-	for _, c := range changes {
-		done = append(done, c)
-		if c.new == nil {
-			err = w.root.Remove(c.path)
-		} else {
-			err = w.root.Rename(c.temp, c.path)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func same(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
-
-// stage writes what a file becomes beside it.
-func (w *Workspace) stage(c *change) error {
-	if c.new == nil {
-		return nil
-	}
-	if err := w.root.MkdirAll(path.Dir(c.path), 0o755); err != nil {
-		return err
-	}
-	temp := path.Join(path.Dir(c.path), ".switchboard-"+rand.Text())
-	f, err := w.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, c.mode)
-	if err != nil {
-		return err
-	}
-	c.temp = temp
-	_, err = f.WriteString(*c.new)
-	return errors.Join(err, f.Chmod(c.mode), f.Close())
-}
-
-// put puts a file back.
-func (w *Workspace) put(c change) error {
-	if c.new == nil {
-		if err := w.root.Remove(c.path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	if err := w.stage(&c); err != nil {
-		return err
-	}
-	return w.root.Rename(c.temp, c.path)
 }

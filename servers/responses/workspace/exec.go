@@ -29,7 +29,7 @@ func changeTools() []Tool {
 	return []Tool{
 		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: execute,
 			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it writes in the workspace and in /tmp alone, has no network, " +
-				"and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from doing what the task needs: a person is asked then.",
+				"cannot change what other programs run later (.git, hooks, settings of editors), and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from doing what the task needs: a person is asked then.",
 			Parameters: object(map[string]any{
 				"command": text("as bash reads it"), "dir": optional("string", "where it runs, relative to the workspace; null is the workspace"),
 				"seconds": optional("integer", "how long it may take; null is 120, at most 1800"),
@@ -77,20 +77,44 @@ func execute(ctx context.Context, w *Workspace, raw json.RawMessage, call Call) 
 	if err := w.allowed(ctx, call, w.aboutCommand(args, dir, mode)); err != nil {
 		return Result{}, err
 	}
+	done, err := w.alone(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer done()
+	if again, err := w.directory(value(args.Dir)); err != nil || again != dir {
+		return Result{}, errors.Join(errors.New("the directory was changed meanwhile"), err)
+	}
 	out := &ends{also: call.Out}
 	c := w.command(args.Command, dir, mode)
 	c.Output, c.Time = out, defaultTime
 	if seconds := value(args.Seconds); seconds > 0 {
 		c.Time = min(time.Duration(min(seconds, 1<<20))*time.Second, maxCommand)
 	}
-	code, err := sandbox.Run(ctx, c)
-	if errors.Is(err, sandbox.ErrTime) {
-		return Result{Text: fmt.Sprintf("Error: %v\n%s", err, out), Failed: true}, nil
+	code, moved, err := w.runKept(ctx, c)
+	if errors.Is(err, sandbox.ErrTime) || errors.Is(err, sandbox.ErrTmp) {
+		return Result{Text: fmt.Sprintf("Error: %v\n%s%s", err, out, moved), Failed: true}, nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: fmt.Sprintf("Exit code: %d\n%s", code, out), Exit: &code, Failed: code != 0}, nil
+	return Result{Text: fmt.Sprintf("Exit code: %d\n%s%s", code, out, moved), Exit: &code, Failed: code != 0}, nil
+}
+
+// runKept runs a command that reads what other programs run later, and sets aside what it makes of that. What a person
+// let out of the sandbox may do both.
+func (w *Workspace) runKept(ctx context.Context, c sandbox.Command) (code int, moved string, err error) {
+	if c.Mode != sandbox.WorkspaceWrite {
+		code, err = sandbox.Run(ctx, c)
+		return code, "", err
+	}
+	before, kept, err := w.later()
+	if err != nil {
+		return 0, "", err
+	}
+	c.Kept = kept
+	code, err = sandbox.Run(ctx, c)
+	return code, w.setAside(before), err
 }
 
 // value is what a parameter has, or what is nothing of its kind.
@@ -139,6 +163,7 @@ func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command
 	}
 	return sandbox.Command{
 		Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Hidden: w.cfg.Hidden, Scratch: scratch, Env: w.cfg.Env,
+		User: w.cfg.User, Limits: w.cfg.Limits,
 	}
 }
 

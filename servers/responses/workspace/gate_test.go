@@ -152,8 +152,8 @@ func TestLayerOffered(t *testing.T) {
 		about  string
 	}{
 		{func(w *Workspace) { w.cfg.Trusted = false }, all[:4], "Its workspace is not trusted: it only reads."},
-		{func(w *Workspace) { w.noExec = nil }, all, "Its commands run in a sandbox of Landlock and namespaces, write in the workspace alone and have no network."},
-		{func(w *Workspace) { w.noExec, w.cfg.Sandbox = nil, sandbox.ReadOnly }, all[:5], "Its commands run in a sandbox of Landlock and namespaces, change nothing and have no network."},
+		{func(w *Workspace) { w.noExec = nil }, all, "Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace alone and have no network."},
+		{func(w *Workspace) { w.noExec, w.cfg.Sandbox = nil, sandbox.ReadOnly }, all[:5], "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and have no network."},
 		{func(w *Workspace) { w.noExec = errors.New("no kernel") }, append(all[:4:4], all[5:]...), "It runs no commands: no kernel."},
 	} {
 		w := place(t, true)

@@ -2,11 +2,14 @@ package workspace
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"switchboard/servers/responses/sandbox"
 )
 
 // A place is a workspace with files in it, beside what must not be reached.
@@ -35,12 +38,41 @@ func place(t *testing.T, trusted bool) *Workspace {
 	if err := syscall.Mkfifo(filepath.Join(dir, "in/pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Open(t.Context(), Config{Dir: filepath.Join(dir, "in"), Trusted: trusted})
+	give(t, dir)
+	w, err := Open(t.Context(), Config{Dir: filepath.Join(dir, "in"), Trusted: trusted, User: somebody(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	return w
+}
+
+// somebody is whom commands run as when the tests are root, nil otherwise.
+func somebody(t *testing.T) *sandbox.User {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	u, err := sandbox.LookupUser("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// give gives a temporary directory and what is in it to whom commands run as, and lets them through to it.
+func give(t *testing.T, dir string) {
+	t.Helper()
+	u := somebody(t)
+	if u == nil {
+		return
+	}
+	err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(name, u.UID, u.GID))
+	})
+	if err := errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func use(t *testing.T, w *Workspace, name, args string) Result {

@@ -53,12 +53,15 @@ type Result struct {
 // Config is a workspace and what may be done in it.
 type Config struct {
 	Dir      string
-	Trusted  bool         // else it can only be read
-	Approval string       // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
-	Sandbox  sandbox.Mode // "" is [sandbox.WorkspaceWrite]
-	Readable []string     // directories that commands may read beside it and the system's
-	Hidden   []string     // directories that commands never see, also those that run without a sandbox
-	Env      []string     // of commands
+	Trusted  bool           // else it can only be read
+	Approval string         // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
+	Sandbox  sandbox.Mode   // "" is [sandbox.WorkspaceWrite]
+	Readable []string       // directories that commands may read beside it and the system's
+	Hidden   []string       // directories that commands never see, also those that run without a sandbox
+	Env      []string       // of commands
+	User     *sandbox.User  // whom commands run as, and who owns what edits make; nil: this program's own, who must not be root then
+	Limits   sandbox.Limits // of each command
+	Others   []*Workspace   // those that are open already: what changes overlapping ones waits for each other
 }
 
 // A Workspace is one directory. It is safe for concurrent use.
@@ -69,6 +72,7 @@ type Workspace struct {
 	scratch  *sandbox.Scratch // Set once: what commands have beside it; nil when there are none
 	noExec   error            // Set once: why commands cannot be run
 	readable []string         // Set once
+	turns    []turn           // Set once: those of overlapping workspaces in the order in which they were opened, its own last
 }
 
 // Open opens a directory. Links in its own name are followed; from then on it is that directory, whatever the name
@@ -87,9 +91,10 @@ func Open(ctx context.Context, cfg Config) (*Workspace, error) {
 		return nil, err
 	}
 	w := &Workspace{cfg: cfg, dir: real, root: root}
+	w.takeTurns(cfg.Others)
 	if cfg.Trusted {
 		w.readable = append(cfg.Readable, programs(cfg.Env)...)
-		w.scratch, w.noExec = sandbox.NewScratch()
+		w.scratch, w.noExec = sandbox.NewScratch(cfg.User)
 	}
 	if w.scratch != nil {
 		w.noExec = sandbox.Probe(ctx, w.command("", ".", cfg.Sandbox))
@@ -109,6 +114,9 @@ func (w *Workspace) Close() error {
 // Dir is the directory.
 func (w *Workspace) Dir() string { return w.dir }
 
+// CanRun says why no commands can be run there, nil when they can.
+func (w *Workspace) CanRun() error { return w.noExec }
+
 // About says in a sentence what may be done there, or why not more.
 func (w *Workspace) About() string {
 	switch {
@@ -122,8 +130,8 @@ func (w *Workspace) About() string {
 
 // modes says what commands may do. Set once.
 var modes = map[sandbox.Mode]string{
-	sandbox.ReadOnly:       "Its commands run in a sandbox of Landlock and namespaces, change nothing and have no network.",
-	sandbox.WorkspaceWrite: "Its commands run in a sandbox of Landlock and namespaces, write in the workspace alone and have no network.",
+	sandbox.ReadOnly:       "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and have no network.",
+	sandbox.WorkspaceWrite: "Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace alone and have no network.",
 	sandbox.Full:           "Its commands run without a sandbox.",
 }
 

@@ -1,0 +1,137 @@
+//go:build linux
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestEditRace: an edit of a path never comes to where a link leads that is put into the path meanwhile.
+func TestEditRace(t *testing.T) {
+	w := place(t, true)
+	git := filepath.Join(w.Dir(), ".git")
+	if err := errors.Join(os.WriteFile(filepath.Join(git, "config"), []byte("kept\n"), 0o600), os.Symlink(".git", filepath.Join(w.Dir(), "link"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	swapped := make(chan error)
+	go func() {
+		var err error
+		for err == nil && ctx.Err() == nil {
+			err = unix.Renameat2(unix.AT_FDCWD, filepath.Join(w.Dir(), "sub"), unix.AT_FDCWD, filepath.Join(w.Dir(), "link"), unix.RENAME_EXCHANGE)
+		}
+		swapped <- err
+	}()
+	wrote := 0
+	for range 3000 {
+		for _, text := range []string{"[core] fsmonitor = evil\n", "[core] fsmonitor = worse\n"} {
+			if got := use(t, w, "write_file", string(encoded(t, args{"path": "sub/config", "content": text}))); !got.Failed {
+				wrote++
+			}
+		}
+		if text, err := os.ReadFile(filepath.Join(git, "config")); err != nil || string(text) != "kept\n" {
+			t.Fatalf(".git/config is %q, %v", text, err)
+		}
+	}
+	cancel()
+	if err := <-swapped; err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(git); err != nil || len(entries) != 1 {
+		t.Errorf(".git has %v, %v", entries, err)
+	}
+	if wrote == 0 {
+		t.Error("no edit was made")
+	}
+}
+
+// TestTurns: an edit waits for the command that runs, of an overlapping workspace too, and a command for another one;
+// whoever is stopped waits no longer.
+func TestTurns(t *testing.T) {
+	w := place(t, true)
+	needExec(t, w)
+	var all []*Workspace
+	for _, dir := range []string{"sub", ".", "../beside"} {
+		if err := os.MkdirAll(filepath.Join(w.Dir(), dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		give(t, filepath.Dir(w.Dir()))
+		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.Dir(), dir), Trusted: true, User: somebody(t), Others: append(all, w)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = o.Close() })
+		all = append(all, o)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := NewOutput()
+	ended := make(chan Result, 1)
+	go func() {
+		ended <- w.Run(ctx, "exec", encoded(t, args{"command": "echo on; sleep 600"}), Call{Out: out})
+	}()
+	for range out.All() {
+		break
+	}
+	why := errors.New("stopped")
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(why)
+	for _, o := range []*Workspace{w, all[0], all[1]} {
+		for name, a := range map[string]args{"exec": {"command": "true"}, "write_file": {"path": "x", "content": "x"}} {
+			if got := o.Run(stopped, name, encoded(t, a), Call{Out: NewOutput()}); got.Text != "Error: stopped" {
+				t.Errorf("%s in %s: %q", name, o.Dir(), got.Text)
+			}
+		}
+	}
+	if got := use(t, all[2], "write_file", `{"path":"x","content":"x"}`); got.Failed {
+		t.Errorf("beside: %s", got.Text)
+	}
+	cancel()
+	<-ended
+	for _, o := range append(all, w) {
+		if got := use(t, o, "write_file", `{"path":"y","content":"y"}`); got.Failed {
+			t.Errorf("%s: %s", o.Dir(), got.Text)
+		}
+	}
+}
+
+// TestTurnsOrder: overlapping workspaces never wait for each other in a circle.
+func TestTurnsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []*Workspace
+		for _, dir := range []string{"/a/b", "/a/c", "/a", "/a/b/d", "/e"} {
+			w := &Workspace{dir: dir}
+			w.takeTurns(all)
+			all = append(all, w)
+		}
+		for range 100 {
+			for _, w := range all {
+				go func() {
+					done, err := w.alone(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer done()
+				}()
+			}
+		}
+		synctest.Wait()
+		for _, w := range all {
+			for _, has := range w.turns {
+				if len(has) > 0 {
+					t.Errorf("%s: a turn never ended", w.dir)
+				}
+			}
+		}
+		if n := len(all[2].turns); n != 3 || len(all[4].turns) != 1 {
+			t.Errorf("/a has %d turns", n)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchboard/handoff/risk"
+	"switchboard/servers/responses/sandbox"
+)
+
+// put makes files in a workspace, as whom its commands run as.
+func put(t *testing.T, w *Workspace, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		name = filepath.Join(w.Dir(), name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	give(t, filepath.Dir(w.Dir()))
+}
+
+// laterLeft are what other programs run later and whose content is not "kept\n".
+func laterLeft(t *testing.T, w *Workspace) []string {
+	t.Helper()
+	var left []string
+	err := filepath.WalkDir(w.Dir(), func(full string, _ fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(w.Dir(), full)
+		if about, statErr := os.Stat(full); err != nil || statErr == nil && about.IsDir() || !risk.RunsLater(name) {
+			return err
+		}
+		if text, err := os.ReadFile(full); err != nil || string(text) != "kept\n" {
+			left = append(left, fmt.Sprintf("%s: %q", name, text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// TestLaterKept: what other programs run later is read and not written by a command, at any depth and by any way.
+func TestLaterKept(t *testing.T) {
+	w := place(t, true)
+	needExec(t, w)
+	kept := map[string]string{".envrc": "kept\n", ".git/config": "kept\n", "sub/tools/hook": "kept\n"}
+	for _, name := range risk.LaterNames() {
+		if filepath.Ext(name) == "" && !strings.HasPrefix(filepath.Base(name), "Jenkins") {
+			name += "/x"
+		}
+		kept["vendor/deep/"+name] = "kept\n"
+	}
+	put(t, w, kept)
+	if err := os.Symlink("sub/tools", filepath.Join(w.Dir(), ".husky")); err != nil {
+		t.Fatal(err)
+	}
+	give(t, filepath.Dir(w.Dir()))
+	names := strings.Join(slices.Collect(maps.Keys(kept)), "\n")
+	const every = `while read -r at; do
+		cd "$ROOT/$(dirname "$at")" && name=$(basename "$at") && cat "$name" || echo "BAD cat $at"
+		for act in 'echo x >' 'rm -rf' 'mv -t /tmp' 'ln -t ..' 'chmod 600' 'touch'; do
+			eval "$act $name" 2>/dev/null && echo "BAD $act $at"
+		done
+	done`
+	got := use(t, w, "exec", string(encoded(t, args{"command": "ROOT=$PWD; " + every + " <<'END'\n" + names + "\nEND\n"})))
+	if strings.Contains(got.Text, "BAD") || strings.Count(got.Text, "kept\n") != len(kept) {
+		t.Error(got.Text)
+	}
+	for _, line := range []string{
+		"mv vendor other; echo x > other/deep/.git/x; mv other vendor", "! mv -T --exchange sub .git", "rm .husky; mkdir .husky; echo x > .husky/hook",
+		"rm -rf .git vendor .envrc; true",
+	} {
+		use(t, w, "exec", string(encoded(t, args{"command": line})))
+		if left := laterLeft(t, w); len(left) > 0 {
+			t.Errorf("%s: there is %q", line, left)
+		}
+	}
+	for name := range kept {
+		if text, err := os.ReadFile(filepath.Join(w.Dir(), name)); err != nil || string(text) != "kept\n" {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+}
+
+// TestLaterSetAside: what a command makes that other programs would run later is not called so any more when it has
+// ended, however it ends, and whoever made it is told.
+func TestLaterSetAside(t *testing.T) {
+	for _, c := range []struct{ line, told, aside string }{
+		{"echo x > .envrc", ".envrc is now .envrc.set-aside", ".envrc.set-aside"},
+		{"mkdir -p .vscode && echo x > .vscode/tasks.json; exit 3", ".vscode is now .vscode.set-aside", ".vscode.set-aside/tasks.json"},
+		{"mkdir -p a/b/.git && echo x > a/b/.git/config; sleep 60", "a/b/.git is now a/b/.git.set-aside", "a/b/.git.set-aside/config"},
+		{"mkdir -p .GIT. && echo x > .GIT./config", ".GIT. is now .GIT..set-aside", ".GIT..set-aside/config"},
+		{"mkdir -p .git2/.husky && echo x > .git2/.husky/x && mv .git2 .cursor", ".cursor is now .cursor.set-aside", ".cursor.set-aside/.husky.set-aside/x"},
+		{"echo x > hook; ln -s hook AGENTS.md", "AGENTS.md is now AGENTS.md.set-aside", "AGENTS.md.set-aside"},
+		{"mkdir -p d/.github && echo x > d/.github/x && chmod 0100 d", "d/.github is now d/.github.set-aside", "d/.github.set-aside/x"},
+		{"mkdir -p d/.yarn/releases && echo x > d/.yarn/releases/x", "d/.yarn/releases is now d/.yarn/releases.set-aside", "d/.yarn/releases.set-aside/x"},
+		{"echo x > .envrc.set-aside; echo x > .envrc", ".envrc is now .envrc.set-aside-2", ".envrc.set-aside-2"},
+	} {
+		w := place(t, true)
+		needExec(t, w)
+		put(t, w, map[string]string{".git/config": "kept\n"})
+		got := use(t, w, "exec", string(encoded(t, args{"command": c.line, "seconds": 5})))
+		if !strings.Contains(got.Text, "\nSet aside, because other programs run or obey it later: ") || !strings.Contains(got.Text, c.told) {
+			t.Errorf("%s: %q", c.line, got.Text)
+		}
+		if left := laterLeft(t, w); len(left) > 0 {
+			t.Errorf("%s: there is %q", c.line, left)
+		}
+		if text, err := os.ReadFile(filepath.Join(w.Dir(), c.aside)); err != nil || string(text) != "x\n" {
+			t.Errorf("%s: %s is %q, %v", c.line, c.aside, text, err)
+		}
+	}
+}
+
+// TestLaterAsked: what other programs run later is made by an edit when a person says yes, and by a command that a
+// person let out of the sandbox.
+func TestLaterAsked(t *testing.T) {
+	w := place(t, true)
+	needExec(t, w)
+	p := &person{yes: true}
+	if got := p.use(t, w, "write_file", args{"path": "sub/.vscode/tasks.json", "content": "{}"}); got.Failed || len(p.asked) != 1 {
+		t.Errorf("%q, %d questions", got.Text, len(p.asked))
+	}
+	if got := p.use(t, w, "exec", args{"command": "echo x > .envrc", "outside": true}); got.Text != "Exit code: 0\n" || len(p.asked) != 2 {
+		t.Errorf("%q, %d questions", got.Text, len(p.asked))
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir(), ".envrc")); err != nil {
+		t.Error(err)
+	}
+	if got := use(t, w, "exec", `{"command":"ls; cat sub/.vscode/tasks.json"}`); got.Failed || strings.Contains(got.Text, "Set aside") {
+		t.Errorf("what was there: %q", got.Text)
+	}
+	w.cfg.Sandbox = sandbox.ReadOnly
+	if got := use(t, w, "exec", `{"command":"touch .bashrc"}`); !got.Failed || strings.Contains(got.Text, "Set aside") {
+		t.Errorf("read-only: %q", got.Text)
+	}
+}
+
+// BenchmarkLook is what looking through a large workspace costs, before and after each command.
+func BenchmarkLook(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 1000 {
+		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i)), 0o755); err != nil {
+			b.Fatal(err)
+		}
+		for j := range 50 {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("d", i%30), fmt.Sprint("e", i), fmt.Sprint("file", j, ".txt")), nil, 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	w, err := Open(b.Context(), Config{Dir: dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = w.Close() })
+	for b.Loop() {
+		if _, _, err := w.later(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
