@@ -285,3 +285,36 @@ func TestCallThatIsBackDoesNotGiveWay(t *testing.T) {
 		}
 	})
 }
+
+// A browser is held as soon as its session began: who loads the page anew at once comes back before anything was open.
+func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
+	type browser struct {
+		*fleeting
+		performing
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client := newFleeting()
+		s := newStageFor(t, client.wire, browser{fleeting: client, performing: performing{client.wire}})
+		s.call.hold = holding
+		s.fromClient(formats)
+		s.fromModel(freshSession)
+		if client.vanish(); s.over() || !s.call.held.Load() {
+			t.Fatal("its call ended")
+		}
+		for range s.model.sent() {
+			s.fromModel(updated)
+		}
+		again := newFleeting()
+		s.call.do(func() { s.call.rejoin(browser{fleeting: again, performing: performing{again.wire}}) })
+		s.client, s.on = again.wire, browser{fleeting: again, performing: performing{again.wire}}
+		s.fromClient(opened)
+		if s.wait(time.Minute); s.over() || s.call.held.Load() {
+			t.Error("it is not back")
+		}
+		s.say(handoff.Utterance{ID: "n", Text: "It is done.", Floor: handoff.FloorAsk})
+		if sent := strings.Join(s.model.sent(), "\n"); !strings.Contains(sent, "It is done.") || !strings.Contains(sent, "response.create") {
+			t.Errorf("the model is told %s", sent)
+		}
+		s.close()
+	})
+}

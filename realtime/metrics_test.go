@@ -55,7 +55,7 @@ func TestFrontMetrics(t *testing.T) {
 	take(t, ended, "end")
 	rtctest.Eventually(t, "the end to be counted", func() bool { return h.numbers()["calls_open websocket"] == 0 })
 	h.wantNumbers(t, map[string]float64{"calls_total websocket": 1, "model_events_unreadable_total": 1, "call_events_refused_total": 1,
-		"calls_ended_early_total " + string(handoff.CodeVoiceGone): 1, "calls_ended_early_total other": 0})
+		"calls_ended_early_total " + string(handoff.CodeVoiceGone): 1})
 	h.model.server.Close()
 	if _, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil); err == nil {
 		t.Error("a call without a model")

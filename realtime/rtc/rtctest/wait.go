@@ -10,7 +10,7 @@ import (
 )
 
 // Patience bounds waiting for what must happen; it only ends a test that fails.
-const Patience = 30 * time.Second
+const Patience = 3 * time.Minute
 
 // Take waits for something that must come.
 func Take[T any](t testing.TB, from <-chan T, what string) T {
