@@ -56,7 +56,15 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit { // before a client that asks for it is told to send
 		return tooLarge()
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	bounded := http.MaxBytesReader(w, r.Body, limit)
+	var body []byte
+	var err error
+	if r.ContentLength >= 0 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(bounded, body)
+	} else {
+		body, err = io.ReadAll(bounded)
+	}
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return tooLarge()
@@ -64,7 +72,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 		return handoff.Fault(handoff.CodeMalformed, "the body did not arrive", err.Error())
 	}
 	arrived(w)
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = &heldBody{body}
 	r.ContentLength = int64(len(body))
 	return nil
 }

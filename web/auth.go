@@ -43,12 +43,13 @@ type auth struct {
 }
 
 // NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
-// minutes. It fails for a principal without a [Key].
+// minutes. Whoever asks for it runs the service and says that a person will use it: the login may do what the first of the
+// principal's [Key]s may, and each of its answers counts. It fails for a principal without a [Key].
 func (s *Server) NewCode(principal string) (string, error) {
 	if _, ok := s.auth.of(principal); !ok {
 		return "", fmt.Errorf("nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal)
 	}
-	return s.auth.codes.make(principal, time.Now()), nil
+	return s.auth.codes.make(origin{principal: principal}, time.Now()), nil
 }
 
 // SetKeys replaces the keys. Logins whose key is gone end.
@@ -67,14 +68,35 @@ func (a *auth) byText(text string) (Key, bool) {
 	return found, hit == 1 && text != ""
 }
 
-// byCode spends the code of a link. It gives what the principal's first key gives.
-func (a *auth) byCode(text string, now time.Time) (Key, bool) {
-	principal, ok := a.codes.spend(text, now)
-	if !ok {
-		return Key{}, false
-	}
-	return a.of(principal)
+// An origin is what a login, or a code for one, was made by, and what it counts as for as long as it lives: a key, or
+// with a zero sum a link that whoever runs the service made. A code that a login makes has the login's own.
+type origin struct {
+	principal string
+	key       [sha256.Size]byte
 }
+
+// behind finds what stands behind a login or a code now: false once it is gone. A key that names its callers has no
+// page: without a name there, it would reach what is remembered for none of them.
+func (a *auth) behind(by origin) (Key, bool) {
+	if by.key == ([sha256.Size]byte{}) {
+		key, ok := a.of(by.principal)
+		key.Approve = handoff.ApproveAll
+		return key, ok
+	}
+	key, ok := a.keyOf(by.key, by.principal)
+	return key, ok && !key.NamesCallers
+}
+
+// login finds the login whose token a request carries.
+func (a *auth) login(r *http.Request) (sessions.Login, bool, error) {
+	text, _ := carriedKey(r)
+	if !strings.HasPrefix(text, tokenPrefix) {
+		return sessions.Login{}, false, nil
+	}
+	return a.logins.Login(r.Context(), sha256.Sum256([]byte(text)))
+}
+
+func originOf(l sessions.Login) origin { return origin{l.Principal, l.Key} }
 
 // of finds the first key of a principal.
 func (a *auth) of(principal string) (Key, bool) {
@@ -101,7 +123,7 @@ func (a *auth) find(is func(Key) bool) (Key, bool) {
 
 // stands tells whether a login counts: until its end, and as long as its key is configured.
 func (a *auth) stands(l sessions.Login, now time.Time) bool {
-	_, ok := a.keyOf(l.Key, l.Principal)
+	_, ok := a.behind(originOf(l))
 	return ok && now.Before(l.Ends)
 }
 
@@ -127,7 +149,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if err != nil {
 		return handoff.Grant{}, err
 	}
-	key, known := a.keyOf(l.Key, l.Principal)
+	key, known := a.behind(originOf(l))
 	if !ok || !known || !now.Before(l.Ends) || l.Host != a.access.hostOf(r) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
 	}
@@ -140,7 +162,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 			a.log.Warn("use of a login not written", zap.Error(err)) // it counts all the same
 		}
 	}
-	return key.grant(true), nil
+	return key.loginGrant(), nil
 }
 
 // whereKeyIs tells where a request has its key instead: clients of other services put it elsewhere.

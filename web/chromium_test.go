@@ -2,186 +2,69 @@ package web
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
+
+	"switchboard/web/webtest"
 )
 
 // patience bounds a wait for something that happens; it is never how long it should take.
-const patience = 30 * time.Second
+const patience = webtest.Patience
 
-// silence writes a second of silence: Chromium's own microphone beeps.
-func silence(t *testing.T) string {
-	t.Helper()
-	const rate, bytes = 48000, 2 * 48000
-	head := []byte("RIFF")
-	head = binary.LittleEndian.AppendUint32(head, 36+bytes)
-	head = append(head, "WAVEfmt "...)
-	for _, v := range []any{uint32(16), uint16(1), uint16(1), uint32(rate), uint32(2 * rate), uint16(2), uint16(16)} {
-		head, _ = binary.Append(head, binary.LittleEndian, v)
-	}
-	head = append(head, "data"...)
-	head = binary.LittleEndian.AppendUint32(head, bytes)
-	name := filepath.Join(t.TempDir(), "silence.wav")
-	if err := os.WriteFile(name, append(head, make([]byte, bytes)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+var chromiums = webtest.Browsers{Flags: map[string]any{"disable-features": "WebRtcHideLocalIpsWithMdns"}}
+
+func TestMain(m *testing.M) {
+	defer chromiums.Close()
+	m.Run()
 }
 
-// startChromium starts a browser whose microphone is silent and allowed, or refused.
+// startChromium gives a browser whose microphone is silent and allowed, or refused.
 func startChromium(t *testing.T, mic bool) context.Context {
 	t.Helper()
-	ui := any(true)
-	if !mic {
-		ui = "deny"
-	}
-	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(
-		chromedp.NoSandbox,
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("use-fake-device-for-media-stream", true),
-		chromedp.Flag("use-fake-ui-for-media-stream", ui),
-		chromedp.Flag("use-file-for-fake-audio-capture", silence(t)),
-		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
-		chromedp.Flag("allow-loopback-in-peer-connection", true),
-		chromedp.Flag("disable-features", "WebRtcHideLocalIpsWithMdns"),
-	))
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // waits for the browser's end
-		cancel()
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("chromium does not start (install Debian's package chromium): %v", err)
-	}
-	return ctx
+	return chromiums.Start(t, mic)
 }
 
-// A tab is one page in a browser of its own, with what it wrote to its console.
+// A tab is one page in a browser of its own.
 type tab struct {
-	t    *testing.T
-	ctx  context.Context
-	mu   sync.Mutex
-	said []string // Guarded by mu: warnings and errors of the console
+	*webtest.Tab
+	t   *testing.T
+	ctx context.Context
 }
 
 // openTab opens an empty tab.
 func openTab(t *testing.T, browser context.Context, width, height int64) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	p := &tab{t: t, ctx: ctx}
-	console := chromedp.Console(ctx)
-	var reading sync.WaitGroup
-	t.Cleanup(func() {
-		cancel()
-		reading.Wait()
-		if t.Failed() {
-			t.Logf("console: %q", p.console())
-		}
-	})
-	p.do(chromedp.EmulateViewport(width, height))
-	reading.Go(func() {
-		for m, err := range console {
-			if err != nil {
-				return
-			}
-			if m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning || m.IsException() {
-				p.mu.Lock()
-				p.said = append(p.said, m.String())
-				p.mu.Unlock()
-			}
-		}
-	})
-	return p
-}
-
-func (p *tab) console() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]string(nil), p.said...)
+	p := webtest.Open(t, browser, width, height)
+	return &tab{p, t, p.Ctx}
 }
 
 // quiet holds the page to an empty console, but for the one answer that says that the key is missing,
 // before a login.
 func (p *tab) quiet() {
 	p.t.Helper()
-	for _, line := range p.console() {
+	for _, line := range p.Console() {
 		if !strings.Contains(line, "401") {
 			p.t.Errorf("the console says %q", line)
 		}
 	}
 }
 
-func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *tab) open(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
-
-// until waits for a JavaScript expression to be true. One that fails is not true yet: what it looks at may still come.
-func (p *tab) until(expression string) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	poll := "(() => { try { return !!(" + expression + "); } catch { return false; } })()"
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](poll, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
-		now, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.body.innerText`))
-		p.t.Fatalf("never true: %s: %v\npage:\n%s", expression, err, now)
-	}
-}
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) { p.t.Helper(); p.Do(steps...) }
+func (p *tab) open(url string)                            { p.t.Helper(); p.Do(chromedp.Navigate(url)) }
+func (p *tab) until(expression string)                    { p.t.Helper(); p.Until(expression) }
+func (p *tab) shows(text string)                          { p.t.Helper(); p.Shows(text) }
+func (p *tab) press(keys ...string)                       { p.t.Helper(); p.Press(keys...) }
+func (p *tab) scheme(name string)                         { p.t.Helper(); p.Scheme(name) }
+func (p *tab) shot(name string)                           { p.t.Helper(); p.Picture(name) }
+func (p *tab) tree() []string                             { p.t.Helper(); return p.Tree() }
 
 // eval gives the value of an expression; a promise is awaited.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		p.t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
-// shows waits until the page shows a text.
-func (p *tab) shows(text string) {
-	p.t.Helper()
-	p.until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
-}
-
-// press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose default
-// was prevented would press what has the focus by then.
-func (p *tab) press(keys ...string) {
-	p.t.Helper()
-	send := func(e input.DispatchKeyEventParams) {
-		p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-			_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, e)
-			return err
-		}))
-	}
-	for _, r := range strings.Join(keys, "") {
-		events := kb.Encode(r)
-		down, up := *events[0], *events[len(events)-1]
-		if len(events) == 3 {
-			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
-		}
-		send(down)
-		send(up)
-	}
+	return webtest.Eval[T](p.Tab, expression)
 }
 
 // tabTo moves the focus by keyboard to the control with this name.
@@ -215,30 +98,6 @@ func (p *tab) hit(found string) {
 	})(` + found + `)`)
 	at := eval[[]float64](p, `hitAt`)
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
-}
-
-// scheme chooses light or dark.
-func (p *tab) scheme(name string) {
-	p.t.Helper()
-	params := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, params)
-		return err
-	}))
-}
-
-// shot takes a picture; with SWITCHBOARD_PICTURES set, it is kept there to be looked at.
-func (p *tab) shot(name string) {
-	p.t.Helper()
-	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	if err != nil || len(picture) < 1000 {
-		p.t.Fatalf("picture %s: %d bytes, %v", name, len(picture), err)
-	}
-	if dir := os.Getenv("SWITCHBOARD_PICTURES"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600); err != nil {
-			p.t.Fatal(err)
-		}
-	}
 }
 
 // size gives the window another size, and waits until the page is laid out for it.

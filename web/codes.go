@@ -10,7 +10,7 @@ import (
 
 const (
 	codeLife = 10 * time.Minute
-	maxCodes = 16 // that wait to be used; the oldest goes
+	maxCodes = 16 // of one origin, that wait to be used; the oldest goes
 )
 
 // codes are what links log in with: each counts once, for ten minutes, in this process alone.
@@ -20,31 +20,40 @@ type codes struct {
 }
 
 type code struct {
-	sum       [sha256.Size]byte
-	principal string
-	until     time.Time
+	sum   [sha256.Size]byte
+	by    origin
+	until time.Time
 }
 
-// make returns a new code for a principal: 26 letters and digits, 130 random bits.
-func (c *codes) make(principal string, now time.Time) string {
+// make returns a new code: 26 letters and digits, 130 random bits.
+func (c *codes) make(by origin, now time.Time) string {
 	text := rand.Text()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = append(c.kept, code{sha256.Sum256([]byte(text)), principal, now.Add(codeLife)})
-	c.kept = slices.Delete(c.kept, 0, max(len(c.kept)-maxCodes, 0))
+	c.kept = append(c.kept, code{sha256.Sum256([]byte(text)), by, now.Add(codeLife)})
+	waiting := 0
+	for _, k := range c.kept {
+		if k.by == by {
+			waiting++
+		}
+	}
+	if waiting > maxCodes {
+		oldest := slices.IndexFunc(c.kept, func(k code) bool { return k.by == by })
+		c.kept = slices.Delete(c.kept, oldest, oldest+1)
+	}
 	return text
 }
 
-// spend uses a code up, and tells whose it was.
-func (c *codes) spend(text string, now time.Time) (principal string, ok bool) {
+// spend uses a code up, and tells by what it was made.
+func (c *codes) spend(text string, now time.Time) (by origin, ok bool) {
 	sum := sha256.Sum256([]byte(text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, k := range c.kept {
 		if k.sum == sum {
 			c.kept = slices.Delete(c.kept, i, i+1)
-			return k.principal, now.Before(k.until)
+			return k.by, now.Before(k.until)
 		}
 	}
-	return "", false
+	return origin{}, false
 }

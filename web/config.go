@@ -64,8 +64,8 @@ type Machines interface {
 
 // Levels keeps how much a caller is told about running work.
 type Levels interface {
-	Level(c handoff.Caller) handoff.SpeechLevel
-	SetLevel(c handoff.Caller, level handoff.SpeechLevel)
+	Level(ctx context.Context, c handoff.Caller) handoff.SpeechLevel
+	SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error
 }
 
 // Decisions reads what was decided from the audit, the newest first.
@@ -131,6 +131,7 @@ type Config struct {
 	Past      Past
 	Documents sessions.Documents
 	Runs      Runs
+	Rates     Rates
 	Outbox    Outbox
 	Questions Questions
 	Stickies  Stickies
@@ -168,7 +169,7 @@ type Config struct {
 
 // New checks the configuration and returns a server; it starts nothing.
 func New(cfg Config) (*Server, error) {
-	if cfg.Work == nil || cfg.Runs == nil || cfg.Outbox == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
+	if cfg.Work == nil || cfg.Runs == nil || cfg.Rates == nil || cfg.Outbox == nil || cfg.Questions == nil || cfg.Stickies == nil || cfg.Feeds == nil || cfg.Directory == nil || cfg.Front == nil ||
 		cfg.Calls == nil || cfg.Machines == nil || cfg.Levels == nil || cfg.Decisions == nil || cfg.History == nil || cfg.Conversations == nil || cfg.Push == nil || cfg.Logins == nil || cfg.LoginList == nil || cfg.Secrets == nil ||
 		cfg.Past == nil || cfg.Documents == nil {
 		return nil, errors.New("web: a part of the configuration is missing")
@@ -191,7 +192,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	s := &Server{cfg: cfg, access: access, files: files, help: help, times: usual, closed: make(chan struct{})}
+	s := &Server{cfg: cfg, access: access, files: files, help: help, times: usual, bodies: newBodies(), closed: make(chan struct{})}
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Logins, cfg.Secrets, access, cfg.Log
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...)

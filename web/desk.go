@@ -54,8 +54,8 @@ type levelInfo struct {
 	Level handoff.SpeechLevel `json:"level"`
 }
 
-func (s *Server) updates(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	return writeJSON(w, http.StatusOK, levelInfo{s.cfg.Levels.Level(g.Caller)})
+func (s *Server) updates(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	return writeJSON(w, http.StatusOK, levelInfo{s.cfg.Levels.Level(r.Context(), g.Caller)})
 }
 
 func (s *Server) setUpdates(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -66,8 +66,7 @@ func (s *Server) setUpdates(w http.ResponseWriter, r *http.Request, g handoff.Gr
 	if !slices.Contains([]handoff.SpeechLevel{handoff.LevelQuiet, handoff.LevelMilestones, handoff.LevelChatty}, body.Level) {
 		return handoff.Fault(handoff.CodeMalformed, "level is quiet, milestones or chatty", "")
 	}
-	s.cfg.Levels.SetLevel(g.Caller, body.Level)
-	return done(w, nil)
+	return done(w, s.cfg.Levels.SetLevel(r.Context(), g.Caller, body.Level))
 }
 
 // decisionInfo is a decision as people read it.
@@ -99,16 +98,17 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-// deviceCode makes a code with which another device of the same principal logs in. Only a login makes one: a
-// program's key is no person.
-func (s *Server) deviceCode(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
-	if !g.Page {
+// deviceCode makes a code with which another device logs in. Only a login makes one, and the other device may do what
+// that login may.
+func (s *Server) deviceCode(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
+	l, ok, err := s.auth.login(r)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "a device is added from the page", "")
 	}
-	text, err := s.NewCode(g.Caller.Principal)
-	if err != nil {
-		return handoff.Fault(handoff.CodeNotGranted, "there is no key of that name any more", err.Error())
-	}
+	text := s.auth.codes.make(originOf(l), time.Now())
 	made := map[string]any{"code": text, "ends": time.Now().Add(codeLife)}
 	if s.cfg.PublicURL != "" {
 		made["at"] = s.cfg.PublicURL // where other devices open the page

@@ -71,17 +71,17 @@ func (w *world) PutSticky(_ context.Context, g handoff.Grant, server, thread, ti
 	return w.note("pin", g.Caller.String(), server, thread, title)
 }
 
-func (w *world) Level(handoff.Caller) handoff.SpeechLevel {
+func (w *world) Level(context.Context, handoff.Caller) handoff.SpeechLevel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.desk.level
 }
 
-func (w *world) SetLevel(c handoff.Caller, level handoff.SpeechLevel) {
+func (w *world) SetLevel(_ context.Context, c handoff.Caller, level handoff.SpeechLevel) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.desk.level = level
-	_ = w.note("level", c.String(), string(level))
+	return w.note("level", c.String(), string(level))
 }
 
 func (w *world) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error) {

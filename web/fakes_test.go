@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -37,6 +36,7 @@ type world struct {
 	asked       []string                              // Guarded by mu: what was called, with its arguments
 	unread      error                                 // Guarded by mu: why work from before a restart is not known
 	fail        error                                 // Guarded by mu: what every call returns
+	limited     bool                                  // Guarded by mu: nobody may give work
 	feeds       map[string]*testFeed                  // Guarded by mu: by principal
 	onCalls     http.HandlerFunc                      // Guarded by mu: answers calls; nil: an error
 	onDecide    func() error                          // Guarded by mu: nil: the question closes
@@ -62,6 +62,15 @@ func (w *world) log() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.asked...)
+}
+
+func (w *world) MayGive(handoff.Grant) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.limited {
+		return handoff.Fault(handoff.CodeLimited, "work", "")
+	}
+	return nil
 }
 
 func (w *world) Handoffs(c handoff.Grant) ([]handoff.Record, error) {
@@ -341,7 +350,7 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Work: w, Past: w, Documents: w, Runs: w, Outbox: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Machines: w, Levels: w, Decisions: w, History: w, Conversations: w, Push: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
+		Work: w, Past: w, Documents: w, Runs: w, Rates: w, Outbox: w, Questions: w, Stickies: w, Feeds: w, Directory: w, Machines: w, Levels: w, Decisions: w, History: w, Conversations: w, Push: w, Front: w, Calls: w, Logins: w, LoginList: w, Secrets: w, Listen: listen,
 		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
 	}
 }
@@ -391,7 +400,7 @@ func serveOn(t *testing.T, h *http.Server, l net.Listener) {
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := h.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)

@@ -11,9 +11,10 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// TestGrant: a request may do what its key says; the page's login may also do what takes a person.
+// TestGrant: a request may do what its key says, and so may the page's login.
 func TestGrant(t *testing.T) {
 	limited := NewKey("assistant", otherKey)
+	limited.Approve = handoff.ApproveVoice
 	limited.Servers, limited.Tools = []string{"helper"}, []string{tools.Codex}
 	limited.Limits, limited.KeyLimits = handoff.Limits{Calls: 2}, handoff.Limits{Calls: 9}
 	w := newWorld()
@@ -38,7 +39,7 @@ func TestGrant(t *testing.T) {
 			if g.Key != limited.name() || len(g.Key) != 12 || g.Limits != limited.Limits || g.KeyLimits != limited.KeyLimits {
 				t.Errorf("limits of %+v", g)
 			}
-			if g.Page != page || g.Instructions != page || g.Approve {
+			if g.Page || g.Instructions != page || g.Approve != handoff.ApproveVoice {
 				t.Errorf("page %v, instructions %v, approve %v", g.Page, g.Instructions, g.Approve)
 			}
 		})

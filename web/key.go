@@ -18,16 +18,16 @@ type Key struct {
 
 	// NamesCallers: its requests name their end user, and each has a scope of their own.
 	NamesCallers bool
-	Servers      []string       // canonical names of those that may be used; nil: all
-	Tools        []string       // names of those that may be used; nil: all
-	Approve      bool           // may answer what agents ask
-	Metrics      bool           // may read /metrics
-	Instructions bool           // ours are given to a session that brings none
-	Limits       handoff.Limits // of each caller
-	KeyLimits    handoff.Limits // of all its callers together
+	Servers      []string         // canonical names of those that may be used; nil: all
+	Tools        []string         // names of those that may be used; nil: all
+	Approve      handoff.Approval // which yes counts
+	Metrics      bool             // may read /metrics
+	Instructions bool             // ours are given to a session that brings none
+	Limits       handoff.Limits   // of each caller
+	KeyLimits    handoff.Limits   // of all its callers together
 }
 
-// NewKey returns the key with this text. It may use every server and tool; the rest is to be set.
+// NewKey returns the key with this text. It may use every server and tool, and no yes of it counts; the rest is to be set.
 func NewKey(principal, text string) Key {
 	return Key{Principal: principal, Sum: sha256.Sum256([]byte(text))}
 }
@@ -43,7 +43,7 @@ var callerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:+=|-]{0,127}$`)
 
 // grantFor is what the sender of a request with this key may do. An error has code [handoff.CodeMalformed].
 func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
-	g := k.grant(false)
+	g := k.grant()
 	if !k.NamesCallers {
 		return g, nil
 	}
@@ -57,11 +57,19 @@ func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 	return g, nil
 }
 
-// grant is what the holder may do. page: it came by the page's login, at which somebody sits, so that it
-// may answer what agents ask and gets our instructions.
-func (k Key) grant(page bool) handoff.Grant {
+// grant is what the holder may do.
+func (k Key) grant() handoff.Grant {
 	return handoff.Grant{
 		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Tools: k.Tools,
-		Approve: k.Approve, Metrics: k.Metrics, Instructions: k.Instructions || page, Page: page, Limits: k.Limits, KeyLimits: k.KeyLimits,
+		Approve: k.Approve, Metrics: k.Metrics, Instructions: k.Instructions, Limits: k.Limits, KeyLimits: k.KeyLimits,
 	}
+}
+
+// loginGrant is what a login may do: no more than what stands behind it. Nobody can tell whether a person or a program
+// sent a key to POST /login, so its answers count as taps only where the key itself says that every yes counts. The
+// page's calls begin with our instructions, which show nothing that the tools do not.
+func (k Key) loginGrant() handoff.Grant {
+	g := k.grant()
+	g.Page, g.Instructions = k.Approve == handoff.ApproveAll, true
+	return g
 }

@@ -1,10 +1,14 @@
 package web
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,7 +25,9 @@ const (
 // refusedEvery is how often refused connections are logged.
 const refusedEvery = time.Minute
 
-// A Listener refuses connections beyond its bounds: it closes them at once. It is safe for concurrent use.
+// A Listener bounds the connections that are open. When there are too many, the one that has waited longest for its
+// next request is closed for a new one; when none waits, the new one is closed at once. It knows which of them wait if
+// its connections are served by [Server.HTTPServer]. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	proxies     []netip.Prefix // Set once
@@ -33,13 +39,16 @@ type Listener struct {
 	open    int                // Guarded by mu
 	from    map[netip.Addr]int // Guarded by mu: only addresses that are counted apart
 	refused uint64             // Guarded by mu
+	evicted uint64             // Guarded by mu
 	told    time.Time          // Guarded by mu: when the log last said so
+
+	waiting map[*limitedConn]time.Time // Guarded by mu: connections without a request, and since when
 }
 
 // Limit bounds the connections of a listener, in all and from one address: an IPv4 address, or an IPv6
 // network of 64 bits. This machine and the proxies count in all alone, because behind them is everybody.
 func Limit(l net.Listener, proxies []netip.Prefix, log *zap.Logger) *Listener {
-	return &Listener{Listener: l, proxies: proxies, log: log, most: maxConnections, mostFromOne: maxFromAddress, from: map[netip.Addr]int{}}
+	return &Listener{Listener: l, proxies: proxies, log: log, most: maxConnections, mostFromOne: maxFromAddress, from: map[netip.Addr]int{}, waiting: map[*limitedConn]time.Time{}}
 }
 
 // Accept implements [net.Listener].
@@ -49,10 +58,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		at := l.address(c.RemoteAddr())
-		if l.enter(at) {
-			return &limitedConn{Conn: c, leave: sync.OnceFunc(func() { l.leave(at) })}, nil
+		limited := &limitedConn{Conn: c, of: l, at: l.address(c.RemoteAddr())}
+		if l.enter(limited.at) || l.evict(limited.at) && l.enter(limited.at) {
+			return limited, nil
 		}
+		l.refuse(limited.at)
 		_ = c.Close() // nobody is told: that would take the time of one who reads
 	}
 }
@@ -74,16 +84,51 @@ func (l *Listener) address(a net.Addr) netip.Addr {
 	return addr
 }
 
+// enter counts a connection, unless there are too many.
 func (l *Listener) enter(at netip.Addr) bool {
 	l.mu.Lock()
-	if l.open < l.most && (!at.IsValid() || l.from[at] < l.mostFromOne) {
-		l.open++
-		if at.IsValid() {
-			l.from[at]++
-		}
-		l.mu.Unlock()
-		return true
+	defer l.mu.Unlock()
+	if l.open >= l.most || l.crowdedLocked(at) {
+		return false
 	}
+	l.open++
+	if at.IsValid() {
+		l.from[at]++
+	}
+	return true
+}
+
+// crowdedLocked reports whether as many connections come from an address as may.
+func (l *Listener) crowdedLocked(at netip.Addr) bool {
+	return at.IsValid() && l.from[at] >= l.mostFromOne
+}
+
+// evict closes the connection that has waited longest for a request, and reports whether there was one. Where an
+// address has too many connections, it is one of those.
+func (l *Listener) evict(at netip.Addr) bool {
+	l.mu.Lock()
+	crowded := l.crowdedLocked(at)
+	var oldest *limitedConn
+	for c, since := range l.waiting {
+		if (!crowded || c.at == at) && (oldest == nil || since.Before(l.waiting[oldest])) {
+			oldest = c
+		}
+	}
+	if oldest != nil {
+		delete(l.waiting, oldest)
+		l.evicted++
+	}
+	l.mu.Unlock()
+	if oldest == nil {
+		return false
+	}
+	_ = oldest.Close() // it is gone either way
+	return true
+}
+
+// refuse counts a connection that is refused, and logs it now and then.
+func (l *Listener) refuse(at netip.Addr) {
+	l.mu.Lock()
 	l.refused++
 	refused, now := l.refused, time.Now()
 	tell := now.Sub(l.told) >= refusedEvery
@@ -94,7 +139,6 @@ func (l *Listener) enter(at netip.Addr) bool {
 	if tell {
 		l.log.Warn("connections refused, too many are open", zap.Uint64("so_far", refused), zap.Stringer("address", at))
 	}
-	return false
 }
 
 func (l *Listener) leave(at netip.Addr) {
@@ -109,10 +153,78 @@ func (l *Listener) leave(at netip.Addr) {
 	}
 }
 
-// A limitedConn gives its place back when it is closed.
+// A limitedConn is a connection that a [Listener] counts until it is closed.
 type limitedConn struct {
 	net.Conn
-	leave func() // Set once; the first call counts
+	of    *Listener   // Set once
+	at    netip.Addr  // Set once: what it is counted under
+	known atomic.Bool // a request with a key or a login came by it
+	left  sync.Once   // gives its place back
+	limit *time.Timer // Guarded by of.mu: closes it while only strangers asked by it; nil: none yet
+}
+
+// limitedKey is where a request says which connection it came by.
+type limitedKey struct{}
+
+// limitedOf returns the connection that a [Listener] counts, or nil.
+func limitedOf(c net.Conn) *limitedConn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	limited, _ := c.(*limitedConn)
+	return limited
+}
+
+// watch lets a server tell which connections wait for a request. One by which only strangers asked is closed when it
+// has waited this long.
+func watch(h *http.Server, unkeyed time.Duration) {
+	h.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, limitedKey{}, limitedOf(c))
+	}
+	h.ConnState = func(c net.Conn, state http.ConnState) {
+		if limited := limitedOf(c); limited != nil {
+			limited.becomes(state, unkeyed)
+		}
+	}
+}
+
+// recognized notes that the sender of a request has a key or a login.
+func recognized(r *http.Request) {
+	if c, _ := r.Context().Value(limitedKey{}).(*limitedConn); c != nil {
+		c.known.Store(true)
+	}
+}
+
+func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.limit != nil {
+		c.limit.Stop()
+	}
+	if state != http.StateNew && state != http.StateIdle {
+		delete(c.of.waiting, c)
+		return
+	}
+	c.of.waiting[c] = time.Now()
+	if state == http.StateNew || c.known.Load() { // before its first request the deadline of a head holds
+		return
+	}
+	if c.limit == nil {
+		c.limit = time.AfterFunc(unkeyed, func() { c.expire(unkeyed) })
+	} else {
+		c.limit.Reset(unkeyed)
+	}
+}
+
+// expire closes the connection if it has waited as long as it may.
+func (c *limitedConn) expire(most time.Duration) {
+	c.of.mu.Lock()
+	since, waits := c.of.waiting[c]
+	waits = waits && time.Since(since) >= most
+	c.of.mu.Unlock()
+	if waits {
+		_ = c.Close() // it is gone either way
+	}
 }
 
 // SyscallConn implements [syscall.Conn], for who writes without waiting.
@@ -124,6 +236,6 @@ func (c *limitedConn) SyscallConn() (syscall.RawConn, error) {
 }
 
 func (c *limitedConn) Close() error {
-	c.leave()
+	c.left.Do(func() { c.of.leave(c.at) })
 	return c.Conn.Close()
 }

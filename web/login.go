@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 const (
 	loginLife   = 30 * 24 * time.Hour // not renewed by use
 	loginUsed   = time.Minute         // how often the use of a login is written down
-	maxLogins   = 64                  // of one principal; the one that was unused longest goes
+	maxLogins   = 64                  // of one key, or of the links of a principal; the one that was unused longest goes
 	tokenPrefix = "login_"            // tells a token from a key, so that not every wrong key asks the store
 	tokenBytes  = 32
 	minNonce    = 22 // characters: 16 bytes
@@ -50,28 +51,35 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 		return err
 	}
 	key, ok := s.auth.byText(body.Key)
+	made := origin{key.Principal, key.Sum}
 	switch {
 	case body.Key != "" && body.Code != "":
 		return handoff.Fault(handoff.CodeMalformed, "there is either a key or a code", "")
 	case body.Code != "":
-		if key, ok = s.auth.byCode(body.Code, time.Now()); !ok {
+		if made, ok = s.auth.codes.spend(body.Code, time.Now()); !ok {
 			return handoff.Fault(handoff.CodeLoginOver, "", "code is spent, old or unknown")
 		}
 	case !ok:
 		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
+	}
+	switch _, ok := s.auth.behind(made); {
+	case !ok && body.Code != "":
+		return handoff.Fault(handoff.CodeLoginOver, "", "the key of the code is gone")
+	case !ok:
+		return handoff.Fault(handoff.CodeNotGranted, "it names its callers, and a page has nobody to name", "")
 	}
 	raw := make([]byte, tokenBytes)
 	_, _ = rand.Read(raw) // it never fails
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	now := time.Now()
 	l := sessions.Login{
-		ID: strings.ToLower(rand.Text()[:12]), Sum: sha256.Sum256([]byte(token)), Principal: key.Principal, Key: key.Sum,
+		ID: strings.ToLower(rand.Text()[:12]), Sum: sha256.Sum256([]byte(token)), Principal: made.principal, Key: made.key,
 		Host: s.access.hostOf(r), Device: device(r.UserAgent()), Made: now, Used: now, Ends: now.Add(loginLife),
 	}
 	if err := s.cfg.Logins.PutLogin(r.Context(), l); err != nil {
 		return err
 	}
-	s.dropOldLogins(r, key.Principal)
+	s.dropOldLogins(r, made)
 	return writeJSON(w, http.StatusOK, map[string]any{"token": token, "id": l.ID, "principal": l.Principal, "ends": l.Ends})
 }
 
@@ -85,11 +93,13 @@ func device(agent string) string {
 	}, agent[:min(len(agent), maxDevice)])
 }
 
-// dropOldLogins holds a principal to its bound. What it cannot do now, the next login does.
-func (s *Server) dropOldLogins(r *http.Request, principal string) {
-	all, err := s.cfg.LoginList.Logins(r.Context(), principal)
+// dropOldLogins holds the logins of one origin to their bound, so that a program ends none of a person. What it cannot do
+// now, the next login does.
+func (s *Server) dropOldLogins(r *http.Request, by origin) {
+	all, err := s.cfg.LoginList.Logins(r.Context(), by.principal)
+	all = slices.DeleteFunc(all, func(l sessions.Login) bool { return originOf(l) != by })
 	for i := maxLogins; err == nil && i < len(all); i++ { // the newest use comes first
-		_, err = s.cfg.LoginList.DropLogin(r.Context(), principal, all[i].ID)
+		_, err = s.cfg.LoginList.DropLogin(r.Context(), by.principal, all[i].ID)
 	}
 	if err != nil {
 		s.cfg.Log.Warn("old logins not dropped", zap.Error(err))
@@ -126,9 +136,19 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	return handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
 }
 
-// logins lists the logins of the caller's principal, newest use first.
-func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+// within returns the logins that the sender of a request may see and end, newest use first: on a page where a person sits
+// all of the principal, else those that were made with the same key.
+func (s *Server) within(r *http.Request, g handoff.Grant) ([]sessions.Login, error) {
 	all, err := s.cfg.LoginList.Logins(r.Context(), g.Caller.Principal)
+	return slices.DeleteFunc(all, func(l sessions.Login) bool {
+		key, ok := s.auth.behind(originOf(l))
+		return !ok || !time.Now().Before(l.Ends) || !g.Page && (l.Key != key.Sum || key.name() != g.Key)
+	}), err
+}
+
+// logins lists those that the sender may see.
+func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	all, err := s.within(r, g)
 	if err != nil {
 		return err
 	}
@@ -136,21 +156,20 @@ func (s *Server) logins(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	mine := sha256.Sum256([]byte(token))
 	items := []loginInfo{}
 	for _, l := range all {
-		if s.auth.stands(l, time.Now()) {
-			items = append(items, loginInfo{l.ID, l.Host, l.Device, l.Made, l.Used, l.Ends, l.Sum == mine})
-		}
+		items = append(items, loginInfo{l.ID, l.Host, l.Device, l.Made, l.Used, l.Ends, l.Sum == mine})
 	}
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-// logout ends a login of the caller's principal. Its event stream ends with its next sign of life.
+// logout ends a login that the sender may see. Its event stream ends with its next sign of life.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	dropped, err := s.cfg.LoginList.DropLogin(r.Context(), g.Caller.Principal, r.PathValue("id"))
+	all, err := s.within(r, g)
 	if err != nil {
 		return err
 	}
-	if !dropped {
+	if !slices.ContainsFunc(all, func(l sessions.Login) bool { return l.ID == r.PathValue("id") }) {
 		return handoff.Fault(handoff.CodeNotFound, "such login", "")
 	}
-	return done(w, nil)
+	_, err = s.cfg.LoginList.DropLogin(r.Context(), g.Caller.Principal, r.PathValue("id"))
+	return done(w, err)
 }

@@ -66,6 +66,7 @@ func (p *tab) talk(events string) {
 // TestPageLooks holds every layout, light and dark, to readable contrast, no sideways scrolling and
 // controls in reach; its pictures can be kept.
 func TestPageLooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions = append(w.questions, inWords("q2", handoff.Ask{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}),

@@ -34,6 +34,8 @@ func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 		slices.Values([]handoff.Metric{
 			handoff.NewMetric("switchboard_client_secrets_made_total", "Client secrets that were made.", s.secrets.made.Load()),
 			handoff.NewMetric("switchboard_client_secrets_refused_total", "Client secrets that were refused because their principal had too many.", s.secrets.refused.Load()),
+			handoff.NewMetric("switchboard_http_body_bytes", "Memory for the bodies of requests, twice their size, without those of up to 64 KiB.", s.bodies.held.Load()),
+			handoff.NewMetric("switchboard_http_bodies_refused_total", "Requests that were refused because too much of other requests was in memory.", s.bodies.refused.Load()),
 			handoff.NewMetric("switchboard_event_streams_open", "Event streams of pages that are open.", open),
 			handoff.NewMetric("switchboard_event_streams_refused_total", "Event streams that were refused because their caller had too many.", refused),
 		}),
@@ -46,6 +48,7 @@ func (l *Listener) Metrics() iter.Seq[handoff.Metric] {
 	defer l.mu.Unlock()
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_connections_open", "Connections that are open.", l.open),
+		handoff.NewMetric("switchboard_connections_evicted_total", "Connections that waited for a request and were closed to make room for new ones.", l.evicted),
 		handoff.NewMetric("switchboard_connections_refused_total", "Connections that were refused because too many were open.", l.refused),
 	})
 }

@@ -1,49 +1,14 @@
 package web
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/cdproto/accessibility"
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/chromedp"
 )
 
-// tree reads the accessibility tree as lines "role: name".
-func (p *tab) tree() []string {
-	p.t.Helper()
-	var lines []string
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		got, err := cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-		if err != nil {
-			return err
-		}
-		for _, n := range got.Nodes {
-			if n.Ignored || n.Role == nil {
-				continue
-			}
-			lines = append(lines, text(n.Role)+": "+text(n.Name))
-		}
-		return nil
-	}))
-	return lines
-}
-
-func text(v *accessibility.Value) string {
-	var s string
-	if v != nil && len(v.Value) > 0 {
-		if err := json.Unmarshal(v.Value, &s); err != nil {
-			return string(v.Value)
-		}
-	}
-	return s
-}
-
 func TestPageIsAccessible(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)
@@ -82,6 +47,7 @@ func TestPageIsAccessible(t *testing.T) {
 
 // Every control is reached by Tab, once around, and shows where the focus is.
 func TestPageByKeyboardAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })

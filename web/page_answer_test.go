@@ -34,6 +34,7 @@ func (w *world) replies() (out []string) {
 
 // TestPageAnswersInWords answers with the keyboard alone: one thing in words, and one that is offered.
 func TestPageAnswersInWords(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions = []handoff.RecordQuestion{inWords("q5", handoff.Ask{Text: "Which branch?", Options: []string{"main", "release/2.4"}})}
@@ -78,6 +79,7 @@ func TestPageAnswersInWords(t *testing.T) {
 
 // TestPageAnswersSeveral answers several things at once, a secret among them, which is hidden on the screen.
 func TestPageAnswersSeveral(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions = []handoff.RecordQuestion{inWords("q6", handoff.Ask{Text: "Which host?", Options: []string{"staging"}}, handoff.Ask{Text: "Its password?", Secret: true})}
@@ -99,6 +101,7 @@ func TestPageAnswersSeveral(t *testing.T) {
 
 // TestPageTellsHowToAnswer: by tap only, or also by voice.
 func TestPageTellsHowToAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	risky, plain, other := w.questions[0], w.questions[0], w.questions[0]
@@ -124,6 +127,7 @@ func TestPageTellsHowToAnswer(t *testing.T) {
 
 // TestPageTellsWhereWorkWent: what waits its turn, was added to running work, or was done with others.
 func TestPageTellsWhereWorkWent(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.records = nil

@@ -33,6 +33,7 @@ func (p *tab) brokenRules() []string {
 
 // TestPageAxe runs axe-core over every view, light and dark, wide and narrow.
 func TestPageAxe(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions[0].Risk = "high"

@@ -106,6 +106,7 @@ func (p *tab) key(typ input.DispatchKeyEventType, repeat bool) {
 }
 
 func TestPageCall(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, true)
 	p.status("Not in a call")
 	p.tabTo("Call")
@@ -164,6 +165,7 @@ func TestPageCall(t *testing.T) {
 
 // TestPageCancelsACall: a call that is not up is cancelled, not hung up, and what was typed meanwhile is not lost.
 func TestPageCancelsACall(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `((real) => (window.fetch = (url, init) => (url.startsWith("/v1/realtime/calls?") ? new Promise((_, no) => init.signal.addEventListener("abort", () => no(init.signal.reason))) : real(url, init)), true))(window.fetch)`)
 	p.tabTo("Call")
@@ -183,6 +185,7 @@ func TestPageCancelsACall(t *testing.T) {
 }
 
 func TestPagePushToTalk(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	p.tabTo("Sound")
 	p.press("\r")
@@ -229,6 +232,7 @@ func TestPagePushToTalk(t *testing.T) {
 }
 
 func TestPageWithoutMicrophone(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, false)
 	p.click("Call")
 	p.until(`document.querySelector("#status").textContent.includes("Microphone off: this page may not use it. Allow it in the address bar.")`)
@@ -244,6 +248,7 @@ func TestPageWithoutMicrophone(t *testing.T) {
 
 // Somebody who is in a call elsewhere moves it here, with what they have typed: there are never two.
 func TestPageMovesTheCall(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, true)
 	eval[bool](p, `(far.live = "rtc_other", true)`)
 	p.click("Call")
@@ -272,6 +277,7 @@ func TestPageMovesTheCall(t *testing.T) {
 
 // A call whose page is gone gives way to a new one, and nobody is asked.
 func TestPageCallsBesideAHeldCall(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.live = "rtc_other", far.held = true)`)
 	p.click("Call")
@@ -284,6 +290,7 @@ func TestPageCallsBesideAHeldCall(t *testing.T) {
 
 // Who logs out leaves no call behind that waits for the page: it is hung up while the login still may.
 func TestPageLogoutHangsUp(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)
@@ -311,6 +318,7 @@ func TestPageLogoutHangsUp(t *testing.T) {
 
 // The browser's "Duplicate" copies what a window keeps for a reload: the copy of a window in a call stays out of it.
 func TestPageCopyStaysOutOfTheCall(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, false)
 	w.mu.Lock()
 	w.onCalls = func(rw http.ResponseWriter, r *http.Request) {
@@ -344,6 +352,7 @@ func TestPageCopyStaysOutOfTheCall(t *testing.T) {
 
 // A call that was kept for a page that never came is not kept beyond its end.
 func TestPageForgetsTheCallItKept(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	const kept = `sessionStorage.getItem("switchboard-call") !== null`
 	p.click("Call")
@@ -362,6 +371,7 @@ func TestPageForgetsTheCallItKept(t *testing.T) {
 
 // A call by text is answered in writing; with the microphone the voice talks.
 func TestPageIsAnsweredInWriting(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	p.do(chromedp.Focus(chromedp.ID("say")))
 	p.press("Hello", "\r")
@@ -383,6 +393,7 @@ func TestPageIsAnsweredInWriting(t *testing.T) {
 }
 
 func TestPageTypingCalls(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	p.click("What are my machines doing?A look at the fleet")
 	p.until(`far.types() === "session.update conversation.item.create response.create"`)
@@ -415,6 +426,7 @@ func TestPageTypingCalls(t *testing.T) {
 }
 
 func TestPageCallFails(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.broken = true)`)
 	p.click("Call")

@@ -31,6 +31,7 @@ func (p *tab) pressIn(id, name string) {
 
 // What an agent edited stands as its own diff, and finished work says what came of it: failed tests are not green.
 func TestPageTellsWhatWorkDid(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -59,6 +60,7 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 // More words go into running work or behind it, as the person chose, and that is read back. What waits behind work that
 // is stopped is left to the router. Ended work is done again in its session.
 func TestPageGivesMoreToWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	behind := w.records[0]
@@ -111,6 +113,7 @@ const voices = `(() => {
 
 // The answer of finished work is copied, whole, and read aloud as it would be said; the newest reading is the one heard.
 func TestPageCopiesAndReadsAloud(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	long := "One test of 48 fails.\n\n" + strings.Repeat("It is TestClockSkew, <b>as before</b>. ", maxListText/20) + "The end." // a list cuts it
@@ -136,6 +139,7 @@ func TestPageCopiesAndReadsAloud(t *testing.T) {
 
 // Words that work took and never heard stand in its card, and are given once more when the person says so.
 func TestPageSendsUnheardWordsAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	evil := "And <b>the linter</b>, " + strings.Repeat("and once more, ", maxListPrompt/8) + "to the end." // a list cuts it

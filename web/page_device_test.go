@@ -10,6 +10,7 @@ import (
 
 // Another device comes in by the camera, by the link, or by the code typed into the form.
 func TestPageAddsADevice(t *testing.T) {
+	t.Parallel()
 	_, base := serve(t, newWorld(), func(cfg *Config) { cfg.PublicURL = "https://bigpc.example.com" })
 	browser := startChromium(t, true)
 	p := openTab(t, browser, 1280, 800)
@@ -51,6 +52,7 @@ func TestPageAddsADevice(t *testing.T) {
 
 // What arrives later does not push away what somebody is about to press.
 func TestPageSettingsStandStill(t *testing.T) {
+	t.Parallel()
 	told := make(chan struct{})
 	_, base := serveBehind(t, newWorld(), nil, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

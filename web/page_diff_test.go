@@ -10,6 +10,7 @@ import (
 // The words of a language stand out in a diff, and its text stays what the agent told. What is of no language that is
 // known, or very long, stays plain.
 func TestPageHighlightsDiffs(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	edit := func(id, path, diff string) handoff.RecordItem {

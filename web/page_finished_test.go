@@ -37,6 +37,7 @@ const shownWork = `[...document.querySelectorAll(".cards > *")].map((e) => e.cla
 // TestPageFinishedWork: what is over is a line each, by session, the newest first; it opens, is found, narrowed, put away
 // and brought back.
 func TestPageFinishedWork(t *testing.T) {
+	t.Parallel()
 	for _, width := range []int64{1280, 390} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			w := newWorld()
@@ -128,6 +129,7 @@ func (p *tab) putsAway(w *world, base string, feed *testFeed) {
 
 // TestPageClearsEverywhere: what is put away on one device goes from the list of another at once, and comes back there.
 func TestPageClearsEverywhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	finished(w, 5)
 	_, base := serve(t, w, nil)
@@ -148,6 +150,7 @@ func TestPageClearsEverywhere(t *testing.T) {
 
 // TestPagePausedWork: what waited behind stopped work stands with what is open, and is continued or dropped.
 func TestPagePausedWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	finished(w, 5)
 	w.records[0].Outcome, w.records[0].Paused, w.records[0].Text = handoff.OutcomeCancelled, true, ""

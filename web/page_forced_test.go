@@ -13,6 +13,7 @@ import (
 // TestPageForcedColours: where the system takes all colours away, what is allowed, what is pressed and where one is still
 // look unlike their neighbours.
 func TestPageForcedColours(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions[0].Risk = "medium"

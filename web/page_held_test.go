@@ -10,6 +10,7 @@ import (
 // A session that another program has open is told where somebody meets it, with what can be done: among what needs
 // them, in the list of sessions and in the session itself.
 func TestPageHeldSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	now := time.Now()

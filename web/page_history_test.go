@@ -36,6 +36,7 @@ func workedYesterday(w *world) {
 
 // What is said and heard becomes history, which is found by words, saved, turned off and deleted.
 func TestPageHistory(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, true)
 	w.change(workedYesterday)
 	p.do(chromedp.Focus(chromedp.ID("say")))
@@ -91,6 +92,7 @@ func TestPageHistory(t *testing.T) {
 
 // TestPageHistoryShowsWhatWasDone: an entry opens with the steps, the output and the diffs of the work, at every size.
 func TestPageHistoryShowsWhatWasDone(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	workedYesterday(w)
 	w.desk.did[0].Output = strings.Repeat("=== RUN TestOne ", 20) + "\nok 42" // wider than any of it
@@ -156,6 +158,7 @@ func TestHistoryRoutes(t *testing.T) {
 
 // Help is shown as elements, and nothing of it is markup.
 func TestPageHelp(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
@@ -180,6 +183,7 @@ func TestPageHelp(t *testing.T) {
 
 // TestPageBeginsWithWhatWasSaid: a new window shows what was said lately, the newest below, and tells none of it again.
 func TestPageBeginsWithWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	now := time.Now()
 	w.desk.said = []sessions.Said{

@@ -11,6 +11,7 @@ import (
 // The page reads what work did when a card shows it: at once where work runs, else when it is opened. An answer
 // that the list cuts is there whole on demand.
 func TestPageReadsWhatWorkDid(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	tail := "and that is the end of it."

@@ -11,6 +11,7 @@ import (
 
 // A program that listens at the address later hears no token, from a page that is open nor from one that opens.
 func TestPageTellsAnImpostorNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	var other atomic.Bool
 	var heard atomic.Value // the first header of a request that carried a login to the other program
@@ -45,6 +46,7 @@ func TestPageTellsAnImpostorNothing(t *testing.T) {
 
 // Two tabs of a browser show the same, and one of them alone holds a stream; when it goes, the other takes over.
 func TestPageTabsShareAStream(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -73,6 +75,7 @@ func TestPageTabsShareAStream(t *testing.T) {
 
 // The page lists who is logged in, ends another login and its own.
 func TestPageLogins(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	s, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)

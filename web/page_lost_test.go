@@ -50,6 +50,7 @@ const blocked = `(() => {
 
 // A call whose sound never comes up is one call: the page does not open another one again and again.
 func TestPageCallIsBlocked(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, blocked)
 	p.click("Call")
@@ -63,6 +64,7 @@ func TestPageCallIsBlocked(t *testing.T) {
 
 // What the voice was doing is over when a lost call comes back. It is the same call, or another where that has ended.
 func TestPageCallComesBackClean(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, true)
 	eval[bool](p, ownPeer)
 	p.click("Call")
@@ -88,6 +90,7 @@ func TestPageCallComesBackClean(t *testing.T) {
 
 // A call that the other side ends before its events flow is told so, at once and without a guess.
 func TestPageCallEndsWhileConnecting(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.ends = true)`)
 	p.click("Call")
@@ -104,6 +107,7 @@ func TestPageCallEndsWhileConnecting(t *testing.T) {
 
 // A call that is gone before its sound came up is told so as soon as Switchboard knows, not as a firewall's doing.
 func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	eval[bool](p, `(far.gone = true)`)
 	p.click("Call")
@@ -120,6 +124,7 @@ func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
 
 // While Switchboard is gone, nobody knows what its machines do, and the page does not claim to.
 func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions = nil
@@ -159,6 +164,7 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 
 // TestPageAsksForMissingWorkAgain: a list that lacks what was done before a restart says so, and is read again by itself.
 func TestPageAsksForMissingWorkAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	former := w.records
@@ -178,6 +184,7 @@ func TestPageAsksForMissingWorkAgain(t *testing.T) {
 
 // While the work is still being read, the page neither says that there is none nor rings for what was open before it.
 func TestPageWaitsForTheWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	told := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 // What needs the person is one list with one number: in its heading, the tab's title, the app's icon and the tab of
 // a phone; what was put away stays away, until a machine is lost anew.
 func TestPageNeedsYou(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	now := time.Now()
@@ -78,6 +79,7 @@ func badged() chromedp.Action[chromedp.Void] {
 
 // A question says how risky a yes is and when it is given up.
 func TestPageTellsTheRisk(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions[0].Risk, w.questions[0].GivesUp = "medium", time.Now().Add(25*time.Minute+20*time.Second)
@@ -93,6 +95,7 @@ func TestPageTellsTheRisk(t *testing.T) {
 
 // The page is an app that can be installed: its manifest and what it names are there, of the kinds they say.
 func TestPageInstalls(t *testing.T) {
+	t.Parallel()
 	_, base := serve(t, newWorld(), nil)
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.open(base)

@@ -21,6 +21,7 @@ func (p *tab) notifications(setting browser.PermissionSetting) {
 // The switch says where the browser's own question stands: blocked, asked, closed without an answer; and when it
 // was allowed and nobody delivers. The keyboard stays on it.
 func TestPageAsksToNotify(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)

@@ -18,6 +18,7 @@ func (w *world) logged(t *testing.T, want string) {
 
 // The sessions of all machines: found by words, put to use and taken out of it with a way back, archived likewise.
 func TestPageSessions(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -67,6 +68,7 @@ func TestPageSessions(t *testing.T) {
 
 // A session is read further and further back, to its beginning, and what was read stays in sight.
 func TestPageReadsToTheBeginning(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -87,6 +89,7 @@ func TestPageReadsToTheBeginning(t *testing.T) {
 
 // How a machine is set up stands on its card, it is asked something now, and one that is down says how to start it.
 func TestPageMachineSetup(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.servers[0].Version = "0.169.0"
@@ -98,6 +101,7 @@ func TestPageMachineSetup(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	p.shows("Start its agent server there: codex app-server --listen ws://127.0.0.1:4503")
+	p.shows("Behind a tunnel, use the port that it leads to.")
 	eval[bool](p, `(document.querySelectorAll(".setup").forEach((d) => { d.open = true; }), true)`)
 	for _, text := range []string{"Version 0.169.0", "Directory /home/me/src", "New sessions may read, and change files in their directory", "They ask when they want more than they may", "By voice you may allow what only reads", "Last seen 2 hours ago", "Next try in"} {
 		p.shows(text)
@@ -113,6 +117,7 @@ func TestPageMachineSetup(t *testing.T) {
 
 // Settings: how much is told, keys that work and can be turned off, another device, and the decisions.
 func TestPageSettings(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, true)
 	w.change(func(w *world) {
 		w.desk.decisions = []handoff.AuditRecord{{Server: "laptop", Thread: "t-notes", Decision: handoff.DecisionAccept, Tier: "medium", By: handoff.ByVoice, At: time.Now()}, {Server: "bigpc", Decision: handoff.DecisionDecline, Tier: "high", By: "nobody", At: time.Now()}}
@@ -155,6 +160,7 @@ func TestPageSettings(t *testing.T) {
 
 // What is known of a call stands above it: how long, how it is connected, how fast it answers, what was used.
 func TestPageCallFacts(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions = nil

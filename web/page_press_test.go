@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"switchboard/handoff"
+	"switchboard/web/webtest"
 )
 
 // delivered gives the worker what the push service brought, and waits for what it shows.
@@ -33,6 +34,7 @@ const pressed = `(async (action) => {
 // A notification of the browser is shown by the worker that runs, and pressed: "decline" declines, "open" and the
 // notification itself bring the page to what needs its person, and nothing there allows.
 func TestPageNotificationIsPressed(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -92,7 +94,7 @@ func (p *tab) worker() *tab {
 			p.t.Fatal(err)
 		}
 		for _, info := range targets {
-			if info.Type == "service_worker" {
+			if info.Type == "service_worker" && info.BrowserContextID == chromedp.FromContext(p.ctx).BrowserContextID {
 				var cancel context.CancelFunc
 				ctx, cancel = chromedp.NewContext(p.ctx, chromedp.WithTargetID(info.TargetID))
 				p.t.Cleanup(cancel)
@@ -104,5 +106,5 @@ func (p *tab) worker() *tab {
 	if err := chromedp.Do(ctx); err != nil { // it is attached for as long as this context, not that of the first script
 		p.t.Fatal(err)
 	}
-	return &tab{t: p.t, ctx: ctx}
+	return &tab{webtest.Attach(ctx, p.t), p.t, ctx}
 }

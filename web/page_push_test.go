@@ -19,6 +19,7 @@ const pushService = `(() => {
 
 // A browser asks to be told, is told by its service worker, and declines there; it never allows anything.
 func TestPageNotifications(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)

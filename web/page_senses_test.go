@@ -143,6 +143,7 @@ const workerIn = `(async () => {
 // The worker shows what comes as a notification. "Decline" there declines; "open", and a press on the notification
 // itself, bring the page to the front, or open it.
 func TestPageWorker(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)

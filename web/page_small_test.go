@@ -16,6 +16,7 @@ import (
 // A page that was loaded during work shows the machine ready when the work has ended, and a list of sessions
 // that is open is read anew.
 func TestPageLoadedDuringWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions = nil
@@ -40,6 +41,7 @@ func TestPageLoadedDuringWork(t *testing.T) {
 
 // A text box is as high as its text and shows a scroll bar only beyond its bound; a pasted log makes no tower.
 func TestPageBoundsLongTexts(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	log := strings.Repeat("2026-01-01T00:00:00Z request failed\n", 400)
@@ -71,6 +73,7 @@ func TestPageBoundsLongTexts(t *testing.T) {
 
 // No sentence to try moves away from under a finger: a tap ticks it off where it stands.
 func TestPageChipsStay(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
@@ -110,6 +113,7 @@ func TestPageChipsStay(t *testing.T) {
 
 // A long story scrolls beside a conversation without a bar of its own: two side by side look broken.
 func TestPageStoryHasNoBar(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	long := sceneVoice
 	for i := range 9 {
@@ -129,6 +133,7 @@ func TestPageStoryHasNoBar(t *testing.T) {
 
 // On a phone a question that opens does not move the sentences to try, in their list or in their row.
 func TestPageQuestionMovesNoChips(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	question := w.questions[0]
@@ -157,6 +162,7 @@ func TestPageQuestionMovesNoChips(t *testing.T) {
 
 // What stands above the call does not move when the voice begins to think or to speak, or work begins.
 func TestPageCallKeepsItsHeight(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.records, w.questions = nil, nil
@@ -185,6 +191,7 @@ func TestPageCallKeepsItsHeight(t *testing.T) {
 
 // On a phone in landscape everything that is needed to talk is in the picture.
 func TestPageLandscapePhone(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
@@ -233,6 +240,7 @@ func TestPageLandscapePhone(t *testing.T) {
 
 // The conversation outlives a reload of the page, which comes back to its call; one that has ended meanwhile is told.
 func TestPageKeepsTheConversation(t *testing.T) {
+	t.Parallel()
 	w, p := openCall(t, false)
 	asked := make(chan string)
 	w.mu.Lock()
@@ -277,6 +285,7 @@ func TestPageKeepsTheConversation(t *testing.T) {
 
 // What an empty search field says is not cut off on a phone, upright or across.
 func TestPageSearchFieldsFit(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)

@@ -12,6 +12,7 @@ type moduleRow struct{ name, module, expression, want string }
 
 // TestPageModules runs the page's pure modules on tables, in the browser that they are for.
 func TestPageModules(t *testing.T) {
+	t.Parallel()
 	_, base := serve(t, newWorld(), nil)
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.open(base)

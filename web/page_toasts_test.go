@@ -26,6 +26,7 @@ const covered = `(() => {
 
 // A message never covers the tabs, a question, the text box or the call's controls, at any size.
 func TestPageToastsCoverNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
@@ -54,6 +55,7 @@ func TestPageToastsCoverNothing(t *testing.T) {
 
 // On a screen that is wide and low, the machines have the height that work has: one place shows the one or the other.
 func TestPageLowScreen(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -72,6 +74,7 @@ func TestPageLowScreen(t *testing.T) {
 
 // The end of a call is told once, with its reason where one was given.
 func TestPageShutdownIsToldOnce(t *testing.T) {
+	t.Parallel()
 	_, p := openCall(t, true)
 	p.click("Call")
 	p.until(`far.channel?.readyState === "open"`)

@@ -62,6 +62,7 @@ func (p *tab) walk(name string) []string {
 
 // The keyboard reaches everything in every state of the page, and is seen where it is.
 func TestPageKeyboardWalk(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int64{{1280, 800}, {390, 844}} {
 		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
 			w := newWorld()
@@ -130,6 +131,7 @@ func (p *tab) at(found string) {
 
 // Escape closes what was opened, and the keyboard is back where it opened it.
 func TestPageEscapeReturns(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
@@ -169,6 +171,7 @@ func TestPageEscapeReturns(t *testing.T) {
 // The keyboard keeps its place when a list changes under it: on the same control where that stays, near it where it
 // goes; never at the top of the page, and never on another button that the next key would press.
 func TestPageListsKeepTheKeyboard(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })

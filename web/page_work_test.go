@@ -12,6 +12,7 @@ import (
 )
 
 func TestPageLogin(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	s, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
@@ -48,6 +49,7 @@ func TestPageLogin(t *testing.T) {
 }
 
 func TestPageShowsWhatHappens(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, func(cfg *Config) { cfg.Voice = sceneVoice })
@@ -105,6 +107,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 }
 
 func TestPageApprovalByKeyboard(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	answer := make(chan error)
@@ -152,6 +155,7 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 }
 
 func TestPageHidesNothingInACommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	w.questions[0].Command = "rm -rf \u202e/cod\u202c #\u200b safe\n\nls"
@@ -168,6 +172,7 @@ func TestPageHidesNothingInACommand(t *testing.T) {
 }
 
 func TestPageStopsWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -192,6 +197,7 @@ func TestPageStopsWork(t *testing.T) {
 }
 
 func TestPageFleet(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	_, base := serve(t, w, nil)
@@ -222,6 +228,7 @@ func TestPageFleet(t *testing.T) {
 
 // A connection that comes and goes: the page says so, and goes on where it was.
 func TestPageComesBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld()
 	scene(w)
 	var down atomic.Bool

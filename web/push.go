@@ -1,7 +1,6 @@
 package web
 
 import (
-	"crypto/sha256"
 	"net/http"
 
 	"switchboard/handoff"
@@ -31,12 +30,11 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	text, _ := carriedKey(r)
-	l, ok, err := s.cfg.Logins.Login(r.Context(), sha256.Sum256([]byte(text)))
-	if err != nil {
+	l, ok, err := s.auth.login(r)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !g.Page || !ok {
+	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "notifications are asked for on the page", "")
 	}
 	return done(w, s.cfg.Push.Subscribe(g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))

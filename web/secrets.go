@@ -141,6 +141,7 @@ func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Gr
 	if err != nil {
 		return handoff.Grant{}, err
 	}
-	g.Approve, g.Metrics, g.Secret, g.Session = false, false, true, secret.Session
+	g.Approve = min(g.Approve, handoff.ApproveVoice) // it begins calls and does nothing else
+	g.Metrics, g.Secret, g.Session = false, true, secret.Session
 	return g, nil
 }

@@ -104,7 +104,7 @@ func TestClientSecretOpensNothingElse(t *testing.T) {
 // What a secret allows is what its key allows now, less what only a key or a person may do.
 func TestGrantOfAClientSecret(t *testing.T) {
 	key := NewKey("assistant", otherKey)
-	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{"helper"}, []string{"codex"}, true, true, true
+	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{"helper"}, []string{"codex"}, handoff.ApproveAll, true, true
 	key.Limits, key.KeyLimits = handoff.Limits{Calls: 2}, handoff.Limits{Calls: 9}
 	many := key
 	many.Principal, many.NamesCallers = "many", true
@@ -146,7 +146,7 @@ func TestGrantOfAClientSecret(t *testing.T) {
 			if g.Caller.Principal != row.key.Principal || user != row.user || r.Header.Get(callerHeader) != row.model {
 				t.Errorf("caller %+v, the model is told %q", g.Caller, r.Header.Get(callerHeader))
 			}
-			if !g.Secret || g.Approve || g.Metrics || g.Page || !g.Instructions || len(g.Servers) != 1 || len(g.Tools) != 1 || g.Limits != key.Limits || g.KeyLimits != key.KeyLimits || g.Key != key.name() || string(g.Session) != `{"model":"m"}` {
+			if !g.Secret || g.Approve != handoff.ApproveVoice || g.Metrics || g.Page || !g.Instructions || len(g.Servers) != 1 || len(g.Tools) != 1 || g.Limits != key.Limits || g.KeyLimits != key.KeyLimits || g.Key != key.name() || string(g.Session) != `{"model":"m"}` {
 				t.Errorf("grant %+v", g)
 			}
 			s.SetKeys([]Key{NewKey("owner", ownerKey)})
@@ -154,6 +154,20 @@ func TestGrantOfAClientSecret(t *testing.T) {
 				t.Errorf("it outlives its key: %v", err)
 			}
 		})
+	}
+}
+
+// A secret is for calls: a yes in one counts as far as its key's does.
+func TestApproveOfAClientSecret(t *testing.T) {
+	for of, want := range map[handoff.Approval]handoff.Approval{
+		handoff.ApproveNone: handoff.ApproveNone, handoff.ApproveVoice: handoff.ApproveVoice, handoff.ApproveAll: handoff.ApproveVoice,
+	} {
+		s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys[0].Approve = of })
+		r := httptest.NewRequest("POST", "/v1/realtime/calls", http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+mint(t, s, "{}", nil).Value)
+		if g, err := s.auth.grant(r, time.Now()); err != nil || g.Approve != want {
+			t.Errorf("of a key with approve: %s it has %s, %v", of, g.Approve, err)
+		}
 	}
 }
 

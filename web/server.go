@@ -27,6 +27,7 @@ type Server struct {
 	known   map[string]route // Set once: routes by pattern
 	times   deadlines        // Set once
 	streams *streams
+	bodies  *bodies // Set once; safe by itself
 	secrets secretCounts
 	refused *handoff.Tally[handoff.Code] // Set once: requests, by code
 	closing sync.Once
@@ -173,6 +174,7 @@ func (s *Server) chain(to route) http.Handler {
 				s.refuse(w, r, err)
 				return
 			}
+			recognized(r)
 			if g.Secret && to.access != accessCall {
 				s.refuse(w, r, handoff.Fault(handoff.CodeNotGranted, "a client secret begins calls, and nothing else", ""))
 				return
@@ -185,6 +187,12 @@ func (s *Server) chain(to route) http.Handler {
 				g.Revoked = func() error { return s.revoked(lasting) }
 			}
 		}
+		leave, err := s.admit(r, g, to)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		defer leave()
 		if err := readBody(w, r, to.body); err != nil {
 			s.refuse(w, r, err)
 			return
@@ -205,6 +213,17 @@ func (s *Server) chain(to route) http.Handler {
 		s.refuse(w, r, handoff.Fault(handoff.CodeForbidden, "a request from another page", "cross-origin"))
 	}))
 	return protection.Handler(inner)
+}
+
+// admit makes room for the body of a request, which leave gives back once the request is answered. One that gives work
+// and may not at this moment is refused before anything of a large body is read.
+func (s *Server) admit(r *http.Request, g handoff.Grant, to route) (leave func(), err error) {
+	if giving[to.pattern] && (r.ContentLength < 0 || r.ContentLength > smallBody) {
+		if err := s.cfg.Rates.MayGive(g); err != nil {
+			return nil, err
+		}
+	}
+	return s.bodies.take(r, to.body)
 }
 
 // refuse is fail for a request whose body is not here yet, or too large.

@@ -10,7 +10,8 @@ export function setup(name) {
   const facts = h("dl", { class: "facts" });
   const command = h("code", { class: "mono start-command" });
   const copy = h("button", { class: "button small", type: "button", text: "Copy", "aria-label": `Copy the command for ${name}`, on: { click: copied } });
-  const down = h("div", { class: "start", hidden: true }, h("p", { class: "quiet-text", text: "Start its agent server there:" }), h("div", { class: "start-line" }, command, copy));
+  const tunnel = h("p", { class: "quiet-text", text: "Behind a tunnel, use the port that it leads to." });
+  const down = h("div", { class: "start", hidden: true }, h("p", { class: "quiet-text", text: "Start its agent server there:" }), h("div", { class: "start-line" }, command, copy), tunnel);
   const result = h("span", { class: "quiet-text", role: "status" });
   const test = h("button", { class: "button small", type: "button", text: "Test now", "aria-label": `Test now: ${name}`, on: { click: ask } });
   const line = h("div", { class: "test-line" }, test, result);
@@ -42,6 +43,7 @@ export function setup(name) {
         else more.append(line);
       }
       setText(command, about?.start ?? "");
+      show(tunnel, /^ws:\/\/(127\.|localhost|\[::1)/.test(about?.address ?? ""));
       const rows = about ? [
         ["Version", server.version], ["Reached at", about.address], ["Directory", about.directory], ["Model", about.model],
         ["Last seen", server.health === "up" ? "now" : about.seen ? ago(Date.parse(about.seen), now) : "not since Switchboard started"],

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -215,15 +214,16 @@ func sentAgainBeforeItBegan(w *world, talks bool) {
 	w.begin()
 	for range 2 {
 		status, got := w.ask(http.MethodPost, "/v1/responses", body, "X-Stainless-Retry-Count", "1")
-		if status != http.StatusOK || got["id"] != "resp_r2" || w.count() != 2 {
+		if status != http.StatusOK || got["id"] != "resp_r1" || w.count() != 2 { // the id that its client may have been told
 			w.t.Errorf("sent again: %d %v, %d runs", status, got, w.count())
 		}
 		w.begin() // nor after another restart
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !slices.Equal(w.stopped, []string{"r1"}) { // else somebody could begin it once more
-		w.t.Errorf("dropped are %q", w.stopped)
+	w.ends(2, handoff.OutcomeResult, "hello")
+	w.ask(http.MethodGet, "/v1/responses/resp_r1", "") // follows it again
+	synctest.Wait()
+	if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != completed {
+		w.t.Errorf("read then it is %v", got)
 	}
 }
 

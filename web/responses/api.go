@@ -72,6 +72,7 @@ type API struct {
 	began time.Time        // Set once
 	life  string           // Set once: names this process in documents
 	ears  ears             // safe by itself
+	made  made             // safe by itself
 
 	following context.Context    // Set once: of jobs
 	leave     context.CancelFunc // Set once: ends following
@@ -106,7 +107,7 @@ func New(cfg Config) (*API, error) {
 		cfg.Log = zap.NewNop()
 	}
 	a := &API{
-		cfg: cfg, now: time.Now, began: time.Now(), life: rand.Text()[:8], lives: map[liveKey]*live{}, retries: map[string]*posted{},
+		cfg: cfg, now: time.Now, began: time.Now(), life: rand.Text()[:8], made: made{by: map[handoff.Caller][]string{}}, lives: map[liveKey]*live{}, retries: map[string]*posted{},
 		busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{}, closing: make(chan struct{}),
 	}
 	a.ears.attending, a.ears.all = cfg.Attending, map[earKey]*ear{}

@@ -46,13 +46,14 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *pos
 	case f != nil:
 		return nil, f
 	}
+	p.lasts = true
 	a.makes(g.Caller, p, name)
 	for _, q := range open {
 		if f := a.decide(ctx, g, q, req.said.approvals); f != nil {
 			return nil, f
 		}
 	}
-	next.Response, next.Input, next.Asked = a.fresh(name, req, a.now()), req.said.numbered(name), nil
+	next.Response, next.Input, next.Asked = a.fresh(name, req, a.now()), req.said.kept(name), nil
 	next.Streamed, next.Exact = req.Stream, doc.Exact
 	if doc.Life != a.life { // the log of the run began anew with the process
 		next.Seq = 0

@@ -29,7 +29,7 @@ func TestChecklist(t *testing.T) {
 		{"one terminal event, however it ends", ".", "TestOneTerminalEvent"},
 		{"GET shows the same afterwards, also in the next life", ".", "TestGetAgreesWithTheStream"},
 		{"the grammar of the stream", ".", "TestGrammar"},
-		{"openai-go: New, Get, Delete, InputItems, Models", whole, "TestOpenAIResponses"},
+		{"openai-go: New, Get, Delete, InputItems", whole, "TestOpenAIResponses"},
 		{"openai-go: NewStreaming, GetStreaming, Cancel", whole, "TestOpenAIStreams"},
 		{"openai for node: stream, finalResponse, conversations", whole, "TestOpenAINode"},
 		{"openai for node: parse with a schema", whole, "TestOpenAIParse"},

@@ -7,13 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 )
@@ -36,10 +35,10 @@ type posted struct {
 
 	// Owned by whoever answers the request, until ready is closed.
 
-	key     string        // of its run; "": nothing of it is kept
-	noted   bool          // it is in the store what was asked under the name
-	made    string        // the response that it began in a former life, or that it is about to begin; "": not known
-	unbegun handoff.RunID // what a former life had promised under the name, and never began
+	key   string // of its run; "": nothing of it is kept
+	noted bool   // it is in the store what was asked under the name
+	made  string // the response that it began in a former life, or that it is about to begin; "": not known
+	lasts bool   // the response cannot be found again by the key of its run, because what it goes on from is another then
 }
 
 // create answers POST /v1/responses.
@@ -70,14 +69,6 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 		return a.answer(w, r, p.live, req)
 	}
 	l, f := a.make(r.Context(), g, req, p, again)
-	if again && f.is(handoff.CodeNotBegun) { // a former life had promised it; who asks again wants it done
-		a.rename(g.Caller, p)
-		if l, f = a.make(r.Context(), g, req, p, again); f == nil { // nobody is asked any more whether to begin it
-			if err := a.cfg.Work.Stop(context.WithoutCancel(r.Context()), g, string(p.unbegun)); err != nil {
-				a.cfg.Log.Warn("what was begun anew is still asked about", zap.String("handoff", string(p.unbegun)), zap.Error(err))
-			}
-		}
-	}
 	p.live = l
 	close(p.ready)
 	if f != nil {
@@ -86,9 +77,6 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, bo
 			a.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor)
 		}
 		return f
-	}
-	if again { // only now: of what failed nothing is kept
-		a.keep(g.Caller, p)
 	}
 	a.counts.made.Add(1)
 	return a.answer(w, r, l, req)
@@ -125,7 +113,7 @@ func (a *API) post(ctx context.Context, g handoff.Grant, req *request, now poste
 	a.retries[p.name] = p
 	a.sweepLocked()
 	a.mu.Unlock()
-	if !req.store() || g.Caller.Nameless() {
+	if g.Caller.Nameless() || !req.store() && !p.keyed {
 		p.key = ""
 		return p, true, nil
 	}
@@ -159,8 +147,7 @@ func (a *API) rename(c handoff.Caller, p *posted) {
 	}
 }
 
-// makes keeps which response a request is about to begin. It is for a response that could not be found again by the
-// key of its run, because what it goes on from is another then.
+// makes keeps which response a request is about to begin.
 func (a *API) makes(c handoff.Caller, p *posted, id string) {
 	p.made = id
 	a.keep(c, p)
@@ -177,7 +164,7 @@ func (a *API) keep(c handoff.Caller, p *posted) {
 		body += "\n" + p.made
 	}
 	known := retriedFor
-	if p.keyed && p.made != "" { // else the key of its run says as much
+	if p.keyed && p.lasts { // else the key of its run says as much
 		known = keptFor
 	}
 	p.noted = a.store(c, "retry_"+p.name, []byte(body), known)
@@ -233,11 +220,14 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *posted
 		switch l, f := a.same(ctx, g, p.made); {
 		case f != nil:
 			return nil, f
-		case l != nil:
-			if f := a.unbegun(g, l.run, p); f != nil {
-				return nil, f
-			}
+		case l == nil:
+			p.made = ""
+		case a.begun(g, l.run):
 			return l, nil
+		default: // a former life had promised it; who asks again wants it done
+			a.mu.Lock()
+			delete(a.lives, liveKey{g.Caller, p.made})
+			a.mu.Unlock()
 		}
 	}
 	target, f := a.model(ctx, g, req.Model)
@@ -330,12 +320,8 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 		quit()
 		return nil, faultOf(err)
 	}
-	if f := a.unbegun(g, id, p); run.Again && f != nil {
-		quit()
-		return nil, f
-	}
-	name := responsePrefix + string(id)
-	if run.Again && run.Key != "" {
+	name := cmp.Or(p.made, responsePrefix+string(id)) // of a run that was never begun, as it was told before
+	if run.Again && p.made == "" && run.Key != "" {
 		if l, f := a.same(ctx, g, name); l != nil || f != nil { // it was begun before, under the same key
 			quit()
 			if f == nil && l.over() && req.conversation != "" { // else its end does it
@@ -344,12 +330,17 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 			return l, f
 		}
 	}
+	if rec, err := a.cfg.Work.Handoff(g, string(id)); run.Again && err == nil && rec.Unkept && rec.State == handoff.StatusDelivered {
+		quit()
+		return a.unkept(g, req, name, rec), nil
+	}
 	if req.conversation != "" { // which has another session when this is over
-		a.makes(g.Caller, p, name)
+		p.lasts = true
 		a.opens(g, req.conversation, name)
 	}
+	a.makes(g.Caller, p, name)
 	doc := document{
-		Response: a.fresh(name, req, a.now()), Input: req.said.numbered(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
+		Response: a.fresh(name, req, a.now()), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
 		Server: serverOf(req.Model),
 	}
 	l := a.newLive(g, doc, !run.Unkept)
@@ -359,14 +350,21 @@ func (a *API) begin(ctx context.Context, g handoff.Grant, req *request, p *poste
 	return a.place(ctx, l, doc, p)
 }
 
-// unbegun tells that a former life had promised a run and never began it, and notes which; else it returns nil.
-func (a *API) unbegun(g handoff.Grant, id handoff.RunID, p *posted) *fault {
+// unkept is a response of which nothing is kept but that it was made, and how its run ended.
+func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Record) *live {
+	l := a.newLive(g, document{Response: a.fresh(name, req, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1, Server: rec.Server}, false)
+	l.begin()
+	l.apply(func(m *emitter) []event {
+		return m.failed("response_not_kept", fmt.Sprintf(
+			"This request was sent before, and its work ended: %q. With 'store': false its answer is not kept, and it does not run again.", rec.Outcome))
+	})
+	return l
+}
+
+// begun tells whether a run was begun, or may have been: a former life may have promised it and never come to it.
+func (a *API) begun(g handoff.Grant, id handoff.RunID) bool {
 	rec, err := a.cfg.Work.Handoff(g, string(id))
-	if err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun {
-		return nil
-	}
-	p.unbegun = id
-	return faultOf(rec.Fault)
+	return err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun
 }
 
 // same returns a response that was begun before, or nil. One that was deleted stays away.

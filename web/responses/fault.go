@@ -51,11 +51,6 @@ func busy(code, message string) *fault {
 	return f
 }
 
-// is tells whether there is a fault, and with this code.
-func (f *fault) is(code handoff.Code) bool {
-	return f != nil && f.Code != nil && *f.Code == string(code)
-}
-
 // faultOf is any error as a fault.
 func faultOf(err error) *fault {
 	e := handoff.AsError(err)

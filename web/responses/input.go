@@ -16,6 +16,7 @@ type said struct {
 	instructions []string       // of system and developer messages
 	approvals    []approval
 	items        []map[string]any // the input as items, for input_items
+	size         int              // bytes of items that are kept as they came
 }
 
 // An approval answers a question of an agent.
@@ -27,29 +28,29 @@ type approval struct {
 
 // inputItem is one item of an input. Which fields it has depends on its type.
 type inputItem struct {
-	Type    string          `json:"type"`
-	ID      string          `json:"id"`
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
-	CallID  string          `json:"call_id"`
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Role    string `json:"role"`
+	Content piece  `json:"content"`
+	CallID  string `json:"call_id"`
 }
 
 // inputPart is one part of a message's content.
 type inputPart struct {
-	Type     string          `json:"type"`
-	Text     string          `json:"text"`
-	Refusal  string          `json:"refusal,omitempty"`
-	ImageURL json.RawMessage `json:"image_url,omitempty"`
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Refusal  string `json:"refusal,omitempty"`
+	ImageURL piece  `json:"image_url,omitempty"`
 }
 
 // readInput reads an input: a text, or a list of items.
-func readInput(raw json.RawMessage) (said, *fault) {
+func readInput(raw []byte) (said, *fault) {
 	var s said
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return s, s.message("user", []inputPart{{Type: "input_text", Text: text}}, 0)
 	}
-	var items []json.RawMessage
+	var items []piece
 	if json.Unmarshal(raw, &items) != nil {
 		return s, mistyped("input", "a string or an array of items", "")
 	}
@@ -70,7 +71,7 @@ func readInput(raw json.RawMessage) (said, *fault) {
 
 func at(i int) string { return fmt.Sprintf("input[%d]", i) }
 
-func (s *said) item(it inputItem, raw json.RawMessage, i int) *fault {
+func (s *said) item(it inputItem, raw []byte, i int) *fault {
 	switch it.Type {
 	case "", typeMessage:
 		parts, f := readParts(it.Content, i)
@@ -95,13 +96,15 @@ func (s *said) item(it inputItem, raw json.RawMessage, i int) *fault {
 	default:
 		return bad("invalid_value", at(i)+".type", "Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
 	}
-	known := map[string]any{}
-	_ = json.Unmarshal(raw, &known) // it was read before
+	known := map[string]any{"type": it.Type, "id": it.ID}
+	if s.size += len(raw); s.size <= maxBeside { // the agent knows the rest
+		_ = json.Unmarshal(raw, &known) // it was read before
+	}
 	s.items = append(s.items, known)
 	return nil
 }
 
-func readParts(raw json.RawMessage, i int) ([]inputPart, *fault) {
+func readParts(raw []byte, i int) ([]inputPart, *fault) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return []inputPart{{Type: "input_text", Text: text}}, nil
@@ -191,6 +194,21 @@ func (s *said) check() *fault {
 		return unsupported("input", "Answer the agent's question first, and say more in the next request.")
 	}
 	return nil
+}
+
+// kept is what a response keeps of its input: no pictures but small ones, which would stay in memory and in the store.
+func (s *said) kept(id string) []json.RawMessage {
+	size := 0
+	for _, it := range s.items {
+		parts, _ := it["content"].([]map[string]any)
+		for _, p := range parts {
+			url, _ := p["image_url"].(string)
+			if size += len(url); size > maxBeside {
+				p["image_url"] = nil
+			}
+		}
+	}
+	return s.numbered(id)
 }
 
 // numbered gives the items ids that are unique in a response, as clients page by them.

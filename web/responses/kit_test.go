@@ -72,7 +72,10 @@ func (w *world) begin() {
 	for _, pattern := range w.api.Patterns() {
 		w.mux.HandleFunc(pattern, func(rw http.ResponseWriter, r *http.Request) {
 			owner := r.Header.Get("Owner")
-			g := handoff.Grant{Caller: handoff.Caller{Principal: owner}, Key: owner, Approve: r.Header.Get("Approve") == ""}
+			g := handoff.Grant{Caller: handoff.Caller{Principal: owner}, Key: owner}
+			if r.Header.Get("Approve") == "" {
+				g.Approve = handoff.ApproveAll
+			}
 			if tool := r.Header.Get("Tool"); tool != "" {
 				g.Tools = []string{tool}
 			}
@@ -112,7 +115,10 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 		defer w.mu.Unlock()
 		return "", w.refuse
 	}
-	if i := slices.IndexFunc(w.runs, func(r *scripted) bool { return req.Key != "" && r.req.Key == req.Key }); i >= 0 {
+	if i := slices.IndexFunc(w.runs, func(r *scripted) bool {
+		free := r.rec.Fault != nil && r.rec.Fault.Code == handoff.CodeNotBegun
+		return req.Key != "" && r.req.Key == req.Key && !free
+	}); i >= 0 {
 		defer w.mu.Unlock()
 		if was := w.runs[i].req; was.Target != req.Target || was.After != req.After || was.Mode != req.Mode || handoff.InputText(was.Input) != handoff.InputText(req.Input) {
 			return "", handoff.Fault(handoff.CodeConflict, "", "")

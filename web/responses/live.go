@@ -74,7 +74,7 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
 	for _, id := range doc.Shown {
 		shown[id] = true
 	}
-	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve && kept && g.AllowsTool(tools.AnswerAgent), now: a.now, shown: shown}
+	e := &emitter{resp: doc.Response, label: doc.Server, exact: doc.Exact, asks: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: a.now, shown: shown}
 	doc.Response = response{}
 	l := &live{
 		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,
@@ -189,6 +189,9 @@ func (l *live) took(e handoff.RunEvent) {
 		l.early = e.Record.Fault
 	}
 	l.mu.Unlock()
+	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept && e.Record.ThreadID != "" {
+		l.api.makesSession(l.grant.Caller, e.Record.Server, e.Record.ThreadID)
+	}
 	l.apply(func(m *emitter) []event { return m.take(e.Kind, e.Record) })
 	if _, jumped := e.Kind.(handoff.RunSnapshot); jumped {
 		l.ask()

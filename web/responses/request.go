@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 const (
 	maxBody     = 8 << 20   // bytes; pictures are in there
 	maxSchema   = 32 << 10  // of text.format
-	maxBeside   = 256 << 10 // of instructions and of what was said before, together
+	maxBeside   = 256 << 10 // of instructions and of what was said before, together; also of pictures that are kept with a response
 	maxInput    = 1000      // items
 	maxMetadata = 16        // entries, of 64 and 512 bytes
 )
@@ -23,7 +24,7 @@ const (
 // item without a type, which is its commonest form, and all others with it.
 type request struct {
 	Model           string            `json:"model"`
-	Input           json.RawMessage   `json:"input"`
+	Input           piece             `json:"input"`
 	Instructions    *string           `json:"instructions"`
 	Previous        *string           `json:"previous_response_id"`
 	Conversation    json.RawMessage   `json:"conversation"`
@@ -31,13 +32,13 @@ type request struct {
 	Background      bool              `json:"background"`
 	Store           *bool             `json:"store"`
 	Metadata        map[string]string `json:"metadata"`
-	Tools           []json.RawMessage `json:"tools"`
+	Tools           []piece           `json:"tools"`
 	ToolChoice      json.RawMessage   `json:"tool_choice"`
 	Temperature     *float64          `json:"temperature"`
 	TopP            *float64          `json:"top_p"`
 	MaxOutputTokens *int              `json:"max_output_tokens"`
 	MaxToolCalls    *int              `json:"max_tool_calls"`
-	Prompt          json.RawMessage   `json:"prompt"`
+	Prompt          piece             `json:"prompt"`
 	Reasoning       json.RawMessage   `json:"reasoning"`
 	Text            json.RawMessage   `json:"text"`
 
@@ -45,6 +46,16 @@ type request struct {
 	conversation string // its id, or ""
 	format       format // of text
 	said         said   // what input says
+}
+
+// A piece is JSON that lies in a body which is in memory. Unlike a [json.RawMessage] it is no copy, so it is for bodies
+// that [json.Unmarshal] reads and nobody changes.
+type piece []byte
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *piece) UnmarshalJSON(data []byte) error {
+	*p = data
+	return nil
 }
 
 // format is text.format.
@@ -131,11 +142,11 @@ func kindOf(t reflect.Type) string {
 }
 
 // isObject tells whether a value is absent or an object, as those are that are only passed on.
-func isObject(raw json.RawMessage) bool {
-	return absent(raw) || strings.HasPrefix(strings.TrimSpace(string(raw)), "{")
+func isObject(raw []byte) bool {
+	return absent(raw) || bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 }
 
-func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func (r *request) complete() *fault {
 	if r.Model == "" {
@@ -146,6 +157,9 @@ func (r *request) complete() *fault {
 	}
 	if !isObject(r.Reasoning) {
 		return mistyped("reasoning", "an object", "")
+	}
+	if max(len(r.Reasoning), len(r.Text)) > 2*maxSchema { // a response shows them for as long as it is kept
+		return bad("", "", fmt.Sprintf("'reasoning' and 'text' have at most %d bytes each.", 2*maxSchema))
 	}
 	if absent(r.Conversation) {
 		return nil

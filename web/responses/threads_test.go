@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -57,6 +58,27 @@ func TestWhereItGoesOn(t *testing.T) {
 }
 
 // TestAnothersIsUnknown: what belongs to somebody else looks to everybody else like what was never there.
+// TestMade: which sessions programs made is known of each caller, also in the next life of the process; what goes on in
+// a session that was there, and what nothing is kept of, made none.
+func TestMade(t *testing.T) {
+	inWorld(t, func(w *world) {
+		look := func(owner, thread string) bool {
+			return w.api.Made(context.Background(), handoff.Caller{Principal: owner})("bigpc", thread)
+		}
+		w.api.makesSession(handoff.Caller{Principal: "ann"}, "bigpc", "t1")
+		for i := range maxMade {
+			w.api.makesSession(handoff.Caller{Principal: "bob"}, "bigpc", fmt.Sprint("b", i))
+		}
+		w.api.makesSession(handoff.Caller{Principal: "bob"}, "bigpc", "last")
+		for range 2 {
+			if !look("ann", "t1") || look("bob", "t1") || look("ann", "b1") || look("bob", "b0") || !look("bob", "b1") || !look("bob", "last") {
+				t.Error("it is told wrong")
+			}
+			w.begin()
+		}
+	})
+}
+
 func TestAnothersIsUnknown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi","background":true,"stream":true}`)

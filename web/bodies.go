@@ -1,0 +1,89 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"switchboard/handoff"
+)
+
+// Bounds of the request bodies that are in memory at one time, in bytes. Each counts twice: there is also what is read
+// of it and given to an agent.
+const (
+	maxBodies = 64 << 20
+	// smallBody is not counted: the number of connections bounds those.
+	smallBody = 64 << 10
+)
+
+// bodyWait is how long a request waits until there is room for its body. Nothing of it is read meanwhile.
+const bodyWait = 5 * time.Second
+
+// Rates tells whether a caller may give work at this moment, without counting it. An error has code
+// [handoff.CodeLimited].
+type Rates interface {
+	MayGive(g handoff.Grant) error
+}
+
+// giving are the routes whose requests give work. Set once.
+var giving = map[string]bool{"POST /fleet/handoffs": true, "POST /fleet/handoffs/{id}/steer": true, "POST /v1/responses": true}
+
+// bodies bounds what requests hold in memory. It is safe for concurrent use.
+type bodies struct {
+	room    *semaphore.Weighted // Set once
+	held    atomic.Int64        // bytes
+	refused atomic.Uint64
+}
+
+func newBodies() *bodies { return &bodies{room: semaphore.NewWeighted(maxBodies)} }
+
+// take waits for room for the body of a request, which leave gives back. An error has code [handoff.CodeOverloaded].
+func (b *bodies) take(r *http.Request, most int64) (leave func(), err error) {
+	size := most
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength)
+	}
+	if size <= smallBody {
+		return func() {}, nil
+	}
+	size *= 2
+	ctx, cancel := context.WithTimeout(r.Context(), bodyWait)
+	defer cancel()
+	if b.room.Acquire(ctx, size) != nil {
+		b.refused.Add(1)
+		e := handoff.Fault(handoff.CodeOverloaded, "Switchboard", "no room for the body")
+		e.Retry = bodyWait
+		return nil, e
+	}
+	b.held.Add(size)
+	return func() {
+		b.held.Add(-size)
+		b.room.Release(size)
+	}, nil
+}
+
+// A heldBody is the body of a request in memory.
+type heldBody struct{ rest []byte }
+
+// Read implements [io.Reader].
+func (b *heldBody) Read(p []byte) (int, error) {
+	n := copy(p, b.rest)
+	if b.rest = b.rest[n:]; n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Close implements [io.Closer].
+func (b *heldBody) Close() error { return nil }
+
+// Take returns what is left of the body and lets go of it, so that it can be collected before the request is answered.
+func (b *heldBody) Take() []byte {
+	rest := b.rest
+	b.rest = nil
+	return rest
+}

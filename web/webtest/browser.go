@@ -1,0 +1,116 @@
+// Package webtest is a browser for tests: one Chromium for all tests of a package, and in it a page of its own for each.
+// What one page stores, is allowed or has open no other page sees.
+//
+// It must not know what the pages show.
+package webtest
+
+import (
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Patience bounds every wait for something that happens. It is never how long that should take: only a failure takes so
+// long, also beside a busy machine.
+const Patience = 3 * time.Minute
+
+// Browsers are those of one test binary: one where pages may use the microphone, and one where they may not. Each starts
+// when a test first asks for it. TestMain closes them. The zero value is ready.
+type Browsers struct {
+	Flags map[string]any // Set once: of Chromium, besides ours
+
+	allowed, refused browser
+}
+
+// A browser is started once.
+type browser struct {
+	once sync.Once
+	ctx  context.Context // Set by once; nil where it did not start
+	end  func()          // Set by once; nil as long as nobody asked
+	err  error           // Set by once
+}
+
+// Start gives the browser whose microphone is silent and allowed, or refused.
+func (b *Browsers) Start(t *testing.T, mic bool) context.Context {
+	t.Helper()
+	one := &b.refused
+	if mic {
+		one = &b.allowed
+	}
+	one.once.Do(func() { one.start(mic, b.Flags) })
+	if one.err != nil {
+		t.Fatalf("chromium does not start (install Debian's package chromium): %v", one.err)
+	}
+	if err := context.Cause(one.ctx); err != nil {
+		t.Fatalf("chromium has ended: %v", err)
+	}
+	return one.ctx
+}
+
+// Close ends the browsers, and waits until they have ended.
+func (b *Browsers) Close() {
+	for _, one := range []*browser{&b.allowed, &b.refused} {
+		if one.end != nil {
+			one.end()
+		}
+	}
+}
+
+func (b *browser) start(mic bool, flags map[string]any) {
+	dir, err := os.MkdirTemp("", "webtest")
+	if err != nil {
+		b.err = err
+		return
+	}
+	ui := any(true)
+	if !mic {
+		ui = "deny"
+	}
+	silent := filepath.Join(dir, "silence.wav") // its own microphone beeps
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.NoSandbox,
+		chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.Flag("use-fake-device-for-media-stream", true),
+		chromedp.Flag("use-fake-ui-for-media-stream", ui),
+		chromedp.Flag("use-file-for-fake-audio-capture", silent),
+		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
+		chromedp.Flag("allow-loopback-in-peer-connection", true),
+	}
+	for name, value := range flags {
+		options = append(options, chromedp.Flag(name, value))
+	}
+	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(options...))
+	b.ctx = ctx
+	b.end = func() {
+		_ = chromedp.Cancel(ctx) // waits for the browser's end
+		cancel()
+		_ = os.RemoveAll(dir)
+	}
+	if b.err = os.WriteFile(silent, silence(), 0o600); b.err == nil {
+		b.err = chromedp.Do(ctx)
+	}
+}
+
+// silence is a WAV file: a second of nothing.
+func silence() []byte {
+	const rate, bytes = 48000, 2 * 48000
+	head := []byte("RIFF")
+	head = binary.LittleEndian.AppendUint32(head, 36+bytes)
+	head = append(head, "WAVEfmt "...)
+	head = binary.LittleEndian.AppendUint32(head, 16)
+	head = binary.LittleEndian.AppendUint16(head, 1) // PCM
+	head = binary.LittleEndian.AppendUint16(head, 1) // mono
+	head = binary.LittleEndian.AppendUint32(head, rate)
+	head = binary.LittleEndian.AppendUint32(head, 2*rate)
+	head = binary.LittleEndian.AppendUint16(head, 2)
+	head = binary.LittleEndian.AppendUint16(head, 16)
+	head = append(head, "data"...)
+	head = binary.LittleEndian.AppendUint32(head, bytes)
+	return append(head, make([]byte, bytes)...)
+}

@@ -1,0 +1,191 @@
+package webtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A Tab is one page as if it were alone in a browser, with what it wrote to its console. Its methods fail the test where
+// what they wait for does not happen within [Patience].
+type Tab struct {
+	Ctx context.Context // Set once: for what only chromedp can do
+
+	t    *testing.T // Set once
+	mu   sync.Mutex
+	said []string // Guarded by mu: warnings, errors and exceptions of the console
+}
+
+// Open opens an empty tab that has the focus, and runs the scripts in each page before the page's own. The tab closes
+// with the test.
+func Open(t *testing.T, browser context.Context, width, height int64, scripts ...string) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	p := &Tab{t: t, Ctx: ctx}
+	console := chromedp.Console(ctx)
+	var reading sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		reading.Wait()
+		if t.Failed() {
+			t.Logf("console: %q", p.Console())
+		}
+	})
+	p.Do(chromedp.EmulateViewport(width, height), Call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
+	for _, script := range scripts {
+		p.Do(Call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}))
+	}
+	reading.Go(func() {
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			if m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning || m.IsException() {
+				p.mu.Lock()
+				p.said = append(p.said, m.String())
+				p.mu.Unlock()
+			}
+		}
+	})
+	return p
+}
+
+// Attach gives the tab of a context that somebody else made, such as that of a worker. Its console is not read.
+func Attach(ctx context.Context, t *testing.T) *Tab { return &Tab{t: t, Ctx: ctx} }
+
+// Call makes an action of a command of the browser whose answer nobody needs.
+func Call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+// Console gives the warnings, errors and exceptions of the console so far.
+func (p *Tab) Console() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.said...)
+}
+
+// Do does one step after the other.
+func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Eval gives the value of a JavaScript expression; a promise is awaited.
+func Eval[T any](p *Tab, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// Until waits for an expression to be true. One that fails is not true yet: what it looks at may still come.
+func (p *Tab) Until(expression string) {
+	p.t.Helper()
+	poll := "(async () => { try { return !!(" + expression + "); } catch { return false; } })()"
+	for end := time.Now().Add(Patience); !Eval[bool](p, poll); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Fatalf("never true: %s\npage:\n%s", expression, Eval[string](p, `document.body.innerText`))
+		}
+	}
+}
+
+// Shows waits until the page shows a text.
+func (p *Tab) Shows(text string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
+}
+
+// Press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose default
+// was prevented would press what has the focus by then.
+func (p *Tab) Press(keys ...string) {
+	p.t.Helper()
+	for _, r := range strings.Join(keys, "") {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		p.Do(Call(input.DispatchKeyEvent, down), Call(input.DispatchKeyEvent, up))
+	}
+}
+
+// Scheme chooses light or dark, and no motion.
+func (p *Tab) Scheme(name string) {
+	p.t.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
+}
+
+// Picture keeps what the page looks like now in the directory that SWITCHBOARD_PICTURES names, to be looked at. Where
+// that is not set, it does nothing.
+func (p *Tab) Picture(name string) {
+	p.t.Helper()
+	dir := os.Getenv("SWITCHBOARD_PICTURES")
+	if dir == "" {
+		return
+	}
+	picture, err := chromedp.Run(p.Ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600)
+	}
+	if err != nil {
+		p.t.Fatalf("picture %s: %v", name, err)
+	}
+}
+
+// Tree reads the accessibility tree as lines "role: name".
+func (p *Tab) Tree() []string {
+	p.t.Helper()
+	var lines []string
+	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		got, err := cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		if err != nil {
+			return err
+		}
+		for _, n := range got.Nodes {
+			if !n.Ignored && n.Role != nil {
+				lines = append(lines, spelled(n.Role)+": "+spelled(n.Name))
+			}
+		}
+		return nil
+	}))
+	return lines
+}
+
+// spelled is a value of the accessibility tree as text.
+func spelled(v *accessibility.Value) string {
+	var s string
+	if v == nil || len(v.Value) == 0 {
+		return ""
+	}
+	if json.Unmarshal(v.Value, &s) != nil {
+		return string(v.Value)
+	}
+	return s
+}
