@@ -24,15 +24,16 @@ import (
 
 type addVerb struct {
 	Name  string   `arg:"" help:"What you call the machine."`
-	Where []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
+	Where []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
 	Set   []string `sep:"none" placeholder:"SETTING=VALUE" help:"A setting of the machine, as under servers in the file; may be given again."`
 }
 
 // Help shows examples.
 func (addVerb) Help() string {
 	return examples("switchboard add bigpc ws://127.0.0.1:4500", "switchboard add laptop -- codex app-server",
+		"switchboard add box unix:/run/codex.sock",
 		"switchboard add bigpc ws://127.0.0.1:4500 --set cwd=/home/me/src --set 'aliases=[big pc]' --set 'projects={api: /home/me/src/api}'",
-		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=. --set key_env=VOICE_KEY")
+		"switchboard add helper https://api.openai.com/v1 --set model=gpt-5.5 --set workspace=notes --set key_env=VOICE_KEY")
 }
 
 // do adds a server to the configuration file, or begins one with it. A file that would be wrong then is left as it is.
@@ -75,9 +76,16 @@ func (a addVerb) entry() ([]string, error) {
 	add := func(setting, text string) { lines = append(lines, setting+": "+text) }
 	where := a.Where[0]
 	scheme, _, address := strings.Cut(where, "://")
+	socket, unix := strings.CutPrefix(where, "unix:")
+	address = address || unix
 	switch {
+	case slices.ContainsFunc(a.Where, func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
+		return nil, typed("--set stands before the --: what comes after it is the command of " + a.Name)
 	case address && len(a.Where) > 1:
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
+	case unix:
+		add("kind", codex.Name)
+		add("unix", scalar(strings.TrimPrefix(socket, "//")))
 	case address && strings.HasPrefix(scheme, "http"):
 		add("kind", responses.Name)
 		add("url", scalar(where))

@@ -98,7 +98,9 @@ func TestAdd(t *testing.T) {
 	}
 	add(0, []string{"added bigpc to switchboard.yaml", "simulated machines are gone", "switchboard doctor"}, "bigpc", "ws://127.0.0.1:4500", "--set", "cwd=/home/me/src", "--set", "aliases=[big pc, desk]", "--set", "projects={api: /home/me/src/api}")
 	add(0, []string{"added laptop"}, "laptop", "--", "codex", "app-server", "-c", "x={a,b}")
-	add(0, []string{"added helper"}, "helper", "http://127.0.0.1:1/v1", "--set", "model=m 1", "--set", "workspace=.", "--set", "trusted=true")
+	add(0, []string{"added box"}, "box", "unix:///run/codex.sock")
+	notes := t.TempDir()
+	add(0, []string{"added helper"}, "helper", "http://127.0.0.1:1/v1", "--set", "model=m 1", "--set", "workspace="+notes, "--set", "trusted=true")
 	good, err := os.ReadFile("switchboard.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +109,9 @@ func TestAdd(t *testing.T) {
 	add(exitSettings, []string{"left as it is", "in the clear"}, "far", "ws://10.0.0.5:4500")
 	add(exitSettings, []string{"left as it is", "colour"}, "far", "ws://127.0.0.1:2", "--set", "colour=red")
 	add(exitSettings, []string{"is not SETTING=VALUE"}, "far", "ws://127.0.0.1:2", "--set", "cwd")
+	add(exitSettings, []string{"--set stands before the --"}, "far", "--", "codex", "app-server", "--set", "cwd=/src")
 	add(exitSettings, []string{"is too much"}, "far", "ws://127.0.0.1:2", "codex")
+	add(exitSettings, []string{"is too much"}, "far", "unix:/run/codex.sock", "codex")
 	if now, err := os.ReadFile("switchboard.yaml"); err != nil || string(now) != string(good) {
 		t.Errorf("the file was changed: %v\n%s", err, now)
 	}
@@ -115,10 +119,10 @@ func TestAdd(t *testing.T) {
 		t.Errorf("mode %v, %v", about.Mode(), err)
 	}
 	s, err := file(string(good)).load(t)
-	if err != nil || len(s.Servers) != 3 {
+	if err != nil || len(s.Servers) != 4 {
 		t.Fatalf("%v in\n%s", err, good)
 	}
-	if b, l, h := s.Servers[0], s.Servers[1], s.Servers[2]; len(b.Aliases) != 2 || b.Projects["api"] == "" || l.Command[3] != "x={a,b}" || h.Model != "m 1" || !h.Trusted {
+	if b, l, x, h := s.Servers[0], s.Servers[1], s.Servers[2], s.Servers[3]; len(b.Aliases) != 2 || b.Projects["api"] == "" || l.Command[3] != "x={a,b}" || x.Unix != "/run/codex.sock" || h.Model != "m 1" || !h.Trusted {
 		t.Errorf("%+v", s.Servers)
 	}
 	if left, err := filepath.Glob(".*"); err != nil || len(left) > 0 {

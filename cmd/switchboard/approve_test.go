@@ -73,7 +73,7 @@ type quietVoice chan handoff.Event
 func (v quietVoice) Events() <-chan handoff.Event { return v }
 func (v quietVoice) Say(handoff.Utterance)        {}
 
-var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: true, Page: true}
+var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
 // desk is a router over the client for Codex and a simulated machine.
 func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.World) {
@@ -99,7 +99,7 @@ func desk(t *testing.T) (*router.Router, quietVoice, *auditList, *simulator.Worl
 // soon waits until found gives something.
 func soon[T any](t *testing.T, what string, found func() (T, bool)) T {
 	t.Helper()
-	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
 		if v, ok := found(); ok {
 			return v
 		}

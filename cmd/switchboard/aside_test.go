@@ -11,6 +11,7 @@ import (
 // TestSideQuestion asks a machine something beside the work there: the answer is heard, no session is left behind,
 // and what comes next goes on where the work was.
 func TestSideQuestion(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 5 })
 	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
 	p := r.call()

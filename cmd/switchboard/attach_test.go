@@ -15,6 +15,7 @@ import (
 
 // TestAttachedCall: a product's call goes straight to the voice model's server, and has the fleet after one request.
 func TestAttachedCall(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // TestBadInput holds that what comes in wrong gets a clear error, and that the call goes on.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 5 })
 	for _, tc := range []struct {
 		method, path, body string
@@ -61,6 +62,7 @@ func TestBadInput(t *testing.T) {
 
 // TestWrongKey holds that no way in works without the right key.
 func TestWrongKey(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	for _, path := range []string{"/fleet/servers", "/fleet/events", "/v1/realtime", "/fleet/handoffs"} {
 		for _, key := range []string{"", "Bearer wrong-key-wrong-key", "Basic " + testKey} {
@@ -98,6 +100,7 @@ func TestWrongKey(t *testing.T) {
 
 // TestVoiceModelIsDown holds that a dead voice model is an HTTP error before a call begins.
 func TestVoiceModelIsDown(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Model = modelPlan{URL: "ws://127.0.0.1:1/v1/realtime", Name: "dead"} })
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
 	_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), strings.Replace(r.base, "http", "ws", 1)+"/v1/realtime", header)

@@ -21,6 +21,7 @@ const childEnv = "TEST_SWITCHBOARD_PROGRAM"
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	redisLease = 500 * time.Millisecond // who was killed is not waited for any longer
 	if to := os.Getenv(relayEnv); to != "" {
 		relay(to)
 		return
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	defer chromiums.Close()
+	m.Run()
 }
 
 // soak tells whether the long form runs. It scales counts and times; nothing is left out without it.
@@ -47,9 +49,10 @@ func scale[T any](short, long T) T {
 // starts once more.
 type site struct {
 	t      testing.TB
-	config string // path of the configuration
-	state  string // XDG_STATE_HOME
-	redis  string // URL; "" is the file in the state directory
+	config string   // path of the configuration
+	state  string   // XDG_STATE_HOME
+	redis  string   // URL; "" is the file in the state directory
+	env    []string // besides ours
 }
 
 // newSite writes the configuration: a voice model, and agent servers by name and address.
@@ -106,6 +109,7 @@ func (s *site) launch() *child {
 	}
 	c.cmd = exec.Command(os.Args[0], args...)
 	c.cmd.Env = append(os.Environ(), childEnv+"="+c.mark, "XDG_STATE_HOME="+s.state, ownerKey+"="+testKey)
+	c.cmd.Env = append(c.cmd.Env, s.env...)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.logs
 	if err := c.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -184,6 +188,7 @@ func (c *child) up(names ...string) {
 
 // TestChild holds the harness itself: the child is a process, has a state, can be killed and asked to end.
 func TestChild(t *testing.T) {
+	t.Parallel()
 	fleet := newFarm(t)
 	s := newSite(t, fleet.voice.URL, "", map[string]string{"bigpc": fleet.at["bigpc"], "stuck": "sleep, '1000'"})
 	c := s.start()

@@ -9,6 +9,7 @@ import (
 // TestChromiumAnswersInWords answers an agent's question on the page, and an approval by a typed sentence,
 // on a phone and at a desk.
 func TestChromiumAnswersInWords(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 4 })
 	browser := startChromium(t, true)
 	p := openTab(t, browser, 390, 844)

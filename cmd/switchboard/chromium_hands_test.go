@@ -1,36 +1,17 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/chromedp/cdproto/accessibility"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 )
 
 // named is the name of a control, as the page's own texts give it.
 const named = `((e) => (e.getAttribute("aria-label") || e.textContent || "").trim())`
-
-// press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose default
-// was prevented would press what has the focus by then.
-func (p *tab) press(keys ...string) {
-	p.t.Helper()
-	for _, r := range strings.Join(keys, "") {
-		events := kb.Encode(r)
-		down, up := *events[0], *events[len(events)-1]
-		if len(events) == 3 {
-			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
-		}
-		p.do(inPage(input.DispatchKeyEvent, down), inPage(input.DispatchKeyEvent, up))
-	}
-}
 
 // space presses the Space key down, or lets go of it.
 func (p *tab) space(down bool) {
@@ -124,41 +105,14 @@ func (p *tab) touch(found string) {
 	}
 }
 
-// tree reads the accessibility tree as lines "role: name".
-func (p *tab) tree() []string {
-	p.t.Helper()
-	var lines []string
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		got, err := cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-		if err != nil {
-			return err
-		}
-		for _, n := range got.Nodes {
-			if !n.Ignored && n.Role != nil {
-				lines = append(lines, axText(n.Role)+": "+axText(n.Name))
-			}
-		}
-		return nil
-	}))
-	return lines
-}
-
-func axText(v *accessibility.Value) string {
-	var s string
-	if v == nil || len(v.Value) == 0 || json.Unmarshal(v.Value, &s) != nil {
-		return ""
-	}
-	return s
-}
-
 // hasInTree holds that the accessibility tree has these lines, and a name for all that can be used.
 func (p *tab) hasInTree(want ...string) {
 	p.t.Helper()
-	lines := p.tree()
+	lines := p.Tree()
 	missing := func() []string {
 		return slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(lines, w) })
 	}
-	for end := time.Now().Add(patience); len(missing()) > 0; lines = p.tree() { // it follows the page a little later
+	for end := time.Now().Add(patience); len(missing()) > 0; lines = p.Tree() { // it follows the page a little later
 		if time.Now().After(end) {
 			p.t.Fatalf("the accessibility tree has no %q:\n%s", missing(), strings.Join(lines, "\n"))
 		}

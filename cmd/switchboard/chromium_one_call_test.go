@@ -8,6 +8,7 @@ import (
 
 // TestChromiumOneCall: who calls on a second device moves the call there, so that no two microphones are live.
 func TestChromiumOneCall(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })
 	browser := startChromium(t, true)
 	desk := openTab(t, browser, 1280, 800)
@@ -36,6 +37,7 @@ func TestChromiumOneCall(t *testing.T) {
 
 // TestChromiumCallByText: what is typed without a microphone is answered in writing, and counts as heard.
 func TestChromiumCallByText(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.enter(r)

@@ -15,6 +15,7 @@ var windows = [][2]int64{{390, 844}, {844, 390}, {1024, 700}, {1440, 900}, {1920
 // TestChromiumQuestions: what agents ask is shown as it came over the wire, with its risk and what allows it, and its
 // buttons are in the picture in every window. So is a session that another program has open.
 func TestChromiumQuestions(t *testing.T) {
+	t.Parallel()
 	f := newFarm(t)
 	s := newSite(t, f.voice.URL, "", f.at)
 	c := s.start()

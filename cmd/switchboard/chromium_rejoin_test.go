@@ -26,6 +26,7 @@ func (r *running) theCall() string {
 // TestChromiumReload loads the page anew in mid-call, while work goes on: the page comes back to its call, shows the
 // conversation, and what ended meanwhile is told once.
 func TestChromiumReload(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 2 })
 	p := openTab(t, startChromium(t, true), 1280, 900)
 	p.enter(r)
@@ -60,6 +61,7 @@ func TestChromiumReload(t *testing.T) {
 
 // TestChromiumCallByTextReload: so does a call without a microphone.
 func TestChromiumCallByTextReload(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.enter(r)

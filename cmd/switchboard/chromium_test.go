@@ -36,6 +36,7 @@ func (p *tab) enter(r *running) {
 // TestChromiumByKeyboard plays a newcomer's first call in a real browser over the whole service: WebRTC on
 // one side, the simulated voice and machines on the other, and nothing but a keyboard.
 func TestChromiumByKeyboard(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 4 })
 	p := openTab(t, startChromium(t, true), 1280, 940)
 	p.enter(r)
@@ -173,6 +174,7 @@ func (p *tab) keyboardHangsUp(r *running) {
 // TestChromiumOutlivesRestart holds that the page goes on with a service that was started again in the same
 // place: logged in, with the session in use, and with events.
 func TestChromiumOutlivesRestart(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	at := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	again := func(p *plan) { p.Hurry, p.StateDir, p.Listen = 8, state, at }
@@ -215,6 +217,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 
 // TestChromiumWithoutMicrophone holds that who refuses the microphone calls all the same, by text.
 func TestChromiumWithoutMicrophone(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })
 	p := openTab(t, startChromium(t, false), 1280, 900)
 	p.enter(r)
@@ -231,6 +234,7 @@ func TestChromiumWithoutMicrophone(t *testing.T) {
 
 // TestChromiumOnAPhone plays the story with a finger at 390 pixels.
 func TestChromiumOnAPhone(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 4 })
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.enter(r)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/realtime"
 )
@@ -43,13 +42,13 @@ func (r *clientRun) gorilla() goSocket {
 func (r *clientRun) openaiGo() goSocket {
 	r.t.Helper()
 	ctx, base := r.t.Context(), option.WithBaseURL(r.base+"/v1/")
-	backend := openai.NewClient(base, option.WithAPIKey(testKey))
-	secret, err := backend.Realtime.ClientSecrets.New(ctx, realtime.ClientSecretNewParams{})
+	backend := realtime.NewRealtimeService(base, option.WithAPIKey(testKey))
+	secret, err := backend.ClientSecrets.New(ctx, realtime.ClientSecretNewParams{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	client := openai.NewClient(base, option.WithAPIKey(secret.Value))
-	conn, err := client.Realtime.Connect(ctx, realtime.RealtimeConnectionOptions{}, option.WithQuery("model", "gpt-realtime-2.1"))
+	client := realtime.NewRealtimeService(base, option.WithAPIKey(secret.Value))
+	conn, err := client.Connect(ctx, realtime.RealtimeConnectionOptions{}, option.WithQuery("model", "gpt-realtime-2.1"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func (r *clientRun) openaiGo() goSocket {
 			var calls struct{ Items []struct{ ID string } }
 			r.get("/fleet/calls", &calls)
 			for _, c := range calls.Items {
-				if err := backend.Realtime.Calls.Hangup(ctx, c.ID); err != nil {
+				if err := backend.Calls.Hangup(ctx, c.ID); err != nil {
 					return err
 				}
 			}

@@ -128,6 +128,7 @@ func (c stockClient) row(t *testing.T, told findings) string {
 // TestClients puts clients that others wrote through everything that a call has, and holds the page that tells of it
 // to what came of it. With -update it writes the page.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	clients := stockClients()
 	rows := make([]string, len(clients))
 	t.Run("each", func(t *testing.T) {

@@ -143,7 +143,7 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.do(inPage(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}), chromedp.Navigate(page.URL))
 	eval[bool](p, fmt.Sprintf(`put(%q, %s).then((told) => { window.told = JSON.stringify(told); }, (e) => { window.told = String(e); }), true`, name, about))
-	for end := time.Now().Add(10 * patience); !eval[bool](p, `!!window.told`); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * patience); !eval[bool](p, `!!window.told`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the client did not come to an end")
 		}

@@ -174,6 +174,7 @@ func (a attached) answered(turn handoff.TurnID, words string) {
 // TestRealCodexKilledMidTurnIsInterruptedForGood: after kill -9 and a restart the turn is known as
 // interrupted, soon, and nothing of it is run again.
 func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	a := c.create(codex.Config{URL: c.url})
 	turn := a.begin("ours-1", "slow 60")
@@ -199,8 +200,10 @@ func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
 // TestRealCodexCutMidTurnGivesTheFinalOnce: the socket is cut while the agent speaks; whether it has ended
 // before we are back or not, its words come whole and once.
 func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
+	t.Parallel()
 	for name, away := range map[string]time.Duration{"back in time": 0, "back too late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := startCodex(t)
 			w := startWire(t, c.url)
 			a := c.create(codex.Config{URL: w.url})
@@ -221,8 +224,10 @@ func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
 // TestRealCodexSettlesALostStart: the acknowledgement of a start is lost. Whether the turn runs is found
 // out, both ways.
 func TestRealCodexSettlesALostStart(t *testing.T) {
+	t.Parallel()
 	for name, runs := range map[string]bool{"it runs": true, "it never arrived": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := startCodex(t)
 			w := startWire(t, c.url)
 			a := c.create(codex.Config{URL: w.url})
@@ -261,6 +266,7 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 // TestRealCodexCopiesWhatAnotherProcessHolds: a thread that another codex has open is refused, and its
 // copy runs, also while the thread itself does.
 func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	holder := c.create(codex.Config{URL: c.url})
 	turn := holder.begin("desk-1", "slow 3")
@@ -285,6 +291,7 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 // TestRealCodexKeepsToTheCeiling: nothing runs in a session that may do more, and a new one gets what is
 // configured.
 func TestRealCodexKeepsToTheCeiling(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	loose := c.other(codex.Config{URL: c.url, Sandbox: "danger-full-access", Approval: "never"})
 	at, err := loose.Conn.Create(t.Context(), c.work)
@@ -311,6 +318,7 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 // TestRealCodexInterruptedAtOnce: who says stop while the work is being started is heard: for some
 // milliseconds after it acknowledged a turn the server says that none runs.
 func TestRealCodexInterruptedAtOnce(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	a := c.create(codex.Config{URL: c.url})
 	for range 5 {

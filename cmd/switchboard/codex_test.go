@@ -28,7 +28,13 @@ type realCodex struct {
 
 func startCodex(t testing.TB) *realCodex {
 	t.Helper()
-	c := &realCodex{t: t, provider: newProvider(t), home: t.TempDir(), work: t.TempDir()}
+	return startCodexAt(t, fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)))
+}
+
+// startCodexAt starts one that listens at an address, ws://… or unix://PATH.
+func startCodexAt(t testing.TB, address string) *realCodex {
+	t.Helper()
+	c := &realCodex{t: t, provider: newProvider(t), home: t.TempDir(), work: t.TempDir(), url: address}
 	config := fmt.Sprintf(`model = "fake-model"
 model_provider = "fake"
 check_for_update_on_startup = false
@@ -44,7 +50,6 @@ requires_openai_auth = false
 	if err := os.WriteFile(filepath.Join(c.home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.url = fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t))
 	c.begin()
 	return c
 }
@@ -54,7 +59,24 @@ func (c *realCodex) begin() {
 	c.t.Helper()
 	var lines <-chan string
 	lines, c.kill = spawn(c.t, c.env(), c.work, codexProgram(c.t), "app-server", "--listen", c.url)
-	listens(c.t, lines, "listening on: "+c.url)
+	path, socket := strings.CutPrefix(c.url, "unix://")
+	if !socket {
+		listens(c.t, lines, "listening on: "+c.url)
+		return
+	}
+	for { // it prints nothing then
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				c.t.Fatal("the app-server ended without its socket")
+			}
+			c.t.Log(line)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // env gives it a home of its own: what the shell of this machine's user prints at its start is no output of a command.
@@ -110,6 +132,7 @@ func (c *realCodex) plan(p *plan, approval, sandbox string) {
 // TestRealCodex continues another client's thread from a voice call, by id and then without one, also
 // after a restart, on both stores.
 func TestRealCodex(t *testing.T) {
+	t.Parallel()
 	for _, remembers := range stores {
 		t.Run(remembers.name, func(t *testing.T) {
 			c := startCodex(t)
@@ -171,7 +194,7 @@ func (c *realCodex) openElsewhere(thread string) {
 	c.t.Helper()
 	second := c.other(codex.Config{Command: []string{codexProgram(c.t), "app-server"}, Dir: c.work, Env: append(os.Environ(), c.env()...)})
 	until(c.t, "another codex to open the session", func() bool {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 		defer cancel()
 		at, err := second.Conn.Attach(ctx, thread)
 		if err != nil {
@@ -186,6 +209,7 @@ func (c *realCodex) openElsewhere(thread string) {
 
 // TestRealCodexApproval answers an approval of the real codex on the API, both ways, and stops a turn.
 func TestRealCodexApproval(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	voice := scriptedVoice(t)
 	r := start(t, func(p *plan) { p.Model = voice; c.plan(p, "untrusted", "danger-full-access") })
@@ -237,8 +261,32 @@ func (r *running) question() handoff.RecordQuestion {
 	return list.Items[0]
 }
 
+// TestRealCodexSocket works with the real codex over a socket of this machine. A connection that is lost leaves its
+// work running.
+func TestRealCodexSocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "sb") // a socket's path has at most 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "codex.sock")
+	c := startCodexAt(t, "unix://"+path)
+	voice := scriptedVoice(t)
+	r := start(t, func(p *plan) {
+		p.Model = voice
+		s := serverSetting{Name: "box", Kind: codex.Name, Unix: path, Cwd: c.work}
+		p.Servers = []serverPlan{s.plan()}
+	})
+	p := r.call()
+	p.say(`codex {"server":"box","prompt":"hello"}`)
+	p.hear("answer to: hello")
+	p.hangUp()
+	r.stop()
+}
+
 // TestRealCodexChild runs the real codex as a child, as --codex does, and leaves nothing running.
 func TestRealCodexChild(t *testing.T) {
+	t.Parallel()
 	c := startCodex(t)
 	voice := scriptedVoice(t)
 	other := t.TempDir() // one app-server a home: the child has its own

@@ -72,6 +72,7 @@ type serverSetting struct {
 	Aliases        []string          `yaml:"aliases" doc:"what else you call it"`
 	Kind           string            `yaml:"kind" doc:"codex, or responses: an agent that Switchboard runs itself on an API like OpenAI's Responses"`
 	URL            string            `yaml:"url" doc:"of a codex app-server, ws://host:port or wss://host/path, or of the API, such as https://api.openai.com/v1; or"`
+	Unix           string            `yaml:"unix" doc:"of a codex app-server on this machine: the path of its socket; or"`
 	Command        []string          `yaml:"command" doc:"program and arguments of an app-server that runs as a child, such as [codex, app-server]"`
 	TokenFile      string            `yaml:"token_file" doc:"file with the token for url; or"`
 	TokenEnv       string            `yaml:"token_env" doc:"variable with the token for url"`
@@ -89,6 +90,8 @@ type serverSetting struct {
 	Workspace      string            `yaml:"workspace" doc:"for responses: the directory here that the agent reads, and nothing else"`
 	Trusted        bool              `yaml:"trusted" unset:"false" doc:"for responses: the agent also changes files of the workspace and runs commands there, in a sandbox"`
 	Readable       []string          `yaml:"readable" unset:"none" doc:"for responses: directories that its commands may read beside the workspace and the system's"`
+	User           string            `yaml:"user" unset:"none" doc:"for responses, when Switchboard runs as root: the user, by name or number, whom its commands run as; without one it runs none"`
+	Limits         commandLimits     `yaml:"limits"`
 	Continuation   string            `yaml:"continuation" unset:"replay" doc:"for responses: replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
 	Store          *bool             `yaml:"store" unset:"true with response_ids" doc:"for responses: whether the API keeps responses: its parameter store"`
 	Include        []string          `yaml:"include" unset:"none" doc:"for responses: what else the API gives back with a response: its parameter include"`
@@ -104,6 +107,13 @@ type reasoningSetting struct {
 	Effort    string `yaml:"effort" unset:"the model's own" doc:"for responses: none, minimal, low, medium, high or xhigh, as far as the model has it"`
 	Summary   string `yaml:"summary" unset:"none" doc:"for responses: auto, concise or detailed"`
 	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"for responses: have reasoning given back encrypted, so that nothing is kept there unless store is true"`
+}
+
+// commandLimits bound what one command of an agent of ours may use. Its fields are those of [servers.Limits].
+type commandLimits struct {
+	Processes int `yaml:"processes" unset:"4096" doc:"for responses: how many processes and threads a command may have at a time"`
+	MemoryMiB int `yaml:"memory_mib" unset:"8192" doc:"for responses: memory of all its processes together, in MiB; a command that takes more is ended"`
+	TmpMiB    int `yaml:"tmp_mib" unset:"4096" doc:"for responses: what the /tmp of its commands may hold, in MiB; a command that fills it is ended, and /tmp emptied"`
 }
 
 // defaults returns the settings when nothing is set.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,8 @@ import (
 )
 
 // TestWorkspaceIsApart: no directory of an agent holds the state directory, or lies in it, by whatever name. In its
-// sandbox the agent would see the socket of the verbs, and could answer its own questions.
+// sandbox the agent would see the socket of the verbs, and could answer its own questions. Neither does it hold the
+// configuration, which it could change, or the file of a key or token.
 func TestWorkspaceIsApart(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{"state/switchboard/inner", "work", "elsewhere"} {
@@ -22,13 +24,32 @@ func TestWorkspaceIsApart(t *testing.T) {
 	env := func(name string) string {
 		return map[string]string{"XDG_STATE_HOME": filepath.Join(home, "state"), "K": "k"}[name]
 	}
+	for name, text := range map[string]string{"keys/key": "0123456789abcdef", "work/x": "", "mine": "0123456789abcdef"} {
+		file := filepath.Join(home, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := filepath.Join(home, "linked", "token")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(linked), 0o700), os.Symlink("../mine", linked)); err != nil {
+		t.Fatal(err)
+	}
+	const keyed = "\nkeys: [{principal: owner, key_file: keys/key}]"
 	for dirs, apart := range map[string]bool{
+		"workspace: work, key_file: work/../mine": true, "workspace: keys, key_file: keys/key": false, "workspace: work, key_file: keys/key": true,
+		"workspace: linked, key_file: linked/token": false, "workspace: work, key_file: linked/token": true, "workspace: work, readable: [linked], trusted: true, key_file: linked/token": false,
+		"workspace: elsewhere, key_file: keys/key": true, "workspace: elsewhere/home/keys, key_file: keys/key": false,
+		"workspace: keys" + keyed: false, "workspace: work" + keyed: true, "workspace: ./": false,
 		"workspace: work": true, "workspace: .": false, "workspace: state": false, "workspace: state/switchboard": false,
 		"workspace: state/switchboard/inner": false, "workspace: elsewhere/home": false,
 		"workspace: work, trusted: true, readable: [elsewhere]": true, "workspace: work, trusted: true, readable: [elsewhere, state]": false,
 	} {
 		file := filepath.Join(home, "switchboard.yaml")
-		text := "servers:\n  - {name: a, kind: responses, url: \"https://a.example/v1\", model: m, key_env: K, " + dirs + "}\n"
+		dirs, more, _ := strings.Cut(dirs, "\n")
+		if !strings.Contains(dirs, "key_file") {
+			dirs += ", key_env: K"
+		}
+		text := "servers:\n  - {name: a, kind: responses, url: \"https://a.example/v1\", model: m, " + dirs + "}\n" + more + "\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,8 @@ type checker struct {
 	s      *settings
 	places map[string]place
 	env    func(string) string
-	dir    string // relative paths begin here; absolute
+	dir    string   // relative paths begin here; absolute
+	ours   []string // files that no agent may reach: the configuration, keys and tokens
 	found  problems
 }
 
@@ -58,6 +59,7 @@ func (c *checker) all() {
 		c.server(elem("servers", i), &c.s.Servers[i])
 	}
 	c.names()
+	c.workspaces()
 }
 
 // redis never quotes the address: it may have a password in it. What is no address is told by who opens it.
@@ -126,6 +128,7 @@ func (c *checker) tls() {
 		return
 	}
 	t.CertFile, t.KeyFile = c.path(t.CertFile), c.path(t.KeyFile)
+	c.ours = append(c.ours, t.KeyFile)
 	if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
 		c.bad("tls", "%v", err)
 	}
@@ -141,6 +144,9 @@ const keyRule = "a key has at least 16 characters of A-Z a-z 0-9 _ -"
 // file and variable return readers of a secret.
 func (c *checker) file(name string) func() (string, error) {
 	path := c.path(name)
+	if name != "" {
+		c.ours = append(c.ours, path)
+	}
 	return func() (string, error) { return readSecret(path) }
 }
 

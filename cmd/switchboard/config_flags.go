@@ -52,8 +52,11 @@ type options struct {
 // parseOptions reads the command line. done means that help was asked for and given.
 func parseOptions(args []string, stdout, stderr io.Writer) (o *options, done bool, err error) {
 	o = &options{given: map[string]bool{}}
-	vars := kong.Vars{"version": version()}
+	vars := kong.Vars{"version": thisBuild().String()}
 	for _, row := range settingRows() {
+		if row.flag == "" { // kong looks for each in every text
+			continue
+		}
 		vars[strings.NewReplacer(".", "_", "[]", "").Replace(row.path)] = row.doc
 	}
 	app, err := kong.New(o, kong.Name("switchboard"), kong.Description(about), vars,

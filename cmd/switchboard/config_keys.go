@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +22,25 @@ type keySetting struct {
 	NamesCallers bool             `yaml:"names_callers" unset:"false" doc:"its requests name their end user in OpenAI-Safety-Identifier, and what is remembered is kept apart for each; a call without a name has nothing before it and nothing after it"`
 	Servers      []string         `yaml:"servers" unset:"all" doc:"machines that may be used, by name"`
 	Tools        []string         `yaml:"tools" unset:"all" doc:"tools that may be used: codex, list_servers, list_sessions, read_session, run_on_server, queue_next, stop_work, status, answer_agent, set_updates, remain_silent"`
-	Approve      bool             `yaml:"approve" unset:"true for owner, else false" doc:"may answer what agents ask; what is risky takes a tap on the page all the same"`
+	Approve      approval         `yaml:"approve" unset:"all for owner, else voice; with tools: voice if they include answer_agent, else none" doc:"which yes to what agents ask counts. none: no yes. voice: one said or typed in a call. all: also one by the API and, on a page that logs in with this key, a tap, so give it to nobody but a person. A no always counts. true is all, false is none"`
 	Instructions bool             `yaml:"instructions" unset:"true for owner, else false" doc:"a call that brings no instructions gets those of Switchboard; on the page it always does"`
 	Metrics      bool             `yaml:"metrics" unset:"true for owner, else false" doc:"may read /metrics, the numbers of all callers together"`
 	Limits       keyLimitSettings `yaml:"limits"`
+}
+
+// approval is a [handoff.Approval] as it is written: none, voice or all. true and false are of earlier versions.
+type approval struct{ handoff.Approval }
+
+// UnmarshalText reads the word.
+func (a *approval) UnmarshalText(text []byte) error {
+	words := map[string]handoff.Approval{
+		"none": handoff.ApproveNone, "voice": handoff.ApproveVoice, "all": handoff.ApproveAll, "false": handoff.ApproveNone, "true": handoff.ApproveAll,
+	}
+	var ok bool
+	if a.Approval, ok = words[string(text)]; !ok {
+		return errors.New("no such approval")
+	}
+	return nil
 }
 
 // limitSettings bound what each caller may use.
@@ -83,7 +99,7 @@ func (c *checker) keys() {
 func (s *settings) ownersKey(text string) web.Key {
 	k := web.NewKey(ownerName, text)
 	k.Servers = s.serversFor(ownerName, nil)
-	k.Approve, k.Instructions, k.Metrics = true, true, true
+	k.Approve, k.Instructions, k.Metrics = handoff.ApproveAll, true, true
 	k.Limits, k.KeyLimits = s.Limits.limits(), s.Limits.limits()
 	return k
 }
@@ -92,7 +108,10 @@ func (s *settings) ownersKey(text string) web.Key {
 func (c *checker) terms(path string, from keySetting, k *web.Key) {
 	owner := from.Principal == ownerName && !from.NamesCallers
 	k.NamesCallers, k.Tools, k.Servers = from.NamesCallers, from.Tools, c.s.serversFor(from.Principal, from.Servers)
-	k.Approve = from.Approve || owner && !c.isSet(path+".approve")
+	k.Approve = usualApproval(from.Principal, from.NamesCallers, from.Tools)
+	if c.isSet(path + ".approve") {
+		k.Approve = from.Approve.Approval
+	}
 	k.Instructions = from.Instructions || owner && !c.isSet(path+".instructions")
 	k.Metrics = from.Metrics || owner && !c.isSet(path+".metrics")
 	k.Limits, k.KeyLimits = c.s.Limits.limits(), limitSettings(from.Limits).limits()
@@ -105,6 +124,18 @@ func (c *checker) terms(path string, from keySetting, k *web.Key) {
 			*field[0] = *field[1]
 		}
 	}
+}
+
+// usualApproval is which yes of a key counts that says nothing of it. Who lists tools means a program: one that has no
+// answer_agent has no yes.
+func usualApproval(principal string, namesCallers bool, listed []string) handoff.Approval {
+	switch {
+	case listed != nil && !slices.Contains(listed, tools.AnswerAgent):
+		return handoff.ApproveNone
+	case principal == ownerName && !namesCallers && listed == nil:
+		return handoff.ApproveAll
+	}
+	return handoff.ApproveVoice
 }
 
 // mayUse checks the names of machines and tools that a key has.

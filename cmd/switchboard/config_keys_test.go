@@ -16,12 +16,12 @@ func TestWhatKeysMay(t *testing.T) {
 	}
 	top := handoff.Limits{Calls: 2, MinutesPerDay: 60, HandoffsPerMinute: 9}
 	for i, want := range []web.Key{
-		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: true, Instructions: true, Metrics: true, Limits: top, KeyLimits: top},
+		{Principal: "owner", Servers: []string{"bigpc", "laptop", "far"}, Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top, KeyLimits: top},
 		{
 			Principal: "assistant", NamesCallers: true, Servers: []string{"bigpc", "far"}, Tools: []string{"codex", "status"},
-			Approve: true, Instructions: true, Metrics: true, Limits: top, KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
+			Approve: handoff.ApproveAll, Instructions: true, Metrics: true, Limits: top, KeyLimits: handoff.Limits{Calls: 50, MinutesPerDay: 60},
 		},
-		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Limits: top, KeyLimits: top},
+		{Principal: "guest", Servers: []string{"bigpc", "laptop"}, Approve: handoff.ApproveVoice, Limits: top, KeyLimits: top},
 	} {
 		got := s.Access[i]
 		want.Sum = got.Sum
@@ -61,11 +61,44 @@ func TestOwnersKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		key web.Key
-		may bool
-	}{"made": {made.Keys[0], true}, "variable": {s.Access[0], true}, "file": {s.Access[1], true}, "file, said otherwise": {s.Access[2], false}} {
-		if k := tt.key; k.Principal != ownerName || k.Approve != tt.may || k.Instructions != tt.may || k.Servers != nil || k.Limits != everything || k.KeyLimits != everything {
+		key     web.Key
+		may     bool
+		approve handoff.Approval
+	}{
+		"this machine's": {made.Keys[0], true, handoff.ApproveAll}, "variable": {s.Access[0], true, handoff.ApproveAll},
+		"file": {s.Access[1], true, handoff.ApproveAll}, "file, said otherwise": {s.Access[2], false, handoff.ApproveNone},
+	} {
+		if k := tt.key; k.Principal != ownerName || k.Approve != tt.approve || k.Instructions != tt.may || k.Servers != nil || k.Limits != everything || k.KeyLimits != everything {
 			t.Errorf("%s: %+v", name, k)
+		}
+	}
+}
+
+// TestWhichYesCounts: approve is a word, or the true and false of earlier versions. A key that says nothing of it has a
+// yes in its calls, unless its tools leave out answer_agent; the owner's, which is no program's, has every yes.
+func TestWhichYesCounts(t *testing.T) {
+	for entry, want := range map[string]handoff.Approval{
+		"principal: me":                                             handoff.ApproveVoice,
+		"principal: me, names_callers: true":                        handoff.ApproveVoice,
+		"principal: me, tools: [codex, answer_agent]":               handoff.ApproveVoice,
+		"principal: me, tools: [codex]":                             handoff.ApproveNone,
+		"principal: owner":                                          handoff.ApproveAll,
+		"principal: owner, servers: [bigpc]":                        handoff.ApproveAll,
+		"principal: owner, names_callers: true":                     handoff.ApproveVoice,
+		"principal: owner, tools: [codex, answer_agent]":            handoff.ApproveVoice,
+		"principal: owner, tools: [codex]":                          handoff.ApproveNone,
+		"principal: owner, approve: none":                           handoff.ApproveNone,
+		"principal: owner, approve: voice":                          handoff.ApproveVoice,
+		"principal: owner, approve: false":                          handoff.ApproveNone,
+		"principal: me, approve: true":                              handoff.ApproveAll,
+		"principal: me, approve: 'all'":                             handoff.ApproveAll,
+		"principal: me, tools: [codex, answer_agent], approve: all": handoff.ApproveAll,
+	} {
+		w := file("keys:\n  - {key_env: A, " + entry + "}\n")
+		w.env = map[string]string{"A": goodKey}
+		s, err := w.load(t)
+		if err != nil || s.Access[0].Approve != want {
+			t.Errorf("%s: %v, %v; want %s", entry, s, err, want)
 		}
 	}
 }

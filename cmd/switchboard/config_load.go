@@ -45,6 +45,9 @@ func settingsOf(o *options, env func(string) string, file string, data []byte) (
 		s.Servers = append(s.Servers, localServer())
 	}
 	c := &checker{s: &s, places: d.places, env: env, dir: dir}
+	if file != "" {
+		c.ours = []string{filepath.Join(dir, filepath.Base(file))}
+	}
 	c.all()
 	if found := append(d.found, c.found...); len(found) > 0 {
 		return nil, found.sorted()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/handoff/ledger"
 	"switchboard/servers"
 )
 
@@ -27,11 +28,11 @@ type workSettings struct {
 
 // historySettings are how long what is over is remembered.
 type historySettings struct {
-	Keep span `yaml:"keep" doc:"how long work is remembered after its outcome was heard, at least 2h; what nobody heard waits"`
+	Keep span `yaml:"keep" doc:"how long work is remembered after its outcome was heard, at least 24h; what nobody heard waits"`
 }
 
-// minHistory is longer than a session of a voice model, in which a request may come again.
-const minHistory = 2 * time.Hour
+// minHistory is for how long the key of a request is known, under which it may come again.
+const minHistory = ledger.KeyFor
 
 // notifySettings are where somebody is reached who is in no call.
 type notifySettings struct {
@@ -91,7 +92,13 @@ func (c *checker) manners() {
 func (c *checker) notify() {
 	n := &c.s.Notify
 	address := n.Webhook.Reveal()
-	n.Token = c.token("notify", "token", n.TokenFile, n.TokenEnv, address != "", "webhook")
+	var from string
+	n.Token, from = c.token("notify", "token", n.TokenFile, n.TokenEnv, address != "", "webhook")
+	if n.Token != nil {
+		if _, err := n.Token(); err != nil {
+			c.bad(from, "%v", err)
+		}
+	}
 	if address == "" {
 		if n.AllowPlaintext {
 			c.bad("notify.allow_plaintext", "goes with http:// addresses only")

@@ -23,7 +23,7 @@ servers:
 	wantProblems(t, err,
 		`switchboard.yaml:1:1: unknown key "lisen"; did you mean "listen"?`,
 		`switchboard.yaml:6:14: servers[0].sandbox: "workspace" is unknown; there is read-only, workspace-write, danger-full-access`,
-		`switchboard.yaml:7:5: servers[1]: needs either url or command`,
+		`switchboard.yaml:7:5: servers[1]: needs one of url, unix and command`,
 		`switchboard.yaml:9:14: servers[1].command must be a list, not text`,
 	)
 }
@@ -76,19 +76,25 @@ func laterProblems() []problemCase {
 		{"an agent of ours", `servers:
   - {name: a, kind: responses, url: "https://a/v1", cwd: /x, workspace: not-there, continuation: replays, verbosity: low}
   - {name: b, kind: codex, url: "ws://127.0.0.1:1", workspace: ., reasoning: {effort: low}}
+  - {name: c, kind: responses, url: "https://a/v1", model: m, workspace: /usr, limits: {processes: many, memory: 1}}
+  - {name: d, kind: responses, url: "https://a/v1", model: m, workspace: /usr, trusted: true, user: no-such-user, limits: {tmp_mib: -1}}
 `, []string{
 			`switchboard.yaml:2:6: servers[0].model: is missing: …`,
 			`switchboard.yaml:2:58: servers[0].cwd: is not for servers of kind responses`,
 			`switchboard.yaml:2:73: servers[0].workspace: must be a directory on this machine: …`,
 			`switchboard.yaml:2:98: servers[0].continuation: "replays" is unknown; did you mean "replay"?`,
 			`switchboard.yaml:3:64: servers[1].workspace: is not for servers of kind codex`,
-			`switchboard.yaml:3:79: servers[1].reasoning: is not for servers of kind codex`}},
-		{"later in lists", `servers: [{name: a, kind: acp, url: "wss://a/v1", ssh: me@a, unix: /a}]
+			`switchboard.yaml:3:79: servers[1].reasoning: is not for servers of kind codex`,
+			`switchboard.yaml:4:100: servers[2].limits.processes must be …`,
+			`switchboard.yaml:4:106: unknown key "memory"; …`,
+			`switchboard.yaml:5:101: servers[3].user: there is no user "no-such-user" on this machine`,
+			`switchboard.yaml:5:133: servers[3].limits.tmp_mib must be a whole number from 0 …`}},
+		{"later in lists", `servers: [{name: a, kind: acp, url: "wss://a/v1", ssh: me@a, sock: /a}]
 model: {transport: auto}
 `, []string{
 			`switchboard.yaml:1:27: servers[0].kind: "acp" is unknown; there is codex, responses`,
 			`switchboard.yaml:1:51: unknown key "ssh"; …`,
-			`switchboard.yaml:1:62: unknown key "unix"; …`,
+			`switchboard.yaml:1:62: unknown key "sock"; …`,
 			`switchboard.yaml:2:9: unknown key "transport"; …`}},
 	}
 }
@@ -102,8 +108,12 @@ func grantProblems() []problemCase {
 ` + servers, []string{
 			`switchboard.yaml:2:50: keys[0].servers[0]: "bigcp" is unknown; did you mean "bigpc"?`,
 			`switchboard.yaml:2:73: keys[0].tools[0]: "codx" is unknown; did you mean "codex"?`,
-			`switchboard.yaml:2:89: keys[0].approve must be true or false, not a number`,
+			`switchboard.yaml:2:89: keys[0].approve must be none, voice or all, not a number`,
 			`switchboard.yaml:4:64: servers[0].for[0]: "ownr" is unknown; did you mean "owner"?`}},
+		{"which yes", "keys:\n  - {principal: a, key_env: GOOD, approve: yes}\n  - {principal: a, key_env: GOOD, approve: [all]}\n  - {principal: a, key_env: GOOD, approve: ''}\n", []string{
+			`switchboard.yaml:2:44: keys[0].approve: "yes" is not none, voice or all`,
+			`switchboard.yaml:3:44: keys[1].approve must be none, voice or all, not a list`,
+			`switchboard.yaml:4:44: keys[2].approve has no value`}},
 		{"nothing named", "keys:\n  - {principal: helper, key_env: GOOD, servers: [], tools: []}\n", []string{
 			`switchboard.yaml:2:49: keys[0].servers: names nothing; leave it out for all`,
 			`switchboard.yaml:2:60: keys[0].tools: names nothing; leave it out for all`}},
@@ -255,7 +265,6 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:9:63: servers[7].allow_plaintext: goes with ws:// addresses only",
 			"switchboard.yaml:9:80: servers[7].token_env: goes with a url only",
 			"switchboard.yaml:10:6: servers[8]: has both token_file and token_env",
-			"switchboard.yaml:11:63: servers[9].token_file: open …",
 			`switchboard.yaml:12:56: servers[10].cwd: "src" must be an absolute path: it is one of that machine`,
 			`switchboard.yaml:12:75: servers[10].projects.a: "~/a" must be an absolute path: it is one of that machine`,
 			"switchboard.yaml:12:85: servers[10].projects.b/c: a project needs a name without a slash",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"switchboard/servers"
+	"switchboard/servers/responses"
 	"switchboard/sessions"
 )
 
@@ -31,14 +32,15 @@ func (c *checker) server(path string, s *serverSetting) {
 	if len(s.Command) > 0 && strings.ContainsRune(s.Command[0], filepath.Separator) { // else it is looked up in PATH
 		s.Command[0] = c.path(s.Command[0])
 	}
+	if s.Unix != "" {
+		s.Unix = c.path(s.Unix)
+	}
 	if s.Workspace != "" {
 		s.Workspace = c.path(s.Workspace)
-		c.apart(path+".workspace", s.Workspace)
 	}
 	c.oneOf(path+".kind", s.Kind, kindNames()...)
 	for i := range s.Readable {
 		s.Readable[i] = c.path(s.Readable[i])
-		c.apart(elem(path+".readable", i), s.Readable[i])
 	}
 	kind := kindOfServer(s.Kind, nil)
 	if kind.Check != nil {
@@ -53,7 +55,7 @@ func (c *checker) secret(path string, s *serverSetting, kind servers.Kind) {
 	names := []string{"token", "key"}
 	files, variables := []string{s.TokenFile, s.KeyFile}, []string{s.TokenEnv, s.KeyEnv}
 	own := slices.Index(names, cmp.Or(kind.Secret, names[0]))
-	s.Token = c.token(path, names[own], files[own], variables[own], s.URL != "", "url")
+	s.Token, _ = c.token(path, names[own], files[own], variables[own], s.URL != "", "url")
 	other := 1 - own
 	for row, set := range map[string]string{"_file": files[other], "_env": variables[other]} {
 		if set != "" && kind.Name != "" {
@@ -84,28 +86,27 @@ func (c *checker) oneOf(path, word string, known ...string) {
 	}
 }
 
-// token returns what reads the token of a file or variable, nil without one, and checks that it can be read
-// now. It is read again each time it is used, so that a new one needs no restart. It goes with an address.
-func (c *checker) token(path, name, file, variable string, hasAddress bool, address string) func() (string, error) {
-	set, from, read := file, path+"."+name+"_file", c.file(file)
+// token returns what reads the token of a file or variable, nil without one, and which setting names it. It is read each
+// time it is used, so that a new one needs no restart; a server whose token cannot be read is down, and nothing else.
+func (c *checker) token(
+	path, name, file, variable string, hasAddress bool, address string,
+) (read func() (string, error), from string) {
+	set := file
+	from, read = path+"."+name+"_file", c.file(file)
 	if variable != "" {
 		set, from, read = variable, path+"."+name+"_env", c.variable(variable)
 	}
 	switch {
 	case set == "":
-		return nil
+		return nil, ""
 	case file != "" && variable != "":
 		c.bad(path, "has both %[1]s_file and %[1]s_env", name)
-		return nil
+		return nil, ""
 	case !hasAddress:
 		c.bad(from, "goes with a %s only", address)
-		return nil
+		return nil, ""
 	}
-	if _, err := read(); err != nil {
-		c.bad(from, "%v", err)
-		return nil
-	}
-	return read
+	return read, from
 }
 
 // directories completes those of a child and checks those of another machine, which are not ours.
@@ -151,15 +152,38 @@ func (c *checker) names() {
 	}
 }
 
-// apart holds a directory of an agent apart from the state directory: a command in a sandbox that sees its socket may
-// do there what its user may.
-func (c *checker) apart(path, dir string) {
-	state, err := sessions.StatePath(c.env)
-	if err != nil {
-		return // the start says so
+// workspaces holds the directories of agents apart from what is ours. It comes when all files are known.
+func (c *checker) workspaces() {
+	for i, s := range c.s.Servers {
+		if s.Kind != responses.Name {
+			continue
+		}
+		if path := elem("servers", i); s.Workspace != "" {
+			c.apart(path+".workspace", s.Workspace)
+		}
+		for j, dir := range s.Readable {
+			c.apart(elem(elem("servers", i)+".readable", j), dir)
+		}
 	}
-	if dir, state := resolved(dir), resolved(state); within(dir, state) || within(state, dir) {
-		c.bad(path, "must be apart from %s, where Switchboard keeps its state: what an agent runs could reach it; set XDG_STATE_HOME to a directory elsewhere", state)
+}
+
+// apart holds a directory of an agent apart from the state directory, where a command that sees its socket may do what
+// its user may, from the configuration file, which is obeyed, and from the files of keys and tokens.
+func (c *checker) apart(path, dir string) {
+	at := resolved(dir)
+	if state, err := sessions.StatePath(c.env); err == nil { // else the start says so
+		if state = resolved(state); within(at, state) || within(state, at) {
+			c.bad(path, "must be apart from %s, where Switchboard keeps its state: what an agent runs could reach it; "+
+				"set XDG_STATE_HOME to a directory elsewhere", state)
+		}
+	}
+	for _, file := range c.ours {
+		named := filepath.Join(resolved(filepath.Dir(file)), filepath.Base(file)) // it may be a link
+		if within(named, at) || within(resolved(file), at) {
+			c.bad(path, "must be apart from %s, which is Switchboard's own: its agent could read or change it; "+
+				"name a directory that has none of Switchboard's files, such as a new one beside it", file)
+			return
+		}
 	}
 }
 

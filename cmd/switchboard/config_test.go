@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/threads"
+	"switchboard/servers/responses"
 )
 
 // world is where a configuration is loaded in a test: files in a directory of its own, and an environment
@@ -53,6 +56,26 @@ func (w world) load(t *testing.T) (*settings, error) {
 }
 
 // file is a world with one file.
+// TestMissingToken: a machine whose token cannot be read is down, and says so; the others start.
+func TestMissingToken(t *testing.T) {
+	s, err := file(fmt.Sprintf(`servers:
+  - {name: bigpc, kind: codex, url: ws://127.0.0.1:1, token_file: not-there}
+  - {name: helper, kind: responses, url: http://127.0.0.1:1/v1, model: m, workspace: %s, key_env: NOT_SET}
+`, t.TempDir())).load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := responses.NewAgents(threads.NewMemory())
+	for i, want := range []string{"read token: open ", "read key: the environment has no NOT_SET"} {
+		p := s.Servers[i].plan()
+		dial, _ := kindOfServer(p.Spec.Kind, agents).Dial(p.Settings, zap.NewNop())
+		_, err := dial(t.Context())
+		if e := handoff.AsError(err); e.Code != handoff.CodeUnreachable || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", p.Spec.Name, err)
+		}
+	}
+}
+
 func file(text string) world { return world{files: map[string]string{"switchboard.yaml": text}} }
 
 // goodKey is a key in tests.

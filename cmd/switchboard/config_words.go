@@ -51,6 +51,8 @@ func meant(t reflect.Type) string {
 		return "an IP address and port such as 0.0.0.0:8443"
 	case reflect.TypeFor[span]():
 		return "a time such as 60s or 30m"
+	case reflect.TypeFor[approval]():
+		return "none, voice or all"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -166,13 +167,8 @@ func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 		v.SetBool(b.Value)
 		return
 	}
-	var text string
-	switch n := node.(type) {
-	case *ast.StringNode:
-		text = n.Value
-	case *ast.LiteralNode:
-		text = n.Value.Value
-	default:
+	text, ok := written(node, v.Type())
+	if !ok {
 		if m := meant(v.Type()); m != "" {
 			d.add(at, "%s must be %s, not %s", label(path), m, kindOf(node))
 			return
@@ -191,6 +187,19 @@ func (d *decoder) scalar(path string, node ast.Node, v reflect.Value) {
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 		d.add(at, "%s: %q is not %s", label(path), text, meant(v.Type()))
 	}
+}
+
+// written returns the text of a node for a setting of a type.
+func written(node ast.Node, t reflect.Type) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.BoolNode:
+		return strconv.FormatBool(n.Value), t == reflect.TypeFor[approval]() // as earlier versions wrote it
+	}
+	return "", false
 }
 
 // maxNumber bounds every number there is.

@@ -14,6 +14,7 @@ import (
 // TestRealConformance runs the suite against the real codex, with a model behind it that does what the prompts of
 // the suite say.
 func TestRealConformance(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the real codex, a process for each case")
 	}

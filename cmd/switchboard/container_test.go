@@ -78,6 +78,7 @@ func list(t *testing.T, text string) []string {
 // TestImageBuild does what the Dockerfile does: what it copies is all that its build gets, and what it
 // builds runs in an empty image.
 func TestImageBuild(t *testing.T) {
+	t.Parallel()
 	build, _ := dockerfile(t)
 	src := t.TempDir()
 	for _, args := range all(build, "COPY") {
@@ -156,6 +157,7 @@ func wantStatic(t *testing.T, binary string) {
 // TestImage checks the image that is shipped: empty but for what the build made, run by a number that is
 // not root, and asked for its health by the binary itself.
 func TestImage(t *testing.T) {
+	t.Parallel()
 	build, final := dockerfile(t)
 	if from := one(t, final, "FROM"); from != "scratch" {
 		t.Errorf("FROM %s, want scratch", from)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/handoff"
 	"switchboard/web"
 )
 
@@ -42,17 +43,27 @@ func TestMadeKeys(t *testing.T) {
 	}
 	listed := web.NewKey("robot", strings.Repeat("r", 16))
 	listed.Tools = []string{"status"}
+	listed.Approve, listed.Metrics = handoff.ApproveNone, true
 	for name, tc := range map[string]struct {
-		access []web.Key
-		want   int // keys in all
-		tools  int // of the made key of the robot
+		access  []web.Key
+		want    int // keys in all
+		tools   int // of the made key of the robot
+		approve handoff.Approval
+		metrics bool
 	}{
-		"no key configured": {nil, 3, 0}, "one of the same name": {[]web.Key{listed}, 3, 1}, "another one": {[]web.Key{web.NewKey("me", strings.Repeat("m", 16))}, 3, 0},
+		"no key configured":    {nil, 3, 0, handoff.ApproveVoice, false},
+		"one of the same name": {[]web.Key{listed}, 4, 1, handoff.ApproveNone, true},
+		"another one":          {[]web.Key{web.NewKey("me", strings.Repeat("m", 16))}, 4, 0, handoff.ApproveVoice, false},
 	} {
 		keys := (&settings{Access: tc.access}).withMade(made)
-		last := keys[len(keys)-1]
-		if len(keys) != tc.want || last.Sum != web.NewKey("", robot).Sum || last.Principal != "robot" || len(last.Tools) != tc.tools || last.Approve || !keys[len(keys)-2].Approve {
-			t.Errorf("%s: %+v", name, keys)
+		last, owners := keys[len(keys)-1], keys[len(keys)-2]
+		if len(keys) != tc.want || last.Sum != web.NewKey("", robot).Sum || last.Principal != "robot" || len(last.Tools) != tc.tools || last.Approve != tc.approve || last.Metrics != tc.metrics || last.Instructions {
+			t.Errorf("%s: %+v", name, last)
+		}
+		for of, k := range map[string]web.Key{"made": owners, "this machine's": keys[0]} {
+			if k.Principal != ownerName || k.Approve != handoff.ApproveAll || !k.Metrics || !k.Instructions || k.Tools != nil || (of == "made") != (k.Sum == web.NewKey("", owner).Sum) {
+				t.Errorf("%s, the owner's, %s: %+v", name, of, k)
+			}
 		}
 	}
 	if n, err := revokeKeys(dir, "robot"); n != 1 || err != nil {

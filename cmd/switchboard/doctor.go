@@ -40,7 +40,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 	ctx, cancel := context.WithTimeout(ctx, doctorWithin)
 	defer cancel()
 	d := &doctor{out: stdout, env: env, look: exec.LookPath}
-	d.ok("program", "%s", version())
+	d.ok("program", "%s", thisBuild())
 	if d.settings(o); d.directory() {
 		d.service(ctx)
 	}
@@ -58,6 +58,7 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 
 // service looks at what needs the settings and the state directory.
 func (d *doctor) service(ctx context.Context) {
+	d.keys()
 	d.port(ctx)
 	d.certificate(time.Now())
 	d.store(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -63,6 +64,12 @@ func (d *doctor) machines(ctx context.Context) {
 		if d.missing(s) {
 			continue // which was told
 		}
+		if s.Token != nil {
+			if _, err := s.Token(); err != nil {
+				d.mend(s.Name, "what lets us in cannot be read: "+err.Error(), "make it readable, or correct the settings of "+s.Name)
+				continue
+			}
+		}
 		about, err := test(ctx, s)
 		if err == nil && s.Kind == responses.Name {
 			err = reachAPI(ctx, s)
@@ -73,6 +80,7 @@ func (d *doctor) machines(ctx context.Context) {
 		}
 		d.ok(s.Name, "%s", about)
 		d.places(s)
+		d.commands(s)
 	}
 }
 
@@ -88,6 +96,9 @@ func remedy(s serverSetting, err error) string {
 	start := s.plan().Spec.About.Start
 	switch {
 	case code == handoff.CodeUnreachable && start != "" && len(s.Command) == 0:
+		if u, err := url.Parse(s.URL); err == nil && servers.Loopback(u.Hostname()) {
+			start += " (behind a tunnel, with the port that it leads to)"
+		}
 		return "start its agent server there: " + start
 	case code == handoff.CodeTokenRefused && s.Kind == responses.Name:
 		return "correct its key_file or key_env"
@@ -174,6 +185,16 @@ func reachAPI(ctx context.Context, s serverSetting) error {
 		return handoff.Fault(handoff.CodeTokenRefused, s.Name, "its API answered "+resp.Status)
 	}
 	return nil
+}
+
+// commands looks whether an agent of ours can run those that it may.
+func (d *doctor) commands(s serverSetting) {
+	if s.Kind != responses.Name || !s.Trusted {
+		return
+	}
+	if err := responses.CanRun(s.settings()); err != nil {
+		d.mend(s.Name, "it runs no commands: "+err.Error(), "")
+	}
 }
 
 // places looks whether the directories of a child are there. Those of other machines are theirs.

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 
 // visit has the doctor look, with these settings. mend are what it has to find wrong, each in a line of its own; without
 // any all is well.
-func (sh *shell) visit(settings string, mend []string, args ...string) {
+func (sh *shell) visit(settings string, mend []string, args ...string) string {
 	sh.t.Helper()
 	var out syncBuffer
 	code := run(sh.t.Context(), append([]string{"doctor", "--config", config(sh.t, settings)}, args...), func(name string) string { return sh.env[name] }, &out, &out)
@@ -35,10 +36,12 @@ func (sh *shell) visit(settings string, mend []string, args ...string) {
 			sh.t.Errorf("it does not say %q:\n%s", words, text)
 		}
 	}
+	return text
 }
 
 // TestDoctorWithoutService: with nothing running it dials what there is, and leaves nothing behind.
 func TestDoctorWithoutService(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": home}}
 	free := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
@@ -56,6 +59,8 @@ func TestDoctorWithoutService(t *testing.T) {
 	sh.visit("notify: {webhook: http://"+dead+"/secret}\n", []string{"nobody answers at " + dead + " ("}, "--listen", free)
 	sh.visit("servers:\n  - {name: down, kind: codex, url: ws://"+dead+"}\n  - {name: child, kind: codex, command: [no-such-codex, app-server]}\n",
 		[]string{`no program "no-such-codex" for child`, "start its agent server there: codex app-server --listen ws://"}, "--listen", free)
+	sh.visit("servers:\n  - {name: bigpc, kind: codex, url: ws://"+dead+", token_file: no-such-file}\n",
+		[]string{"what lets us in cannot be read: open "}, "--listen", free)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer api.Close()
 	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + t.TempDir() + "}\n"
@@ -78,6 +83,7 @@ func TestDoctorWithoutService(t *testing.T) {
 
 // TestDoctorBesideService: a service that runs is asked, and goes on as it was.
 func TestDoctorBesideService(t *testing.T) {
+	t.Parallel()
 	sh := openShell(t, nil)
 	listen := strings.TrimPrefix(sh.r.base, "http://")
 	until(t, "the machines", func() bool {
@@ -102,8 +108,47 @@ func TestDoctorBesideService(t *testing.T) {
 	}
 }
 
+// TestDoctorTellsWhatKeysMay: one line for each, those that were made too.
+func TestDoctorTellsWhatKeysMay(t *testing.T) {
+	home := t.TempDir()
+	state := filepath.Join(home, "switchboard")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"robot", "anna"} {
+		if _, err := makeKey(state, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": home, "A": goodKey + "-a", "B": goodKey + "-b"}}
+	out := sh.visit("keys:\n  - {principal: anna, key_env: A, servers: [bigpc, laptop], metrics: true, limits: {calls: 9}}\n"+
+		"  - {principal: many, key_env: B, names_callers: true, tools: [codex, status], instructions: true}\n",
+		nil, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
+	usual := "each caller 4 calls, 240 minutes a day, 20 handoffs a minute"
+	annas := "machines bigpc, laptop; tools all; approve voice; instructions no; metrics yes; " + usual + "; all together 9 calls, 240 minutes a day, 20 handoffs a minute\n"
+	for about, may := range map[string]string{
+		`owner, by .switchboard login. and the verbs here: `: "machines all; tools all; approve all; instructions yes; metrics yes; " + usual + "\n",
+		`anna [0-9a-f]{12}: `:                                annas,
+		`many [0-9a-f]{12}, for the callers it names: `:      "machines all; tools codex, status; approve none; instructions yes; metrics no; " + usual + "\n",
+		`robot [0-9a-f]{12}, made by .switchboard key.: `:    "machines all; tools all; approve voice; instructions no; metrics no; " + usual + "\n",
+		`anna [0-9a-f]{12}, made by .switchboard key.: `:     annas,
+	} {
+		if !regexp.MustCompile(`(?m)^ok    key +` + about + regexp.QuoteMeta(may)).MatchString(out) {
+			t.Errorf("it does not say %s%s in\n%s", about, may, out)
+		}
+	}
+	if strings.Contains(out, goodKey) {
+		t.Error("it shows a key")
+	}
+	if err := os.WriteFile(filepath.Join(state, madeKeysFile), []byte("broken\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh.visit("", []string{"is none of `switchboard key`"}, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
+}
+
 // TestDoctorAsksForTheMachine: what the service that runs knows by the name counts where it is the machine of the settings.
 func TestDoctorAsksForTheMachine(t *testing.T) {
+	t.Parallel()
 	at := newFarm(t).at["bigpc"]
 	s := newSite(t, "ws://127.0.0.1:1", "", map[string]string{"bigpc": at})
 	c := s.start()
@@ -116,6 +161,7 @@ func TestDoctorAsksForTheMachine(t *testing.T) {
 
 // TestDoctorCertificate: one that has ended, or soon will, is told of.
 func TestDoctorCertificate(t *testing.T) {
+	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 // A client secret outlives a restart, in both stores, and begins calls with its session until then and after.
 func TestClientSecretOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	onBothStores(t, func(t *testing.T, store string) {
 		dir := t.TempDir()
 		begin := func() *running {
@@ -84,6 +85,7 @@ console.log(JSON.stringify({ made, refused: [refused.constructor.name, refused.s
 // A page elsewhere talks with agents-realtime over both transports, with nothing but the secret that its backend
 // made with the openai package.
 func TestStockClientsElsewhere(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	said := node(t, makeSecret, r.base, testKey)
 	var backend struct {
@@ -112,13 +114,11 @@ func TestStockClientsElsewhere(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.do(chromedp.Navigate(page.URL))
 	for transport, path := range map[string]string{"webrtc": "/v1/realtime/calls", "websocket": "/v1/realtime"} {
-		t.Run(transport, func(t *testing.T) {
-			p.t = t
-			settings, err := json.Marshal(map[string]string{"transport": transport, "url": r.at(transport, path), "key": backend.Made.Value})
-			if err != nil {
-				t.Fatal(err)
-			}
-			eval[bool](p, `(async ({ transport, url, key }) => {
+		settings, err := json.Marshal(map[string]string{"transport": transport, "url": r.at(transport, path), "key": backend.Made.Value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eval[bool](p, `(async ({ transport, url, key }) => {
   const { RealtimeAgent, RealtimeSession } = OpenAIAgentsRealtime;
   const session = new RealtimeSession(new RealtimeAgent({ name: "elsewhere", instructions: "Be brief." }), { transport, model: "gpt-realtime-2.1" });
   window.went = { session, errors: [] };
@@ -127,12 +127,11 @@ func TestStockClientsElsewhere(t *testing.T) {
   session.sendMessage("Which machines are there?");
   return true;
 })(`+string(settings)+`)`)
-			p.until(`went.errors.length || JSON.stringify(went.session.history).includes("bigpc")`)
-			if errors := eval[[]string](p, `went.errors`); len(errors) > 0 {
-				t.Errorf("errors %q", errors)
-			}
-			eval[bool](p, `(went.session.close(), true)`)
-		})
+		p.until(`went.errors.length || JSON.stringify(went.session.history).includes("bigpc")`)
+		if errors := eval[[]string](p, `went.errors`); len(errors) > 0 {
+			t.Errorf("errors over %s: %q", transport, errors)
+		}
+		eval[bool](p, `(went.session.close(), true)`)
 	}
 	if code := eval[string](p, `fetch("`+r.base+`/fleet/servers", { headers: { authorization: "Bearer `+testKey+`" } }).then((a) => "answered", () => "refused")`); code != "refused" {
 		t.Errorf("the fleet was %s elsewhere", code)

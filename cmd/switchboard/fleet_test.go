@@ -71,7 +71,7 @@ func (f *wiredFleet) settle(t *testing.T) {
 		}
 		select {
 		case <-f.changed:
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatal(wrong)
 		}
 	}

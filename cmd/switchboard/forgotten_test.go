@@ -12,6 +12,7 @@ import (
 // TestForgottenWorkEnds: what the simulated machines forget at a restart they say they forgot. Work of a former
 // life that no machine knows ends, and the next work in its session begins at once.
 func TestForgottenWorkEnds(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keep := func(p *plan) { p.StateDir = dir }
 	first := start(t, keep)

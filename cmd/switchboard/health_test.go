@@ -23,6 +23,7 @@ func TestHealthURL(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	well := true
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" || !well {

@@ -62,7 +62,8 @@ func ourImports() []importRule {
 		{"sessions/redis", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"handoff/ledger/ledgertest", "sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sqlite", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sessionstest", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, nil, "it holds every store, so it may know none"},
-		{"web", []string{"handoff", "handoff/ledger", "handoff/tools", "realtime", "sessions"}, nil, "it sees a fleet through handoff's interfaces"},
+		{"web", []string{"handoff", "handoff/ledger", "handoff/tools", "realtime", "sessions"}, []string{"web/webtest"}, "it sees a fleet through handoff's interfaces"},
+		{"web/webtest", nil, nil, "it is a browser, and knows no page"},
 		{"web/metrics", []string{"handoff"}, nil, "it knows a format, and not what the numbers mean"},
 		{"web/push", []string{"handoff"}, nil, "it tells browsers, and knows no page and no key"},
 		{"web/notify", []string{"handoff"}, nil, "it delivers notices, and knows no page and no key"},
@@ -77,7 +78,7 @@ func timeless() []string {
 	return []string{"handoff/risk", "handoff/speakable", "realtime/mask"}
 }
 
-// A libraryRule says who may import a module. A name that ends in " tests" is that package's test files.
+// A libraryRule says who may import a module: nil: nobody. A name that ends in " tests" is that package's test files.
 type libraryRule struct {
 	module  string
 	in      []string
@@ -94,17 +95,23 @@ func libraries() []libraryRule {
 		{"github.com/gorilla/websocket", []string{"realtime", "servers/codex", "realtime/simulator", "servers/simulator", "cmd/switchboard tests"},
 			"sockets belong to the fronts and the far ends"},
 		{"github.com/tidwall/", []string{"realtime", "realtime/events", "realtime/mask", "realtime/rtc", "realtime/rtc/rtctest", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
-		{"github.com/openai/openai-go/", []string{"servers/responses", "cmd/switchboard tests"}, "a model is asked in one place; the tests call us with it"},
+		{"github.com/openai/openai-go/v3/live", nil, "it is slow to build; realtime is what clients use"},
+		{"github.com/openai/openai-go/v3/", []string{"servers/responses", "cmd/switchboard tests"}, "a model is asked in one place; the tests call us with it"},
+		{"github.com/openai/openai-go/v3", nil, "building it takes longer than all of Switchboard, and 2 GB: its subpackages do as well"},
 		{"github.com/alecthomas/kong", []string{"cmd/switchboard"}, "flags are read once"},
 		{"github.com/goccy/go-yaml", []string{"cmd/switchboard"}, "the file is read once"},
+		{"golang.org/x/sync/semaphore", []string{"web"}, "how much of requests is in memory is bounded there"},
 		{"golang.org/x/time/rate", []string{"handoff/router"}, "how often work may be given is counted there"},
 		{"github.com/prometheus/client_golang/", []string{"web/metrics", "cmd/switchboard tests"}, "what is counted is known where it happens, the format in one place"},
 		{"github.com/yuin/goldmark", []string{"handoff/speakable", "web"}, "what may be said is decided there; the page shows its help"},
-		{"golang.org/x/sys", []string{"servers/responses/sandbox", "cmd/switchboard tests"}, "the kernel is asked in one place; a terminal is for tests"},
+		{"golang.org/x/sys", []string{"servers/responses/sandbox", "servers/responses/workspace tests", "cmd/switchboard tests"},
+			"the kernel is asked in one place; races and a terminal are for tests"},
+		{"github.com/elastic/go-seccomp-bpf", []string{"servers/responses/sandbox"}, "the kernel is asked in one place"},
 		{"github.com/landlock-lsm/go-landlock/", []string{"servers/responses/sandbox"}, "the kernel is asked in one place"},
+		{"mvdan.cc/sh/v3/syntax", []string{"handoff/risk"}, "command lines are read in one place; nothing of ours runs them"},
 		{"github.com/aymanbagabas/go-udiff", []string{"servers/responses/workspace"}, "edits are made there, and shown as what they change"},
 		{"github.com/SherClockHolmes/", []string{"web/push"}, "messages to browsers are encrypted in one place"},
-		{"github.com/chromedp/", []string{"web tests", "cmd/switchboard tests"}, "a browser is for tests"},
+		{"github.com/chromedp/", []string{"web/webtest", "web tests", "cmd/switchboard tests"}, "a browser is for tests"},
 		{"github.com/Shopify/toxiproxy/", []string{"cmd/switchboard tests"}, "what cuts connections is for tests"},
 		{"github.com/rs/zerolog", []string{"cmd/switchboard tests"}, "toxiproxy wants a logger"},
 		{"github.com/rogpeppe/go-internal/", []string{"* tests"}, "scripts are for tests"},
@@ -134,6 +141,9 @@ func importFault(pkg string, test bool, path string) string {
 			if (name == "*" || name == pkg) && (test || !forTests) {
 				return ""
 			}
+		}
+		if rule.in == nil {
+			return "imports " + path + ", which nobody may: " + rule.because
 		}
 		return "imports " + path + ", which is for " + strings.Join(rule.in, ", ") + ": " + rule.because
 	}

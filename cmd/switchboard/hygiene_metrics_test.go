@@ -44,7 +44,7 @@ type metricScan struct {
 
 var (
 	countsType  = regexp.MustCompile(`(?i)(counts?|stats)$`)
-	metricName  = regexp.MustCompile(`^"([a-z_]+(?:_total|_seconds|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting))"$`)
+	metricName  = regexp.MustCompile(`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting))"$`)
 	namePrefix  = regexp.MustCompile(`^"(switchboard_[a-z_]*_)"$`)
 	summingFunc = []string{"add", "Stats", "paced", "Load"}
 )
@@ -179,6 +179,8 @@ func TestEveryCounterIsShown(t *testing.T) {
 		t.Errorf("queues in the code %q, in the table %q", got, want)
 	}
 	r := start(t, func(*plan) {})
+	done := r.hand(`{"server":"laptop","prompt":"what did you do?"}`) // what is counted by server begins with its first run
+	until(t, "the work to end", func() bool { return r.whole(done).Outcome != "" })
 	_, body := r.ask(http.MethodGet, "/metrics", "")
 	r.stop()
 	scrape := string(body)

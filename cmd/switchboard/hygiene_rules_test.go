@@ -35,6 +35,10 @@ func importCases() []houseCase {
 			[]string{"cmd/switchboard/a.go:4: imports github.com/gorilla/websocket, which is for realtime, servers/codex, realtime/simulator, servers/simulator, cmd/switchboard tests: sockets belong to the fronts and the far ends"}},
 		{"unknown library", map[string]string{"sessions/a.go": tidy + "\nimport \"example.com/x\"\n"},
 			[]string{"sessions/a.go:4: imports example.com/x, which nobody may yet: add it to the table with its reason"}},
+		{"slow libraries", map[string]string{"servers/responses/a.go": "// Package responses is small. It must not know much.\npackage responses\n\nimport (\n\t\"github.com/openai/openai-go/v3/option\"\n\t\"github.com/openai/openai-go/v3\"\n)\n",
+			"cmd/switchboard/a_test.go": "package main\n\nimport \"github.com/openai/openai-go/v3/live\"\n"},
+			[]string{"cmd/switchboard/a_test.go:3: imports github.com/openai/openai-go/v3/live, which nobody may: it is slow to build; realtime is what clients use",
+				"servers/responses/a.go:6: imports github.com/openai/openai-go/v3, which nobody may: building it takes longer than all of Switchboard, and 2 GB: its subpackages do as well"}},
 		{"clock in a pure room", map[string]string{"realtime/mask/a.go": "// Package mask is small. It must not know much.\npackage mask\n\nimport (\n\t\"strings\"\n\t\"net/http\"\n\t\"time\"\n)\n", "realtime/mask/a_test.go": "package mask\n\nimport \"time\"\n"},
 			[]string{"realtime/mask/a.go:6: imports net/http: its decisions know no time, no socket and no lock", "realtime/mask/a.go:7: imports time: its decisions know no time, no socket and no lock"}},
 		{"mixed imports", map[string]string{"sessions/a.go": tidy, "sessions/a_test.go": "package sessions\n\nimport (\n\t\"fmt\"\n\t\"switchboard/handoff\"\n\t\"testing\"\n)\n"}, []string{

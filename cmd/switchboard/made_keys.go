@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"switchboard/handoff"
 	"switchboard/web"
 )
 
@@ -123,27 +124,27 @@ func removeOldKeys(dir string) (bool, error) {
 	return removed == nil, nil
 }
 
-// withMade returns every key that lets in: those of the configuration, or without any the owner, who logs in
-// by link alone; and the made ones, which may do what the first key of their principal may.
+// withMade returns every key that lets in: first the owner's of this machine, which no text has and which its links and
+// verbs use; then those of the configuration; then the made ones.
 func (s *settings) withMade(made []madeKey) []web.Key {
-	keys := append([]web.Key(nil), s.Access...)
-	if len(keys) == 0 {
-		owner := s.ownersKey("")
-		owner.Sum = [sha256.Size]byte{} // no text has it
-		keys = append(keys, owner)
-	}
-	configured := keys
+	owner := s.ownersKey("")
+	owner.Sum = [sha256.Size]byte{}
+	keys := append([]web.Key{owner}, s.Access...)
 	for _, m := range made {
-		key := s.ownersKey("")
-		if m.principal != ownerName {
-			key.Principal, key.Approve, key.Instructions = m.principal, false, false
-			key.Servers = s.serversFor(m.principal, nil)
-		}
-		if i := slices.IndexFunc(configured, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
-			key = configured[i]
-		}
-		key.Sum = m.sum
-		keys = append(keys, key)
+		keys = append(keys, s.termsOf(m))
 	}
 	return keys
+}
+
+// termsOf is what a made key may do: what the first key of its principal in the configuration may, and without one use what
+// is for the principal, with a yes in its calls.
+func (s *settings) termsOf(m madeKey) web.Key {
+	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Servers: s.serversFor(m.principal, nil), Limits: s.Limits.limits(), KeyLimits: s.Limits.limits()}
+	if i := slices.IndexFunc(s.Access, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
+		key = s.Access[i]
+	} else if m.principal == ownerName {
+		key = s.ownersKey("")
+	}
+	key.Sum = m.sum
+	return key
 }

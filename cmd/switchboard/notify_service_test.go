@@ -103,6 +103,7 @@ func (r *running) waits() handoff.RecordQuestion {
 // TestNotify: what is heard in a call is told nowhere else; what nobody heard is told once, and once more
 // in the next call, whatever becomes of that call.
 func TestNotify(t *testing.T) {
+	t.Parallel()
 	r, f, hook := notified(t, func(*plan) {})
 	p := r.call()
 	p.say(work("bigpc", "job 1 takes 0"))
@@ -150,6 +151,7 @@ func TestNotify(t *testing.T) {
 // TestQuestionLeftOpen: the call goes on and nobody answers. It is asked again, told elsewhere once, and
 // declined in the end.
 func TestQuestionLeftOpen(t *testing.T) {
+	t.Parallel()
 	r, f, hook := notified(t, func(p *plan) { p.AskAgain, p.GiveUp = 200*time.Millisecond, 8*time.Second })
 	p := r.call()
 	p.say(work("bigpc", "job 1 asks"))
@@ -167,6 +169,7 @@ func TestQuestionLeftOpen(t *testing.T) {
 
 // TestUpdatesAreSet: the settings say how much is told until the caller does.
 func TestUpdatesAreSet(t *testing.T) {
+	t.Parallel()
 	r, f, _ := notified(t, func(p *plan) { p.Updates = handoff.LevelChatty })
 	p := r.call()
 	p.say(work("bigpc", "job 1 takes 6000"))
@@ -177,6 +180,7 @@ func TestUpdatesAreSet(t *testing.T) {
 
 // TestSilenceIsSet: work that shows no sign for as long as is set is mentioned, and goes on.
 func TestSilenceIsSet(t *testing.T) {
+	t.Parallel()
 	r, f, _ := notified(t, func(p *plan) { p.Silence = 300 * time.Millisecond })
 	p := r.call()
 	p.say(work("bigpc", "job 1 takes 8000"))
@@ -189,6 +193,7 @@ func TestSilenceIsSet(t *testing.T) {
 // TestPatienceIsSet: a machine that is gone is looked for as long as is set; then what became of its work
 // is said to be unknown.
 func TestPatienceIsSet(t *testing.T) {
+	t.Parallel()
 	f := newFarm(t)
 	cutter := newCutter(t, "bigpc", f.at["bigpc"])
 	r := start(t, func(p *plan) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -25,7 +24,7 @@ import (
 func behind(t *testing.T, change func(*plan)) sdk {
 	r := start(t, change)
 	until(t, "the machine", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
-	return sdk{openai.NewClient(option.WithBaseURL(r.base+"/v1"), option.WithAPIKey(testKey), option.WithMaxRetries(0)), t, r}
+	return sdk{responses.NewResponseService(option.WithBaseURL(r.base+"/v1"), option.WithAPIKey(testKey), option.WithMaxRetries(0)), t, r}
 }
 
 // knew tells which of some words the model was sent with its newest request.
@@ -40,6 +39,7 @@ func (p *fakeProvider) knew(words ...string) []string {
 // branches off at the first, one of which nothing is kept, a command with its output, a question, a picture, and one
 // that is cancelled.
 func TestOpenAIRealCodex(t *testing.T) {
+	t.Parallel()
 	x := startCodex(t)
 	state := t.TempDir()
 	c := behind(t, func(p *plan) {
@@ -122,7 +122,7 @@ func keptNothing(t *testing.T, dirs ...string) {
 // after asks for something after a response.
 func after(id, text string) responses.ResponseNewParams {
 	p := asks("bigpc", text)
-	p.PreviousResponseID = openai.String(id)
+	p.PreviousResponseID = param.NewOpt(id)
 	return p
 }
 
@@ -155,7 +155,7 @@ func (c sdk) threads(model *fakeProvider) {
 	}
 	branch := say(after(first.ID, "a branch"), "the first words", "a branch")
 	beside := after(second.ID, "in passing")
-	beside.Store = openai.Bool(false)
+	beside.Store = param.NewOpt(false)
 	before := sessionIDs(c.running)
 	say(beside, "the first words", "and more", "in passing")
 	if now := sessionIDs(c.running); !slices.Equal(now, before) {
@@ -187,7 +187,7 @@ const onePixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAf
 func (c sdk) cancels(p responses.ResponseNewParams) {
 	t, ctx := c.t, c.t.Context()
 	t.Helper()
-	p.Background = openai.Bool(true)
+	p.Background = param.NewOpt(true)
 	long := ok[*responses.Response](t)(c.Responses.New(ctx, p))
 	id := strings.TrimPrefix(long.ID, "resp_")
 	until(t, "the long work to run", func() bool { return len(c.whole(id).Items) > 0 })

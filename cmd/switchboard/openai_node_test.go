@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 )
 
@@ -21,6 +21,7 @@ import OpenAI from "openai";
 const [base, key] = process.argv.slice(1);
 const client = new OpenAI({baseURL: base + "/v1", apiKey: key, maxRetries: 0});
 const out = {};
+out.models = (await client.models.list()).data.length >= 4;
 const stream = client.responses.stream({model: "bigpc", input: [{role: "user", content: "run the tests"}]});
 let text = "";
 stream.on("response.output_text.delta", e => text += e.delta);
@@ -55,7 +56,7 @@ console.log(JSON.stringify(out));
 func TestOpenAINode(t *testing.T) {
 	t.Parallel()
 	c := fleetSDK(t)
-	want := `{"streamed":true,"replayed":true,"cancelled":"cancelled","conversation":true,"added":"and be brief","items":true,"renamed":"done","dropped":true,"gone":404,"unknown":"model_not_found"}`
+	want := `{"models":true,"streamed":true,"replayed":true,"cancelled":"cancelled","conversation":true,"added":"and be brief","items":true,"renamed":"done","dropped":true,"gone":404,"unknown":"model_not_found"}`
 	if got := node(t, openaiNode, c.base, testKey); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
@@ -173,7 +174,7 @@ func TestOpenAIForks(t *testing.T) {
 	c := fleetSDK(t)
 	first := ok[*responses.Response](t)(c.Responses.New(t.Context(), asks("bigpc", "run the tests")))
 	p := asks("bigpc", "run the benchmarks")
-	p.PreviousResponseID, p.Background = openai.String(first.ID), openai.Bool(true)
+	p.PreviousResponseID, p.Background = param.NewOpt(first.ID), param.NewOpt(true)
 	var all sync.WaitGroup
 	for range 6 {
 		all.Go(func() {
@@ -204,19 +205,19 @@ func TestOpenAINotStored(t *testing.T) {
 	c := fleetSDK(t)
 	first := ok[*responses.Response](t)(c.Responses.New(t.Context(), asks("bigpc/shop", "run the tests")))
 	beside := asks("bigpc", "fix it")
-	beside.PreviousResponseID, beside.Store = openai.String(first.ID), openai.Bool(false)
+	beside.PreviousResponseID, beside.Store = param.NewOpt(first.ID), param.NewOpt(false)
 	if _, text, last := streamed(t, c.Responses.NewStreaming(t.Context(), beside)); last.Status != responses.ResponseStatusCompleted || !strings.Contains(text, "fix") {
 		t.Errorf("beside it: %s", last.RawJSON())
 	}
 	until(t, "it to be forgotten", func() bool { return len(c.handoffs()) == 1 })
 	next := asks("bigpc", "which branch is it?")
-	next.PreviousResponseID = openai.String(first.ID)
+	next.PreviousResponseID = param.NewOpt(first.ID)
 	ok[*responses.Response](t)(c.Responses.New(t.Context(), next))
 	if works := c.handoffs(); len(works) != 2 || works[0].ThreadID != works[1].ThreadID {
 		t.Errorf("went on in %+v", works)
 	}
 	p := asks("bigpc", "which branch is it?")
-	p.Store = openai.Bool(false)
+	p.Store = param.NewOpt(false)
 	_, text, last := streamed(t, c.Responses.NewStreaming(t.Context(), p))
 	if text == "" || last.Status != responses.ResponseStatusCompleted {
 		t.Fatalf("%s", last.RawJSON())
@@ -224,7 +225,7 @@ func TestOpenAINotStored(t *testing.T) {
 	_, err := c.Responses.Get(t.Context(), last.ID, responses.ResponseGetParams{})
 	refusedAs(t, err, http.StatusNotFound, "")
 	until(t, "it to be forgotten", func() bool { return len(c.handoffs()) == 2 })
-	p.PreviousResponseID = openai.String(last.ID)
+	p.PreviousResponseID = param.NewOpt(last.ID)
 	_, err = c.Responses.New(t.Context(), p)
 	refusedAs(t, err, http.StatusBadRequest, "previous_response_not_found")
 	_, err = c.Responses.New(t.Context(), asks("bigpc", "x"), option.WithJSONSet("store", false), option.WithJSONSet("background", true))

@@ -12,6 +12,7 @@ import (
 // TestWorkOutlivesARestart: the work of a caller is there again after a restart, in its order and with what was done,
 // whether it was heard in a call or waits to be, in both stores.
 func TestWorkOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	const n = 25
 	for name, redis := range map[string]func(*testing.T) string{
 		"file": func(*testing.T) string { return "" }, "redis": func(t *testing.T) string { return sessionstest.StartRedis(t).URL },

@@ -106,21 +106,41 @@ func (s serverSetting) about() handoff.Machine {
 	case len(s.Command) > 0:
 		m.Address = strings.Join(s.Command[:min(len(s.Command), 2)], " ") // what follows may be a secret
 		m.Start = m.Address
+	case s.Unix != "":
+		m.Address = "unix:" + s.Unix
+		m.Start = "codex app-server --listen unix://" + s.Unix
 	case err == nil && u.Host != "":
 		m.Address = u.Scheme + "://" + u.Host
 		if s.Kind == codex.Name {
-			m.Start = "codex app-server --listen ws://127.0.0.1:" + cmp.Or(u.Port(), "4500")
+			m.Start = s.startThere(u)
 		}
 	}
 	return m
 }
 
+// startThere is the command that starts a codex app-server where an address leads. Which port that has behind a proxy
+// nobody knows here; at the other end of a tunnel it may be another one too.
+func (s serverSetting) startThere(u *url.URL) string {
+	host, port := "127.0.0.1", cmp.Or(u.Port(), "4500")
+	switch {
+	case u.Scheme == "wss":
+		port = "PORT"
+	case !servers.Loopback(u.Hostname()):
+		host = "0.0.0.0"
+	}
+	start := "codex app-server --listen ws://" + net.JoinHostPort(host, port)
+	if s.TokenFile != "" || s.TokenEnv != "" {
+		start += " --ws-auth capability-token --ws-token-file FILE"
+	}
+	return start
+}
+
 // settings is what the kind of a server gets to know of its configuration.
 func (s serverSetting) settings() servers.Settings {
 	return servers.Settings{
-		Name: s.Name, URL: s.URL, Command: s.Command, Env: s.Env, AllowPlaintext: s.AllowPlaintext, Token: s.Token,
+		Name: s.Name, URL: s.URL, Unix: s.Unix, Command: s.Command, Env: s.Env, AllowPlaintext: s.AllowPlaintext, Token: s.Token,
 		Dir: s.Cwd, Model: s.Model, Sandbox: s.Sandbox, Approval: s.Approval, Ceiling: s.Ceiling,
-		Workspace: s.Workspace, Trusted: s.Trusted, Readable: s.Readable, Continuation: s.Continuation,
+		Workspace: s.Workspace, Trusted: s.Trusted, Readable: s.Readable, User: s.User, Limits: servers.Limits(s.Limits), Continuation: s.Continuation,
 		Store: s.Store, Include: s.Include, Reasoning: servers.Reasoning(s.Reasoning), Verbosity: s.Verbosity,
 	}
 }

@@ -49,6 +49,7 @@ var policyEvents = []string{
 // TestPolicyIsOurs: whatever the voice model writes as arguments and whatever a client sends, an agent is
 // told nothing of sandboxes, approvals, directories or models that the configuration does not say.
 func TestPolicyIsOurs(t *testing.T) {
+	t.Parallel()
 	tap := newMachineTap(t)
 	voice := newVoiceTap(t, hurriedVoice(t, 1000).URL)
 	dir := t.TempDir()

@@ -78,6 +78,7 @@ func config(t testing.TB, text string) string {
 
 // TestProgramStarts holds what a newcomer sees: two lines, the second a link that lets in.
 func TestProgramStarts(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{}
 	r := runProgram(t, env, "--listen", "127.0.0.1:0", "--config", config(t, ""))
 	var lines []string
@@ -211,6 +212,7 @@ func noKeyInFiles(t *testing.T, dir string, secrets ...string) {
 
 // TestProgramRefuses holds that what is wrong at the start is said clearly and at once.
 func TestProgramRefuses(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/responses/sandbox"
 )
 
 // A workingModel is a Responses API whose model runs one command for each piece of work, "job N", and then says so. It
@@ -88,19 +90,42 @@ func (m *workingModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "event: response.completed\ndata: %s\n\n", body)
 }
 
+// giveNobody gives a workspace to nobody when the tests are root, lets them through to temporary files, and returns the
+// setting that has commands run as nobody; "" otherwise.
+func giveNobody(t *testing.T, work, temp string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return ""
+	}
+	u, err := sandbox.LookupUser("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Dir(work), filepath.Dir(temp)} {
+		err = errors.Join(err, os.Chmod(dir, 0o755))
+	}
+	if err := errors.Join(err, os.Chown(work, u.UID, u.GID)); err != nil {
+		t.Fatal(err)
+	}
+	return ", user: nobody"
+}
+
 // TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
 // No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is told; each piece of work that was accepted has one outcome, and a result only when it ran; its
 // session can be gone on in.
-func TestProofKilledAgent(t *testing.T) { onBothStores(t, proofKilledAgent) }
+func TestProofKilledAgent(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, proofKilledAgent)
+}
 
 func proofKilledAgent(t *testing.T, store string) {
 	model := &workingModel{asked: map[string]int{}}
 	api := httptest.NewServer(model)
 	t.Cleanup(api.Close)
 	work, temp := t.TempDir(), t.TempDir()
-	t.Setenv("TMPDIR", temp)
-	s := &site{t: t, state: t.TempDir(), redis: store, config: config(t, fmt.Sprintf(
-		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true, env: [%s]}\n", "ws://127.0.0.1:1", api.URL+"/v1", work, childEnv))}
+	as := giveNobody(t, work, temp)
+	s := &site{t: t, state: t.TempDir(), redis: store, env: []string{"TMPDIR=" + temp}, config: config(t, fmt.Sprintf(
+		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true, env: [%s]%s}\n", "ws://127.0.0.1:1", api.URL+"/v1", work, childEnv, as))}
 	random := rand.New(rand.NewPCG(11, uint64(len(store))))
 	lines := func(name, job string) int {
 		text, _ := os.ReadFile(filepath.Join(work, name))

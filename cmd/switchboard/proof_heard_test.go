@@ -11,7 +11,10 @@ import (
 
 // TestProofHeard: what somebody was answered to be heard is heard in the next life too, however soon Switchboard was
 // killed: over the fleet API, and by whoever read a response that was made in the background.
-func TestProofHeard(t *testing.T) { onBothStores(t, proofHeard) }
+func TestProofHeard(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, proofHeard)
+}
 
 func proofHeard(t *testing.T, store string) {
 	f := newFarm(t)

@@ -27,7 +27,10 @@ type killedJob struct {
 // started again. It never begins the work a second time, and it forgets nothing: what runs at an agent, and
 // what a caller was told is being done, has an entry after the restart; it is found again and told, or said to
 // be unknown.
-func TestProofKilled(t *testing.T) { onBothStores(t, proofKilled) }
+func TestProofKilled(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, proofKilled)
+}
 
 func proofKilled(t *testing.T, store string) {
 	rounds := scale(5, 40)
@@ -90,7 +93,7 @@ func proofKilled(t *testing.T, store string) {
 const forgotten = "forgotten"
 
 // entryWithin is how long a new life may take until it shows what it found in the store.
-const entryWithin = 20 * time.Second
+const entryWithin = patience / 2
 
 // told waits until everything that was begun in a former life was told, or said to be unknown.
 func (f *farm) told(t *testing.T, c *child, jobs []*killedJob) {

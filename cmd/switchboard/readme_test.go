@@ -78,7 +78,11 @@ func TestReadmeConfigurations(t *testing.T) {
 	}
 	env := map[string]string{"VOICE_KEY": "a-key-0000000000000000", "NTFY_TOKEN": "tk_0000", "OWNER_KEY": goodKey, "ASSISTANT_KEY": goodKey + "-assistant"}
 	for _, example := range examples {
-		o, _, err := parseOptions([]string{"--config", config(t, example)}, io.Discard, io.Discard)
+		file := config(t, example)
+		if err := os.Mkdir(filepath.Join(filepath.Dir(file), "notes"), 0o700); err != nil { // the workspace
+			t.Fatal(err)
+		}
+		o, _, err := parseOptions([]string{"--config", file}, io.Discard, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,6 +140,7 @@ func TestReadmeTools(t *testing.T) {
 
 // TestReadmePaths holds that the table of paths is what the service serves: each is there, with a key.
 func TestReadmePaths(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	named := regexp.MustCompile("`(GET|POST|PUT|DELETE) (/[^`]*)`").FindAllStringSubmatch(readmeText(t), -1)
 	if len(named) < 15 {

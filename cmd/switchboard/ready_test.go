@@ -56,6 +56,7 @@ func TestReadiness(t *testing.T) {
 // TestReadyWithoutStore: the service says that it is not ready when its Redis is gone, and that it is when it
 // is back; it is healthy all the while.
 func TestReadyWithoutStore(t *testing.T) {
+	t.Parallel()
 	store := newRedis(t)
 	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", store.url(), map[string]string{"away": "ws://127.0.0.1:1"})
 	c := s.start()
@@ -84,6 +85,7 @@ func TestReadyWithoutStore(t *testing.T) {
 
 // TestServedOnceItIsKnown: the first request after a restart finds what a former life left, however much that is.
 func TestServedOnceItIsKnown(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	former, err := openStore(t.Context(), plan{StateDir: dir}, zap.NewNop())
 	if err != nil {

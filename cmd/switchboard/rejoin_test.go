@@ -11,6 +11,7 @@ import (
 // TestCallIsRejoined: a client loses its network in mid-call while work goes on. Nothing is told into nothing; once it
 // is back in the same call it is told, once.
 func TestCallIsRejoined(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 2 })
 	p := r.dial("?rejoin=1")
 	p.say("On bigpc continue the auth session and run the tests")
@@ -47,6 +48,7 @@ func TestCallIsRejoined(t *testing.T) {
 // TestHeldCallIsToldInTheNext: a client calls anew instead of coming back, at its limit of calls: it gets a fresh call,
 // which tells what came meanwhile.
 func TestHeldCallIsToldInTheNext(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) {
 		p.Hurry = 2
 		p.Keys[0].Limits.Calls = 1

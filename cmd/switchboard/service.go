@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
-	"switchboard/handoff/consent"
 	"switchboard/handoff/router"
 	"switchboard/handoff/tools"
 	"switchboard/realtime"
@@ -90,7 +88,6 @@ type service struct {
 	real     string           // one line: what is real and what is simulated
 	address  string           // the page
 	edge     *web.Server
-	keys     []web.Key // when it started
 }
 
 // newService builds a service. What fails here fails before anything runs, and leaves nothing open.
@@ -123,7 +120,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	var runs *router.Router
-	fleet, err := s.fleet(p, agents, func() *router.Router { return runs })
+	var api *webresponses.API
+	fleet, err := s.fleet(p, agents, func() *router.Router { return runs }, func() *webresponses.API { return api })
 	if err != nil {
 		return err
 	}
@@ -137,7 +135,6 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	runs = router.NewRouter(routing)
-	go consent.Load() // before somebody answers a question; it ends by itself
 	calls := s.calls(p, fleet, runs)
 	front, err := realtime.NewFront(realtime.Config{
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key, Router: calls, Tools: tools.For, Minutes: s.store, Media: p.Media, Hold: callHold, Log: s.log.Named("realtime"),
@@ -145,8 +142,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	api, err := s.responses(fleet, runs)
-	if err != nil {
+	if api, err = s.responses(fleet, runs); err != nil {
 		return err
 	}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
@@ -154,14 +150,14 @@ func (s *service) build(ctx context.Context, p plan) error {
 	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
-		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Outbox: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
+		Work:    runs, Past: runs, Documents: s.store, Runs: runs, Rates: runs, Outbox: runs, Questions: runs, Stickies: runs, Feeds: runs, Directory: fleet, Machines: fleet, Levels: calls, Decisions: s.audit, History: s.store, Conversations: s.store, Push: pushed, Front: front, Calls: front, Responses: api,
 		Keys: p.Keys, Logins: s.store, LoginList: s.store, Secrets: s.store, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.Proxies,
 		Voice: sims.voiceInfo(p.Model), Ready: s.ready.check, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
-	s.count(s.store, fleet, runs, calls, api, front, limited, s.edge)
+	s.count(thisBuild(), s.store, fleet, runs, calls, api, front, limited, s.edge)
 	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	after = append(append(after, stage{"agents", agents.Run}, stage{"fleet", fleet.Run}), append(sims.stages, stage{"sessions", s.store.Run})...)
 	if err := s.stage(p, limited, runs.Recovered, after, stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run}); err != nil {
@@ -180,7 +176,6 @@ func (s *service) stage(p plan, limited net.Listener, recovered func(context.Con
 		return err
 	}
 	s.opened = append(s.opened, verbs)
-	s.keys = p.Keys
 	s.stages = append(append([]stage{
 		{"control", func(ctx context.Context) error {
 			_ = recovered(ctx, knownWithin) // each request is told
@@ -194,8 +189,8 @@ func (s *service) stage(p plan, limited net.Listener, recovered func(context.Con
 	return nil
 }
 
-// fleet makes the registry of agent servers. The router is there before it runs.
-func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.Router) (*servers.Fleet, error) {
+// fleet makes the registry of agent servers. The router and the API are there before it runs.
+func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.Router, api func() *webresponses.API) (*servers.Fleet, error) {
 	var specs []servers.Spec
 	for _, planned := range p.Servers {
 		spec := planned.Spec
@@ -213,13 +208,16 @@ func (s *service) fleet(p plan, agents *responses.Agents, router func() *router.
 	return servers.New(servers.Config{
 		Specs: specs, Changed: func() { router().ServersChanged() }, Log: s.log.Named("servers"),
 		Hidden: func(c handoff.Caller, server, thread string) bool { return router().Hidden(c, server, thread) },
+		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
+			return api().Made(ctx, c)
+		},
 	})
 }
 
 // calls serves voice calls with what the fleet and the router can do.
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *router.Router) *call.Calls {
 	return call.New(call.Config{
-		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
+		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store}, Tools: tools.Backend{Directory: fleet, Resolver: fleet, Work: runs},
 		Updates: p.Updates, AskAgain: p.AskAgain, Log: s.log.Named("call"),
 	})
 }
@@ -292,7 +290,7 @@ func (s *service) describe(p plan, sims *simulators, listen net.Addr) {
 
 // control is what verbs may ask of this service.
 func (s *service) control(p plan) control {
-	return control{link: s.link, test: s.test, machines: s.machines, api: s.edge.Inside(s.usual()), keys: func() error {
+	return control{link: s.link, test: s.test, machines: s.machines, api: s.edge.Inside(ownerName), keys: func() error {
 		if p.Made == nil {
 			return nil
 		}
@@ -305,17 +303,9 @@ func (s *service) control(p plan) control {
 	}}
 }
 
-// usual is whom a verb acts for that names nobody: the owner, or who is there first.
-func (s *service) usual() string {
-	if slices.ContainsFunc(s.keys, func(k web.Key) bool { return k.Principal == ownerName }) {
-		return ownerName
-	}
-	return s.keys[0].Principal
-}
-
-// link makes a link that logs in a principal; without a name the usual one.
+// link makes a link that logs in a principal; without a name the owner.
 func (s *service) link(principal string) (string, error) {
-	code, err := s.edge.NewCode(cmp.Or(principal, s.usual()))
+	code, err := s.edge.NewCode(cmp.Or(principal, ownerName))
 	if err != nil {
 		return "", err
 	}

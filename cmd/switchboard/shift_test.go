@@ -105,7 +105,7 @@ func (s *shift) told() {
 	s.t.Helper()
 	turns := s.f.turns()
 	var wrong string
-	for end := time.Now().Add(4 * patience); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		given, spoken := texts(s.f.voice.given()), s.spoken()
 		wrong = s.unanswered()
 		for job, r := range s.records {

@@ -12,6 +12,7 @@ import (
 // TestTerminalCloses: the terminal goes away, and with it whoever reads what is printed. The process lives
 // on, also when it has something to say then, and what it started is not deaf to these signals.
 func TestTerminalCloses(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", "", map[string]string{"stuck": "sleep, '1000'"})
 	c := s.start()
 	until(t, "the child of the child", func() bool { return len(c.left()) == 2 })
@@ -38,6 +39,7 @@ func TestTerminalCloses(t *testing.T) {
 
 // TestNobodyReads: standard output and error are pipes whose reader has gone.
 func TestNobodyReads(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -74,6 +74,7 @@ func audited(t *testing.T, dir string) []string {
 // TestStoryInTheCall plays what a newcomer can do without touching the page: approve and decline, answer in
 // words, ask what runs, queue, stop, and set how much is told. All of it is typed into the call.
 func TestStoryInTheCall(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	r := start(t, func(p *plan) { p.Hurry, p.StateDir = 5, state })
 	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"laptop","health":"up"`) })
@@ -186,6 +187,7 @@ func queueByTyping(t *testing.T, r *running, p *phone) {
 
 // TestStopInTheCall stops the benchmarks while they run, by a sentence.
 func TestStopInTheCall(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 2 })
 	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"bigpc","health":"up"`) })
 	p := r.call()

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
+
+	"switchboard/handoff"
 )
 
 // starter is the file that `switchboard init` writes. As it stands it sets nothing.
@@ -36,23 +40,47 @@ func initVerb(o *options, stdout io.Writer) error {
 	return err
 }
 
-// version says which Switchboard this is: the module's version, or the commit that it was built from.
-func version() string {
+// A build says which Switchboard this is; what is not known is "".
+type build struct {
+	version  string // of the module
+	revision string // the commit that it was built from
+	changed  bool   // the files were changed since that commit
+	compiler string // Go's version
+}
+
+func thisBuild() (b build) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "switchboard, built in a way that does not tell its version"
+		return b
 	}
-	var text strings.Builder
-	text.WriteString("switchboard " + info.Main.Version)
+	b.version, b.compiler = info.Main.Version, info.GoVersion
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			text.WriteString(" " + s.Value)
-		case s.Key == "vcs.modified" && s.Value == "true":
-			text.WriteString(", changed since")
+		switch s.Key {
+		case "vcs.revision":
+			b.revision = s.Value
+		case "vcs.modified":
+			b.changed = s.Value == "true"
 		}
 	}
-	return text.String() + ", " + info.GoVersion
+	return b
+}
+
+// String is what `switchboard --version` prints.
+func (b build) String() string {
+	if b == (build{}) {
+		return "switchboard, built in a way that does not tell its version"
+	}
+	text := strings.TrimSpace("switchboard " + b.version + " " + b.revision)
+	if b.changed {
+		text += ", changed since"
+	}
+	return text + ", " + b.compiler
+}
+
+// Metrics implements metrics.Source.
+func (b build) Metrics() iter.Seq[handoff.Metric] {
+	return slices.Values([]handoff.Metric{handoff.NewMetric("switchboard_build_info", "Which build runs, in its labels.", 1,
+		"version", b.version, "revision", b.revision, "goversion", b.compiler)})
 }
 
 // about is what `--help` begins with.

@@ -10,6 +10,7 @@ import (
 
 // TestStoppedWorkKeepsItsOutput: what a command printed until its work was stopped stays with the work.
 func TestStoppedWorkKeepsItsOutput(t *testing.T) {
+	t.Parallel()
 	r := start(t, nil)
 	id := r.hand(`{"server":"bigpc","prompt":"run the benchmarks"}`)
 	printed := func() bool {

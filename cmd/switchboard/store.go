@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -49,10 +50,14 @@ type stageStore interface {
 	Threads() threads.Store
 }
 
+// redisLease is how long a Redis is kept from others after its Switchboard was killed; 0 is the store's own. TestMain
+// alone sets it, before anything runs.
+var redisLease time.Duration
+
 // openStore opens the store of a plan.
 func openStore(ctx context.Context, p plan, log *zap.Logger) (store, error) {
 	if p.Redis != "" {
-		s, err := redis.Open(ctx, redis.Config{URL: p.Redis, HistoryFor: p.History, Log: log})
+		s, err := redis.Open(ctx, redis.Config{URL: p.Redis, HistoryFor: p.History, Lease: redisLease, Log: log})
 		if err != nil {
 			return nil, noRedis(err)
 		}

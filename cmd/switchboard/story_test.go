@@ -11,6 +11,7 @@ import (
 // TestStory plays what a newcomer does, in the order of the suggestions, over the real wire on both sides:
 // a Realtime client, the simulated voice, the router and the simulated machines.
 func TestStory(t *testing.T) {
+	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 5 })
 	until(t, "the machines", func() bool { return strings.Contains(r.logs.String(), `"server":"laptop","health":"up"`) })
 	p := r.call()

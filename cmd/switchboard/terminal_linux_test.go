@@ -36,6 +36,7 @@ func openTerminal(t *testing.T) (screen *bufio.Reader, terminal *os.File) {
 
 // TestProgramAtATerminal holds that at a terminal the second line is a link that logs in, once.
 func TestProgramAtATerminal(t *testing.T) {
+	t.Parallel()
 	screen, terminal := openTerminal(t)
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
 	run := startProgram(t, env, terminal, "--listen", "127.0.0.1:0", "--config", config(t, ""))

@@ -108,11 +108,14 @@ var stores = []struct {
 	begin func(testing.TB) string // gives the URL, "" for the file
 }{{"redis", startRedis}, {"sqlite", func(testing.TB) string { return "" }}}
 
-// onBothStores runs a proof on each store.
+// onBothStores runs a proof on each store, side by side.
 func onBothStores(t *testing.T, proof func(t *testing.T, store string)) {
 	t.Helper()
 	for _, store := range stores {
-		t.Run(store.name, func(t *testing.T) { proof(t, store.begin(t)) })
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			proof(t, store.begin(t))
+		})
 	}
 }
 

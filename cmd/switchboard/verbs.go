@@ -199,6 +199,10 @@ func (h handoffVerb) do(ctx context.Context, t *verbs.Terminal) error {
 	if err == nil && outcome != handoff.OutcomeResult {
 		err = outcomeError(outcome)
 	}
+	if fault, refused := errors.AsType[*verbs.Fault](err); refused && fault.Code.Unbegun() {
+		_, _ = fmt.Fprintln(t.Err, "switchboard:", verbs.Plain(fault.Error())) // for people
+		err = outcomeError(handoff.OutcomeCancelled)
+	}
 	return err
 }
 

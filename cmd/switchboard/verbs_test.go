@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,7 @@ func (sh *shell) wants(code int, words []string, args ...string) string {
 // TestVerbsLook: who runs Switchboard here looks at machines and sessions without a key; what is wrong is said in the
 // service's words.
 func TestVerbsLook(t *testing.T) {
+	t.Parallel()
 	sh := openShell(t, nil)
 	until(t, "the machines", func() bool {
 		_, out, _ := sh.run("servers")
@@ -88,6 +90,7 @@ func TestVerbsLook(t *testing.T) {
 
 // TestVerbsReach: a verb finds the service that runs here, or the one that is named, with its key.
 func TestVerbsReach(t *testing.T) {
+	t.Parallel()
 	sh := openShell(t, nil)
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(testKey+"\n"), 0o600); err != nil {
@@ -111,5 +114,30 @@ func TestVerbsReach(t *testing.T) {
 	away.wants(exitFailed, []string{"no Switchboard of yours runs"}, "sessions")
 	if _, err := os.Stat(away.env["XDG_STATE_HOME"]); err == nil {
 		t.Error("looking made a state directory")
+	}
+}
+
+// TestVerbsAreTheOwners: whatever keys there are, the verbs here and the link of login are the owner's, and may all that
+// the owner may.
+func TestVerbsAreTheOwners(t *testing.T) {
+	w := file("keys:\n  - {principal: anna, key_env: A, servers: [laptop], tools: [codex, list_servers]}\n")
+	w.env = map[string]string{"A": goodKey}
+	s, err := w.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := openShell(t, func(p *plan) { p.Keys = s.withMade(nil) })
+	sh.wants(0, []string{"bigpc", "laptop", "attic"}, "servers")
+	sh.wants(0, []string{"nothing waits for an answer"}, "answer") // which anna has no tool for
+	for name, args := range map[string][]string{"owner": {"login"}, "anna": {"login", "anna"}} {
+		_, code, found := strings.Cut(sh.wants(0, nil, args...), "#login=")
+		if !found {
+			t.Fatalf("%v prints no link", args)
+		}
+		_, answer := sh.r.ask(http.MethodPost, "/login", `{"code":"`+strings.TrimSpace(code)+`"}`)
+		var login struct{ Principal string }
+		if err := json.Unmarshal(answer, &login); err != nil || login.Principal != name {
+			t.Errorf("%v logs in %s, %v", args, answer, err)
+		}
 	}
 }

@@ -28,6 +28,7 @@ func (sh *shell) begin(ctx context.Context, args ...string) (out *syncBuffer, co
 // TestVerbsHandoff: work is given and followed from a terminal; what the agent says comes alone on standard output, and
 // the exit code tells the outcome.
 func TestVerbsHandoff(t *testing.T) {
+	t.Parallel()
 	sh := openShell(t, nil)
 	code, out, errs := sh.run("handoff", "bigpc", "--thread", "auth", "--idempotency-key", "mine", "run", "the", "tests")
 	if code != 0 || !strings.Contains(out, "One test fails") || strings.Contains(out, "go test") || !strings.HasPrefix(errs, "bigpc, ") || !strings.Contains(errs, ", named (") || !strings.Contains(errs, "$ go test") {
@@ -49,8 +50,11 @@ func TestVerbsHandoff(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Record.Outcome != handoff.OutcomeResult {
 		t.Errorf("JSON: %v %q", err, lines)
 	}
-	sh.wants(exitFailed, []string{"attic is not answering.", "Check that its agent server runs"}, "handoff", "attic", "check the backups")
-	sh.wants(exitFailed, []string{"I don't know a machine called nope."}, "handoff", "nope", "x")
+	sh.wants(exitNotBegun, []string{"attic is not answering.", "Check that its agent server runs"}, "handoff", "attic", "check the backups")
+	sh.wants(exitNotBegun, []string{"I don't know a machine called nope. There is"}, "handoff", "nope", "x")
+	sh.wants(exitNotBegun, []string{"I don't know a machine called bgpc. Did you mean bigpc?"}, "handoff", "bgpc", "x")
+	sh.wants(exitNotBegun, []string{"I can't find the session nix."}, "handoff", "bigpc", "--thread", "nix", "x")
+	sh.wants(exitNotBegun, []string{"I can't find the session aut rector. Did you mean auth refactor?"}, "handoff", "bigpc", "--thread", "aut rector", "x")
 	sh.wants(exitSettings, []string{"needs a machine and what to do there"}, "handoff", "bigpc")
 	sh.wants(exitSettings, []string{"take the id of work alone"}, "handoff", "bigpc", "--stop", id)
 	sh.wants(exitFailed, []string{"That work has ended already."}, "handoff", "--stop", id)
@@ -99,6 +103,7 @@ func TestSure(t *testing.T) {
 
 // TestVerbsAnswer: an agent's question is listed, answered in its ways, and only by who may.
 func TestVerbsAnswer(t *testing.T) {
+	t.Parallel()
 	sh := openShell(t, func(p *plan) {
 		p.Keys = append(p.Keys, web.NewKey("owner", testKey+"-looks")) // which does not say approve
 	})
@@ -112,7 +117,7 @@ func TestVerbsAnswer(t *testing.T) {
 	until(t, "the question", func() bool { return strings.Contains(shown.String(), "yes|no|stop") })
 	sh.wants(0, []string{"q1  bigpc", "git push", "risk: medium"}, "answer")
 	sh.wants(exitFailed, []string{"does not answer q1; there is yes|no|stop"}, "answer", "perhaps")
-	sh.wants(exitFailed, []string{"this key may not answer for you"}, "answer", "--key-file", looks, "no")
+	sh.wants(exitFailed, []string{"this key may not answer for you"}, "answer", "--key-file", looks, sh.question(), "yes")
 	sh.wants(exitFailed, []string{"git push", "by its id: switchboard answer " + sh.question()}, "answer", "q1", "yes")
 	sh.wants(0, []string{"allowed: ", "git push"}, "answer", sh.question(), "yes")
 	if got := <-code; got != 0 || !strings.Contains(shown.String(), "is pushed.") {
@@ -128,6 +133,7 @@ func TestVerbsAnswer(t *testing.T) {
 
 // TestVerbsStop: who leaves is told how to come back, and the work goes on until it is stopped.
 func TestVerbsStop(t *testing.T) {
+	t.Parallel()
 	sh := openShell(t, func(p *plan) { p.Hurry = 1 })
 	ctx, leave := context.WithCancel(t.Context())
 	shown, code := sh.begin(ctx, "handoff", "bigpc", "run the benchmarks")

@@ -10,6 +10,7 @@ import (
 // TestStoreWrites: a handoff costs four writes, dispatching, started, completed and delivered, and one more where it
 // changes which session is the sticky one.
 func TestStoreWrites(t *testing.T) {
+	t.Parallel()
 	onBothStores(t, func(t *testing.T, store string) {
 		fleet := newFarm(t)
 		c := newSite(t, fleet.voice.URL, store, fleet.at).start()

@@ -59,3 +59,27 @@ func TestAnswerSeen(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswerRisky: a yes that takes a tap is refused at once, before anybody is asked whether they are sure; a no counts.
+func TestAnswerRisky(t *testing.T) {
+	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","command":"sudo reboot","risk":"high","decisions":["accept","decline"]}]}`
+	const post = "POST /fleet/questions/bigpc:7"
+	for words, sent := range map[string]bool{"yes": false, "q1 yes": false, "bigpc:7 yes": false, "no": true, "q1 no": true} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)}, post: {says(200, "{}")}}}
+			term := f.terminal(&out, &errs)
+			term.Sure = func(context.Context, string) (bool, error) {
+				t.Errorf("%q: asked to be sure of what is refused", words)
+				return true, nil
+			}
+			err := term.Answer(t.Context(), strings.Fields(words))
+			if got := f.seen[len(f.seen)-1] == post; got != sent || (err == nil) != sent {
+				t.Errorf("%q: sent %t, %v", words, got, err)
+			}
+			if !sent && (!strings.Contains(err.Error(), "switchboard login") || !strings.Contains(errs.String(), "sudo reboot")) {
+				t.Errorf("%q: told %v, %q", words, err, errs.String())
+			}
+		})
+	}
+}

@@ -93,6 +93,7 @@ func TestGiveAndFollow(t *testing.T) {
 		{"a dead connection", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {hangs, says(200, ended)}}, []string{post + " k", events, events}, handoff.OutcomeResult, "Done.\n", "nothing was heard of it"},
 		{"over meanwhile", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {first, says(204, "")}, get: {says(200, `{"id":"r1","server":"bigpc","outcome":"failed"}`)}},
 			[]string{post + " k", events, events + " l-3", get}, handoff.OutcomeFailed, "One.\n", "failed"},
+		{"a snapshot of its end", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(200, strings.Replace(ended, `"ended"`, `"snapshot"`, 1))}}, []string{post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
 		{"of an earlier life", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {says(404, `{"error":{"code":"not_found"}}`)}, get: {says(200, `{"id":"r1","server":"bigpc","outcome":"unknown"}`)}},
 			[]string{post + " k", events, get}, handoff.OutcomeUnknown, "", "nobody knows"},
 		{"away for long", map[string][]http.HandlerFunc{post: {says(202, given)}, events: {nil}}, nil, "", "", "no Switchboard answers"},

@@ -90,7 +90,11 @@ func (t *Terminal) writeSessions(found handoff.SessionList) error {
 	}
 	w := table(t.Out, "MACHINE", "SESSION", "STATE", "USED", "BRANCH", "DIRECTORY")
 	for _, s := range found.Items {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth), cell(cmp.Or(s.Label, s.Title, s.ID), titleWidth), s.Status,
+		by := ""
+		if s.API {
+			by = ", by API"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t%s\t%s\n", cell(s.Server, titleWidth), cell(cmp.Or(s.Label, s.Title, s.ID), placeWidth), s.Status, by,
 			cell(s.Age, titleWidth), cell(cmp.Or(s.Branch, "-"), titleWidth), cell(s.Directory, placeWidth)) // Flush tells
 	}
 	if err := w.Flush(); err != nil {

@@ -227,6 +227,9 @@ func (t *talk) end(r handoff.Record) {
 	line := map[handoff.Outcome]string{
 		handoff.OutcomeFailed: "failed", handoff.OutcomeInterrupted: "stopped", handoff.OutcomeCancelled: "not begun", handoff.OutcomeUnknown: "nobody knows what became of it",
 	}[r.Outcome]
+	if r.Error != nil && r.Outcome == handoff.OutcomeInterrupted {
+		line = "cut off"
+	}
 	if r.Error != nil {
 		line = strings.TrimSpace(line + ": " + r.Error.Message + " " + r.Error.Next)
 		if r.Error.Detail != "" {

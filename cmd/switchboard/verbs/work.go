@@ -76,7 +76,7 @@ func refused(err error) bool {
 }
 
 // Follow shows what happens to work, from its beginning to its outcome. Words that went into other work have the
-// outcome of that.
+// outcome of that; what failed before anything was begun counts as cancelled.
 func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, error) {
 	for {
 		record, into, err := t.followOne(ctx, id)
@@ -86,6 +86,8 @@ func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, erro
 			return "", context.Cause(ctx)
 		case err != nil:
 			return "", err
+		case into == "" && record.Outcome == handoff.OutcomeFailed && record.Error != nil && record.Error.Code.Unbegun():
+			return handoff.OutcomeCancelled, nil
 		case into == "":
 			return record.Outcome, nil
 		}
@@ -113,7 +115,7 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 			shown.tell(e)
 		}
 		into = cmp.Or(e.Into, into)
-		if e.Record != nil && e.Record.Outcome != "" && e.Type == "ended" {
+		if e.Record != nil && e.Record.Outcome != "" && (e.Type == "ended" || e.Type == "snapshot") {
 			return t.ended(ctx, shown, *e.Record), into, nil
 		}
 	}

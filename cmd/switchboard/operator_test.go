@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/simulator"
+)
+
+// sessions lists sessions as a client gets them.
+func (r *running) sessions(query string) handoff.SessionList {
+	r.t.Helper()
+	var found handoff.SessionList
+	r.get("/fleet/sessions?"+query, &found)
+	return found
+}
+
+// TestSessionsBehindMany: a session is found by its name, its branch and its directory, and is listed, when a program
+// has made more sessions since than are looked through at once. Those are marked, and come last.
+func TestSessionsBehindMany(t *testing.T) {
+	many := scale(130, 300)
+	r := start(t, func(p *plan) { p.Hurry = 1000 })
+	for i := range many {
+		if status, body := r.ask(http.MethodPost, "/v1/responses", fmt.Sprintf(`{"model":"bigpc","input":"summarise page %d of the auth log"}`, i)); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	for _, asked := range []string{"server=bigpc&query=refactor", "server=bigpc&query=auth-refactor", "server=shop&query=auth", "server=bigpc", "limit=3"} {
+		found := r.sessions(asked)
+		if len(found.Items) == 0 || found.Items[0].Title != "Auth refactor" || found.Items[0].API {
+			t.Errorf("%s: %d, %+v", asked, len(found.Items), found.Items[:min(1, len(found.Items))])
+		}
+	}
+	made := r.sessions("server=bigpc&query=77")
+	if len(made.Items) != 1 || !made.Items[0].API {
+		t.Errorf("what a program made: %+v", made.Items)
+	}
+	labels := map[string]bool{}
+	for _, s := range r.sessions("server=bigpc&limit=40").Items {
+		if labels[s.Label] {
+			t.Errorf("two sessions are called %q", s.Label)
+		}
+		labels[s.Label] = true
+	}
+	if rec := r.whole(r.hand(`{"server":"bigpc","thread_id":"auth refactor","prompt":"what is this"}`)); rec.Error != nil {
+		t.Errorf("named in words: %+v", rec.Error)
+	}
+	var text handoff.Transcript
+	if r.get("/fleet/sessions/bigpc/"+url.PathEscape("checkout page"), &text); text.Title != "Checkout page polish" {
+		t.Errorf("read by name: %+v", text)
+	}
+}
+
+// TestExecSessions: what `codex exec` did is listed and read like every other session, also of the real codex.
+func TestExecSessions(t *testing.T) {
+	c := startCodex(t)
+	cmd := exec.CommandContext(t.Context(), codexProgram(t), "exec", "--skip-git-repo-check", "count the lines")
+	cmd.Env, cmd.Dir = append(os.Environ(), c.env()...), c.work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	c.thread("the first words")
+	r := start(t, func(p *plan) { c.plan(p, "", "") })
+	var found handoff.SessionList
+	until(t, "the session", func() bool { found = r.sessions("query=count"); return len(found.Items) == 1 })
+	if s := found.Items[0]; s.Label != "count the lines" || s.Directory != c.work {
+		t.Errorf("%+v", s)
+	}
+	var text handoff.Transcript
+	r.get("/fleet/sessions/bigpc/"+url.PathEscape("count the lines"), &text)
+	if len(text.Lines) < 2 {
+		t.Errorf("%+v", text)
+	}
+}
+
+// TestRealSessionsBehindMany: of the real codex a session is found that is older than hundreds of others.
+func TestRealSessionsBehindMany(t *testing.T) {
+	c := startCodex(t)
+	c.copies(c.thread("the first words"), 250)
+	r := start(t, func(p *plan) { c.plan(p, "", "") })
+	until(t, "the machine", func() bool { return len(r.sessions("").Items) > 0 })
+	for i, asked := range []string{"query=copy+249", "query=branch-249", "query=dir-249", "query=dir-33"} {
+		want := fmt.Sprintf("copy %d of that", []int{249, 249, 249, 33}[i])
+		until(t, asked+" to be found", func() bool { // codex takes a while to read its files anew
+			found := r.sessions(asked)
+			return len(found.Items) == 1 && found.Items[0].Title == want
+		})
+	}
+	var text handoff.Transcript
+	if r.get("/fleet/sessions/bigpc/"+url.PathEscape("copy 200 of that"), &text); text.Title != "copy 200 of that" {
+		t.Errorf("read by name: %+v", text)
+	}
+}
+
+// copies makes older sessions of one that codex has on its disk, as if they had been begun there.
+func (c *realCodex) copies(thread string, n int) {
+	c.t.Helper()
+	c.kill()
+	found, err := filepath.Glob(filepath.Join(c.home, "sessions/*/*/*/*"+thread+".jsonl"))
+	if err != nil || len(found) != 1 {
+		c.t.Fatalf("%v %v", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	var head map[string]any
+	if err := json.Unmarshal(first, &head); err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range n {
+		at := time.Now().Add(-time.Duration(i+1) * time.Hour).UTC()
+		id := fmt.Sprintf("%08x-%04x-7000-8000-%012x", at.UnixMilli()>>16, at.UnixMilli()&0xffff, i)
+		meta := head["payload"].(map[string]any)
+		meta["id"], meta["session_id"], meta["timestamp"], meta["cwd"] = id, id, at.Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("/src/dir-%d", i)
+		meta["git"] = map[string]any{"branch": fmt.Sprintf("branch-%d", i)}
+		line, err := json.Marshal(head)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		body := bytes.ReplaceAll(rest, []byte("the first words"), fmt.Appendf(nil, "copy %d of that", i))
+		body = bytes.ReplaceAll(body, []byte(c.work), fmt.Appendf(nil, "/src/dir-%d", i))
+		name := filepath.Join(c.home, "sessions", at.Format("2006/01/02"), "rollout-"+at.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := os.WriteFile(name, slices.Concat(line, []byte("\n"), bytes.ReplaceAll(body, []byte(thread), []byte(id))), 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := os.Chtimes(name, at, at); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	known, _ := filepath.Glob(filepath.Join(c.home, "*.sqlite*"))
+	for _, name := range known { // so that codex looks through its files once more, as after an update
+		_ = os.Remove(name)
+	}
+	c.begin()
+}
+
+// TestUnixSocket: an app-server on a socket of this machine works as any other, the simulated one and the real codex;
+// who looks for it where none is says so.
+func TestUnixSocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "sb") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "codex.sock")
+	on := func(p *plan) {
+		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "box", Kind: "codex", Dir: dir}, Settings: servers.Settings{Unix: path}}}
+	}
+	works := func(t *testing.T, prompt string) {
+		t.Helper()
+		r := start(t, on)
+		id := ""
+		until(t, "the work to be done", func() bool {
+			if id == "" || r.whole(id).Outcome == handoff.OutcomeFailed {
+				id = r.hand(fmt.Sprintf(`{"server":"box","thread_id":"new","prompt":%q}`, prompt))
+			}
+			return r.whole(id).Outcome == handoff.OutcomeResult
+		})
+	}
+	t.Run("simulated", func(t *testing.T) {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- simulator.NewWorld(simulator.Config{Speed: 50}).Serve(ctx, "bigpc", l) }()
+		works(t, "run the tests")
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("real", func(t *testing.T) {
+		c := startCodex(t)
+		_ = os.Remove(path)
+		spawn(t, c.env(), c.work, codexProgram(t), "app-server", "--listen", "unix://"+path)
+		works(t, "say something")
+	})
+	settings := "servers:\n  - {name: box, kind: codex, unix: " + path + "}\n"
+	var out bytes.Buffer
+	code := run(t.Context(), []string{"doctor", "--config", config(t, strings.ReplaceAll(settings, path, dir+"/none.sock"))}, func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": dir}[name]
+	}, &out, &out)
+	if code != exitFailed || !strings.Contains(out.String(), "codex app-server --listen unix://"+dir+"/none.sock") {
+		t.Errorf("doctor: %d %s", code, &out)
+	}
+}
+
+// TestCutOff: work that was stopped, whose agent's program was killed, and whose program ended by itself are told apart.
+func TestCutOff(t *testing.T) {
+	c := startCodex(t)
+	c.kill() // the services have their own
+	pid := filepath.Join(c.home, "pid")
+	sh := openShell(t, func(p *plan) {
+		p.Servers = []serverPlan{{Spec: servers.Spec{Name: "bigpc", Kind: "codex", Dir: c.work, EndsWithUs: true}, Settings: servers.Settings{
+			Command: []string{"sh", "-c", "echo $$ > " + pid + "; exec " + codexProgram(t) + " app-server"}, Env: []string{"CODEX_HOME=" + c.home, "HOME=" + c.home}, Dir: c.work,
+		}}}
+	})
+	for _, tc := range []struct {
+		how       string
+		end       func(id string)
+		want, not string
+	}{
+		{"stopped", func(id string) { sh.wants(0, nil, "handoff", "--stop", id) }, "stopped", "cut off"},
+		{"killed", func(string) {
+			text, err := os.ReadFile(pid)
+			var n int
+			if _, scan := fmt.Sscan(string(text), &n); err != nil || scan != nil || syscall.Kill(n, syscall.SIGKILL) != nil {
+				t.Errorf("no pid: %v %q", err, text)
+			}
+		}, "its program ended: signal: killed", "stopped"},
+	} {
+		before := len(sh.r.handoffs())
+		shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "new", "slow 60 "+tc.how)
+		until(t, "it to run", func() bool { return strings.Contains(shown.String(), "slow answer") })
+		tc.end(sh.r.handoffs()[before].ID)
+		if got := <-code; got == 0 || !strings.Contains(shown.String(), tc.want) || strings.Contains(shown.String(), tc.not) {
+			t.Errorf("%s: exit code %d, %s", tc.how, got, shown)
+		}
+	}
+}
