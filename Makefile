@@ -18,8 +18,8 @@ lint: ## format, vet, modernize, staticcheck, go.mod
 	.ci/lint
 
 test: tools lint ## everything that a change has to pass
-	go test -race -shuffle=on -timeout 25m ./...
-	FUZZ_TARGETS='Door|Frame|DataChannel|Offer|TooDeep|Config' .ci/fuzz 2s
+	.ci/test
+	FUZZ_TARGETS='Door|Frame|DataChannel|Offer|TooDeep' .ci/fuzz 2s
 
 stress: tools ## everything again and again beside busy CPUs; hours, ends with what was not always green
 	.ci/stress
