@@ -124,8 +124,8 @@ func (c *callerState) setKey(id string, k keyed) {
 	c.with(id, func(rec *recordState) { rec.key, c.byKey[k.key] = k, id })
 }
 
-// restored notes by what the record of an entry is known, and whether it was sent.
+// restored notes by what the record of an entry is known, whether it was sent, and that the ledger has it.
 func (c *callerState) restored(id string, e ledger.Entry) {
 	c.setKey(id, keyed{e.Key, e.Args})
-	c.with(id, func(rec *recordState) { rec.attempt = e.Attempt })
+	c.with(id, func(rec *recordState) { rec.attempt, rec.log.noted = e.Attempt, true })
 }

@@ -141,6 +141,8 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 		}
 		_, ended := e.Kind.(handoff.RunEnded)
 		switch {
+		case ended && e.Noted: // it was asked for before
+			return r.Handoff(g, string(id))
 		case e.Noted || e.Record.State == handoff.StatusDelivered:
 			return e.Record, nil
 		case ended:
