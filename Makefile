@@ -9,7 +9,7 @@ run: ## start Switchboard; ARGS="--codex" gives it flags
 	go run ./cmd/switchboard $(ARGS)
 
 build: ## build ./switchboard, one static file
-	CGO_ENABLED=0 go build -trimpath -o switchboard ./cmd/switchboard
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o switchboard ./cmd/switchboard
 
 tools: ## install what the tests need and this machine lacks
 	.ci/tools

@@ -127,7 +127,7 @@ func takeQueue(s string, known map[string]string) (intent, bool) {
 			return intent{}, false
 		}
 		in = intent{wish: wishWork, work: rest}
-		if m := patterns.trailing.FindStringSubmatch(rest); m != nil && strings.EqualFold(m[2], "on") && isMachine(m[3], known) {
+		if m := patterns().trailing.FindStringSubmatch(rest); m != nil && strings.EqualFold(m[2], "on") && isMachine(m[3], known) {
 			in.work, in.server = m[1], canonical(m[3], known)
 		}
 	case wishWork, wishNew, wishContinue:

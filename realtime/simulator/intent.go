@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"switchboard/handoff"
 )
@@ -44,7 +45,7 @@ type intent struct {
 	level  handoff.SpeechLevel // of set_updates
 }
 
-// Pieces of the patterns. A machine's name is one word, with a project behind a slash at most; longer
+// Pieces of the patterns(). A machine's name is one word, with a project behind a slash at most; longer
 // aliases are replaced by names before.
 const (
 	reName    = `(?:the |my )?([a-z0-9][\w.-]*(?:/[\w.-]+)?)`
@@ -55,8 +56,8 @@ const (
 	reThen    = `(?:(?:\s*,)?\s*(?:and then|and|then|to) |\s*[,:]\s*(?:and |then )*)(.+)`
 )
 
-// patterns are compiled once and never changed.
-var patterns = struct {
+// A grammar is the patterns that sentences are taken apart with.
+type grammar struct {
 	polite, asked, greeting, ability, quiet, hearing, approval    *regexp.Regexp
 	machines, machinesShort, isUp, sessions, sessionsShort, about *regexp.Regexp
 	readSession, happened, happenedOn, goOn, inSession, workIn    *regexp.Regexp
@@ -64,55 +65,60 @@ var patterns = struct {
 	opens, clause, goOnThing, anew                                *regexp.Regexp
 	fresh, inFresh, workInFresh                                   *regexp.Regexp
 	onComma, onName, ask, let, nameComma, trailing, file          *regexp.Regexp
-}{
-	polite: pattern(`(?:hey|hi|hello|ok|okay|so|well|now|and|also|please|switchboard|alright|right|great|cool|good|perfect|thanks|thank you)[ ,.!]+`),
-	asked:  pattern(`(?:(?:can|could|would|will) you (?:please |kindly )?|i(?: want|'d like| would like| need) (?:you )?to |(?:let's|lets) |go and |go ahead and |please |just |now )`),
-
-	greeting: pattern(`(?:hi|hello|hey|yo|good (?:morning|afternoon|evening|day)|greetings|hallo|moin)(?:,? (?:there|switchboard|computer|everyone|you))?$`),
-	ability:  pattern(`(?:help|what can (?:you|i) (?:do|say|ask)(?: .*)?|who are you|what are you|are you (?:real|there|a .*)|how do(?:es)? (?:you|this|it) work)$`),
-	quiet: pattern(`(?:stop|stop talking|hold on|wait|wait a (?:moment|minute|second)|quiet|be quiet|shh+|never ?mind|forget it|thanks|thank you(?: very much)?|ok|okay|good|great|cool|perfect|nice|bye|goodbye|no|no thanks` +
-		`|(?:no,? )?(?:thanks,? |thank you,? )?that(?:'s| is| was| will be| would be) (?:all|it|enough)(?: for (?:now|today))?|(?:good|great|nice|excellent) (?:job|work)|well done|(?:we are|we're|i am|i'm) done|thanks a lot|drop it|leave it)$`),
-	hearing:  pattern(`(?:can|do|could) you (?:still )?hear me|are you (?:still )?listening$`),
-	approval: pattern(`(?:yes|approve|allow|accept|decline|deny|reject)(?: it| that| them| please|, (?:do it|go ahead|allow it|approve it))*$`),
-
-	machines:      pattern(`(?:which|what|list|show|tell|name|how many|are|do|give|is|where|who)\b.*\b(?:machines?|servers?|computers?|hosts?|boxes|devices?|fleet)\b`),
-	machinesShort: pattern(`(?:(?:my|the|all) )*(?:machines|servers|computers|fleet)$|(?:who|what)(?:'s| is) (?:online|up|connected)$`),
-	isUp:          pattern(`(?:is|are) .+ (?:up|down|online|offline|reachable|alive|connected|available)$`),
-	sessions: pattern(`(?:(?:list|show|which|what|tell|give|find|search|any|are there|do i have|how many)\b.*\bsessions\b` +
-		`|(?:what|which)\b.*\b(?:i|we)\b.*\b(?:working|work|worked|doing|busy|up to)\b.*` +
-		`|what did (?:i|we) (?:do|work on).*|where (?:was i|were we|did (?:i|we) (?:leave|stop)).*` +
-		`|what(?:'s| is| are) (?:running|going on|open|active|in progress).*)`),
-	sessionsShort: pattern(`(?:(?:my|the|all|recent|open|latest|last) )*sessions(?: .*)?$`),
-	about:         pattern(`.*?\bsessions? (?:about|for|with|called|named|on the topic of) (?:the |my )?(.+)$`),
-
-	readSession: pattern(`(?:read|summari[sz]e|recap|show(?: me)?|tell me about|look at|look into)(?: me)? (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
-	happened:    pattern(`(?:what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done|the (?:state|status))|what did (?:you|codex|the agent|it) (?:do|say)|what was the last thing|how(?:'s| is| did) .*?)(?: in| with| of| during) (?:the |my |our )?(?:(.+?) )?` + reSession + reOn + `(?: go| doing)?$`),
-	happenedOn:  pattern(`what (?:happened|was happening|is happening|went on|was done|is new) (?:on|at) ` + reName + `$`),
-	goOn:        pattern(reGoOn + `(?:(.+?) )?` + reSession + reOn + `(?:` + reThen + `)?$`),
-	goOnThing:   pattern(`(?:continue|resume|go on|carry on|pick up|go back)(?: with| to)? (?:the |my |our |that )(.+?) (?:thing|stuff|work|task|one)` + reOn + `(?:` + reThen + `)?$`),
-	anew:        pattern(`(?:start over|start (?:again )?(?:from scratch|anew|fresh)|begin (?:again|anew))` + reOn + `$`),
-	inSession:   pattern(`in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `[,:]? (.+)$`),
-	workIn:      pattern(`(.+?) in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
-	fresh:       pattern(`(?:start|open|begin|make|create|use|do|launch)(?: me)? (?:a |an |some )?(?:new|fresh|clean|another|separate) (?:codex )?` + reSession + reOn + `(?:(?:\s*,)?\s*(?:and then|and|then|to|that|for) (.+)|\s*[,:]\s*(.+))?$`),
-	inFresh:     pattern(`in a (?:new|fresh|clean|separate) ` + reSession + reOn + `[,:]? (.+)$`),
-	workInFresh: pattern(`(.+) in a (?:new|fresh|clean|separate) ` + reSession + reOn + `$`),
-
-	readAbout:     pattern(`(?:read|summari[sz]e|recap|show(?: me)?|tell me about|look at|look into)(?: me)? (?:the |my |our |that )?` + reAbout + reOn + `$`),
-	happenedAbout: pattern(`what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done)(?: in| with| of| during) (?:the |my |our )?` + reAbout + reOn + `$`),
-	goOnAbout:     pattern(reGoOn + reAbout + reOn + `(?:(?:(?:\s*,)?\s*(?:and then|and|then) |\s*[,:]\s*(?:and |then )*)(.+))?$`),
-	inAbout:       pattern(`in (?:the |my |our |that )?` + reAbout + reOn + `\s*[,:]\s*(.+)$`),
-	workInAbout:   pattern(`(.+?) in (?:the |my |our |that )?` + reAbout + reOn + `$`),
-	opens:         pattern(`(?:reopen|reuse|go back|return|switch|use|open)\b`),
-	clause:        regexp.MustCompile(`(?i)(?:\s*[,;])?\s+and\s+|\s*[,;]\s+`),
-
-	onComma:   pattern(`(?:on|at|over on) ` + reName + `\s*[,:;]\s*(.+)$`),
-	onName:    pattern(`(?:on|at) ` + reName + ` (.+)$`),
-	ask:       pattern(`(?:ask|tell|get|use|want) ` + reName + ` (to |if |whether |about |how |what |for )(.+)$`),
-	let:       pattern(`(?:let|have|make) ` + reName + ` (.+)$`),
-	nameComma: pattern(reName + `\s*[,:]\s*(.+)$`),
-	trailing:  pattern(`(.+?),? (on|at|from|in|to|over on) ` + reName + `$`),
-	file:      pattern(`.*\.(?:go|js|mjs|ts|tsx|py|md|json|ya?ml|toml|txt|css|html?|rs|c|h|cpp|java|sh|sql|rb)$`),
 }
+
+// patterns are compiled when the first sentence is read, since a start without this voice needs none of them.
+var patterns = sync.OnceValue(func() *grammar {
+	return &grammar{
+		polite: pattern(`(?:hey|hi|hello|ok|okay|so|well|now|and|also|please|switchboard|alright|right|great|cool|good|perfect|thanks|thank you)[ ,.!]+`),
+		asked:  pattern(`(?:(?:can|could|would|will) you (?:please |kindly )?|i(?: want|'d like| would like| need) (?:you )?to |(?:let's|lets) |go and |go ahead and |please |just |now )`),
+
+		greeting: pattern(`(?:hi|hello|hey|yo|good (?:morning|afternoon|evening|day)|greetings|hallo|moin)(?:,? (?:there|switchboard|computer|everyone|you))?$`),
+		ability:  pattern(`(?:help|what can (?:you|i) (?:do|say|ask)(?: .*)?|who are you|what are you|are you (?:real|there|a .*)|how do(?:es)? (?:you|this|it) work)$`),
+		quiet: pattern(`(?:stop|stop talking|hold on|wait|wait a (?:moment|minute|second)|quiet|be quiet|shh+|never ?mind|forget it|thanks|thank you(?: very much)?|ok|okay|good|great|cool|perfect|nice|bye|goodbye|no|no thanks` +
+			`|(?:no,? )?(?:thanks,? |thank you,? )?that(?:'s| is| was| will be| would be) (?:all|it|enough)(?: for (?:now|today))?|(?:good|great|nice|excellent) (?:job|work)|well done|(?:we are|we're|i am|i'm) done|thanks a lot|drop it|leave it)$`),
+		hearing:  pattern(`(?:can|do|could) you (?:still )?hear me|are you (?:still )?listening$`),
+		approval: pattern(`(?:yes|approve|allow|accept|decline|deny|reject)(?: it| that| them| please|, (?:do it|go ahead|allow it|approve it))*$`),
+
+		machines:      pattern(`(?:which|what|list|show|tell|name|how many|are|do|give|is|where|who)\b.*\b(?:machines?|servers?|computers?|hosts?|boxes|devices?|fleet)\b`),
+		machinesShort: pattern(`(?:(?:my|the|all) )*(?:machines|servers|computers|fleet)$|(?:who|what)(?:'s| is) (?:online|up|connected)$`),
+		isUp:          pattern(`(?:is|are) .+ (?:up|down|online|offline|reachable|alive|connected|available)$`),
+		sessions: pattern(`(?:(?:list|show|which|what|tell|give|find|search|any|are there|do i have|how many)\b.*\bsessions\b` +
+			`|(?:what|which)\b.*\b(?:i|we)\b.*\b(?:working|work|worked|doing|busy|up to)\b.*` +
+			`|what did (?:i|we) (?:do|work on).*|where (?:was i|were we|did (?:i|we) (?:leave|stop)).*` +
+			`|what(?:'s| is| are) (?:running|going on|open|active|in progress).*)`),
+		sessionsShort: pattern(`(?:(?:my|the|all|recent|open|latest|last) )*sessions(?: .*)?$`),
+		about:         pattern(`.*?\bsessions? (?:about|for|with|called|named|on the topic of) (?:the |my )?(.+)$`),
+
+		readSession: pattern(`(?:read|summari[sz]e|recap|show(?: me)?|tell me about|look at|look into)(?: me)? (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
+		happened:    pattern(`(?:what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done|the (?:state|status))|what did (?:you|codex|the agent|it) (?:do|say)|what was the last thing|how(?:'s| is| did) .*?)(?: in| with| of| during) (?:the |my |our )?(?:(.+?) )?` + reSession + reOn + `(?: go| doing)?$`),
+		happenedOn:  pattern(`what (?:happened|was happening|is happening|went on|was done|is new) (?:on|at) ` + reName + `$`),
+		goOn:        pattern(reGoOn + `(?:(.+?) )?` + reSession + reOn + `(?:` + reThen + `)?$`),
+		goOnThing:   pattern(`(?:continue|resume|go on|carry on|pick up|go back)(?: with| to)? (?:the |my |our |that )(.+?) (?:thing|stuff|work|task|one)` + reOn + `(?:` + reThen + `)?$`),
+		anew:        pattern(`(?:start over|start (?:again )?(?:from scratch|anew|fresh)|begin (?:again|anew))` + reOn + `$`),
+		inSession:   pattern(`in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `[,:]? (.+)$`),
+		workIn:      pattern(`(.+?) in (?:the |my |our |that )?(?:(.+?) )?` + reSession + reOn + `$`),
+		fresh:       pattern(`(?:start|open|begin|make|create|use|do|launch)(?: me)? (?:a |an |some )?(?:new|fresh|clean|another|separate) (?:codex )?` + reSession + reOn + `(?:(?:\s*,)?\s*(?:and then|and|then|to|that|for) (.+)|\s*[,:]\s*(.+))?$`),
+		inFresh:     pattern(`in a (?:new|fresh|clean|separate) ` + reSession + reOn + `[,:]? (.+)$`),
+		workInFresh: pattern(`(.+) in a (?:new|fresh|clean|separate) ` + reSession + reOn + `$`),
+
+		readAbout:     pattern(`(?:read|summari[sz]e|recap|show(?: me)?|tell me about|look at|look into)(?: me)? (?:the |my |our |that )?` + reAbout + reOn + `$`),
+		happenedAbout: pattern(`what(?:'s| is| was| has)? ?(?:happened|happening|going on|went on|new|was done|been done)(?: in| with| of| during) (?:the |my |our )?` + reAbout + reOn + `$`),
+		goOnAbout:     pattern(reGoOn + reAbout + reOn + `(?:(?:(?:\s*,)?\s*(?:and then|and|then) |\s*[,:]\s*(?:and |then )*)(.+))?$`),
+		inAbout:       pattern(`in (?:the |my |our |that )?` + reAbout + reOn + `\s*[,:]\s*(.+)$`),
+		workInAbout:   pattern(`(.+?) in (?:the |my |our |that )?` + reAbout + reOn + `$`),
+		opens:         pattern(`(?:reopen|reuse|go back|return|switch|use|open)\b`),
+		clause:        regexp.MustCompile(`(?i)(?:\s*[,;])?\s+and\s+|\s*[,;]\s+`),
+
+		onComma:   pattern(`(?:on|at|over on) ` + reName + `\s*[,:;]\s*(.+)$`),
+		onName:    pattern(`(?:on|at) ` + reName + ` (.+)$`),
+		ask:       pattern(`(?:ask|tell|get|use|want) ` + reName + ` (to |if |whether |about |how |what |for )(.+)$`),
+		let:       pattern(`(?:let|have|make) ` + reName + ` (.+)$`),
+		nameComma: pattern(reName + `\s*[,:]\s*(.+)$`),
+		trailing:  pattern(`(.+?),? (on|at|from|in|to|over on) ` + reName + `$`),
+		file:      pattern(`.*\.(?:go|js|mjs|ts|tsx|py|md|json|ya?ml|toml|txt|css|html?|rs|c|h|cpp|java|sh|sql|rb)$`),
+	}
+})
 
 // pattern matches from the start, in any case.
 func pattern(p string) *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + p + `)`) }
@@ -154,8 +160,8 @@ func plain(text string, known map[string]string) string {
 	s = strings.TrimRight(s, " .!?…")
 	s = strings.TrimSuffix(strings.TrimSuffix(s, " please"), ",")
 	for {
-		rest := s[len(patterns.polite.FindString(s)):]
-		rest = rest[len(patterns.asked.FindString(rest)):]
+		rest := s[len(patterns().polite.FindString(s)):]
+		rest = rest[len(patterns().asked.FindString(rest)):]
 		if rest == s || rest == "" {
 			break
 		}
@@ -176,8 +182,8 @@ func small(s string) (intent, bool) {
 		re   *regexp.Regexp
 		wish wish
 	}{
-		{patterns.greeting, wishGreeting}, {patterns.ability, wishAbility},
-		{patterns.hearing, wishHearing}, {patterns.quiet, wishQuiet}, {patterns.approval, wishApproval},
+		{patterns().greeting, wishGreeting}, {patterns().ability, wishAbility},
+		{patterns().hearing, wishHearing}, {patterns().quiet, wishQuiet}, {patterns().approval, wishApproval},
 	} {
 		if c.re.MatchString(s) {
 			return intent{wish: c.wish}, true
@@ -198,7 +204,7 @@ func isMachine(name string, known map[string]string) bool {
 	if isKnown(lower, known) {
 		return true
 	}
-	return !slices.Contains(notMachines, lower) && !patterns.file.MatchString(lower)
+	return !slices.Contains(notMachines, lower) && !patterns().file.MatchString(lower)
 }
 
 func isKnown(name string, known map[string]string) bool {

@@ -16,7 +16,7 @@ func understandAll(text string, known map[string]string, both []string) []intent
 	if all := spread(s, known, both); len(all) > 1 {
 		return all
 	}
-	cuts := patterns.clause.FindAllStringIndex(s, maxClauses)
+	cuts := patterns().clause.FindAllStringIndex(s, maxClauses)
 	if len(cuts) > 0 && len(cuts) < maxClauses {
 		if all := clauses(s, cuts, known); len(all) > 1 {
 			return all
@@ -85,18 +85,18 @@ func takeNow(s string, known map[string]string) intent {
 
 // takeFresh is "start a new session on X and do this".
 func takeFresh(s string, known map[string]string) (intent, bool) {
-	if m := patterns.fresh.FindStringSubmatch(s); m != nil {
+	if m := patterns().fresh.FindStringSubmatch(s); m != nil {
 		return intent{wish: wishNew, server: canonical(m[1], known), work: m[2] + m[3]}, true
 	}
-	if m := patterns.anew.FindStringSubmatch(s); m != nil {
+	if m := patterns().anew.FindStringSubmatch(s); m != nil {
 		return intent{wish: wishNew, server: canonical(m[1], known)}, true
 	}
-	if m := patterns.inFresh.FindStringSubmatch(s); m != nil {
+	if m := patterns().inFresh.FindStringSubmatch(s); m != nil {
 		return intent{wish: wishNew, server: canonical(m[1], known), work: m[2]}, true
 	}
-	if m := patterns.workInFresh.FindStringSubmatch(s); m != nil {
+	if m := patterns().workInFresh.FindStringSubmatch(s); m != nil {
 		in := intent{wish: wishNew, server: canonical(m[2], known), work: m[1]}
-		if t := patterns.trailing.FindStringSubmatch(in.work); t != nil && in.server == "" && isMachine(t[3], known) {
+		if t := patterns().trailing.FindStringSubmatch(in.work); t != nil && in.server == "" && isMachine(t[3], known) {
 			in.work, in.server = t[1], canonical(t[3], known)
 		}
 		return in, true
@@ -107,11 +107,11 @@ func takeFresh(s string, known map[string]string) (intent, bool) {
 // takeAddressed is "on X, do this", "ask X to do this", "X, do this". What follows may be any sentence.
 func takeAddressed(s string, known map[string]string) (intent, bool) {
 	name, rest := "", ""
-	if m := patterns.onComma.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
+	if m := patterns().onComma.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
 		name, rest = m[1], m[2]
-	} else if m := patterns.onName.FindStringSubmatch(s); m != nil && (isKnown(m[1], known) || isMachine(m[1], known) && startsWork(m[2])) {
+	} else if m := patterns().onName.FindStringSubmatch(s); m != nil && (isKnown(m[1], known) || isMachine(m[1], known) && startsWork(m[2])) {
 		name, rest = m[1], m[2]
-	} else if m := patterns.ask.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
+	} else if m := patterns().ask.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
 		if name, rest = m[1], m[3]; !strings.EqualFold(m[2], "to ") {
 			rest = m[2] + m[3]
 		}
@@ -119,9 +119,9 @@ func takeAddressed(s string, known map[string]string) (intent, bool) {
 			return in, true
 		}
 		return intent{wish: wishWork, server: canonical(name, known), work: rest}, true
-	} else if m := patterns.let.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
+	} else if m := patterns().let.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
 		name, rest = m[1], m[2]
-	} else if m := patterns.nameComma.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
+	} else if m := patterns().nameComma.FindStringSubmatch(s); m != nil && isKnown(m[1], known) {
 		name, rest = m[1], m[2]
 	}
 	if name == "" {
@@ -143,10 +143,10 @@ func takeAddressed(s string, known map[string]string) (intent, bool) {
 
 // takeRead is "what happened in the auth session on X".
 func takeRead(s string, known map[string]string) (intent, bool) {
-	if m := patterns.happenedOn.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
+	if m := patterns().happenedOn.FindStringSubmatch(s); m != nil && isMachine(m[1], known) {
 		return intent{wish: wishRead, server: canonical(m[1], known)}, true
 	}
-	for _, re := range []*regexp.Regexp{patterns.readSession, patterns.happened, patterns.readAbout, patterns.happenedAbout} {
+	for _, re := range []*regexp.Regexp{patterns().readSession, patterns().happened, patterns().readAbout, patterns().happenedAbout} {
 		if m := re.FindStringSubmatch(s); m != nil {
 			return intent{wish: wishRead, words: titleWords(m[1]), server: canonical(m[2], known)}, true
 		}
@@ -156,18 +156,18 @@ func takeRead(s string, known map[string]string) (intent, bool) {
 
 // takeContinue is "continue the auth session on X and do this", in any order.
 func takeContinue(s string, known map[string]string) (intent, bool) {
-	for _, re := range []*regexp.Regexp{patterns.goOn, patterns.goOnAbout, patterns.goOnThing, patterns.inAbout, patterns.inSession} {
+	for _, re := range []*regexp.Regexp{patterns().goOn, patterns().goOnAbout, patterns().goOnThing, patterns().inAbout, patterns().inSession} {
 		m := re.FindStringSubmatch(s)
 		if m == nil {
 			continue
 		}
 		in := intent{wish: wishContinue, words: titleWords(m[1]), server: canonical(m[2], known), work: m[3]}
-		if in.work == "" && patterns.opens.MatchString(s) {
+		if in.work == "" && patterns().opens.MatchString(s) {
 			in.wish = wishOpen
 		}
 		return in, true
 	}
-	for _, re := range []*regexp.Regexp{patterns.workInAbout, patterns.workIn} {
+	for _, re := range []*regexp.Regexp{patterns().workInAbout, patterns().workIn} {
 		if m := re.FindStringSubmatch(s); m != nil && startsWork(m[1]) {
 			return intent{wish: wishContinue, words: titleWords(m[2]), server: canonical(m[3], known), work: m[1]}, true
 		}
@@ -186,15 +186,15 @@ func titleWords(words string) string {
 
 // takeSessions is "what was I working on" and "which sessions are on X".
 func takeSessions(s string, known map[string]string) (intent, bool) {
-	if !patterns.sessions.MatchString(s) && !patterns.sessionsShort.MatchString(s) {
+	if !patterns().sessions.MatchString(s) && !patterns().sessionsShort.MatchString(s) {
 		return intent{}, false
 	}
 	in := intent{wish: wishSessions}
-	m := patterns.trailing.FindStringSubmatch(s)
+	m := patterns().trailing.FindStringSubmatch(s)
 	if m != nil && m[2] != "to" && (isKnown(m[3], known) || isMachine(m[3], known) && !strings.HasSuffix(m[1], "working")) {
 		s, in.server = m[1], canonical(m[3], known)
 	}
-	if m := patterns.about.FindStringSubmatch(s); m != nil {
+	if m := patterns().about.FindStringSubmatch(s); m != nil {
 		in.words = m[1]
 	}
 	return in, true
@@ -202,13 +202,13 @@ func takeSessions(s string, known map[string]string) (intent, bool) {
 
 // takeMachines is "which machines do I have". A question about one known machine's insides is work.
 func takeMachines(s string, known map[string]string) (intent, bool) {
-	if m := patterns.trailing.FindStringSubmatch(s); m != nil && isKnown(m[3], known) {
+	if m := patterns().trailing.FindStringSubmatch(s); m != nil && isKnown(m[3], known) {
 		return intent{}, false
 	}
-	if patterns.machines.MatchString(s) && !strings.HasPrefix(strings.ToLower(s), "do the ") || patterns.machinesShort.MatchString(s) {
+	if patterns().machines.MatchString(s) && !strings.HasPrefix(strings.ToLower(s), "do the ") || patterns().machinesShort.MatchString(s) {
 		return intent{wish: wishMachines}, true
 	}
-	if patterns.isUp.MatchString(s) {
+	if patterns().isUp.MatchString(s) {
 		for word := range strings.FieldsSeq(strings.ToLower(s)) {
 			if isKnown(strings.Trim(word, ","), known) || len(strings.Fields(s)) == 3 && !isThing(word) {
 				return intent{wish: wishMachines}, true
@@ -230,7 +230,7 @@ func isThing(word string) bool {
 // takeTrailing is "do this on X". An unknown name counts only behind "on" and "at", or behind "from" in a
 // short sentence ("push it from X"), where it can hardly be anything else.
 func takeTrailing(s string, known map[string]string) (intent, bool) {
-	m := patterns.trailing.FindStringSubmatch(s)
+	m := patterns().trailing.FindStringSubmatch(s)
 	if m == nil || !isMachine(m[3], known) {
 		return intent{}, false
 	}

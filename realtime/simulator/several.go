@@ -4,12 +4,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // How a sentence names several machines at once: "on bigpc and laptop", "on both machines".
 var (
-	reTogether = regexp.MustCompile(`(?i)\b(on|at|from|ask|tell|let|have|stop|cancel) ` + reName + `((?:, (?:on |at )?` + reName + `)*),? and (?:on |at )?` + reName + `(?:$|[ ,:;])`)
-	reBoth     = regexp.MustCompile(`(?i)\b(on|at|from|ask|tell|let|have) (both|all|every|each)(?: of)?(?: (?:the|my|these|them|the two|my two))?(?: (?:machines?|servers?|computers?))?(?:$|[ ,:;])`)
+	reTogether = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(on|at|from|ask|tell|let|have|stop|cancel) ` + reName + `((?:, (?:on |at )?` + reName + `)*),? and (?:on |at )?` + reName + `(?:$|[ ,:;])`)
+	})
+	reBoth = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(on|at|from|ask|tell|let|have) (both|all|every|each)(?: of)?(?: (?:the|my|these|them|the two|my two))?(?: (?:machines?|servers?|computers?))?(?:$|[ ,:;])`)
+	})
 )
 
 // spread writes a sentence that asks several machines for the same once for each of them; nil when it is none, or
@@ -34,7 +39,7 @@ func spread(s string, known map[string]string, both []string) []intent {
 
 // together finds where a sentence names several machines, and which.
 func together(s string, known map[string]string, both []string) (from, to int, names []string) {
-	if m := reTogether.FindStringSubmatchIndex(s); m != nil {
+	if m := reTogether().FindStringSubmatchIndex(s); m != nil {
 		from, to = m[3]+1, m[len(m)-1]
 		for name := range strings.FieldsFuncSeq(s[from:to], func(r rune) bool { return r == ' ' || r == ',' }) {
 			switch lower := strings.ToLower(name); {
@@ -47,7 +52,7 @@ func together(s string, known map[string]string, both []string) (from, to int, n
 		}
 		return from, to, names
 	}
-	m := reBoth.FindStringSubmatchIndex(s)
+	m := reBoth().FindStringSubmatchIndex(s)
 	if m == nil {
 		return 0, 0, nil
 	}
