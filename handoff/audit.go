@@ -22,7 +22,7 @@ type Auditor interface {
 	Audit(ctx context.Context, rec AuditRecord) error
 }
 
-// An AuditRecord is one decision. It holds no transcript and no command, only what tells whether one that
+// An AuditRecord is one decision. It holds no transcript and no command, only what reports whether one that
 // is shown was the one decided.
 type AuditRecord struct {
 	Who         string     `json:"who"` // the caller

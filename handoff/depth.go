@@ -6,7 +6,7 @@ import "bytes"
 // them sees it.
 const MaxDepth = 128
 
-// TooDeep tells whether JSON nests deeper than [MaxDepth]. It does not recurse, reads each byte once, and
+// TooDeep reports whether JSON nests deeper than [MaxDepth]. It does not recurse, reads each byte once, and
 // needs no valid JSON: brackets inside of strings do not count, and a string that does not end hides what
 // follows, as it does from a parser.
 func TooDeep(data []byte) bool {

@@ -50,7 +50,7 @@ var approvals = []string{"none", "voice", "all"}
 // String returns the word for it in settings.
 func (a Approval) String() string { return approvals[a] }
 
-// InCall tells whether a yes counts that is said or typed in a call.
+// InCall reports whether a yes counts that is said or typed in a call.
 func (a Approval) InCall() bool { return a >= ApproveVoice }
 
 // namelessMark begins the User of a caller whom nobody named. No name that somebody gives begins so.
@@ -62,10 +62,10 @@ func NamelessCaller(principal, id string) Caller {
 	return Caller{Principal: principal, User: namelessMark + id}
 }
 
-// Nameless tells whether nobody named the caller.
+// Nameless reports whether nobody named the caller.
 func (c Caller) Nameless() bool { return strings.HasPrefix(c.User, namelessMark) }
 
-// MayEnd tells whether a call of this grant may be ended by the holder of another: the same caller, or, where
+// MayEnd reports whether a call of this grant may be ended by the holder of another: the same caller, or, where
 // the caller has no name, whoever has the key and knows the call.
 func (g Grant) MayEnd(other Grant) bool {
 	if g.Caller.Nameless() && other.Caller.Nameless() {
@@ -74,7 +74,7 @@ func (g Grant) MayEnd(other Grant) bool {
 	return g.Caller == other.Caller
 }
 
-// MayJoin tells whether the holder of another grant may take part in a call of this one, as what is said there then
+// MayJoin reports whether the holder of another grant may take part in a call of this one, as what is said there then
 // counts as the caller's: it came by the same key, by no client secret where the call did not, and no yes counts in
 // the call that does not count for the holder.
 func (g Grant) MayJoin(other Grant) bool {
@@ -88,12 +88,12 @@ type Limits struct {
 	HandoffsPerMinute int
 }
 
-// AllowsServer tells whether a server may be used, by its canonical name.
+// AllowsServer reports whether a server may be used, by its canonical name.
 func (g Grant) AllowsServer(name string) bool {
 	return g.Servers == nil || slices.Contains(g.Servers, name)
 }
 
-// AllowsTool tells whether a tool may be used, by its own name.
+// AllowsTool reports whether a tool may be used, by its own name.
 func (g Grant) AllowsTool(name string) bool {
 	return g.Tools == nil || slices.Contains(g.Tools, name)
 }

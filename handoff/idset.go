@@ -10,10 +10,10 @@ type IDSet struct {
 	order []string
 }
 
-// Known tells whether an id was taken.
+// Known reports whether an id was taken.
 func (s *IDSet) Known(id string) bool { return s != nil && s.has[id] }
 
-// Add takes an id and tells whether it is new.
+// Add takes an id and reports whether it is new.
 func (s *IDSet) Add(id string) bool {
 	if s.has[id] {
 		return false

@@ -70,13 +70,13 @@ type Record struct {
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 }
 
-// Shown tells whether a grant may see the record: a machine that it may not use does not exist for it. What
+// Shown reports whether a grant may see the record: a machine that it may not use does not exist for it. What
 // never came to a machine holds only what was asked.
 func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
-// NotBegun tells whether the record is work that waited when the process was restarted, or when what it waited for was
+// NotBegun reports whether the record is work that waited when the process was restarted, or when what it waited for was
 // stopped: the caller is asked whether to begin it.
 func (r Record) NotBegun() bool {
 	return r.Fault != nil && r.Fault.Code.Asks()

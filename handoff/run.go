@@ -199,5 +199,5 @@ type SpokenAnswer struct {
 	Transcript string      // what was heard; only a hash of it is kept
 	Call       string      // names the call
 	Said       time.Time   // when the reply began; zero: it does not age
-	More       func() bool // tells whether the caller has said more since; nil: it does not matter
+	More       func() bool // reports whether the caller has said more since; nil: it does not matter
 }

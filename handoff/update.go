@@ -138,7 +138,7 @@ type Ask struct {
 	Secret  bool     `json:"secret,omitempty"`  // the answer is typed on the page, never said
 }
 
-// Secret tells whether an answer to the question must not be said aloud.
+// Secret reports whether an answer to the question must not be said aloud.
 func (q Question) Secret() bool {
 	return slices.ContainsFunc(q.Asks, func(a Ask) bool { return a.Secret })
 }

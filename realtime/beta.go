@@ -19,7 +19,7 @@ const codeBeta = "beta_api_shape_disabled"
 // betaHint tells what to do instead.
 const betaHint = "The beta of the Realtime API has ended. Leave OpenAI-Beta away, and use a client that speaks the API as it is now."
 
-// asksBeta tells whether a client asks for the beta: by a header, or in a browser by a subprotocol.
+// asksBeta reports whether a client asks for the beta: by a header, or in a browser by a subprotocol.
 func asksBeta(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("OpenAI-Beta"), "realtime=v1") || slices.Contains(websocket.Subprotocols(r), "openai-beta.realtime-v1")
 }

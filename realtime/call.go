@@ -279,7 +279,7 @@ func (c *Call) do(act func()) {
 	}
 }
 
-// passOn gives the router what it takes at once, in order, and tells whether that was anything. The loop waits with what
+// passOn gives the router what it takes at once, in order, and reports whether that was anything. The loop waits with what
 // is left. The caller holds mu.
 func (c *Call) passOn() (passed bool) {
 	for c.watch.first == nil && len(c.pending) > 0 {
@@ -299,7 +299,7 @@ func flush(l leg) {
 	}
 }
 
-// stale tells whether the loop should wait for something that it does not. An alarm that is later than its timer is
+// stale reports whether the loop should wait for something that it does not. An alarm that is later than its timer is
 // looked for when that rings. The caller holds mu.
 func (c *Call) stale() bool {
 	next := c.nextAlarm()

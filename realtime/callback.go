@@ -67,7 +67,7 @@ func (c *Call) nameless(fault gjson.Result) string {
 	return ""
 }
 
-// names tells whether an error's words name an item of ours.
+// names reports whether an error's words name an item of ours.
 func (c *Call) names(s sent, message string) bool {
 	u := c.utterances[s.what]
 	return strings.Contains(message, itemPrefix+u.ID) || u.CallID != "" && strings.Contains(message, u.CallID)

@@ -22,7 +22,7 @@ func (nobody) Close(*handoff.Error)    {}
 func (nobody) Seen() time.Time         { return time.Time{} }
 func (nobody) Probe()                  {}
 
-// away tells whether the call waits for its client, or for one that rejoins it to be reached.
+// away reports whether the call waits for its client, or for one that rejoins it to be reached.
 func (c *Call) away() bool { return !c.left.IsZero() }
 
 // departed handles the end of a client's leg: the call ends with it, unless its client may come back.
@@ -36,7 +36,7 @@ func (c *Call) departed(l leg) {
 	}
 }
 
-// vanished tells whether the client's leg, which ends, went in a way after which the call waits for it. One that hung up
+// vanished reports whether the client's leg, which ends, went in a way after which the call waits for it. One that hung up
 // did not, and before its session began there is nothing to come back to; whether a browser's channel was open does not
 // matter. A client that does not keep up and shows no sign any more has no network.
 func (c *Call) vanished() bool {

@@ -93,7 +93,7 @@ func (c *Call) unreadable(why string, event []byte) {
 	}
 }
 
-// observe acts on what the model reports. shown tells whether the client saw it.
+// observe acts on what the model reports. shown reports whether the client saw it.
 func (c *Call) observe(kind string, event []byte, shown bool) {
 	switch kind {
 	case events.TypeSessionCreated:
@@ -259,7 +259,7 @@ func (c *Call) finished(r gjson.Result) {
 	delete(c.lost, id)
 }
 
-// silent tells whether an item ends a response without a word for good: the model chose to say nothing, or calls
+// silent reports whether an item ends a response without a word for good: the model chose to say nothing, or calls
 // what is not ours, and asking once more might call it twice. For its own ask the client is the one who asks again.
 func (c *Call) silent(it events.Item, client bool) bool {
 	if it.Kind == events.ItemMessage || it.Kind == events.ItemReasoning {

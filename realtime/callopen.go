@@ -139,7 +139,7 @@ func (c *Call) tellLeg(event []byte) {
 	c.toLeg(events.Set(event, "type", events.Quote(kind)))
 }
 
-// reachable tells whether the client can be reached: one that is connected some time after its call began says so.
+// reachable reports whether the client can be reached: one that is connected some time after its call began says so.
 func (c *Call) reachable() bool { return !c.playback.told || c.opened }
 
 // ready lets the client set its session up from now on, once it can be reached and knows its session.

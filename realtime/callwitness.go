@@ -37,7 +37,7 @@ func (c *Call) attest(s handoff.Said) {
 	c.unsure = append(c.unsure, s)
 }
 
-// there tells whether the client was there when something was given.
+// there reports whether the client was there when something was given.
 func (c *Call) there(s handoff.Said) bool { return !c.witness.Seen().Before(s.At.Add(-signBefore)) }
 
 // signs looks whether the client has shown itself since, and gives up what it cannot have heard.

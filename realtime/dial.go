@@ -34,7 +34,7 @@ const anyModel = "*"
 // tokenHead begins a JSON Web Token, which is no key: Azure takes it as a bearer token.
 const tokenHead = "eyJ"
 
-// azure tells whether a model is at Azure OpenAI, or behind a gateway with its addresses.
+// azure reports whether a model is at Azure OpenAI, or behind a gateway with its addresses.
 func azure(model *url.URL) bool {
 	return strings.HasSuffix(model.Hostname(), ".azure.com") || strings.HasPrefix(model.Path, "/openai/")
 }

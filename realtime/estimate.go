@@ -16,5 +16,5 @@ func (p *estimate) add(now time.Time, bytes, rate int) {
 // clear ends it: the caller interrupted.
 func (p *estimate) clear() { p.until = time.Time{} }
 
-// on tells whether something is still to be heard.
+// on reports whether something is still to be heard.
 func (p *estimate) on(now time.Time) bool { return p.until.After(now) }

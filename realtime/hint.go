@@ -42,7 +42,7 @@ type hint struct {
 	key     string // the newest whole string
 }
 
-// add takes a piece and tells whether the router should look at text now.
+// add takes a piece and reports whether the router should look at text now.
 func (h *hint) add(piece string) bool {
 	if h.over {
 		return false
@@ -69,7 +69,7 @@ func (h *hint) add(piece string) bool {
 	return true
 }
 
-// read goes through a piece and tells whether it ends a string or begins the prompt.
+// read goes through a piece and reports whether it ends a string or begins the prompt.
 func (h *hint) read(piece string) (news bool) {
 	for i := range len(piece) {
 		b := piece[i]

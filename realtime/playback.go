@@ -228,7 +228,7 @@ func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []fl
 	})
 }
 
-// on tells whether the model is heard, or about to be.
+// on reports whether the model is heard, or about to be.
 func (p *playback) on(now time.Time) bool {
 	if !p.told {
 		return p.sound.on(now)

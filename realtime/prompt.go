@@ -74,7 +74,7 @@ func (c *promptConn) tryPiece(fd uintptr) bool {
 	return true
 }
 
-// pending tells whether something was kept that has not been written.
+// pending reports whether something was kept that has not been written.
 func (c *promptConn) pending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -111,7 +111,7 @@ func TestRejoinedBeforeItsSession(t *testing.T) {
 	expect(t, client, events.TypeSessionCreated) // it is the client still
 }
 
-// How a socket ends tells whether its client hung up.
+// How a socket ends reports whether its client hung up.
 func TestWhichSocketsAreHeld(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *websocket.Conn){
 		"without a frame": func(_ *testing.T, c *websocket.Conn) { _ = c.NetConn().Close() },

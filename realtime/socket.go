@@ -136,7 +136,7 @@ func (s *socket) Run(take func(event []byte)) {
 // Vanished implements [ender].
 func (s *socket) Vanished() bool { return s.vanished.Load() }
 
-// wordless tells whether what ended a socket was the network, or the far end while it closed down itself, and no
+// wordless reports whether what ended a socket was the network, or the far end while it closed down itself, and no
 // goodbye. Browsers say 1001 when their page is left.
 func wordless(err error) bool {
 	_, network := errors.AsType[net.Error](err)
@@ -246,7 +246,7 @@ func (s *socket) Flush() {
 	}
 }
 
-// due tells whether there is something to write that may be written.
+// due reports whether there is something to write that may be written.
 func (s *socket) due() bool {
 	return !s.closing() && !s.closed.Load() && (s.Waits() || len(s.probe)+len(s.pings) > 0 || s.out.pending())
 }
@@ -309,7 +309,7 @@ func (s *socket) closing() bool {
 	}
 }
 
-// left tells whether we hung up.
+// left reports whether we hung up.
 func (s *socket) left() bool { return s.closing() && s.Ended() == nil }
 
 // farewell flushes the queue, unless the far end is too slow for it or closes itself, and says why the socket closes.

@@ -24,7 +24,7 @@ type soundRoom struct {
 	free [][]byte // Guarded by mu
 }
 
-// isSound tells whether an event is one of sound.
+// isSound reports whether an event is one of sound.
 func isSound(event []byte) bool {
 	kind := events.PeekType(event)
 	return kind == events.TypeAppend || kind == events.TypeAudioDelta

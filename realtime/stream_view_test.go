@@ -37,7 +37,7 @@ func newStreamView(t *testing.T) *streamView {
 // hide notes an item of ours.
 func (v *streamView) hide(item string) { v.hidden[item] = true }
 
-// isOurs tells whether an event is about what the client must not see.
+// isOurs reports whether an event is about what the client must not see.
 func (v *streamView) isOurs(e gjson.Result) bool {
 	if it := e.Get("item"); strings.HasPrefix(it.Get("id").Str, itemPrefix) || strings.HasPrefix(it.Get("call_id").Str, "ours_") {
 		return true

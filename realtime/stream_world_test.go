@@ -212,7 +212,7 @@ func (w *streamWorld) session() string {
 	return `{"type":"realtime","id":"sess_1","instructions":` + w.says + `,"tools":` + w.tools + `,"audio":{"input":{"transcription":null}}}`
 }
 
-// ourTool tells whether a tool that the model has is ours: the client's have no parameters here.
+// ourTool reports whether a tool that the model has is ours: the client's have no parameters here.
 func ourTool(tool gjson.Result) bool { return tool.Get("parameters").Exists() }
 
 // remove takes an item out of the model's conversation.

@@ -83,7 +83,7 @@ func (k *connector) publish(v view) {
 	}
 }
 
-// needsSomebody tells whether a server stays away until somebody sets something right there or in the configuration.
+// needsSomebody reports whether a server stays away until somebody sets something right there or in the configuration.
 func needsSomebody(code handoff.Code) bool {
 	return code == handoff.CodeTokenRefused || code == handoff.CodeOutdated
 }

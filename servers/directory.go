@@ -279,13 +279,13 @@ func cut(list handoff.SessionList, limit int) handoff.SessionList {
 	return list
 }
 
-// inside tells whether a thread's directory is dir or below it. Without dir everything is.
+// inside reports whether a thread's directory is dir or below it. Without dir everything is.
 func inside(have, dir string) bool {
 	dir = strings.TrimRight(dir, "/")
 	return dir == "" || have == dir || strings.HasPrefix(have, dir+"/")
 }
 
-// mentions tells whether every word of a query stands in the title, label, directory or branch.
+// mentions reports whether every word of a query stands in the title, label, directory or branch.
 func mentions(t named, query string) bool {
 	text := strings.ToLower(strings.Join([]string{t.Title, t.Label, t.Dir, t.Branch}, "\n"))
 	for word := range strings.FieldsSeq(strings.ToLower(query)) {

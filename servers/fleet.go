@@ -41,7 +41,7 @@ type Config struct {
 	// Changed, when set, is called after the health of a server has changed, from one goroutine and with
 	// no lock held. Several changes may be told by one call.
 	Changed func()
-	// Hidden, when set, tells whether a thread is none of a caller's: it was started for somebody else. It is
+	// Hidden, when set, reports whether a thread is none of a caller's: it was started for somebody else. It is
 	// called from any goroutine and must not wait.
 	Hidden func(c handoff.Caller, server, thread string) bool
 	// ByAPI, when set, tells which threads a caller's programs made, each one of many.
@@ -367,7 +367,7 @@ func (k *connector) describe(a handoff.Attached) handoff.Attached {
 // lostGrace is how long a failed request may come before the news that its connection is lost.
 const lostGrace = 100 * time.Millisecond
 
-// lost tells whether the connection is lost.
+// lost reports whether the connection is lost.
 func lost(ctx context.Context, link *Link) bool {
 	timer := time.NewTimer(lostGrace)
 	defer timer.Stop()

@@ -119,12 +119,12 @@ func keys(in []string) []string {
 	return []string{plain}
 }
 
-// overlap tells whether two sets of keys share one.
+// overlap reports whether two sets of keys share one.
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(k string) bool { return slices.Contains(b, k) })
 }
 
-// near tells whether two keys differ by so little that a misheard letter explains it. Figures must be the
+// near reports whether two keys differ by so little that a misheard letter explains it. Figures must be the
 // same: node 1 is never node 2. Short names must match.
 func near(a, b string) bool {
 	n := min(utf8.RuneCountInString(a), utf8.RuneCountInString(b))

@@ -33,7 +33,7 @@ func name(threads []Thread) []named {
 	return out
 }
 
-// settled tells whether a thread name needs no list: nothing, [handoff.NewThread] or a full id. The
+// settled reports whether a thread name needs no list: nothing, [handoff.NewThread] or a full id. The
 // second result is the name in canonical form.
 func (s Spec) settled(said string) (string, bool) {
 	said = strings.TrimSpace(said)
@@ -149,7 +149,7 @@ func (s nameSearch) matchers(said string) []func(named) bool {
 	}
 }
 
-// pointsTo tells whether some words are of a thread's title and all others of what tells it from its like.
+// pointsTo reports whether some words are of a thread's title and all others of what tells it from its like.
 func (s nameSearch) pointsTo(t named, said []string) bool {
 	said = digits(without(said, apartFillers))
 	title := words(t.Title)
@@ -167,7 +167,7 @@ func (s nameSearch) pointsTo(t named, said []string) bool {
 	return hasWords(about, rest)
 }
 
-// hasWords tells whether every word wanted is one of the title, or begins one.
+// hasWords reports whether every word wanted is one of the title, or begins one.
 func hasWords(title, wanted []string) bool {
 	title = digits(title)
 	for _, w := range wanted {
@@ -229,7 +229,7 @@ func spokenTitle(t named) string {
 	return t.Label
 }
 
-// alone tells whether a name means just this thread.
+// alone reports whether a name means just this thread.
 func (s nameSearch) alone(t named, said string) bool {
 	found := s.match(said, searches)
 	return len(found) == 1 && found[0].ID == t.ID

@@ -29,7 +29,7 @@ type Documents interface {
 	PutDocument(ctx context.Context, d Document) error
 	// Document finds one; one that has ended, and one of another owner, is none.
 	Document(ctx context.Context, owner handoff.Caller, id string) (Document, bool, error)
-	// DropDocument forgets one, and tells whether it was there.
+	// DropDocument forgets one, and reports whether it was there.
 	DropDocument(ctx context.Context, owner handoff.Caller, id string) (bool, error)
 }
 

@@ -58,7 +58,7 @@ func EntryWords(e ledger.Entry) []string {
 	return words(strings.Join([]string{e.Target.Server, e.Target.Project, e.Title, e.Prompt, e.Spoken}, " "))
 }
 
-// Found tells whether each word of a search begins a word of an entry.
+// Found reports whether each word of a search begins a word of an entry.
 func Found(entry, search []string) bool {
 	for _, want := range search {
 		if !slices.ContainsFunc(entry, func(word string) bool { return strings.HasPrefix(word, want) }) {

@@ -85,7 +85,7 @@ func ownDir(path string) error {
 	return openToOthers(path, mode)
 }
 
-// OwnPath tells whether a state directory is there, belongs to our user, and others cannot write in it.
+// OwnPath reports whether a state directory is there, belongs to our user, and others cannot write in it.
 func OwnPath(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && notOurs(path, info) == nil && info.Mode().Perm()&othersWrite == 0
@@ -181,7 +181,7 @@ func HoldDir(path string) (*Dir, error) {
 	return &Dir{Path: path, root: root, lock: lock}, nil
 }
 
-// Held tells whether the lock is still the one that others find: nobody removed or replaced it.
+// Held reports whether the lock is still the one that others find: nobody removed or replaced it.
 func (d *Dir) Held() bool {
 	found, err := d.root.Stat(lockFile)
 	if err != nil {

@@ -75,7 +75,7 @@ func (p accessPolicy) peerAllowed(peer netip.Addr) bool {
 	return len(p.proxies) == 0 || peer.IsLoopback() || within(p.proxies, peer)
 }
 
-// within tells whether an address is of one of the networks.
+// within reports whether an address is of one of the networks.
 func within(networks []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
@@ -112,7 +112,7 @@ func (p accessPolicy) originAllowed(v visitor) bool {
 	return false
 }
 
-// isPublic tells whether the visitor came by public_url.
+// isPublic reports whether the visitor came by public_url.
 func (p accessPolicy) isPublic(v visitor) bool {
 	return p.publicHost != "" && canonicalHost(v.host, p.publicScheme) == p.publicHost
 }

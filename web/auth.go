@@ -121,7 +121,7 @@ func (a *auth) find(is func(Key) bool) (Key, bool) {
 	return Key{}, false
 }
 
-// stands tells whether a login counts: until its end, and as long as its key is configured.
+// stands reports whether a login counts: until its end, and as long as its key is configured.
 func (a *auth) stands(l sessions.Login, now time.Time) bool {
 	_, ok := a.behind(originOf(l))
 	return ok && now.Before(l.Ends)

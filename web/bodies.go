@@ -23,7 +23,7 @@ const (
 // bodyWait is how long a request waits until there is room for its body. Nothing of it is read meanwhile.
 const bodyWait = 5 * time.Second
 
-// Rates tells whether a caller may give work at this moment, without counting it. An error has code
+// Rates reports whether a caller may give work at this moment, without counting it. An error has code
 // [handoff.CodeLimited].
 type Rates interface {
 	MayGive(g handoff.Grant) error

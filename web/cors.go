@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// isAPI tells whether a path is one of OpenAI's, which pages of any origin may ask for with a key.
+// isAPI reports whether a path is one of OpenAI's, which pages of any origin may ask for with a key.
 func isAPI(name string) bool {
 	return strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
 }

@@ -88,7 +88,7 @@ func pass[E any](s *Server, r *http.Request, out eventWriter, first []E, events 
 	}
 }
 
-// revoked tells whether what let a request in has ended since, as an error; nil: not that anybody knew.
+// revoked reports whether what let a request in has ended since, as an error; nil: not that anybody knew.
 func (s *Server) revoked(r *http.Request) error {
 	if _, err := s.auth.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
 		return err

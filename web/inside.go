@@ -19,7 +19,7 @@ func (s *Server) Inside(principal string) http.Handler {
 	})
 }
 
-// inside tells whether a request came by [Server.Inside].
+// inside reports whether a request came by [Server.Inside].
 func inside(r *http.Request) bool {
 	_, ok := r.Context().Value(insideKey{}).(string)
 	return ok

@@ -62,7 +62,7 @@ const otherSide = `(() => {
   return true;
 })()`
 
-// micOn tells whether sound leaves the page.
+// micOn reports whether sound leaves the page.
 const micOn = `window.mic?.getAudioTracks()[0].enabled`
 
 // listenMic keeps the stream that the page gets from the browser.

@@ -25,7 +25,7 @@ func apiTool(pattern string) string {
 	return ""
 }
 
-// mayUse tells whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].
+// mayUse reports whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].
 func mayUse(g handoff.Grant, to route) error {
 	if g.Tools != nil && len(g.Tools) == 0 && slices.Contains(callRoutes, to.pattern) {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tools, so it begins no calls", "")
@@ -36,7 +36,7 @@ func mayUse(g handoff.Grant, to route) error {
 	return mayUseTool(g, to.tool)
 }
 
-// mayUseTool tells whether a grant has a tool. An error has code [handoff.CodeNotGranted].
+// mayUseTool reports whether a grant has a tool. An error has code [handoff.CodeNotGranted].
 func mayUseTool(g handoff.Grant, tool string) error {
 	if !g.AllowsTool(tool) {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tool, "")
@@ -44,7 +44,7 @@ func mayUseTool(g handoff.Grant, tool string) error {
 	return nil
 }
 
-// hears tells whether an event is about what a grant may know of.
+// hears reports whether an event is about what a grant may know of.
 func (s *Server) hears(g handoff.Grant, e handoff.PageEvent) bool {
 	switch {
 	case g.Servers == nil:

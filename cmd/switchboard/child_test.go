@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// soak tells whether the long form runs. It scales counts and times; nothing is left out without it.
+// soak reports whether the long form runs. It scales counts and times; nothing is left out without it.
 func soak() bool { return os.Getenv("SWITCHBOARD_SOAK") != "" }
 
 // scale returns how much of something a proof takes.

@@ -59,7 +59,7 @@ type keyLimitSettings struct {
 
 func (l limitSettings) limits() handoff.Limits { return handoff.Limits(l) }
 
-// isSet tells whether somebody set a setting.
+// isSet reports whether somebody set a setting.
 func (c *checker) isSet(path string) bool {
 	_, set := c.places[path]
 	return set

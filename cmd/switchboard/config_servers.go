@@ -198,7 +198,7 @@ func resolved(path string) string {
 	return path
 }
 
-// within tells whether a directory is another one or in it.
+// within reports whether a directory is another one or in it.
 func within(inner, outer string) bool {
 	rel, err := filepath.Rel(outer, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")

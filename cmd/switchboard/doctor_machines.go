@@ -108,7 +108,7 @@ func remedy(s serverSetting, err error) string {
 	return ""
 }
 
-// missing tells whether the program of a server that is a child is not installed.
+// missing reports whether the program of a server that is a child is not installed.
 func (d *doctor) missing(s serverSetting) bool {
 	if len(s.Command) == 0 {
 		return false

@@ -130,7 +130,7 @@ func unplayed(name string, parts map[string][]string) string {
 	return ""
 }
 
-// outlived tells whether what a former life left in the ledger is a turn that goes on without it.
+// outlived reports whether what a former life left in the ledger is a turn that goes on without it.
 func outlived(entry, world []string) bool {
 	return entry[1] == "started" || entry[1] == "dispatching" && slices.Contains(world, "reconciles "+entry[3]+" found")
 }

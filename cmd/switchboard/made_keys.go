@@ -108,7 +108,7 @@ func revokeKeys(dir, principal string) (int, error) {
 	return len(keys) - len(kept), writeMadeKeys(dir, kept)
 }
 
-// removeOldKeys removes what earlier versions kept in plain text, and tells whether a key was among it.
+// removeOldKeys removes what earlier versions kept in plain text, and reports whether a key was among it.
 func removeOldKeys(dir string) (bool, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -164,7 +164,7 @@ func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Wri
 	return service.run(ctx)
 }
 
-// terminal tells whether somebody sits before w.
+// terminal reports whether somebody sits before w.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -51,7 +51,7 @@ func ok[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// refusedAs tells whether an error is of a status and a code.
+// refusedAs reports whether an error is of a status and a code.
 func refusedAs(t *testing.T, err error, status int, code string) {
 	t.Helper()
 	if api, is := errors.AsType[*responses.Error](err); !is || api.StatusCode != status || api.Code != code || api.Message == "" {

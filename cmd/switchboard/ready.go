@@ -16,7 +16,7 @@ const (
 	readyFresh  = time.Second     // an answer this young is given again: anybody may ask
 )
 
-// readiness tells whether work can be taken: not while the process ends, not before what a former life left is known,
+// readiness reports whether work can be taken: not while the process ends, not before what a former life left is known,
 // and not while the store cannot be written. A voice model that is away is no reason: asking it costs money, and who
 // calls is told.
 type readiness struct {

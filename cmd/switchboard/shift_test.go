@@ -167,7 +167,7 @@ func containing(texts []string, words string) int {
 	return n
 }
 
-// inCall drops the events that nobody waits for, and tells whether the call goes on.
+// inCall drops the events that nobody waits for, and reports whether the call goes on.
 func (p *phone) inCall() bool {
 	for {
 		select {

@@ -292,7 +292,7 @@ func hereClient(state, key string) *verbs.Client {
 	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
 }
 
-// serving tells whether a service of ours runs with a state directory: who has it in another user's is told no key.
+// serving reports whether a service of ours runs with a state directory: who has it in another user's is told no key.
 func serving(state string) bool {
 	if !sessions.OwnPath(state) {
 		return false

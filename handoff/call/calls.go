@@ -25,7 +25,7 @@ type Config struct {
 	Tools     tools.Backend
 
 	Levels   Levels                     // nil: what callers want to hear ends with the process
-	Shown    func(g handoff.Grant) bool // tells whether a page shows a typing caller what is open; nil: no page does
+	Shown    func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
 	Updates  handoff.SpeechLevel        // what callers hear of work until they say otherwise; "": milestones
 	AskAgain time.Duration              // how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
 	Life     string                     // names this life of the process in the names of calls, [a-z0-9]; "": random

@@ -61,7 +61,7 @@ func (c *inbox) say(u handoff.Utterance) {
 // tell reports an event to the schedule of the call.
 func (c *inbox) tell(e speech.Event) { c.post(func(s *serving) { s.pace(e) }) }
 
-// post hands the loop of the call something to do, unless the call has ended, and tells whether it goes on.
+// post hands the loop of the call something to do, unless the call has ended, and reports whether it goes on.
 func (c *inbox) post(do func(*serving)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ func (w *world) tracePromise(session, work string) {
 	w.note(ledgertest.Event{Kind: ledgertest.TracePromise, Key: work, Session: session})
 }
 
-// open tells whether the ledger waits for the outcome of a work.
+// open reports whether the ledger waits for the outcome of a work.
 func (w *world) open(id string) bool {
 	for _, e := range w.ledger.Entries() {
 		if e.ClientID == id {

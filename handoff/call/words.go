@@ -42,5 +42,5 @@ func (h *hearing) began(at time.Time) {
 	}
 }
 
-// spokeSince tells whether the caller began to say anything after a time.
+// spokeSince reports whether the caller began to say anything after a time.
 func (h *hearing) spokeSince(at time.Time) bool { return h.spoke.After(at) }

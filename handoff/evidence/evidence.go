@@ -196,7 +196,7 @@ func (e *Evidence) came(began time.Time) {
 	}
 }
 
-// isDue tells whether the transcript of something that began after a time has not come.
+// isDue reports whether the transcript of something that began after a time has not come.
 func (e *Evidence) isDue(after time.Time) bool {
 	return slices.ContainsFunc(e.due, func(at time.Time) bool { return at.After(after) })
 }
@@ -212,7 +212,7 @@ func (e *Evidence) Closed(id handoff.QuestionID, at time.Time) {
 	e.gone = newest(append(e.gone, q), maxGone)
 }
 
-// Knows tells whether a question is open in this call.
+// Knows reports whether a question is open in this call.
 func (e *Evidence) Knows(id handoff.QuestionID) bool { return e.find(id) != nil }
 
 func (e *Evidence) find(id handoff.QuestionID) *askedOf {
@@ -258,7 +258,7 @@ func (e *Evidence) known(q *askedOf) time.Time {
 	return from
 }
 
-// typedInto tells whether something was typed since the question was last asked. It came at once and as a whole, so
+// typedInto reports whether something was typed since the question was last asked. It came at once and as a whole, so
 // where it is no answer there is nothing to wait for.
 func (e *Evidence) typedInto(q *askedOf) bool {
 	return slices.ContainsFunc(e.heard, func(u utterance) bool { return u.Typed && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt) })
@@ -282,7 +282,7 @@ func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
 	return out
 }
 
-// means tells whether a reply is for this question and for no other one that is open.
+// means reports whether a reply is for this question and for no other one that is open.
 func (e *Evidence) means(q *askedOf, u *utterance, reply consent.Reply) bool {
 	rivals := e.rivals(q, u.Began)
 	if len(rivals) == 0 {

@@ -282,7 +282,7 @@ func plainYes(name string, heard map[string]float64, used map[float64]bool, clea
 	return found
 }
 
-// overruled tells whether a no came after a yes.
+// overruled reports whether a no came after a yes.
 func overruled(name string, found float64, clean map[float64]string, reads map[string]consent.Reply) bool {
 	for at, text := range clean {
 		if at > found && reads[name+text] == consent.No {
@@ -292,7 +292,7 @@ func overruled(name string, found float64, clean map[float64]string, reads map[s
 	return false
 }
 
-// ambiguous tells whether another question had been asked when a yes came that did not name this one.
+// ambiguous reports whether another question had been asked when a yes came that did not name this one.
 func ambiguous(name string, found float64, clean map[float64]string, asked map[string]float64) bool {
 	for other, at := range asked {
 		if other != name && at < found && !timelineQuestions[name].About.Names(clean[found]) {

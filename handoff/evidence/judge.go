@@ -108,7 +108,7 @@ func (q *askedOf) tapOnly(c Claim) string {
 	return handoff.WhyLong
 }
 
-// comes tells whether something may still come: the question is being asked, or a transcript is due.
+// comes reports whether something may still come: the question is being asked, or a transcript is due.
 func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
 	switch {
 	case !q.heardAt.IsZero():

@@ -50,7 +50,7 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Verdict {
 	return e.allow(q, c, last, said, RulingWords, handoff.DecisionWords, now)
 }
 
-// wordsForAnother tells whether a reply could as well be meant for another open question: for another one
+// wordsForAnother reports whether a reply could as well be meant for another open question: for another one
 // that takes words, or for an approval if it is a yes or a no to that.
 func (e *Evidence) wordsForAnother(q *askedOf, u *utterance) bool {
 	return !q.about.Names(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *askedOf) bool {
@@ -58,7 +58,7 @@ func (e *Evidence) wordsForAnother(q *askedOf, u *utterance) bool {
 	})
 }
 
-// theirWords tells whether words are the caller's.
+// theirWords reports whether words are the caller's.
 func theirWords(words string, said []*utterance) bool {
 	texts := make([]string, len(said))
 	for i, u := range said {

@@ -113,7 +113,7 @@ func (e Entry) Apply(s Step) (Entry, error) {
 	return e, nil
 }
 
-// Free tells whether the key of an entry that is over may be asked under again: nothing of it was ever sent to an
+// Free reports whether the key of an entry that is over may be asked under again: nothing of it was ever sent to an
 // agent, and that was nobody's wish. What was paused or dropped is not begun because it is asked for once more.
 func (e Entry) Free() bool {
 	switch {
@@ -129,7 +129,7 @@ func (e Entry) Free() bool {
 	return e.Outcome == handoff.OutcomeFailed || e.Code == handoff.CodeShutdown
 }
 
-// Anew tells whether a step makes the entry anew, as if there were none: its key is free, and it is asked for once more.
+// Anew reports whether a step makes the entry anew, as if there were none: its key is free, and it is asked for once more.
 // What its former owner still says does not.
 func (e Entry) Anew(s Step) bool {
 	return s.New && s.Again && e.Owner != s.Owner && e.Caller == s.Caller && e.Free() && slices.Contains(s.From(false), "")

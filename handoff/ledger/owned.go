@@ -24,12 +24,12 @@ type Owners interface {
 	Owned(ctx context.Context) ([]Owned, error)
 }
 
-// Made tells whether a thread that is used for a reason was made for its caller.
+// Made reports whether a thread that is used for a reason was made for its caller.
 func Made(why string) bool {
 	return slices.Contains([]string{handoff.WhyNew, handoff.WhyReplaced, handoff.WhyCopy, handoff.WhyAside}, why)
 }
 
-// Makes tells whether a step names a thread that was made for its caller.
+// Makes reports whether a step names a thread that was made for its caller.
 func (s Step) Makes() bool {
 	t := s.Set.Target.Thread
 	return s.To == handoff.StatusDispatching && Made(s.Set.Why) && t != "" && t != handoff.NewThread

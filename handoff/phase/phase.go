@@ -138,7 +138,7 @@ var actionNames = [actionCount]string{
 	"publish outcome", "yield",
 }
 
-// TakesTime tells whether the action is done for as long as it takes, in the place of the one before.
+// TakesTime reports whether the action is done for as long as it takes, in the place of the one before.
 func (a Action) TakesTime() bool { return a <= ActWriteOutcome }
 
 // String returns the action as tests and logs name it.

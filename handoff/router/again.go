@@ -66,7 +66,7 @@ func (c *callerState) same(k keyed) (string, *handoff.Error) {
 	return rec.ID, nil
 }
 
-// free tells whether the key of the record may be asked under again; see [ledger.Entry.Free].
+// free reports whether the key of the record may be asked under again; see [ledger.Entry.Free].
 func (r *recordState) free() bool {
 	e := ledger.Entry{Status: r.State, Attempt: r.attempt, Facts: ledger.Facts{Turn: r.TurnID, Outcome: r.Outcome}}
 	if r.Error != nil {

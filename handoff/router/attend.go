@@ -20,7 +20,7 @@ type attendance struct {
 	told []string // Guarded by the mu of callerState: outcomes that it was given and nobody heard so far, in order
 }
 
-// may tells whether the listener may hear of a run.
+// may reports whether the listener may hear of a run.
 func (a *attendance) may(rec *handoff.Record) bool { return rec.Shown(a.grant) }
 
 // Attend lets l hear of the runs of the grant's caller: of those that it asks for, of those whose listener has left,
@@ -124,14 +124,14 @@ func (c *callerState) exit(a *attendance) (runs []*run, untold []string) {
 	return runs, untold
 }
 
-// attends tells whether a listener is still there.
+// attends reports whether a listener is still there.
 func (c *callerState) attends(a *attendance) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.attending, a)
 }
 
-// attended tells whether somebody hears of a run.
+// attended reports whether somebody hears of a run.
 func (c *callerState) attended(id string) (attended bool) {
 	c.with(id, func(rec *recordState) { attended = rec.hears != nil })
 	return attended
@@ -221,7 +221,7 @@ func (c *callerState) keepLocked(id string) {
 	}
 }
 
-// waitsToBeHeard tells whether an outcome is in the outbox.
+// waitsToBeHeard reports whether an outcome is in the outbox.
 func (c *callerState) waitsToBeHeard(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

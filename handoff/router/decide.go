@@ -35,15 +35,15 @@ type decided struct {
 	transcript string
 	call       string
 	said       time.Time   // when the reply began that decided by voice; zero: it does not age
-	more       func() bool // tells whether the caller has said more since; nil: it does not matter
+	more       func() bool // reports whether the caller has said more since; nil: it does not matter
 }
 
-// allows tells whether a decision lets the agent do something: it is written down first, or not given.
+// allows reports whether a decision lets the agent do something: it is written down first, or not given.
 func (d decided) allows() bool {
 	return d.decision == handoff.DecisionAccept || d.decision == handoff.DecisionAcceptForSession || d.decision == handoff.DecisionWords
 }
 
-// tooOld tells whether what the caller said has waited too long to be given.
+// tooOld reports whether what the caller said has waited too long to be given.
 func (d decided) tooOld(now time.Time) bool {
 	return d.allows() && !d.said.IsZero() && now.Sub(d.said) > handoff.YesFor
 }
@@ -191,7 +191,7 @@ func (r *Router) decide(ctx context.Context, c handoff.Caller, id handoff.Questi
 	return e
 }
 
-// certainlyNot tells whether an error proves that the agent did not take the decision: else it may have gone out.
+// certainlyNot reports whether an error proves that the agent did not take the decision: else it may have gone out.
 func certainlyNot(c handoff.Code) bool {
 	switch c {
 	case handoff.CodeNotPending, handoff.CodeNoConsent, handoff.CodeMalformed, handoff.CodeUnsupported:
@@ -259,7 +259,7 @@ func (r *Router) closed(b *callerState, id handoff.QuestionID) {
 	}
 }
 
-// mayAnswer tells whether a question can be answered so.
+// mayAnswer reports whether a question can be answered so.
 func (q *question) mayAnswer(d handoff.Decision) error {
 	if d == handoff.DecisionWords && (!q.asked.Words || !q.replies) || d != handoff.DecisionWords && !slices.Contains(q.shown.Decisions, d) {
 		return handoff.Fault(handoff.CodeMalformed, "this question cannot be answered with "+handoff.Clip(string(d), 40), "")

@@ -33,7 +33,7 @@ func (r *Router) letGoLocked(now time.Time) {
 	}
 }
 
-// idle tells whether everything about the caller is in the store: nobody attends, no run or question is open, no page
+// idle reports whether everything about the caller is in the store: nobody attends, no run or question is open, no page
 // listens, and there is nothing to be told or written.
 func (c *callerState) idle() bool {
 	if listeners, _ := c.feed.Load(); listeners > 0 {

@@ -448,5 +448,5 @@ func (l *ledgerWriter) repeat(ctx context.Context) error {
 	return err
 }
 
-// retried tells whether the store may take the step later.
+// retried reports whether the store may take the step later.
 func retried(err error) bool { return handoff.AsError(err).Code == handoff.CodeUnreachable }

@@ -61,7 +61,7 @@ func (o *owners) made(c handoff.Caller, t handoff.Target) {
 	o.by[key], o.order = c, append(o.order, key)
 }
 
-// Hidden tells whether a caller must not see a thread, because Switchboard made it for somebody else. It never waits.
+// Hidden reports whether a caller must not see a thread, because Switchboard made it for somebody else. It never waits.
 func (r *Router) Hidden(c handoff.Caller, server, thread string) bool {
 	r.owners.mu.Lock()
 	defer r.owners.mu.Unlock()

@@ -61,7 +61,7 @@ func (q *question) open() handoff.OpenQuestion {
 	return handoff.OpenQuestion{Shown: q.shown, Question: q.asked, Workspace: q.workspace, Level: q.level, Names: q.names, Project: q.project}
 }
 
-// mayBeSaid tells whether what the question waits for, a yes or words, can be given in the call.
+// mayBeSaid reports whether what the question waits for, a yes or words, can be given in the call.
 func (q *question) mayBeSaid() bool {
 	return q.shown.Tap == "" && (q.shown.Words || slices.Contains(q.shown.Decisions, handoff.DecisionAccept))
 }
@@ -137,7 +137,7 @@ func compareQuestions(x, y handoff.RecordQuestion) int {
 	return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.ID, y.ID))
 }
 
-// offers tells whether the caller is being asked about a copy of a thread.
+// offers reports whether the caller is being asked about a copy of a thread.
 func (c *callerState) offers(t handoff.Target) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

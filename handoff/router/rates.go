@@ -20,7 +20,7 @@ type rates struct {
 	by map[string]*rate.Limiter // Guarded by mu: by name of the caller or key
 }
 
-// MayGive tells whether a caller may give work at this moment, without counting it. An error has code
+// MayGive reports whether a caller may give work at this moment, without counting it. An error has code
 // [handoff.CodeLimited].
 func (r *Router) MayGive(g handoff.Grant) error {
 	if e := r.rates.check(g, time.Now()); e != nil {

@@ -82,7 +82,7 @@ func (r *Router) adoptOne(ctx context.Context, e ledger.Entry) {
 	}
 }
 
-// heardAlready tells whether the outcome of an entry was heard here: then the store came back as it was a
+// heardAlready reports whether the outcome of an entry was heard here: then the store came back as it was a
 // while ago, and is told once more.
 func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 	rec, _ := r.caller(e.Caller).find(e.ClientID)

@@ -289,7 +289,7 @@ func (r *Router) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	return nil
 }
 
-// Shown tells whether a page shows the caller what happens.
+// Shown reports whether a page shows the caller what happens.
 func (r *Router) Shown(g handoff.Grant) bool {
 	pages, _ := r.caller(g.Caller).feed.Load()
 	return pages > 0

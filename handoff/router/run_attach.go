@@ -112,7 +112,7 @@ func (r *run) resolved(fact phase.Fact, t handoff.Target, why, title string) (ph
 	return fact, nil
 }
 
-// copiesAside tells whether the words go on in a copy of which nothing is kept, whatever the thread does.
+// copiesAside reports whether the words go on in a copy of which nothing is kept, whatever the thread does.
 func (r *run) copiesAside() bool { return r.req.Mode == handoff.ModeAside && r.req.After != "" }
 
 func (r *run) take(key string) bool {
@@ -179,7 +179,7 @@ func (r *run) reached(ctx context.Context, t handoff.Target) (handoff.Attached, 
 	return r.router.fleet.Attach(ctx, t)
 }
 
-// usePrefetch tells whether what was attached ahead may be used: once.
+// usePrefetch reports whether what was attached ahead may be used: once.
 func (r *run) usePrefetch() bool {
 	r.agentsMu.Lock()
 	defer r.agentsMu.Unlock()

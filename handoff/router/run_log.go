@@ -191,7 +191,7 @@ func (c *callerState) follows(id string, n int) {
 	c.with(id, func(rec *recordState) { rec.log.followers += n })
 }
 
-// read gives a follower what came since, and tells whether nothing follows it, and what is closed at the next one.
+// read gives a follower what came since, and reports whether nothing follows it, and what is closed at the next one.
 // Without anything: there is no such run.
 func (c *callerState) read(id string, f *follower) (over bool, changed <-chan struct{}) {
 	c.mu.Lock()

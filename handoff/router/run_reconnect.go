@@ -134,7 +134,7 @@ func (r *run) reach(ctx context.Context, t handoff.Target) (handoff.Attached, er
 	return at, nil
 }
 
-// final tells whether an error means that trying again is in vain.
+// final reports whether an error means that trying again is in vain.
 func final(err error) bool {
 	switch handoff.AsError(err).Code {
 	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionMismatch, handoff.CodeSessionElsewhere, handoff.CodeUnknownServer, handoff.CodeUnknownSession, handoff.CodeRefused, handoff.CodeUnsupported, handoff.CodeUnknownStart, handoff.CodeMalformed:

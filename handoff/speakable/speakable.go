@@ -136,7 +136,7 @@ func plainText(b []byte) []byte {
 	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 }
 
-// signed tells whether a line begins with an emoji: people list things like that.
+// signed reports whether a line begins with an emoji: people list things like that.
 func signed(rest []byte) bool {
 	first, _ := utf8.DecodeRune(bytes.TrimLeft(rest, " \t\r\n"))
 	return unicode.Is(unicode.So, first)

@@ -125,7 +125,7 @@ func spokenCode(code string) string {
 const maxNoiseLine = 500
 
 // prose drops the content of fenced code, and the lines of diffs and stack traces that were pasted without
-// a fence, and tells whether there were any.
+// a fence, and reports whether there were any.
 func prose(md string) (string, bool) {
 	var out strings.Builder
 	fence, diff, cut := "", false, false
@@ -185,7 +185,7 @@ var abbreviations = map[string]bool{
 	"z.b": true, "d.h": true, "u.a": true, "bzw": true, "ca": true, "usw": true, "evtl": true, "ggf": true, "nr": true, "inkl": true, "vgl": true,
 }
 
-// sentenceEnd tells whether a sentence ends at byte i: not within a number, a name or an abbreviation.
+// sentenceEnd reports whether a sentence ends at byte i: not within a number, a name or an abbreviation.
 func sentenceEnd(s string, i int) bool {
 	if slices.ContainsFunc([]string{"。", "！", "？"}, func(stop string) bool { return strings.HasSuffix(s[:i+1], stop) }) {
 		return true

@@ -151,7 +151,7 @@ func (s *Schedule) expire() {
 	}
 }
 
-// again tells whether an outcome must be said once more.
+// again reports whether an outcome must be said once more.
 func (f *delivery) again(now time.Time) bool {
 	return f.class == classFinal && f.text != "" && len(f.IDs) < maxTellings && (f.cut || now.Sub(f.at) >= finalAgain)
 }
@@ -277,17 +277,17 @@ func (s *Schedule) fill() {
 	}
 }
 
-// busy tells whether something said is on its way to the caller.
+// busy reports whether something said is on its way to the caller.
 func (s *Schedule) busy() bool {
 	return slices.ContainsFunc(s.deliveries, func(f *delivery) bool { return s.now.Sub(f.at) < deliveryWait })
 }
 
-// open tells whether the caller waits for the answer to a request.
+// open reports whether the caller waits for the answer to a request.
 func (s *Schedule) open() bool {
 	return len(s.lookups) > 0 || slices.ContainsFunc(s.works, func(w *pacedWork) bool { return !w.answered })
 }
 
-// waitsForCaller tells whether a question of the work is open: then it is the caller who is waited for.
+// waitsForCaller reports whether a question of the work is open: then it is the caller who is waited for.
 func (s *Schedule) waitsForCaller(w *pacedWork) bool {
 	return slices.ContainsFunc(s.questions, func(q *askedQuestion) bool { return q.work == w.ID })
 }
@@ -341,7 +341,7 @@ func (s *Schedule) name(w *pacedWork) string {
 	return w.server + ", session " + wording.SayTitle(w.title) + ","
 }
 
-// heartbeatDue tells whether the work owes a heartbeat now, or within the time given.
+// heartbeatDue reports whether the work owes a heartbeat now, or within the time given.
 func (s *Schedule) heartbeatDue(w *pacedWork, within time.Duration) bool {
 	return !s.now.Add(within).Before(w.heartbeatAt) && !s.waitsForCaller(w)
 }

@@ -101,7 +101,7 @@ func (w *speechWorld) toldElsewhere() {
 	}
 }
 
-// allGiven tells whether an utterance tells outcomes, and the caller was told each of them.
+// allGiven reports whether an utterance tells outcomes, and the caller was told each of them.
 func (w *speechWorld) allGiven(x Effect) bool {
 	return len(x.Works) > 0 && x.class == classFinal && !slices.ContainsFunc(x.Works, func(id string) bool { return w.finals[id].given == 0 })
 }

@@ -274,7 +274,7 @@ func (w *speechWorld) alive() {
 	}
 }
 
-// idle tells whether something speakable could be said now.
+// idle reports whether something speakable could be said now.
 func (w *speechWorld) idle() bool {
 	if !w.quiet || w.level == handoff.LevelQuiet || w.hungUp || len(w.open)+len(w.lookups) > 0 || w.silence >= maxLost {
 		return false

@@ -117,7 +117,7 @@ func (a *ReadArguments) Check() error {
 // Check trims the names and tells what is wrong.
 func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop) }
 
-// All tells whether the work on every machine is meant.
+// All reports whether the work on every machine is meant.
 func (a StopArguments) All() bool {
 	switch strings.ToLower(a.Server) {
 	case "all", "everything", "every machine", "all of them", "both":
@@ -146,7 +146,7 @@ func (a *AnswerArguments) Check() error {
 	return names(&a.Question)
 }
 
-// Check tells whether there is such a level.
+// Check reports whether there is such a level.
 func (a *UpdatesArguments) Check() error {
 	if _, ok := handoff.ParseSpeechLevel(string(a.Level)); !ok || a.Level == "" {
 		return handoff.Fault(handoff.CodeMalformed, "level must be quiet, milestones or chatty", "")

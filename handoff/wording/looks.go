@@ -132,7 +132,7 @@ func StatusSummary(waiting []handoff.RecordQuestion, running, paused, ended []ha
 	return text
 }
 
-// UnreadWork adds to what is said of work that there may be more from before a restart; known tells whether there is
+// UnreadWork adds to what is said of work that there may be more from before a restart; known reports whether there is
 // any that is known.
 func UnreadWork(say string, known bool) string {
 	const unread = "I can't look up right now what was going on before I was started again."

@@ -26,7 +26,7 @@ func QuestionLead(q handoff.RecordQuestion) string {
 	return q.Server + " " + cmp.Or(what, "waits for an answer")
 }
 
-// OnlyThere tells whether a question can only be answered where the agent runs.
+// OnlyThere reports whether a question can only be answered where the agent runs.
 func OnlyThere(q handoff.RecordQuestion) bool {
 	return q.Kind == handoff.QuestionOther || q.Kind == handoff.QuestionInput && !q.Words
 }

@@ -92,7 +92,7 @@ const TagKey = "sb"
 // TagOf returns the tag of a response, or "".
 func TagOf(response gjson.Result) string { return response.Get("metadata." + TagKey).String() }
 
-// Outside tells whether a response says that it belongs to no conversation.
+// Outside reports whether a response says that it belongs to no conversation.
 func Outside(response gjson.Result) bool { return response.Get("conversation_id").Raw == "null" }
 
 // PCMU and PCMA name telephone sound (G.711), as session.audio.output.format.type does.
@@ -128,7 +128,7 @@ func PeekType(event []byte) string {
 // MaxID bounds an id that is kept, in bytes; those of the API are shorter.
 const MaxID = 256
 
-// LongID tells whether an event of the model names a response, an item or a call with an id longer than MaxID.
+// LongID reports whether an event of the model names a response, an item or a call with an id longer than MaxID.
 // Nobody keeps such an id, so nobody could say later whose it is.
 func LongID(event []byte) bool {
 	if len(event) <= MaxID {
@@ -178,12 +178,12 @@ func PeekHead(event []byte, name string) []byte {
 	}
 }
 
-// LooksWhole tells whether an event begins and ends as an object does.
+// LooksWhole reports whether an event begins and ends as an object does.
 func LooksWhole(event []byte) bool {
 	return len(event) > 1 && event[0] == '{' && event[len(event)-1] == '}'
 }
 
-// IsObject tells whether an event is a JSON object.
+// IsObject reports whether an event is a JSON object.
 func IsObject(event []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(event, " \t\r\n"), []byte("{")) && gjson.ValidBytes(event)
 }
@@ -344,7 +344,7 @@ func (x *Names) Next() string {
 	return x.prefix + strconv.Itoa(x.n)
 }
 
-// Own tells whether an id is one of ours.
+// Own reports whether an id is one of ours.
 func (x *Names) Own(id string) bool { return strings.HasPrefix(id, x.prefix) }
 
 // Of hands out ids like these that are told apart from them by a word behind their beginning.
@@ -355,5 +355,5 @@ func (x *Names) Of(kind string) *Names {
 // LegKind is the word in the ids of what a client's leg makes by itself.
 const LegKind = "rtc_"
 
-// OfLeg tells whether an id is of what a client's leg made by itself.
+// OfLeg reports whether an id is of what a client's leg made by itself.
 func OfLeg(id string) bool { return strings.HasPrefix(id, oursPrefix+LegKind) }

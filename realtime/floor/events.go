@@ -49,7 +49,7 @@ type (
 	}
 	// Created: a response began; tag is its ask, "" for voice detection.
 	Created struct{ Response, Tag string }
-	// Ended: a response is done. output tells whether the caller got any of it.
+	// Ended: a response is done. output reports whether the caller got any of it.
 	Ended struct {
 		Response, Tag, Status string
 		Output                bool

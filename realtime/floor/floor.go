@@ -172,7 +172,7 @@ func (f *Floor) calm() {
 	}
 }
 
-// full tells whether the client must not ask more now.
+// full reports whether the client must not ask more now.
 func (f *Floor) Full() bool { return len(f.held) >= MaxHeld }
 
 func (f *Floor) uttered(e Uttered) {
@@ -368,7 +368,7 @@ func (f *Floor) decide() {
 	}
 }
 
-// due tells whether nothing more is waited for: requests of one response are answered together.
+// due reports whether nothing more is waited for: requests of one response are answered together.
 func (w *pendingSpeech) due() bool {
 	return w.from == nil || !w.from.shared && (w.from.open == 0 || w.from.waited)
 }
@@ -450,7 +450,7 @@ func (f *Floor) AskOf(response string) string {
 	return ""
 }
 
-// Speaking tells whether the caller speaks.
+// Speaking reports whether the caller speaks.
 func (f *Floor) Speaking() bool { return f.speaking }
 
 // Open returns how many responses are remembered.

@@ -57,7 +57,7 @@ func (f *Floor) alone(outputs bool) {
 	}
 }
 
-// shares tells whether the client's next ask waits for requests of ours, which have their time.
+// shares reports whether the client's next ask waits for requests of ours, which have their time.
 func (f *Floor) shares() bool {
 	if f.waiting {
 		for _, c := range f.carriers {
@@ -69,7 +69,7 @@ func (f *Floor) shares() bool {
 	return false
 }
 
-// joined tells whether what a response needs said can be said with the client's ask.
+// joined reports whether what a response needs said can be said with the client's ask.
 func (c *carrier) joined() bool { return c != nil && c.shared && c.theirs == 0 }
 
 // joined notes that the client has asked for what it owed.

@@ -220,7 +220,7 @@ func (m *voiceModel) resolved(x Effect, cause Event) {
 	}
 }
 
-// gives tells whether an event may give speech: the end of a response that does not sound, or the end of
+// gives reports whether an event may give speech: the end of a response that does not sound, or the end of
 // the sound of one that ended.
 func (m *voiceModel) gives(x Effect, cause Event) bool {
 	sounding := slices.ContainsFunc(m.voice, func(v voiceOf) bool { return v.response == x.Response })

@@ -31,7 +31,7 @@ func (s *session) remember(now gjson.Result) {
 	}
 }
 
-// shows tells whether a value has what was asked for, and whether a part of that is in none of its other causes. Of
+// shows reports whether a value has what was asked for, and whether a part of that is in none of its other causes. Of
 // tools only the names count, as ours stand among them.
 func shows(value, asked gjson.Result, causes []gjson.Result) (shown, own bool) {
 	if !asked.IsObject() {
@@ -55,7 +55,7 @@ func shows(value, asked gjson.Result, causes []gjson.Result) (shown, own bool) {
 	return shown, own
 }
 
-// holds tells whether a value is what was asked for, or a list that has all of it.
+// holds reports whether a value is what was asked for, or a list that has all of it.
 func holds(value, asked gjson.Result) bool {
 	if !asked.IsArray() {
 		return value.Type == asked.Type && value.String() == asked.String()

@@ -21,10 +21,10 @@ const (
 // A pair is one of a client's metadata, raw.
 type pair struct{ key, value string }
 
-// Asked tells whether a tag is of an ask of the client in the conversation, and Aside whether of one beside it.
+// Asked reports whether a tag is of an ask of the client in the conversation, and Aside whether of one beside it.
 func Asked(tag string) bool { return strings.HasPrefix(tag, tagClient) }
 
-// Aside tells whether a tag is of a response of the client out of band.
+// Aside reports whether a tag is of a response of the client out of band.
 func Aside(tag string) bool { return strings.HasPrefix(tag, tagAside) }
 
 // Forget forgets an ask of the client that was refused.

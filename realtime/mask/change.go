@@ -28,7 +28,7 @@ type change struct {
 	transcribing  *bool    // ours is on
 }
 
-// transcribes tells whether it turns our transcription on, and adds whether it brings anything of ours.
+// transcribes reports whether it turns our transcription on, and adds whether it brings anything of ours.
 func (c change) transcribes() bool { return c.transcribing != nil && *c.transcribing }
 func (c change) adds() bool        { return c.transcribes() || len(c.ours) > 0 }
 

@@ -66,7 +66,7 @@ func (x *items) restore(it events.Item) {
 	}
 }
 
-// restored tells whether an item stands for one that the client gave.
+// restored reports whether an item stands for one that the client gave.
 func (x *items) restored(it events.Item) bool { return x.theirs.has(it.CallID) || x.theirs.has(it.ID) }
 
 // A recent is a set of ids that forgets the oldest.
@@ -156,7 +156,7 @@ func (x *items) repoint(event []byte) []byte {
 	return events.Set(event, "previous_item_id", "null")
 }
 
-// filter drops hidden items from a list of items and tells whether there were any.
+// filter drops hidden items from a list of items and reports whether there were any.
 func (x *items) filter(list gjson.Result) (string, bool) {
 	var kept []string
 	dropped := false

@@ -68,5 +68,5 @@ func (s *session) theirs(tools gjson.Result) (raw string, ours []string) {
 	return "[" + strings.Join(all, ",") + "]", ours
 }
 
-// Hidden tells whether an item is ours.
+// Hidden reports whether an item is ours.
 func (m *Mask) Hidden(item string) bool { return m.items.hidden[item] }

@@ -41,16 +41,16 @@ func (m *Mask) Full() bool {
 	return m.items.full() || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
 }
 
-// Begun tells whether the model's session exists.
+// Begun reports whether the model's session exists.
 func (m *Mask) Begun() bool { return m.session.created }
 
-// Open tells whether the client knows of the session.
+// Open reports whether the client knows of the session.
 func (m *Mask) Open() bool { return m.session.created && !m.session.awaiting }
 
 // Await tells, before the session begins, that an update which the client never sends comes first: see [Mask.Opening].
 func (m *Mask) Await() { m.session.awaiting = true }
 
-// ForLeg tells whether the newest session.updated answered an update that the client's leg made.
+// ForLeg reports whether the newest session.updated answered an update that the client's leg made.
 func (m *Mask) ForLeg() bool { return m.session.forLeg }
 
 // Foreign tells that the session transcribes only: nobody speaks in it, and nothing of ours is.
@@ -70,7 +70,7 @@ func (m *Mask) Configured() bool { return m.session.configured && m.Confirmed() 
 // Known returns the session as the model told it last, raw and unmasked; of its tools only the names. It has begun.
 func (m *Mask) Known() string { return m.session.known }
 
-// Transcribing tells whether the model transcribes the caller's speech because we asked for it.
+// Transcribing reports whether the model transcribes the caller's speech because we asked for it.
 func (m *Mask) Transcribing() bool { return m.session.force().transcribing }
 
 // Current returns the newest response of the default conversation, or "".
@@ -261,7 +261,7 @@ func (m *Mask) unheard(event []byte) []byte {
 	return event
 }
 
-// claim tells whether an item that a response put out is ours, and remembers it. Only these are requests: what
+// claim reports whether an item that a response put out is ours, and remembers it. Only these are requests: what
 // else stands in the conversation may be a client's history.
 func (m *Mask) claim(it events.Item, response string) bool {
 	ours := m.items.hidden[it.ID]
@@ -272,7 +272,7 @@ func (m *Mask) claim(it events.Item, response string) bool {
 	return m.hide(it, ours)
 }
 
-// inConversation tells whether an item that is told without its response is to be hidden. Some servers tell
+// inConversation reports whether an item that is told without its response is to be hidden. Some servers tell
 // of a request here first, while its response runs.
 func (m *Mask) inConversation(it events.Item) bool {
 	ours := m.items.hidden[it.ID]

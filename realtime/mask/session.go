@@ -154,7 +154,7 @@ func (s *session) rebase() {
 	}
 }
 
-// instructing tells whether our instructions stand, or stood until an update that is on the wire.
+// instructing reports whether our instructions stand, or stood until an update that is on the wire.
 func (s *session) instructing() bool {
 	return s.guide != "" && (s.now.instructing || s.base.instructing || slices.ContainsFunc(s.updates, func(u update) bool { return u.after.instructing }))
 }
@@ -181,7 +181,7 @@ func (s *session) change(event []byte, id string) []byte {
 	return event
 }
 
-// changeInstructions tells whether the client gave instructions. A stored prompt is some: ours leave the model as it was.
+// changeInstructions reports whether the client gave instructions. A stored prompt is some: ours leave the model as it was.
 func (s *session) changeInstructions(event []byte, r gjson.Result) ([]byte, bool) {
 	if r.Get("instructions").Exists() || !r.Get("prompt").IsObject() {
 		return event, r.Get("instructions").Exists()
@@ -242,7 +242,7 @@ func (s *session) changeTranscription(c *change, event []byte, r gjson.Result) [
 	return event
 }
 
-// listens tells whether the caller's speech is to be transcribed for us in a view: a client that has it off keeps it
+// listens reports whether the caller's speech is to be transcribed for us in a view: a client that has it off keeps it
 // off, unless a tool of ours acts on what the caller said.
 func (s *session) listens(v view) bool {
 	switch {
@@ -402,7 +402,7 @@ func (s *session) oldest() int {
 	return max(slices.IndexFunc(s.updates, func(u update) bool { return !u.late }), 0)
 }
 
-// concerns tells whether an error that names no event is about a session update: then about this one.
+// concerns reports whether an error that names no event is about a session update: then about this one.
 func (u update) concerns(fault gjson.Result) bool {
 	field, _, _ := strings.Cut(fault.Get("param").String(), ".")
 	message := fault.Get("message").String()

@@ -101,7 +101,7 @@ func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
 	return "[" + strings.Join(all, ",") + "]", dropped
 }
 
-// forces tells whether a tool choice makes the model call something.
+// forces reports whether a tool choice makes the model call something.
 func forces(choice gjson.Result) bool {
 	return choice.IsObject() || choice.String() == "required"
 }

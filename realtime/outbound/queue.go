@@ -119,7 +119,7 @@ func (q *Queue) Next() ([]byte, bool) {
 	return event, true
 }
 
-// Waits tells whether anything does.
+// Waits reports whether anything does.
 func (q *Queue) Waits() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

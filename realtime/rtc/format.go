@@ -175,7 +175,7 @@ func (f *formats) keep(event []byte, path string, now format) []byte {
 	return events.Set(event, path, cmp.Or(now.raw, f.line.asked().raw))
 }
 
-// ofFormats tells whether an error of the model is its refusal of our update. Some servers do not say which
+// ofFormats reports whether an error of the model is its refusal of our update. Some servers do not say which
 // event they mean.
 func (f *formats) ofFormats(fault gjson.Result) bool {
 	id := fault.Get("event_id").String()

@@ -187,7 +187,7 @@ func (r *run) packet(p *rtp.Packet) {
 	r.passSound(appendBytes)
 }
 
-// rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It tells whether
+// rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It reports whether
 // that goes on.
 func (r *run) rest() bool {
 	if !r.player.formats.settled {

@@ -111,7 +111,7 @@ func opusOf(sdp string) byte {
 	return byte(n)
 }
 
-// hasType tells whether an m= line lists a payload type.
+// hasType reports whether an m= line lists a payload type.
 func hasType(media, payload string) bool {
 	fields := strings.Fields(media)
 	return len(fields) > 3 && slices.Contains(fields[3:], payload)

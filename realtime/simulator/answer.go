@@ -74,7 +74,7 @@ func (b *brain) told(message string) {
 	})
 }
 
-// overtaken tells whether an answer says that a machine is at work which waits for the caller by now.
+// overtaken reports whether an answer says that a machine is at work which waits for the caller by now.
 func (b *brain) overtaken(h Heard, o Output) bool {
 	out := gjson.Parse(o.Text)
 	if !readable(o.Text) || out.Get("status").String() != "started" {

@@ -436,7 +436,7 @@ func ordinal(text string) int {
 	return 0
 }
 
-// hasWords tells whether text has every word that says something.
+// hasWords reports whether text has every word that says something.
 func hasWords(text, words string) bool {
 	text = strings.ToLower(text)
 	any := false

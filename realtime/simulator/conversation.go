@@ -244,7 +244,7 @@ func newItem(raw json.RawMessage) (*item, *fault) {
 	return it, nil
 }
 
-// checkParts tells whether the content fits the role. Clients cannot make the assistant speak.
+// checkParts reports whether the content fits the role. Clients cannot make the assistant speak.
 func checkParts(in givenItem) *fault {
 	allowed := map[string][]string{
 		"system": {"input_text"}, "developer": {"input_text"},

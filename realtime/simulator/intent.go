@@ -192,12 +192,12 @@ func small(s string) (intent, bool) {
 	return intent{}, s == ""
 }
 
-// small tells whether a sentence asks for no work at all.
+// small reports whether a sentence asks for no work at all.
 func (in intent) small() bool {
 	return in.wish == wishGreeting || in.wish == wishQuiet || in.wish == wishHearing || in.wish == wishApproval || in.wish == wishAbility
 }
 
-// isMachine tells whether a word may name a machine: a known one, or one nobody has ruled out. The fleet
+// isMachine reports whether a word may name a machine: a known one, or one nobody has ruled out. The fleet
 // tells callers when there is none of that name.
 func isMachine(name string, known map[string]string) bool {
 	lower := strings.ToLower(name)

@@ -48,7 +48,7 @@ func (s *session) position(previous *string) (int, *fault) {
 	return i + 1, nil
 }
 
-// fits tells whether an item may enter the conversation, and names it if the client did not.
+// fits reports whether an item may enter the conversation, and names it if the client did not.
 func (s *session) fits(it *item) *fault {
 	if it.id == "" {
 		it.id = s.ids.next("item")

@@ -116,7 +116,7 @@ func (p *planner) write(words []string) {
 	p.do(func(s *session, r *response) { s.closeItem(r, "completed", false) })
 }
 
-// call calls a function and tells whether that ends the response.
+// call calls a function and reports whether that ends the response.
 func (p *planner) call(c Call) bool {
 	pace, n := c.Every, c.Pieces
 	if pace <= 0 {

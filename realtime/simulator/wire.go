@@ -85,7 +85,7 @@ func orNull(s string) any {
 	return s
 }
 
-// readable tells whether a text that a client gave is JSON that can be read: parsers recurse.
+// readable reports whether a text that a client gave is JSON that can be read: parsers recurse.
 func readable(text string) bool { return !handoff.TooDeep([]byte(text)) && gjson.Valid(text) }
 
 // decode reads a client's JSON into T and names what has the wrong type. The path stands before the name.

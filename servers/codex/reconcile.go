@@ -93,7 +93,7 @@ func newer(turns []wireTurn, after handoff.TurnID) []wireTurn {
 }
 
 // said reads what users said in the thread, newest first, up to the page in which an item is enough; all
-// tells whether it came so far, or to the beginning. When it did not, what began the newest turns is added: a
+// reports whether it came so far, or to the beginning. When it did not, what began the newest turns is added: a
 // turn may have done more since than is read here.
 func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []itemEntry, all bool, err error) {
 	params := itemsListParams{ThreadID: a.thread.id}

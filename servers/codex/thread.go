@@ -73,7 +73,7 @@ func (t *thread) snapshot(r *threadResult) {
 	}
 }
 
-// keepsNothing tells whether the thread can neither be read nor resumed.
+// keepsNothing reports whether the thread can neither be read nor resumed.
 func (t *thread) keepsNothing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,7 +26,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// open tells whether the connection can be used.
+// open reports whether the connection can be used.
 func (c *conn) open() error {
 	select {
 	case <-c.done:
@@ -135,7 +135,7 @@ func (a *agent) Close() error {
 	return nil
 }
 
-// open tells whether the attachment can be used. Nothing was sent when it cannot.
+// open reports whether the attachment can be used. Nothing was sent when it cannot.
 func (a *agent) open() error {
 	select {
 	case <-a.closed:

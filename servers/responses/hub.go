@@ -215,7 +215,7 @@ func (h *hub) finished(it handoff.Item) {
 	h.report(func(r *turns.Reducer) []handoff.Update { return r.ItemDone(turns.Item{Item: it}) })
 }
 
-// waits tells whether the turn waits for an answer.
+// waits reports whether the turn waits for an answer.
 func (h *hub) waits() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,7 +42,7 @@ func planned(items []threads.Item, a threads.Anchor, c continuation) plan {
 	return plan{Input: append(input, replayed(items[from:], c.Upstream)...)}
 }
 
-// usable tells whether the response of an anchor can be gone on from. marker is where the history was last
+// usable reports whether the response of an anchor can be gone on from. marker is where the history was last
 // compacted, -1 for never.
 func usable(items []threads.Item, a threads.Anchor, c continuation, marker int) bool {
 	if a.Response == "" || a.Upstream != c.Upstream || !c.Now.Before(a.At.Add(keptFor)) || a.Items > len(items) || a.Items <= marker {

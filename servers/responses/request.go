@@ -44,7 +44,7 @@ type Model struct {
 	MaxOutput    int64    // tokens of one response
 }
 
-// stores tells whether responses are kept by the server that is asked. Reasoning that is given back encrypted is
+// stores reports whether responses are kept by the server that is asked. Reasoning that is given back encrypted is
 // for those who want nothing kept.
 func (m Model) stores(threading bool) bool {
 	if m.Store != nil {
@@ -53,7 +53,7 @@ func (m Model) stores(threading bool) bool {
 	return !m.Encrypted && threading && m.Continuation == ResponseIDs
 }
 
-// byID tells whether requests name the response before them, which must then be kept.
+// byID reports whether requests name the response before them, which must then be kept.
 func (m Model) byID(threading bool) bool {
 	return threading && m.Continuation == ResponseIDs && m.stores(threading)
 }

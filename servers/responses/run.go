@@ -133,7 +133,7 @@ func (r *run) loop(ctx context.Context) threads.End {
 	}
 }
 
-// final tells whether the next answer is the last: no tool may be called any more.
+// final reports whether the next answer is the last: no tool may be called any more.
 func (r *run) final() bool { return r.counted >= r.server.cfg.Iterations }
 
 // steered makes items of what the turn was told besides.

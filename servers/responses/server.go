@@ -166,7 +166,7 @@ func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result
 	}
 }
 
-// unsure tells whether a step that failed may have been written.
+// unsure reports whether a step that failed may have been written.
 func unsure(err error) bool {
 	return err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable
 }
@@ -210,7 +210,7 @@ func (s *Server) begin(ctx context.Context, thread string, turn handoff.Turn, st
 	return r.id, nil
 }
 
-// optedOut tells whether a turn asks for its whole history to be sent.
+// optedOut reports whether a turn asks for its whole history to be sent.
 func optedOut(turn handoff.Turn) bool {
 	for _, c := range turn.Context {
 		if c.Trusted && c.Key == handoff.DisableResponseThreading {

@@ -59,7 +59,7 @@ func newUpstream(address string, token func() (string, error), client *http.Clie
 var errSilent = errors.New("the model said nothing for too long")
 
 // ask sends a request and reads the answer to its end. An answer that breaks off before anything was heard of it is
-// asked for again. With an error, heard tells whether anything was.
+// asked for again. With an error, heard reports whether anything was.
 func (u *upstream) ask(ctx context.Context, p responses.ResponseNewParams, to listener) (a answer, heard bool, err error) {
 	for try, sent := 0, 0; ; try++ {
 		r := newReader(to)
@@ -78,7 +78,7 @@ func (u *upstream) ask(ctx context.Context, p responses.ResponseNewParams, to li
 	}
 }
 
-// again tells whether a stream that broke off may work when it is asked for once more. A request that was refused
+// again reports whether a stream that broke off may work when it is asked for once more. A request that was refused
 // before its stream began has been tried again already.
 func again(err error) bool {
 	if _, before := errors.AsType[*responses.Error](err); before {

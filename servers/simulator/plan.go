@@ -317,5 +317,5 @@ func changes(s scene) string {
 	return "In this session I " + strings.Join(s.done[:len(s.done)-1], ", then ") + ", and last I " + last + "."
 }
 
-// isShop tells whether a directory belongs to the shop.
+// isShop reports whether a directory belongs to the shop.
 func isShop(dir string) bool { return dir == shopDir || strings.HasPrefix(dir, shopDir+"/") }

@@ -19,7 +19,7 @@ var passing = []int{
 	lib.SQLITE_CANTOPEN, lib.SQLITE_NOMEM,
 }
 
-// isOne tells whether an error of SQLite is one of these, whatever its details.
+// isOne reports whether an error of SQLite is one of these, whatever its details.
 func isOne(err error, codes []int) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && slices.Contains(codes, e.Code()&0xFF)

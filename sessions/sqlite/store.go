@@ -276,7 +276,7 @@ func (s *Store) change(ctx context.Context, do func(context.Context, transaction
 	return s.refused(err)
 }
 
-// changed runs one statement as a transaction, and tells whether it changed anything.
+// changed runs one statement as a transaction, and reports whether it changed anything.
 func (s *Store) changed(ctx context.Context, text string, args ...any) (bool, error) {
 	var n int64
 	err := s.change(ctx, func(ctx context.Context, tx transaction) (err error) {

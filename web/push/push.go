@@ -41,7 +41,7 @@ const (
 type Config struct {
 	Dir     string // the state directory, which has the keys and the subscriptions
 	Subject string // who sends, for the push services: https://host or mailto:address
-	// Alive tells whether a login still stands. A subscription ends with the login that made it.
+	// Alive reports whether a login still stands. A subscription ends with the login that made it.
 	Alive func(ctx context.Context, principal, login string) bool
 	// Plain lets tests subscribe to addresses on this machine.
 	Plain bool

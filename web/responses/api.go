@@ -288,7 +288,7 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 	return l.now(), l, nil
 }
 
-// knows tells whether a run is known. Right after a start the router may still be reading what there is.
+// knows reports whether a run is known. Right after a start the router may still be reading what there is.
 func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
 	for {
 		if _, err := a.cfg.Work.Handoff(g, string(run)); err == nil {

@@ -66,7 +66,7 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *pos
 	return a.place(ctx, l, next, p)
 }
 
-// matched tells whether approvals fit the questions: each answers one that was asked, and none stays open.
+// matched reports whether approvals fit the questions: each answers one that was asked, and none stays open.
 func matched(given []approval, asked []string, open []handoff.RecordQuestion) *fault {
 	for _, p := range given {
 		if !slices.Contains(asked, p.Request) {

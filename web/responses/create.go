@@ -361,7 +361,7 @@ func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Rec
 	return l
 }
 
-// begun tells whether a run was begun, or may have been: a former life may have promised it and never come to it.
+// begun reports whether a run was begun, or may have been: a former life may have promised it and never come to it.
 func (a *API) begun(g handoff.Grant, id handoff.RunID) bool {
 	rec, err := a.cfg.Work.Handoff(g, string(id))
 	return err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun

@@ -59,7 +59,7 @@ func (e *emitter) begin() []event {
 	return e.take(nil, handoff.Record{})
 }
 
-// over tells whether nothing more is written.
+// over reports whether nothing more is written.
 func (e *emitter) over() bool { return ended(e.resp.Status) }
 
 // take writes what follows from something that happened to the run.
@@ -192,7 +192,7 @@ func (e *emitter) pump() {
 	}
 }
 
-// write writes what is new of an item, and tells whether that was all of it.
+// write writes what is new of an item, and reports whether that was all of it.
 func (e *emitter) write(w *writing) bool {
 	if w.tool() {
 		return e.writeTool(w)

@@ -213,7 +213,7 @@ func (l *live) ask() {
 	})
 }
 
-// waits tells whether the response ended with a question.
+// waits reports whether the response ended with a question.
 func (l *live) waits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,7 +275,7 @@ func (l *live) now() document {
 	return l.documentLocked()
 }
 
-// over tells whether the end was shown.
+// over reports whether the end was shown.
 func (l *live) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -66,7 +66,7 @@ type format struct {
 
 func (r *request) store() bool { return r.Store == nil || *r.Store }
 
-// exact tells whether the answer is to be JSON.
+// exact reports whether the answer is to be JSON.
 func (r *request) exact() bool {
 	return r.format.Type == "json_schema" || r.format.Type == "json_object"
 }
@@ -141,7 +141,7 @@ func kindOf(t reflect.Type) string {
 	return "a number"
 }
 
-// isObject tells whether a value is absent or an object, as those are that are only passed on.
+// isObject reports whether a value is absent or an object, as those are that are only passed on.
 func isObject(raw []byte) bool {
 	return absent(raw) || bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 }

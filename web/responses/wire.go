@@ -155,7 +155,7 @@ const (
 	evArgsDone   = "response.mcp_call_arguments.done"
 )
 
-// ended tells whether a status is an end.
+// ended reports whether a status is an end.
 func ended(status string) bool { return status != queued && status != inProgress }
 
 // frame is an event as Server-Sent Events carry it.

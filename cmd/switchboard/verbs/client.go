@@ -37,7 +37,7 @@ type Fault struct {
 // Error gives the service's own words.
 func (f *Fault) Error() string { return strings.TrimSpace(f.Message + " " + f.Next) }
 
-// Sendable tells whether a key can stand in the head of a request.
+// Sendable reports whether a key can stand in the head of a request.
 func Sendable(key string) bool {
 	return key == strings.TrimSpace(key) && !strings.ContainsFunc(key, unicode.IsControl)
 }

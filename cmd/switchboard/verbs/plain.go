@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff"
 )
 
-// steers tells whether a letter would steer a terminal, or turn the order of those around it.
+// steers reports whether a letter would steer a terminal, or turn the order of those around it.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

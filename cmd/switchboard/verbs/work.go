@@ -69,7 +69,7 @@ func (t *Terminal) promise(ctx context.Context, body map[string]string, key stri
 	}
 }
 
-// refused tells whether the service itself answered, or what stands before it let nothing through: no work began.
+// refused reports whether the service itself answered, or what stands before it let nothing through: no work began.
 func refused(err error) bool {
 	f, answered := errors.AsType[*Fault](err)
 	return answered && (f.Code != "" || f.Status < http.StatusInternalServerError)

@@ -108,7 +108,7 @@ func (l *Ledger) Leave(words []string) {
 	}
 }
 
-// apply makes a step. It tells whether the very same one was written before.
+// apply makes a step. It reports whether the very same one was written before.
 func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +140,7 @@ func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 	return e, repeated, err
 }
 
-// away tells whether nobody reaches it now.
+// away reports whether nobody reaches it now.
 func (l *Ledger) away() error {
 	if age := time.Since(l.world.Began); age >= l.forgetful[0] && age < l.forgetful[1] {
 		return handoff.Fault(handoff.CodeUnreachable, "the store", "")

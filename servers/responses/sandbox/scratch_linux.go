@@ -87,7 +87,7 @@ func sweep() {
 	}
 }
 
-// abandoned tells whether nobody holds the lock of a directory. Its removal by two at once does no harm.
+// abandoned reports whether nobody holds the lock of a directory. Its removal by two at once does no harm.
 func abandoned(dir string) bool {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -109,7 +109,7 @@ func (p *part) learn(steps []machines.Step) {
 	}
 }
 
-// acts tells whether a step is a call of a tool.
+// acts reports whether a step is a call of a tool.
 func acts(s machines.Step) bool {
 	switch s.(type) {
 	case machines.Run, machines.Edit, machines.Ask:

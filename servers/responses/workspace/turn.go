@@ -40,7 +40,7 @@ func (w *Workspace) takeTurns(others []*Workspace) {
 	w.turns = append(w.turns, make(turn, 1))
 }
 
-// within tells whether a directory is another one or in it.
+// within reports whether a directory is another one or in it.
 func within(inner, outer string) bool {
 	rel, err := filepath.Rel(outer, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
