@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -14,19 +15,26 @@ import (
 // reSorry is how a correction may begin.
 const reSorry = `(?:(?:no|nope|actually|sorry|wait|oops)[, ]+)*`
 
-// followups are patterns of sentences that only mean something after what was said or done before.
-var followups = struct{ again, result, details, elsewhere, also, corrects, which forms }{
-	again: anyOf(`(?:(?:can you )?(?:say|repeat) (?:that|it)(?: again)?|repeat|(?:say )?again|once more|pardon(?: me)?|sorry|what|what was that|what did you say|come again|i did(?: not|n't) (?:get|catch|hear|understand) (?:that|it))$`),
-	result: anyOf(`(?:(?:read|tell|give)(?: me)? (?:again )?(?:the|its|that) (?:last |latest |final )?(?:answer|result|reply|output|outcome)s?(?: again)?|what (?:was|is) the (?:last |latest )?(?:answer|result|outcome|reply)|what(?:'s| is| was| were) the results?` +
-		`|what did (?:it|they|codex|the agent) (?:say|answer|find|report)|did (?:the tests?|they|it|that|everything) (?:pass|work|fail|succeed|go through)(?: now| this time)?|(?:and )?how did (?:it|that|they) go)$`),
-	details: anyOf(`(?:tell me more(?: about (?:it|that))?|more about (?:it|that)|(?:give me )?(?:the )?details|what (?:has |have you |did you |did it )?(?:changed?|edited)|(?:which|what) files (?:did (?:you|it)|were|have been|are)(?: been)? changed?)$`),
-	elsewhere: anyOf(reSorry+`(?:make (?:it|that)|i (?:meant?|said)|i was thinking of|use|try)(?: it| that)?(?: on)? `+reName+`(?:,? (?:instead|please|i mean|i meant))?$`,
-		reSorry+`(?:(?:do|run|try) (?:it|that) )?(?:on|at) `+reName+`,? (?:instead|i mean|i meant|rather)$`, reSorry+`(?:do|run|try) (?:it|that)(?: on)? `+reName+` instead$`),
-	corrects: anyOf(`(?:(?:no|nope|actually|sorry|wait|oops|i mean)[, ]+)+(?:not (?:on )?[\w.-]+,? (?:but )?)?(?:on )?` + reName + `(?:,? (?:i mean|i meant|instead|please))?$`),
-	also: anyOf(`(?:and |now )?(?:(?:do|run|try) )?(?:it|that|the same(?: thing)?)(?: again)? (?:on|at) `+reName+`(?:,? (?:too|as well|also))?$`,
-		`(?:and |also |now )+(?:on|at) `+reName+`(?:,? (?:too|as well|also))?$`, `(?:on|at) `+reName+`,? (?:too|as well|also)$`),
-	which: anyOf(`(?:stop )?(?:(?:the )?(?:one|work) )?(?:(?:on|at) )?` + reName + `$`),
+// followupForms are those of sentences that only mean something after what was said or done before.
+type followupForms struct {
+	again, result, details, elsewhere, also, corrects, which forms
 }
+
+// followups are compiled when the first sentence is read, and never changed.
+var followups = sync.OnceValue(func() *followupForms {
+	return &followupForms{
+		again: anyOf(`(?:(?:can you )?(?:say|repeat) (?:that|it)(?: again)?|repeat|(?:say )?again|once more|pardon(?: me)?|sorry|what|what was that|what did you say|come again|i did(?: not|n't) (?:get|catch|hear|understand) (?:that|it))$`),
+		result: anyOf(`(?:(?:read|tell|give)(?: me)? (?:again )?(?:the|its|that) (?:last |latest |final )?(?:answer|result|reply|output|outcome)s?(?: again)?|what (?:was|is) the (?:last |latest )?(?:answer|result|outcome|reply)|what(?:'s| is| was| were) the results?` +
+			`|what did (?:it|they|codex|the agent) (?:say|answer|find|report)|did (?:the tests?|they|it|that|everything) (?:pass|work|fail|succeed|go through)(?: now| this time)?|(?:and )?how did (?:it|that|they) go)$`),
+		details: anyOf(`(?:tell me more(?: about (?:it|that))?|more about (?:it|that)|(?:give me )?(?:the )?details|what (?:has |have you |did you |did it )?(?:changed?|edited)|(?:which|what) files (?:did (?:you|it)|were|have been|are)(?: been)? changed?)$`),
+		elsewhere: anyOf(reSorry+`(?:make (?:it|that)|i (?:meant?|said)|i was thinking of|use|try)(?: it| that)?(?: on)? `+reName+`(?:,? (?:instead|please|i mean|i meant))?$`,
+			reSorry+`(?:(?:do|run|try) (?:it|that) )?(?:on|at) `+reName+`,? (?:instead|i mean|i meant|rather)$`, reSorry+`(?:do|run|try) (?:it|that)(?: on)? `+reName+` instead$`),
+		corrects: anyOf(`(?:(?:no|nope|actually|sorry|wait|oops|i mean)[, ]+)+(?:not (?:on )?[\w.-]+,? (?:but )?)?(?:on )?` + reName + `(?:,? (?:i mean|i meant|instead|please))?$`),
+		also: anyOf(`(?:and |now )?(?:(?:do|run|try) )?(?:it|that|the same(?: thing)?)(?: again)? (?:on|at) `+reName+`(?:,? (?:too|as well|also))?$`,
+			`(?:and |also |now )+(?:on|at) `+reName+`(?:,? (?:too|as well|also))?$`, `(?:on|at) `+reName+`,? (?:too|as well|also)$`),
+		which: anyOf(`(?:stop )?(?:(?:the )?(?:one|work) )?(?:(?:on|at) )?` + reName + `$`),
+	}
+})
 
 // forms are the ways to say one thing.
 type forms []*regexp.Regexp
@@ -64,17 +72,17 @@ func (b *brain) followed(h Heard, text string) ([]Move, bool) {
 	bare := strings.TrimRight(strings.Join(strings.Fields(strings.ReplaceAll(text, "’", "'")), " "), " .!?")
 	bare = strings.TrimRight(strings.TrimSuffix(bare, "please"), " ,")
 	switch {
-	case followups.again.find(bare) != nil:
+	case followups().again.find(bare) != nil:
 		if b.said == "" {
 			return says(saySaidNothing), true
 		}
 		return says(b.said), true
-	case followups.result.find(s) != nil:
+	case followups().result.find(s) != nil:
 		if b.news == "" {
 			return b.pursue(h, errand{intent: intent{wish: wishStatus}}), true
 		}
 		return says(b.news), true
-	case b.news != "" && followups.details.find(s) != nil:
+	case b.news != "" && followups().details.find(s) != nil:
 		return b.pursue(h, errand{intent: intent{wish: wishRead, server: b.last}}), true
 	}
 	return b.corrected(h, bare, s)
@@ -97,12 +105,12 @@ func (b *brain) corrected(h Heard, bare, s string) ([]Move, bool) {
 		return nil, false
 	}
 	instead := true
-	m := followups.corrects.find(bare)
+	m := followups().corrects.find(bare)
 	if m == nil {
-		m = followups.elsewhere.find(s)
+		m = followups().elsewhere.find(s)
 	}
 	if m == nil {
-		m, instead = followups.also.find(s), false
+		m, instead = followups().also.find(s), false
 	}
 	if m == nil || !isKnown(m[1], b.machines) {
 		return nil, false
@@ -140,7 +148,7 @@ func (b *brain) stopChosen(h Heard, e errand, text string) ([]Move, bool) {
 	}
 	server := ""
 	found := pick(e.choices, s)
-	switch m := followups.which.find(s); {
+	switch m := followups().which.find(s); {
 	case pausedAll.MatchString(strings.TrimPrefix(s, "stop ")):
 		server = "all"
 	case m != nil && isKnown(m[1], b.machines):
