@@ -86,7 +86,7 @@ func TestPageTellsTheRisk(t *testing.T) {
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
-	p.shows("Medium risk: it changes or fetches something, or is not known.")
+	p.shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
 	p.shows("If nobody answers, it is declined in 25 minutes.")
 	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Done "✗";Failed "!";Needs you "?";Not answering "!";Working "●"` {
 		t.Errorf("words and marks: %q", marks)

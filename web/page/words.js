@@ -136,8 +136,8 @@ const ofCopies = { accept: "Make a copy", decline: "No copy" };
 export const decisionWords = (q, decision) => (q.kind === "copy" && ofCopies[decision]) || decisions[decision];
 
 const risks = {
-  __proto__: null, low: ["Low risk", "it reads, or works in its workspace"], medium: ["Medium risk", "it changes or fetches something, or is not known"],
-  high: ["High risk", "it deletes, leaves its workspace, uses credentials, or cannot be read"],
+  __proto__: null, low: ["Low risk", "it only reads, in its workspace"], medium: ["Medium risk", "it builds, edits, fetches or pushes, as is usual"],
+  high: ["High risk", "it is not known as harmless: look at it closely"],
 };
 
 /** How risky it is to allow something: [in two words, why], or undefined. */
