@@ -46,7 +46,8 @@ func TestKeyOfARefusal(t *testing.T) {
 				close(let)
 				m := &moody{shelf: shelf{let: let}, entries: map[string]ledger.Entry{}, full: mood == "full", mute: mood == "mute"}
 				ctx, stop := context.WithCancel(t.Context())
-				r := NewRouter(Config{Fleet: newCopier(), Stickies: noStickies{}, Ledger: m})
+				fleet := newCopier()
+				r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}, Ledger: m})
 				done := make(chan struct{})
 				go func() { defer close(done); _ = r.Run(ctx) }()
 				defer func() { stop(); <-done }()
@@ -73,6 +74,14 @@ func TestKeyOfARefusal(t *testing.T) {
 				}
 				if _, err := ask("go"); codeOfError(err) != handoff.CodeConflict {
 					t.Errorf("other words: %v", err)
+				}
+				close(fleet.let)
+				synctest.Wait()
+				for range 2 {
+					again, err := ask("go on")
+					if err != nil || again.ID != rec.ID || again.Outcome != handoff.OutcomeResult || again.Text == "" || again.State != handoff.StatusCompleted {
+						t.Errorf("what has ended and nobody heard, asked for again: %+v, %v", again, err)
+					}
 				}
 			})
 		})

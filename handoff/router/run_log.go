@@ -191,6 +191,12 @@ func (c *callerState) follows(id string, n int) {
 	c.with(id, func(rec *recordState) { rec.log.followers += n })
 }
 
+// over reports whether the end of a run was published: its outcome is in the ledger.
+func (c *callerState) over(id string) (over bool) {
+	c.with(id, func(rec *recordState) { over = rec.log.over })
+	return over
+}
+
 // read gives a follower what came since, and reports whether nothing follows it, and what is closed at the next one.
 // Without anything: there is no such run.
 func (c *callerState) read(id string, f *follower) (over bool, changed <-chan struct{}) {

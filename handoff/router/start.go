@@ -141,9 +141,10 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 		}
 		_, ended := e.Kind.(handoff.RunEnded)
 		switch {
-		case ended && e.Noted: // it was asked for before
-			return r.Handoff(g, string(id))
 		case e.Noted || e.Record.State == handoff.StatusDelivered:
+			if r.caller(g.Caller).over(string(id)) { // it was asked for before, and the event is an old one
+				return r.Handoff(g, string(id))
+			}
 			return e.Record, nil
 		case ended:
 			err := r.Heard(ctx, g.Caller, id)
