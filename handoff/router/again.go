@@ -43,8 +43,12 @@ func (r *Router) again(ctx context.Context, b *callerState, c handoff.Caller, k 
 		if err != nil {
 			return "", handoff.Because(handoff.CodeStoreDown, "", err)
 		}
-		b.open(rec, nil)
+		b.opening.Lock()
+		if known, _ := b.find(rec.ID); known.ID == "" { // else it was listed, or asked for again, since
+			b.open(rec, nil)
+		}
 		b.restored(rec.ID, e)
+		b.opening.Unlock()
 	}
 	if known, _ := b.same(k); known != "" {
 		return known, nil
@@ -68,6 +72,9 @@ func (c *callerState) same(k keyed) (string, *handoff.Error) {
 
 // free reports whether the key of the record may be asked under again; see [ledger.Entry.Free].
 func (r *recordState) free() bool {
+	if r.begun != "" { // what was begun instead has the words
+		return false
+	}
 	e := ledger.Entry{Status: r.State, Attempt: r.attempt, Facts: ledger.Facts{Turn: r.TurnID, Outcome: r.Outcome}}
 	if r.Error != nil {
 		e.Code = r.Error.Code

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -86,4 +87,52 @@ func TestKeyOfARefusal(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lateFleet takes two seconds to find a session.
+type lateFleet struct{ *copier }
+
+func (f lateFleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	time.Sleep(2 * time.Second)
+	return f.copier.Resolve(ctx, g, t)
+}
+
+// TestKeyOfWhatBegins: what a former life left unbegun is begun by its caller, and asked for again under its key before the
+// beginning is written. It runs once.
+func TestKeyOfWhatBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		close(let)
+		target := handoff.Target{Server: "s", Thread: "t"}
+		req := handoff.Request{Key: "k", Again: true, Target: target, Input: handoff.TextInput("go")}
+		k := keyedBy(ladderCaller, "k", asked(req))
+		began := time.Now().Add(-time.Minute)
+		left := ledger.Entry{
+			Key: k.key, Args: k.args, Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true, Accepted: began, Ended: began,
+			Facts: ledger.Facts{ClientID: "r1", Target: target, Why: handoff.WhyNamed, Outcome: handoff.OutcomeCancelled, Code: handoff.CodeNotBegun, Prompt: "go"},
+		}
+		m := &moody{shelf: shelf{let: let, entries: []ledger.Entry{left}}, entries: map[string]ledger.Entry{k.key: left}}
+		fleet := lateFleet{newCopier()}
+		ctx, stop := context.WithCancel(t.Context())
+		r := NewRouter(Config{Fleet: fleet, Stickies: noStickies{}, Ledger: m})
+		done := make(chan struct{})
+		go func() { defer close(done); _ = r.Run(ctx) }()
+		defer func() { stop(); <-done }()
+		<-r.recovered
+		synctest.Wait()
+		if _, err := r.Start(t.Context(), ladderGrant, handoff.Request{Instead: "r1", Key: "page", Again: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if id, err := r.Start(t.Context(), ladderGrant, req); err != nil || id != "r1" {
+			t.Errorf("asked for again while it begins: %q, %v", id, err)
+		}
+		time.Sleep(10 * time.Second)
+		close(fleet.let)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if fleet.started != 1 {
+			t.Errorf("%d turns were started", fleet.started)
+		}
+	})
 }
