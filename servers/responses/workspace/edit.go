@@ -125,8 +125,13 @@ func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("to %s: %w", s.move, err)
 	}
-	to[len(to)-1].new, to[len(to)-1].mode = &made, to[i].mode
-	to[i].moved = to[len(to)-1].path
+	name, err = w.local(s.move)
+	if err != nil {
+		return nil, err
+	}
+	j := slices.IndexFunc(to, func(c change) bool { return c.path == name }) // the patch may have changed it before
+	to[j].new, to[j].mode = &made, to[i].mode
+	to[i].moved = name
 	return to, nil
 }
 

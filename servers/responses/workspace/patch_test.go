@@ -120,6 +120,8 @@ func TestApplyPatch(t *testing.T) {
 		{"there already", []string{addFile + "a.go", "+d"}, "Error: nothing was changed: a.go: it is there already", ""},
 		{"not there", []string{deleteFile + "d.go"}, "Error: nothing was changed: d.go: there is no such file", ""},
 		{"moved onto something", []string{updateFile + "a.go", moveTo + "sub/b.go"}, "Error: nothing was changed: a.go: to sub/b.go: it is there already", ""},
+		{"moved onto one that it deleted", []string{deleteFile + "sub/b.go", updateFile + "sub/c.txt", moveTo + "sub/b.go", "@@", "-two", "+2"},
+			"Done.\nM sub/b.go\nD sub/c.txt", ".git/config=package git\n|a.go=package a\n\nfunc A() {}\n|sub/b.go=one\n2\nthree\n"},
 		{"outside", []string{addFile + "../d.txt", "+d"}, "Error: nothing was changed: ../d.txt: ../d.txt is outside of the workspace", ""},
 		{"outside, absolute", []string{deleteFile + "/etc/passwd"}, "Error: nothing was changed: /etc/passwd: /etc/passwd is outside", ""},
 		{"a link to outside", []string{updateFile + "out", "@@", "-secret", "+x"}, "Error: nothing was changed: out: out is no regular file", ""},

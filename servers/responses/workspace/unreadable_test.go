@@ -1,0 +1,21 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUnreadableKept: a file that is only read by commands, and that their user cannot read, stops no command.
+func TestUnreadableKept(t *testing.T) {
+	w := place(t, true)
+	needExec(t, w)
+	put(t, w, map[string]string{".envrc": "kept\n"})
+	if err := os.Chmod(filepath.Join(w.Dir(), ".envrc"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := use(t, w, "exec", `{"command":"echo fine"}`); got.Failed || !strings.Contains(got.Text, "fine") {
+		t.Errorf("it says %q", got.Text)
+	}
+}
