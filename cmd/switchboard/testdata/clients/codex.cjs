@@ -6,6 +6,10 @@ const { instructions, pieces, base64 } = require("./protocol.cjs");
 
 module.exports = ({ program, env, cwd, transport }, log) => {
   const child = spawn(program, ["app-server"], { env, cwd, stdio: ["pipe", "pipe", "ignore"] });
+  const gone = new Promise((done) => child.once("exit", done));
+  child.stdin.on("error", () => {}); // what it no longer reads: gone says it
+  // It has ended before its folders are removed.
+  const kill = () => (child.kill("SIGKILL"), gone);
   const waiting = new Map();
   let started, closed, thread, talks, cut;
   const begun = new Promise((done, failed) => (started = { done, failed }));
@@ -46,15 +50,21 @@ module.exports = ({ program, env, cwd, transport }, log) => {
       await ask("initialize", { clientInfo: { name: "test", version: "1" }, capabilities: { experimentalApi: true } });
       child.stdin.write('{"method":"initialized"}\n');
       thread = (await ask("thread/start", { cwd })).thread.id;
-      await ask("thread/realtime/start", { threadId: thread, outputModality: "audio", version: "v2", transport, prompt: instructions });
-      await begun.catch((error) => { child.kill(); throw error; });
+      const voice = { outputModality: "audio", version: "v2", transport, prompt: instructions };
+      try {
+        // Its refusal may come before the answer.
+        await Promise.all([ask("thread/realtime/start", { threadId: thread, ...voice }), begun]);
+      } catch (error) {
+        await kill();
+        throw error;
+      }
     },
     say: speak,
     speak,
     async close() {
       await ask("thread/realtime/stop", { threadId: thread });
       await ended;
-      child.kill();
+      await kill();
     },
   };
 };
