@@ -46,7 +46,10 @@ type auth struct {
 // minutes. Whoever asks for it runs the service and says that a person will use it: the login may do what the first of the
 // principal's [Key]s may, and each of its answers counts. It fails for a principal without a [Key].
 func (s *Server) NewCode(principal string) (string, error) {
-	if _, ok := s.auth.of(principal); !ok {
+	switch key, ok := s.auth.of(principal); {
+	case ok && key.NamesCallers:
+		return "", fmt.Errorf("the key of %s names its callers and has no page: give %s another key first in keys", principal, principal)
+	case !ok:
 		return "", fmt.Errorf("nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal)
 	}
 	return s.auth.codes.make(origin{principal: principal}, time.Now()), nil
@@ -75,13 +78,13 @@ type origin struct {
 	key       [sha256.Size]byte
 }
 
-// behind finds what stands behind a login or a code now: false once it is gone. A key that names its callers has no
-// page: without a name there, it would reach what is remembered for none of them.
+// behind finds the key that a login or a code counts as now, or false when there is none. A key that names its callers
+// has no page: a page sends no caller's name, so it would show what belongs to none of them.
 func (a *auth) behind(by origin) (Key, bool) {
 	if by.key == ([sha256.Size]byte{}) {
 		key, ok := a.of(by.principal)
 		key.Approve = handoff.ApproveAll
-		return key, ok
+		return key, ok && !key.NamesCallers
 	}
 	key, ok := a.keyOf(by.key, by.principal)
 	return key, ok && !key.NamesCallers

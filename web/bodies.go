@@ -41,30 +41,53 @@ type bodies struct {
 
 func newBodies() *bodies { return &bodies{room: semaphore.NewWeighted(maxBodies)} }
 
-// take waits for room for the body of a request, which leave gives back. An error has code [handoff.CodeOverloaded].
-func (b *bodies) take(r *http.Request, most int64) (leave func(), err error) {
+// A room is what the body of one request holds of the bound. Owned by its handler.
+type room struct {
+	of   *bodies // Set once
+	size int64   // bytes
+}
+
+// take waits for room for the body of a request. One that does not say its length has room for the most that its route
+// takes, until it is read. An error has code [handoff.CodeOverloaded].
+func (b *bodies) take(r *http.Request, most int64) (*room, error) {
 	size := most
 	if r.ContentLength >= 0 {
 		size = min(size, r.ContentLength)
 	}
-	if size <= smallBody {
-		return func() {}, nil
+	size = counted(size)
+	if size > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), bodyWait)
+		defer cancel()
+		if b.room.Acquire(ctx, size) != nil {
+			b.refused.Add(1)
+			e := handoff.Fault(handoff.CodeOverloaded, "Switchboard", "no room for the body")
+			e.Retry = bodyWait
+			return nil, e
+		}
+		b.held.Add(size)
 	}
-	size *= 2
-	ctx, cancel := context.WithTimeout(r.Context(), bodyWait)
-	defer cancel()
-	if b.room.Acquire(ctx, size) != nil {
-		b.refused.Add(1)
-		e := handoff.Fault(handoff.CodeOverloaded, "Switchboard", "no room for the body")
-		e.Retry = bodyWait
-		return nil, e
-	}
-	b.held.Add(size)
-	return func() {
-		b.held.Add(-size)
-		b.room.Release(size)
-	}, nil
+	return &room{b, size}, nil
 }
+
+// counted is what a body of so many bytes counts as.
+func counted(size int64) int64 {
+	if size <= smallBody {
+		return 0
+	}
+	return 2 * size
+}
+
+// fit gives back what a body of so many bytes does not need.
+func (m *room) fit(size int64) {
+	if spare := m.size - counted(size); spare > 0 {
+		m.size -= spare
+		m.of.held.Add(-spare)
+		m.of.room.Release(spare)
+	}
+}
+
+// leave gives everything back.
+func (m *room) leave() { m.fit(0) }
 
 // A heldBody is the body of a request in memory.
 type heldBody struct{ rest []byte }
@@ -81,7 +104,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (b *heldBody) Close() error { return nil }
 
-// Take returns what is left of the body and lets go of it, so that it can be collected before the request is answered.
+// Take returns what is left of the body and lets go of it. Its room stays taken until the request is answered.
 func (b *heldBody) Take() []byte {
 	rest := b.rest
 	b.rest = nil

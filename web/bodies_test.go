@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,7 +70,48 @@ func TestRateComesBeforeBody(t *testing.T) {
 			t.Errorf("%d bytes: %s", length, got)
 		}
 	}
+	for name, value := range map[string]string{"Idempotency-Key": "k1", "X-Stainless-Retry-Count": "1"} {
+		body := `{"server":"bigpc","prompt":"x"}` + strings.Repeat(" ", smallBody)
+		if rec := ask(s, http.MethodPost, "/fleet/handoffs", body, func(r *http.Request) { r.Header.Set(name, value) }); rec.Code >= http.StatusBadRequest {
+			t.Errorf("what may be a repetition by its %s is not read", name)
+		}
+	}
 	if rec := ask(s, http.MethodPost, "/fleet/conversation", `{"items":[]}`+strings.Repeat(" ", smallBody), nil); codeOf(t, rec) == handoff.CodeLimited {
 		t.Error("what gives no work is limited")
+	}
+}
+
+// A body whose length nobody said has room for the most only until it is read.
+func TestBodyOfUnknownLength(t *testing.T) {
+	b := newBodies()
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.ContentLength = -1
+	body, err := b.take(r, 8<<20)
+	if err != nil || b.held.Load() != 16<<20 {
+		t.Fatalf("%v, %d bytes are held", err, b.held.Load())
+	}
+	for _, step := range []struct{ size, held int64 }{{9 << 20, 16 << 20}, {1 << 20, 2 << 20}, {2 << 20, 2 << 20}, {smallBody, 0}} {
+		if body.fit(step.size); b.held.Load() != step.held {
+			t.Errorf("%d bytes hold %d, not %d", step.size, b.held.Load(), step.held)
+		}
+	}
+	body.leave()
+	if !b.room.TryAcquire(maxBodies) || b.held.Load() != 0 {
+		t.Errorf("%d bytes are still held", b.held.Load())
+	}
+}
+
+// What a request holds while it is answered is what its body was.
+func TestBodyFits(t *testing.T) {
+	s := newServer(t, newWorld(), nil)
+	held := int64(-1)
+	served := s.chain(route{"POST /held", accessPublic, 8 << 20, "", func(http.ResponseWriter, *http.Request, handoff.Grant) error {
+		held = s.bodies.held.Load()
+		return nil
+	}})
+	r := httptest.NewRequest(http.MethodPost, "/held", strings.NewReader("{}"))
+	r.ContentLength = -1
+	if served.ServeHTTP(httptest.NewRecorder(), r); held != 0 {
+		t.Errorf("a body of two bytes holds %d", held)
 	}
 }

@@ -188,6 +188,20 @@ func TestNamesCallersHasNoPage(t *testing.T) {
 	if status := login.use(s, nil); status != http.StatusUnauthorized {
 		t.Errorf("a login of before counts: %d", status)
 	}
+	full.NamesCallers = false
+	s.SetKeys([]Key{full})
+	link, err := s.NewCode("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.NamesCallers = true
+	s.SetKeys([]Key{full})
+	if rec := logIn(s, `{"code":"`+link+`"}`, nil); codeOf(t, rec) != handoff.CodeLoginOver {
+		t.Errorf("a link of before logged in: %d %s", rec.Code, rec.Body)
+	}
+	if _, err := s.NewCode("owner"); err == nil {
+		t.Error("a link for callers without names")
+	}
 }
 
 // TestCodesOfOthersStay: who makes many codes ends none that somebody else made.

@@ -187,16 +187,17 @@ func (s *Server) chain(to route) http.Handler {
 				g.Revoked = func() error { return s.revoked(lasting) }
 			}
 		}
-		leave, err := s.admit(r, g, to)
+		body, err := s.admit(r, g, to)
 		if err != nil {
 			s.refuse(w, r, err)
 			return
 		}
-		defer leave()
+		defer body.leave()
 		if err := readBody(w, r, to.body); err != nil {
 			s.refuse(w, r, err)
 			return
 		}
+		body.fit(r.ContentLength)
 		if err := to.serve(w, r, g); err != nil {
 			s.fail(w, r, err)
 		}
@@ -216,9 +217,11 @@ func (s *Server) chain(to route) http.Handler {
 }
 
 // admit makes room for the body of a request, which leave gives back once the request is answered. One that gives work
-// and may not at this moment is refused before anything of a large body is read.
-func (s *Server) admit(r *http.Request, g handoff.Grant, to route) (leave func(), err error) {
-	if giving[to.pattern] && (r.ContentLength < 0 || r.ContentLength > smallBody) {
+// and may not at this moment is refused before anything of a large body is read. A request that may be a repetition is
+// read first: what was begun already counts no second time.
+func (s *Server) admit(r *http.Request, g handoff.Grant, to route) (*room, error) {
+	again := r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Stainless-Retry-Count") > "0"
+	if giving[to.pattern] && !again && (r.ContentLength < 0 || r.ContentLength > smallBody) {
 		if err := s.cfg.Rates.MayGive(g); err != nil {
 			return nil, err
 		}
