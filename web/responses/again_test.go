@@ -189,18 +189,24 @@ func TestDecisionFails(t *testing.T) {
 // done: it runs, once.
 func TestSentAgainBeforeItBegan(t *testing.T) {
 	for _, talks := range []bool{false, true} {
-		inWorld(t, func(w *world) { sentAgainBeforeItBegan(w, talks) })
+		inWorld(t, func(w *world) { sentAgainBeforeItBegan(w, talks, "X-Stainless-Retry-Count", "1") })
+		inWorld(t, func(w *world) { sentAgainBeforeItBegan(w, talks, "Idempotency-Key", "k") })
 	}
 }
 
-func sentAgainBeforeItBegan(w *world, talks bool) {
+func sentAgainBeforeItBegan(w *world, talks bool, headers ...string) {
+	keyed := headers[0] == "Idempotency-Key"
 	body := backgroundPost
 	if talks {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
 		body = strings.TrimSuffix(body, "}") + fmt.Sprintf(`,"conversation":%q}`, talk["id"])
 	}
 	w.hold = true
-	w.begun(body).leave(nil)
+	if keyed {
+		w.asks(http.MethodPost, "/v1/responses", body, headers...).leave(nil)
+	} else {
+		w.begun(body).leave(nil)
+	}
 	synctest.Wait()
 	w.mu.Lock()
 	left := maps.Clone(w.docs) // what a kill at this moment leaves
@@ -213,11 +219,13 @@ func sentAgainBeforeItBegan(w *world, talks bool) {
 	w.mu.Unlock()
 	w.begin()
 	for range 2 {
-		status, got := w.ask(http.MethodPost, "/v1/responses", body, "X-Stainless-Retry-Count", "1")
+		status, got := w.ask(http.MethodPost, "/v1/responses", body, headers...)
 		if status != http.StatusOK || got["id"] != "resp_r1" || w.count() != 2 { // the id that its client may have been told
-			w.t.Errorf("sent again: %d %v, %d runs", status, got, w.count())
+			w.t.Errorf("%s: sent again: %d %v, %d runs", headers[0], status, got, w.count())
 		}
-		w.begin() // nor after another restart
+		if w.begin(); keyed { // nor after another restart, for as long as a key counts
+			time.Sleep(2 * retriedFor)
+		}
 	}
 	w.ends(2, handoff.OutcomeResult, "hello")
 	w.ask(http.MethodGet, "/v1/responses/resp_r1", "") // follows it again

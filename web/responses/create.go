@@ -38,7 +38,9 @@ type posted struct {
 	key   string // of its run; "": nothing of it is kept
 	noted bool   // it is in the store what was asked under the name
 	made  string // the response that it began in a former life, or that it is about to begin; "": not known
-	lasts bool   // the response cannot be found again by the key of its run, because what it goes on from is another then
+	// lasts: the key of the run does not lead to the response. What the request goes on from is another session then, or
+	// the response has the name of a run that never began.
+	lasts bool
 }
 
 // create answers POST /v1/responses.
@@ -164,7 +166,7 @@ func (a *API) keep(c handoff.Caller, p *posted) {
 		body += "\n" + p.made
 	}
 	known := retriedFor
-	if p.keyed && p.lasts { // else the key of its run says as much
+	if p.keyed && p.lasts { // else the key of its run leads to it
 		known = keptFor
 	}
 	p.noted = a.store(c, "retry_"+p.name, []byte(body), known)
@@ -228,6 +230,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *posted
 			a.mu.Lock()
 			delete(a.lives, liveKey{g.Caller, p.made})
 			a.mu.Unlock()
+			p.lasts = true // the run that begins now has another name
 		}
 	}
 	target, f := a.model(ctx, g, req.Model)
