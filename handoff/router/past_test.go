@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/handoff"
@@ -135,4 +137,48 @@ func TestDeedsAreBounded(t *testing.T) {
 			t.Errorf("the newest is cut to %d", len(back.Items[len(back.Items)-2].Output))
 		}
 	}
+}
+
+// A slowArchive takes a second to read a body.
+type slowArchive struct{ *archive }
+
+func (a slowArchive) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
+	time.Sleep(time.Second)
+	return a.archive.Body(ctx, c, key)
+}
+
+// TestRestoredOnce: what ended in a former life is asked for again under its key by several at once, while the list of what
+// was done is read. It is listed once.
+func TestRestoredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		close(open)
+		req := handoff.Request{Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go")}
+		k := keyedBy(ladderCaller, "k", asked(req))
+		began := time.Now().Add(-time.Hour)
+		a := &archive{shelf: shelf{let: open}, past: []ledger.Entry{{
+			Key: k.key, Args: k.args, Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began, Ended: began,
+			Facts: ledger.Facts{ClientID: "former", Target: req.Target, Outcome: handoff.OutcomeResult, Prompt: "go"},
+		}}}
+		r := running(t, Config{Fleet: newCopier(), Ledger: slowArchive{a}})
+		<-r.recovered
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 400 * time.Millisecond)
+				if id, err := r.Start(t.Context(), ladderGrant, req); err != nil || id != "former" {
+					t.Errorf("asked for again: %q, %v", id, err)
+				}
+			})
+		}
+		all.Go(func() {
+			if err := r.Recall(t.Context(), ladderCaller); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		if list, _ := r.Handoffs(ladderGrant); len(list) != 1 {
+			t.Errorf("%d are listed: %+v", len(list), list)
+		}
+	})
 }
