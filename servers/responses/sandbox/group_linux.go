@@ -58,3 +58,18 @@ func openGroup(parent, name string, l Limits) *os.File {
 	}
 	return group
 }
+
+// outOfMemory reports whether the kernel ended the processes of a control group because they used too much memory. group
+// may be nil.
+func outOfMemory(group *os.File) bool {
+	if group == nil {
+		return false
+	}
+	events, _ := os.ReadFile(filepath.Join(group.Name(), "memory.events"))
+	for line := range strings.Lines(string(events)) {
+		if times, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			return strings.TrimSpace(times) != "0"
+		}
+	}
+	return false
+}

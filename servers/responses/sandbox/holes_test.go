@@ -161,6 +161,20 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}
+	for _, c := range []struct {
+		events string
+		want   bool
+	}{{"", false}, {"low 0\nmax 3\noom 1\noom_kill 0\noom_group_kill 0\n", false}, {"max 3\noom_kill 2\noom_group_kill 1\n", true}} {
+		if err := os.WriteFile(filepath.Join(unit, "commands", "memory.events"), []byte(c.events), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := outOfMemory(group); got != c.want {
+			t.Errorf("%q: out of memory: %t", c.events, got)
+		}
+	}
+	if outOfMemory(nil) {
+		t.Error("out of memory without a group")
+	}
 	if openGroup("", "x", Limits{}) != nil || openGroup(filepath.Join(unit, "none"), "x", Limits{}) != nil {
 		t.Error("there is a group without a parent")
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,11 +33,19 @@ func watchMemory(l Limits) {
 	for {
 		began := time.Now()
 		if used := memory(); used > l.Memory {
-			fmt.Fprintf(os.Stderr, "\nThe command used more than %d MiB of memory and was ended, with everything that it had begun.\n", l.Memory>>20)
-			os.Exit(128 + int(syscall.SIGKILL))
+			tellMemory(os.Stderr, l)
+			os.Exit(killed)
 		}
 		pause(context.Background(), time.Since(began))
 	}
+}
+
+// killed is the exit code of a command that used too much memory.
+const killed = 128 + int(syscall.SIGKILL)
+
+// tellMemory says at the end of a command's output why it was ended.
+func tellMemory(out io.Writer, l Limits) {
+	_, _ = fmt.Fprintf(out, "\nThe command used more than %d MiB of memory and was ended, with everything that it had begun.\n", l.Memory>>20)
 }
 
 // memory is how many bytes all processes but this one use of their own.

@@ -63,7 +63,8 @@ func Run(ctx context.Context, c Command) (int, error) {
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output
 	cmd.SysProcAttr = attributes(c)
 	own, _ := os.ReadFile("/proc/self/cgroup")
-	if group := openGroup(groupParent(string(own)), filepath.Base(c.Scratch), c.Limits); group != nil {
+	group := openGroup(groupParent(string(own)), filepath.Base(c.Scratch), c.Limits)
+	if group != nil {
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.Fd())
 		defer func() { _ = group.Close(); _ = os.Remove(group.Name()) }()
 	}
@@ -91,6 +92,9 @@ func Run(ctx context.Context, c Command) (int, error) {
 		return 0, why
 	case string(said) != standing:
 		return 0, unmade(errors.New(cmp.Or(string(said), "its helper does not answer")))
+	case outOfMemory(group): // before the helper looked
+		tellMemory(c.Output, c.Limits)
+		return killed, nil
 	case ended:
 		return codeOf(exit.Sys().(syscall.WaitStatus)), nil
 	}

@@ -148,20 +148,21 @@ func (at spot) restore(c change) error {
 	return err
 }
 
-// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone. Nobody
-// else has the turn.
+// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone; an error
+// says whether all of it was. Nobody else has the turn.
 func (w *Workspace) commit(changes []change) (err error) {
 	var spots []spot
 	var temps []string
 	done := 0
 	defer func() {
-		for i, c := range slices.Backward(changes[:done]) {
-			if err == nil {
-				break
+		if err != nil {
+			var left error
+			for i, c := range slices.Backward(changes[:done]) {
+				if undone := spots[i].restore(c); undone != nil {
+					left = errors.Join(left, fmt.Errorf("%s could not be put back: %w", c.path, undone))
+				}
 			}
-			if undone := spots[i].restore(c); undone != nil {
-				err = fmt.Errorf("%w; and %s could not be put back: %w", err, c.path, undone)
-			}
+			err = notMade(err, left)
 		}
 		for i, at := range spots {
 			if i < len(temps) && temps[i] != "" {
@@ -194,6 +195,14 @@ func (w *Workspace) commit(changes []change) (err error) {
 		}
 	}
 	return nil
+}
+
+// notMade says why changes were not made, and what of them is left nevertheless.
+func notMade(err, left error) error {
+	if left == nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	return fmt.Errorf("some files are changed: %w\n%w", left, err)
 }
 
 func same(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }

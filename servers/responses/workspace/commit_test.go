@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -49,6 +50,33 @@ func TestEditRace(t *testing.T) {
 	}
 	if wrote == 0 {
 		t.Error("no edit was made")
+	}
+}
+
+// TestNotMade: what could not be put back is said, and not that nothing was changed.
+func TestNotMade(t *testing.T) {
+	full, held := errors.New("no space left"), errors.New("a.go could not be put back: no space left")
+	if got := notMade(full, nil).Error(); got != "nothing was changed: no space left" {
+		t.Error(got)
+	}
+	if got := notMade(full, held); got.Error() != "some files are changed: a.go could not be put back: no space left\nno space left" || !errors.Is(got, full) {
+		t.Error(got)
+	}
+}
+
+// TestCommitFails: a change that cannot be made takes back those before it.
+func TestCommitFails(t *testing.T) {
+	w := place(t, true)
+	before, after := "package a\n", "package b\n"
+	if err := os.WriteFile(filepath.Join(w.Dir(), "first.go"), []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := w.commit([]change{{path: "first.go", old: &before, new: &after, mode: newFile}, {path: "gone.go"}})
+	if text, _ := os.ReadFile(filepath.Join(w.Dir(), "first.go")); err == nil || string(text) != before {
+		t.Errorf("%v: it is %q", err, text)
+	}
+	if err != nil && !strings.HasPrefix(err.Error(), "nothing was changed: ") {
+		t.Error(err)
 	}
 }
 

@@ -165,7 +165,7 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 	}
 	defer done()
 	if err := w.commit(changes); err != nil {
-		return Result{}, fmt.Errorf("nothing was changed: %w", err)
+		return Result{}, err
 	}
 	return Result{Text: "Done.\n" + strings.Join(did, "\n"), Changes: shown(changes)}, nil
 }
