@@ -154,6 +154,30 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	}
 }
 
+// A question that moves under a finger takes no press of it: the finger may have aimed at what was there before, such as
+// "Decline" where "Allow once" is now. The keyboard's place moves along with the button.
+func TestPageMovedQuestionTakesNoPress(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	scene(w)
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.until(`document.querySelector(".question:not(.settling)")`)
+	eval[bool](p, `(() => {
+	  const button = (decision) => document.querySelector("[data-decision=" + decision + "]");
+	  document.querySelector("#questions").before(Object.assign(document.createElement("p"), { textContent: "a line above it" }));
+	  button("accept").dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 })); // as of a finger
+	  button("decline").click(); // as of the keyboard
+	  return true;
+	})()`)
+	w.logged(t, "decide ")
+	if log := strings.Join(w.log(), ";"); strings.Contains(log, "decide owner q1 accept") || !strings.Contains(log, "decide owner q1 decline") {
+		t.Errorf("a question that had just moved took a finger's press: %q", log)
+	}
+	p.quiet()
+}
+
 func TestPageHidesNothingInACommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -91,7 +91,7 @@ func (p *tab) touch(found string) {
 	  const { left, top, width, height } = e.getBoundingClientRect(), at = [left + width / 2, top + height / 2];
 	  const still = String(seen.at) === String(at);
 	  seen.at = at;
-	  if (!still || !e.contains(document.elementFromPoint(...at))) return false;
+	  if (!still || e.closest(".settling") || !e.contains(document.elementFromPoint(...at))) return false;
 	  seen.hit = [];
 	  for (const type of ["pointerdown", "pointerup", "click"]) {
 	    addEventListener(type, (met) => { if (!e.contains(met.target)) seen.hit.push(type + " met " + (met.target.id || met.target.className || met.target.tagName)); }, { once: true, capture: true });

@@ -1,11 +1,9 @@
 // Approvals: what an agent waits for, with exactly what it would do.
 
 import { h, setAttr, setText, show } from "./dom.js";
+import { steady } from "./steady.js";
 import { answerForm } from "./view-answer.js";
 import { decisionWords, givesUpWords, questionWords, riskWords, visible, voiceWords } from "./words.js";
-
-// A card that appears under a finger must not be pressed by it.
-const settle = 400;
 
 const look = { accept: "primary", accept_for_session: "", decline: "", stop: "danger-quiet" };
 
@@ -17,14 +15,14 @@ export function questionCard(q, hue, decide) {
   const buttons = order.map((d) =>
     h("button", {
       class: `button ${look[d]}`, type: "button", data: { decision: d }, text: decisionWords(q, d),
-      on: { click: () => { if (!el.classList.contains("settling")) decide(q.id, d); } },
+      on: { click: (event) => { if (counts(event)) decide(q.id, d); } },
     }));
-  const answer = q.words ? answerForm(q, (text) => { if (!el.classList.contains("settling")) decide(q.id, "words", text); }) : null;
+  const answer = q.words ? answerForm(q, (text) => { if (counts()) decide(q.id, "words", text); }) : null;
   const ours = q.kind === "copy"; // asked by Switchboard, not by an agent
   const how = h("p", { class: "question-voice", text: voiceWords(q, q.inCall) });
   const until = h("p", { class: "question-until" });
   const [risk, because] = riskWords(q) ?? [];
-  const el = h("section", { class: `question settling ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
+  const el = h("section", { class: `question ${hue}`, role: "group", "aria-labelledby": `q-${q.id}` },
     title,
     q.title ? h("p", { class: "question-session" }, ours ? "The session " : "In the session ", h("strong", { text: q.title })) : null,
     ours && q.reason ? h("p", { class: "question-text", text: q.reason }) : null,
@@ -40,7 +38,7 @@ export function questionCard(q, hue, decide) {
     order.length ? h("div", { class: "question-buttons" }, ...buttons) : null,
     q.words ? null : how,
     until, sending);
-  setTimeout(() => el.classList.remove("settling"), settle);
+  const counts = steady(el);
   return {
     el,
     update({ sending: decision, inCall }) {
