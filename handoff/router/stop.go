@@ -82,8 +82,8 @@ func (r *Router) settled(b *callerState, id, what string) receipt {
 	return r.writerOf(b, id).delivered(what)
 }
 
-// closePaused notes what was begun instead of a record that was paused; "": nothing, and nothing will be. The caller holds
-// opening.
+// closePaused notes which record was begun instead of a paused one; instead is "" for one that is dropped and never
+// begun. The caller holds opening.
 func (c *callerState) closePaused(id, instead string) {
 	if rec, _ := c.find(id); rec.NotBegun() {
 		c.began(id, instead)
