@@ -122,12 +122,11 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 func (b *brain) wordsFor(q question, text string, in intent) string {
 	said := strings.TrimSpace(text)
 	switch {
-	case in.wish == wishApproval,
-		in.wish == wishQuiet && decisionIn(text) != "",
+	case in.wish == wishQuiet && decisionIn(text) != "",
 		in.wish == wishUnknown && !strings.HasSuffix(said, "?"),
 		in.wish == wishWork && in.server == "" && !in.next && b.last == q.server:
 		return said
-	case in.wish == wishWork && in.server == q.server && !in.next && !startsWork(in.work):
+	case in.wish == wishWork && in.server == q.server && !in.next && !startsWithVerb().MatchString(in.work):
 		return in.work
 	}
 	return ""

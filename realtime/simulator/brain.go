@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,31 +23,29 @@ type brain struct {
 	before   string            // the one before that, for when the last turns out not to exist
 	asking   *errand           // what a question to the caller is about
 	open     []question        // what agents have asked the caller, newest last
-	paused   []pausedWork      // what was not begun and waits for a word, newest last
-	busy     map[string]bool   // machines whose work has not been told to have ended
-	lastWork string            // the words of the last work
-	failed   string            // the machine where something failed last
+	paused   []option          // work that was not begun and waits for a word, newest last
 	said     string            // what it said last
-	news     string            // the last result that it said
-	opened   listedSession     // the session that the next work on its machine goes to; none has no id
+	opened   option            // the session that the next work on its machine goes to; none has no id
 	greeted  bool              // it has said what it is
 	noticed  bool              // it has said that it does not understand sound
 }
 
-// An errand is a wish on its way, while something is missing.
+// An errand is what the caller asked for, while something is missing.
 type errand struct {
 	intent
-	choices  []listedSession // asked: which of these
-	question question        // answered: this one
-	session  listedSession   // opened: this one
-	paused   []pausedWork    // asked: which of these
-	drop     bool            // what is paused is to be dropped, not begun
+	choices  []option // asked: which of these
+	question question // answered: this one
+	session  option   // opened: this one
 }
 
-// listedSession is an entry of list_sessions as the brain reads it.
-type listedSession struct{ id, title, server string }
+// An option is one of several that a sentence may mean: a session, work that runs, or work that was paused.
+type option struct {
+	id     string // of the session, or by which paused work is begun; "" for work that runs
+	title  string // or the words of the work
+	server string
+}
 
-func newBrain() *brain { return &brain{machines: map[string]string{}, busy: map[string]bool{}} }
+func newBrain() *brain { return &brain{machines: map[string]string{}} }
 
 // What the brain says of itself. The first is said once a connection, and in full; a greeting without a word of the
 // caller is one sentence.
@@ -55,18 +54,19 @@ const (
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
 	sayGreeting = "Hello, I am a simulated voice: press the sentences on the page from top to bottom, or type your own."
 	sayHello    = "Hello again. Which machine shall I give work to?"
-	sayAbility  = "I can list your machines and sessions, read or continue a session, give work to a machine, queue or stop it, tell what is running, " +
-		"and pass on your answer to an agent that asks: try one of the sentences on the page. " +
-		"I am simulated; with OPENAI_API_KEY set, a real voice model takes over."
-	sayNoWords   = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
-	sayNoWords2  = "I only understand typed sentences."
-	sayQuiet     = "All right."
-	sayApproval  = "Questions of an agent are answered on the page."
-	sayNobody    = "No agent waits for an answer in this call."
-	sayOpened    = "What you ask for next goes there."
-	sayWhatToDo  = "What should be done there?"
-	sayNoTool    = "I cannot do that in this call: it has no tool called %s."
-	sayNoSession = "I found no session about %s%s."
+	sayAbility  = "I am simulated and only know a few sentences, such as those on the page: which machines do I have, what was I working on, " +
+		"continue or read the auth session on a machine, on that machine do this, then do that, stop the work, what is running. " +
+		"With OPENAI_API_KEY set, a real voice model understands the rest."
+	sayNoWords     = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please type it, or set OPENAI_API_KEY for a real voice."
+	sayNoWords2    = "I only understand typed sentences."
+	sayQuiet       = "All right."
+	sayApproval    = "Questions of an agent are answered on the page."
+	sayNobody      = "No agent waits for an answer in this call."
+	sayOpened      = "What you ask for next goes there."
+	sayWhatToDo    = "What should be done there?"
+	sayNoTool      = "I cannot do that in this call: it has no tool called %s."
+	sayNoSession   = "I found no session about %s%s."
+	saySaidNothing = "I have said nothing yet."
 )
 
 // reply speaks what is new and does what the caller asked for.
@@ -87,7 +87,7 @@ func (b *brain) reply(h Heard) []Move {
 			done = append(done, b.answerGiven(o.errand.question, o)...)
 		case b.overtaken(h, o): // the question is what counts
 		default:
-			b.unclear(o)
+			b.stopUnclear(o)
 			plain.Outputs = append(plain.Outputs, o)
 		}
 	}
@@ -101,7 +101,11 @@ func (b *brain) reply(h Heard) []Move {
 		done = append(done, says(b.noWords())...)
 	}
 	moves := b.chosen(h, joined(done, says(spokenNews(plain))))
-	b.keep(moves, h)
+	for _, m := range moves {
+		if say, ok := m.(Say); ok {
+			b.said = say.Text
+		}
+	}
 	return moves
 }
 
@@ -165,20 +169,15 @@ func (b *brain) sentence(h Heard, text string) []Move {
 			return moves
 		}
 	}
-	all := understandAll(text, b.machines, b.both())
-	in := all[0]
-	for _, take := range []func() ([]Move, bool){
-		func() ([]Move, bool) { return b.resumed(h, text) },
-		func() ([]Move, bool) { return b.replied(h, text, in) },
-		func() ([]Move, bool) { return b.pausedReply(h, text) },
-		func() ([]Move, bool) { return b.followed(h, text) },
-	} {
-		if moves, ok := take(); ok {
-			return moves
-		}
+	in := understand(text, b.machines)
+	if moves, ok := b.resumed(h, text); ok {
+		return moves
 	}
-	if rest := startsOver(text); rest != "" && !in.small() && understand(rest, b.machines).wish != wishUnknown {
-		return b.sentence(h, rest)
+	if moves, ok := b.replied(h, text, in); ok {
+		return moves
+	}
+	if moves, ok := b.pausedReply(h, text); ok {
+		return moves
 	}
 	switch in.wish {
 	case wishGreeting:
@@ -191,19 +190,20 @@ func (b *brain) sentence(h Heard, text string) []Move {
 		return says(sayQuiet)
 	case wishHearing:
 		return says(sayNoWords2)
-	case wishApproval:
-		return says(noQuestion(h))
-	case wishUnknown, wishAbility:
-		if in.wish == wishUnknown && decisionIn(text) != "" {
+	case wishAgain:
+		if b.said == "" {
+			return says(saySaidNothing)
+		}
+		return says(b.said)
+	case wishAbility:
+		return says(sayAbility)
+	case wishUnknown:
+		if decisionIn(text) != "" {
 			return says(noQuestion(h))
 		}
 		return says(sayAbility)
 	}
-	var moves []Move
-	for _, in := range all {
-		moves = append(moves, b.pursue(h, errand{intent: in})...)
-	}
-	return moves
+	return b.pursue(h, errand{intent: in})
 }
 
 // pursue takes the next step of an errand: a call, or a question to the caller.
@@ -233,9 +233,6 @@ func (b *brain) work(h Heard, e errand) []Move {
 	if !slices.Contains(h.Tools, e.tool()) {
 		return says(fmt.Sprintf(sayNoTool, e.tool()))
 	}
-	if e.server == "" && strings.HasPrefix(strings.ToLower(e.work), "fix ") {
-		e.server = b.failed
-	}
 	if e.server == "" {
 		e.server = b.lastMachine()
 	}
@@ -249,7 +246,7 @@ func (b *brain) work(h Heard, e errand) []Move {
 	}
 	args := tools.CodexArguments{Server: e.server, Prompt: asSentence(e.work)}
 	if e.server == b.opened.server && !e.aside {
-		args.Thread, b.opened = b.opened.id, listedSession{} // from now on it is the machine's session
+		args.Thread, b.opened = b.opened.id, option{} // from now on it is the machine's session
 	}
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
@@ -260,7 +257,7 @@ func (b *brain) work(h Heard, e errand) []Move {
 // asSentence begins work with a capital letter: it is shown as what the caller wants, and names new
 // sessions.
 func asSentence(work string) string {
-	if !startsWork(work) {
+	if !startsWithVerb().MatchString(work) {
 		return work
 	}
 	return strings.ToUpper(work[:1]) + work[1:] // verbs are ASCII
@@ -282,42 +279,20 @@ func (b *brain) whichMachine() string {
 	return "On which machine?"
 }
 
-func (b *brain) names() []string { return everyName(b.machines) }
-
-func everyName(known map[string]string) []string {
-	return slices.Compact(slices.Sorted(maps.Values(known)))
-}
-
-// both are the machines that "both" means: the only two, else the two that were used last; nil: not clear.
-func (b *brain) both() []string {
-	if names := b.names(); len(names) == 2 {
-		return names
-	}
-	if b.before == "" || b.before == b.last {
-		return nil
-	}
-	return []string{b.before, b.last}
-}
+func (b *brain) names() []string { return slices.Compact(slices.Sorted(maps.Values(b.machines))) }
 
 // answered takes a sentence as the answer to a question of ours, if it is one.
 func (b *brain) answered(h Heard, e errand, text string) ([]Move, bool) {
-	switch e.wish {
-	case wishPaused:
-		return b.pausedChosen(h, e, text)
-	case wishStop:
-		return b.stopChosen(h, e, text)
-	}
 	if len(e.choices) > 0 {
-		found := pick(e.choices, text)
-		if len(found) != 1 {
-			return nil, false
-		}
-		return b.use(h, e, found[0]), true
+		return b.chose(h, e, text)
+	}
+	if decisionIn(text) != "" {
+		return nil, false
 	}
 	in := understand(text, b.machines)
 	if e.server == "" {
-		name, ok := machineAlone(text, b.machines)
-		if !ok || in.wish != wishUnknown && !isKnown(name, b.machines) {
+		name := strings.TrimPrefix(plain(text, b.machines), "on ")
+		if strings.Contains(name, " ") || in.wish != wishUnknown || !isMachine(name, b.machines) {
 			return nil, false
 		}
 		e.server = canonical(name, b.machines)
@@ -330,23 +305,13 @@ func (b *brain) answered(h Heard, e errand, text string) ([]Move, bool) {
 	return b.pursue(h, e), true
 }
 
-// machineAlone reads an answer that is nothing but a machine's name.
-func machineAlone(text string, known map[string]string) (string, bool) {
-	s := plain("on "+strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "on "), known)
-	words := strings.Fields(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(s, "on "), "the "), "my "))
-	if len(words) != 1 || !isMachine(words[0], known) {
-		return "", false
-	}
-	return words[0], true
-}
-
 // found goes on with an errand when its sessions are known.
 func (b *brain) found(h Heard, e errand, o Output) []Move {
 	list, ok := readSessions(o.Text)
 	if !ok {
 		return says(spokenOutput(o))
 	}
-	list = slices.DeleteFunc(list, func(s listedSession) bool {
+	list = slices.DeleteFunc(list, func(s option) bool {
 		host, _, _ := strings.Cut(e.server, "/")
 		return host != "" && s.server != "" && !strings.EqualFold(s.server, canonical(host, b.machines))
 	})
@@ -363,13 +328,43 @@ func (b *brain) found(h Heard, e errand, o Output) []Move {
 	case 1:
 		return b.use(h, e, list[0])
 	}
-	e.choices = list
+	return b.ask(e, list)
+}
+
+// ask asks which of several is meant.
+func (b *brain) ask(e errand, choices []option) []Move {
+	e.choices = choices
 	b.asking = &e
-	var titles []string
-	for _, s := range list[:min(len(list), 4)] {
-		titles = append(titles, s.title+" on "+s.server)
+	var names []string
+	for _, o := range choices[:min(len(choices), 4)] {
+		names = append(names, strings.TrimRight(o.title, ".!? ")+" on "+o.server)
 	}
-	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(list), handoff.ListWords(titles)))
+	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(choices), handoff.ListWords(names)))
+}
+
+// chose takes the answer to which one is meant; "both" and "all" count for work, not for sessions.
+func (b *brain) chose(h Heard, e errand, text string) ([]Move, bool) {
+	found := pick(e.choices, text)
+	every := slices.Contains([]string{"both", "all"}, strings.ToLower(plain(text, b.machines)))
+	switch {
+	case decisionIn(text) == handoff.DecisionDecline:
+		return says(sayQuiet), true
+	case len(found) == 1:
+		return b.use(h, e, found[0]), true
+	case every && e.wish == wishStop:
+		return b.use(h, e, option{server: "all"}), true
+	case every && (e.wish == wishBegin || e.wish == wishDrop):
+		return b.useAll(h, e, e.choices), true
+	}
+	return nil, false
+}
+
+func (b *brain) useAll(h Heard, e errand, all []option) []Move {
+	var moves []Move
+	for _, o := range all {
+		moves = append(moves, b.use(h, e, o)...)
+	}
+	return moves
 }
 
 func noSession(e errand) string {
@@ -383,21 +378,26 @@ func noSession(e errand) string {
 	return fmt.Sprintf(sayNoSession, words, where)
 }
 
-// use does the errand in a session.
-func (b *brain) use(h Heard, e errand, s listedSession) []Move {
-	server := s.server
-	if e.server != "" && server == "" {
-		server = e.server
-	}
-	if e.wish == wishRead {
+// use does the errand with what it is about.
+func (b *brain) use(h Heard, e errand, s option) []Move {
+	server := cmp.Or(s.server, e.server)
+	switch e.wish {
+	case wishStop:
+		return call(h, tools.StopWork, tools.StopArguments{Server: server}, nil)
+	case wishBegin:
+		b.forgetPaused(s.id)
+		return call(h, tools.Codex, tools.CodexArguments{Server: server, Prompt: s.title, Begin: s.id}, nil)
+	case wishDrop:
+		b.forgetPaused(s.id)
+		return call(h, tools.StopWork, tools.StopArguments{Drop: s.id}, nil)
+	case wishRead:
 		return call(h, tools.ReadSession, tools.ReadArguments{Server: server, Thread: s.id}, nil)
-	}
-	if e.wish == wishOpen {
-		e.wish, e.session = wishOpened, listedSession{id: s.id, title: s.title, server: server}
+	case wishOpen:
+		e.wish, e.session = wishOpened, option{id: s.id, title: s.title, server: server}
 		return call(h, tools.ReadSession, tools.ReadArguments{Server: server, Thread: s.id}, &e)
 	}
 	if server == b.opened.server {
-		b.opened = listedSession{}
+		b.opened = option{}
 	}
 	if e.work == "" {
 		e.work = "Go on where you left off."
@@ -406,7 +406,7 @@ func (b *brain) use(h Heard, e errand, s listedSession) []Move {
 }
 
 // wasOpened tells what stands in a session that the caller opened. What they ask for next goes there.
-func (b *brain) wasOpened(s listedSession, o Output) []Move {
+func (b *brain) wasOpened(s option, o Output) []Move {
 	said := spokenOutput(o)
 	if out := gjson.Parse(o.Text); !out.IsObject() || out.Get("code").Exists() || out.Get("status").String() == "failed" {
 		return says(said)
@@ -416,8 +416,8 @@ func (b *brain) wasOpened(s listedSession, o Output) []Move {
 }
 
 // pick returns the sessions whose title and machine have all the words.
-func pick(list []listedSession, words string) []listedSession {
-	var found []listedSession
+func pick(list []option, words string) []option {
+	var found []option
 	for i, s := range list {
 		if ordinal(words) == i+1 || hasWords(s.title+" "+s.server, words) {
 			found = append(found, s)
@@ -451,6 +451,20 @@ func hasWords(text, words string) bool {
 		any = true
 	}
 	return any
+}
+
+// stopUnclear remembers that stop_work asks which work is meant.
+func (b *brain) stopUnclear(o Output) {
+	out := gjson.Parse(o.Text)
+	if o.Tool != tools.StopWork || !readable(o.Text) || out.Get("status").String() != tools.StatusUnclear {
+		return
+	}
+	e := errand{intent: intent{wish: wishStop}}
+	for _, choice := range out.Get("choices").Array() {
+		server, title, _ := strings.Cut(choice.String(), ", ")
+		e.choices = append(e.choices, option{title: title, server: server})
+	}
+	b.asking = &e
 }
 
 // call calls a tool if the session has it, else says that it has not.

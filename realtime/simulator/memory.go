@@ -15,7 +15,6 @@ func (b *brain) learn(it *item) {
 	case it.kind == "function_call" && (it.name == tools.Codex || it.name == tools.QueueNext) && it.status == "completed":
 		if server := gjson.Get(it.arguments, "server").String(); server != "" {
 			b.before, b.last, b.lastCall = b.last, server, it.callID
-			b.lastWork, b.busy[server] = gjson.Get(it.arguments, "prompt").String(), true
 		}
 	case it.kind == "function_call_output" && readable(it.output):
 		out := gjson.Parse(it.output)
@@ -32,7 +31,6 @@ func (b *brain) learn(it *item) {
 func (b *brain) learnPlace(out gjson.Result) {
 	switch handoff.Code(out.Get("code").String()) {
 	case handoff.CodeUnknownServer, handoff.CodeAmbiguousServer, handoff.CodeUnreachable:
-		delete(b.busy, b.last)
 		b.last, b.lastCall = b.before, ""
 		return
 	}

@@ -143,7 +143,7 @@ func transcript(out gjson.Result, lines []gjson.Result) string {
 }
 
 // readSessions reads the entries of list_sessions; false when the output has none.
-func readSessions(text string) ([]listedSession, bool) {
+func readSessions(text string) ([]option, bool) {
 	out := gjson.Parse(text)
 	list := out.Get("items")
 	if !list.IsArray() {
@@ -152,9 +152,9 @@ func readSessions(text string) ([]listedSession, bool) {
 	if !readable(text) || !list.IsArray() {
 		return nil, false
 	}
-	var found []listedSession
+	var found []option
 	for _, e := range list.Array() {
-		s := listedSession{id: e.Get("id").String(), title: e.Get("title").String(), server: e.Get("server").String()}
+		s := option{id: e.Get("id").String(), title: e.Get("title").String(), server: e.Get("server").String()}
 		if s.id == "" {
 			s.id = e.Get("label").String()
 		}

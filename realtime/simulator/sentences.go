@@ -1,0 +1,241 @@
+package simulator
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+)
+
+// wish is what a sentence asks for.
+type wish int
+
+const (
+	wishUnknown   wish = iota
+	wishGreeting       // hello
+	wishAbility        // what can you do
+	wishQuiet          // stop, thanks: nothing to do
+	wishHearing        // can you hear me
+	wishAgain          // say that again
+	wishAnswer         // answer_agent
+	wishMachines       // list_servers
+	wishSessions       // list_sessions
+	wishRead           // list_sessions, then read_session
+	wishContinue       // list_sessions, then codex in that session
+	wishOpen           // list_sessions, then read_session; the next work goes there
+	wishOpened         // its session is being read
+	wishNew            // codex in a fresh session
+	wishWork           // codex, queue_next or run_on_server
+	wishBegin          // codex for paused work
+	wishDrop           // stop_work for paused work
+	wishStop           // stop_work
+	wishStatus         // status
+	wishUpdates        // set_updates
+	wishAddressed      // a machine, and a sentence for it
+	wishThen           // a sentence for after the work that runs
+)
+
+// An intent is a sentence taken apart. Work stays in the caller's own words.
+type intent struct {
+	wish   wish
+	server string // as the caller said it, or its known name; "" when none was named
+	words  string // of the session's title
+	work   string
+	next   bool                // behind the work that runs
+	aside  bool                // beside it: a quick side question
+	level  handoff.SpeechLevel // of set_updates
+}
+
+// tool is the function that takes the work.
+func (in intent) tool() string {
+	switch {
+	case in.next:
+		return tools.QueueNext
+	case in.aside:
+		return tools.RunOnServer
+	}
+	return tools.Codex
+}
+
+// A phrase is one kind of sentence that the voice knows. The groups of its form are the parts of an [intent]: on, about,
+// topic, work.
+type phrase struct {
+	intent
+	form *regexp.Regexp
+}
+
+// Pieces of the forms. A machine's name is one word, with a project behind a slash at most.
+const (
+	formMachine = `(?:the |my )?(?P<on>[a-z0-9][\w.-]*(?:/[\w.-]+)?)`
+	formKnown   = `(?:the |my )?(?P<known>[a-z0-9][\w.-]*(?:/[\w.-]+)?)` // one that the conversation has named
+	formOn      = `(?: (?:on|at|from) ` + formMachine + `)?`
+	formSession = `(?:the |my |that )?(?:(?:session|thread) (?:about|called) (?:the |my )?(?P<topic>.+?)|(?:(?P<about>.+?) )?(?:session|thread))` + formOn
+	formDo      = `(?:(?:,? and(?: then)?|,|:) (?P<work>.+))?`
+	formVerb    = `(?:fix|run|push|pull|test|build|check|write|add|remove|update|refactor|review|merge|commit|explain|find|show|make|do|try|install|draft|bump|publish|profile|format|tell|compare|revert|use)\b`
+)
+
+// phrases are the sentences that the voice knows, the narrower before the wider. They are compiled when the first
+// sentence is read, since a start without this voice needs none of them.
+var phrases = sync.OnceValue(func() []phrase {
+	known := func(w wish, form string) phrase { return phrase{intent{wish: w}, whole(form)} }
+	level := func(l handoff.SpeechLevel, form string) phrase {
+		return phrase{intent{wish: wishUpdates, level: l}, whole(form)}
+	}
+	return []phrase{
+		known(wishGreeting, `(?:hi|hello|hey)(?:,? (?:there|switchboard))?`),
+		known(wishAbility, `help|what can (?:you|i) (?:do|say)`),
+		known(wishHearing, `(?:(?:can|do) you )?hear me`),
+		known(wishAgain, `(?:say|repeat) (?:that|it)(?: again)?|what was that`),
+		known(wishQuiet, `stop(?: talking)?|wait|hold on|(?:a|one) (?:moment|minute|second)|never ?mind|forget it|drop it|thanks|thank you|ok|okay|good|great|that's all|bye|goodbye`),
+		known(wishStatus, `status|what(?:'s| is) (?:still )?(?:running|going on|waiting|paused|new)(?: for me| now)?|how far (?:is|are) .+|how is it going|what did i miss`),
+		level(handoff.LevelQuiet, `(?:tell me )?less(?: updates)?|(?:tell me )?(?:only|just) the results`),
+		level(handoff.LevelChatty, `(?:tell me )?more(?: updates)?|keep me posted`),
+		level(handoff.LevelMilestones, `(?:tell me )?as usual|the usual updates`),
+		known(wishMachines, `(?:(?:which|what|list|show(?: me)?) )?(?:the |my |all (?:my )?)?(?:machines|servers|computers)(?: .*)?`),
+		known(wishSessions, `(?:what (?:was|were|am|are) (?:i|we) working on|(?:(?:which|list|find|show(?: me)?) )?(?:the |my |all (?:my )?)?sessions(?: are)?)(?: about (?:the |my )?(?P<about>.+?))?`+formOn),
+		known(wishRead, `(?:read|what happened in) `+formSession),
+		known(wishNew, `(?:start|begin|open) a (?:new|fresh) session`+formOn+formDo),
+		known(wishNew, `in a (?:new|fresh) session`+formOn+`[,:] (?P<work>.+)`),
+		known(wishOpen, `(?:open|switch to|go back to) `+formSession+formDo),
+		known(wishContinue, `(?:continue|resume) `+formSession+formDo),
+		known(wishContinue, `in `+formSession+`[,:] (?P<work>.+)`),
+		known(wishStop, `(?:stop|cancel) (?:it|that|(?:all )?(?:the )?(?:work|tests|benchmarks|build))`+formOn),
+		{intent{wish: wishStop, server: "all"}, whole(`(?:stop|cancel) everything`)},
+		known(wishStop, `(?:stop|cancel) `+formKnown),
+		{intent{wish: wishWork, aside: true}, whole(`(?:a )?quick question(?: (?:for|to) ` + formMachine + `)?[,:] (?P<work>.+)`)},
+		known(wishThen, `(?:and )?(?:then|after that),? (?P<work>.+)`),
+		known(wishAddressed, `(?:on|at) `+formMachine+`[,:]? (?P<work>.+)`),
+		known(wishAddressed, `(?:ask|tell) `+formMachine+` (?:to )?(?P<work>.+)`),
+		known(wishAddressed, formKnown+`[,:] (?P<work>.+)`),
+		known(wishWork, `(?P<work>`+formVerb+`.*?) (?:on|at|from) `+formMachine),
+		known(wishWork, `(?P<work>`+formVerb+`.*)`),
+	}
+})
+
+// whole matches a whole sentence, in any case.
+func whole(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + form + `)$`) }
+
+// What stands before a sentence and behind it and changes nothing.
+var (
+	polite = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(?:(?:please|ok|okay|now|so|and|thanks|thank you|no|wait|sorry|actually)[, ]+|(?:can|could) you |let's |i'd like you to )+`)
+	})
+	startsWithVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + formVerb) })
+)
+
+// notMachines are words that may stand behind "on" and "tell" and name no machine.
+var notMachines = strings.Fields("a an it that this them me us main master develop staging production github")
+
+// understand takes a sentence apart. Known maps machine names and aliases, lower case, to the names
+// that the fleet uses. It never invents: what it does not understand is [wishUnknown].
+func understand(text string, known map[string]string) intent {
+	s := plain(text, known)
+	for _, p := range phrases() {
+		parts := p.form.FindStringSubmatch(s)
+		if parts == nil {
+			continue
+		}
+		in, can := p.intent, true
+		for i, name := range p.form.SubexpNames() {
+			switch part := parts[i]; name {
+			case "on":
+				in.server += canonical(part, known)
+				can = can && (part == "" || isMachine(part, known))
+			case "known":
+				in.server = canonical(part, known)
+				can = can && isKnown(part, known)
+			case "about", "topic":
+				in.words += part
+			case "work":
+				in.work += part
+			}
+		}
+		if can {
+			return in.completed(known)
+		}
+	}
+	return intent{}
+}
+
+// completed reads what a sentence has inside it.
+func (in intent) completed(known map[string]string) intent {
+	switch in.wish {
+	case wishThen:
+		inner := understand(in.work, known)
+		inner.next = inner.isWork()
+		return inner
+	case wishAddressed:
+		return in.addressed(understand(in.work, known))
+	case wishOpen:
+		if in.work != "" {
+			in.wish = wishContinue
+		}
+	}
+	if slices.Contains([]string{"last", "latest", "same"}, strings.ToLower(in.words)) {
+		in.words = "" // the newest
+	}
+	return in
+}
+
+// addressed is what a machine is asked for: the inner sentence where that is about the machine, else work in the caller's
+// words.
+func (in intent) addressed(inner intent) intent {
+	about := inner.isWork() || inner.wish == wishStop || inner.wish == wishSessions || inner.wish == wishRead || inner.wish == wishOpen
+	switch {
+	case strings.EqualFold(in.work, "stop"):
+		return intent{wish: wishStop, server: in.server}
+	case about && (inner.server == "" || inner.server == in.server):
+		inner.server = in.server
+		return inner
+	}
+	in.wish = wishWork
+	return in
+}
+
+// isWork reports whether a sentence gives work to an agent.
+func (in intent) isWork() bool {
+	return in.wish == wishWork || in.wish == wishNew || in.wish == wishContinue
+}
+
+// plain removes politeness and final points, and writes known aliases of several words as names.
+func plain(text string, known map[string]string) string {
+	s := strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "’", "'")
+	s = strings.TrimRight(s, " .!?…")
+	s = strings.TrimRight(strings.TrimSuffix(s, " please"), ",")
+	if rest := s[len(polite().FindString(s)):]; rest != "" {
+		s = rest
+	}
+	for alias, name := range known {
+		if strings.Contains(alias, " ") {
+			s = regexp.MustCompile(`(?i)\b(?:the |my )?`+regexp.QuoteMeta(strings.TrimPrefix(alias, "the "))+`\b`).ReplaceAllLiteralString(s, name)
+		}
+	}
+	return s
+}
+
+// isMachine reports whether a word may name a machine: a known one, or one that can hardly be anything else. The fleet
+// tells callers when there is none of that name.
+func isMachine(name string, known map[string]string) bool {
+	return isKnown(name, known) || !slices.Contains(notMachines, strings.ToLower(name)) && !strings.Contains(name, ".")
+}
+
+func isKnown(name string, known map[string]string) bool {
+	host, _, _ := strings.Cut(strings.ToLower(name), "/")
+	_, ok := known[host]
+	return ok
+}
+
+// canonical writes a name as the fleet does, if it is known.
+func canonical(name string, known map[string]string) string {
+	host, project, ok := strings.Cut(name, "/")
+	if full := known[strings.ToLower(host)]; full != "" {
+		host = full
+	}
+	if ok {
+		return host + "/" + project
+	}
+	return host
+}
