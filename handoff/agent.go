@@ -40,8 +40,8 @@ type Agent interface {
 	// words in: it may be followed, but it is not ours.
 	Start(ctx context.Context, turn Turn) (TurnID, error)
 	// Follow yields what the turn reports, beginning with what was already buffered, and ends after
-	// [TurnEnded] or with an error: [CodeTurnGone] when the thread does not hold the turn, so that following it again is
-	// in vain. Leaving it never touches the turn.
+	// [TurnEnded] or with an error: [CodeTurnGone] when the thread does not hold the turn, so that following it again
+	// is in vain. Leaving it never touches the turn.
 	//
 	// A turn may also have begun before the thread was attached here, on an earlier connection of ours.
 	// Then the items that it has finished come first, under the ids they had (who heard one already skips

@@ -8,8 +8,8 @@ import (
 // Directory answers what there is: the same JSON for the voice model's tools and for the page.
 type Directory interface {
 	Servers(ctx context.Context, g Grant) []ServerInfo
-	// Sessions lists newest first over all servers at once, those that programs made after all others. One that does not
-	// answer in time is named in Errors; the others are complete.
+	// Sessions lists newest first over all servers at once, those that programs made after all others. One that does
+	// not answer in time is named in Errors; the others are complete.
 	Sessions(ctx context.Context, g Grant, q SessionQuery) (SessionList, error)
 	// Read returns the newest turns of one session, oldest first.
 	Read(ctx context.Context, g Grant, t Target, limit int) (Transcript, error)

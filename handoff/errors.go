@@ -73,7 +73,8 @@ const (
 	CodeLimited          Code = "rate_limit_exceeded" // as OpenAI names it
 )
 
-// Asks reports whether the code is that of work which was not begun, and of which the caller is asked whether to begin it.
+// Asks reports whether the code is that of work which was not begun, and of which the caller is asked whether to
+// begin it.
 func (c Code) Asks() bool { return c == CodeNotBegun || c == CodePaused }
 
 // Unbegun reports whether work that failed with the code was never begun: asked for again, it is done once.

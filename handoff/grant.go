@@ -26,8 +26,9 @@ type Grant struct {
 	Page bool
 	// Secret: it came by a client secret, which begins calls and does nothing else.
 	Secret bool
-	// Revoked tells why what let the request in does so no more: a key that was removed, a login that was ended. What lasts
-	// asks it now and then. An error means that this is certain; nil: nothing is known to be revoked, or can be.
+	// Revoked tells why what let the request in does so no more: a key that was removed, a login that was ended. What
+	// lasts asks it now and then. An error means that this is certain; nil: nothing is known to be revoked, or can
+	// be.
 	Revoked func() error
 	// Session is what calls begin with, a Realtime session as JSON: what a client secret is bound to; nil: nothing.
 	Session   []byte

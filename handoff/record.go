@@ -76,8 +76,8 @@ func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
-// NotBegun reports whether the record is work that waited when the process was restarted, or when what it waited for was
-// stopped: the caller is asked whether to begin it.
+// NotBegun reports whether the record is work that waited when the process was restarted, or when what it waited for
+// was stopped: the caller is asked whether to begin it.
 func (r Record) NotBegun() bool {
 	return r.Fault != nil && r.Fault.Code.Asks()
 }
@@ -112,8 +112,8 @@ type RecordItem struct {
 	Changes []FileChange `json:"changes,omitempty"` // of an edit
 }
 
-// A RecordAnswer is who answered a question of the agent, how and when. Of an answer in words it does not have the words:
-// they may be a secret.
+// A RecordAnswer is who answered a question of the agent, how and when. Of an answer in words it does not have the
+// words: they may be a secret.
 type RecordAnswer struct {
 	Kind     QuestionKind `json:"kind"`
 	Text     string       `json:"text,omitempty"`     // what was asked, shortened

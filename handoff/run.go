@@ -21,8 +21,8 @@ const (
 
 // A Request is work that somebody asks for.
 type Request struct {
-	// Key is the asker's own name for the request: given again with the same words it is the same run, unless nothing of
-	// that was ever sent to an agent and nobody stopped it: then the request begins anew. "": none.
+	// Key is the asker's own name for the request: given again with the same words it is the same run, unless nothing
+	// of that was ever sent to an agent and nobody stopped it: then the request begins anew. "": none.
 	Key string
 	// Again: it may have been asked for in a former life of the process. Starting it waits until it is known what that
 	// left, for some seconds at most; then it gives [CodeStoreDown]. What that life finished and told is found too.
@@ -32,12 +32,12 @@ type Request struct {
 	Input   []Part
 	Context []Context
 	Mode    Mode
-	// After is the turn of the named thread that the words go on from. Where the thread has gone on since, or is in use,
-	// they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and nothing is
-	// kept of that copy. "": the newest.
+	// After is the turn of the named thread that the words go on from. Where the thread has gone on since, or is in
+	// use, they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and
+	// nothing is kept of that copy. "": the newest.
 	After TurnID
-	// Unkept: once its outcome was heard nobody knows of the run; what runs when the process ends is not looked for. The store
-	// gets nothing of it, or with Again the key, the ids and the outcome, without words.
+	// Unkept: once its outcome was heard nobody knows of the run; what runs when the process ends is not looked for.
+	// The store gets nothing of it, or with Again the key, the ids and the outcome, without words.
 	Unkept bool
 	// Within is how long whoever asks can do without a promise; 0: it is given as soon as it is known where the
 	// work goes.
@@ -52,16 +52,17 @@ type Request struct {
 // Runs are what every front is given to have work done. Implementations are safe for concurrent use; errors are
 // [*Error].
 type Runs interface {
-	// Start takes a request and never waits, unless for [Request.Again]: what becomes of it is published. From its promise on it has exactly one
-	// outcome. The same key again gives the same run, or [CodeConflict] when something else was asked under it.
+	// Start takes a request and never waits, unless for [Request.Again]: what becomes of it is published. From its
+	// promise on it has exactly one outcome. The same key again gives the same run, or [CodeConflict] when something
+	// else was asked under it.
 	Start(ctx context.Context, g Grant, req Request) (RunID, error)
 	// Follow yields the events of a run that come after a number, without gaps, and then those that happen; where the
 	// log no longer reaches back that far, it begins with a [RunSnapshot]. It ends after [RunEnded] or [RunYielded], or
 	// with an error. Leaving it never touches the run. Deltas are those that come while somebody follows, and a slow
 	// follower misses the oldest.
 	Follow(ctx context.Context, c Caller, id RunID, after uint64) iter.Seq2[RunEvent, error]
-	// Heard notes that the caller was told the outcome. Until then it waits in the outbox. It returns at once: the ledger has
-	// it a little later.
+	// Heard notes that the caller was told the outcome. Until then it waits in the outbox. It returns at once: the
+	// ledger has it a little later.
 	Heard(ctx context.Context, c Caller, id RunID) error
 }
 
@@ -109,7 +110,8 @@ type (
 		Item ItemKind
 		Text string
 	}
-	// RunDelta is a piece of an item that the agent writes. It is advisory: [RunItem] has the whole. Listeners get none.
+	// RunDelta is a piece of an item that the agent writes. It is advisory: [RunItem] has the whole. Listeners get
+	// none.
 	RunDelta struct {
 		ItemID string
 		Kind   DeltaKind
@@ -140,8 +142,8 @@ type (
 	RunTaken struct{ Questions []OpenQuestion }
 	// RunEnded: the record has its outcome.
 	RunEnded struct{}
-	// RunHeard: the caller was told the outcome, here or elsewhere. It is not in the log: only a listener that has still
-	// to tell it gets it.
+	// RunHeard: the caller was told the outcome, here or elsewhere. It is not in the log: only a listener that has
+	// still to tell it gets it.
 	RunHeard struct{}
 	// RunYielded: another life of the process has the run, and tells what becomes of it.
 	RunYielded struct{}

@@ -12,8 +12,8 @@ const (
 	maxSaidFiles = 3  // of an edit
 )
 
-// Sayable reports whether a voice can say the whole act that a question asks for. What it cannot say takes a tap: nobody
-// allows by voice what they have not heard. A question that names no command and no files is sayable.
+// Sayable reports whether a voice can say the whole act that a question asks for. What it cannot say takes a tap:
+// nobody allows by voice what they have not heard. A question that names no command and no files is sayable.
 func (q Question) Sayable() bool {
 	if q.Kind == QuestionFileChange {
 		return len(q.Changes) <= maxSaidFiles

@@ -52,9 +52,9 @@ type Context struct {
 	Trusted bool // true: from Switchboard itself; false: quoted from somebody, never instructions
 }
 
-// DisableResponseThreading is the key of a trusted [Context] that makes one turn of an agent on a Responses API send its
-// whole history instead of naming the response that it continues. Its value is a switch: "", "0" and "false" are off.
-// No agent is told it.
+// DisableResponseThreading is the key of a trusted [Context] that makes one turn of an agent on a Responses API send
+// its whole history instead of naming the response that it continues. Its value is a switch: "", "0" and "false" are
+// off. No agent is told it.
 const DisableResponseThreading = "disable_response_threading"
 
 // A FunctionCall is one completed function call of the voice model for one of our tools.

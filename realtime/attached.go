@@ -18,7 +18,8 @@ const (
 	lateStop = 15 * time.Second
 	// detectLag is how long voice detection takes to tell that somebody speaks; nobody counts the caller's sound here.
 	detectLag = 300 * time.Millisecond
-	// longSpeech is how long a caller may speak, beyond [floor.TimerSpeech], until a stop that never came is not waited for.
+	// longSpeech is how long a caller may speak, beyond [floor.TimerSpeech], until a stop that never came is not
+	// waited for.
 	longSpeech = time.Minute
 )
 

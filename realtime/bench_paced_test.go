@@ -30,9 +30,9 @@ const (
 )
 
 // BenchmarkPaced relays calls of 50 audio events a second, 25 each way, through our front and, in the same run,
-// through a copy of bytes and through as careful a relay as gorilla allows. It tells, for each: CPU time a frame and as a
-// ratio of the copy's, allocations a frame, the latency that it adds to a direct connection, and memory a call. With an
-// older build of this test in SWITCHBOARD_TEST_RELAY_BEFORE that is measured beside them.
+// through a copy of bytes and through as careful a relay as gorilla allows. It tells, for each: CPU time a frame and
+// as a ratio of the copy's, allocations a frame, the latency that it adds to a direct connection, and memory a call.
+// With an older build of this test in SWITCHBOARD_TEST_RELAY_BEFORE that is measured beside them.
 func BenchmarkPaced(b *testing.B) {
 	kinds := []string{"copy", "gorilla", "ours"}
 	if os.Getenv(relayVariable+"_BEFORE") != "" {

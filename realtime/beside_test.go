@@ -117,8 +117,8 @@ func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
 	}
 }
 
-// What plays in a browser is silenced by its leg, also for a backend beside it; and that backend hears nothing of what the
-// model says to the leg's own truncations.
+// What plays in a browser is silenced by its leg, also for a backend beside it; and that backend hears nothing of
+// what the model says to the leg's own truncations.
 func TestSocketBesideABrowserSilencesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, other := newWire(), newWire()

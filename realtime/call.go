@@ -279,8 +279,8 @@ func (c *Call) do(act func()) {
 	}
 }
 
-// passOn gives the router what it takes at once, in order, and reports whether that was anything. The loop waits with what
-// is left. The caller holds mu.
+// passOn gives the router what it takes at once, in order, and reports whether that was anything. The loop waits with
+// what is left. The caller holds mu.
 func (c *Call) passOn() (passed bool) {
 	for c.watch.first == nil && len(c.pending) > 0 {
 		select {

@@ -36,9 +36,9 @@ func (c *Call) departed(l leg) {
 	}
 }
 
-// vanished reports whether the client's leg, which ends, went in a way after which the call waits for it. One that hung up
-// did not, and before its session began there is nothing to come back to; whether a browser's channel was open does not
-// matter. A client that does not keep up and shows no sign any more has no network.
+// vanished reports whether the client's leg, which ends, went in a way after which the call waits for it. One that
+// hung up did not, and before its session began there is nothing to come back to; whether a browser's channel was
+// open does not matter. A client that does not keep up and shows no sign any more has no network.
 func (c *Call) vanished() bool {
 	l, knows := c.client.(ender)
 	if c.hold == 0 || !knows || c.shown == "" {

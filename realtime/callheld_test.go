@@ -231,8 +231,8 @@ func TestHalfASentence(t *testing.T) {
 	})
 }
 
-// A client notices first that its connection is lost: it takes the place of the leg that seems to live, of which nothing
-// counts any more.
+// A client notices first that its connection is lost: it takes the place of the leg that seems to live, of which
+// nothing counts any more.
 func TestRejoinedBeforeItIsMissed(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		tag := s.asks("n")

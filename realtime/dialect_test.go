@@ -241,8 +241,8 @@ func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 	}
 }
 
-// A response of an old server that is interrupted may end without a word of what it was writing. The client hears of the
-// end of that, too, and however many there were, of the next.
+// A response of an old server that is interrupted may end without a word of what it was writing. The client hears of
+// the end of that, too, and however many there were, of the next.
 func TestItemsOfInterruptedResponses(t *testing.T) {
 	d := newDialect()
 	for i := range maxDialect + 2 {

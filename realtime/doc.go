@@ -28,16 +28,16 @@
 //
 // What is known of OpenAI's side, and from where:
 //
-//   - The address is that of a new session with ?call_id=, the key is one of the project, and the socket takes and gives
-//     events as any socket of the session does (guide "Webhooks and server-side controls").
+//   - The address is that of a new session with ?call_id=, the key is one of the project, and the socket takes and
+//     gives events as any socket of the session does (guide "Webhooks and server-side controls").
 //   - A call that is not there gives 404 call_id_not_found, after seconds (community.openai.com 1396002).
 //   - The socket begins without a session.created (pydantic-ai #6676).
 //   - It may stay open when the caller has gone (openai-agents-js #684). Then our part ends after an hour, when the
 //     minutes of the day are used up, or by DELETE.
 //
 // Inworld has the same addresses. Two things are assumed. First, output_audio_buffer.started, stopped and cleared reach
-// this socket as they reach the peer; without them, sound is taken to last as long as its transcript. Second, close code
-// 1000 is the end of the call; after any other close the call is dialled again, until that gives 404.
+// this socket as they reach the peer; without them, sound is taken to last as long as its transcript. Second, close
+// code 1000 is the end of the call; after any other close the call is dialled again, until that gives 404.
 //
 // # Failure
 //

@@ -61,7 +61,8 @@ func readable(t *testing.T, sent []string, given string) {
 	}
 }
 
-// FuzzClientDoor holds that whatever a client sends, the model gets JSON alone but for sound, and our request one output.
+// FuzzClientDoor holds that whatever a client sends, the model gets JSON alone but for sound, and our request one
+// output.
 func FuzzClientDoor(f *testing.F) {
 	for _, seed := range doorSeeds {
 		f.Add(seed)

@@ -18,7 +18,8 @@ const (
 )
 
 // appendFrame appends an event, or the data of a ping or pong (at most 125 bytes), as one WebSocket frame, as a server
-// sends it, or as a client does, who masks it with random keys. The library would take a buffer and two allocations for each, and one write.
+// sends it, or as a client does, who masks it with random keys. The library would take a buffer and two allocations
+// for each, and one write.
 func appendFrame(to []byte, kind byte, event []byte, keys *rand.ChaCha8) []byte {
 	var masked byte
 	if keys != nil {

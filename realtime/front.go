@@ -118,8 +118,9 @@ func (f *Front) Run(ctx context.Context) error {
 	}
 }
 
-// launch lets fn answer a request in a goroutine of Run, with Run's context, and returns when fn has called answered, at
-// its end at the latest. fn may carry a call on after that, without the request. It waits for Run while the request lasts.
+// launch lets fn answer a request in a goroutine of Run, with Run's context, and returns when fn has called answered,
+// at its end at the latest. fn may carry a call on after that, without the request. It waits for Run while the
+// request lasts.
 func (f *Front) launch(w http.ResponseWriter, r *http.Request, fn func(ctx context.Context, answered func())) {
 	done := make(chan struct{})
 	answered := sync.OnceFunc(func() { close(done) })

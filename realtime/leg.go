@@ -32,8 +32,8 @@ type connection interface {
 	Abandon()
 }
 
-// A flusher is a leg that writes what it was sent when it is told to: whoever decided about an event writes what came of
-// that itself, and after it has let go of the call.
+// A flusher is a leg that writes what it was sent when it is told to: whoever decided about an event writes what came
+// of that itself, and after it has let go of the call.
 type flusher interface {
 	// Flush writes what waits, as far as the far end takes it at once; the rest is written later. It never waits.
 	Flush()

@@ -335,8 +335,8 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 	}
 }
 
-// TestCallOfAClientThatNeverCame holds that the model is let go when no browser connects. The time for that begins with the
-// answer, however long the model takes to begin its session.
+// TestCallOfAClientThatNeverCame holds that the model is let go when no browser connects. The time for that begins
+// with the answer, however long the model takes to begin its session.
 func TestCallOfAClientThatNeverCame(t *testing.T) {
 	rtctest.NoLeaks(t)
 	far := newFarModel(t)

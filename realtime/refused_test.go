@@ -95,8 +95,8 @@ func TestModelRefuses(t *testing.T) {
 	}
 }
 
-// Some servers refuse on the socket, after the upgrade. That keeps its meaning, too: an offer is answered with it and not
-// with a call that says nothing, and the model's words, which may repeat a part of the key, are shown to nobody.
+// Some servers refuse on the socket, after the upgrade. That keeps its meaning, too: an offer is answered with it and
+// not with a call that says nothing, and the model's words, which may repeat a part of the key, are shown to nobody.
 func TestModelRefusesOnTheSocket(t *testing.T) {
 	h := newHouse(t)
 	calls := h.desk()

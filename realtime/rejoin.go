@@ -67,8 +67,8 @@ func overAlready() *handoff.Error {
 	return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 }
 
-// serveRejoined serves GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. It returns
-// when the socket or the call has ended.
+// serveRejoined serves GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. It
+// returns when the socket or the call has ended.
 func (f *Front) serveRejoined(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string, answered func()) {
 	c, fault := f.rejoinable(grant, id, false)
 	if fault != nil {
@@ -93,7 +93,8 @@ func (f *Front) serveRejoined(w http.ResponseWriter, r *http.Request, grant hand
 }
 
 // serveReoffer serves POST /v1/realtime/calls?call_id=: an offer of a browser that is the client of a call from now on.
-// The session goes on as it is: one in the offer's form is not looked at. It returns when the leg or the call has ended.
+// The session goes on as it is: one in the offer's form is not looked at. It returns when the leg or the call has
+// ended.
 func (f *Front) serveReoffer(ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func()) {
 	id := r.URL.Query().Get("call_id")
 	c, fault := f.rejoinable(grant, id, true)
@@ -139,8 +140,8 @@ func replyAnswer(w http.ResponseWriter, id, answer string) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// yield ends the calls of the same caller and key that wait for their client: who begins a new one does not come back to
-// them. It returns when they count no more.
+// yield ends the calls of the same caller and key that wait for their client: who begins a new one does not come back
+// to them. It returns when they count no more.
 func (f *Front) yield(ctx context.Context, grant handoff.Grant) {
 	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
 	defer cancel()

@@ -33,7 +33,8 @@ const (
 	renewEvery = 5 * time.Second
 	// maxBatch bounds the events that go into one write, in bytes; one always does.
 	maxBatch = 16 << 10
-	// maxBatches bounds what Flush writes before it leaves the rest to a goroutine: who flushes has a far end to read from.
+	// maxBatches bounds what Flush writes before it leaves the rest to a goroutine: who flushes has a far end to read
+	// from.
 	maxBatches = 16
 	// writeLimit bounds one write that waits.
 	writeLimit = 10 * time.Second

@@ -277,8 +277,8 @@ func TestGoroutinesOfACall(t *testing.T) {
 	rtctest.Eventually(t, "end of what begins a call", func() bool { return runtime.NumGoroutine() <= before+(calls+1)*each })
 }
 
-// Both far ends, the router and the clock bring something at the same time: each direction keeps its order, and an event
-// that is looked at is not overtaken by sound.
+// Both far ends, the router and the clock bring something at the same time: each direction keeps its order, and an
+// event that is looked at is not overtaken by sound.
 func TestBothEndsAtOnce(t *testing.T) {
 	const rounds = 300
 	h := newHouse(t)

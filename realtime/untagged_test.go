@@ -48,7 +48,8 @@ func TestClashWithoutMetadata(t *testing.T) {
 	})
 }
 
-// What a client asked for is forgotten once it was answered, also at a model that keeps no metadata: a call may be long.
+// What a client asked for is forgotten once it was answered, also at a model that keeps no metadata: a call may be
+// long.
 func TestAsksWithoutMetadataAreForgotten(t *testing.T) {
 	play(t, func(s *stage) {
 		untag(s)

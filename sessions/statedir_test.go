@@ -207,8 +207,8 @@ func TestOwnPath(t *testing.T) {
 	}
 }
 
-// TestStateDirFarAway: a file of the store needs locks, which promise nothing on another machine. What a Redis remembers
-// needs none.
+// TestStateDirFarAway: a file of the store needs locks, which promise nothing on another machine. What a Redis
+// remembers needs none.
 func TestStateDirFarAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "switchboard")
 	if _, err := sessions.StateDir(func(string) string { return filepath.Dir(dir) }); err != nil {

@@ -43,8 +43,8 @@ type auth struct {
 }
 
 // NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
-// minutes. Whoever asks for it runs the service and says that a person will use it: the login may do what the first of the
-// principal's [Key]s may, and each of its answers counts. It fails for a principal without a [Key].
+// minutes. Whoever asks for it runs the service and says that a person will use it: the login may do what the first
+// of the principal's [Key]s may, and each of its answers counts. It fails for a principal without a [Key].
 func (s *Server) NewCode(principal string) (string, error) {
 	switch key, ok := s.auth.of(principal); {
 	case ok && key.NamesCallers:

@@ -111,7 +111,8 @@ func (p *tab) size(width, height int64) {
 // frames waits until the page was drawn, with what its size or its state changed.
 const frames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
 
-// allRead waits until the work and the questions of the first look are in the page's state: the machines may come before.
+// allRead waits until the work and the questions of the first look are in the page's state: the machines may come
+// before.
 const allRead = `Promise.all([import("/page/store.js"), import("/page/state-work.js")]).then(async ([{ get }, { workStart }]) => {
   while (get().work.records === workStart.records) await new Promise((next) => setTimeout(next, 20));
   return true;

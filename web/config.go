@@ -148,7 +148,8 @@ type Config struct {
 	Calls         Calls
 	Responses     Responses // nil: there is none
 
-	// Keys has at least one entry. One with a zero Sum has no text that anybody could send: its principal logs in by link.
+	// Keys has at least one entry. One with a zero Sum has no text that anybody could send: its principal logs in by
+	// link.
 	Keys      []Key
 	Logins    Logins
 	LoginList LoginList

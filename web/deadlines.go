@@ -33,8 +33,8 @@ func (d deadlines) apply(h *http.Server) {
 	watch(h, d.unkeyed)
 }
 
-// maxRest is how many bytes of a body are taken that is not wanted. It is the largest body that is taken anywhere, so that
-// it may go to a wrong address.
+// maxRest is how many bytes of a body are taken that is not wanted. It is the largest body that is taken anywhere, so
+// that it may go to a wrong address.
 const maxRest = maxResponse
 
 // takeRest takes what is left of the body of a request that is refused, within its bounds: a client may read the answer

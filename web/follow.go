@@ -96,8 +96,8 @@ func (s *Server) revoked(r *http.Request) error {
 	return nil
 }
 
-// whileGranted ends a request's context, with the reason as its cause, once what let it in has ended. What it serves is an
-// API: an answer there is no tap.
+// whileGranted ends a request's context, with the reason as its cause, once what let it in has ended. What it serves
+// is an API: an answer there is no tap.
 func (s *Server) whileGranted(serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 		g.Page = false

@@ -27,7 +27,8 @@ type Key struct {
 	KeyLimits    handoff.Limits   // of all its callers together
 }
 
-// NewKey returns the key with this text. It may use every server and tool, and no yes of it counts; the rest is to be set.
+// NewKey returns the key with this text. It may use every server and tool, and no yes of it counts; the rest is to be
+// set.
 func NewKey(principal, text string) Key {
 	return Key{Principal: principal, Sum: sha256.Sum256([]byte(text))}
 }

@@ -93,8 +93,8 @@ func device(agent string) string {
 	}, agent[:min(len(agent), maxDevice)])
 }
 
-// dropOldLogins holds the logins of one origin to their bound, so that a program ends none of a person. What it cannot do
-// now, the next login does.
+// dropOldLogins holds the logins of one origin to their bound, so that a program ends none of a person. What it
+// cannot do now, the next login does.
 func (s *Server) dropOldLogins(r *http.Request, by origin) {
 	all, err := s.cfg.LoginList.Logins(r.Context(), by.principal)
 	all = slices.DeleteFunc(all, func(l sessions.Login) bool { return originOf(l) != by })
@@ -136,8 +136,8 @@ func (s *Server) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	return handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
 }
 
-// within returns the logins that the sender of a request may see and end, newest use first: on a page where a person sits
-// all of the principal, else those that were made with the same key.
+// within returns the logins that the sender of a request may see and end, newest use first: on a page where a person
+// sits all of the principal, else those that were made with the same key.
 func (s *Server) within(r *http.Request, g handoff.Grant) ([]sessions.Login, error) {
 	all, err := s.cfg.LoginList.Logins(r.Context(), g.Caller.Principal)
 	return slices.DeleteFunc(all, func(l sessions.Login) bool {

@@ -131,9 +131,9 @@ func grantOf(t *testing.T, s *Server, key string) handoff.Grant {
 	return g
 }
 
-// TestWhoIsAPerson: a link that whoever runs the service made is a person's page, and so is a device that was added there,
-// whatever the principal's keys say of their own yes. A key is as good as a person's only with approve: all; what was
-// added by it follows it.
+// TestWhoIsAPerson: a link that whoever runs the service made is a person's page, and so is a device that was added
+// there, whatever the principal's keys say of their own yes. A key is as good as a person's only with approve: all;
+// what was added by it follows it.
 func TestWhoIsAPerson(t *testing.T) {
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice, handoff.ApproveAll} {
 		t.Run(approve.String(), func(t *testing.T) {

@@ -111,7 +111,8 @@ const voices = `(() => {
   window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
 })()`
 
-// The answer of finished work is copied, whole, and read aloud as it would be said; the newest reading is the one heard.
+// The answer of finished work is copied, whole, and read aloud as it would be said; the newest reading is the one
+// heard.
 func TestPageCopiesAndReadsAloud(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

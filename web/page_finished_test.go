@@ -9,7 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// finished fills a world with work that is over: n pieces in two sessions on two machines, a minute apart, the newest first.
+// finished fills a world with work that is over: n pieces in two sessions on two machines, a minute apart, the newest
+// first.
 func finished(w *world, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,8 +35,8 @@ func finished(w *world, n int) {
 // shownWork is what the list shows, headings and lines, from above.
 const shownWork = `[...document.querySelectorAll(".cards > *")].map((e) => e.classList.contains("group") ? "# " + e.textContent.trim() : e.id.slice(5) + (e.classList.contains("folded") ? "" : "+")).join("; ")`
 
-// TestPageFinishedWork: what is over is a line each, by session, the newest first; it opens, is found, narrowed, put away
-// and brought back.
+// TestPageFinishedWork: what is over is a line each, by session, the newest first; it opens, is found, narrowed, put
+// away and brought back.
 func TestPageFinishedWork(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int64{1280, 390} {

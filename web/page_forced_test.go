@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPageForcedColours: where the system takes all colours away, what is allowed, what is pressed and where one is still
-// look unlike their neighbours.
+// TestPageForcedColours: where the system takes all colours away, what is allowed, what is pressed and where one is
+// still look unlike their neighbours.
 func TestPageForcedColours(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// The voice greets when a call has come up in which nobody has said anything: once, also when the call is lost and comes
-// back, and not where it has news to tell.
+// The voice greets when a call has come up in which nobody has said anything: once, also when the call is lost and
+// comes back, and not where it has news to tell.
 func TestPageGreets(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)

@@ -162,7 +162,8 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	leave()
 }
 
-// TestPageAsksForMissingWorkAgain: a list that lacks what was done before a restart says so, and is read again by itself.
+// TestPageAsksForMissingWorkAgain: a list that lacks what was done before a restart says so, and is read again by
+// itself.
 func TestPageAsksForMissingWorkAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

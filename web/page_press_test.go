@@ -13,8 +13,8 @@ import (
 	"switchboard/web/webtest"
 )
 
-// delivered gives the worker what the push service brought, and waits for what it shows. It does not ask the browser for
-// what is shown before that: Chromium drops a notification of which it is asked while it comes up.
+// delivered gives the worker what the push service brought, and waits for what it shows. It does not ask the browser
+// for what is shown before that: Chromium drops a notification of which it is asked while it comes up.
 const delivered = `(async () => {
   const before = new Set((await registration.getNotifications()).map((n) => n.tag));
   let showing;

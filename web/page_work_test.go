@@ -154,8 +154,8 @@ func TestPageApprovalByKeyboard(t *testing.T) {
 	}
 }
 
-// A question that moves under a finger takes no press of it: the finger may have aimed at what was there before, such as
-// "Decline" where "Allow once" is now. The keyboard's place moves along with the button.
+// A question that moves under a finger takes no press of it: the finger may have aimed at what was there before, such
+// as "Decline" where "Allow once" is now. The keyboard's place moves along with the button.
 func TestPageMovedQuestionTakesNoPress(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

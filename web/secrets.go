@@ -119,8 +119,8 @@ func readSecretOrder(from io.Reader) (life time.Duration, session []byte, err er
 	return life, session, nil
 }
 
-// bySecret is what the holder of a client secret, which begins as one, may do: begin calls, as whom it was made for, with its
-// configuration. The request says nothing about who that is.
+// bySecret is what the holder of a client secret, which begins as one, may do: begin calls, as whom it was made for,
+// with its configuration. The request says nothing about who that is.
 func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Grant, error) {
 	if len(text) != len(secretPrefix)+base64.RawURLEncoding.EncodedLen(tokenBytes) { // so that not every wrong key asks the store
 		return handoff.Grant{}, handoff.Fault(handoff.CodeSecretOver, "", "")

@@ -239,8 +239,8 @@ func owned(f *os.File, as fs.FileInfo) error {
 	return nil
 }
 
-// replaceFile writes a file anew, so that whoever reads it finds the old or the new text. One that somebody else changed
-// meanwhile stays.
+// replaceFile writes a file anew, so that whoever reads it finds the old or the new text. One that somebody else
+// changed meanwhile stays.
 func replaceFile(file string, before, after []byte) error {
 	target, err := behindLinks(file)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // screenshot is a picture that a client of /v1/responses sends.
 const screenshot = "data:image/png;base64,iVBORw0KGgo="
 
-// A threadedAgent is a service with an agent of our own on a simulated Responses API, as clients of /v1/responses see it.
+// A threadedAgent is a service with an agent of our own on a simulated Responses API, as clients of /v1/responses see
+// it.
 type threadedAgent struct {
 	*running
 	api  *simulator.API

@@ -24,8 +24,9 @@ import (
 
 // BenchmarkStart is from the voice model's finished function call to the turn/start on the agent's wire, with the
 // one step of the ledger on the way, and back: from the end of the turn on that wire to the answer on the voice
-// model's, with another step. Each is a hop at the least and the plainest write of the store, which BenchmarkLedger/10-apart
-// of its package measures: at a call's pace a row takes SQLite about one hop, and a field takes Redis one and a half.
+// model's, with another step. Each is a hop at the least and the plainest write of the store, which
+// BenchmarkLedger/10-apart of its package measures: at a call's pace a row takes SQLite about one hop, and a field
+// takes Redis one and a half.
 func BenchmarkStart(b *testing.B) {
 	for _, store := range stores {
 		b.Run(store.name, func(b *testing.B) {

@@ -86,8 +86,9 @@ func (c *checker) oneOf(path, word string, known ...string) {
 	}
 }
 
-// token returns what reads the token of a file or variable, nil without one, and which setting names it. It is read each
-// time it is used, so that a new one needs no restart; a server whose token cannot be read is down, and nothing else.
+// token returns what reads the token of a file or variable, nil without one, and which setting names it. It is read
+// each time it is used, so that a new one needs no restart; a server whose token cannot be read is down, and nothing
+// else.
 func (c *checker) token(
 	path, name, file, variable string, hasAddress bool, address string,
 ) (read func() (string, error), from string) {

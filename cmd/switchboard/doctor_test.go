@@ -21,8 +21,8 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// visit has the doctor look, with these settings. mend are what it has to find wrong, each in a line of its own; without
-// any all is well.
+// visit has the doctor look, with these settings. mend are what it has to find wrong, each in a line of its own;
+// without any all is well.
 func (sh *shell) visit(settings string, mend []string, args ...string) string {
 	sh.t.Helper()
 	var out syncBuffer
@@ -146,7 +146,8 @@ func TestDoctorTellsWhatKeysMay(t *testing.T) {
 	sh.visit("", []string{"is none of `switchboard key`"}, "--listen", fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)))
 }
 
-// TestDoctorAsksForTheMachine: what the service that runs knows by the name counts where it is the machine of the settings.
+// TestDoctorAsksForTheMachine: what the service that runs knows by the name counts where it is the machine of the
+// settings.
 func TestDoctorAsksForTheMachine(t *testing.T) {
 	t.Parallel()
 	at := newFarm(t).at["bigpc"]

@@ -50,7 +50,7 @@ func importCases() []houseCase {
 
 // shapeCases break the other rules.
 func shapeCases() []houseCase {
-	long := strings.Repeat("\n", 80)
+	long := strings.Repeat("\n", 110)
 	return []houseCase{
 		{"no package comment", map[string]string{"sessions/a.go": "package sessions\n"}, []string{"sessions:1: has 0 package comments [], and needs one"}},
 		{"two package comments", map[string]string{"sessions/a.go": tidy, "sessions/b.go": tidy}, []string{"sessions:1: has 2 package comments [sessions/a.go sessions/b.go], and needs one"}},
@@ -58,8 +58,10 @@ func shapeCases() []houseCase {
 			`sessions/a.go:1: package comment does not tell what the package "must not know"`, "sessions/a.go:1: package comment has less than two sentences"}},
 		{"long file", map[string]string{"web/page/a.js": strings.Repeat("//\n", 501), "web/page/b.css": strings.Repeat("\n", 500)},
 			[]string{"web/page/a.js:501: has 501 lines, the budget is 500"}},
-		{"long functions", map[string]string{"sessions/a.go": tidy + "\nfunc a() {" + long + "}\n\nvar b = func() {" + long + "}\n\nfunc c() {" + long[:68] + "\n}\n"},
-			[]string{"sessions/a.go:4: a has 81 lines, the budget is 70", "sessions/a.go:86: b has 81 lines, the budget is 70"}},
+		{"long functions", map[string]string{"sessions/a.go": tidy + "\nfunc a() {" + long + "}\n\nvar b = func() {" + long + "}\n\nfunc c() {" + long[:98] + "\n}\n"},
+			[]string{"sessions/a.go:4: a has 111 lines, the budget is 100", "sessions/a.go:116: b has 111 lines, the budget is 100"}},
+		{"wide comments", map[string]string{"sessions/a.go": tidy + "\n// " + strings.Repeat("a", 117) + "\n\n\t// " + strings.Repeat("ä", 114) + "\n"},
+			[]string{"sessions/a.go:6: a comment has 121 columns, the budget is 120"}},
 		{"init", map[string]string{"sessions/a.go": tidy + "\nfunc init() {}\n\ntype t int\n\nfunc (t) init() {}\n"}, []string{"sessions/a.go:4: init runs before anybody asked: use a function"}},
 		{"interfaces", map[string]string{"sessions/a.go": tidy + "\nvar a interface{}\n\ntype b interface{ c(); d(); e() }\n\ntype f interface {\n\tb\n\tc()\n\td()\n\te()\n}\n"},
 			[]string{"sessions/a.go:4: interface{} is called any", "sessions/a.go:8: an interface with 4 methods, the budget is 3"}},

@@ -22,8 +22,8 @@ import (
 
 const testKey = "a-key-for-the-tests-0000"
 
-// patience bounds every wait of a test for something that happens. It is never how long that should take: only a failure
-// takes so long, also beside a busy machine.
+// patience bounds every wait of a test for something that happens. It is never how long that should take: only a
+// failure takes so long, also beside a busy machine.
 const patience = 3 * time.Minute
 
 // A running is a service under test.

@@ -16,8 +16,8 @@ import (
 
 // TestLaddersOfTheRouter plays the ladders of package call once more, on agents that Switchboard runs itself: the same
 // scripts, and the same record of what the caller, the voice model and the page are told, at the same millisecond. What
-// is between the router and its store and agents is not compared; it is each kind's own. Ladders that are not about this
-// kind are skipped with the reason; those that come out otherwise are named with the difference.
+// is between the router and its store and agents is not compared; it is each kind's own. Ladders that are not about
+// this kind are skipped with the reason; those that come out otherwise are named with the difference.
 func TestLaddersOfTheRouter(t *testing.T) {
 	files, err := filepath.Glob("../../handoff/call/testdata/ladders/*.txtar")
 	if err != nil || len(files) < 10 {

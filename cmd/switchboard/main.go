@@ -132,7 +132,8 @@ func auditVerb(state string, stdout io.Writer) error {
 	return err
 }
 
-// serve runs the service of a state directory until ctx ends. What it prints are two lines: what is real, and where to go.
+// serve runs the service of a state directory until ctx ends. What it prints are two lines: what is real, and where
+// to go.
 func serve(ctx context.Context, s *settings, state string, stdout, stderr io.Writer) error {
 	p, err := s.plan(state, exec.LookPath)
 	if err != nil {

@@ -52,7 +52,8 @@ try { await client.responses.create({model: "nowhere", input: "x"}) } catch (e) 
 console.log(JSON.stringify(out));
 `
 
-// TestOpenAINode: OpenAI's JavaScript client, unmodified, reads our streams, a replay, a cancelled one and conversations.
+// TestOpenAINode: OpenAI's JavaScript client, unmodified, reads our streams, a replay, a cancelled one and
+// conversations.
 func TestOpenAINode(t *testing.T) {
 	t.Parallel()
 	c := fleetSDK(t)

@@ -207,7 +207,8 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestCutOff: work that was stopped, whose agent's program was killed, and whose program ended by itself are told apart.
+// TestCutOff: work that was stopped, whose agent's program was killed, and whose program ended by itself are told
+// apart.
 func TestCutOff(t *testing.T) {
 	c := startCodex(t)
 	c.kill() // the services have their own

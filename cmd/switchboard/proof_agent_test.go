@@ -111,8 +111,9 @@ func giveNobody(t *testing.T, work, temp string) string {
 }
 
 // TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
-// No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is told; each piece of work that was accepted has one outcome, and a result only when it ran; its
-// session can be gone on in.
+// No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is
+// told; each piece of work that was accepted has one outcome, and a result only when it ran; its session can be gone
+// on in.
 func TestProofKilledAgent(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, proofKilledAgent)

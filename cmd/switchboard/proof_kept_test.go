@@ -14,8 +14,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestProofNotKept: a response with store: false that is sent again under its key after a kill runs no second time, whether
-// it had ended or not. Its words are not in the file.
+// TestProofNotKept: a response with store: false that is sent again under its key after a kill runs no second time,
+// whether it had ended or not. Its words are not in the file.
 func TestProofNotKept(t *testing.T) { onBothStores(t, proofNotKept) }
 
 func proofNotKept(t *testing.T, store string) {
@@ -164,8 +164,8 @@ func proofWaitingWords(t *testing.T, store string) {
 	f.check(t)
 }
 
-// TestProofOwner: who made a session is known after a kill, also of sessions that were heard of long ago: others who may
-// use the machine do not see it.
+// TestProofOwner: who made a session is known after a kill, also of sessions that were heard of long ago: others who
+// may use the machine do not see it.
 func TestProofOwner(t *testing.T) { onBothStores(t, proofOwner) }
 
 func proofOwner(t *testing.T, store string) {

@@ -12,8 +12,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestProofSameKey: whoever sends work again under its Idempotency-Key gets the record of it, after a restart and after a
-// kill, heard or not. What never began runs once. Other words under the key are refused.
+// TestProofSameKey: whoever sends work again under its Idempotency-Key gets the record of it, after a restart and
+// after a kill, heard or not. What never began runs once. Other words under the key are refused.
 func TestProofSameKey(t *testing.T) { onBothStores(t, proofSameKey) }
 
 func proofSameKey(t *testing.T, store string) {
@@ -76,8 +76,8 @@ func proofSameKey(t *testing.T, store string) {
 	f.check(t)
 }
 
-// TestProofKeyOfAFullStore: what was refused because nothing could be written down runs once when it is sent again under
-// its key after that, in the same life and in the next.
+// TestProofKeyOfAFullStore: what was refused because nothing could be written down runs once when it is sent again
+// under its key after that, in the same life and in the next.
 func TestProofKeyOfAFullStore(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		proofKeyOfAFullStore(t, func(s *site) outage {

@@ -71,7 +71,8 @@ func proofShutdown(t *testing.T, store string) {
 		}
 		told[output.Status]++
 	}
-	// Some may be answered while it is asked to end. "connecting" is a server that took longer; "unknown": it goes on there.
+	// Some may be answered while it is asked to end. "connecting" is a server that took longer; "unknown": it goes on
+	// there.
 	if before := told["started"] + told["connecting"]; before < early || before+told["unknown"] != calls {
 		t.Errorf("%d were answered before; all answers: %v", early, told)
 	}

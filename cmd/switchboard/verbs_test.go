@@ -117,8 +117,8 @@ func TestVerbsReach(t *testing.T) {
 	}
 }
 
-// TestVerbsAreTheOwners: whatever keys there are, the verbs here and the link of login are the owner's, and may all that
-// the owner may.
+// TestVerbsAreTheOwners: whatever keys there are, the verbs here and the link of login are the owner's, and may all
+// that the owner may.
 func TestVerbsAreTheOwners(t *testing.T) {
 	w := file("keys:\n  - {principal: anna, key_env: A, servers: [laptop], tools: [codex, list_servers]}\n")
 	w.env = map[string]string{"A": goodKey}

@@ -16,8 +16,8 @@ import (
 	"switchboard/handoff/ledger/ledgertest"
 )
 
-// A world is a fleet, a directory and a store for ladders. Besides the words of [calltest.World] and [calltest.Ledger] it
-// has:
+// A world is a fleet, a directory and a store for ladders. Besides the words of [calltest.World] and
+// [calltest.Ledger] it has:
 //
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
 //	sessions N                        lists have many more than one

@@ -13,8 +13,8 @@ const (
 	maxWordSize = 2000 // bytes of one
 )
 
-// A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is in it: transcripts
-// of their speech and text they typed, never what was put into the conversation by somebody else.
+// A hearing is what the caller said in a call. The loop of the call owns it. Only what the voice reports as theirs is
+// in it: transcripts of their speech and text they typed, never what was put into the conversation by somebody else.
 type hearing struct {
 	words []string  // oldest first, at most maxWords
 	spoke time.Time // the newest beginning of anything they said

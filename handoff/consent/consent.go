@@ -133,8 +133,8 @@ func (h heard) hasAll(names []string, l *language) bool {
 	return true
 }
 
-// Again returns the words that ask once more for a plain answer, in the language that knows most words of the reply, else of
-// the question as it was said, else in English.
+// Again returns the words that ask once more for a plain answer, in the language that knows most words of the reply,
+// else of the question as it was said, else in English.
 func (q Question) Again(reply string) string {
 	best, most := english(), 0
 	for _, text := range []string{reply, q.Said} {

@@ -14,11 +14,12 @@ import (
 	"testing"
 )
 
-// corpusFile is a file to read for a figure, beside those that are held: lines of VERDICT, LANG, QUESTION, KIND, TEXT with
-// the numbers of sixQuestions, separated by tabs.
+// corpusFile is a file to read for a figure, beside those that are held: lines of VERDICT, LANG, QUESTION, KIND, TEXT
+// with the numbers of sixQuestions, separated by tabs.
 var corpusFile = flag.String("corpus", "", "a `file` of replies to read for a figure")
 
-// The questions of those files whose lines do not say to which one they reply, and of the one that has its own. Set once.
+// The questions of those files whose lines do not say to which one they reply, and of the one that has its own. Set
+// once.
 var askedIn = map[string][]Question{
 	"a.tsv": {
 		about("git push origin main", bigpc, "Bigpc asks: may I run git push origin main? Yes or no?"),
@@ -189,8 +190,9 @@ func (s *score) log(t *testing.T, name string) {
 		s.yesRefused, s.noRead, s.no, percent(s.noRead, s.no))
 }
 
-// TestCorpus holds the reader to what people decided before it was written: nothing that is not a yes may count as one, and
-// of a hundred plain yeses of at most six words at least 94 are read. With -corpus it reads one more file, and prints it.
+// TestCorpus holds the reader to what people decided before it was written: nothing that is not a yes may count as
+// one, and of a hundred plain yeses of at most six words at least 94 are read. With -corpus it reads one more file,
+// and prints it.
 func TestCorpus(t *testing.T) {
 	var lines []corpusLine
 	if *corpusFile == "" {

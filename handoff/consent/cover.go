@@ -49,8 +49,8 @@ type reading struct {
 	names []string // what names the act besides the words of the command: what the language calls them, files, their number
 }
 
-// read returns a text as a language understands it, as it was said, and with the machine's names replaced by a mark, as the
-// phrases of the word files have it.
+// read returns a text as a language understands it, as it was said, and with the machine's names replaced by a mark,
+// as the phrases of the word files have it.
 func read(h heard, a topic, l *language) (said, marked reading) {
 	r := reading{heard: h, l: l, about: a, names: slices.Concat(a.filesIn(h), l.numbersOf(a), english().numbersOf(a))}
 	for word := range a.words {
@@ -75,7 +75,8 @@ func (r reading) mayName(name string) bool {
 	return does == 0 && veto == 0
 }
 
-// does returns what words do in a reply, in the language or in English, and reports whether a longer phrase begins with them.
+// does returns what words do in a reply, in the language or in English, and reports whether a longer phrase begins
+// with them.
 func (r reading) does(words string) (does kind, more bool) {
 	for _, t := range r.tables() {
 		d, m := t.find(words)
@@ -103,8 +104,8 @@ func (l *language) links(word string) bool {
 	return does&kindLink != 0
 }
 
-// scan goes through a text by the longest listed phrases, and returns which vetoes it meets, how many tokens are listed or
-// named, and how many of them in the language itself. What the language lists is not read as English.
+// scan goes through a text by the longest listed phrases, and returns which vetoes it meets, how many tokens are
+// listed or named, and how many of them in the language itself. What the language lists is not read as English.
 func (r reading) scan() (veto kind, covered, own int) {
 	for at := 0; at < len(r.tokens); {
 		named := r.named(at)

@@ -146,8 +146,8 @@ func (e *Evidence) Said(s handoff.Said) {
 	}
 }
 
-// isAskedBy reports whether what the voice said asks the question: it names machine and act, or asks once more for a plain
-// answer after they had been named. A voice of which the words are not known is believed.
+// isAskedBy reports whether what the voice said asks the question: it names machine and act, or asks once more for a
+// plain answer after they had been named. A voice of which the words are not known is believed.
 func (q *askedOf) isAskedBy(said string) bool {
 	return q.words || said == "" || q.about.NamesMachine(said) && q.about.NamesAct(said) || q.named && consent.AsksAgain(said)
 }

@@ -129,8 +129,8 @@ func (e Entry) Free() bool {
 	return e.Outcome == handoff.OutcomeFailed || e.Code == handoff.CodeShutdown
 }
 
-// Anew reports whether a step makes the entry anew, as if there were none: its key is free, and it is asked for once more.
-// What its former owner still says does not.
+// Anew reports whether a step makes the entry anew, as if there were none: its key is free, and it is asked for once
+// more. What its former owner still says does not.
 func (e Entry) Anew(s Step) bool {
 	return s.New && s.Again && e.Owner != s.Owner && e.Caller == s.Caller && e.Free() && slices.Contains(s.From(false), "")
 }

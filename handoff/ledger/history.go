@@ -43,14 +43,14 @@ type Body struct {
 	Prompt string `json:"prompt"` // the whole prompt, so that words which wait are kept until they are sent
 	Text   string `json:"text"`   // the agent's whole answer, "" before there is one
 	Did    string `json:"-"`      // what was done, as the router wrote it down for itself; longer than [MaxBody] it is not kept
-	// Request is the whole of what was asked, as the router wrote it down for itself. It is kept while [Step.Keeps] says
-	// so; longer than [MaxRequest] it is not kept.
+	// Request is the whole of what was asked, as the router wrote it down for itself. It is kept while [Step.Keeps]
+	// says so; longer than [MaxRequest] it is not kept.
 	Request string `json:"-"`
 }
 
 // A History gives what a caller's handoffs were. Handoffs get there when their outcome was heard, or as the
-// oldest of more than wait ([Waits]); they leave it when they are as old as the store keeps any. Those of which no words
-// are kept are in no page.
+// oldest of more than wait ([Waits]); they leave it when they are as old as the store keeps any. Those of which no
+// words are kept are in no page.
 type History interface {
 	// History returns a page, what was heard last first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)

@@ -90,8 +90,8 @@ type Step struct {
 	Body    Body // whole words; a text that is "" leaves what is kept
 }
 
-// Keeps reports whether the whole request of a handoff is kept beside the entry after a step: as long as its words wait, or
-// are paused.
+// Keeps reports whether the whole request of a handoff is kept beside the entry after a step: as long as its words
+// wait, or are paused.
 func (s Step) Keeps() bool {
 	return s.Adopt || s.To == handoff.StatusAccepted || s.To == handoff.StatusCompleted && s.Set.Code.Asks()
 }

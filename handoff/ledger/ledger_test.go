@@ -233,8 +233,8 @@ func TestLedgerKey(t *testing.T) {
 	}
 }
 
-// TestLedgerFreeKey: a key is given anew only when nothing was sent under it and nobody wanted it so, and only to another
-// owner; then what was asked before does not count.
+// TestLedgerFreeKey: a key is given anew only when nothing was sent under it and nobody wanted it so, and only to
+// another owner; then what was asked before does not count.
 func TestLedgerFreeKey(t *testing.T) {
 	for name, tt := range map[string]struct {
 		outcome   handoff.Outcome

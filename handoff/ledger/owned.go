@@ -7,8 +7,8 @@ import (
 	"switchboard/handoff"
 )
 
-// MaxOwned bounds of how many threads it is kept for whom they were made; beyond it the oldest are forgotten, and seen by
-// everybody who may use their server.
+// MaxOwned bounds of how many threads it is kept for whom they were made; beyond it the oldest are forgotten, and
+// seen by everybody who may use their server.
 const MaxOwned = 100_000
 
 // Owned says for whom a thread was made.
@@ -17,8 +17,8 @@ type Owned struct {
 	Caller         handoff.Caller
 }
 
-// Owners knows for whom threads were made: each step to dispatching that names such a thread is written with it, so that
-// it is known before the thread is used. The first one keeps it.
+// Owners knows for whom threads were made: each step to dispatching that names such a thread is written with it, so
+// that it is known before the thread is used. The first one keeps it.
 type Owners interface {
 	// Owned returns what is known, the oldest first.
 	Owned(ctx context.Context) ([]Owned, error)

@@ -59,8 +59,8 @@ func reachable() []State {
 }
 
 // TestEveryPhaseAndFact holds what each fact does in each state that can be reached and has at most one
-// word beside its phase and whether it is noted: the invariants below walk the others. What runs is noted. Facts that change nothing are left out of
-// the golden table, so a fact that begins to matter is a red diff too.
+// word beside its phase and whether it is noted: the invariants below walk the others. What runs is noted. Facts that
+// change nothing are left out of the golden table, so a fact that begins to matter is a red diff too.
 func TestEveryPhaseAndFact(t *testing.T) {
 	var lines []string
 	for _, s := range reachable() {

@@ -44,8 +44,8 @@ func commandsOf(t testing.TB, name string) []string {
 var escapes = strings.NewReplacer(`\\n`, `\n`, `\n`, "\n", `\r`, "\r", `\u00a0`, "\u00a0", `\u3000`, "\u3000", `\u0455`, "\u0455",
 	`\u202e`, "\u202e", `\u200b`, "\u200b")
 
-// linesOf are the commands of a list, one a line, with their escapes: "\n" is a new line of the command, "\\n" a backslash
-// and an n.
+// linesOf are the commands of a list, one a line, with their escapes: "\n" is a new line of the command, "\\n" a
+// backslash and an n.
 func linesOf(list string) []string {
 	var out []string
 	for line := range strings.Lines(list) {

@@ -14,8 +14,8 @@ func keyedBy(c handoff.Caller, key, args string) keyed {
 	return keyed{ledger.Key("runs of "+c.String(), key), args}
 }
 
-// again returns the id of the run that a request which may be of a former life is the same as; "" when it is to be begun.
-// What is over and was told stands in the ledger alone.
+// again returns the id of the run that a request which may be of a former life is the same as; "" when it is to be
+// begun. What is over and was told stands in the ledger alone.
 func (r *Router) again(ctx context.Context, b *callerState, c handoff.Caller, k keyed) (string, error) {
 	if err := r.Recovered(ctx, storeTimeout); err != nil {
 		return "", err

@@ -37,8 +37,8 @@ func (m *moody) Advance(_ context.Context, s ledger.Step) (ledger.Entry, error) 
 	return after, err
 }
 
-// TestKeyOfARefusal: what was refused because nothing could be written down, or nobody knows whether it was, is begun when
-// it is asked for again under its key, once, and also in other words; what ran is not.
+// TestKeyOfARefusal: what was refused because nothing could be written down, or nobody knows whether it was, is begun
+// when it is asked for again under its key, once, and also in other words; what ran is not.
 func TestKeyOfARefusal(t *testing.T) {
 	for _, mood := range []string{"full", "mute"} {
 		t.Run(mood, func(t *testing.T) {
@@ -97,8 +97,8 @@ func (f lateFleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Targe
 	return f.copier.Resolve(ctx, g, t)
 }
 
-// TestKeyOfWhatBegins: what a former life left unbegun is begun by its caller, and asked for again under its key before the
-// beginning is written. It runs once.
+// TestKeyOfWhatBegins: what a former life left unbegun is begun by its caller, and asked for again under its key
+// before the beginning is written. It runs once.
 func TestKeyOfWhatBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})

@@ -9,8 +9,9 @@ import (
 	"switchboard/handoff"
 )
 
-// TestWhoMayAnswer: only the page's login is a tap. A key allows something only if it says approve: all, never what takes
-// a tap and never for longer than this once; the audit says how it came. A no harms nobody, and counts from everyone.
+// TestWhoMayAnswer: only the page's login is a tap. A key allows something only if it says approve: all, never what
+// takes a tap and never for longer than this once; the audit says how it came. A no harms nobody, and counts from
+// everyone.
 func TestWhoMayAnswer(t *testing.T) {
 	page := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Page: true}
 	api := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll}

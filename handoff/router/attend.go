@@ -234,8 +234,8 @@ func (r *Router) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) er
 	return err
 }
 
-// HeardForGood is Heard for whoever answers somebody outside: it waits a short time until the ledger has it, since after
-// a kill the outcome would be told again.
+// HeardForGood is Heard for whoever answers somebody outside: it waits a short time until the ledger has it, since
+// after a kill the outcome would be told again.
 func (r *Router) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
 	noted, err := r.heard(c, id)
 	noted.wait(ctx)

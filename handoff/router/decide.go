@@ -200,8 +200,8 @@ func certainlyNot(c handoff.Code) bool {
 	return false
 }
 
-// stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have taken
-// its question back, what the caller said may be too old, and they may have gone on to say "wait".
+// stillFor looks whether something may still be allowed, also just before it is: the agent may have been lost or have
+// taken its question back, what the caller said may be too old, and they may have gone on to say "wait".
 func (r *Router) stillFor(b *callerState, q *question, d decided) error {
 	switch {
 	case !d.allows():

@@ -15,6 +15,7 @@
 // by one try. The same process tries once more only when the agent proves that the first try never ran; an interrupted
 // turn is never run again. When an agent is lost, the router looks for it, and follows the same turn to its end.
 //
-// A request with a key gives the same run in every life of the process. Only when nothing of it was ever sent to an agent,
-// and that was nobody's wish, does it begin anew. Words that wait are kept whole until they are sent or dropped.
+// A request with a key gives the same run in every life of the process. Only when nothing of it was ever sent to an
+// agent, and that was nobody's wish, does it begin anew. Words that wait are kept whole until they are sent or
+// dropped.
 package router

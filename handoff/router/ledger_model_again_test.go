@@ -8,7 +8,8 @@ func formerEnd(owner uint8) mStep {
 	return mStep{owner: owner, to: stCompleted, outcome: ouFailed, down: true, fresh: true, former: true}
 }
 
-// ended is what the entry is after a former run wrote that it failed and that this was heard, as far as the table lets it.
+// ended is what the entry is after a former run wrote that it failed and that this was heard, as far as the table
+// lets it.
 func (m *model) ended(e mEntry, step mStep) mAnswer {
 	answer := m.apply(e, step)
 	return m.apply(answer.entry, mStep{owner: step.owner, to: stDelivered})

@@ -133,8 +133,8 @@ func (r *Router) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record
 	return rec, nil
 }
 
-// Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and what
-// was done, but not its state. False: nothing is kept.
+// Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and
+// what was done, but not its state. False: nothing is kept.
 func (r *Router) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
 	if r.past == nil {
 		return handoff.Record{}, false, nil

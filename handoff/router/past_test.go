@@ -115,7 +115,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestDeedsAreBounded: however much was done, the newest of it is kept whole and the rest cut, within what the ledger takes.
+// TestDeedsAreBounded: however much was done, the newest of it is kept whole and the rest cut, within what the ledger
+// takes.
 func TestDeedsAreBounded(t *testing.T) {
 	for name, output := range map[string]string{"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput)} {
 		rec := handoff.Record{}
@@ -147,8 +148,8 @@ func (a slowArchive) Body(ctx context.Context, c handoff.Caller, key string) (le
 	return a.archive.Body(ctx, c, key)
 }
 
-// TestRestoredOnce: what ended in a former life is asked for again under its key by several at once, while the list of what
-// was done is read. It is listed once.
+// TestRestoredOnce: what ended in a former life is asked for again under its key by several at once, while the list
+// of what was done is read. It is listed once.
 func TestRestoredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})

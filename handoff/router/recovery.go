@@ -100,8 +100,8 @@ func (r *Router) heardAlready(e ledger.Entry, l *ledgerWriter) bool {
 	return true
 }
 
-// bury ends an entry of which no words are kept: nobody looks for what ran, and nobody is told. What was never sent may be
-// asked for again under its key.
+// bury ends an entry of which no words are kept: nobody looks for what ran, and nobody is told. What was never sent
+// may be asked for again under its key.
 func (r *Router) bury(ctx context.Context, e ledger.Entry, l *ledgerWriter) {
 	switch {
 	case e.Status == handoff.StatusCompleted:

@@ -133,8 +133,8 @@ func (r *Router) claim(key, owner string) {
 	r.claimed[key] = owner
 }
 
-// claimLeft takes an entry in hand that a former life left. False means that it is already: there is never a second owner
-// of a handoff here.
+// claimLeft takes an entry in hand that a former life left. False means that it is already: there is never a second
+// owner of a handoff here.
 func (r *Router) claimLeft(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

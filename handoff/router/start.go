@@ -118,8 +118,8 @@ func trimmed(t handoff.Target) handoff.Target {
 	return t
 }
 
-// Give is Start for callers that wait for the promise: it returns the record once the ledger has the work. What cannot be
-// begun is an error instead.
+// Give is Start for callers that wait for the promise: it returns the record once the ledger has the work. What
+// cannot be begun is an error instead.
 func (r *Router) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	return r.giveAs(ctx, g, req, asked(req))
 }

@@ -24,8 +24,8 @@ func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached
 	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
 }
 
-// TestStopPausesWhatWaits: whoever stops work, what waits behind it does not begin. It is begun when the caller says so,
-// once, or dropped; what waits for other work goes on waiting.
+// TestStopPausesWhatWaits: whoever stops work, what waits behind it does not begin. It is begun when the caller says
+// so, once, or dropped; what waits for other work goes on waiting.
 func TestStopPausesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRouter(Config{Fleet: slowFleet{}, Stickies: noStickies{}})

@@ -40,8 +40,8 @@ func waitingOf(req handoff.Request) string {
 	return handoff.Encode(w)
 }
 
-// restoreWords gives a request its words back, or only those of the prompt where no more was kept. What is told beside them
-// now comes in the place of what was told under the same name then.
+// restoreWords gives a request its words back, or only those of the prompt where no more was kept. What is told
+// beside them now comes in the place of what was told under the same name then.
 func restoreWords(req *handoff.Request, kept, prompt string) {
 	var w waitingWords
 	if kept == "" || json.Unmarshal([]byte(kept), &w) != nil {
@@ -62,8 +62,8 @@ func restoreWords(req *handoff.Request, kept, prompt string) {
 	}
 }
 
-// wait keeps the whole request of a record as long as it waits or is paused; "" lets go of it. An error means that there
-// is no room for it.
+// wait keeps the whole request of a record as long as it waits or is paused; "" lets go of it. An error means that
+// there is no room for it.
 func (c *callerState) wait(id, whole string) *handoff.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

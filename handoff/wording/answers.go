@@ -173,8 +173,8 @@ func statusWord(o handoff.Outcome) string {
 	return string(o)
 }
 
-// OutcomeSentence says how the work ended and, for a result, what came of it. A record that holds its sentence keeps it:
-// reading an answer again takes as long as all else on the way to the voice.
+// OutcomeSentence says how the work ended and, for a result, what came of it. A record that holds its sentence keeps
+// it: reading an answer again takes as long as all else on the way to the voice.
 func OutcomeSentence(rec handoff.Record) string {
 	if rec.Spoken != "" {
 		return rec.Spoken

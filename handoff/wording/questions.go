@@ -78,8 +78,8 @@ func RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) string {
 	})
 }
 
-// AskAgainAnswer tells that nothing was decided, and asks again: in words of ours after a reply that was neither a yes nor
-// a no, else with what is asked, which the voice model may never have got in this call.
+// AskAgainAnswer tells that nothing was decided, and asks again: in words of ours after a reply that was neither a
+// yes nor a no, else with what is asked, which the voice model may never have got in this call.
 func AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) string {
 	if words != "" {
 		return handoff.Encode(Answer{

@@ -181,7 +181,8 @@ func (s *session) change(event []byte, id string) []byte {
 	return event
 }
 
-// changeInstructions reports whether the client gave instructions. A stored prompt is some: ours leave the model as it was.
+// changeInstructions reports whether the client gave instructions. A stored prompt is some: ours leave the model as
+// it was.
 func (s *session) changeInstructions(event []byte, r gjson.Result) ([]byte, bool) {
 	if r.Get("instructions").Exists() || !r.Get("prompt").IsObject() {
 		return event, r.Get("instructions").Exists()

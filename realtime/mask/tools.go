@@ -14,8 +14,8 @@ import (
 const ourPrefix = "switchboard_"
 
 // allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
-// a choice or the model refused them, and under another name where the client uses ours. One whose other name is the client's, too, is
-// left out.
+// a choice or the model refused them, and under another name where the client uses ours. One whose other name is the
+// client's, too, is left out.
 func (s *session) allowed(tools string, forced bool) []string {
 	if forced || s.toolless {
 		return nil

@@ -24,8 +24,8 @@ type world struct {
 	told   map[string]bool // updates that were given up before it answered, by event id
 }
 
-// TestClientSeesItsOwn lets many worlds run: whatever is asked for, refused, answered late, called and deleted, the client
-// sees nothing of ours, all of its own, and no place that it does not know.
+// TestClientSeesItsOwn lets many worlds run: whatever is asked for, refused, answered late, called and deleted, the
+// client sees nothing of ours, all of its own, and no place that it does not know.
 func TestClientSeesItsOwn(t *testing.T) {
 	for seed := range uint64(300) {
 		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestMask(), has: "[]", says: `"be nice"`, seen: map[string]bool{}, told: map[string]bool{}}

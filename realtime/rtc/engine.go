@@ -49,7 +49,8 @@ type Engine struct {
 	counts   mediaCounts          // safe by itself
 }
 
-// Listen checks the configuration and binds the port, which Close gives back. log may not be nil. Errors are [*handoff.Error].
+// Listen checks the configuration and binds the port, which Close gives back. log may not be nil. Errors are
+// [*handoff.Error].
 func Listen(c Config, log *zap.Logger) (*Engine, error) {
 	if c.UDP == "" {
 		c.UDP = "127.0.0.1:0"

@@ -120,8 +120,8 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 	}
 }
 
-// TestClientHasItsTimeWhenItIsListenedTo holds that a client whose channel opens while the formats are not settled is told
-// of as reachable only after that: until then nothing that it sends is read, its session among it.
+// TestClientHasItsTimeWhenItIsListenedTo holds that a client whose channel opens while the formats are not settled is
+// told of as reachable only after that: until then nothing that it sends is read, its session among it.
 func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}

@@ -68,8 +68,8 @@ func (l line) conceal(b byte, i int) byte {
 	return toMulaw(int16(int(fromMulaw(b)) * (fadeBytes - i) / fadeBytes))
 }
 
-// A translator turns sound of the line into sound of the model, and whole samples of that back. It keeps what crosses the border of two
-// pieces. Each direction has its own.
+// A translator turns sound of the line into sound of the model, and whole samples of that back. It keeps what crosses
+// the border of two pieces. Each direction has its own.
 type translator interface {
 	upward
 	down(model []byte) []byte

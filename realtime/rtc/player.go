@@ -27,7 +27,8 @@ const (
 	// counted: the caller waits for the oldest, and the transcript still comes whole.
 	maxPlayback = 10 * 60 * 1000 * bytesPerMS
 	// maxResponses bounds the responses that are being made and those that are to be heard, maxClips the items of each.
-	// One being made beyond them cannot be cut off; sound of a response beyond them is dropped and counted; sound of an item beyond them counts to the one before.
+	// One being made beyond them cannot be cut off; sound of a response beyond them is dropped and counted; sound of
+	// an item beyond them counts to the one before.
 	maxResponses = 256
 	maxClips     = 256
 )

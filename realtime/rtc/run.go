@@ -113,8 +113,8 @@ func (r *run) begin() {
 	r.passSound(appendBytes)
 }
 
-// reach notes that the client can be reached. The call hears of it once the client is listened to, too: from then on the
-// client has its time to set its session up.
+// reach notes that the client can be reached. The call hears of it once the client is listened to, too: from then on
+// the client has its time to set its session up.
 func (r *run) reach() {
 	r.reached = true
 	if r.begun {
@@ -187,8 +187,8 @@ func (r *run) packet(p *rtp.Packet) {
 	r.passSound(appendBytes)
 }
 
-// rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It reports whether
-// that goes on.
+// rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It reports
+// whether that goes on.
 func (r *run) rest() bool {
 	if !r.player.formats.settled {
 		return true // what was said waits, and silence would push it out

@@ -69,9 +69,9 @@ const (
 	// model waits for the end of a sentence (500 ms), so a longer pause parts two of them, and than a client that sends
 	// no silence is quiet at once (400 ms: RFC 6716, section 2.1.9).
 	maxGap = 600 * bytesPerMS
-	// pauseTime is how long nothing came when a client is taken to have stopped sending, and as much silence is sent for
-	// it: longer than the pauses of one that sends none. maxPauses of them, nine seconds, end a turn for any detection
-	// of a model: the most patient waits for eight (semantic_vad of low eagerness).
+	// pauseTime is how long nothing came when a client is taken to have stopped sending, and as much silence is sent
+	// for it: longer than the pauses of one that sends none. maxPauses of them, nine seconds, end a turn for any
+	// detection of a model: the most patient waits for eight (semantic_vad of low eagerness).
 	pauseTime = maxGap / bytesPerMS * time.Millisecond
 	maxPauses = 15
 	// maxLate is how far behind a packet is late, and how far ahead others are missed; farther away, the browser

@@ -60,8 +60,8 @@ func (in intent) tool() string {
 	return tools.Codex
 }
 
-// A phrase is one kind of sentence that the voice knows. The groups of its form are the parts of an [intent]: on, about,
-// topic, work.
+// A phrase is one kind of sentence that the voice knows. The groups of its form are the parts of an [intent]: on,
+// about, topic, work.
 type phrase struct {
 	intent
 	form *regexp.Regexp
@@ -180,8 +180,8 @@ func (in intent) completed(known map[string]string) intent {
 	return in
 }
 
-// addressed is what a machine is asked for: the inner sentence where that is about the machine, else work in the caller's
-// words.
+// addressed is what a machine is asked for: the inner sentence where that is about the machine, else work in the
+// caller's words.
 func (in intent) addressed(inner intent) intent {
 	about := inner.isWork() || inner.wish == wishStop || inner.wish == wishSessions || inner.wish == wishRead || inner.wish == wishOpen
 	switch {

@@ -173,8 +173,8 @@ func TestFollowAgainEnded(t *testing.T) {
 	}
 }
 
-// TestFollowAgainEndedWithUsage: after a resume the server tells the usage of the thread's last turn once more. That turn
-// has ended nevertheless, and is read.
+// TestFollowAgainEndedWithUsage: after a resume the server tells the usage of the thread's last turn once more. That
+// turn has ended nevertheless, and is read.
 func TestFollowAgainEndedWithUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, turnJSON(turn1, "completed", true))

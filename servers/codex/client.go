@@ -107,8 +107,8 @@ func (c client) threadUnsubscribe(ctx context.Context, thread string) error {
 // sourceKinds are of whom threads are listed: of everybody but subagents. Set once.
 var sourceKinds = []string{"cli", "vscode", "exec", "appServer", "unknown"}
 
-// threadList gives a page of the threads that ran, newest first, of every model provider. after is where the page before
-// it ended; nil: the first.
+// threadList gives a page of the threads that ran, newest first, of every model provider. after is where the page
+// before it ended; nil: the first.
 func (c client) threadList(ctx context.Context, limit int, after *string) (threadListResult, error) {
 	params := threadListParams{
 		Cursor: after, SourceKinds: sourceKinds, UseStateDBOnly: after != nil, SortKey: "recency_at", SortDirection: "desc", ModelProviders: []string{},

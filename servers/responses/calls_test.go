@@ -49,8 +49,8 @@ func (k *talk) questions(words string, d handoff.Decision) (asked int, end hando
 	return asked, end
 }
 
-// TestAllowedForASession: what was allowed for a session is asked no more there, and in every other one; a stop ends the
-// turn.
+// TestAllowedForASession: what was allowed for a session is asked no more there, and in every other one; a stop ends
+// the turn.
 func TestAllowedForASession(t *testing.T) {
 	r := newRig(t, newFake(t, looksOnce("make")), func(c *Config) { c.Workspace = askingTools{stub{use: map[string]use{"make": nil}}} })
 	here, there := newTalk(t, r), newTalk(t, r)

@@ -56,8 +56,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestItemsOfOthers: an item goes on with all that its server gave it, calls of custom tools are answered in their form,
-// and what is no item is not sent.
+// TestItemsOfOthers: an item goes on with all that its server gave it, calls of custom tools are answered in their
+// form, and what is no item is not sent.
 func TestItemsOfOthers(t *testing.T) {
 	from := func(item string) threads.Item { return threads.Item{From: here, JSON: json.RawMessage(item)} }
 	items := append(history("u:hi"),

@@ -91,8 +91,8 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 	}
 }
 
-// TestUnsureStart: a start of which the store says nothing is reconciled: nothing of it is left, and when it is asked for
-// again it runs once.
+// TestUnsureStart: a start of which the store says nothing is reconciled: nothing of it is left, and when it is asked
+// for again it runs once.
 func TestUnsureStart(t *testing.T) {
 	for name, c := range map[string]struct{ reconcile, read bool }{
 		"reconciled first": {reconcile: true}, "started again": {}, "written, not read, reconciled": {reconcile: true, read: true}, "written, not read": {read: true},

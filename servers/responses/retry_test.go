@@ -188,7 +188,8 @@ func TestItemsInterleave(t *testing.T) {
 }
 
 // TestPartsOfAnItem: what an item is told to have said is what was told of it while it was written, also when that has
-// several parts. Of a thought and its summary one is told. Those of a message follow each other as in the SDKs' output_text, those of a thought are paragraphs.
+// several parts. Of a thought and its summary one is told. Those of a message follow each other as in the SDKs'
+// output_text, those of a thought are paragraphs.
 func TestPartsOfAnItem(t *testing.T) {
 	var b toldBy
 	r := b.reader()

@@ -121,8 +121,8 @@ func (s *Server) endFormer(ctx context.Context) {
 	}
 }
 
-// Dial connects to the agent once its turns may begin. It asks nobody: whether the model answers shows when a turn needs
-// it.
+// Dial connects to the agent once its turns may begin. It asks nobody: whether the model answers shows when a turn
+// needs it.
 func (s *Server) Dial(ctx context.Context) (*servers.Link, error) {
 	select {
 	case <-s.began:

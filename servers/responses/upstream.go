@@ -88,7 +88,8 @@ func again(err error) bool {
 	return r == nil || r.kind == refusedBroken || r.kind == refusedLimit
 }
 
-// stream sends a request until it is answered, as often as is left of [requestTries], counts that, and reads the events.
+// stream sends a request until it is answered, as often as is left of [requestTries], counts that, and reads the
+// events.
 func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader, sent *int) error {
 	var res *http.Response
 	opts := []option.RequestOption{

@@ -67,8 +67,8 @@ func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, er
 	return found, verdict.Fault(found, step)
 }
 
-// judged runs ledger.lua and returns its verdict, and the entry as it is then. An entry that is still this former one is
-// as none.
+// judged runs ledger.lua and returns its verdict, and the entry as it is then. An entry that is still this former one
+// is as none.
 func (s *Store) judged(ctx context.Context, keys []string, step ledger.Step, name string, former ledger.Entry) (ledger.Verdict, ledger.Entry, error) {
 	reply, err := ledgerScript.Run(ctx, s.client, keys, s.ledgerArgs(step, name, former)...).Slice()
 	if err != nil {
@@ -197,7 +197,8 @@ func (s *Store) bodyKeys(name string) string   { return s.prefix + ":{" + name +
 func (s *Store) unheardKey(name string) string { return s.prefix + ":{" + name + "}:unheard" }
 func (s *Store) historyKey(name string) string { return s.prefix + ":{" + name + "}:history" }
 
-// ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status: none.
+// ledgerArgs are the arguments of ledger.lua for a checked step, and the entry that it makes anew; without a status:
+// none.
 func (s *Store) ledgerArgs(step ledger.Step, name string, former ledger.Entry) []any {
 	attempt, turn := "", ""
 	switch step.To {

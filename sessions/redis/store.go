@@ -44,8 +44,8 @@ type Config struct {
 	// ThreadsFor is how long a thread is kept after its last turn; 0 means [sessions.ThreadsFor], or HistoryFor where
 	// that is longer.
 	ThreadsFor time.Duration
-	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests shorten
-	// it.
+	// Lease is how long the store is kept from others after its process was killed; 0 means three seconds. Tests
+	// shorten it.
 	Lease time.Duration
 	// Log gets warnings; nil means none.
 	Log *zap.Logger

@@ -142,8 +142,8 @@ func testNoWords(t *testing.T, l Ledger) {
 	opened(t, l)
 }
 
-// testOwned: for whom a thread was made is written with the step before its first turn, once, and in that order. Threads
-// that were there before are nobody's.
+// testOwned: for whom a thread was made is written with the step before its first turn, once, and in that order.
+// Threads that were there before are nobody's.
 func testOwned(t *testing.T, l Ledger) {
 	other := handoff.Caller{Principal: "other", User: "bob"}
 	var want []ledger.Owned

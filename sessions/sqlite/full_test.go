@@ -54,8 +54,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing any more is as one that is full: what is new is refused, nothing of it is there later, it is
-// counted, what asks whether work can be taken learns it, and it goes on when the disk is back.
+// A disk that takes nothing any more is as one that is full: what is new is refused, nothing of it is there later, it
+// is counted, what asks whether work can be taken learns it, and it goes on when the disk is back.
 func TestDiskTakesNothing(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	if err != nil {

@@ -261,8 +261,8 @@ func (s *Store) wipe(ctx context.Context, id int64) error {
 	return nil
 }
 
-// putBody writes what a step has beside the entry: the whole words, of which a text that is "" leaves what is kept, and for
-// whom a thread was made.
+// putBody writes what a step has beside the entry: the whole words, of which a text that is "" leaves what is kept,
+// and for whom a thread was made.
 func (s *Store) putBody(ctx context.Context, id int64, step ledger.Step) error {
 	b := step.Body
 	if b.Prompt != "" || b.Text != "" || b.Did != "" {

@@ -65,8 +65,8 @@ func backTo(t *testing.T, s *Store, version int) {
 	}
 }
 
-// TestOwnersOfOlderWork: who made a thread is taken from the work that a file of an earlier version has; all of that work
-// is found by its key as it was.
+// TestOwnersOfOlderWork: who made a thread is taken from the work that a file of an earlier version has; all of that
+// work is found by its key as it was.
 func TestOwnersOfOlderWork(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})

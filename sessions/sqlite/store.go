@@ -13,8 +13,8 @@
 //
 // What was acknowledged survives the end of the process at any instant; a power cut may take the last two
 // seconds. A disk that is full or fails, or another program that locks the file, gives errors with code
-// unreachable until that is over. A file that cannot be read is refused, with the name of the newest copy. A lock on the state
-// directory keeps a second process out.
+// unreachable until that is over. A file that cannot be read is refused, with the name of the newest copy. A lock on
+// the state directory keeps a second process out.
 package sqlite
 
 import (

@@ -154,7 +154,8 @@ func TestApprovalSentAgain(t *testing.T) {
 	}
 }
 
-// TestDecisionFails: an answer to a question that could not be passed on leaves nothing: another may come under its key.
+// TestDecisionFails: an answer to a question that could not be passed on leaves nothing: another may come under its
+// key.
 func TestDecisionFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.begun(`{"model":"bigpc","input":"hi"}`)

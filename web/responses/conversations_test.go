@@ -108,8 +108,8 @@ func TestConversationCatchesUp(t *testing.T) {
 	}
 }
 
-// TestConversationIsChangedByOneAtATime: what a response said and what a client sets at the same moment both stand there
-// afterwards, and a conversation that is deleted at that moment stays deleted.
+// TestConversationIsChangedByOneAtATime: what a response said and what a client sets at the same moment both stand
+// there afterwards, and a conversation that is deleted at that moment stays deleted.
 func TestConversationIsChangedByOneAtATime(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		for at := range 6 { // while the response is stored, and then its conversation

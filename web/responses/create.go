@@ -38,8 +38,8 @@ type posted struct {
 	key   string // of its run; "": nothing of it is kept
 	noted bool   // it is in the store what was asked under the name
 	made  string // the response that it began in a former life, or that it is about to begin; "": not known
-	// lasts: the key of the run does not lead to the response. What the request goes on from is another session then, or
-	// the response has the name of a run that never began.
+	// lasts: the key of the run does not lead to the response. What the request goes on from is another session then,
+	// or the response has the name of a run that never began.
 	lasts bool
 }
 

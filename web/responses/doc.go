@@ -15,6 +15,6 @@
 //
 // Errors before the first byte are HTTP answers with {"error": {…}} and OpenAI's codes; after it they are
 // response.failed. A stored response is written before it is shown and again when it ends; if the process is
-// killed in between, whoever asks for it gets what the ledger knows of its run. A request that is sent again under its key
-// gets the same response under the same id, also when its run never began and begins now.
+// killed in between, whoever asks for it gets what the ledger knows of its run. A request that is sent again under
+// its key gets the same response under the same id, also when its run never began and begins now.
 package responses

@@ -201,7 +201,8 @@ func TestCommandArguments(t *testing.T) {
 	}
 }
 
-// TestTextThatChanges: deltas are advisory. What was written stays and is incomplete; the whole follows as another item.
+// TestTextThatChanges: deltas are advisory. What was written stays and is incomplete; the whole follows as another
+// item.
 func TestTextThatChanges(t *testing.T) {
 	m := newEmitter(false)
 	steps := [][]event{m.begin(),

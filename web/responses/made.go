@@ -10,8 +10,8 @@ import (
 	"switchboard/sessions"
 )
 
-// maxMade is of how many sessions of a caller it is known that a program made them, the newest: as many as responses are
-// kept.
+// maxMade is of how many sessions of a caller it is known that a program made them, the newest: as many as responses
+// are kept.
 const maxMade = sessions.MaxDocuments
 
 // madeDocument is the document of a caller that has them.

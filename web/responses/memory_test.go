@@ -9,7 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// A picture that fills a body is read with one copy, which is what the agent is given, and is not kept with the response.
+// A picture that fills a body is read with one copy, which is what the agent is given, and is not kept with the
+// response.
 func TestInputIsNotCopied(t *testing.T) {
 	url := "data:image/png;base64," + strings.Repeat("A", maxBody-1000)
 	body := []byte(`{"model":"bigpc","input":[{"role":"user","content":[{"type":"input_text","text":"what is it?"},{"type":"input_image","image_url":"` + url + `"}]}]}`)

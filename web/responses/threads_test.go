@@ -196,8 +196,8 @@ func TestNotStored(t *testing.T) {
 	})
 }
 
-// TestThreadingIsOptedOut: a request that wants its whole history sent says so in its metadata, and the agent is told it
-// as a setting of Switchboard, not as words of anybody. Metadata without it tells no agent anything.
+// TestThreadingIsOptedOut: a request that wants its whole history sent says so in its metadata, and the agent is told
+// it as a setting of Switchboard, not as words of anybody. Metadata without it tells no agent anything.
 func TestThreadingIsOptedOut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, c := range []struct{ metadata, want string }{

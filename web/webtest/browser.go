@@ -1,5 +1,5 @@
-// Package webtest is a browser for tests: one Chromium for all tests of a package, and in it a page of its own for each.
-// What one page stores, is allowed or has open no other page sees.
+// Package webtest is a browser for tests: one Chromium for all tests of a package, and in it a page of its own for
+// each. What one page stores, is allowed or has open no other page sees.
 //
 // It must not know what the pages show.
 package webtest
@@ -20,8 +20,8 @@ import (
 // long, also beside a busy machine.
 const Patience = 3 * time.Minute
 
-// Browsers are those of one test binary: one where pages may use the microphone, and one where they may not. Each starts
-// when a test first asks for it. TestMain closes them. The zero value is ready.
+// Browsers are those of one test binary: one where pages may use the microphone, and one where they may not. Each
+// starts when a test first asks for it. TestMain closes them. The zero value is ready.
 type Browsers struct {
 	Flags map[string]any // Set once: of Chromium, besides ours
 

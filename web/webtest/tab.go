@@ -20,8 +20,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A Tab is one page as if it were alone in a browser, with what it wrote to its console. Its methods fail the test where
-// what they wait for does not happen within [Patience].
+// A Tab is one page as if it were alone in a browser, with what it wrote to its console. Its methods fail the test
+// where what they wait for does not happen within [Patience].
 type Tab struct {
 	Ctx context.Context // Set once: for what only chromedp can do
 
@@ -121,8 +121,8 @@ func (p *Tab) Shows(text string) {
 	p.Until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
 }
 
-// Press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose default
-// was prevented would press what has the focus by then.
+// Press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose
+// default was prevented would press what has the focus by then.
 func (p *Tab) Press(keys ...string) {
 	p.t.Helper()
 	for _, r := range strings.Join(keys, "") {

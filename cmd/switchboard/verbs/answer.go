@@ -15,8 +15,9 @@ import (
 )
 
 // Answer answers a question of an agent; without words it shows the open ones. The first word may be the label or the
-// id of one; without it there must be one alone. Nobody allows or tells what they have not seen: but for a no and a stop,
-// the question is shown, and answered after a yes of [Terminal.Sure]. An id needs none: who has it read the question.
+// id of one; without it there must be one alone. Nobody allows or tells what they have not seen: but for a no and a
+// stop, the question is shown, and answered after a yes of [Terminal.Sure]. An id needs none: who has it read the
+// question.
 func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)

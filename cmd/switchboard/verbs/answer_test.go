@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// TestAnswerSeen: who allows something, or tells an agent something, has seen what: they name its id, or it is shown and
-// they say yes to that. A no needs neither.
+// TestAnswerSeen: who allows something, or tells an agent something, has seen what: they name its id, or it is shown
+// and they say yes to that. A no needs neither.
 func TestAnswerSeen(t *testing.T) {
 	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","text":"May this command run?","command":"git push","decisions":["accept","decline","stop"],"words":true}]}`
 	const post = "POST /fleet/questions/bigpc:7"
@@ -60,7 +60,8 @@ func TestAnswerSeen(t *testing.T) {
 	}
 }
 
-// TestAnswerRisky: a yes that takes a tap is refused at once, before anybody is asked whether they are sure; a no counts.
+// TestAnswerRisky: a yes that takes a tap is refused at once, before anybody is asked whether they are sure; a no
+// counts.
 func TestAnswerRisky(t *testing.T) {
 	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","command":"sudo reboot","risk":"high","decisions":["accept","decline"]}]}`
 	const post = "POST /fleet/questions/bigpc:7"

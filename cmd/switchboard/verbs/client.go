@@ -138,8 +138,8 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the answer
-// took, and where the service reaches it; "": it is simulated.
+// Test has the service that runs here ask a machine something now, whoever may use that, and returns how long the
+// answer took, and where the service reaches it; "": it is simulated.
 func (c *Client) Test(ctx context.Context, server string) (took time.Duration, address string, err error) {
 	var answer struct {
 		Took    int64  `json:"took_ms"`

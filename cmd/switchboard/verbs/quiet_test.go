@@ -36,7 +36,8 @@ func (q *quiet) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(body), Request: r}, nil
 }
 
-// TestFollowQuietWork: a service that answers each time is not given up because a silent agent's stream is cut each minute.
+// TestFollowQuietWork: a service that answers each time is not given up because a silent agent's stream is cut each
+// minute.
 func TestFollowQuietWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errs bytes.Buffer

@@ -21,8 +21,8 @@ import (
 // Grant is the caller's of every ladder.
 var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
-// A World is what the worlds of ladders have in common: names, and how long the way to a machine takes and how it fails.
-// A world embeds it. Its words, one a line:
+// A World is what the worlds of ladders have in common: names, and how long the way to a machine takes and how it
+// fails. A world embeds it. Its words, one a line:
 //
 //	server NAME                       a machine
 //	sticky SERVER THREAD TITLE...     what the store has, since half a minute

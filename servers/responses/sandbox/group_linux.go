@@ -35,7 +35,8 @@ func groupParent(own string) string {
 	return at
 }
 
-// openGroup opens a control group of a name with limits, which is made when it is not there; nil where none can be made.
+// openGroup opens a control group of a name with limits, which is made when it is not there; nil where none can be
+// made.
 func openGroup(parent, name string, l Limits) *os.File {
 	if parent == "" {
 		return nil
@@ -59,8 +60,8 @@ func openGroup(parent, name string, l Limits) *os.File {
 	return group
 }
 
-// outOfMemory reports whether the kernel ended the processes of a control group because they used too much memory. group
-// may be nil.
+// outOfMemory reports whether the kernel ended the processes of a control group because they used too much memory.
+// group may be nil.
 func outOfMemory(group *os.File) bool {
 	if group == nil {
 		return false

@@ -14,8 +14,8 @@ const (
 	interrupted = "Error: interrupted"
 )
 
-// Actor returns the script of the built-in agent of a machine, whose edits write new files. What it does next follows from the history that it is
-// sent, and from nothing else: it goes on wherever that is sent to it.
+// Actor returns the script of the built-in agent of a machine, whose edits write new files. What it does next follows
+// from the history that it is sent, and from nothing else: it goes on wherever that is sent to it.
 func Actor(m machines.Machine) func(Request) Reply {
 	return func(req Request) Reply {
 		p := &part{Session: machines.NewSession(m), seeds: machines.Seeds(m.Name)}

@@ -148,8 +148,8 @@ func (at spot) restore(c change) error {
 	return err
 }
 
-// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone; an error
-// says whether all of it was. Nobody else has the turn.
+// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone; an
+// error says whether all of it was. Nobody else has the turn.
 func (w *Workspace) commit(changes []change) (err error) {
 	var spots []spot
 	var temps []string
